@@ -5,7 +5,7 @@ use std::fmt;
 
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need};
 use rampmeter_core::{Bytes, Rate};
-use rampmeter_sim::{FabricConfig, PortBytes, PortGroup, Topology, port_groups};
+use rampmeter_sim::{Buffer, FabricConfig, PortBytes, PortGroup, Topology, port_groups};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Unexpected, Visitor};
@@ -150,6 +150,27 @@ pub(crate) fn by_port(
             Ok((None, entries.into_iter().collect()))
         }
     }
+}
+
+/// A sentence if a port never marks, because its memory is full before its threshold is reached.
+pub(crate) fn never_marks(fabric: &FabricConfig, topology: &Topology) -> Option<String> {
+    let memory = |tier: &str, rate| match fabric.buffer {
+        Buffer::PerPort(bytes) => fabric.buffers.of(tier, rate).unwrap_or(bytes),
+        Buffer::Shared { per_switch, .. } => per_switch,
+    };
+    port_groups(topology).into_iter().find_map(|(tier, rate)| {
+        let above = fabric.marks_above.of(&tier, rate).or(fabric.mark_above)?;
+        let memory = memory(&tier, rate);
+        let gbps = rate.as_bps() as f64 / 1e9;
+        (above >= memory).then(|| {
+            format!(
+                "fabric.ecn-bytes: ports {tier} of {gbps} Gbit/s never mark, as their memory of {} \
+                 bytes is full before {} wait",
+                memory.get(),
+                above.get()
+            )
+        })
+    })
 }
 
 /// Returns the ports that a key of a table stands for.

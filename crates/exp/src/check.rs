@@ -148,8 +148,11 @@ impl Plan {
         }
         let mut warnings = imported.notes;
         warnings.extend_from_slice(workload.warnings());
-        warnings.extend(overload::warning(&sim.topology, load_rate, &self.workload));
-        warnings.extend(overload::unequal_links(&sim.topology));
+        let overload = overload::warning(&sim.topology, load_rate, &self.workload);
+        let is_overloaded = overload.is_some();
+        warnings.extend(overload);
+        warnings.extend(overload::unequal_links(&sim.topology, &imported.names));
+        warnings.extend(by_port::never_marks(&sim.fabric, &sim.topology));
         if !transport.ready.has_own_rates() {
             warnings.extend(overload::one_rate(&sim.topology, name));
         }

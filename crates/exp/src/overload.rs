@@ -7,6 +7,8 @@ use rampmeter_proto::transport::Slowed;
 use rampmeter_sim::{HostCut, Node, Topology};
 use rampmeter_workload::WorkloadSpec;
 
+use crate::names::NamesSpec;
+
 /// A sentence if the traffic between all pairs of hosts is more than the links between some of
 /// them carry. The bound is exact for uniform traffic: no transport can go beyond it.
 pub(crate) fn warning(
@@ -70,7 +72,7 @@ pub(crate) fn slowed(slowed: &Slowed, transport: &str) -> String {
 }
 
 /// A sentence if two switches are joined by links of several rates.
-pub(crate) fn unequal_links(topology: &Topology) -> Option<String> {
+pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<String> {
     let mut rates: BTreeMap<(Node, Node), (Rate, Rate)> = BTreeMap::new();
     for link in topology.links() {
         if let (Node::Switch(_), Node::Switch(_)) = (link.a, link.b) {
@@ -82,6 +84,7 @@ pub(crate) fn unequal_links(topology: &Topology) -> Option<String> {
         }
     }
     let ((a, b), (least, most)) = rates.into_iter().find(|(_, (least, most))| least < most)?;
+    let (a, b) = (names.node(a), names.node(b));
     Some(format!(
         "topology: the links between {a} and {b} have rates from {} to {} Gbit/s: packets \
          are spread over them by rate, and a message that keeps its path may have a slow one",
@@ -124,6 +127,15 @@ mod tests {
         );
         let plan = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
         plan.check("plan", Path::new(".")).unwrap().warnings()
+    }
+
+    #[test]
+    fn thresholds_of_marks_above_the_memory_are_told() {
+        let text = "kind = 'star', hosts = 4 }\nfabric = { buffer-bytes = 9000, ecn-bytes = 9000";
+        let expected = "fabric.ecn-bytes: ports tor-down of 100 Gbit/s never mark, as their memory \
+                        of 9000 bytes is full before 9000 wait";
+        assert_eq!(warnings(text, 0.5), [expected]);
+        assert!(warnings(&text.replace("ecn-bytes = 9000", "ecn-bytes = 8000"), 0.5).is_empty());
     }
 
     #[test]
