@@ -33,7 +33,13 @@ pub(crate) struct Rates {
     known: BTreeMap<u32, Progress>,
     /// Flows that ended since then.
     ended: Vec<FlowRecord>,
+    n_rows: u64,
+    /// The end of the first interval that was left out, as the table was full.
+    left_out: Option<Time>,
 }
+
+/// Rows of the table at most: some 2 GB.
+const ROWS_MAX: u64 = 100_000_000;
 
 impl Rates {
     /// Starts the table `file`.
@@ -43,7 +49,8 @@ impl Rates {
     pub(crate) fn create(file: &Path, interval: Span) -> Result<Self, TableError> {
         let writer = Some(RowWriter::create(file)?);
         let (known, ended) = (BTreeMap::new(), Vec::new());
-        Ok(Self { interval, writer, error: None, last: Time::ZERO, known, ended })
+        let (error, last, n_rows, left_out) = (None, Time::ZERO, 0, None);
+        Ok(Self { interval, writer, error, last, known, ended, n_rows, left_out })
     }
 
     /// Takes the end of a flow. Its last bytes are in the row of the current interval.
@@ -89,7 +96,12 @@ impl Rates {
         ended.iter().for_each(|record| add(record, Progress::of(record)));
         rows.sort_unstable_by_key(|row| row.flow);
         self.last = now;
-        self.write(&rows);
+        self.n_rows += rows.len() as u64;
+        if self.n_rows > ROWS_MAX {
+            self.left_out.get_or_insert(now);
+        } else {
+            self.write(&rows);
+        }
     }
 
     fn write(&mut self, rows: &[RateSample]) {
@@ -104,15 +116,25 @@ impl Rates {
         }
     }
 
-    /// Completes the table.
+    /// Completes the table. Returns a warning if it has not all intervals.
     ///
     /// # Errors
     /// If a row could not be written.
-    pub(crate) fn finish(self, metadata: &[(String, String)]) -> Result<(), TableError> {
+    pub(crate) fn finish(
+        self,
+        metadata: &[(String, String)],
+    ) -> Result<Option<String>, TableError> {
         match (self.error, self.writer) {
-            (Some(error), _) => Err(error),
-            (None, Some(writer)) => writer.finish(metadata).map(|_| ()),
-            (None, None) => Ok(()),
+            (Some(error), _) => return Err(error),
+            (None, Some(writer)) => writer.finish(metadata).map(|_| ())?,
+            (None, None) => {}
         }
+        Ok(self.left_out.map(|from| {
+            format!(
+                "rates.parquet has {ROWS_MAX} rows at most, and no interval that ends at {:.3} us or \
+                 later; raise run.rates-us",
+                from.as_ps() as f64 * 1e-6
+            )
+        }))
     }
 }

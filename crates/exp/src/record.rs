@@ -63,6 +63,8 @@ pub(crate) struct Recorder {
     pub(crate) rates: Option<Rates>,
     /// The same.
     pub(crate) windows: Option<Windows>,
+    /// A sentence about a table that is not complete.
+    pub(crate) warning: Option<String>,
     /// Flows that waited for others until the end.
     pub(crate) not_started: u64,
     pub(crate) duplicate_bytes: u64,
@@ -103,6 +105,7 @@ impl Recorder {
             delivered_bytes: BTreeMap::new(),
             rates: None,
             windows: None,
+            warning: None,
             not_started: 0,
             duplicate_bytes: 0,
             unfinished_ideal_ps: 0,
@@ -125,7 +128,7 @@ impl Recorder {
     /// Completes the tables of flows and of their rates.
     pub(crate) fn finish(&mut self, metadata: &[(String, String)]) -> Result<(), TableError> {
         if let Some(rates) = self.rates.take() {
-            rates.finish(metadata)?;
+            self.warning = rates.finish(metadata)?;
         }
         if let Some(windows) = self.windows.take() {
             windows.finish(metadata)?;

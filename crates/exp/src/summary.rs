@@ -252,6 +252,7 @@ impl Summary {
             ("control", recorder.control_latency.summary()),
         ];
         let mut warnings = outcome.warnings.to_vec();
+        warnings.extend(recorder.warning.clone());
         warnings.extend(warnings::of(&warnings::Facts {
             flows: &flows,
             deadlocks: &outcome.deadlocks,
