@@ -17,7 +17,28 @@ pub enum HostSet {
         step: u32,
     },
     /// Any hosts.
-    List(Arc<[u32]>),
+    List(HostList),
+}
+
+/// Hosts in any order, each once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostList {
+    hosts: Arc<[u32]>,
+    /// Each host with its place, in the order of hosts.
+    places: Arc<[(u32, u32)]>,
+}
+
+impl HostList {
+    fn new(hosts: &[u32]) -> Self {
+        let mut places: Vec<(u32, u32)> = hosts.iter().copied().zip(0..).collect();
+        places.sort_unstable();
+        Self { hosts: hosts.into(), places: places.into() }
+    }
+
+    fn position(&self, host: u32) -> Option<u32> {
+        let at = self.places.binary_search_by_key(&host, |&(own, _)| own).ok()?;
+        Some(self.places[at].1)
+    }
 }
 
 impl HostSet {
@@ -33,14 +54,18 @@ impl HostSet {
         let step = numbers.get(1).map_or(1, |second| second.saturating_sub(first));
         let is_stride = step > 0
             && numbers.windows(2).all(|pair| pair[1] > pair[0] && pair[1] - pair[0] == step);
-        if is_stride { Self::Stride { first, count, step } } else { Self::List(numbers.into()) }
+        if is_stride {
+            Self::Stride { first, count, step }
+        } else {
+            Self::List(HostList::new(numbers))
+        }
     }
 
     /// Number of hosts.
     pub fn count(&self) -> u32 {
         match self {
             Self::Stride { count, .. } => *count,
-            Self::List(hosts) => hosts.len() as u32,
+            Self::List(list) => list.hosts.len() as u32,
         }
     }
 
@@ -48,7 +73,7 @@ impl HostSet {
     pub fn host(&self, idx: u32) -> NodeId {
         NodeId::new(match self {
             Self::Stride { first, step, .. } => first + idx * step,
-            Self::List(hosts) => hosts[idx as usize],
+            Self::List(list) => list.hosts[idx as usize],
         })
     }
 
@@ -60,7 +85,7 @@ impl HostSet {
                 let beyond = host.checked_sub(*first)?;
                 (beyond.is_multiple_of(*step) && beyond / step < *count).then(|| beyond / step)
             }
-            Self::List(hosts) => hosts.iter().position(|&own| own == host).map(|at| at as u32),
+            Self::List(list) => list.position(host),
         }
     }
 
@@ -101,7 +126,7 @@ mod tests {
         ) {
             let stride = HostSet::Stride { first, count, step };
             let numbers: Vec<u32> = stride.iter().map(NodeId::get).collect();
-            let list = HostSet::List(numbers.clone().into());
+            let list = HostSet::List(HostList::new(&numbers));
             if count > 1 {
                 prop_assert_eq!(HostSet::list(&numbers), stride.clone());
             }
@@ -120,6 +145,8 @@ mod tests {
     fn numbers_in_any_order_keep_it() {
         let set = HostSet::list(&[5, 1, 3]);
         assert_eq!(set.step(), None);
+        let places = [0, 1, 3, 5].map(|host| set.position(NodeId::new(host)));
+        assert_eq!(places, [None, Some(1), Some(2), Some(0)]);
         assert_eq!(set.iter().map(NodeId::get).collect::<Vec<_>>(), [5, 1, 3]);
         assert_eq!(HostSet::list(&[7]), HostSet::Stride { first: 7, count: 1, step: 1 });
     }
