@@ -33,9 +33,11 @@ __all__ = [
     "distribution_mean",
     "distribution_points",
     "distributions",
+    "drawing",
     "every_packet",
     "homa_priorities",
     "host_packet",
+    "offered",
     "plan_schema",
     "run",
     "statistics",
@@ -330,6 +332,12 @@ def plan_schema() -> str:
 
 def derived(plan: str, base: str) -> str:
     """Give what follows from a plan and its network as JSON: names end in their units."""
+
+def offered(plan: str, base: str) -> str:
+    """Give the traffic that a plan's workload offers to each tier of links, as JSON."""
+
+def drawing(plan: str, base: str) -> str:
+    """Give nodes and links of the network of a plan, as JSON."""
 
 def warnings(plan: str, base: str) -> list[str]:
     """Give what is likely to be a mistake in a plan, a sentence each."""

@@ -152,6 +152,14 @@ class Plan:
         """What follows from plan and network; names end in their units."""
         return self._asked(_core.derived)
 
+    def offered(self) -> dict[str, Any]:
+        """The traffic that the workload offers: mean size, and load by tier of links."""
+        return self._asked(_core.offered)
+
+    def drawing(self) -> dict[str, Any]:
+        """Nodes and links of the network, for `rampmeter.plots.topology`."""
+        return self._asked(_core.drawing)
+
     def _asked(self, question: Callable[[str, str], str]) -> dict[str, Any]:
         try:
             answer: dict[str, Any] = json.loads(question(self.text, str(self.base)))

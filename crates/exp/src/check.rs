@@ -41,6 +41,10 @@ pub struct ValidPlan {
     pub(crate) deadlines: Option<DeadlinesSpec>,
     pub(crate) capture: Option<CaptureConfig>,
     pub(crate) warnings: Vec<String>,
+    /// True if a warning says that the core cannot carry the load.
+    pub(crate) is_overloaded: bool,
+    /// Wire bytes of a full packet that loads count, over its payload.
+    pub(crate) overhead: f64,
     /// The user's names of nodes.
     pub(crate) names: NamesSpec,
     pub(crate) trace: Option<TraceConfig>,
@@ -162,6 +166,8 @@ impl Plan {
         warnings.extend(overload::narrow_core(&sim.topology, name).filter(|_| is_assumed));
         Ok(ValidPlan {
             warnings,
+            is_overloaded,
+            overhead: context.wire.get() as f64 / context.payload.get() as f64,
             names: imported.names,
             plan: self,
             sim,
@@ -191,7 +197,11 @@ impl ValidPlan {
 
     /// What is likely to be a mistake, a sentence each.
     pub fn warnings(&self) -> Vec<String> {
-        self.warnings.clone()
+        let mut warnings = self.warnings.clone();
+        if !self.is_overloaded {
+            warnings.extend(self.overloaded());
+        }
+        warnings
     }
 
     /// What follows from plan and network, under names that end in their units.

@@ -200,7 +200,7 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         rpcs: ran.rpcs.clone(),
         offered_packets: ran.offered_packets,
         bdp_bytes: u64::from(bdp_packets) * plan.cut.payload.get(),
-        warnings: &plan.warnings,
+        warnings: plan.warnings(),
         process: plan.workload.process(),
         has_outages: plan.sim.faults.has_events(),
         drain: plan.sim.drain,

@@ -158,7 +158,7 @@ pub(crate) struct Outcome<'a> {
     /// Payload bytes of one BDP.
     pub(crate) bdp_bytes: u64,
     /// What the check of the plan has warned of.
-    pub(crate) warnings: &'a [String],
+    pub(crate) warnings: Vec<String>,
     /// What arrivals are.
     pub(crate) process: Process,
     /// True if links or nodes fail during the run, so that it is not stationary.
@@ -251,7 +251,7 @@ impl Summary {
             ("data", recorder.data_latency.summary()),
             ("control", recorder.control_latency.summary()),
         ];
-        let mut warnings = outcome.warnings.to_vec();
+        let mut warnings = outcome.warnings.clone();
         warnings.extend(recorder.warning.clone());
         warnings.extend(warnings::of(&warnings::Facts {
             flows: &flows,

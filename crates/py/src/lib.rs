@@ -235,6 +235,19 @@ fn derived(plan: &str, base: &str) -> PyResult<String> {
     serde_json::to_string(&valid(plan, base)?.derived()).map_err(plan_error)
 }
 
+/// The traffic that the workload of a plan offers to each tier of links, as JSON.
+#[pyfunction]
+fn offered(py: Python<'_>, plan: &str, base: &str) -> PyResult<String> {
+    let plan = valid(plan, base)?;
+    serde_json::to_string(&py.detach(|| plan.offered())).map_err(plan_error)
+}
+
+/// Nodes and links of the network of a plan, as JSON.
+#[pyfunction]
+fn drawing(plan: &str, base: &str) -> PyResult<String> {
+    serde_json::to_string(&valid(plan, base)?.drawing()).map_err(plan_error)
+}
+
 /// What is likely to be a mistake in a plan, a sentence each.
 #[pyfunction]
 fn warnings(plan: &str, base: &str) -> PyResult<Vec<String>> {
@@ -352,6 +365,8 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     module.add_function(wrap_pyfunction!(transports, module)?)?;
     module.add_function(wrap_pyfunction!(plan_schema, module)?)?;
     module.add_function(wrap_pyfunction!(derived, module)?)?;
+    module.add_function(wrap_pyfunction!(offered, module)?)?;
+    module.add_function(wrap_pyfunction!(drawing, module)?)?;
     module.add_function(wrap_pyfunction!(warnings, module)?)?;
     module.add_function(wrap_pyfunction!(statistics, module)?)?;
     module.add_function(wrap_pyfunction!(distributions, module)?)?;

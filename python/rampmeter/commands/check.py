@@ -1,12 +1,15 @@
 """`rampmeter check` and `rampmeter transports`: what is there, before anything runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from rampmeter import schema
+from rampmeter._core import PlanError
 from rampmeter.commands.common import FILE, overrides_of, set_option
+from rampmeter.commands.plot import FORMATS
 from rampmeter.manifest import without_nulls
 from rampmeter.plan import Plan
 from rampmeter.sweeps.table import sweep_of
@@ -16,15 +19,24 @@ from rampmeter.toml import dumps
 @click.command()
 @click.argument("plan", type=FILE)
 @set_option
-def check(plan: Path, settings: Sequence[str]) -> None:
+@click.option(
+    "--svg",
+    "picture",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw the topology into this file, whose name ends in .svg, .pdf or .png.",
+)
+def check(plan: Path, settings: Sequence[str], picture: Path | None) -> None:
     """Check a plan; print all of it, with its defaults and what follows from it.
 
     What is printed is a plan. Warnings, and what follows from plan and network (round trips,
-    bandwidth-delay product, buffers, windows, timeouts), are comments in it.
+    bandwidth-delay product, buffers, windows, timeouts), are comments in it. So is the traffic that
+    the workload offers: the mean message size, and the load of each tier's links as a share of
+    their rates, from the first 50 000 flows over all shortest paths.
 
     \b
     Example:
       rampmeter check plan.toml --set workload.load=0.9
+      rampmeter check plan.toml --svg topology.svg
       rampmeter check results/plan/manifest.json
     """
     whole = Plan.load(plan).with_(*overrides_of(settings, None))
@@ -36,6 +48,36 @@ def check(plan: Path, settings: Sequence[str]) -> None:
     click.echo("\n# What follows from the plan and its network:")
     for name, value in whole.derived().items():
         click.echo(f"# {name} = {int(value) if value.is_integer() else value}")
+    for line in _offered(whole.offered()):
+        click.echo(f"# {line}".rstrip())
+    if picture is not None:
+        _draw(whole, picture)
+
+
+def _offered(offered: Mapping[str, Any]) -> Iterator[str]:
+    """Lines about the traffic that a workload offers."""
+    seconds = offered["seconds"]
+    of = f"the first {offered['flows']} flows"
+    yield ""
+    yield f"Offered traffic of {of}" + (f", in {seconds:.6g} s:" if seconds else ":")
+    yield f"mean-size-bytes = {offered['mean_bytes']:.6g}"
+    unit = "least time, s" if seconds is None else "mean load  max load"
+    yield f"{'tier':<14} {'links':>6}  {unit}  busiest link"
+    for tier in offered["tiers"]:
+        if seconds is None:
+            load = f"{tier['busiest_seconds']:>13.6g}"
+        else:
+            load = f"{tier['load']:>9.3f}  {tier['load_max']:>8.3f}"
+        yield f"{tier['name']:<14} {tier['links']:>6}  {load}  {tier['busiest']}"
+
+
+def _draw(plan: Plan, picture: Path) -> None:
+    if picture.suffix.removeprefix(".") not in FORMATS:
+        raise PlanError(f"--svg: expected a name that ends in .svg, .pdf or .png, got {picture}")
+    # Imported here, since matplotlib takes its time.
+    from rampmeter.plots import topology
+
+    topology(plan.drawing()).savefig(picture)
 
 
 @click.command()

@@ -16,6 +16,7 @@ from rampmeter.plots.replicated import Series, replicated
 from rampmeter.plots.size import SLOWDOWN, GroupSeries, SizeSeries, grouped, slowdown_by_size
 from rampmeter.plots.time import tenant_shares, utilisation
 from rampmeter.plots.time_space import Passage, time_space
+from rampmeter.plots.topology import topology
 
 __all__ = [
     "SLOWDOWN",
@@ -46,6 +47,7 @@ __all__ = [
     "sustainable_share",
     "tenant_shares",
     "time_space",
+    "topology",
     "tradeoff",
     "utilisation",
 ]

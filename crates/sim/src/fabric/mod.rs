@@ -33,7 +33,8 @@ pub use fault::{FaultSpec, LinkChange, LinkFault, Outage, Target};
 pub use pfc::{PfcConfig, PfcStats};
 pub use routing::Routes;
 pub use stats::{
-    DropCount, DropReason, FabricStats, PortId, PortSample, TierStats, TrimStats, port_groups,
+    DropCount, DropReason, FabricStats, PortId, PortSample, TierStats, TrimStats, link_tiers,
+    port_groups,
 };
 pub use watch::{PortChange, PortEvent};
 

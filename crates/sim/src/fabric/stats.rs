@@ -326,6 +326,13 @@ pub fn port_groups(topology: &Topology) -> BTreeSet<(String, Rate)> {
     of_switches.map(|(ends, rate)| (tier_name(topology, top, ends), rate)).collect()
 }
 
+/// Returns the tiers of the two ports of each link: that of its first end, and that of its second.
+pub fn link_tiers(topology: &Topology) -> Vec<[String; 2]> {
+    let top = topology.levels.iter().copied().max().unwrap_or(1);
+    let tier = |ends| tier_name(topology, top, ends);
+    topology.links().iter().map(|link| [tier((link.a, link.b)), tier((link.b, link.a))]).collect()
+}
+
 /// Returns the name of the tier of a port between two nodes; `top` is the highest level.
 fn tier_name(topology: &Topology, top: u8, (from, to): (Node, Node)) -> String {
     let level = |node| match node {

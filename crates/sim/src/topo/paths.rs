@@ -1,5 +1,7 @@
 //! The shortest paths between hosts.
 
+use std::collections::BTreeMap;
+
 use rampmeter_core::{Bytes, Span};
 
 use super::{Node, PathHop, PathLink, Topology};
@@ -62,6 +64,47 @@ impl Paths {
                 return (!ports.is_empty()).then_some(hops);
             }
             ports = next;
+        }
+    }
+
+    /// Returns the share of the packets from host `src` to host `dst` on each link, and the end at
+    /// which they enter it: every node spreads packets over its links on shortest paths by rate.
+    /// Empty if there is no path.
+    pub fn shares(&self, src: u32, dst: u32) -> Vec<(u32, Node, f64)> {
+        let first = [src];
+        let ports = self.routes.interfaces(src, dst).unwrap_or(&first);
+        let mut shares = Vec::new();
+        let mut at = BTreeMap::new();
+        self.spread(ports, Node::Host(src), 1.0, &mut shares, &mut at);
+        while !at.is_empty() {
+            for (switch, share) in std::mem::take(&mut at) {
+                let ports = self.routes.next(switch, dst);
+                self.spread(ports, Node::Switch(switch), share, &mut shares, &mut at);
+            }
+        }
+        shares
+    }
+
+    /// Spreads a share of the packets over the ports of a node by rate, and adds it to the switches
+    /// at their far ends.
+    fn spread(
+        &self,
+        ports: &[u32],
+        from: Node,
+        share: f64,
+        shares: &mut Vec<(u32, Node, f64)>,
+        at: &mut BTreeMap<u32, f64>,
+    ) {
+        let rate =
+            |(link, to): (u32, Node)| self.topology.links[link as usize].rate_to(to).as_bps() as f64;
+        let total: f64 = ports.iter().map(|&port| rate(self.routes.end(port))).sum();
+        for &port in ports {
+            let (link, to) = self.routes.end(port);
+            let part = share * rate((link, to)) / total;
+            shares.push((link, from, part));
+            if let Node::Switch(switch) = to {
+                *at.entry(switch).or_insert(0.0) += part;
+            }
         }
     }
 

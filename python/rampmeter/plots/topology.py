@@ -1,0 +1,361 @@
+"""A picture of a network: hosts below, a row for each tier of switches, links coloured by rate.
+
+Hosts with the same links are one box if there are many. A network whose switches are all in one
+tier and joined among themselves (a ring, a torus of GPUs) is drawn as a circle.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyBboxPatch, PathPatch
+from matplotlib.path import Path as Curve
+
+from rampmeter.plots.style import PALETTE, house, new_figure
+
+HOSTS_MAX: Final = 24
+"""Hosts up to which each has a box of its own."""
+WIDTH_MAX: Final = 12.0
+"""Inches. Rows that are wider have vertical labels, and then none."""
+CHARACTER: Final = 0.066
+"""Inches of a character of a label at 7 points."""
+GAP: Final = 0.1
+ROW: Final = 0.95
+"""Inches between tiers."""
+HEIGHT: Final = 0.2
+"""Inches of a box with a horizontal label."""
+MARK: Final = 0.09
+"""Inches of a node without a label."""
+SWEEPS: Final = 4
+WIRES_MANY: Final = 100
+"""Lines up to which they keep their width."""
+COLOURS: Final = ("#F2F2F2", "#CFE3F2", "#BFE5D8", "#F6DFC3", "#E8D3E1")
+"""Fills of hosts and of the tiers of switches."""
+LINKS_SHOWN: Final = 4
+"""Parallel links that are drawn apart; more are one line with their number."""
+
+
+@dataclass
+class Box:
+    """A node of the picture: a switch, a host, or hosts with the same links."""
+
+    label: str
+    tier: int
+    n: int = 1
+    """The nodes that it stands for."""
+    x: float = 0.0
+    y: float = 0.0
+    width: float = 0.0
+    height: float = HEIGHT
+    style: str = "across"
+    """The label's direction: `across`, `up`, or `none`."""
+    near: list[int] = field(default_factory=list)
+    """Boxes that it has links to."""
+
+
+@dataclass(frozen=True)
+class Wire:
+    """Links between two boxes that have one rate."""
+
+    ends: tuple[int, int]
+    gbps: float
+    n: int
+    """Links, of each host of a box of several."""
+
+
+def topology(network: Mapping[str, Any], *, title: str = "") -> Figure:
+    """Draw the nodes and links that `Plan.drawing` gives."""
+    boxes, wires = _boxes(network)
+    for wire in wires:
+        a, b = wire.ends
+        boxes[a].near.append(b)
+        boxes[b].near.append(a)
+    is_circle = _is_circle(boxes, wires)
+    width, height = _circle(boxes) if is_circle else _rows(boxes, wires)
+    rates = sorted({wire.gbps for wire in wires}, reverse=True)
+    with house():
+        figure, axes = new_figure(width + 0.3, height + 0.55)
+        axes.set_axis_off()
+        axes.set_xlim(-0.15, width + 0.15)
+        axes.set_ylim(-0.1, height + 0.1)
+        axes.set_aspect("equal")
+        thin = min(1.0, math.sqrt(WIRES_MANY / len(wires)))
+        for wire in wires:
+            weight = thin * _weight(rates.index(wire.gbps), rates)
+            _draw_wire(axes, boxes, wire, rates, weight, is_circle=is_circle)
+        for box in boxes:
+            _draw_box(axes, box)
+        _legend(figure, rates, boxes, title)
+    return figure
+
+
+def _boxes(network: Mapping[str, Any]) -> tuple[list[Box], list[Wire]]:
+    """The boxes, hosts first, and what joins them."""
+    hosts: Sequence[str] = network["hosts"]
+    links = defaultdict[int, list[tuple[int, float]]](list)
+    for link in network["links"]:
+        a, b = link["ends"]
+        links[a].append((b, link["gbps"]))
+        links[b].append((a, link["gbps"]))
+    groups: dict[object, list[int]] = defaultdict(list)
+    for host in range(len(hosts)):
+        alike = tuple(sorted(links[host])) if len(hosts) > HOSTS_MAX else host
+        groups[alike].append(host)
+    boxes: list[Box] = []
+    place: dict[int, int] = {}
+    for members in groups.values():
+        for host in members:
+            place[host] = len(boxes)
+        boxes.append(Box(_group(hosts, members), 0, len(members)))
+    for number, switch in enumerate(network["switches"]):
+        place[len(hosts) + number] = len(boxes)
+        boxes.append(Box(switch["name"], switch["tier"]))
+    counts = Counter(
+        (*sorted((place[link["ends"][0]], place[link["ends"][1]])), link["gbps"])
+        for link in network["links"]
+    )
+    # A box of several hosts has the links of one of them.
+    wires = [
+        Wire((a, b), gbps, max(1, n // (boxes[a].n if boxes[a].tier == 0 else 1)))
+        for (a, b, gbps), n in counts.items()
+    ]
+    return boxes, wires
+
+
+def _group(hosts: Sequence[str], members: Sequence[int]) -> str:
+    """The label of hosts with the same links."""
+    names = [hosts[host] for host in members]
+    if len(names) == 1:
+        return names[0]
+    is_run = members[-1] - members[0] == len(members) - 1
+    dash = " to " if is_run else ", ..., "
+    return f"{names[0]}{dash}{names[-1]}\n{len(names)} hosts"
+
+
+def _is_circle(boxes: Sequence[Box], wires: Iterable[Wire]) -> bool:
+    switches = [at for at, box in enumerate(boxes) if box.tier > 0]
+    across = [w for w in wires if all(boxes[end].tier > 0 for end in w.ends)]
+    is_flat = all(box.tier <= 1 for box in boxes)
+    return is_flat and len(switches) > 3 and len(across) >= len(switches) - 1
+
+
+def _size(boxes: Iterable[Box], width_max: float) -> float:
+    """Give boxes of a row their size; return the width of the row."""
+    row = list(boxes)
+    for style in ("across", "up", "none"):
+        for box in row:
+            lines = box.label.split("\n")
+            long = max(len(line) for line in lines) * CHARACTER + 0.1
+            short = HEIGHT + 0.12 * (len(lines) - 1)
+            sizes = {"across": (long, short), "up": (short, long), "none": (MARK, MARK)}
+            box.style = style
+            box.width, box.height = sizes[style]
+        total = sum(box.width + GAP for box in row) - GAP
+        if total <= width_max:
+            return total
+    # Marks alone, closer together.
+    scale = width_max / total
+    for box in row:
+        box.width = box.height = MARK * scale
+    return width_max
+
+
+def _rows(boxes: Sequence[Box], wires: Iterable[Wire]) -> tuple[float, float]:
+    """Place boxes in a row for each tier; return width and height of the picture."""
+    tiers = sorted({box.tier for box in boxes})
+    rows = [[box for box in boxes if box.tier == tier] for tier in tiers]
+    width = max(3.0, *(_size(row, WIDTH_MAX) for row in rows))
+    for row in rows:
+        _spread(row, width)
+    for sweep in range(SWEEPS):
+        for at, row in enumerate(rows):
+            # Hosts stay in the order of their numbers at the last.
+            if at == 0 and (sweep == SWEEPS - 1 or len(rows) == 1):
+                continue
+            others = rows[at + 1 :] if at == 0 else rows[:at]
+            wanted = {id(box): box for other in others for box in other}
+            _align(row, boxes, wanted, width)
+    arcs = {
+        boxes[wire.ends[0]].tier
+        for wire in wires
+        if boxes[wire.ends[0]].tier == boxes[wire.ends[1]].tier
+    }
+    y = 0.0
+    for tier, row in zip(tiers, rows, strict=True):
+        height = max(box.height for box in row)
+        for box in row:
+            box.y = y + height / 2
+        y += height + ROW + (0.35 if tier in arcs else 0.0)
+    return width, y - ROW
+
+
+def _spread(row: Sequence[Box], width: float) -> None:
+    """Place boxes over the width, with equal gaps."""
+    gap = (width - sum(box.width for box in row)) / len(row)
+    x = gap / 2
+    for box in row:
+        box.x = x + box.width / 2
+        x += box.width + gap
+
+
+def _align(row: list[Box], boxes: Sequence[Box], others: Mapping[int, Box], width: float) -> None:
+    """Order boxes by the mean place of their neighbours among `others`, and move them there."""
+
+    def centre(box: Box) -> float:
+        near = [boxes[at].x for at in box.near if id(boxes[at]) in others]
+        return sum(near) / len(near) if near else box.x
+
+    wanted = [(centre(box), box) for box in row]
+    row.sort(key=lambda box: next(x for x, other in wanted if other is box))
+    wanted.sort(key=lambda pair: pair[0])
+    if wanted[-1][0] - wanted[0][0] < width / 2:
+        _spread(row, width)
+        return
+    gap = min(GAP, (width - sum(box.width for box in row)) / len(row))
+    x = 0.0
+    for place, box in wanted:
+        box.x = max(place, x + box.width / 2)
+        x = box.x + box.width / 2 + gap
+    # What is too far right moves back.
+    x = width
+    for box in reversed(row):
+        box.x = min(box.x, x - box.width / 2)
+        x = box.x - box.width / 2 - gap
+
+
+def _circle(boxes: Sequence[Box]) -> tuple[float, float]:
+    """Place switches on a circle with their hosts outside; return width and height."""
+    switches = [at for at, box in enumerate(boxes) if box.tier > 0]
+    _size((boxes[at] for at in switches), math.inf)
+    hosts = [box for box in boxes if box.tier == 0]
+    _size(hosts, math.inf)
+    widest = max(box.width for box in boxes)
+    radius = max(1.0, len(switches) * (widest + GAP) / (2 * math.pi))
+    outer = radius + max(0.45, widest * 0.8)
+    for number, at in enumerate(switches):
+        angle = math.pi / 2 - 2 * math.pi * number / len(switches)
+        boxes[at].x, boxes[at].y = radius * math.cos(angle), radius * math.sin(angle)
+        own = [boxes[near] for near in boxes[at].near if boxes[near].tier == 0]
+        step = 2 * math.pi / len(switches) / (len(own) + 1)
+        for place, box in enumerate(own):
+            turned = angle - (place - (len(own) - 1) / 2) * step
+            box.x, box.y = outer * math.cos(turned), outer * math.sin(turned)
+    left = min(box.x - box.width / 2 for box in boxes)
+    low = min(box.y - box.height / 2 for box in boxes)
+    for box in boxes:
+        box.x, box.y = box.x - left, box.y - low
+    width = max(box.x + box.width / 2 for box in boxes)
+    return width, max(box.y + box.height / 2 for box in boxes)
+
+
+def _draw_box(axes: Axes, box: Box) -> None:
+    low = (box.x - box.width / 2, box.y - box.height / 2)
+    colour = COLOURS[min(box.tier, len(COLOURS) - 1)]
+    patch = FancyBboxPatch(
+        low,
+        box.width,
+        box.height,
+        boxstyle=f"round,pad=0,rounding_size={min(box.width, box.height) / 4}",
+        facecolor=colour,
+        edgecolor="#404040",
+        linewidth=0.6,
+        zorder=3,
+    )
+    axes.add_patch(patch)
+    if box.style != "none":
+        rotation = 90 if box.style == "up" else 0
+        axes.text(
+            box.x,
+            box.y,
+            box.label,
+            fontsize=7,
+            ha="center",
+            va="center",
+            rotation=rotation,
+            zorder=4,
+        )
+
+
+def _draw_wire(
+    axes: Axes,
+    boxes: Sequence[Box],
+    wire: Wire,
+    rates: Sequence[float],
+    weight: float,
+    *,
+    is_circle: bool,
+) -> None:
+    a, b = (boxes[end] for end in wire.ends)
+    colour = PALETTE[rates.index(wire.gbps) % len(PALETTE)]
+    n_shown = wire.n if wire.n <= LINKS_SHOWN else 1
+    is_arc = a.tier == b.tier and not is_circle
+    for number in range(n_shown):
+        shift = (number - (n_shown - 1) / 2) * 0.045
+        start, end = (a.x + shift, a.y), (b.x + shift, b.y)
+        if is_arc:
+            rise = 0.25 + 0.12 * math.sqrt(abs(a.x - b.x)) + shift
+            top = a.y + a.height / 2
+            points = [(a.x, top), (a.x, top + rise), (b.x, top + rise), (b.x, top)]
+            codes = [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4]
+            path = Curve(points, codes)
+        else:
+            path = Curve([start, end], [Curve.MOVETO, Curve.LINETO])
+        axes.add_patch(
+            PathPatch(
+                path,
+                facecolor="none",
+                edgecolor=colour,
+                linewidth=weight,
+                alpha=0.75,
+                zorder=2,
+            )
+        )
+    if wire.n > LINKS_SHOWN:
+        place = ((a.x + b.x) / 2, (a.y + b.y) / 2)
+        axes.text(
+            *place,
+            f"{wire.n}x",
+            fontsize=6,
+            ha="center",
+            va="center",
+            zorder=5,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+        )
+
+
+def _weight(rank: int, rates: Sequence[float]) -> float:
+    """The width of a line; the fastest links have the widest."""
+    return 1.4 - 0.8 * rank / max(1, len(rates) - 1) if len(rates) > 1 else 0.8
+
+
+def _legend(figure: Figure, rates: Sequence[float], boxes: Iterable[Box], title: str) -> None:
+    handles = [
+        Line2D(
+            [],
+            [],
+            color=PALETTE[rank % len(PALETTE)],
+            linewidth=_weight(rank, rates),
+            label=f"{gbps:g} Gbit/s",
+        )
+        for rank, gbps in enumerate(rates)
+    ]
+    # Rows without labels say how many they are.
+    hidden = Counter(box.tier for box in boxes if box.style == "none")
+    for tier, n in sorted(hidden.items()):
+        what = "boxes of hosts" if tier == 0 else f"switches of tier {tier}"
+        handles.append(Line2D([], [], linestyle="", label=f"{n} {what}"))
+    figure.legend(
+        handles=handles,
+        loc="outside upper left",
+        ncols=4,
+        title=title or None,
+        alignment="left",
+        borderpad=0.2,
+        columnspacing=1.3,
+        handletextpad=0.5,
+    )

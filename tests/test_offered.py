@@ -1,0 +1,87 @@
+"""What `rampmeter check` says of the traffic and draws of the network."""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+
+import rampmeter as rm
+from rampmeter.cli import main
+from rampmeter.plots import topology
+from rampmeter.spec import Part
+
+NAMED = """\
+[topology]
+kind = "links"
+hosts = ["gpu-a", "gpu-b", "store"]
+switches = ["leaf-1", "leaf-2", "core"]
+links = [
+  { between = ["gpu-a", "leaf-1"] }, { between = ["gpu-b", "leaf-1"], gbps = 25 },
+  { between = ["store", "leaf-2"] }, { between = ["leaf-1", "core"], gbps = 400 },
+  { between = ["leaf-2", "core"], gbps = 400 }, { between = ["leaf-1", "leaf-2"], gbps = 100 },
+]
+[transport]
+name = "ideal"
+[workload]
+pattern = "all-to-all"
+sizes = "imc10"
+load = 0.3
+flows = 1000
+"""
+
+
+def call(*arguments: str) -> str:
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(NAMED)
+
+
+def test_check_prints_mean_size_and_load_by_tier() -> None:
+    lines = call("check", "plan.toml").splitlines()
+    start = next(at for at, line in enumerate(lines) if "Offered traffic" in line)
+    table = [line.removeprefix("# ").split() for line in lines[start + 1 :]]
+    assert table[0][:2] == ["mean-size-bytes", "="]
+    assert float(table[0][2]) == pytest.approx(rm.Plan(NAMED).offered()["mean_bytes"], rel=1e-5)
+    tiers = [row[0] for row in table[2:]]
+    assert tiers[0] == "host-up"
+    assert tiers[-1] == "tor-down"
+    assert "gpu-b" in " ".join(table[2])
+
+
+def test_check_draws_the_network() -> None:
+    call("check", "plan.toml", "--svg", "topology.svg")
+    root = ElementTree.parse("topology.svg").getroot()
+    assert root.tag.endswith("svg")
+    done = CliRunner().invoke(main, ["check", "plan.toml", "--svg", "topology.gif"])
+    assert "--svg: expected a name that ends in .svg, .pdf or .png, got topology.gif" in done.output
+
+
+@pytest.mark.parametrize(
+    ("spec", "labels"),
+    [
+        (rm.leaf_spine(), {"h0 to h15\n16 hosts", "s0", "s12"}),
+        (rm.fat_tree(4), {"h0", "h15", "s19"}),
+        (rm.star(8), {"h7", "s0"}),
+    ],
+    ids=["leaf-spine", "fat-tree", "star"],
+)
+def test_pictures_have_every_label_once(spec: Part, labels: set[str]) -> None:
+    plan = rm.Plan.of(topology=spec, transport=rm.Ideal(), workload=rm.imc10(0.3, 10))
+    figure = topology(plan.drawing(), title="A network")
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert labels <= set(texts)
+    assert len(texts) == len(set(texts))
+
+
+def test_large_networks_are_drawn_without_labels() -> None:
+    plan = rm.Plan.of(topology=rm.fat_tree(16), transport=rm.Ideal(), workload=rm.imc10(0.3, 10))
+    figure = topology(plan.drawing())
+    width, _ = figure.get_size_inches()
+    assert width < 13
