@@ -341,6 +341,7 @@ fn transport(
         fastest,
         core: topology.core_rate(),
         hosts,
+        slowest_host: topology.slowest_host(),
         racks,
         paths,
         pods,

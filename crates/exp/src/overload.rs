@@ -48,8 +48,7 @@ pub(crate) fn narrow_core(topology: &Topology, transport: &str) -> Option<String
 
 /// A sentence if hosts have several rates, for a transport that takes all for as fast as the slowest.
 pub(crate) fn one_rate(topology: &Topology, transport: &str) -> Option<String> {
-    let rates = topology.host_rates();
-    let (least, most) = (rates.iter().min()?, rates.iter().max()?);
+    let (least, most) = (topology.slowest_host(), topology.host_rates().into_iter().max()?);
     (least < most).then(|| {
         format!(
             "transport.name: {transport} takes all hosts for as fast as the slowest: hosts of up to {} \

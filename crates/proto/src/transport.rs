@@ -159,8 +159,10 @@ pub struct Network {
     pub fastest: Rate,
     /// The slowest link between switches, or the fastest link if there is none.
     pub core: Rate,
-    /// The rate of each host, of all its links together.
+    /// The rate of each host, of all its links together in their faster directions.
     pub hosts: Vec<Rate>,
+    /// The rate of the slowest host in its slower direction.
+    pub slowest_host: Rate,
     /// The racks of hosts and what their links to other switches carry.
     pub racks: Racks,
     /// The paths between racks, where they are regular.

@@ -102,6 +102,7 @@ impl<T: Transport> Place<T> {
             slowest,
             fastest,
             core: topology.core_rate(),
+            slowest_host: topology.slowest_host(),
             hosts: vec![facts.access_rate; facts.n_hosts as usize],
             racks,
             paths,

@@ -106,6 +106,20 @@ pub(crate) trait Ready: Send + Sync {
     fn has_own_rates(&self) -> bool {
         true
     }
+    /// Returns the rate of the slowest host in its slower direction, if all hosts must have that one
+    /// and it is below the rate of the slowest host in its faster direction.
+    fn only_rate(&self, config: &T::Config, site: &Site) -> Result<Option<Rate>, BadKey> {
+        let Place::Network(network) = &site.place else { return Ok(None) };
+        let facts = site.facts;
+        if network.slowest_host >= facts.access_rate {
+            return Ok(None);
+        }
+        let own = T::configure(self.keys.clone(), site)?;
+        let peers = Peers::new(facts, network.hosts.as_slice().into());
+        let needs_one = T::at_own_rate(own, config, &peers).is_none();
+        Ok(needs_one.then_some(network.slowest_host))
+    }
+
     /// Returns a time that all hosts share and that fast hosts alone would have shorter.
     fn slowed(&self) -> Option<Slowed> {
         None
@@ -327,7 +341,13 @@ type ByRate<C> = Vec<(Rate, Arc<C>)>;
 
 impl<T: Transport> OneKeys<T> {
     fn configured(&self, site: &Site) -> Result<Configured<T>, BadKey> {
-        let config = T::configure(self.keys.clone(), site)?;
+        let mut site = site.clone();
+        let mut config = T::configure(self.keys.clone(), &site)?;
+        if let Some(slowest) = self.only_rate(&config, &site)? {
+            site.facts.access_rate = slowest;
+            config = T::configure(self.keys.clone(), &site)?;
+        }
+        let site = &site;
         let derived = T::describe(&config);
         let buffer_min = T::buffer_min(&config).max(self.framing().full());
         let assumes_full_bisection = T::assumes_full_bisection(&config);
@@ -359,7 +379,7 @@ impl<T: Transport> OneKeys<T> {
         rates.dedup();
         let mut by_rate = Vec::new();
         let hosts: Arc<[Rate]> = network.hosts.as_slice().into();
-        for &rate in rates.iter().skip(1) {
+        for &rate in rates.iter().filter(|&&rate| rate > site.facts.access_rate) {
             let facts = FabricFacts { access_rate: rate, ..site.facts };
             let own = T::configure(self.keys.clone(), &Site { facts, ..site.clone() })?;
             let peers = Peers::new(facts, Arc::clone(&hosts));

@@ -408,6 +408,12 @@ impl Topology {
         self.host_rates_in(|link| link.rates().1)
     }
 
+    /// The rate of the slowest host in its slower direction.
+    pub fn slowest_host(&self) -> Rate {
+        let rates = self.host_rates_in(|link| link.rates().0);
+        rates.into_iter().min().expect("a topology has hosts")
+    }
+
     /// The rate at which each host sends by all its links at once.
     pub fn sending_rates(&self) -> Vec<Rate> {
         let is_switch = |node| matches!(node, Node::Switch(_));

@@ -95,8 +95,9 @@ impl Paths {
         shares: &mut Vec<(u32, Node, f64)>,
         at: &mut BTreeMap<u32, f64>,
     ) {
-        let rate =
-            |(link, to): (u32, Node)| self.topology.links[link as usize].rate_to(to).as_bps() as f64;
+        let rate = |(link, to): (u32, Node)| {
+            self.topology.links[link as usize].rate_to(to).as_bps() as f64
+        };
         let total: f64 = ports.iter().map(|&port| rate(self.routes.end(port))).sum();
         for &port in ports {
             let (link, to) = self.routes.end(port);
