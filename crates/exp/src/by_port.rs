@@ -5,7 +5,7 @@ use std::fmt;
 
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need};
 use rampmeter_core::{Bytes, Rate};
-use rampmeter_sim::{Buffer, FabricConfig, PortBytes, PortGroup, Topology, port_groups};
+use rampmeter_sim::{FabricConfig, PortBytes, PortGroup, Topology, port_groups};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Unexpected, Visitor};

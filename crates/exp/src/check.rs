@@ -80,7 +80,9 @@ impl Plan {
         }
         let topology = topology.with_arbiters(&needs.arbiters);
         let by_rate = NeedsByRate::new(&topology, |rate| {
-            self.transport.needs(&FabricFacts { access_rate: rate, ..facts })
+            let at_rate = self.transport.needs(&FabricFacts { access_rate: rate, ..facts });
+            // Whether transports need different fabrics does not depend on rates.
+            at_rate.unwrap_or_else(|_| needs.clone())
         });
         let mut fabric = resolve(&mut self.fabric, &needs, &by_rate, &cx)?;
         let on = (&topology, payload + header, express);

@@ -110,8 +110,8 @@ pub fn convert(
     Ok(Converted { n_rows: rows.len(), notes })
 }
 
-/// Returns the outage of a plan that stands for a failure. Link `n` of a switch leads to the `n`-th of
-/// the switches above it; of a bundle the first link fails, as in htsim.
+/// Returns the outage of a plan that stands for a failure. Link `n` of a switch leads to the `n`-th
+/// of the switches above it; of a bundle the first link fails, as in htsim.
 fn outage(imported: &Imported, failure: &Failure) -> Result<String, ConvertError> {
     let wrong = |expected: &str| {
         ConvertError::Topology(format!("failure: expected {expected}, got {failure}"))

@@ -167,8 +167,8 @@ mod tests {
         let text = format!(
             "transport = {{ name = 'dcpim' }}\n[topology]\nkind = 'links'\nhosts = ['a', 'b']\n\
              switches = ['leaf']\nlinks = [{{ between = ['a', 'leaf'] }}, {{ between = ['b', \
-             'leaf'] }}]\n[workload]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.1\nflows = 9\n\
-             [run]\ntrace = 't.pftrace'\ntrace-hosts = ['b']\n[faults]\noutages = [{faults}]"
+             'leaf'] }}]\n[workload]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.1\n\
+             flows = 9\n[run]\ntrace = 't.pftrace'\ntrace-hosts = ['b']\n[faults]\noutages = [{faults}]"
         );
         let plan = Plan::from_toml(&text, "plan", &Registry::builtin());
         let plan = plan.and_then(|plan| plan.check("plan", Path::new(".")));
@@ -189,8 +189,8 @@ mod tests {
             assert_eq!(named.unwrap(), numbered.unwrap());
         }
         let error = check("{ host = 'leaf', from-us = 1 }").unwrap_err();
-        let expected = "plan: line 16: faults.outages[0].host: expected a number below 2 or a name, a \
-                        to b, got \"leaf\"";
+        let expected = "plan: line 16: faults.outages[0].host: expected a number below 2 or a name, \
+                        a to b, got \"leaf\"";
         assert_eq!(error, expected);
     }
 }

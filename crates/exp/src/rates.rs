@@ -131,8 +131,8 @@ impl Rates {
         }
         Ok(self.left_out.map(|from| {
             format!(
-                "rates.parquet has {ROWS_MAX} rows at most, and no interval that ends at {:.3} us or \
-                 later; raise run.rates-us",
+                "rates.parquet has {ROWS_MAX} rows at most, and no interval that ends at {:.3} us \
+                 or later; raise run.rates-us",
                 from.as_ps() as f64 * 1e-6
             )
         }))

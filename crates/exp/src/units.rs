@@ -1,8 +1,8 @@
 //! Quantities as texts with units: `"25Gbps"`, `"1us"`, `"2MB"`.
 //!
-//! The end of a key names its unit (`drain-us`, `flow-bytes`, `core-gbps`). [`without_units`] replaces
-//! each text at such a key by the number in that unit, before anything else reads the plan. Readers,
-//! ranges and results know numbers alone.
+//! The end of a key names its unit (`drain-us`, `flow-bytes`, `core-gbps`). [`without_units`]
+//! replaces each text at such a key by the number in that unit, before anything else reads the
+//! plan. Readers, ranges and results know numbers alone.
 
 use std::borrow::Cow;
 
@@ -231,8 +231,8 @@ mod tests {
 
     #[test]
     fn texts_become_numbers_in_the_unit_of_their_key() {
-        let text = "drain-us = \"1ms\"\nrto-ns = \"1.1us\"\n[a]\ncore-gbps = \"100 Gbit/s\" # \"1us\"\n\
-                    sizes = { fixed = \"2MB\" }\nbuffer-bytes = { \"25\" = \"64KiB\" }\n\
+        let text = "drain-us = \"1ms\"\nrto-ns = \"1.1us\"\n[a]\ncore-gbps = \"100 Gbit/s\" \
+                    # \"1us\"\nsizes = { fixed = \"2MB\" }\nbuffer-bytes = { \"25\" = \"64KiB\" }\n\
                     times-us = [\"1ns\", 2, \"0.3s\"]\ncore-mbps = \"1e1GBps\"\nname = \"1us\"\n";
         let plain = "drain-us = 1000\nrto-ns = 1100\n[a]\ncore-gbps = 100 # \"1us\"\n\
                     sizes = { fixed = 2000000 }\nbuffer-bytes = { \"25\" = 65536 }\n\

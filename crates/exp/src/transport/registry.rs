@@ -106,20 +106,6 @@ pub(crate) trait Ready: Send + Sync {
     fn has_own_rates(&self) -> bool {
         true
     }
-    /// Returns the rate of the slowest host in its slower direction, if all hosts must have that one
-    /// and it is below the rate of the slowest host in its faster direction.
-    fn only_rate(&self, config: &T::Config, site: &Site) -> Result<Option<Rate>, BadKey> {
-        let Place::Network(network) = &site.place else { return Ok(None) };
-        let facts = site.facts;
-        if network.slowest_host >= facts.access_rate {
-            return Ok(None);
-        }
-        let own = T::configure(self.keys.clone(), site)?;
-        let peers = Peers::new(facts, network.hosts.as_slice().into());
-        let needs_one = T::at_own_rate(own, config, &peers).is_none();
-        Ok(needs_one.then_some(network.slowest_host))
-    }
-
     /// Returns a time that all hosts share and that fast hosts alone would have shorter.
     fn slowed(&self) -> Option<Slowed> {
         None
@@ -387,6 +373,20 @@ impl<T: Transport> OneKeys<T> {
             by_rate.push((rate, Arc::new(own)));
         }
         Ok(Some(by_rate))
+    }
+
+    /// Returns the rate of the slowest host in its slower direction, if all hosts must have that one
+    /// and it is below the rate of the slowest host in its faster direction.
+    fn only_rate(&self, config: &T::Config, site: &Site) -> Result<Option<Rate>, BadKey> {
+        let Place::Network(network) = &site.place else { return Ok(None) };
+        let facts = site.facts;
+        if network.slowest_host >= facts.access_rate {
+            return Ok(None);
+        }
+        let own = T::configure(self.keys.clone(), site)?;
+        let peers = Peers::new(facts, network.hosts.as_slice().into());
+        let needs_one = T::at_own_rate(own, config, &peers).is_none();
+        Ok(needs_one.then_some(network.slowest_host))
     }
 
     /// Returns a time that all hosts share and that the fastest hosts alone would have shorter.

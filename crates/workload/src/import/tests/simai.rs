@@ -60,8 +60,8 @@ fn groups_that_a_policy_needs_must_be_there() {
 /// The layers after the number were read as keys.
 #[test]
 fn lists_of_checkpoints_are_named() {
-    let text = "\u{feff}HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 checkpoints: 2 0 1 \
-                checkpoint_initiates: 1 1 all_gpus: 4\n1\nl -1 5 ALLGATHER 37632 5 NONE 0 5 NONE 0 \
+    let text = "\u{feff}HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 checkpoints: 2 0 \
+                1 checkpoint_initiates: 1 1 all_gpus: 4\n1\nl -1 5 ALLGATHER 37632 5 NONE 0 5 NONE 0 \
                 5\n";
     let (graph, notes) = read_text(text, 4).unwrap();
     assert_eq!(graph.n_flows(), 4);
