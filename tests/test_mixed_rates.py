@@ -26,6 +26,9 @@ BEYOND = {
     # A fast sender sends its first window at its own rate, and a port to a slow host queues eight
     # packets: the others are trimmed and sent again (NDP, section 3).
     "ndp": 2.3,
+    # Switches drop unscheduled packets if more than four wait, as at a port to a slow host, and the
+    # sender learns it a round trip later (Aeolus).
+    "homa-aeolus": 3.5,
     # Tokens for the last packets of a message wait for the clock of the destination.
     "phost": 1.2,
 }
@@ -76,7 +79,7 @@ def lone(
     return slowdowns, of.summary["warnings"]
 
 
-@pytest.mark.parametrize("network", (star, leaf_spine), ids=lambda network: network.__name__)
+@pytest.mark.parametrize("network", [star, leaf_spine], ids=lambda network: network.__name__)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_lone_message_is_as_fast_as_between_hosts_of_one_rate(
     transport: str, network: Any, tmp_path: Path
@@ -106,7 +109,7 @@ def test_a_lone_message_is_as_fast_as_between_hosts_of_one_rate(
     assert not beyond
 
 
-@pytest.mark.parametrize("network", (star, leaf_spine), ids=lambda network: network.__name__)
+@pytest.mark.parametrize("network", [star, leaf_spine], ids=lambda network: network.__name__)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_no_message_fails_at_half_load(transport: str, network: Any) -> None:
     if (transport, network.__name__) in REFUSED:
@@ -129,4 +132,4 @@ def test_ports_have_the_memory_and_marks_of_their_own_rate() -> None:
     fabric = run(star(RATES), "dctcp", load).manifest["plan"]["fabric"]
     for key in ("buffer-bytes", "ecn-bytes"):
         assert sorted(fabric[key]) == ["10", "100", "40", "400"]
-        assert fabric[key]["400"] > 9 * fabric[key]["40"] > 30 * fabric[key]["10"]
+        assert fabric[key]["400"] > fabric[key]["100"] > fabric[key]["40"] > fabric[key]["10"]
