@@ -8,8 +8,9 @@ import pytest
 
 import rampmeter as rm
 
+TCP = {"cwnd_bytes", "in_flight_bytes"}
 NAMES: dict[str, set[str]] = {
-    **dict.fromkeys(("tcp", "dctcp", "pias", "capton", "hyline"), {"cwnd_bytes", "in_flight_bytes"}),
+    **dict.fromkeys(("tcp", "dctcp", "pias", "capton", "hyline"), TCP),
     "pfabric": {"cwnd_packets", "in_flight_packets"},
     "hpcc": {"window_bytes", "in_flight_packets"},
     "ndp": {"credit_packets", "in_flight_packets"},

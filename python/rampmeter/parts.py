@@ -205,7 +205,8 @@ class RunOptions(Part):
     paths: bool | None = None
     """Write the table of the paths that the packets of flows took."""
     rates_us: float | str | None = None
-    """Interval of the rates of flows in `rates.parquet`, which is not written if this is 0."""
+    """Interval of the rates of flows in `rates.parquet`, and of windows and credits in
+    `windows.parquet`; these are not written if it is 0."""
     sample_us: float | str | None = None
     """How often queues and links are looked at."""
     trace: str | None = None
@@ -294,13 +295,13 @@ class LinkChange(Part):
 
     link: str | int
     """The link: its ends, such as `h0-s3`, or its place in the topology."""
-    at_us: float
+    at_us: float | str
     """From when on."""
-    gbps: float | None = None
+    gbps: float | str | None = None
     """Its rate in Gbit/s."""
     gbps_back: float | str | None = None
     """Its rate in Gbit/s from the second end to the first; `gbps` if left out."""
-    propagation_ns: float | None = None
+    propagation_ns: float | str | None = None
     """Its propagation in nanoseconds."""
 
 

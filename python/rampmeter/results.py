@@ -115,7 +115,7 @@ class Run:
 
     @cached_property
     def windows(self) -> "pa.Table | None":
-        """Windows and credits at each interval; `None` unless `run.rates_us` was set, or of none."""
+        """Windows and credits at each interval; `None` without any or without `run.rates_us`."""
         return self._table(WINDOWS) if (self.path / WINDOWS).is_file() else None
 
     @cached_property
