@@ -85,7 +85,10 @@ impl Plan {
             at_rate.unwrap_or_else(|_| needs.clone())
         });
         let mut fabric = resolve(&mut self.fabric, &needs, &by_rate, &cx)?;
-        let on = (&topology, payload + header, express);
+        let losses = with_losses(&self.faults, &imported.losses, &topology, &imported.names);
+        let faults = faults(&losses, &topology, &imported.names, &cx)?;
+        let fullest = topology.clone().at_fullest(&faults.changes);
+        let on = (&fullest, payload + header, express);
         crate::pfc::resolve(&mut self.fabric, &mut fabric, &needs, on, &cx)?;
         let transport = transport(&self.transport, &facts, &topology, (&fabric, spray));
         let transport = transport.map_err(bad_key)?;
@@ -127,12 +130,7 @@ impl Plan {
         };
         let sim = SimSpec {
             fabric,
-            faults: faults(
-                &with_losses(&self.faults, &imported.losses, &topology, &imported.names),
-                &topology,
-                &imported.names,
-                &cx,
-            )?,
+            faults,
             clocks: clocks(&self.clocks, needs.clocks_within, &cx)?,
             topology,
             seed: self.seed,
@@ -161,6 +159,9 @@ impl Plan {
         warnings.extend(by_port::never_marks(&sim.fabric, &sim.topology));
         if !transport.ready.has_own_rates() {
             warnings.extend(overload::one_rate(&sim.topology, name));
+        }
+        if !transport.ready.sees_inner_links() {
+            warnings.extend(overload::inner_links(&sim.topology, &imported.names, name));
         }
         let slowed = transport.ready.slowed();
         warnings.extend(slowed.map(|slowed| overload::slowed(&slowed, name)));

@@ -77,9 +77,17 @@ impl Check<'_, '_> {
         };
         let (there, back) = (rate("gbps", spec.gbps)?, rate("gbps-back", spec.gbps_back)?);
         let rates = match (there, back.or(there)) {
-            (Some(there), Some(back)) => match self.is_turned(link, &spec.link) {
-                false => Some([there, back]),
-                true => Some([back, there]),
+            (Some(there), Some(back)) => match &spec.link {
+                LinkName::Number(number) if there != back => {
+                    let expected =
+                        "the ends of the link, so that they say which direction is which";
+                    return Err(self.cx.unexpected(&key("link"), expected, number));
+                }
+                LinkName::Number(_) => Some([there, back]),
+                LinkName::Ends(ends) => match self.names.link_from(self.topology, ends) {
+                    Some((_, true)) => Some([back, there]),
+                    _ => Some([there, back]),
+                },
             },
             (None, Some(_)) => {
                 let message = "expected gbps with it, got this alone";
@@ -98,15 +106,6 @@ impl Check<'_, '_> {
         }
         let at = Time::ZERO + self.cx.micros(&key("at-us"), spec.at_us, 0.0)?;
         Ok(LinkChange { link, at, rates, propagation })
-    }
-
-    /// Returns true if the second end of a link is named first.
-    fn is_turned(&self, link: u32, name: &LinkName) -> bool {
-        let LinkName::Ends(ends) = name else { return false };
-        let second = self.topology.links()[link as usize].b;
-        let is_first =
-            |node: String| ends.strip_prefix(&node).is_some_and(|rest| rest.starts_with('-'));
-        is_first(self.names.node(second)) || is_first(second.to_string())
     }
 
     fn outage(&self, i: usize, spec: &OutageSpec) -> Result<Outage, PlanError> {

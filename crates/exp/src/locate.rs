@@ -125,9 +125,24 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
         let root = toml::from_str(&plain).ok();
         match root.and_then(|root| find(&root, &message, |root| T::deserialize(root).err())) {
             Some(path) => at_path(text, &path, &message),
-            None => at_offset(text, error.span().map(|span| span.start), &message),
+            None => at_offset(
+                text,
+                error.span().map(|span| same_line(&plain, text, span.start)),
+                &message,
+            ),
         }
     })
+}
+
+/// Returns the offset in `text` of the place `at` of `plain`, which has the same lines: the same
+/// column, or the end of the line if that is shorter.
+fn same_line(plain: &str, text: &str, at: usize) -> usize {
+    let before = plain.get(..at).unwrap_or(plain);
+    let line = before.matches('\n').count();
+    let column = before.chars().rev().take_while(|&c| c != '\n').count();
+    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let rest = text[start..].split('\n').next().unwrap_or_default();
+    start + rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at)
 }
 
 /// Returns the line of the key that a path such as `workload.parts[1].load` names, or of the table
@@ -155,7 +170,7 @@ pub(crate) fn at_path(text: &str, path: &Path, message: &str) -> String {
 
 fn at_offset(text: &str, at: Option<usize>, message: &str) -> String {
     let Some(at) = at else { return message.to_owned() };
-    let before = &text[..at.min(text.len())];
+    let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.len() - before.rfind('\n').map_or(0, |i| i + 1) + 1;
     let source = text.lines().nth(line - 1).unwrap_or("").trim();
@@ -294,6 +309,15 @@ mod tests {
             let got = error(from, to);
             assert!(got.starts_with(message), "{from:?} to {to:?}: {got}");
         }
+    }
+
+    /// Units are read first, so that places are those of a shorter text.
+    #[test]
+    fn places_after_texts_with_units_are_those_of_the_text() {
+        let text =
+            "[run]\ndrain-us = \"0.000000001 s\" # \u{b5}\u{b5}\u{b5}\nx = 99999999999999999999\n";
+        let error = super::parse::<Plan<toml::Value>>(text).unwrap_err();
+        assert!(error.starts_with("line 3, column "), "{error}");
     }
 
     #[test]

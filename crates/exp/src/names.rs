@@ -149,17 +149,28 @@ impl NamesSpec {
     /// Returns the link between two named nodes; of several between the same ends `a-b#1` is the
     /// second. `None` if the name is none of such a link.
     pub(crate) fn link(&self, topology: &Topology, name: &str) -> Option<u32> {
+        self.link_from(topology, name).map(|(number, _)| number)
+    }
+
+    /// Returns the link between two named nodes, and true if its second end is named first.
+    pub(crate) fn link_from(&self, topology: &Topology, name: &str) -> Option<(u32, bool)> {
         let (ends, which) = name.split_once('#').unwrap_or((name, "0"));
         let which: usize = which.parse().ok()?;
-        let joins = |&(_, link): &(u32, &rampmeter_sim::topo::Link)| {
-            let (a, b) = (self.node(link.a), self.node(link.b));
-            let is = |a: &str, b: &str| {
-                ends.strip_prefix(a).and_then(|rest| rest.strip_prefix('-')) == Some(b)
-            };
-            is(&a, &b) || is(&b, &a)
+        let is = |a: &str, b: &str| {
+            ends.strip_prefix(a).and_then(|rest| rest.strip_prefix('-')) == Some(b)
         };
-        let mut between = (0..).zip(topology.links()).filter(joins);
-        between.nth(which).map(|(number, _)| number)
+        let turned = |(number, link): (u32, &rampmeter_sim::topo::Link)| {
+            let own = [link.a, link.b].map(|node| self.node(node));
+            let default = [link.a, link.b].map(|node| node.to_string());
+            let is_turned = |[a, b]: &[String; 2]| match (is(a, b), is(b, a)) {
+                (true, _) => Some(false),
+                (false, true) => Some(true),
+                (false, false) => None,
+            };
+            let is_turned = is_turned(&own).or_else(|| is_turned(&default));
+            is_turned.map(|is_turned| (number, is_turned))
+        };
+        (0..).zip(topology.links()).filter_map(turned).nth(which)
     }
 
     /// Returns the names for traces.

@@ -1,9 +1,10 @@
 //! Loads that the links cannot carry, seen before anything runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rampmeter_core::Rate;
 use rampmeter_proto::transport::Slowed;
+use rampmeter_sim::topo::Link;
 use rampmeter_sim::{HostCut, Node, Topology};
 use rampmeter_workload::WorkloadSpec;
 
@@ -42,6 +43,32 @@ pub(crate) fn narrow_core(topology: &Topology, transport: &str) -> Option<String
             "transport.name: {transport} schedules the links of hosts alone, and the links between \
              switches carry {:.1} % of what these can send: expect losses there",
             100.0 * share
+        )
+    })
+}
+
+/// A sentence if a link between inner switches is slower than a link of a rack's switch to others,
+/// for a transport that takes it for unlimited.
+pub(crate) fn inner_links(
+    topology: &Topology,
+    names: &NamesSpec,
+    transport: &str,
+) -> Option<String> {
+    let racks: BTreeSet<u32> = (0..topology.n_hosts()).map(|host| topology.rack(host)).collect();
+    let is_rack = |node| matches!(node, Node::Switch(switch) if racks.contains(&switch));
+    let is_core = |link: &&Link| matches!((link.a, link.b), (Node::Switch(_), Node::Switch(_)));
+    let core = topology.links().iter().filter(is_core);
+    let (inner, outer): (Vec<&Link>, Vec<&Link>) =
+        core.partition(|link| !is_rack(link.a) && !is_rack(link.b));
+    let slowest = inner.into_iter().min_by_key(|link| link.rates().0)?;
+    let least = outer.iter().map(|link| link.rates().0).max()?;
+    (slowest.rates().0 < least).then(|| {
+        format!(
+            "transport.name: the controller of {transport} takes links between inner switches for \
+             unlimited, and {}-{} carries {} Gbit/s: expect losses there",
+            names.node(slowest.a),
+            names.node(slowest.b),
+            slowest.rates().0.as_bps() as f64 / 1e9
         )
     })
 }

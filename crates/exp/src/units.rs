@@ -188,7 +188,9 @@ fn of_table(
         let path = path.join(Step::Key(key.get_ref().to_string()));
         // Links have readers of their own, which name the link; tables of Python transports are
         // their authors'.
-        if ["links", "topology.links", "transport.parameters"].contains(&&*path.to_string()) {
+        let name = path.to_string();
+        let is_parameters = name.starts_with("transport") && name.ends_with(".parameters");
+        if is_parameters || ["links", "topology.links"].contains(&&*name) {
             continue;
         }
         let unit = Unit::of_key(key.get_ref()).or(unit);

@@ -73,6 +73,12 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
         false
     }
 
+    /// Returns false if its controller takes links between inner switches of the network at `site` for
+    /// unlimited: those of which no end is a rack's switch.
+    fn sees_inner_links(_site: &Site) -> bool {
+        true
+    }
+
     /// What follows from the parameters: windows, timeouts, epochs.
     fn describe(_config: &Self::Config) -> Vec<Derived> {
         Vec::new()
@@ -172,6 +178,11 @@ pub struct Network {
 }
 
 impl Site {
+    /// Returns true if the paths between racks are regular, or the network is not simulated.
+    pub fn has_regular_paths(&self) -> bool {
+        !matches!(&self.place, Place::Network(Network { paths: None, .. }))
+    }
+
     /// Returns the rate of all links of a host together.
     pub fn host_rate(&self, host: u32) -> Rate {
         match &self.place {

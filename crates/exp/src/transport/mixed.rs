@@ -16,11 +16,11 @@ use crate::simulate::{Configs, Task, simulate_family};
 
 /// A transport that shares the network with others.
 pub(crate) struct MixedPart {
-    /// It, with the parameters of the slowest hosts.
+    /// The transport with the parameters of the slowest hosts.
     pub(crate) network: Member,
-    /// It, with the parameters of hosts of other rates.
+    /// The transport with the parameters of hosts of other rates.
     pub(crate) by_rate: Vec<(Rate, Member)>,
-    /// What it is alone.
+    /// The transport as if it were alone.
     pub(crate) alone: Arc<dyn Ready>,
 }
 
@@ -102,8 +102,8 @@ impl Ready for Together {
     }
 }
 
-/// What all transports together need of a fabric. Of preferences the first transport's holds, but
-/// ports have the largest memory that any prefers.
+/// Returns the needs of all transports together. Of preferences the first transport's holds, but
+/// ports have the largest memory that any prefers, and mark if any understands marks.
 pub(super) fn merge<'a>(
     all: impl Iterator<Item = (&'a str, FabricNeeds)>,
 ) -> Result<FabricNeeds, BadKey> {
@@ -113,14 +113,23 @@ pub(super) fn merge<'a>(
             agree(stringify!($setting), all.iter().map(|(name, needs)| (*name, needs.$setting)))?
         };
     }
+    // A transport that knows no marks does not mind those of others, and ports mark as the first
+    // transport needs that does.
+    let marked = |(_, needs): &&(&str, FabricNeeds)| {
+        matches!(needs.ecn, Need::Prefer(Some(_)) | Need::Only(Some(_)))
+    };
+    let (ecn, ecn_ports) = match all.iter().find(marked) {
+        Some((_, needs)) => (needs.ecn, needs.ecn_ports),
+        None => (one!(ecn), one!(ecn_ports)),
+    };
     Ok(FabricNeeds {
         buffer: largest(&all, one!(buffer)),
         overflow: one!(overflow),
         // Each packet has the path choice of its transport.
         spray: Need::Any,
         interface: one!(interface),
-        ecn: one!(ecn),
-        ecn_ports: one!(ecn_ports),
+        ecn,
+        ecn_ports,
         drop_unscheduled: one!(drop_unscheduled),
         switching: one!(switching),
         slot: one!(slot),

@@ -106,6 +106,10 @@ pub(crate) trait Ready: Send + Sync {
     fn has_own_rates(&self) -> bool {
         true
     }
+    /// Returns false if it takes links between inner switches for unlimited.
+    fn sees_inner_links(&self) -> bool {
+        true
+    }
     /// Returns a time that all hosts share and that fast hosts alone would have shorter.
     fn slowed(&self) -> Option<Slowed> {
         None
@@ -168,6 +172,9 @@ impl Registry {
                     return Err(BadKey::new("class", expected, class));
                 }
                 vec![read]
+            }
+            Value::Array(tables) if tables.len() == 1 => {
+                return self.read(&tables[0]).map_err(|bad| of_table(0, bad));
             }
             Value::Array(tables) if (1..=Self::MEMBERS_MAX).contains(&tables.len()) => {
                 let read = |(number, table): (u8, &Value)| match table {
@@ -350,6 +357,7 @@ impl<T: Transport> OneKeys<T> {
             assumes_full_bisection,
             has_own_rates,
             slowed,
+            sees_inner_links: T::sees_inner_links(site),
         })
     }
 
@@ -409,6 +417,7 @@ struct Configured<F: Family> {
     assumes_full_bisection: bool,
     has_own_rates: bool,
     slowed: Option<Slowed>,
+    sees_inner_links: bool,
 }
 
 impl<F: Family> Ready for Configured<F> {
@@ -430,6 +439,10 @@ impl<F: Family> Ready for Configured<F> {
 
     fn slowed(&self) -> Option<Slowed> {
         self.slowed
+    }
+
+    fn sees_inner_links(&self) -> bool {
+        self.sees_inner_links
     }
 
     fn describe(&self) -> Vec<Derived> {
@@ -512,6 +525,7 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
             assumes_full_bisection,
             has_own_rates: false,
             slowed: None,
+            sees_inner_links: true,
         };
         Ok(Arc::new(configured))
     }

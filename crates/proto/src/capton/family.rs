@@ -73,6 +73,10 @@ impl Transport for CaptonFamily {
         keys.on(site)
     }
 
+    fn sees_inner_links(site: &Site) -> bool {
+        site.has_regular_paths()
+    }
+
     fn describe(config: &Capton) -> Vec<Derived> {
         config.settings.describe()
     }

@@ -77,6 +77,10 @@ impl Transport for HylineFamily {
         Some(own.config.clone().among(own, peers))
     }
 
+    fn sees_inner_links(site: &Site) -> bool {
+        site.has_regular_paths()
+    }
+
     fn describe(config: &Hyline) -> Vec<Derived> {
         config.settings.describe()
     }

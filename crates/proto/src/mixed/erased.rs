@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use rampmeter_core::fabric::Spray;
-use rampmeter_core::{Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{
+    Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Time,
+};
 
 use super::header::MixedHeader;
 use crate::beside::with;
@@ -20,6 +22,7 @@ pub(super) trait AnyHost {
     fn release(&mut self, now: Time, src: NodeId, msg: MsgId);
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64));
     fn gauges(&self, each: &mut dyn FnMut(Gauge));
+    fn phases(&self, each: &mut dyn FnMut(Phase));
     fn messages(&self) -> Option<(usize, usize)>;
     fn limit_arriving(&mut self, per_peer: u32);
     fn arriving_excess(&self) -> u64;
@@ -94,6 +97,10 @@ impl<T: Transport> AnyHost for Erased<T> {
 
     fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
         self.host.gauges(each);
+    }
+
+    fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        self.host.phases(each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

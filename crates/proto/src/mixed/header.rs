@@ -47,8 +47,8 @@ pub(super) fn longest<H: Formats>() -> usize {
 
 impl PartialEq for MixedHeader {
     fn eq(&self, other: &Self) -> bool {
-        let bytes = |of: &Self| of.bytes[..of.len.into()].to_vec();
-        self.member == other.member && bytes(self) == bytes(other)
+        let bytes = |of: &Self| of.len.into();
+        self.member == other.member && self.bytes[..bytes(self)] == other.bytes[..bytes(other)]
     }
 }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Receipt, Rng, TenantId, Time,
+    Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Phase, Priority, Receipt, Rng,
+    TenantId, Time,
 };
 
 use super::erased::AnyHost;
-use super::{MixedConfig, MixedHeader};
+use super::{Member, MixedConfig, MixedHeader};
 
 /// The endpoints of all transports at one host.
 pub struct MixedHost {
@@ -21,7 +22,7 @@ pub struct MixedHost {
 /// The endpoint of one transport.
 struct Part {
     host: Box<dyn AnyHost>,
-    /// Bytes that it has sent, or the floor where that was more when it had something to send.
+    /// Bytes that it has sent, or the floor if that was more when it sent last.
     sent: u64,
 }
 
@@ -38,17 +39,26 @@ impl MixedHost {
         &mut *self.parts[(tenant.get() as usize).min(last)].host
     }
 
-    /// Returns the transports that may have something to send, the one that has sent least first.
-    fn in_turn(&mut self) -> Vec<usize> {
-        let mut order = Vec::with_capacity(self.parts.len());
-        for (number, part) in self.parts.iter_mut().enumerate() {
-            if part.host.wants_transmit() {
+    /// Returns the first packet that `poll` has of a transport, the one that has sent least first.
+    fn first(
+        &mut self,
+        mut poll: impl FnMut(&mut dyn AnyHost, &Member) -> Option<Packet<MixedHeader>>,
+    ) -> Option<Packet<MixedHeader>> {
+        // A bit for each transport that has been asked: there are eight at most.
+        let mut asked = 0_u8;
+        loop {
+            let ready = |&number: &usize| {
+                asked & 1 << number == 0 && self.parts[number].host.wants_transmit()
+            };
+            let sent = |&number: &usize| self.parts[number].sent.max(self.floor);
+            let number = (0..self.parts.len()).filter(ready).min_by_key(sent)?;
+            asked |= 1 << number;
+            let part = &mut self.parts[number];
+            if let Some(packet) = poll(&mut *part.host, &self.config.members[number]) {
                 part.sent = part.sent.max(self.floor);
-                order.push(number);
+                return Some(self.count(number, packet));
             }
         }
-        order.sort_by_key(|&number| self.parts[number].sent);
-        order
     }
 
     /// Counts a packet of a transport, and puts it into its class.
@@ -66,7 +76,7 @@ impl Endpoint for MixedHost {
     type Config = MixedConfig;
 
     fn new(config: Arc<MixedConfig>, node: NodeId, rng: Rng, now: Time) -> Self {
-        let part = |(number, member): (usize, &super::Member)| Part {
+        let part = |(number, member): (usize, &Member)| Part {
             host: (member.make)(node, part_of(&rng, number), now),
             sent: 0,
         };
@@ -127,6 +137,10 @@ impl Endpoint for MixedHost {
         self.parts.iter().for_each(|part| part.host.gauges(each));
     }
 
+    fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        self.parts.iter().for_each(|part| part.host.phases(each));
+    }
+
     fn messages(&self) -> Option<(usize, usize)> {
         self.parts.iter().try_fold((0, 0), |(sent, arriving), part| {
             let (own_sent, own_arriving) = part.host.messages()?;
@@ -151,27 +165,14 @@ impl Endpoint for MixedHost {
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<MixedHeader>> {
-        for number in self.in_turn() {
-            let spray = self.config.members[number].spray;
-            if let Some(packet) = self.parts[number].host.poll_transmit(now, spray) {
-                return Some(self.count(number, packet));
-            }
-        }
-        None
+        self.first(|host, member| host.poll_transmit(now, member.spray))
     }
 
     fn poll_control(&mut self, now: Time) -> Option<Packet<MixedHeader>> {
-        for number in self.in_turn() {
-            let member = &self.config.members[number];
-            if member.class > 0 {
-                continue;
-            }
-            let spray = member.spray;
-            if let Some(packet) = self.parts[number].host.poll_control(now, spray) {
-                return Some(self.count(number, packet));
-            }
-        }
-        None
+        self.first(|host, member| {
+            // Others have no packets in the highest class.
+            if member.class > 0 { None } else { host.poll_control(now, member.spray) }
+        })
     }
 
     fn wants_transmit(&self) -> bool {

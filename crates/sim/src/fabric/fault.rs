@@ -182,6 +182,11 @@ impl Faults {
         change.into_iter().chain(follow).chain(link).min()
     }
 
+    /// All changes of links.
+    pub(super) fn link_changes(&self) -> &[LinkChange] {
+        &self.link_changes
+    }
+
     /// The next change of a link that is due at `now`.
     pub(super) fn pop_link_change(&mut self, now: Time) -> Option<LinkChange> {
         let change = *self.link_changes.get(self.n_changed).filter(|change| change.at <= now)?;

@@ -180,13 +180,19 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let Buffer::Shared { per_switch, .. } = self.config.buffer else {
             panic!("priority flow control needs memory that ports share");
         };
+        let fullest = self.topology.clone().at_fullest(self.faults.link_changes());
         let n_switches = self.topology.n_switches() as usize;
         let mut gauges = vec![Gauge::default(); self.ports.len()];
         let mut memory = vec![(0, per_switch.get()); n_switches];
         for number in self.n_interfaces as usize..self.ports.len() {
-            let (back, via) = (self.ports[number].delay, self.opposite[number] as usize);
-            let there = self.ports[via].delay;
-            let rate = self.rates[via];
+            let delay = |port: usize| {
+                let (link, to) = self.routes.end(port as u32);
+                fullest.links[link as usize].propagation + fullest.latency(to)
+            };
+            let via = self.opposite[number] as usize;
+            let (link, to) = self.routes.end(via as u32);
+            let rate = fullest.links[link as usize].rate_to(to);
+            let (there, back) = (delay(via), delay(number));
             let own = config.headroom_of(rate, there, back, self.config.switching).get();
             gauges[number].headroom_end = u32::try_from(own).unwrap_or(u32::MAX);
             let total = &mut memory[self.ports[number].switch as usize].1;

@@ -275,6 +275,21 @@ impl Topology {
         self
     }
 
+    /// The topology in which each link is always as fast and as long as it ever is: the one in which
+    /// most is on links.
+    #[must_use]
+    pub fn at_fullest(self, changes: &[LinkChange]) -> Self {
+        let mut fullest = self.clone().at_best(changes);
+        for (link, own) in fullest.links.iter_mut().zip(&self.links) {
+            link.propagation = own.propagation;
+        }
+        for change in changes {
+            let link = &mut fullest.links[change.link as usize];
+            link.propagation = link.propagation.max(change.propagation.unwrap_or(Span::ZERO));
+        }
+        fullest
+    }
+
     /// The number of a node among hosts and arbiters; `None` for switches.
     pub(crate) fn station(&self, node: Node) -> Option<u32> {
         match node {
