@@ -149,3 +149,23 @@ def test_a_class_needs_several_transports() -> None:
     )
     with pytest.raises(rm.PlanError, match=r"transport\.class: expected this key where several"):
         plan.check()
+
+
+def test_ports_mark_if_any_transport_understands_marks(tmp_path: Path) -> None:
+    """DCTCP is marked beside TCP, whichever is named first."""
+    rows = ["0,0,4,5000000,0", "0,1,4,5000000,1", "0,2,4,5000000,0", "0,3,4,5000000,1"]
+    for names in (("tcp", "dctcp"), ("dctcp", "tcp")):
+        done = run([{"name": name} for name in names], rows, tmp_path)
+        assert sum(tier["marks"] for tier in done.summary["tiers"]) > 0, names
+        assert done.manifest["plan"]["fabric"]["ecn-bytes"] is not None
+
+
+def test_a_list_of_one_transport_is_that_transport(tmp_path: Path) -> None:
+    """A list of one transport is that transport, and may not have a class."""
+    rows = ["0,0,4,500000,0"]
+    one = run([{"name": "dctcp"}], rows, tmp_path)
+    assert one.manifest["plan"]["transport"]["name"] == "dctcp"
+    with pytest.raises(
+        rm.PlanError, match=r"transport\[0\].class: expected this key where several"
+    ):
+        run([{"name": "dctcp", "class": 3}], rows, tmp_path)

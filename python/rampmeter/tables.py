@@ -115,6 +115,9 @@ def tenants(run: Run) -> Iterator[Sheet]:
         return
     transport = run.manifest["plan"]["transport"]
     tables = transport if isinstance(transport, list) else [transport]
+    lower = tables[0].get("best-effort")
+    if len(tables) == 1 and lower:
+        tables = [*tables, lower]
     goodput = summary.get("tenant_goodput_gbps", {})
     rows = [
         (

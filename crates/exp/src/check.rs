@@ -34,9 +34,9 @@ pub struct ValidPlan {
     pub(crate) facts: FabricFacts,
     pub(crate) transport: ValidTransport,
     pub(crate) workload: ValidWorkload,
-    /// How messages become packets; of several transports, of the first.
+    /// The packets of messages; those of the first of several transports.
     pub(crate) cut: Cut,
-    /// The same of each transport.
+    /// The packets of each transport's messages.
     pub(crate) cuts: Vec<Cut>,
     pub(crate) deadlines: Option<DeadlinesSpec>,
     pub(crate) capture: Option<CaptureConfig>,

@@ -24,7 +24,7 @@ pub(crate) enum Step {
     Item(usize),
 }
 
-/// Where a value is in a text.
+/// The place of a value in a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Path(Vec<Step>);
 

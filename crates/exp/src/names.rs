@@ -71,7 +71,7 @@ impl NamesSpec {
     /// Returns the number of a host or an arbiter; arbiters are numbered after hosts.
     ///
     /// # Errors
-    /// What was expected instead.
+    /// The values that were expected.
     pub(crate) fn station(&self, name: &NodeName, topology: &Topology) -> Result<u32, String> {
         let n_hosts = topology.n_hosts();
         self.number(name, n_hosts + topology.n_arbiters(), "host", |number| {
@@ -85,7 +85,7 @@ impl NamesSpec {
     /// Returns the number of a host.
     ///
     /// # Errors
-    /// What was expected instead.
+    /// The values that were expected.
     pub(crate) fn host(&self, name: &NodeName, topology: &Topology) -> Result<u32, String> {
         self.number(name, topology.n_hosts(), "host", Node::Host)
     }
@@ -93,7 +93,7 @@ impl NamesSpec {
     /// Returns the number of a switch.
     ///
     /// # Errors
-    /// What was expected instead.
+    /// The values that were expected.
     pub(crate) fn switch(&self, name: &NodeName, topology: &Topology) -> Result<u32, String> {
         self.number(name, topology.n_switches(), "switch", Node::Switch)
     }

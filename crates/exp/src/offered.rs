@@ -142,7 +142,13 @@ impl ValidPlan {
                 tier.links += 1;
                 // A sum, until all links are known.
                 tier.load = tier.load.zip(load).map(|(sum, load)| sum + load);
-                if seconds > tier.busiest_seconds {
+                let busier = match (load, tier.load_max) {
+                    (Some(load), Some(most)) if span.is_some() => {
+                        load > most || tier.busiest.is_empty()
+                    }
+                    _ => seconds > tier.busiest_seconds,
+                };
+                if busier {
                     tier.busiest = format!("{}>{}", self.names.node(from), self.names.node(to));
                     tier.load_max = load;
                     tier.busiest_bytes = port.bytes;

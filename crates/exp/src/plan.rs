@@ -391,7 +391,7 @@ pub struct LinkFaultSpec {
     pub delay_us: f64,
 }
 
-/// What one link is from a time on. What is left out stays as it was.
+/// A change of one link at a time. Keys that are left out stay as they were.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LinkChangeSpec {

@@ -39,7 +39,7 @@ pub(crate) struct Rates {
 }
 
 /// Rows of the table at most: some 2 GB.
-const ROWS_MAX: u64 = 100_000_000;
+pub(crate) const ROWS_MAX: u64 = 100_000_000;
 
 impl Rates {
     /// Starts the table `file`.
@@ -129,12 +129,14 @@ impl Rates {
             (None, Some(writer)) => writer.finish(metadata).map(|_| ())?,
             (None, None) => {}
         }
-        Ok(self.left_out.map(|from| {
-            format!(
-                "rates.parquet has {ROWS_MAX} rows at most, and no interval that ends at {:.3} us \
-                 or later; raise run.rates-us",
-                from.as_ps() as f64 * 1e-6
-            )
-        }))
+        Ok(self.left_out.map(|from| incomplete("rates.parquet", from)))
     }
+}
+
+/// Returns a warning that `table` ends before the instant `from`.
+pub(crate) fn incomplete(table: &str, from: Time) -> String {
+    format!(
+        "{table} has {ROWS_MAX} rows at most, and none of {:.3} us or later; raise run.rates-us",
+        from.as_ps() as f64 * 1e-6
+    )
 }

@@ -47,7 +47,7 @@ impl Kept {
 
 /// The standard probe.
 pub(crate) struct Recorder {
-    /// Those of the flows of each transport, by tenant.
+    /// The ideals of each transport's packets.
     ideals: Vec<Ideals>,
     writer: Option<FlowWriter>,
     pub(crate) error: Option<TableError>,
@@ -61,10 +61,10 @@ pub(crate) struct Recorder {
     pub(crate) delivered_bytes: BTreeMap<u32, u64>,
     /// Only of runs that record rates of flows.
     pub(crate) rates: Option<Rates>,
-    /// The same.
+    /// Only of runs that record rates of flows.
     pub(crate) windows: Option<Windows>,
-    /// A sentence about a table that is not complete.
-    pub(crate) warning: Option<String>,
+    /// Warnings of tables that are not complete.
+    pub(crate) warnings: Vec<String>,
     /// Flows that waited for others until the end.
     pub(crate) not_started: u64,
     pub(crate) duplicate_bytes: u64,
@@ -105,7 +105,7 @@ impl Recorder {
             delivered_bytes: BTreeMap::new(),
             rates: None,
             windows: None,
-            warning: None,
+            warnings: Vec::new(),
             not_started: 0,
             duplicate_bytes: 0,
             unfinished_ideal_ps: 0,
@@ -128,10 +128,10 @@ impl Recorder {
     /// Completes the tables of flows and of their rates.
     pub(crate) fn finish(&mut self, metadata: &[(String, String)]) -> Result<(), TableError> {
         if let Some(rates) = self.rates.take() {
-            self.warning = rates.finish(metadata)?;
+            self.warnings.extend(rates.finish(metadata)?);
         }
         if let Some(windows) = self.windows.take() {
-            windows.finish(metadata)?;
+            self.warnings.extend(windows.finish(metadata)?);
         }
         if let Some(error) = self.error.take() {
             return Err(error);

@@ -252,7 +252,7 @@ impl Summary {
             ("control", recorder.control_latency.summary()),
         ];
         let mut warnings = outcome.warnings.clone();
-        warnings.extend(recorder.warning.clone());
+        warnings.extend(recorder.warnings.iter().cloned());
         warnings.extend(warnings::of(&warnings::Facts {
             flows: &flows,
             deadlocks: &outcome.deadlocks,

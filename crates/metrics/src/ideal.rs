@@ -220,7 +220,7 @@ fn sum(spans: impl Iterator<Item = Span>) -> Span {
     spans.fold(Span::ZERO, |total, span| total + span)
 }
 
-/// Bytes as a plain number in plans and results.
+/// Picoseconds as a plain number in plans and results.
 mod ps {
     use rampmeter_core::Span;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -234,6 +234,7 @@ mod ps {
     }
 }
 
+/// Bytes as a plain number in plans and results.
 mod bytes {
     use rampmeter_core::Bytes;
     use serde::{Deserialize, Deserializer, Serializer};

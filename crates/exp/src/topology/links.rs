@@ -69,7 +69,8 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
         .map(|record| {
             let record = record.map_err(|error| error.to_string())?;
             let at = record.position().map_or(0, csv::Position::line);
-            Ok((at as usize, record.iter().map(str::to_owned).collect::<Vec<String>>()))
+            let field = |field: &str| field.trim_matches('"').to_owned();
+            Ok((at as usize, record.iter().map(field).collect::<Vec<String>>()))
         });
     let header = lines.next().ok_or("line 1: expected names of columns, got none")?;
     let (at, header): (usize, Vec<String>) = header.map_err(|error: String| error)?;

@@ -72,7 +72,7 @@ impl TransportSpec {
         self.tables.iter().map(|table| table.written.name.as_str()).collect()
     }
 
-    /// How each transport cuts messages into packets.
+    /// Returns the packets of each transport's messages.
     pub(crate) fn cuts(&self) -> Vec<Cut> {
         let cut = |table: &ReadTable| {
             let Framing { payload, header, padding } = table.keys.framing();

@@ -14,8 +14,8 @@ use super::receiver::{Incoming, RxFlow};
 use super::wire::SirdHeader;
 use crate::parts::{ArrivingFlows, Output};
 
-/// Order of messages: bytes that have not arrived, then age. Senders are ordered by the bytes of
-/// their first message and then by turn, or by turn alone.
+/// Order of messages: bytes that have not arrived, then age. Senders are ordered by their first
+/// message, or by turn.
 pub(super) type Key = (u64, u64);
 
 /// A sender that has been heard.
@@ -28,7 +28,7 @@ struct Source {
     /// Limits by its own marks and by those of switches.
     sender: Limit,
     core: Limit,
-    /// When it was last served.
+    /// The turn in which it was served last, if senders have turns.
     turn: u64,
 }
 
@@ -168,8 +168,7 @@ impl Bucket {
             return;
         };
         let key = match sird.config.receiver_policy {
-            // Messages of equal lengths take turns until data of one has arrived.
-            ReceiverPolicy::Srpt => (key.0, source.turn),
+            ReceiverPolicy::Srpt => key,
             ReceiverPolicy::RoundRobin => (source.turn, u64::from(number)),
         };
         self.order.set(&mut self.order_places, number, key);

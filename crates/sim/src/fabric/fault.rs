@@ -44,8 +44,8 @@ pub struct Outage {
     pub until: Time,
 }
 
-/// What a link is from a time on. What is already on it keeps the time at which it arrives, so that
-/// packets may overtake it where the link becomes shorter.
+/// A change of a link at a time. Packets that are on it arrive when they would have, so that later
+/// ones may overtake them if the link becomes shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkChange {
     /// The link, by its place in [`Topology::links`].
