@@ -169,3 +169,21 @@ def test_a_list_of_one_transport_is_that_transport(tmp_path: Path) -> None:
         rm.PlanError, match=r"transport\[0\].class: expected this key where several"
     ):
         run([{"name": "dctcp", "class": 3}], rows, tmp_path)
+
+
+def test_a_manifest_gives_the_same_results(tmp_path: Path) -> None:
+    """Each packet has the path choice of its transport, in the manifest too."""
+    plan = rm.Plan.of(
+        topology={"kind": "leaf-spine", "racks": 2, "hosts-per-rack": 4, "spines": 4},
+        transport=[rm.Homa(), rm.Dctcp()],
+        workload=rm.imc10(load=0.5, flows=200),
+    )
+    first = rm.run(plan, out=tmp_path / "first", quiet=True)
+    again = rm.run(tmp_path / "first" / "manifest.json", out=tmp_path / "again", quiet=True)
+    assert first.manifest["plan"]["fabric"]["spray"] is None
+    assert column(first, "fct_ps") == column(again, "fct_ps")
+
+
+def test_each_tenant_needs_a_transport(tmp_path: Path) -> None:
+    with pytest.raises(rm.PlanError, match="a transport for each of the tenants 0 to 2"):
+        run([{"name": "tcp"}, {"name": "homa"}], ["0,0,1,1000,2"], tmp_path)

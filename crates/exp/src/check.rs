@@ -85,6 +85,10 @@ impl Plan {
             at_rate.unwrap_or_else(|_| needs.clone())
         });
         let mut fabric = resolve(&mut self.fabric, &needs, &by_rate, &cx)?;
+        if cuts.len() > 1 {
+            // Each packet has the path choice of its transport.
+            self.fabric.spray = spray;
+        }
         let losses = with_losses(&self.faults, &imported.losses, &topology, &imported.names);
         let faults = faults(&losses, &topology, &imported.names, &cx)?;
         let fullest = topology.clone().at_fullest(&faults.changes);
@@ -113,6 +117,15 @@ impl Plan {
         let workload = self.workload.clone().validate_with_names(&context, &imported.host_names());
         let workload = workload.map_err(|e| cx.bad("workload", e))?;
         let names = &imported.names;
+        if cuts.len() > 1 && workload.last_tenant() as usize >= cuts.len() {
+            let expected =
+                format!("a transport for each of the tenants 0 to {}", workload.last_tenant());
+            return Err(cx.unexpected(
+                "transport",
+                &expected,
+                format!("{} transports", cuts.len()),
+            ));
+        }
         let capture = capture(&self.run, &transport, &topology, names, &cx)?;
         let has_packets = transport.ready.has_packets();
         let trace = trace::check(&self.run, has_packets, &topology, names, &cx)?;
@@ -160,6 +173,10 @@ impl Plan {
         if !transport.ready.has_own_rates() {
             warnings.extend(overload::one_rate(&sim.topology, name));
         }
+        let has_faults = self.faults != FaultsSpec::default();
+        warnings.extend((has_faults && !has_packets).then(|| {
+            format!("transport.name: {name} has no packets, and takes no notice of faults")
+        }));
         if !transport.ready.sees_inner_links() {
             warnings.extend(overload::inner_links(&sim.topology, &imported.names, name));
         }

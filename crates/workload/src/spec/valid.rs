@@ -97,13 +97,19 @@ impl ValidWorkload {
 
     /// Returns true if flows are of several tenants, or of another tenant than the first.
     pub fn has_tenants(&self) -> bool {
-        let is_other = |flow: &Flow| flow.tenant != TenantId::default();
-        match &self.source {
-            Source::Mix(parts) => parts.len() > 1,
-            Source::Trace(flows) => flows.iter().any(is_other),
-            Source::Graph(graph) => graph.flows().any(|(_, flow)| is_other(flow)),
-            _ => false,
-        }
+        self.last_tenant() > 0
+    }
+
+    /// Returns the number of the last tenant, from zero.
+    pub fn last_tenant(&self) -> u32 {
+        let tenant = |flow: &Flow| flow.tenant.get();
+        let last = match &self.source {
+            Source::Mix(parts) => Some(parts.len().saturating_sub(1) as u32),
+            Source::Trace(flows) => flows.iter().map(tenant).max(),
+            Source::Graph(graph) => graph.flows().map(|(_, flow)| tenant(flow)).max(),
+            _ => None,
+        };
+        last.unwrap_or(0)
     }
 
     /// The flows under `seed` that wait for each other; `None` if there are none. In the whole
