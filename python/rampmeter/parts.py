@@ -291,7 +291,7 @@ class Outage(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class LinkChange(Part):
-    """What one link is from a time on. What is left out stays as it was."""
+    """A change of one link at a time. Keys that are left out stay as they were."""
 
     link: str | int
     """The link: its ends, such as `h0-s3`, or its place in the topology."""
