@@ -163,11 +163,11 @@ def test_changes_are_checked(change: dict[str, Any], said: str, tmp_path: Path) 
 
 def test_directions_of_changes_follow_from_whole_names(tmp_path: Path) -> None:
     """A name may begin with another one: `rack-h0` and `rack`."""
-    names = {"hosts": ["rack-h0", "h1"], "switches": ["rack"]}
-    links = [{"between": ["rack-h0", "rack"]}, {"between": ["h1", "rack"]}]
+    names: dict[str, Any] = {"hosts": ["rack-h0", "h1"], "switches": ["rack"]}
+    links: list[Any] = [{"between": ["rack-h0", "rack"]}, {"between": ["h1", "rack"]}]
     file = tmp_path / "flows.csv"
     file.write_text("arrival_us,src,dst,size_bytes\n100,0,1,1000000\n")
-    change = {"link": "rack-h0-rack", "at-us": 1, "gbps": 10, "gbps-back": 100}
+    change: dict[str, Any] = {"link": "rack-h0-rack", "at-us": 1, "gbps": 10, "gbps-back": 100}
     done = rm.run(
         topology={"kind": "links", **names, "links": links},
         transport=rm.Dctcp(),
@@ -190,7 +190,9 @@ def test_lossless_networks_stay_so_when_a_link_becomes_longer(tmp_path: Path) ->
     file = tmp_path / "flows.csv"
     rows = [f"0,{src},0,300000" for src in range(1, 16)]
     file.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
-    changes = [{"link": f"h{host}-s0", "at-us": 10, "propagation-ns": 20_000} for host in range(16)]
+    changes: list[Any] = [
+        {"link": f"h{host}-s0", "at-us": 10, "propagation-ns": 20_000} for host in range(16)
+    ]
     done = rm.run(
         topology={"kind": "star", "hosts": 16},
         transport=rm.Hpcc(),
