@@ -46,7 +46,7 @@ fn the_plan_that_mutations_start_from_is_good() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn no_mutation_of_a_plan_panics(
