@@ -79,9 +79,7 @@ impl SirdHost {
         if seq >= of.packets {
             return Receipt::Ignored;
         }
-        // A long message comes by credit alone.
-        let needs_credit = !self.sird.is_unscheduled(of.src, size);
-        match self.receiver.find(now, (of, size), needs_credit, &self.sird) {
+        match self.receiver.find(now, (of, size), false, &self.sird) {
             Ok((slot, _)) => self.on_data(now, packet, (slot, seq, csn)),
             Err(Found::Over) => {
                 self.acknowledge(of);

@@ -86,18 +86,20 @@ impl Receiver {
         self.bucket.gauges(each);
     }
 
-    /// Finds a message, or enters it; one that has been requested needs credit. `Err` says what becomes
-    /// of the packet that names it.
+    /// Finds a message, or enters it; one that is requested needs credit. `Err` says what becomes of
+    /// the packet that names it.
     pub(super) fn find(
         &mut self,
         now: Time,
         (of, size): (&Announcement, u64),
-        needs_credit: bool,
+        is_requested: bool,
         sird: &Sird,
     ) -> Result<(u32, bool), Found> {
         match self.flows.find(of) {
             Found::Arriving(slot) => Ok((slot, false)),
             Found::New => {
+                // A long message comes by credit alone.
+                let needs_credit = is_requested || !sird.is_unscheduled(of.src, size);
                 let slot = self.enter(now, (of, size), needs_credit, sird);
                 slot.map(|slot| (slot, true)).ok_or(Found::Abandoned)
             }

@@ -28,6 +28,8 @@ struct Tx {
     rx_slot: u32,
     /// Its receiver's number.
     peer: u32,
+    /// True if its packets need no credit.
+    is_unscheduled: bool,
 }
 
 /// Ranges of packets of one message that may have credit at a time; a credit for another is dropped,
@@ -137,7 +139,8 @@ impl Sender {
         let own = if is_unscheduled { sird.cut.total(size) } else { 0 };
         self.credit += own;
         self.unsent += 1;
-        let state = Tx { next: 0, credit: VecDeque::new(), credit_bytes: own, rx_slot: 0, peer };
+        let credit = VecDeque::new();
+        let state = Tx { next: 0, credit, credit_bytes: own, rx_slot: 0, peer, is_unscheduled };
         let slot = self.flows.submit(message, sird.cut.packets(size), state);
         self.flows.start_timer(slot, now + sird.timeout);
         if is_unscheduled {
@@ -153,8 +156,8 @@ impl Sender {
         let flow = &self.flows[slot];
         let state = &flow.state;
         let left = sird.cut.left(state.next, flow.size);
-        let is_unscheduled = sird.is_unscheduled(flow.dst, flow.size) && state.next < flow.packets;
-        let is_sendable = is_unscheduled || !state.credit.is_empty();
+        let is_unsent = state.is_unscheduled && state.next < flow.packets;
+        let is_sendable = is_unsent || !state.credit.is_empty();
         let key = is_sendable.then_some((left, flow.msg.get()));
         self.set(state.peer, slot, key);
     }
@@ -199,7 +202,7 @@ impl Sender {
         if seq >= flow.packets {
             return;
         }
-        let is_unsent = sird.is_unscheduled(flow.dst, flow.size) && seq >= flow.state.next;
+        let is_unsent = flow.state.is_unscheduled && seq >= flow.state.next;
         if is_unsent || flow.state.is_waiting(seq) {
             out.send(flow.dst, msg, SirdHeader::Busy { rx_slot });
             return;
