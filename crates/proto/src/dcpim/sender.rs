@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::collections::SeqSet;
+use rampmeter_core::collections::{IdMap, SeqSet};
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
 
 use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Rounds, TokenOrder};
@@ -99,11 +99,14 @@ impl Sender {
         self.flows.len()
     }
 
-    /// Tells for how many packets of each flow there are tokens.
+    /// Reports the number of packets of each flow that have tokens.
     pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        let mut packets: IdMap<u32, u64> = IdMap::default();
+        for permit in &self.permits {
+            *packets.entry(permit.slot).or_default() += u64::from(permit.end - permit.seq);
+        }
         for (slot, flow) in self.flows.iter() {
-            let permits = self.permits.iter().filter(|permit| permit.slot == slot);
-            let value = permits.map(|permit| u64::from(permit.end - permit.seq)).sum();
+            let value = packets.get(&slot).copied().unwrap_or_default();
             each(Gauge { name: "token_packets", peer: flow.dst, msg: Some(flow.msg), value });
         }
     }
