@@ -108,20 +108,17 @@ impl Sender {
         self.flows.len()
     }
 
-    /// Tells the windows of all flows.
+    /// Reports the grants of all flows.
     pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        for (_, flow) in self.flows.iter() {
-            let own = [
+        self.flows.gauges(each, |flow| {
+            [
                 ("grant_packets", u64::from(flow.state.credit - flow.state.used)),
                 (
                     "unscheduled_packets",
                     flow.state.unscheduled.saturating_sub(flow.state.next).into(),
                 ),
-            ];
-            for (name, value) in own {
-                each(Gauge { name, peer: flow.dst, msg: Some(flow.msg), value });
-            }
-        }
+            ]
+        });
     }
 
     #[inline]

@@ -129,17 +129,14 @@ impl Sender {
         self.flows.len()
     }
 
-    /// Tells the windows of all flows.
+    /// Reports the credit of all flows.
     pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        for (_, flow) in self.flows.iter() {
-            let own = [
+        self.flows.gauges(each, |flow| {
+            [
                 ("credit_packets", u64::from(flow.state.credit)),
                 ("in_flight_packets", flow.state.sent.len() as u64),
-            ];
-            for (name, value) in own {
-                each(Gauge { name, peer: flow.dst, msg: Some(flow.msg), value });
-            }
-        }
+            ]
+        });
     }
 
     #[inline]

@@ -4,7 +4,7 @@
 //! slot freed last is used first. Each flow has one [`Retry`] timer.
 
 use rampmeter_core::collections::{IdMap, Slab};
-use rampmeter_core::{Event, Message, MsgId, NodeId, Span, Time};
+use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Span, Time};
 
 use super::repeats::Repeats;
 use super::{NextNumber, Outgoing, Output, Retry, Timers};
@@ -97,6 +97,19 @@ impl<T> OutgoingFlows<T> {
     /// The flows with their slots, by slot.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &OutgoingFlow<T>)> {
         self.flows.iter()
+    }
+
+    /// Reports gauges of every flow to `each`. `values` returns those of a flow with their names.
+    pub fn gauges<const N: usize>(
+        &self,
+        each: &mut dyn FnMut(Gauge),
+        values: impl Fn(&OutgoingFlow<T>) -> [(&'static str, u64); N],
+    ) {
+        for (_, flow) in self.iter() {
+            for (name, value) in values(flow) {
+                each(Gauge { name, peer: flow.dst, msg: Some(flow.msg), value });
+            }
+        }
     }
 
     /// What the packets of the flow in `slot` are cut from.

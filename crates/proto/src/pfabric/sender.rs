@@ -83,17 +83,14 @@ impl Sender {
         self.flows.len()
     }
 
-    /// Tells the windows of all flows.
+    /// Reports the windows of all flows.
     pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        for (_, flow) in self.flows.iter() {
-            let own = [
+        self.flows.gauges(each, |flow| {
+            [
                 ("cwnd_packets", flow.state.window.cwnd().into()),
                 ("in_flight_packets", flow.state.in_flight().into()),
-            ];
-            for (name, value) in own {
-                each(Gauge { name, peer: flow.dst, msg: Some(flow.msg), value });
-            }
-        }
+            ]
+        });
     }
 
     #[inline]

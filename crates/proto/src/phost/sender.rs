@@ -89,17 +89,14 @@ impl Sender {
         self.flows.len()
     }
 
-    /// Tells the windows of all flows.
+    /// Reports the tokens of all flows.
     pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        for (_, flow) in self.flows.iter() {
-            let own = [
+        self.flows.gauges(each, |flow| {
+            [
                 ("token_packets", flow.state.tokens.len() as u64),
                 ("free_token_packets", (flow.state.free_end - flow.state.free_next).into()),
-            ];
-            for (name, value) in own {
-                each(Gauge { name, peer: flow.dst, msg: Some(flow.msg), value });
-            }
-        }
+            ]
+        });
     }
 
     #[inline]

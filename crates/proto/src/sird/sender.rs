@@ -103,14 +103,9 @@ impl Sender {
         self.flows.len()
     }
 
-    /// Tells the windows of all flows.
+    /// Reports the credit of all flows.
     pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        for (_, flow) in self.flows.iter() {
-            let own = [("credit_bytes", flow.state.credit_bytes)];
-            for (name, value) in own {
-                each(Gauge { name, peer: flow.dst, msg: Some(flow.msg), value });
-            }
-        }
+        self.flows.gauges(each, |flow| [("credit_bytes", flow.state.credit_bytes)]);
     }
 
     #[inline]
