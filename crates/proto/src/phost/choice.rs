@@ -1,8 +1,10 @@
 //! Which pending flow a destination serves next (pHost §3.3).
 //!
 //! Flows that may have a token come by the policy's key, lowest first. Under `tenant-fair` each
-//! tenant has its own, and the tenant that was served least comes first. With n flows a packet takes
-//! O(log n) steps. So does a token, and one step for each tenant with flows.
+//! tenant has its own, and the tenant that was served least comes first. Flows of sources that are
+//! slower than the destination are in a queue of their source, which is skipped until the source's
+//! next token is due. With n flows a packet takes O(log n) steps. So does a token, and one step for
+//! each tenant with flows.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +13,62 @@ use rampmeter_core::{TenantId, Time};
 
 use super::config::{Phost, Policy};
 use super::pacing::Pacing;
+use super::queues::SourceQueues;
 use super::receiver::{Pending, Readiness, RxFlow};
 use crate::parts::{ArrivingFlows, Candidates, Served};
 
 /// By what flows of a tenant are preferred: the policy's measure, then the announcement.
-type Key = (u64, u64);
+pub(super) type Key = (u64, u64);
+
+/// The pending flows of one tenant.
+#[derive(Debug, Default)]
+struct TenantFlows {
+    /// Those of sources that are as fast as this host.
+    fast: Candidates<Key>,
+    /// Those of slower sources.
+    slow: Option<Box<SourceQueues>>,
+}
+
+impl TenantFlows {
+    fn is_empty(&self) -> bool {
+        self.fast.is_empty() && self.slow.as_ref().is_none_or(|slow| slow.is_empty())
+    }
+
+    /// Returns the key and the slot of the first flow that may have a token.
+    #[inline]
+    fn first(&self) -> Option<(Key, u32)> {
+        let Some(slow) = &self.slow else { return self.fast.first() };
+        self.fast.first().into_iter().chain(slow.first()).min()
+    }
+
+    #[inline]
+    fn deadline(&self) -> Time {
+        let slow = self.slow.as_ref().map_or(Time::NEVER, |slow| slow.deadline());
+        self.fast.deadline().min(slow)
+    }
+
+    /// Calls `wake` for each set of flows of which some may be due.
+    #[inline]
+    fn wake(&mut self, now: Time, mut wake: impl FnMut(&mut Candidates<Key>)) {
+        wake(&mut self.fast);
+        if let Some(slow) = &mut self.slow {
+            slow.wake(now, wake);
+        }
+    }
+}
 
 /// The pending flows of a destination.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
     /// Those of tenant zero; all of them under policies that ignore tenants.
-    first: Candidates<Key>,
+    first: TenantFlows,
     /// Those of other tenants, of which each has some.
-    others: BTreeMap<TenantId, Candidates<Key>>,
+    others: BTreeMap<TenantId, TenantFlows>,
     places: Places,
+    pacing: Pacing,
+    /// Flows that [`Self::pick`] has looked at.
+    #[cfg(test)]
+    pub(super) looks: u64,
 }
 
 fn tenant(flow: &RxFlow, policy: Policy) -> TenantId {
@@ -43,43 +87,82 @@ fn key(flow: &RxFlow, policy: Policy) -> Key {
 }
 
 impl Choice {
-    /// The flows of a tenant, and the places of all.
+    /// Changes the flows that `flow` belongs to, given the places of all.
     #[inline]
-    fn of(&mut self, tenant: TenantId) -> (&mut Candidates<Key>, &mut Places) {
+    fn change<R>(
+        &mut self,
+        flow: &RxFlow,
+        policy: Policy,
+        change: impl FnOnce(&mut Candidates<Key>, &mut Places) -> R,
+    ) -> R {
+        let tenant = tenant(flow, policy);
         let flows = match tenant == TenantId::default() {
             true => &mut self.first,
             false => self.others.entry(tenant).or_default(),
         };
-        (flows, &mut self.places)
+        let places = &mut self.places;
+        if !flow.state.is_paced {
+            return change(&mut flows.fast, places);
+        }
+        let (src, next) = (flow.of.src, self.pacing.next(flow.of.src));
+        let slow = flows.slow.get_or_insert_default();
+        slow.change(src, next, |flows| change(flows, places))
     }
 
     /// Enters a flow that is new, or notes that it is held or not any more.
     pub(super) fn enter(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {
-        let (flows, places) = self.of(tenant(flow, policy));
-        if flow.is_held {
-            flows.wait(places, slot, Time::NEVER);
-        } else {
-            flows.wake(places, slot, key(flow, policy));
-        }
+        self.change(flow, policy, |flows, places| {
+            if flow.is_held {
+                flows.wait(places, slot, Time::NEVER);
+            } else {
+                flows.wake(places, slot, key(flow, policy));
+            }
+        });
     }
 
     /// Notes that a packet of the flow has arrived, which may end a wait for data.
     #[inline]
     pub(super) fn on_packet(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {
-        let (flows, places) = self.of(tenant(flow, policy));
-        if flow.waits_for_data() || flows.key(places, slot).is_some() {
-            flows.wake(places, slot, key(flow, policy));
-        }
+        self.change(flow, policy, |flows, places| {
+            if flow.waits_for_data() || flows.key(places, slot).is_some() {
+                flows.wake(places, slot, key(flow, policy));
+            }
+        });
     }
 
     /// Drops a flow that is over, or whose tenant or deadline is about to change.
     pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {
+        self.change(flow, policy, |flows, places| flows.remove(places, slot));
         let tenant = tenant(flow, policy);
-        let (flows, places) = self.of(tenant);
-        flows.remove(places, slot);
-        if flows.is_empty() {
+        if self.others.get(&tenant).is_some_and(TenantFlows::is_empty) {
             self.others.remove(&tenant);
         }
+    }
+
+    /// Returns true if the pace of the flow's source allows a token.
+    #[inline]
+    pub(super) fn has_token(&self, now: Time, flow: &RxFlow) -> bool {
+        !flow.state.is_paced || self.pacing.next(flow.of.src) <= now
+    }
+
+    /// Counts a token for a flow. Its source gets no other before the next is due.
+    #[inline]
+    pub(super) fn count(&mut self, now: Time, flow: &RxFlow, phost: &Phost) {
+        if !flow.state.is_paced {
+            return;
+        }
+        let src = flow.of.src;
+        let next = self.pacing.count(now, src, &flow.state.pair, phost);
+        for flows in self.others.values_mut().chain([&mut self.first]) {
+            if let Some(slow) = &mut flows.slow {
+                slow.close(src, next);
+            }
+        }
+    }
+
+    /// Forgets when tokens are due, as no flow may have one.
+    pub(super) fn reset_pacing(&mut self) {
+        self.pacing = Pacing::default();
     }
 
     /// The flow that is served next. If there is none, the instant until which all wait;
@@ -88,45 +171,63 @@ impl Choice {
         &mut self,
         now: Time,
         pending: &mut ArrivingFlows<Pending>,
-        pacing: &Pacing,
         served: &Served,
         phost: &Phost,
     ) -> Result<u32, Time> {
         let policy = phost.config.policy;
-        let wake_due = |flows: &mut Candidates<Key>, places: &mut Places| {
-            while let Some(slot) = flows.due(now) {
-                flows.wake(places, slot, key(&pending[slot], policy));
+        self.wake_due(now, pending, policy);
+        while let Some(slot) = self.best(served) {
+            #[cfg(test)]
+            {
+                self.looks += 1;
             }
-        };
-        wake_due(&mut self.first, &mut self.places);
-        for flows in self.others.values_mut() {
-            wake_due(flows, &mut self.places);
-        }
-        while let Some((slot, tenant)) = self.best(served) {
-            match pending[slot].readiness(now, pacing, phost) {
+            match pending[slot].readiness(now, phost) {
                 Readiness::Ready => return Ok(slot),
                 Readiness::Waits(until) => {
-                    let (flows, places) = self.of(tenant);
-                    flows.wait(places, slot, until);
+                    let wait = |flows: &mut Candidates<Key>, places: &mut Places| {
+                        flows.wait(places, slot, until)
+                    };
+                    self.change(&pending[slot], policy, wait);
                 }
             }
         }
-        let others = self.others.values().map(Candidates::deadline);
+        let others = self.others.values().map(TenantFlows::deadline);
         Err(others.fold(self.first.deadline(), Time::min))
     }
 
-    /// The first of the flows that may have a token, and the tenant that it is entered for.
+    /// Ends the waits that are due.
     #[inline]
-    fn best(&self, served: &Served) -> Option<(u32, TenantId)> {
+    fn wake_due(&mut self, now: Time, pending: &ArrivingFlows<Pending>, policy: Policy) {
+        let Self { first, others, places, .. } = self;
+        #[cfg(test)]
+        let looks = &mut self.looks;
+        let mut wake = |flows: &mut Candidates<Key>| {
+            while let Some(slot) = flows.due(now) {
+                #[cfg(test)]
+                {
+                    *looks += 1;
+                }
+                flows.wake(places, slot, key(&pending[slot], policy));
+            }
+        };
+        first.wake(now, &mut wake);
+        for flows in others.values_mut() {
+            flows.wake(now, &mut wake);
+        }
+    }
+
+    /// Returns the slot of the first flow that may have a token.
+    #[inline]
+    fn best(&self, served: &Served) -> Option<u32> {
         let none = TenantId::default();
         if self.others.is_empty() {
-            return self.first.first().map(|(_, slot)| (slot, none));
+            return self.first.first().map(|(_, slot)| slot);
         }
         let others = self.others.iter().map(|(&tenant, flows)| (tenant, flows));
         let firsts = others.chain([(none, &self.first)]).filter_map(|(tenant, flows)| {
             let (key, slot) = flows.first()?;
             Some((served.get(tenant), key, slot, tenant))
         });
-        firsts.min().map(|(.., slot, tenant)| (slot, tenant))
+        firsts.min().map(|(_, _, slot, _)| slot)
     }
 }

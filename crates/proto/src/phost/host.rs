@@ -29,6 +29,12 @@ impl PhostHost {
         self.stats
     }
 
+    /// Returns the number of flows that the choice of tokens has looked at.
+    #[cfg(test)]
+    pub(super) fn looks(&self) -> u64 {
+        self.receiver.looks()
+    }
+
     fn announcement(
         &self,
         packet: &Packet<PhostHeader>,

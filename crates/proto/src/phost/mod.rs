@@ -11,6 +11,7 @@
 //! * `sender`: RTS, tokens, the choice among flows with tokens (algorithm 1)
 //! * `receiver`: pending flows, tokens, downgrading, arrival (algorithm 2)
 //! * `choice`: which pending flow is served next
+//! * `pacing`, `queues`: tokens for slow sources, and the flows of these
 //!
 //! `docs/protocols/phost.md` lists the packets, and what differs from the paper.
 
@@ -21,6 +22,7 @@ mod choice;
 mod delay;
 mod host;
 mod pacing;
+mod queues;
 mod receiver;
 mod sender;
 

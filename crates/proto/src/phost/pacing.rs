@@ -3,7 +3,8 @@
 //!
 //! A destination sends a token each packet time of its own link. A source that is slower could not use
 //! most of them: they would expire, and the source would be downgraded. So it gets a token each packet
-//! time of its own link, for all its flows together. Other sources get the rest.
+//! time of its own link, for all its flows together. Other sources get the rest. The flows of a slow
+//! source are skipped together until its next token is due ([`super::queues`]).
 
 use std::collections::BTreeMap;
 
@@ -18,25 +19,20 @@ pub(super) struct Pacing {
 }
 
 impl Pacing {
-    /// Returns the instant of the next token for `src` if it is not due.
+    /// Returns the instant of the next token for `src`.
     #[inline]
-    pub(super) fn next(&self, src: NodeId, now: Time) -> Option<Time> {
-        if self.next.is_empty() {
-            return None;
-        }
-        self.next.get(&src).copied().filter(|&at| at > now)
+    pub(super) fn next(&self, src: NodeId) -> Time {
+        self.next.get(&src).copied().unwrap_or_default()
     }
 
-    /// Counts a token for `src`. The clock of tokens may be late by a packet time of this host, which
-    /// does not slow down the source.
+    /// Counts a token for `src` and returns the instant of the next. The clock of tokens may be late
+    /// by a packet time of this host, which does not slow down the source.
     #[inline]
-    pub(super) fn count(&mut self, now: Time, src: NodeId, pair: &Pair, phost: &Phost) {
-        if pair.mtu_time <= phost.mtu_time {
-            return;
-        }
+    pub(super) fn count(&mut self, now: Time, src: NodeId, pair: &Pair, phost: &Phost) -> Time {
         let earliest = Time::ZERO + now.saturating_since(Time::ZERO + phost.mtu_time);
         let next = self.next.entry(src).or_default();
         *next = earliest.max(*next) + pair.mtu_time;
+        *next
     }
 }
 
@@ -65,14 +61,13 @@ mod tests {
         let end = Time::ZERO + own.mtu_time * 400;
         // The clock of tokens runs a little slow, which the source does not notice.
         while tick < end {
-            if pacing.next(src, tick).is_none() {
+            if pacing.next(src) <= tick {
                 pacing.count(tick, src, &slow, &phost);
                 tokens += 1;
             }
             tick += own.mtu_time + Span::from_ps(7);
         }
         assert!((100..=101).contains(&tokens), "{tokens}");
-        pacing.count(end, NodeId::new(2), &own, &phost);
-        assert_eq!(pacing.next(NodeId::new(2), end), None);
+        assert_eq!(pacing.next(NodeId::new(2)), Time::ZERO);
     }
 }

@@ -8,7 +8,6 @@ use super::PhostStats;
 use super::choice::Choice;
 use super::config::{Downgrading, FreeHold, FreeRepair, Pair, Phost, Policy, Wake};
 use super::delay::Delay;
-use super::pacing::Pacing;
 use super::wire::PhostHeader;
 use crate::parts::{
     Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Served, TokenCursor, held_pause,
@@ -58,7 +57,9 @@ pub(super) struct Pending {
     /// Every packet has had a token: no more before this instant, which is for those in flight.
     settles: Option<Time>,
     /// The parameters of the two ends.
-    pair: Pair,
+    pub(super) pair: Pair,
+    /// True if its source is slower than this host.
+    pub(super) is_paced: bool,
 }
 
 pub(super) type RxFlow = ArrivingFlow<Pending>;
@@ -104,11 +105,8 @@ impl Pending {
 impl RxFlow {
     /// Whether the flow may have a token (§3.2). A flow that is downgraded gets no other until data
     /// arrives or a timeout is over. If its source does not answer then either, one more token makes
-    /// it downgraded again. A source that is slower than this host has no token before its time.
-    pub(super) fn readiness(&mut self, now: Time, pacing: &Pacing, phost: &Phost) -> Readiness {
-        if let Some(at) = pacing.next(self.of.src, now) {
-            return Readiness::Waits(at);
-        }
+    /// it downgraded again.
+    pub(super) fn readiness(&mut self, now: Time, phost: &Phost) -> Readiness {
         let remaining = self.remaining();
         let state = &mut self.state;
         if let Some(at) = state.settles {
@@ -168,7 +166,6 @@ enum Clock {
 pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<Pending>,
     choice: Choice,
-    pacing: Pacing,
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
@@ -187,7 +184,6 @@ impl Receiver {
         Self {
             flows: ArrivingFlows::default(),
             choice: Choice::default(),
-            pacing: Pacing::default(),
             clock: Clock::Stopped,
             withheld: 0,
             free_until: Time::ZERO,
@@ -195,6 +191,11 @@ impl Receiver {
             ticks: 0,
             served: Served::default(),
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn looks(&self) -> u64 {
+        self.choice.looks
     }
 
     #[inline]
@@ -238,6 +239,7 @@ impl Receiver {
             goal: of.packets,
             settles: (free == of.packets).then(|| now + wait),
             pair,
+            is_paced: pair.mtu_time > phost.mtu_time,
         };
         let slot = self.flows.enter(now, of, state)?;
         self.choice.enter(slot, &self.flows[slot], phost.config.policy);
@@ -409,7 +411,8 @@ impl Receiver {
         self.choice.on_packet(slot, flow, phost.config.policy);
         if phost.config.wake == Wake::OnData
             && matches!(self.clock, Clock::Waits(_))
-            && matches!(self.flows[slot].readiness(now, &self.pacing, phost), Readiness::Ready)
+            && self.choice.has_token(now, &self.flows[slot])
+            && matches!(self.flows[slot].readiness(now, phost), Readiness::Ready)
         {
             self.start(now);
         }
@@ -436,11 +439,11 @@ impl Receiver {
             self.clock = Clock::Runs(now + phost.mtu_time);
             return;
         }
-        let Self { choice, flows, pacing, served, .. } = self;
-        let slot = match choice.pick(now, flows, pacing, served, phost) {
+        let Self { choice, flows, served, .. } = self;
+        let slot = match choice.pick(now, flows, served, phost) {
             Ok(slot) => slot,
             Err(Time::NEVER) => {
-                self.pacing = Pacing::default();
+                self.choice.reset_pacing();
                 self.clock = Clock::Stopped;
                 return;
             }
@@ -455,7 +458,7 @@ impl Receiver {
             FreeRepair::Measured => pair.resend.max(self.delay.wait(phost)),
             FreeRepair::RoundTrip | FreeRepair::TwicePace => pair.resend,
         };
-        self.pacing.count(now, flow.of.src, &pair, phost);
+        self.choice.count(now, flow, phost);
         let (seq, number) = flow.take_token(now, resend, phost);
         if phost.config.free_repair == FreeRepair::Measured {
             self.delay.start(now, (flow.of.src, flow.of.flow, number), phost);

@@ -205,3 +205,74 @@ mod tokens {
         assert_eq!(host.stats().tokens_expired, u64::from(phost.free) + 1);
     }
 }
+
+mod slow_sources {
+    use std::sync::Arc;
+
+    use super::super::config::Policy;
+    use super::super::wire::PhostHeader;
+    use super::super::{Phost, PhostConfig, PhostHost};
+    use crate::test_packet::control;
+    use crate::transport::Peers;
+    use rampmeter_core::{Endpoint, FabricFacts, NodeId, Packet, Purpose, Rate, Rng, Span, Time};
+
+    /// Returns a host of 10 Gbit/s and its parameters. `gbps` has the rates of all hosts.
+    fn host(config: PhostConfig, gbps: &[u64]) -> (PhostHost, Arc<Phost>) {
+        let facts = FabricFacts {
+            n_hosts: gbps.len() as u32,
+            access_rate: Rate::from_gbps(10),
+            data_rtt: Span::from_us(12),
+            control_rtt: Span::from_us(10),
+            n_pods: 0,
+            patience: Span::ZERO,
+        };
+        let rates = gbps.iter().map(|&gbps| Rate::from_gbps(gbps)).collect();
+        let peers = Some(Peers::new(facts, rates));
+        let forget = Span::from_us(10_000_000);
+        let phost = Arc::new(Phost { peers, forget, ..config.on(&facts).unwrap() });
+        let rng = Rng::new(1, 0, Purpose::Test);
+        (PhostHost::new(Arc::clone(&phost), NodeId::new(0), rng, Time::ZERO), phost)
+    }
+
+    fn rts(src: u32, flow: u32, size: u64, terms: (Span, u16)) -> Packet<PhostHeader> {
+        let (tx_slot, (time_left, tenant), repeated) = (flow, terms, false);
+        let rts = PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated };
+        control(rts, flow, (src, 0))
+    }
+
+    /// Answers each token with its packet, at once, until there has been none for 100 round trips.
+    fn answer_tokens(host: &mut PhostHost, phost: &Phost) {
+        let mut idle = Time::ZERO + phost.rtt * 100;
+        while host.poll_timeout() <= idle {
+            let now = host.poll_timeout();
+            host.handle_timeout(now);
+            while let Some(sent) = host.poll_transmit(now) {
+                let PhostHeader::Token { rx_slot, seq, number, .. } = sent.header else { continue };
+                let data = PhostHeader::Data { rx_slot, seq, number };
+                let (msg, src) = (sent.payload.msg.get(), sent.dst.get());
+                host.handle_packet(now, &control(data, msg, (src, 0)));
+                idle = now + phost.rtt * 100;
+            }
+            while host.poll_event().is_some() {}
+        }
+    }
+
+    /// All flows of a slow source are skipped together while it may have no token.
+    #[test]
+    fn a_token_for_one_of_many_flows_of_a_slow_source_takes_few_looks() {
+        let n = 2_000;
+        for policy in [Policy::Srpt, Policy::TenantFair] {
+            let config = PhostConfig { policy, ..PhostConfig::paper() };
+            let (mut host, phost) = host(config, &[10, 1, 10]);
+            for flow in 0..n {
+                let terms = (Span::from_ps(u64::MAX), (flow % 3) as u16);
+                host.handle_packet(Time::ZERO, &rts(1, flow, 30_000, terms));
+            }
+            answer_tokens(&mut host, &phost);
+            let (tokens, looks) = (host.stats().tokens_sent, host.looks());
+            assert_eq!(host.messages(), Some((0, 0)), "{policy:?}");
+            assert!(tokens >= 20 * u64::from(n), "{tokens}");
+            assert!(looks <= 3 * tokens, "{looks} looks for {tokens} tokens");
+        }
+    }
+}
