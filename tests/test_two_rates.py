@@ -202,3 +202,18 @@ def test_lossless_networks_stay_so_when_a_link_becomes_longer(tmp_path: Path) ->
         quiet=True,
     )
     assert sum(sum(tier["drops"].values()) for tier in done.summary["tiers"]) == 0
+
+
+def test_a_controller_knows_both_directions_of_a_link(tmp_path: Path) -> None:
+    """CAPTON took the slower direction of a link between racks for both: 10 times the ideal."""
+    file = tmp_path / "flows.csv"
+    file.write_text("arrival_us,src,dst,size_bytes\n0,0,2,5000000\n")
+    access = [{"between": [f"h{host}", f"s{host // 2}"], "gbps": 100} for host in range(4)]
+    core = {"between": ["s0", "s1"], "gbps": 50, "gbps-back": 5}
+    done = rm.run(
+        topology={"kind": "links", "hosts": 4, "switches": 2, "links": [*access, core]},
+        transport=rm.Capton(),
+        workload={"pattern": "trace", "file": str(file)},
+        quiet=True,
+    )
+    assert column(done, "fct_ps")[0] < 1.1 * column(done, "ideal_ps")[0]

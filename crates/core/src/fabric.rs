@@ -157,6 +157,8 @@ pub struct Racks {
     pub rack_of: Vec<u16>,
     /// Rate of all links of each rack's switch to other switches together, in bits per second.
     pub uplink_bps: Vec<u64>,
+    /// The same in the other direction.
+    pub downlink_bps: Vec<u64>,
 }
 
 /// The ways between racks of a network of two or three tiers in which every rack's switch has the

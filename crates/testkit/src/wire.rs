@@ -141,7 +141,11 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
         core: RATE,
         hosts: vec![RATE; N_HOSTS as usize],
         slowest_host: RATE,
-        racks: Racks { rack_of: vec![0; N_HOSTS as usize], uplink_bps: vec![0] },
+        racks: Racks {
+            rack_of: vec![0; N_HOSTS as usize],
+            uplink_bps: vec![0],
+            downlink_bps: vec![0],
+        },
         paths: None,
         pods: None,
     };

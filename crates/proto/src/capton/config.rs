@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::RegularPaths;
+use rampmeter_core::fabric::{Racks, RegularPaths};
 use rampmeter_core::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -227,7 +227,7 @@ impl CaptonConfig {
         let Some(paths) = paths else {
             let levels = match &site.place {
                 Place::Network(network) => {
-                    irregular(racks_of(&network.racks.rack_of), &network.racks.uplink_bps, core)
+                    irregular(racks_of(&network.racks.rack_of), &network.racks, core)
                 }
                 Place::Hosts { .. } => vec![(0..n).map(|h| host(h, 0)).collect()],
             };
@@ -243,13 +243,14 @@ impl CaptonConfig {
 /// Returns hosts and racks of a network without regular paths. The links of a rack's switch to other
 /// switches count as one link. Links between those switches never limit. Racks without such links,
 /// whose hosts have other interfaces, limit nothing.
-fn irregular(hosts: Vec<Member>, uplink_bps: &[u64], core: Option<Rate>) -> Vec<Vec<Member>> {
+fn irregular(hosts: Vec<Member>, racks: &Racks, core: Option<Rate>) -> Vec<Vec<Member>> {
+    let Racks { uplink_bps, downlink_bps, .. } = racks;
     if uplink_bps.len() < 2 || uplink_bps.contains(&0) {
         return vec![hosts];
     }
-    let member = |rate| Member { group: 0, up: rate, down: rate };
-    let uplink = |&bps: &u64| member(core.or_else(|| Rate::from_bps(bps.min(CAPACITY_MAX))));
-    vec![hosts, uplink_bps.iter().map(uplink).collect()]
+    let rate = |bps: u64| core.or_else(|| Rate::from_bps(bps.min(CAPACITY_MAX)));
+    let member = |(&up, &down): (&u64, &u64)| Member { group: 0, up: rate(up), down: rate(down) };
+    vec![hosts, uplink_bps.iter().zip(downlink_bps).map(member).collect()]
 }
 
 /// Returns hosts, racks and, with three tiers, pods.

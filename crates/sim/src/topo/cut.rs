@@ -33,16 +33,17 @@ impl Topology {
         let switches = self.racks();
         let rack = |switch: u32| switches.binary_search(&switch).expect("a rack's switch") as u16;
         let rack_of = (0..self.n_hosts()).map(|host| rack(self.rack(host))).collect();
-        let mut uplink_bps = vec![0; switches.len()];
+        let (mut uplink_bps, mut downlink_bps) = (vec![0; switches.len()], vec![0; switches.len()]);
         for link in &self.links {
             let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { continue };
             for end in [a, b] {
                 if let Ok(rack) = switches.binary_search(&end) {
                     uplink_bps[rack] += link.rate_from(Node::Switch(end)).as_bps();
+                    downlink_bps[rack] += link.rate_to(Node::Switch(end)).as_bps();
                 }
             }
         }
-        Racks { rack_of, uplink_bps }
+        Racks { rack_of, uplink_bps, downlink_bps }
     }
 
     /// Share of what hosts can send to one another that links between switches carry, in the
