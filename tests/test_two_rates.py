@@ -208,8 +208,10 @@ def test_a_controller_knows_both_directions_of_a_link(tmp_path: Path) -> None:
     """CAPTON took the slower direction of a link between racks for both: 10 times the ideal."""
     file = tmp_path / "flows.csv"
     file.write_text("arrival_us,src,dst,size_bytes\n0,0,2,5000000\n")
-    access = [{"between": [f"h{host}", f"s{host // 2}"], "gbps": 100} for host in range(4)]
-    core = {"between": ["s0", "s1"], "gbps": 50, "gbps-back": 5}
+    access: list[Any] = [
+        {"between": [f"h{host}", f"s{host // 2}"], "gbps": 100} for host in range(4)
+    ]
+    core: Any = {"between": ["s0", "s1"], "gbps": 50, "gbps-back": 5}
     done = rm.run(
         topology={"kind": "links", "hosts": 4, "switches": 2, "links": [*access, core]},
         transport=rm.Capton(),
