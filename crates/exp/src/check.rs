@@ -22,6 +22,7 @@ use crate::plan::{
     ClocksSpec, DeadlinesSpec, FaultsSpec, LinkFaultSpec, LinkName, LoadSpec, Plan, PlanError,
     RunSpec,
 };
+use crate::sampling;
 use crate::topology::{self, Imported};
 use crate::trace::{self, TraceConfig};
 use crate::transport::{TransportSpec, ValidTransport, key_of};
@@ -168,6 +169,7 @@ impl Plan {
         let overload = overload::warning(&sim.topology, load_rate, &self.workload);
         let is_overloaded = overload.is_some();
         warnings.extend(overload);
+        warnings.extend(sampling::many(sim.sample, workload.last_arrival()));
         warnings.extend(overload::unequal_links(&sim.topology, &imported.names));
         warnings.extend(by_port::never_marks(&sim.fabric, &sim.topology));
         if !transport.ready.has_own_rates() {

@@ -8,6 +8,25 @@ use rampmeter_sim::fabric::{DropReason, Fabric};
 
 use crate::window::Knot;
 
+/// More samples than this take longer, and more memory, than most flows.
+const SAMPLES_MAX: u64 = 1_000_000;
+
+/// Returns a warning if there are many samples until the last arrival of a trace.
+pub(crate) fn many(interval: Option<Span>, last: Option<Time>) -> Option<String> {
+    let (interval, last) = (interval?, last? - Time::ZERO);
+    let n = last.as_ps() / interval.as_ps();
+    (n > SAMPLES_MAX).then(|| {
+        let us = |span: Span| span.as_ps() as f64 / 1e6;
+        format!(
+            "run.sample-us: {n} samples at intervals of {} us, as the last flow arrives at {} us; \
+             they stay in memory. {} us gives {SAMPLES_MAX}, and 0 none",
+            us(interval),
+            us(last),
+            (us(last) / SAMPLES_MAX as f64).ceil(),
+        )
+    })
+}
+
 /// The samples of a run.
 #[derive(Debug)]
 pub(crate) struct Samples {
@@ -157,5 +176,23 @@ impl Samples {
             value,
         };
         self.transport.extend(counters.iter().map(sample));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_samples_are_warned_of() {
+        let interval = Some(Span::from_us(10));
+        let warning = many(interval, Some(Time::ZERO + Span::from_us(100_000_000))).unwrap();
+        let expected = "run.sample-us: 10000000 samples at intervals of 10 us, as the last flow \
+                        arrives at 100000000 us; they stay in memory. 100 us gives 1000000, and 0 \
+                        none";
+        assert_eq!(warning, expected);
+        assert_eq!(many(interval, Some(Time::ZERO + Span::from_us(10_000_000))), None);
+        assert_eq!(many(interval, None), None);
+        assert_eq!(many(None, Some(Time::ZERO + Span::from_us(100_000_000))), None);
     }
 }

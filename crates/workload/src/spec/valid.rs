@@ -200,6 +200,18 @@ impl ValidWorkload {
         available.map(|n| n.min(self.limit.flows.unwrap_or(u64::MAX)))
     }
 
+    /// The arrival of the last flow of a trace, or the latest time before which a node of its graph
+    /// cannot start. `None` for patterns.
+    pub fn last_arrival(&self) -> Option<Time> {
+        let last = match &self.source {
+            Source::Trace(flows) => flows.last()?.arrival,
+            Source::Graph(graph) => graph.flows().map(|(_, node)| node.arrival).max()?,
+            Source::Mix(parts) => parts.iter().filter_map(Self::last_arrival).max()?,
+            _ => return None,
+        };
+        Some(last.min(self.limit.until.unwrap_or(Time::NEVER)))
+    }
+
     /// The exact mean message size of the pattern, limits aside; `None` for mixtures and flows that
     /// wait for others.
     pub fn mean_bytes(&self) -> Option<f64> {
