@@ -59,8 +59,8 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// The bound of a message of `size`; `None` if the promise is not for its tenant. A bound beyond
-    /// [`Span::MAX`] becomes that.
+    /// The bound of a message of `size`; `None` if the promise is not for its tenant. A bound
+    /// beyond [`Span::MAX`] becomes that.
     pub fn bound(&self, size: Bytes, tenant: TenantId) -> Option<Span> {
         self.tenant.is_none_or(|only| only == tenant).then(|| self.time(size))
     }
@@ -155,8 +155,8 @@ pub trait Endpoint: Sized {
     /// The endpoint of host `node`.
     fn new(config: Arc<Self::Config>, node: NodeId, rng: Rng, now: Time) -> Self;
 
-    /// Sets the origin of the clock that the endpoint is given times of. Drivers of hosts call it once,
-    /// before anything else; without a call the origin is that of simulations.
+    /// Sets the origin of the clock that the endpoint is given times of. Drivers of hosts call it
+    /// once, before anything else; without a call the origin is that of simulations.
     fn set_clock_origin(&mut self, _now: Time, _origin: ClockOrigin) {}
 
     /// The application hands over a message.
@@ -190,8 +190,9 @@ pub trait Endpoint: Sized {
 
     /// There is no room for a message that is announced or arriving: from now on nothing more of it
     /// is asked for, by token, grant or request, and its sender does not count as silent. The
-    /// message need not be known yet. What is under way may still come: the driver drops it, and says
-    /// so again with each packet. Transports whose receivers do not steer their senders do nothing.
+    /// message need not be known yet. What is under way may still come: the driver drops it, and
+    /// says so again with each packet. Transports whose receivers do not steer their senders do
+    /// nothing.
     fn hold(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
 
     /// A message that was held goes on, as if nothing of it had been lost on purpose. Drivers
@@ -202,8 +203,8 @@ pub trait Endpoint: Sized {
     /// are lowercase words joined by underscores; values only grow.
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
 
-    /// Tells `each` the windows and credits of all messages and peers. Nothing by default. Asked only
-    /// in runs that record them.
+    /// Tells `each` the windows and credits of all messages and peers. Nothing by default. Asked
+    /// only in runs that record them.
     fn gauges(&self, _each: &mut dyn FnMut(Gauge)) {}
 
     /// Tells `each` in which phases the endpoint is, at most one a track, always in the same order.
@@ -232,8 +233,8 @@ pub trait Endpoint: Sized {
     fn forget_peer(&mut self, now: Time, peer: NodeId);
 
     /// The parameters are others from now on: another rate, another round trip. Packets keep their
-    /// lengths. No message is lost, and none is delivered twice. Returns false, and changes nothing,
-    /// where the endpoint can not do that; it must be made anew then.
+    /// lengths. No message is lost, and none is delivered twice. Returns false, and changes
+    /// nothing, where the endpoint can not do that; it must be made anew then.
     fn reconfigure(&mut self, _now: Time, _config: Arc<Self::Config>) -> bool {
         false
     }

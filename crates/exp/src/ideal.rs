@@ -136,8 +136,8 @@ impl Run {
         self.counters.offered_bytes += arrival.size.get();
     }
 
-    /// Flow `id` has been served. Others may wait for it: its delivery is `source` told at once, with
-    /// the time at which it will be.
+    /// Flow `id` has been served. Others may wait for it: its delivery is `source` told at once,
+    /// with the time at which it will be.
     fn complete(
         &mut self,
         id: u32,
@@ -163,8 +163,8 @@ impl Run {
         self.counters.fresh_packets += record.size.packets_ceil(self.cut.payload);
     }
 
-    /// Records the flows that are not complete at the end. Their progress in bytes is their progress
-    /// in service.
+    /// Records the flows that are not complete at the end. Their progress in bytes is their
+    /// progress in service.
     fn end(&mut self, now: Time, recorder: &mut Recorder) {
         let mut left: Vec<(u32, Span)> = self.scheduler.remaining(now).collect();
         left.sort_unstable_by_key(|&(id, _)| id);

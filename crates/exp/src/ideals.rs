@@ -16,8 +16,8 @@ pub(crate) struct Ideals {
     paths: Paths,
     model: IdealModel,
     hosts: Vec<Host>,
-    /// True if links change while the run goes on. Ideals are those of the network in which each link
-    /// is as fast and as short as it ever is.
+    /// True if links change while the run goes on. Ideals are those of the network in which each
+    /// link is as fast and as short as it ever is.
     has_changes: bool,
     /// Between hosts of two classes; `None` if there is no way.
     by_classes: IdMap<(u32, u32), Option<Between>>,

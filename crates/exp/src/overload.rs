@@ -73,7 +73,8 @@ pub(crate) fn inner_links(
     })
 }
 
-/// A sentence if hosts have several rates, for a transport that takes all for as fast as the slowest.
+/// A sentence if hosts have several rates, for a transport that takes all for as fast as the
+/// slowest.
 pub(crate) fn one_rate(topology: &Topology, transport: &str) -> Option<String> {
     let (least, most) = (topology.slowest_host(), topology.host_rates().into_iter().max()?);
     (least < most).then(|| {

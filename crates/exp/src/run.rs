@@ -29,9 +29,9 @@ use crate::windows::Windows;
 
 /// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet` and
 /// `queues.parquet`; `latencies.parquet`, `tenants.parquet`, `transport.parquet`, `links.parquet`,
-/// `drops.parquet` and `outages.parquet` where there is anything to tell; capture, timeline and `paths.parquet` where the
-/// plan asks for them;
-/// `summary.json`, and last `manifest.json`. A run that is stopped keeps what it has.
+/// `drops.parquet` and `outages.parquet` where there is anything to tell; capture, timeline and
+/// `paths.parquet` where the plan asks for them; `summary.json`, and last `manifest.json`. A run
+/// that is stopped keeps what it has.
 ///
 /// # Errors
 /// If results cannot be written.

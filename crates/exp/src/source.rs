@@ -149,8 +149,8 @@ impl Deadlines {
         }
     }
 
-    /// When the application needs `flow`, number `number` of those that wait for others. The draw is
-    /// the same in whatever order they start.
+    /// When the application needs `flow`, number `number` of those that wait for others. The draw
+    /// is the same in whatever order they start.
     fn draw_waiting(&mut self, number: u32, flow: &Flow) -> Time {
         match &mut self.law {
             Some(law) => {

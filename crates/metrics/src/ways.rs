@@ -220,7 +220,8 @@ impl Ways {
         })
     }
 
-    /// The least time, not below `least`, in which one hop carries `n` full packets and a short one.
+    /// The least time, not below `least`, in which one hop carries `n` full packets and a short
+    /// one.
     fn of_all(
         &self,
         least: u64,

@@ -55,14 +55,14 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
         Some(own)
     }
 
-    /// Returns a time of `network` that all hosts must agree on and that would be shorter if all hosts
-    /// were as fast as one with `own`.
+    /// Returns a time of `network` that all hosts must agree on and that would be shorter if all
+    /// hosts were as fast as one with `own`.
     fn slowed(_own: &Self::Config, _network: &Self::Config) -> Option<Slowed> {
         None
     }
 
-    /// The least packet memory of a port with which the transport works; at least one full packet in
-    /// any case.
+    /// The least packet memory of a port with which the transport works; at least one full packet
+    /// in any case.
     fn buffer_min(_config: &Self::Config) -> Bytes {
         Bytes::ZERO
     }
@@ -73,8 +73,8 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
         false
     }
 
-    /// Returns false if its controller takes links between inner switches of the network at `site` for
-    /// unlimited: those of which no end is a rack's switch.
+    /// Returns false if its controller takes links between inner switches of the network at `site`
+    /// for unlimited: those of which no end is a rack's switch.
     fn sees_inner_links(_site: &Site) -> bool {
         true
     }
@@ -85,8 +85,8 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     }
 }
 
-/// The rates of the hosts of a network, as one of them needs them: a value that belongs to a pair of
-/// hosts follows from the slower end, so that both ends have the same.
+/// The rates of the hosts of a network, as one of them needs them: a value that belongs to a pair
+/// of hosts follows from the slower end, so that both ends have the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peers {
     /// The facts of the network at the host's own rate.
@@ -95,8 +95,8 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Returns the peers of a host for which `facts` are those of its own rate. `rates` has the rate
-    /// of each host.
+    /// Returns the peers of a host for which `facts` are those of its own rate. `rates` has the
+    /// rate of each host.
     pub fn new(facts: FabricFacts, rates: Arc<[Rate]>) -> Self {
         Self { facts, rates }
     }

@@ -1,4 +1,5 @@
-//! SIRD in whole simulations: exact times, the recorded incast, queues of receivers, credit of senders.
+//! SIRD in whole simulations: exact times, the recorded incast, queues of receivers, credit of
+//! senders.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -80,8 +81,8 @@ mod alone {
         }
     }
 
-    /// A longer one takes a control round trip for its request and its first credit; then its packets
-    /// come at the pace of credits.
+    /// A longer one takes a control round trip for its request and its first credit; then its
+    /// packets come at the pace of credits.
     #[test]
     fn a_long_message_waits_for_one_round_trip_and_then_has_the_pace_of_credits() {
         let topology = star(4).build().unwrap();
@@ -101,8 +102,9 @@ mod alone {
     }
 }
 
-/// The incast that was recorded with the authors' simulator: hosts 16 to 45 send 500 KB each to host 0.
-/// Recorded: first 60.2 us, last 1277 us. `docs/protocols/sird.md` says what is known of the first.
+/// The incast that was recorded with the authors' simulator: hosts 16 to 45 send 500 KB each to
+/// host 0. Recorded: first 60.2 us, last 1277 us. `docs/protocols/sird.md` says what is known of
+/// the first.
 #[test]
 fn an_incast_keeps_the_link_busy_from_the_first_packet_to_the_last() {
     let topology = TopologySpec::LeafSpine {
@@ -118,8 +120,8 @@ fn an_incast_keeps_the_link_busy_from_the_first_packet_to_the_last() {
     };
     // 344 packets a message, 82 B of headers each.
     let wire = (500_000 + 344 * 82) * BYTE;
-    // A request, a credit and a packet cross the network, and are stored on the way: two links are as
-    // fast as those of hosts, two four times as fast. The last of the link is in `wire`.
+    // A request, a credit and a packet cross the network, and are stored on the way: two links are
+    // as fast as those of hosts, two four times as fast. The last of the link is in `wire`.
     let before = 3 * 3_500_000 + (82 + 84) * 5 * BYTE / 2 + 1_538 * BYTE * 3 / 2;
     for seed in 1..=4 {
         let arrivals: Vec<Arrival> =
@@ -141,9 +143,9 @@ mod queues {
 
     const HOSTS: u32 = 12;
 
-    /// The longest queue where each host sends to all others, with a bucket and no marks: senders that
-    /// are busy with one receiver collect credit of others, and then spend it at once. Messages begin
-    /// within 5 us and have up to 400 KB.
+    /// The longest queue where each host sends to all others, with a bucket and no marks: senders
+    /// that are busy with one receiver collect credit of others, and then spend it at once.
+    /// Messages begin within 5 us and have up to 400 KB.
     fn queue(bucket: u32, seed: u64) -> u64 {
         let topology = star(HOSTS.into()).build().unwrap();
         let keys = SirdConfig {
@@ -165,12 +167,12 @@ mod queues {
         queue_max(&measure(spec(topology, seed), &keys, arrivals).1)
     }
 
-    /// What is under way of the outstanding credit while the link to the receiver is busy: a credit to
-    /// the nearest sender, and its packet up to the queue.
+    /// What is under way of the outstanding credit while the link to the receiver is busy: a credit
+    /// to the nearest sender, and its packet up to the queue.
     const LOOP: u64 = 4 * LINK + 2 * 40 * BYTE + 1_500 * BYTE;
 
-    /// All credit that is outstanding is in the queue but what is on its way; a packet a sender arrives
-    /// at the same time.
+    /// All credit that is outstanding is in the queue but what is on its way; a packet a sender
+    /// arrives at the same time.
     #[test]
     fn a_receivers_queue_is_bounded_by_its_bucket() {
         let topology = star(40).build().unwrap();
@@ -196,8 +198,8 @@ mod queues {
         }
     }
 
-    /// Pacing keeps those queues far below the bucket. Where senders have collected credit the queue
-    /// comes near the bucket, less what is on its way, and never above it.
+    /// Pacing keeps those queues far below the bucket. Where senders have collected credit the
+    /// queue comes near the bucket, less what is on its way, and never above it.
     #[test]
     fn credit_that_senders_have_collected_fills_the_bucket_and_no_more() {
         for bucket in [100_000, 200_000, 300_000] {
@@ -262,10 +264,10 @@ mod senders {
         held.most
     }
 
-    /// Without its marks each of eight receivers gives the sender 65 packets of credit. With them it is
-    /// the queue of DCTCP: the threshold, and a packet for each limit, which grow in the round trip
-    /// before the first mark is seen (Alizadeh et al., SIGCOMM 2010, section 3.3: K + N). No limit is
-    /// below 10 000 B, within which there is room for a seventh packet.
+    /// Without its marks each of eight receivers gives the sender 65 packets of credit. With them
+    /// it is the queue of DCTCP: the threshold, and a packet for each limit, which grow in the
+    /// round trip before the first mark is seen (Alizadeh et al., SIGCOMM 2010, section 3.3: K +
+    /// N). No limit is below 10 000 B, within which there is room for a seventh packet.
     #[test]
     fn a_sender_that_many_receivers_credit_holds_little_more_than_its_threshold() {
         let without = most_held(8, 1_000_000);

@@ -299,9 +299,9 @@ fn distribution_mean(name: &str) -> PyResult<f64> {
     Ok(size::named(name).map_err(plan_error)?.mean_bytes())
 }
 
-/// The points of the distribution that `sizes`, JSON of that key of plans, stands for: sizes in bytes
-/// and the probability of a size at most that. And whether sizes between them occur, as if on a line.
-/// Packets of files have `payload` bytes, and their names start at `base`.
+/// The points of the distribution that `sizes`, JSON of that key of plans, stands for: sizes in
+/// bytes and the probability of a size at most that. And whether sizes between them occur, as if on
+/// a line. Packets of files have `payload` bytes, and their names start at `base`.
 #[pyfunction]
 fn distribution_points(
     sizes: &str,

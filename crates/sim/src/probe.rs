@@ -120,8 +120,8 @@ pub trait Probe {
     /// An interval has passed, or the run is over: the messages that are not over, by number.
     fn on_progress<'a>(&mut self, _now: Time, _open: impl Iterator<Item = &'a FlowRecord>) {}
 
-    /// A window or a credit of `host` after [`Probe::on_progress`], with the number of its flow, if it
-    /// is one flow's.
+    /// A window or a credit of `host` after [`Probe::on_progress`], with the number of its flow, if
+    /// it is one flow's.
     fn on_gauge(&mut self, _now: Time, (_host, _flow): (NodeId, Option<u32>), _gauge: &Gauge) {}
 
     /// A packet reached its host after `latency` in the fabric.

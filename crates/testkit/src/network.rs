@@ -78,8 +78,8 @@ impl<T: Transport> Place<T> {
         Self { fabric: preferred(&needs, place.fabric), ..place }
     }
 
-    /// Configures a transport for a simulated network. The fabric is the default one, but for settings
-    /// without which the transport does not work.
+    /// Configures a transport for a simulated network. The fabric is the default one, but for
+    /// settings without which the transport does not work.
     pub fn simulated(keys: &T::Keys, topology: Topology) -> Self {
         let framing = T::framing(keys);
         let facts = topology.facts(framing.payload + framing.header, framing.header);

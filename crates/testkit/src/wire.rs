@@ -320,8 +320,8 @@ impl<F: Family> Net<F> {
         }
     }
 
-    /// Hands a packet to its node. A driver without room for a message drops its packets, and says so
-    /// each time.
+    /// Hands a packet to its node. A driver without room for a message drops its packets, and says
+    /// so each time.
     fn deliver(&mut self, packet: &Packet<F::Header>) {
         let (src, msg) = (packet.src, packet.payload.msg);
         let node = packet.dst.idx();
@@ -369,7 +369,8 @@ impl<F: Family> Net<F> {
     }
 }
 
-/// Cuts the payload off, as a port without room does (NDP). Packets without payload stay as they are.
+/// Cuts the payload off, as a port without room does (NDP). Packets without payload stay as they
+/// are.
 fn trim<H: Header>(packet: Packet<H>) -> Packet<H> {
     if packet.payload.len == 0 {
         return packet;
@@ -463,8 +464,8 @@ const SIZE: u64 = 2_920;
 /// a peer that is started again frees its share.
 ///
 /// Packets of the host are lost at first, and the last packets of messages, so that none ends. A
-/// host that turns messages away by itself (counter `turned_away`) need not reach the limit; it must
-/// not exceed it.
+/// host that turns messages away by itself (counter `turned_away`) need not reach the limit; it
+/// must not exceed it.
 pub fn limits_peers<T: Transport>(keys: &T::Keys) {
     let crowded = || {
         let on_wire = configured::<T>(keys);

@@ -7,10 +7,10 @@
 //! latency: [ 50.0, 500.0 ]  # ns
 //! ```
 //!
-//! NPUs are the hosts `npu0`, `npu1`, ...; the first dimension varies fastest. One dimension of kind
-//! `Switch` is a star. In all others NPUs pass packets on, which hosts do not: each NPU is a host at
-//! a switch of its own, by a link as fast as all links of the NPU together and without delay, and
-//! these switches have the links of the dimensions. A GB is 2^30 bytes, as in ASTRA-sim.
+//! NPUs are the hosts `npu0`, `npu1`, ...; the first dimension varies fastest. One dimension of
+//! kind `Switch` is a star. In all others NPUs pass packets on, which hosts do not: each NPU is a
+//! host at a switch of its own, by a link as fast as all links of the NPU together and without
+//! delay, and these switches have the links of the dimensions. A GB is 2^30 bytes, as in ASTRA-sim.
 
 use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
 use serde_json::Value;

@@ -143,7 +143,8 @@ pub(super) fn merge<'a>(
     })
 }
 
-/// The memory of ports: the most that any transport prefers, where ports have memories of their own.
+/// The memory of ports: the most that any transport prefers, where ports have memories of their
+/// own.
 fn largest(all: &[(&str, FabricNeeds)], agreed: Need<Buffer>) -> Need<Buffer> {
     let own = |(_, needs): &(&str, FabricNeeds)| match needs.buffer {
         Need::Prefer(Buffer::PerPort(own)) => Some(own),

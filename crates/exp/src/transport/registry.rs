@@ -161,8 +161,8 @@ impl Registry {
     /// Reads the `transport` table, or the tables of several transports that share the network.
     ///
     /// # Errors
-    /// An unknown name or key, or a value that cannot be used; keys are those of the table, after its
-    /// place if there are several.
+    /// An unknown name or key, or a value that cannot be used; keys are those of the table, after
+    /// its place if there are several.
     pub fn read(&self, value: &Value) -> Result<TransportSpec, BadKey> {
         let tables = match value {
             Value::Table(table) => {
@@ -383,8 +383,8 @@ impl<T: Transport> OneKeys<T> {
         Ok(Some(by_rate))
     }
 
-    /// Returns the rate of the slowest host in its slower direction, if all hosts must have that one
-    /// and it is below the rate of the slowest host in its faster direction.
+    /// Returns the rate of the slowest host in its slower direction, if all hosts must have that
+    /// one and it is below the rate of the slowest host in its faster direction.
     fn only_rate(&self, config: &T::Config, site: &Site) -> Result<Option<Rate>, BadKey> {
         let Place::Network(network) = &site.place else { return Ok(None) };
         let facts = site.facts;

@@ -62,8 +62,8 @@ impl Transport for CaptonFamily {
         Framing { payload, header, padding }
     }
 
-    /// Switches without priorities or marks whose ports hold two bandwidth-delay products (§V). They
-    /// choose paths in turn, whatever `spray` says.
+    /// Switches without priorities or marks whose ports hold two bandwidth-delay products (§V).
+    /// They choose paths in turn, whatever `spray` says.
     fn needs(keys: &CaptonConfig, facts: &FabricFacts) -> FabricNeeds {
         let packet = keys.payload + keys.header;
         needs((packet, keys.queue), keys.controllers, facts)

@@ -77,8 +77,8 @@ impl<C: Central> CentralHost<C> {
         self.tcp.grant(now, msg, grant);
     }
 
-    /// An acknowledgement has arrived: withdraws the request of a message for which there is no room,
-    /// and requests anew when there is.
+    /// An acknowledgement has arrived: withdraws the request of a message for which there is no
+    /// room, and requests anew when there is.
     fn look_for_room(&mut self, now: Time, msg: MsgId) {
         if self.asking.get(msg).is_none_or(|flow| !flow.is_submitted) {
             return;

@@ -74,7 +74,8 @@ impl Receiver {
         self.grants.late()
     }
 
-    /// Enters a flow that is new. `None` if its number is too far ahead, or its source has too many.
+    /// Enters a flow that is new. `None` if its number is too far ahead, or its source has too
+    /// many.
     fn enter(&mut self, now: Time, of: Announcement, dcpim: &Dcpim) -> Option<u32> {
         let pair = dcpim.pair(of.src);
         let is_short = of.packets <= pair.short_max;

@@ -98,9 +98,9 @@ impl Progress {
         }
     }
 
-    /// Returns true if tokens of earlier phases without data have expired at the sender. A congested
-    /// core may hold their data for longer than a phase. So data of this phase must have arrived too,
-    /// which left the sender after theirs.
+    /// Returns true if tokens of earlier phases without data have expired at the sender. A
+    /// congested core may hold their data for longer than a phase. So data of this phase must have
+    /// arrived too, which left the sender after theirs.
     fn are_earlier_void(&self, now: Time) -> bool {
         self.is_phase_answered && now >= self.void_at
     }
@@ -126,7 +126,8 @@ impl RxFlow {
         if self.is_held { Time::NEVER } else { self.state.silent_until }
     }
 
-    /// Notes the number of the token whose data has come. Returns whether the token is of this phase.
+    /// Notes the number of the token whose data has come. Returns whether the token is of this
+    /// phase.
     pub(super) fn see(&mut self, number: u32) -> bool {
         let state = &mut self.state;
         let is_of_phase = number >= state.phase_token;
@@ -137,8 +138,8 @@ impl RxFlow {
         is_of_phase
     }
 
-    /// Takes note of the receiver's phase, before its tokens or packets change: tokens sent before it
-    /// began expire soon. Flows without either take no part in the start of a phase.
+    /// Takes note of the receiver's phase, before its tokens or packets change: tokens sent before
+    /// it began expire soon. Flows without either take no part in the start of a phase.
     #[inline]
     pub(super) fn enter_phase(&mut self, phase: Phase, dcpim: &Dcpim) {
         let state = &mut self.state;
@@ -190,7 +191,8 @@ impl RxFlow {
                 }
                 let limit = (bdp * active).div_ceil(k).max(1);
                 if state.in_flight(dcpim) >= limit && now >= reopens {
-                    // Nothing is in flight any more: tokens start again at the first missing packet.
+                    // Nothing is in flight any more: tokens start again at the first missing
+                    // packet.
                     (state.open, state.open_before) = (0, 0);
                     state.tokens.rewind(&self.got);
                     state.void_at = Time::NEVER;

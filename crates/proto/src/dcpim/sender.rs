@@ -352,8 +352,8 @@ impl Sender {
         }
     }
 
-    /// Starts the timer of a flow that has left the queue of short flows, if it came up meanwhile: it
-    /// is due whole intervals later.
+    /// Starts the timer of a flow that has left the queue of short flows, if it came up meanwhile:
+    /// it is due whole intervals later.
     fn resume_timer(&mut self, now: Time, slot: u32, dcpim: &Dcpim) {
         let retry = &self.flows[slot].retry;
         if !retry.is_running() {
@@ -435,8 +435,9 @@ impl Sender {
         packet
     }
 
-    /// Repeats what has not been answered, and gives up on what never is (§3.5). What waits for this
-    /// host's own link is not repeated: with enough flows, repetitions would take all of the link.
+    /// Repeats what has not been answered, and gives up on what never is (§3.5). What waits for
+    /// this host's own link is not repeated: with enough flows, repetitions would take all of the
+    /// link.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

@@ -1,9 +1,9 @@
 //! Fastpod (Wang, Liang, Liu, Jiang, Cui: *Towards "Zero-buffer" Datacenter Networks*, 2021).
 //!
-//! A pod whose switches have no memory. An arbiter with a link to every rack says in which slot each
-//! host sends to which, and by which aggregation switch, so that no cells meet. Requests and
-//! schedules pass in gaps between cells whose places follow from the slot alone. Before a message is
-//! scheduled its cells may be sent without a schedule; switches drop them for any other packet.
+//! A pod whose switches have no memory. An arbiter with a link to every rack says in which slot
+//! each host sends to which, and by which aggregation switch, so that no cells meet. Requests and
+//! schedules pass in gaps between cells whose places follow from the slot alone. Before a message
+//! is scheduled its cells may be sent without a schedule; switches drop them for any other packet.
 //!
 //! * [`config`]: parameters, the `paper` preset, what follows from them
 //! * [`wire`]: the packets

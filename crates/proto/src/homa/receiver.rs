@@ -49,8 +49,8 @@ impl RxFlow {
         (issued < goal).then(|| (to_grant(), age))
     }
 
-    /// Grants a packet or as many as may be under way, of which there is at least one. Returns their
-    /// bytes on the wire.
+    /// Grants a packet or as many as may be under way, of which there is at least one. Returns
+    /// their bytes on the wire.
     #[inline]
     pub(super) fn issue(&mut self, homa: &Homa) -> u64 {
         let packets = self.of.packets;
@@ -190,8 +190,8 @@ impl Receiver {
         }
     }
 
-    /// A message that was held may have grants again. Packets that came meanwhile were dropped: they
-    /// are asked for at once.
+    /// A message that was held may have grants again. Packets that came meanwhile were dropped:
+    /// they are asked for at once.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, homa: &Homa) {
         if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
@@ -241,8 +241,8 @@ impl Receiver {
         answer_probe(slot, flow, out);
     }
 
-    /// Takes what is missing of the unscheduled packets for lost, some time after the probe: it is short
-    /// and may take another path, so that it overtakes the last of them.
+    /// Takes what is missing of the unscheduled packets for lost, some time after the probe: it is
+    /// short and may take another path, so that it overtakes the last of them.
     fn judge(&mut self, now: Time, homa: &Homa, out: &mut Output<HomaHeader>) {
         while let Some(&(at, (slot, number, src))) = self.judged.front() {
             if at > now {
@@ -305,15 +305,15 @@ impl Receiver {
         flow.state.retry.hear(now + homa.timeout);
         let is_fresh = flow.got.insert(seq);
         let state = &mut flow.state;
-        // As they were counted when they were granted: between hosts a packet comes without what the
-        // network and the datapath had added to it.
+        // As they were counted when they were granted: between hosts a packet comes without what
+        // the network and the datapath had added to it.
         let bytes = homa.cut.wire(seq, state.size);
         if !is_fresh {
             if std::mem::take(&mut state.is_asked) {
                 self.doublings = (self.doublings + 1).min(DOUBLINGS_MAX);
             }
-            // The sender took a packet for lost whose acknowledgement came late: it has used a grant
-            // that another packet needs.
+            // The sender took a packet for lost whose acknowledgement came late: it has used a
+            // grant that another packet needs.
             if state.is_burst_over && matches!(packet.header, HomaHeader::Data { .. }) {
                 state.in_flight = state.in_flight.saturating_sub(bytes);
                 state.goal += u32::from(state.goal < flow.of.packets);
@@ -369,7 +369,8 @@ impl Receiver {
                 continue;
             }
             let flow = &mut self.flows[slot];
-            // While the link is busy with other messages, packets may wait for it at the last switch.
+            // While the link is busy with other messages, packets may wait for it at the last
+            // switch.
             let is_idle = now.saturating_since(self.last_data) >= homa.timeout / IDLE_PART;
             let times = if is_idle { 1 } else { BUSY_TIMES };
             let timeout = homa.timeout * times.max(1 << self.doublings);

@@ -1,5 +1,5 @@
-//! The sender's side: unscheduled packets at once, others as they are granted, always of the message
-//! with the fewest bytes left (Homa §3.2).
+//! The sender's side: unscheduled packets at once, others as they are granted, always of the
+//! message with the fewest bytes left (Homa §3.2).
 
 use std::collections::VecDeque;
 
@@ -348,8 +348,8 @@ impl Sender {
         Some(Packet { header, payload, src, dst, wire_bytes, path: 0, priority, marks })
     }
 
-    /// Probes for what has not been answered, at intervals, and gives up on what never is. Tells `gone` what it
-    /// gave up. Where many probes wait for this host's own link, no more are made.
+    /// Probes for what has not been answered, at intervals, and gives up on what never is. Tells
+    /// `gone` what it gave up. Where many probes wait for this host's own link, no more are made.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

@@ -258,7 +258,8 @@ impl Sender {
         while let Some(slot) = self.flows.next_due(now) {
             let flow = &mut self.flows[slot];
             if flow.state.in_flight() == 0 {
-                // Nothing is under way: its pace or a pause holds it back. Sending starts the timer.
+                // Nothing is under way: its pace or a pause holds it back. Sending starts the
+                // timer.
                 continue;
             }
             stats.timeouts += 1;

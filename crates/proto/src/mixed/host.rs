@@ -32,8 +32,8 @@ fn part_of(rng: &Rng, member: usize) -> Rng {
 }
 
 impl MixedHost {
-    /// Returns the transport that carries the messages of a tenant: those of tenants beyond the last
-    /// transport's belong to that.
+    /// Returns the transport that carries the messages of a tenant: those of tenants beyond the
+    /// last transport's belong to that.
     fn of(&mut self, tenant: TenantId) -> &mut dyn AnyHost {
         let last = self.parts.len() - 1;
         &mut *self.parts[(tenant.get() as usize).min(last)].host

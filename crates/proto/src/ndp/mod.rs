@@ -1,10 +1,10 @@
 //! NDP (Handley, Raiciu, Agache, Voinescu, Moore, Antichi, Wójcik: *Re-architecting datacenter
 //! networks and stacks for low latency and high performance*, SIGCOMM 2017).
 //!
-//! A sender sends its first window at line rate without a handshake. A port whose data queue is full
-//! cuts the payload off a packet and sends the header ahead of all data, so that the receiver knows
-//! of every packet at once. It acknowledges what has arrived, refuses what was trimmed, and paces
-//! all further packets by pulls, at the rate of its link.
+//! A sender sends its first window at line rate without a handshake. A port whose data queue is
+//! full cuts the payload off a packet and sends the header ahead of all data, so that the receiver
+//! knows of every packet at once. It acknowledges what has arrived, refuses what was trimmed, and
+//! paces all further packets by pulls, at the rate of its link.
 //!
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`wire`]: the packets

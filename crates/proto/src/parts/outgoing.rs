@@ -41,8 +41,8 @@ pub struct OutgoingFlows<T> {
     rest: Box<Rest>,
 }
 
-/// What only the start and the end of a flow need. It is boxed to keep the struct of a host small: a
-/// simulation of a thousand hosts then misses the processor's cache less often.
+/// What only the start and the end of a flow need. It is boxed to keep the struct of a host small:
+/// a simulation of a thousand hosts then misses the processor's cache less often.
 #[derive(Clone, Debug, Default)]
 struct Rest {
     /// Slots by message.
@@ -175,9 +175,9 @@ impl<T> OutgoingFlows<T> {
         self.repeat_at = self.rest.repeats.next_at();
     }
 
-    /// The slot of a flow that is to repeat itself now: its timer does not run, and one follows `gap`
-    /// later at the earliest, but for a burst. Flows of which something was heard while they waited
-    /// have their timers back.
+    /// The slot of a flow that is to repeat itself now: its timer does not run, and one follows
+    /// `gap` later at the earliest, but for a burst. Flows of which something was heard while they
+    /// waited have their timers back.
     #[inline]
     pub fn next_repeat(&mut self, now: Time, gap: Span) -> Option<u32> {
         if self.repeat_at > now { None } else { self.take_repeat(now, gap) }
@@ -204,8 +204,8 @@ impl<T> OutgoingFlows<T> {
         found
     }
 
-    /// The slot of a flow whose timer is due, as [`Self::next_due`] has it. Flows that are held are to
-    /// ask for room, and have their turns at intervals.
+    /// The slot of a flow whose timer is due, as [`Self::next_due`] has it. Flows that are held are
+    /// to ask for room, and have their turns at intervals.
     pub fn next_due_or_ask(&mut self, now: Time, gap: Span) -> Option<u32> {
         while let Some(slot) = self.next_due(now) {
             if !self.flows[slot].is_held {

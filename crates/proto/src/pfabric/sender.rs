@@ -132,8 +132,8 @@ impl Sender {
         }
     }
 
-    /// The destination has no room for a message, or has room again. What is under way when it has none
-    /// is dropped there, so it is sent again.
+    /// The destination has no room for a message, or has room again. What is under way when it has
+    /// none is dropped there, so it is sent again.
     pub(super) fn on_hold(
         &mut self,
         now: Time,
@@ -223,8 +223,8 @@ impl Sender {
         Some(packet)
     }
 
-    /// Flows that have heard nothing for a timeout start again with a window of one (§4.3). Those that
-    /// are held ask for room, at intervals.
+    /// Flows that have heard nothing for a timeout start again with a window of one (§4.3). Those
+    /// that are held ask for room, at intervals.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

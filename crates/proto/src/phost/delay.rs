@@ -21,15 +21,16 @@ impl Delay {
         self.rtt.map_or(phost.rtt, |rtt| rtt.timeout(0))
     }
 
-    /// Times a token that is sent, unless another is being timed. That is given up in the end, as its
-    /// source may never use it.
+    /// Times a token that is sent, unless another is being timed. That is given up in the end, as
+    /// its source may never use it.
     pub(super) fn start(&mut self, now: Time, token: TokenId, phost: &Phost) {
         if self.timed.is_none_or(|(_, at)| now.saturating_since(at) > phost.keepalive) {
             self.timed = Some((token, now));
         }
     }
 
-    /// Data for a token has come. That for a later one of the same flow says nothing of the timed one.
+    /// Data for a token has come. That for a later one of the same flow says nothing of the timed
+    /// one.
     #[inline]
     pub(super) fn see(&mut self, now: Time, token: TokenId, phost: &Phost) {
         let Some(((src, flow, number), at)) = self.timed else { return };

@@ -1,10 +1,10 @@
-//! Tokens for sources that are slower than their destination (pHost §3.2: a token's life is 1.5 packet
-//! times).
+//! Tokens for sources that are slower than their destination (pHost §3.2: a token's life is 1.5
+//! packet times).
 //!
-//! A destination sends a token each packet time of its own link. A source that is slower could not use
-//! most of them: they would expire, and the source would be downgraded. So it gets a token each packet
-//! time of its own link, for all its flows together. Other sources get the rest. The flows of a slow
-//! source are skipped together until its next token is due ([`super::queues`]).
+//! A destination sends a token each packet time of its own link. A source that is slower could not
+//! use most of them: they would expire, and the source would be downgraded. So it gets a token each
+//! packet time of its own link, for all its flows together. Other sources get the rest. The flows
+//! of a slow source are skipped together until its next token is due ([`super::queues`]).
 
 use std::collections::BTreeMap;
 
@@ -25,8 +25,8 @@ impl Pacing {
         self.next.get(&src).copied().unwrap_or_default()
     }
 
-    /// Counts a token for `src` and returns the instant of the next. The clock of tokens may be late
-    /// by a packet time of this host, which does not slow down the source.
+    /// Counts a token for `src` and returns the instant of the next. The clock of tokens may be
+    /// late by a packet time of this host, which does not slow down the source.
     #[inline]
     pub(super) fn count(&mut self, now: Time, src: NodeId, pair: &Pair, phost: &Phost) -> Time {
         let earliest = Time::ZERO + now.saturating_since(Time::ZERO + phost.mtu_time);

@@ -104,8 +104,8 @@ impl Pending {
 
 impl RxFlow {
     /// Whether the flow may have a token (§3.2). A flow that is downgraded gets no other until data
-    /// arrives or a timeout is over. If its source does not answer then either, one more token makes
-    /// it downgraded again.
+    /// arrives or a timeout is over. If its source does not answer then either, one more token
+    /// makes it downgraded again.
     pub(super) fn readiness(&mut self, now: Time, phost: &Phost) -> Readiness {
         let remaining = self.remaining();
         let state = &mut self.state;
@@ -128,8 +128,8 @@ impl RxFlow {
         self.state.settles.is_none() && !self.is_held
     }
 
-    /// Takes the next packet to token, missing ones in cyclic order, and the token's number. After the
-    /// last packet the flow waits for `resend`.
+    /// Takes the next packet to token, missing ones in cyclic order, and the token's number. After
+    /// the last packet the flow waits for `resend`.
     fn take_token(&mut self, now: Time, resend: Span, phost: &Phost) -> (u32, u32) {
         let state = &mut self.state;
         let seq = state.tokens.advance(&self.got, self.of.packets);
@@ -206,7 +206,8 @@ impl Receiver {
         }
     }
 
-    /// Enters a flow that is new. `None` if its number is too far ahead, or its source has too many.
+    /// Enters a flow that is new. `None` if its number is too far ahead, or its source has too
+    /// many.
     fn enter(
         &mut self,
         now: Time,
@@ -298,7 +299,8 @@ impl Receiver {
         let slot = match self.flows.find(&of) {
             Found::New => {
                 let Some(slot) = self.enter(now, of, terms, phost) else {
-                    // The source has too many flows under way. This one waits until others are over.
+                    // The source has too many flows under way. This one waits until others are
+                    // over.
                     if repeated {
                         out.send(of.src, of.msg, PhostHeader::Heard { tx_slot, held: true });
                     }

@@ -268,8 +268,8 @@ impl Sender {
         phost.framing().data(outgoing, seq, priority, header)
     }
 
-    /// Announces again what has not been answered, at intervals, and gives up on what never is. Where
-    /// many announcements wait for this host's own link, they are not repeated.
+    /// Announces again what has not been answered, at intervals, and gives up on what never is.
+    /// Where many announcements wait for this host's own link, they are not repeated.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

@@ -78,8 +78,8 @@ mod tokens {
         packet(PhostHeader::Rts { flow: 0, tx_slot: 0, size: SIZE, time_left, tenant, repeated })
     }
 
-    /// A damaged announcement enters a message under the number that another gets later. The other is
-    /// not answered as if it had been entered, or its sender would wait for ever.
+    /// A damaged announcement enters a message under the number that another gets later. The other
+    /// is not answered as if it had been entered, or its sender would wait for ever.
     #[test]
     fn an_announcement_under_the_number_of_another_message_is_not_answered() {
         let (mut host, _) = host();
@@ -174,7 +174,8 @@ mod tokens {
         let (mut host, phost) = self::host();
         host.handle_packet(Time::ZERO, &rts());
         host.handle_timeout(Time::ZERO);
-        // The first token's data takes ten round trips; four times the deviation, a half, are added.
+        // The first token's data takes ten round trips; four times the deviation, a half, are
+        // added.
         let data = PhostHeader::Data { rx_slot: 0, seq: phost.free, number: phost.free };
         host.handle_packet(at, &packet(data));
         let late = at + phost.mtu_time + phost.rtt * 30;

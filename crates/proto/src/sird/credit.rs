@@ -1,9 +1,9 @@
 //! A receiver's credit: the bucket, what each sender has of it, and who has the next.
 //!
-//! Credit is counted in bytes on the wire. That of a packet is outstanding from the CREDIT until the
-//! packet comes or the receiver takes it back. At most [`Sird::credit`] bytes are outstanding in all,
-//! and at most its limit of one sender. Credits are paced, so that packets of idle senders come as fast
-//! as the link carries them.
+//! Credit is counted in bytes on the wire. That of a packet is outstanding from the CREDIT until
+//! the packet comes or the receiver takes it back. At most [`Sird::credit`] bytes are outstanding
+//! in all, and at most its limit of one sender. Credits are paced, so that packets of idle senders
+//! come as fast as the link carries them.
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::{Gauge, NodeId, Time};
@@ -143,8 +143,8 @@ impl Bucket {
         self.rank(source, sird);
     }
 
-    /// Takes a data packet of a sender into account: its sender (csn) or switches (ce) may have marked
-    /// it. The sender loses its place if its limit is lower now.
+    /// Takes a data packet of a sender into account: its sender (csn) or switches (ce) may have
+    /// marked it. The sender loses its place if its limit is lower now.
     pub(super) fn on_data(&mut self, number: u32, marks: (bool, bool), sird: &Sird) {
         self.sources[number].on_packet(marks, sird);
         self.rank(number, sird);

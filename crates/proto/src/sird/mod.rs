@@ -1,10 +1,10 @@
 //! SIRD (Prasopoulos, Kosta, Bugnion, Kogias: *SIRD: A Sender-Informed, Receiver-Driven Datacenter
 //! Transport Protocol*, NSDI 2025).
 //!
-//! A receiver grants credit for each packet of a long message. All credit that it has outstanding fits
-//! a bucket of one and a half bandwidth-delay products, and that of one sender a limit that follows two
-//! signals, as DCTCP's window does: senders mark data while they hold more credit than they can use
-//! soon, and switches mark it in long queues. Short messages need no credit.
+//! A receiver grants credit for each packet of a long message. All credit that it has outstanding
+//! fits a bucket of one and a half bandwidth-delay products, and that of one sender a limit that
+//! follows two signals, as DCTCP's window does: senders mark data while they hold more credit than
+//! they can use soon, and switches mark it in long queues. Short messages need no credit.
 //!
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`wire`]: the packets
@@ -72,8 +72,8 @@ impl Transport for SirdFamily {
         keys.framing()
     }
 
-    /// Ports that drop nothing, mark long queues and spray packets; one class for control packets and
-    /// one for data.
+    /// Ports that drop nothing, mark long queues and spray packets; one class for control packets
+    /// and one for data.
     fn needs(keys: &SirdConfig, facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {
             buffer: Need::Prefer(Buffer::PerPort(DEEP)),
@@ -96,9 +96,9 @@ impl Transport for SirdFamily {
         SirdConfig { payload, header, unscheduled_payload, ..keys }.on(&site.facts)
     }
 
-    /// Sender and receiver agree on what is unscheduled: a bandwidth-delay product of the slower end.
-    /// All hosts cut messages in the same way: if unscheduled packets carry less than others, it
-    /// follows from the slowest host.
+    /// Sender and receiver agree on what is unscheduled: a bandwidth-delay product of the slower
+    /// end. All hosts cut messages in the same way: if unscheduled packets carry less than others,
+    /// it follows from the slowest host.
     fn at_own_rate(own: Sird, network: &Sird, peers: &Peers) -> Option<Sird> {
         if own.cut.is_even() && own.config.unscheduled_bytes.is_none() {
             return Some(Sird { peers: Some(peers.clone()), ..own });

@@ -1,10 +1,9 @@
 //! The receiver's side: messages that arrive, and credit of packets that do not.
 //!
 //! The packets of a message that have credit are those below [`Incoming::next`] that have not come.
-//! Those of an unscheduled message have credit from the start.
-//! After a timeout their credit is taken back and `next` starts from the first of them, so that they
-//! get credit again in turn with all others. What comes late then returns no credit, unless it has been
-//! given some again.
+//! Those of an unscheduled message have credit from the start. After a timeout their credit is
+//! taken back and `next` starts from the first of them, so that they get credit again in turn with
+//! all others. What comes late then returns no credit, unless it has been given some again.
 
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Gauge, MsgId, NodeId, Packet, Receipt, Span, Time};
@@ -86,8 +85,8 @@ impl Receiver {
         self.bucket.gauges(each);
     }
 
-    /// Finds a message, or enters it; one that is requested needs credit. `Err` says what becomes of
-    /// the packet that names it.
+    /// Finds a message, or enters it; one that is requested needs credit. `Err` says what becomes
+    /// of the packet that names it.
     pub(super) fn find(
         &mut self,
         now: Time,
@@ -219,7 +218,8 @@ impl Receiver {
         }
     }
 
-    /// Takes back credit of packets that have not come, and forgets messages whose senders are silent.
+    /// Takes back credit of packets that have not come, and forgets messages whose senders are
+    /// silent.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

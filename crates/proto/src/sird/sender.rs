@@ -32,8 +32,8 @@ struct Tx {
     is_unscheduled: bool,
 }
 
-/// Ranges of packets of one message that may have credit at a time; a credit for another is dropped,
-/// and its receiver takes it back. Of a message without losses there is one.
+/// Ranges of packets of one message that may have credit at a time; a credit for another is
+/// dropped, and its receiver takes it back. Of a message without losses there is one.
 const RANGES_MAX: usize = 1_024;
 
 type TxFlow = OutgoingFlow<Tx>;
@@ -320,8 +320,8 @@ impl Sender {
         Some(Packet { header, payload, src, dst, wire_bytes, path: 0, priority, marks })
     }
 
-    /// Repeats the requests of what has not been answered, at intervals, and gives up on what never is. Where many
-    /// requests wait for this host's own link, they are not repeated.
+    /// Repeats the requests of what has not been answered, at intervals, and gives up on what never
+    /// is. Where many requests wait for this host's own link, they are not repeated.
     pub(super) fn handle_timeout(&mut self, now: Time, sird: &Sird, out: &mut Output<SirdHeader>) {
         while let Some(slot) = self.flows.next_due(now) {
             self.flows.queue_repeat(slot);

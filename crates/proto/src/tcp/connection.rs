@@ -83,8 +83,8 @@ pub(super) enum Heard {
     Progress,
     /// Everything has arrived, the FIN too.
     Ended,
-    /// It is one of several in a row that acknowledge what was not sent: the receiver has taken damaged
-    /// segments.
+    /// It is one of several in a row that acknowledge what was not sent: the receiver has taken
+    /// damaged segments.
     Conflict,
 }
 
@@ -135,7 +135,8 @@ pub(super) struct Connection {
     pub(super) owes_cwr: bool,
     /// The window kept bytes below this one from leaving earlier.
     limited_end: u64,
-    /// Timeouts since the last sample of the round trip: the timer doubles with each (RFC 6298 §5.5).
+    /// Timeouts since the last sample of the round trip: the timer doubles with each (RFC 6298
+    /// §5.5).
     timeouts: u32,
     /// Timeouts since the receiver was heard, for giving up.
     unheard: u32,
@@ -230,8 +231,8 @@ impl Connection {
         self.board.next()
     }
 
-    /// Takes a message out of which nothing was sent, if it is the last behind others or after them.
-    /// Returns whether it was.
+    /// Takes a message out of which nothing was sent, if it is the last behind others or after
+    /// them. Returns whether it was.
     pub(super) fn withdraw(&mut self, msg: MsgId) -> bool {
         let is_last = |m: &&Outbound| m.msg == msg && m.start >= self.board.next();
         let Some(&message) = self.messages.back().filter(is_last) else { return false };
@@ -301,8 +302,8 @@ impl Connection {
         self.messages.get(place)
     }
 
-    /// Bytes that are not acknowledged, without those that left beyond the window because others had
-    /// arrived (RFC 3042; RFC 5681 §3.2, step 2).
+    /// Bytes that are not acknowledged, without those that left beyond the window because others
+    /// had arrived (RFC 3042; RFC 5681 §3.2, step 2).
     fn flight(&self) -> u64 {
         (self.board.next() - self.board.una()).min(self.control.cwnd())
     }
@@ -332,7 +333,8 @@ impl Connection {
         };
         let has_room = |len: u64| in_flight == 0 || in_flight.saturating_add(len) <= cwnd;
         if let Some(segment) = self.board.next_lost() {
-            // What was sent before the receiver ran out of room waits, but for the segment that asks.
+            // What was sent before the receiver ran out of room waits, but for the segment that
+            // asks.
             let is_beyond = segment.start >= self.room_end && segment.start < self.end;
             let may_leave = self.is_urgent || !is_beyond && has_room(segment.len.into());
             if !may_leave {
@@ -363,8 +365,8 @@ impl Connection {
         Some(Next { start, len: len as u32, is_new: true })
     }
 
-    /// As much of a new segment as the receiver takes. A part only leaves where nothing is in flight
-    /// (RFC 9293 §3.8.6.2.1); one byte asks a receiver without room (§3.8.6.1).
+    /// As much of a new segment as the receiver takes. A part only leaves where nothing is in
+    /// flight (RFC 9293 §3.8.6.2.1); one byte asks a receiver without room (§3.8.6.1).
     fn fit(&self, start: u64, len: u64, in_flight: u64) -> Option<u64> {
         let room = self.room_end.saturating_sub(start);
         if len <= room {

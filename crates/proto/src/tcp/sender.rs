@@ -33,8 +33,8 @@ pub(super) struct Sender {
     places: Places,
     turn: u64,
     timers: Timers<(u32, u32)>,
-    /// Connections that pacing lets send later. They have entries of their own: timeouts are far off,
-    /// and an entry for each packet would stay until then.
+    /// Connections that pacing lets send later. They have entries of their own: timeouts are far
+    /// off, and an entry for each packet would stay until then.
     paced: Timers<(u32, u32)>,
     /// Connections whose receivers are to be asked for room, by slot and number.
     asks: Repeats<(u32, u32)>,

@@ -64,8 +64,8 @@ impl PortBytes {
     }
 }
 
-/// Marks of a port: none up to `above` bytes queued, all above `all_above`, and a share of packets in
-/// between. The share grows from zero to `share` (RED, as DCQCN configures it).
+/// Marks of a port: none up to `above` bytes queued, all above `all_above`, and a share of packets
+/// in between. The share grows from zero to `share` (RED, as DCQCN configures it).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Marking {
     pub(super) above: u32,

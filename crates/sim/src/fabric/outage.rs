@@ -56,8 +56,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.faults.next_change()
     }
 
-    /// Carries out the failures, repairs and changes of links and routing that are due at `now`. Returns
-    /// whether routing uses other links than before.
+    /// Carries out the failures, repairs and changes of links and routing that are due at `now`.
+    /// Returns whether routing uses other links than before.
     pub(crate) fn apply_outages(&mut self, now: Time, wheel: &mut Wheel) -> bool {
         while let Some(change) = self.faults.pop_link_change(now) {
             self.change_link(change);

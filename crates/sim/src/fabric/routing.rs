@@ -1,7 +1,7 @@
 //! Shortest-path routing with all equal-cost next hops.
 //!
-//! Ports are numbered over the whole fabric: port h is the uplink of host h, or its first; then come
-//! further uplinks of hosts and arbiters, the ports of switch 0 in the order of its links, of
+//! Ports are numbered over the whole fabric: port h is the uplink of host h, or its first; then
+//! come further uplinks of hosts and arbiters, the ports of switch 0 in the order of its links, of
 //! switch 1, and so on. Hosts of a rack hang at the same switches, so a table by (switch, rack of
 //! the destination) is enough: 160 KB for 1024 hosts instead of 1.3 MB. Hosts and arbiters with
 //! several links make racks that several switches belong to.
@@ -33,7 +33,8 @@ pub struct Routes {
 }
 
 /// What a switch does with packets for a rack: the ports on shortest paths are `count` of the
-/// choices, from `start` on, each as often as its rate demands. For its own rack it has a choice a host, by place in the rack.
+/// choices, from `start` on, each as often as its rate demands. For its own rack it has a choice a
+/// host, by place in the rack.
 ///
 /// A switch that sends both up and down takes either way unpredictably. So the common case has no
 /// branch: a packet's choice is `path & mask` or its destination's place, and the other is zero.
@@ -185,8 +186,8 @@ impl Routes {
         self.ends[port as usize]
     }
 
-    /// The ports by which `switch` may send to host `dst`: none, one, or all on shortest paths, a port
-    /// several times where links have several rates.
+    /// The ports by which `switch` may send to host `dst`: none, one, or all on shortest paths, a
+    /// port several times where links have several rates.
     #[inline]
     pub fn next(&self, switch: u32, dst: u32) -> &[u32] {
         let (rack, place) = self.hosts[dst as usize];

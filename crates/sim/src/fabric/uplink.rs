@@ -62,7 +62,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// Puts a packet of a host with several links on an idle one of those that are nearest to its
     /// destination, by turns; it waits at one of these if none is idle. With equal-cost multipath
-    /// the hash of its message chooses the link. One with a source route takes the link that it names. `leaves` is called with it when it starts.
+    /// the hash of its message chooses the link. One with a source route takes the link that it
+    /// names. `leaves` is called with it when it starts.
     pub(crate) fn inject_by_rails(
         &mut self,
         host: u32,

@@ -185,10 +185,10 @@ impl Topology {
         self
     }
 
-    /// The topology with the arbiters that a transport needs: at the first rack that all hosts reach, with
-    /// the delay of the first link, or at every rack, with the delay of that rack's first host, or at the
-    /// switches of a pod of a fat-tree. In pods whose cables differ those of arbiters at every rack
-    /// do too.
+    /// The topology with the arbiters that a transport needs: at the first rack that all hosts
+    /// reach, with the delay of the first link, or at every rack, with the delay of that rack's
+    /// first host, or at the switches of a pod of a fat-tree. In pods whose cables differ those of
+    /// arbiters at every rack do too.
     ///
     /// # Panics
     /// If the network has no such pod.
@@ -209,8 +209,8 @@ impl Topology {
         self
     }
 
-    /// Returns the first rack's switch that most hosts reach, and true if all hosts reach it. Several
-    /// interfaces may lead to switches that are not joined.
+    /// Returns the first rack's switch that most hosts reach, and true if all hosts reach it.
+    /// Several interfaces may lead to switches that are not joined.
     pub fn common_rack(&self) -> (u32, bool) {
         let parts = self.parts();
         if parts.iter().all(|&part| part == 0) {
@@ -253,7 +253,8 @@ impl Topology {
         (least, rates().max().unwrap_or(least))
     }
 
-    /// Returns the rate of the slowest link between switches, or of the fastest link if there is none.
+    /// Returns the rate of the slowest link between switches, or of the fastest link if there is
+    /// none.
     pub fn core_rate(&self) -> Rate {
         let is_core = |link: &&Link| matches!((link.a, link.b), (Node::Switch(_), Node::Switch(_)));
         let slowest = self.links.iter().filter(is_core).map(|link| link.rates().0).min();
@@ -275,8 +276,8 @@ impl Topology {
         self
     }
 
-    /// The topology in which each link is always as fast and as long as it ever is: the one in which
-    /// most is on links.
+    /// The topology in which each link is always as fast and as long as it ever is: the one in
+    /// which most is on links.
     #[must_use]
     pub fn at_fullest(self, changes: &[LinkChange]) -> Self {
         let mut fullest = self.clone().at_best(changes);

@@ -114,7 +114,8 @@ impl Paths {
     /// shortest paths take up to as long.
     pub fn slowest_of(&self, src: u32, dst: u32, bytes: Bytes) -> Option<Vec<PathHop>> {
         let hops = self.links(src, dst)?;
-        // By hop, from the last one on, and by place: the time from there on, and the place that follows.
+        // By hop, from the last one on, and by place: the time from there on, and the place that
+        // follows.
         let mut rest: Vec<Vec<(Span, usize)>> = Vec::new();
         for links in hops.iter().rev() {
             let after = rest.last();

@@ -1,9 +1,9 @@
 //! Files of a user's own distribution.
 //!
 //! One point per line: a size, white space or a comma, and the cumulative probability as a fraction
-//! or, if the last one is 100, in percent. Files in the format of ns-2 and YAPS, which have a column that
-//! nothing reads between the two, are accepted. Empty lines and lines that start with `#` are
-//! skipped.
+//! or, if the last one is 100, in percent. Files in the format of ns-2 and YAPS, which have a
+//! column that nothing reads between the two, are accepted. Empty lines and lines that start with
+//! `#` are skipped.
 //!
 //! A first line with one number is the mean of the sizes: the file is one of `HomaSimulation`, of
 //! whose sizes only the listed ones occur. A probability below the one before counts as that one,

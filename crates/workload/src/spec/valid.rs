@@ -152,8 +152,8 @@ impl ValidWorkload {
         whole.build().unwrap_or_else(|error| panic!("a graph and flows: {error}"))
     }
 
-    /// All flows under `seed` with their numbers: those of [`ValidWorkload::graph`], with the earliest
-    /// time of their start, then the others.
+    /// All flows under `seed` with their numbers: those of [`ValidWorkload::graph`], with the
+    /// earliest time of their start, then the others.
     pub fn numbered(&self, seed: u64) -> impl Iterator<Item = (u32, Flow)> + use<> {
         let graph = self.graph(seed).unwrap_or_default();
         let others = (graph.len()..).zip(self.flows(seed));
