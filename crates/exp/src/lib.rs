@@ -5,6 +5,7 @@
 //! found in a [`Registry`] once, and everything below is compiled for it.
 
 mod bench;
+mod bounded;
 mod by_port;
 mod capture;
 mod caught;
@@ -50,7 +51,6 @@ mod version;
 mod warmup;
 mod warnings;
 mod window;
-mod windows;
 
 pub use bench::{BenchReport, bench};
 pub use capture::every_packet;

@@ -1,13 +1,14 @@
 //! Rates of flows over time: a row of `rates.parquet` for each open flow at each interval.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use rampmeter_core::{Span, Time};
 use rampmeter_metrics::TableError;
-use rampmeter_metrics::columns::RowWriter;
 use rampmeter_metrics::series::RateSample;
 use rampmeter_sim::FlowRecord;
+
+use crate::bounded::BoundedTable;
 
 /// Payload of a flow that was delivered and sent by an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,32 +26,23 @@ impl Progress {
 /// The recorder of rates.
 pub(crate) struct Rates {
     pub(crate) interval: Span,
-    writer: Option<RowWriter<RateSample>>,
-    error: Option<TableError>,
+    table: BoundedTable<RateSample>,
     /// The end of the last interval.
     last: Time,
     /// Progress of open flows at that instant.
     known: BTreeMap<u32, Progress>,
     /// Flows that ended since then.
     ended: Vec<FlowRecord>,
-    n_rows: u64,
-    /// The end of the first interval that was left out, as the table was full.
-    left_out: Option<Time>,
 }
-
-/// Rows of the table at most: some 2 GB.
-pub(crate) const ROWS_MAX: u64 = 100_000_000;
 
 impl Rates {
     /// Starts the table `file`.
     ///
     /// # Errors
     /// If the file cannot be made.
-    pub(crate) fn create(file: &Path, interval: Span) -> Result<Self, TableError> {
-        let writer = Some(RowWriter::create(file)?);
-        let (known, ended) = (BTreeMap::new(), Vec::new());
-        let (error, last, n_rows, left_out) = (None, Time::ZERO, 0, None);
-        Ok(Self { interval, writer, error, last, known, ended, n_rows, left_out })
+    pub(crate) fn create(file: PathBuf, interval: Span) -> Result<Self, TableError> {
+        let table = BoundedTable::create(file)?;
+        Ok(Self { interval, table, last: Time::ZERO, known: BTreeMap::new(), ended: Vec::new() })
     }
 
     /// Takes the end of a flow. Its last bytes are in the row of the current interval.
@@ -96,27 +88,10 @@ impl Rates {
         ended.iter().for_each(|record| add(record, Progress::of(record)));
         rows.sort_unstable_by_key(|row| row.flow);
         self.last = now;
-        self.n_rows += rows.len() as u64;
-        if self.n_rows > ROWS_MAX {
-            self.left_out.get_or_insert(now);
-        } else {
-            self.write(&rows);
-        }
+        self.table.push(now, &rows);
     }
 
-    fn write(&mut self, rows: &[RateSample]) {
-        for row in rows {
-            if let Some(writer) = &mut self.writer
-                && let Err(error) = writer.push(row)
-            {
-                // The run continues to its end, where the error is reported.
-                self.writer = None;
-                self.error = Some(error);
-            }
-        }
-    }
-
-    /// Completes the table. Returns a warning if it has not all intervals.
+    /// Completes the table. Returns a warning if intervals were left out.
     ///
     /// # Errors
     /// If a row could not be written.
@@ -124,19 +99,6 @@ impl Rates {
         self,
         metadata: &[(String, String)],
     ) -> Result<Option<String>, TableError> {
-        match (self.error, self.writer) {
-            (Some(error), _) => return Err(error),
-            (None, Some(writer)) => writer.finish(metadata).map(|_| ())?,
-            (None, None) => {}
-        }
-        Ok(self.left_out.map(|from| incomplete("rates.parquet", from)))
+        self.table.finish(metadata)
     }
-}
-
-/// Returns a warning that `table` ends before the instant `from`.
-pub(crate) fn incomplete(table: &str, from: Time) -> String {
-    format!(
-        "{table} has {ROWS_MAX} rows at most, and none of {:.3} us or later; raise run.rates-us",
-        from.as_ps() as f64 * 1e-6
-    )
 }

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use rampmeter_core::{Bytes, Gauge, Header, Hop, NodeId, Span, TenantId, Time};
 use rampmeter_metrics::row::{FlowRow, Status};
+use rampmeter_metrics::series::WindowSample;
 use rampmeter_metrics::{FlowWriter, Ideal, LatencyHistogram, TableError};
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{Arrival, FlowRecord, Probe};
 
+use crate::bounded::BoundedTable;
 use crate::ideals::{FlowIdeals, Ideals};
 use crate::rates::Rates;
 use crate::sampling::Samples;
-use crate::windows::Windows;
 
 /// What the statistics need of a flow that finished.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +63,7 @@ pub(crate) struct Recorder {
     /// Only of runs that record rates of flows.
     pub(crate) rates: Option<Rates>,
     /// Only of runs that record rates of flows.
-    pub(crate) windows: Option<Windows>,
+    pub(crate) windows: Option<BoundedTable<WindowSample>>,
     /// Warnings of tables that are not complete.
     pub(crate) warnings: Vec<String>,
     /// Flows that waited for others until the end.
@@ -289,9 +290,17 @@ impl Probe for Recorder {
         }
     }
 
-    fn on_gauge(&mut self, now: Time, of: (NodeId, Option<u32>), gauge: &Gauge) {
+    fn on_gauge(&mut self, now: Time, (host, flow): (NodeId, Option<u32>), gauge: &Gauge) {
         if let Some(windows) = &mut self.windows {
-            windows.on_gauge(now, of, gauge);
+            let row = WindowSample {
+                time_ps: now.as_ps(),
+                host: host.get(),
+                peer: gauge.peer.get(),
+                flow: flow.map(u64::from),
+                name: gauge.name.into(),
+                value: gauge.value,
+            };
+            windows.push(now, std::slice::from_ref(&row));
         }
     }
 

@@ -10,6 +10,7 @@ use rampmeter_metrics::columns::{Row, write_rows};
 use rampmeter_metrics::series::OutageRow;
 use rampmeter_sim::{Node, Target};
 
+use crate::bounded::BoundedTable;
 use crate::check::ValidPlan;
 use crate::error::{RunError, io};
 use crate::ideals::Ideals;
@@ -25,7 +26,6 @@ use crate::simulate::Task;
 use crate::source::PlanSource;
 use crate::summary::{DeadlockReport, Outcome, Summary};
 use crate::version::{COMMIT, PROFILE, VERSION};
-use crate::windows::Windows;
 
 /// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet` and
 /// `queues.parquet`; `latencies.parquet`, `tenants.parquet`, `transport.parquet`, `links.parquet`,
@@ -40,8 +40,8 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     let writer = FlowWriter::create(&out.join("flows.parquet"))?;
     let mut recorder = recorder(plan, Some(writer));
     if let Some(interval) = plan.rates {
-        recorder.rates = Some(Rates::create(&out.join("rates.parquet"), interval)?);
-        recorder.windows = Some(Windows::new(out.join("windows.parquet")));
+        recorder.rates = Some(Rates::create(out.join("rates.parquet"), interval)?);
+        recorder.windows = Some(BoundedTable::new(out.join("windows.parquet")));
     }
     let mut observed = Observed::start(plan, out)?;
     let started = wall_clock();
