@@ -1,10 +1,26 @@
 """Ten networks that are not uniform, with names for their faults and tables."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
+import rampmeter as rm
+
 Topology = dict[str, Any]
 Network = Callable[[], Topology]
+
+
+def run(topology: Topology, transport: str, workload: dict[str, Any]) -> rm.Run:
+    """Runs one transport in one network."""
+    warnings.simplefilter("ignore")
+    return rm.run(
+        topology=topology,
+        transport={"name": transport},
+        workload=workload,
+        run={"drain-us": 1_000_000.0},
+        seed=1,
+        quiet=True,
+    )
 
 
 def links(hosts: int, switches: int, links: list[Any], **keys: Any) -> Topology:

@@ -1,8 +1,6 @@
 """Every transport in ten networks that are not uniform."""
 
-import warnings
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -37,19 +35,6 @@ LONE = {
 """Largest slowdown of a lone flow of 10 MB if it is not 1.1."""
 
 
-def run(topology: networks.Topology, transport: str, workload: dict[str, Any]) -> rm.Run:
-    """Runs one transport in one network."""
-    warnings.simplefilter("ignore")
-    return rm.run(
-        topology=topology,
-        transport={"name": transport},
-        workload=workload,
-        run={"drain-us": 1_000_000.0},
-        seed=1,
-        quiet=True,
-    )
-
-
 @pytest.mark.parametrize("network", networks.NETWORKS, ids=lambda network: network.__name__)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_transport_serves_a_network_that_is_not_uniform(
@@ -64,16 +49,16 @@ def test_a_transport_serves_a_network_that_is_not_uniform(
     trace = {"pattern": "trace", "file": str(file)}
     if (transport, name) in REFUSED:
         with pytest.raises(rm.PlanError, match=r"transport\.name: expected one for networks"):
-            run(topology, transport, trace)
+            networks.run(topology, transport, trace)
         return
-    flows = run(topology, transport, trace).flows
+    flows = networks.run(topology, transport, trace).flows
     pairs_ps = zip(flows["fct_ps"].to_pylist(), flows["ideal_ps"].to_pylist(), strict=True)
     slowdowns = [fct / ideal for fct, ideal in pairs_ps if fct is not None and ideal is not None]
     assert len(slowdowns) == len(pairs)
     assert min(slowdowns) >= 1.0
     assert max(slowdowns) <= LONE.get((transport, name), 1.1), slowdowns
     load = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 400}
-    status = run(topology, transport, load).flows["status"].to_pylist()
+    status = networks.run(topology, transport, load).flows["status"].to_pylist()
     # cosy admits what it can serve, and says so.
     done = {"finished", "rejected"} if transport == "cosy" else {"finished"}
     assert set(status) <= done

@@ -1,6 +1,5 @@
 """Lone messages and load between hosts of 10, 40, 100 and 400 Gbit/s, for every transport."""
 
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,19 +48,6 @@ def leaf_spine(rates: Rates) -> networks.Topology:
     return networks.links(8, 4, access + core)
 
 
-def run(topology: networks.Topology, transport: str, workload: dict[str, Any]) -> rm.Run:
-    """Runs one transport in one network."""
-    warnings.simplefilter("ignore")
-    return rm.run(
-        topology=topology,
-        transport={"name": transport},
-        workload=workload,
-        run={"drain-us": 1_000_000.0},
-        seed=1,
-        quiet=True,
-    )
-
-
 def lone(
     topology: networks.Topology, transport: str, pairs: list[tuple[int, int]], file: Path
 ) -> tuple[list[float | None], list[str]]:
@@ -73,7 +59,7 @@ def lone(
             # The slowest host sends it five times.
             at_us += 5 * size * 8e-3 / RATES[0] + 1_000
     file.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
-    of = run(topology, transport, {"pattern": "trace", "file": str(file)})
+    of = networks.run(topology, transport, {"pattern": "trace", "file": str(file)})
     times = zip(of.flows["fct_ps"].to_pylist(), of.flows["ideal_ps"].to_pylist(), strict=True)
     slowdowns = [fct / ideal if fct and ideal else None for fct, ideal in times]
     return slowdowns, of.summary["warnings"]
@@ -91,10 +77,12 @@ def test_a_lone_message_is_as_fast_as_between_hosts_of_one_rate(
         return
     ends = [(src, dst) for src in range(4) for dst in range(4)]
     pairs = [(2 * src, 2 * dst + 1) for src, dst in ends]
-    slowdowns, told = lone(network(RATES), transport, pairs, file)
+    slowdowns, messages = lone(network(RATES), transport, pairs, file)
     assert None not in slowdowns
     if transport in ONE_RATE:
-        assert any(f"transport.name: {transport} takes all hosts" in warning for warning in told)
+        assert any(
+            f"transport.name: {transport} takes all hosts" in warning for warning in messages
+        )
         return
     between = partial(lone, transport=transport, pairs=[(0, 1)], file=file)
     uniform = [between(network((rate,) * 4))[0] for rate in RATES]
@@ -115,21 +103,23 @@ def test_no_message_fails_at_half_load(transport: str, network: Any) -> None:
     if (transport, network.__name__) in REFUSED:
         return
     load = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 1_000}
-    status = set(run(network(RATES), transport, load).flows["status"].to_pylist())
+    status = set(networks.run(network(RATES), transport, load).flows["status"].to_pylist())
     assert status <= ({"finished", "rejected"} if transport == "cosy" else {"finished"})
 
 
 def test_dcpim_warns_of_a_phase_that_follows_from_slow_hosts() -> None:
     load = {"pattern": "all-to-all", "sizes": {"fixed": 1_000}, "load": 0.1, "flows": 10}
-    told = run(star((1, 1, 1, 100)), "dcpim", load).summary["warnings"]
-    assert any("transport.name: dcpim has one phase for all hosts" in warning for warning in told)
-    told = run(star((100,) * 4), "dcpim", load).summary["warnings"]
-    assert not any("one phase" in warning for warning in told)
+    messages = networks.run(star((1, 1, 1, 100)), "dcpim", load).summary["warnings"]
+    assert any(
+        "transport.name: dcpim has one phase for all hosts" in warning for warning in messages
+    )
+    messages = networks.run(star((100,) * 4), "dcpim", load).summary["warnings"]
+    assert not any("one phase" in warning for warning in messages)
 
 
 def test_ports_have_the_memory_and_marks_of_their_own_rate() -> None:
     load = {"pattern": "all-to-all", "sizes": {"fixed": 1_000}, "load": 0.1, "flows": 10}
-    fabric = run(star(RATES), "dctcp", load).manifest["plan"]["fabric"]
+    fabric = networks.run(star(RATES), "dctcp", load).manifest["plan"]["fabric"]
     for key in ("buffer-bytes", "ecn-bytes"):
         assert sorted(fabric[key]) == ["10", "100", "40", "400"]
         assert fabric[key]["400"] > fabric[key]["100"] > fabric[key]["40"] > fabric[key]["10"]
