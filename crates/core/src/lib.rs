@@ -14,6 +14,7 @@ pub mod fabric;
 pub mod family;
 pub mod id;
 pub mod packet;
+mod pair_rates;
 pub mod rng;
 pub mod units;
 pub mod wire;
@@ -26,6 +27,7 @@ pub use family::{
 };
 pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};
+pub use pair_rates::{HostLink, PairRates};
 pub use rng::{Purpose, Rng};
 pub use units::{Bytes, Rate, Span, Time};
 pub use wire::{Header, WireError};

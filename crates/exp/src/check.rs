@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, Spray};
 use rampmeter_core::{Bytes, FabricFacts, Span};
@@ -352,7 +353,6 @@ fn transport(
         Switching::CutThrough { header } => topology.pods(header),
         Switching::StoreAndForward | Switching::Shaped { .. } => None,
     };
-    let hosts = topology.host_rates();
     let network = Network {
         switches,
         ratio,
@@ -362,8 +362,9 @@ fn transport(
         slowest,
         fastest,
         core: topology.core_rate(),
-        hosts,
+        hosts: topology.host_rates(),
         slowest_host: topology.slowest_host(),
+        pairs: Arc::new(topology.pair_rates()),
         racks,
         paths,
         pods,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{FabricFacts, Family, Rate};
+use rampmeter_core::{FabricFacts, Family};
 use rampmeter_sim::fabric::PortId;
 use rampmeter_sim::{Probe, Sim, SimSpec, Source, Status, Watched};
 
@@ -29,22 +29,19 @@ pub(crate) struct Task<'a> {
     pub(crate) observer: &'a mut dyn Observer,
 }
 
-/// The configurations of one transport in a network: that of arbiters and of the slowest hosts, and
-/// those of others by their rates.
+/// The configurations of one transport in a network.
 pub(crate) struct Configs<C> {
+    /// The configuration of arbiters and of all hosts without one in `by_host`.
     pub(crate) network: Arc<C>,
-    pub(crate) by_rate: Vec<(Rate, Arc<C>)>,
+    /// Configurations of single hosts, by number; may be shorter than the number of hosts.
+    pub(crate) by_host: Vec<Option<Arc<C>>>,
 }
 
 /// Runs the task's flows through family `F`.
 pub(crate) fn simulate_family<F: Family>(task: Task<'_>, configs: &Configs<F::Config>) -> Ran {
     let Task { sim, total_flows: total, source, recorder, observed, observer, .. } = task;
     let spec = sim.clone();
-    let rates = sim.topology.host_rates();
-    let of_host = |host: u32| {
-        let own = configs.by_rate.iter().find(|(rate, _)| *rate == rates[host as usize]);
-        own.map(|(_, config)| Arc::clone(config))
-    };
+    let of_host = |host: u32| configs.by_host.get(host as usize).cloned().flatten();
     let config = Arc::clone(&configs.network);
     // Where no packets are looked at, nothing may be spent on it: two simulators are compiled.
     match observed {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Pods, Racks, RegularPaths};
 use rampmeter_core::wire::Formats;
-use rampmeter_core::{Bytes, FabricFacts, Family, NodeId, Rate, Span};
+use rampmeter_core::{Bytes, FabricFacts, Family, NodeId, PairRates, Rate, Span};
 
 use crate::keys::{BadKey, Keys};
 use crate::parts::Framing;
@@ -44,8 +44,8 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     /// A parameter that cannot be used there.
     fn configure(keys: Self::Keys, site: &Site) -> Result<Self::Config, BadKey>;
 
-    /// What a host has whose links together are faster than the slowest host's: `own` follows from
-    /// its own rate, `network` from the slowest. Takes from `network` what all hosts must agree on;
+    /// Returns the parameters of a host if rates differ between pairs: `own` follows from the rate
+    /// at which it receives, `network` from the slowest host. Takes from `network` what all hosts must agree on;
     /// `None` if that is the rate itself. Takes from `peers` what belongs to a pair of hosts.
     fn at_own_rate(
         own: Self::Config,
@@ -85,38 +85,47 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     }
 }
 
-/// The rates of the hosts of a network, as one of them needs them: a value that belongs to a pair
-/// of hosts follows from the slower end, so that both ends have the same.
+/// The rates between one host and its peers: a value that belongs to a pair of hosts follows from
+/// the rate in the direction of its data, so that both ends have the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peers {
+    host: NodeId,
     /// The facts of the network at the host's own rate.
     facts: FabricFacts,
-    rates: Arc<[Rate]>,
+    rates: Arc<PairRates>,
 }
 
 impl Peers {
-    /// Returns the peers of a host for which `facts` are those of its own rate. `rates` has the
-    /// rate of each host.
-    pub fn new(facts: FabricFacts, rates: Arc<[Rate]>) -> Self {
-        Self { facts, rates }
+    /// Returns the peers of `host` for which `facts` are those of its own rate.
+    pub fn new(host: NodeId, facts: FabricFacts, rates: Arc<PairRates>) -> Self {
+        Self { host, facts, rates }
     }
 
-    /// Returns the rate of the slower end of the pair with `peer`.
-    pub fn rate(&self, peer: NodeId) -> Rate {
-        let own = self.facts.access_rate;
-        self.rates.get(peer.idx()).map_or(own, |&rate| rate.min(own))
+    /// Returns the rate at which the host sends by all its links.
+    pub fn sends(&self) -> Rate {
+        self.rates.sends(self.host)
     }
 
-    /// Returns the facts of the network at each rate of slower hosts.
-    pub fn slower(&self) -> impl Iterator<Item = FabricFacts> + '_ {
-        let slower = |rate: &Rate| *rate < self.facts.access_rate;
-        let rates: BTreeSet<Rate> = self.rates.iter().copied().filter(slower).collect();
-        rates.into_iter().map(|rate| FabricFacts { access_rate: rate, ..self.facts })
+    /// Returns the facts of the network at the rate to `dst`.
+    pub fn facts_to(&self, dst: NodeId) -> FabricFacts {
+        self.at(self.rates.rate(self.host, dst))
     }
 
-    /// Returns the facts of the network at the rate of the slower end of the pair with `peer`.
-    pub fn facts(&self, peer: NodeId) -> FabricFacts {
-        FabricFacts { access_rate: self.rate(peer), ..self.facts }
+    /// Returns the facts of the network at the rate from `src`.
+    pub fn facts_from(&self, src: NodeId) -> FabricFacts {
+        self.at(self.rates.rate(src, self.host))
+    }
+
+    /// Returns the facts of the network at each rate to a peer that is not the host's own.
+    pub fn other_facts(&self) -> impl Iterator<Item = FabricFacts> + '_ {
+        let to = |dst| self.facts_to(NodeId::new(dst)).access_rate;
+        let rates: BTreeSet<Rate> = (0..self.rates.n_hosts()).map(to).collect();
+        let others = rates.into_iter().filter(|&rate| rate != self.facts.access_rate);
+        others.map(|rate| self.at(Some(rate)))
+    }
+
+    fn at(&self, rate: Option<Rate>) -> FabricFacts {
+        FabricFacts { access_rate: rate.unwrap_or(self.facts.access_rate), ..self.facts }
     }
 }
 
@@ -169,6 +178,8 @@ pub struct Network {
     pub hosts: Vec<Rate>,
     /// The rate of the slowest host in its slower direction.
     pub slowest_host: Rate,
+    /// The rates between hosts.
+    pub pairs: Arc<PairRates>,
     /// The racks of hosts and what their links to other switches carry.
     pub racks: Racks,
     /// The paths between racks, where they are regular.
@@ -183,11 +194,12 @@ impl Site {
         !matches!(&self.place, Place::Network(Network { paths: None, .. }))
     }
 
-    /// Returns the rate of all links of a host together.
-    pub fn host_rate(&self, host: u32) -> Rate {
+    /// Returns the rates at which a host sends and receives by all its links.
+    pub fn host_rates(&self, host: u32) -> (Rate, Rate) {
+        let host = NodeId::new(host);
         match &self.place {
-            Place::Network(network) => network.hosts[host as usize],
-            Place::Hosts { .. } => self.facts.access_rate,
+            Place::Network(Network { pairs, .. }) => (pairs.sends(host), pairs.receives(host)),
+            Place::Hosts { .. } => (self.facts.access_rate, self.facts.access_rate),
         }
     }
 

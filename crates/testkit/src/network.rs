@@ -103,6 +103,7 @@ impl<T: Transport> Place<T> {
             fastest,
             core: topology.core_rate(),
             slowest_host: topology.slowest_host(),
+            pairs: Arc::new(topology.pair_rates()),
             hosts: vec![facts.access_rate; facts.n_hosts as usize],
             racks,
             paths,

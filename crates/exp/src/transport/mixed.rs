@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use rampmeter_core::Bytes;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Spray};
-use rampmeter_core::{Bytes, Rate};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::mixed::{Member, Mixed, MixedConfig};
 use rampmeter_proto::transport::{Derived, Site, Slowed};
@@ -18,8 +18,8 @@ use crate::simulate::{Configs, Task, simulate_family};
 pub(crate) struct MixedPart {
     /// The transport with the parameters of the slowest hosts.
     pub(crate) network: Member,
-    /// The transport with the parameters of hosts of other rates.
-    pub(crate) by_rate: Vec<(Rate, Member)>,
+    /// The transport with the parameters of single hosts, by number.
+    pub(crate) by_host: Vec<Option<Member>>,
     /// The transport as if it were alone.
     pub(crate) alone: Arc<dyn Ready>,
 }
@@ -42,20 +42,17 @@ pub(super) fn configure(
         let part = table.keys.member(number, &site, (needed, class));
         parts.push(part.map_err(|bad| of_table(number, bad))?);
     }
-    let mut rates: Vec<Rate> =
-        parts.iter().flat_map(|part| part.by_rate.iter().map(|(rate, _)| *rate)).collect();
-    rates.sort_unstable();
-    rates.dedup();
-    let at = |rate: &Rate| {
-        let member = |part: &MixedPart| {
-            let own = part.by_rate.iter().find(|(of, _)| of == rate);
-            own.map_or(&part.network, |(_, member)| member).clone()
-        };
-        (*rate, Arc::new(MixedConfig { members: parts.iter().map(member).collect() }))
+    let n_hosts = parts.iter().map(|part| part.by_host.len()).max().unwrap_or(0);
+    let own = |part: &MixedPart, host: usize| part.by_host.get(host).cloned().flatten();
+    let at = |host: usize| {
+        let has_own = parts.iter().any(|part| own(part, host).is_some());
+        let member = |part: &MixedPart| own(part, host).unwrap_or_else(|| part.network.clone());
+        let config = || MixedConfig { members: parts.iter().map(member).collect() };
+        has_own.then(|| Arc::new(config()))
     };
-    let by_rate = rates.iter().map(at).collect();
+    let by_host = (0..n_hosts).map(at).collect();
     let members = parts.iter().map(|part| part.network.clone()).collect();
-    let configs = Configs { network: Arc::new(MixedConfig { members }), by_rate };
+    let configs = Configs { network: Arc::new(MixedConfig { members }), by_host };
     let alone = parts.into_iter().map(|part| part.alone).collect();
     Ok(Arc::new(Together { configs, alone }))
 }

@@ -3,6 +3,7 @@
 //! A [`Registry`] erases the types of transports: [`Registry::read`] finds one by name, once a run,
 //! and everything behind [`Ready::simulate`] is compiled for that transport.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Spray};
 use rampmeter_core::wire::Wire;
-use rampmeter_core::{Bytes, FabricFacts, Family, Hop, Queueing, Rate};
+use rampmeter_core::{Bytes, FabricFacts, Family, Hop, NodeId, Queueing, Rate};
 use rampmeter_proto::Framing;
 use rampmeter_proto::beside::{Beside, Both, below};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor, unknown};
@@ -320,17 +321,17 @@ impl<T: Transport> AnyKeys for OneKeys<T> {
         let configured = self.configured(site)?;
         let member =
             |config: &Arc<T::Config>| Member::new::<T>(number, Arc::clone(config), of_packets);
-        let Configs { network, by_rate } = &configured.configs;
+        let Configs { network, by_host } = &configured.configs;
         Ok(MixedPart {
             network: member(network),
-            by_rate: by_rate.iter().map(|(rate, config)| (*rate, member(config))).collect(),
+            by_host: by_host.iter().map(|config| config.as_ref().map(member)).collect(),
             alone: Arc::new(configured),
         })
     }
 }
 
-/// Configurations by the rate of a host.
-type ByRate<C> = Vec<(Rate, Arc<C>)>;
+/// Configurations of single hosts, by number.
+type ByHost<C> = Vec<Option<Arc<C>>>;
 
 impl<T: Transport> OneKeys<T> {
     fn configured(&self, site: &Site) -> Result<Configured<T>, BadKey> {
@@ -345,10 +346,10 @@ impl<T: Transport> OneKeys<T> {
         let buffer_min = T::buffer_min(&config).max(self.framing().full());
         let assumes_full_bisection = T::assumes_full_bisection(&config);
         let slowed = self.slowed(&config, site)?;
-        let by_rate = self.by_rate(&config, site)?;
-        let has_own_rates = by_rate.is_some();
-        let by_rate = by_rate.unwrap_or_default();
-        let (configs, wire) = (Configs { network: Arc::new(config), by_rate }, Some(T::WIRE));
+        let by_host = self.by_host(&config, site)?;
+        let has_own_rates = by_host.is_some();
+        let by_host = by_host.unwrap_or_default();
+        let (configs, wire) = (Configs { network: Arc::new(config), by_host }, Some(T::WIRE));
         Ok(Configured {
             configs,
             buffer_min,
@@ -361,26 +362,43 @@ impl<T: Transport> OneKeys<T> {
         })
     }
 
-    /// The configurations of hosts that are faster than the slowest; `None` if they have the same.
-    fn by_rate(
+    /// Returns the configurations of hosts, if rates differ between pairs; `None` if faster hosts
+    /// must have that of the slowest.
+    fn by_host(
         &self,
         config: &T::Config,
         site: &Site,
-    ) -> Result<Option<ByRate<T::Config>>, BadKey> {
+    ) -> Result<Option<ByHost<T::Config>>, BadKey> {
         let Place::Network(network) = &site.place else { return Ok(Some(Vec::new())) };
-        let mut rates = network.hosts.clone();
-        rates.sort_unstable();
-        rates.dedup();
-        let mut by_rate = Vec::new();
-        let hosts: Arc<[Rate]> = network.hosts.as_slice().into();
-        for &rate in rates.iter().filter(|&&rate| rate > site.facts.access_rate) {
-            let facts = FabricFacts { access_rate: rate, ..site.facts };
+        let (slowest, pairs) = (site.facts.access_rate, &network.pairs);
+        let is_slowed = network.slowest_host < slowest || pairs.has_partial_pairs();
+        let mut by_host = Vec::new();
+        // Hosts of the same rates have the same peers, unless pairs use a part of their links.
+        let mut by_rates: BTreeMap<(Rate, Rate), Arc<T::Config>> = BTreeMap::new();
+        for (host, &rate) in (0..).map(NodeId::new).zip(&network.hosts) {
+            let rates @ (_, receives) = (pairs.sends(host), pairs.receives(host));
+            if rate <= slowest && !is_slowed {
+                by_host.push(None);
+                continue;
+            }
+            if let Some(own) = by_rates.get(&rates) {
+                by_host.push(Some(Arc::clone(own)));
+                continue;
+            }
+            let facts = FabricFacts { access_rate: receives, ..site.facts };
             let own = T::configure(self.keys.clone(), &Site { facts, ..site.clone() })?;
-            let peers = Peers::new(facts, Arc::clone(&hosts));
-            let Some(own) = T::at_own_rate(own, config, &peers) else { return Ok(None) };
-            by_rate.push((rate, Arc::new(own)));
+            let peers = Peers::new(host, facts, Arc::clone(pairs));
+            let own = match T::at_own_rate(own, config, &peers) {
+                Some(own) => Arc::new(own),
+                None if rate > slowest => return Ok(None),
+                None => return Ok(Some(Vec::new())),
+            };
+            if !pairs.has_partial_pairs() {
+                by_rates.insert(rates, Arc::clone(&own));
+            }
+            by_host.push(Some(own));
         }
-        Ok(Some(by_rate))
+        Ok(Some(by_host))
     }
 
     /// Returns the rate of the slowest host in its slower direction, if all hosts must have that
@@ -392,7 +410,7 @@ impl<T: Transport> OneKeys<T> {
             return Ok(None);
         }
         let own = T::configure(self.keys.clone(), site)?;
-        let peers = Peers::new(facts, network.hosts.as_slice().into());
+        let peers = Peers::new(NodeId::new(0), facts, Arc::clone(&network.pairs));
         let needs_one = T::at_own_rate(own, config, &peers).is_none();
         Ok(needs_one.then_some(network.slowest_host))
     }
@@ -516,7 +534,7 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
         let buffer_min = buffer_min.max(self.framing().full()).max(self.lower.framing().full());
         let assumes_full_bisection =
             A::assumes_full_bisection(&both.upper) || B::assumes_full_bisection(&both.lower);
-        let (configs, wire) = (Configs { network: Arc::new(both), by_rate: Vec::new() }, None);
+        let (configs, wire) = (Configs { network: Arc::new(both), by_host: Vec::new() }, None);
         let configured = Configured::<Beside<A, B>> {
             configs,
             buffer_min,

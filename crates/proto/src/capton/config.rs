@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::fabric::{Racks, RegularPaths};
-use rampmeter_core::{Bytes, Rate};
+use rampmeter_core::{Bytes, FabricFacts, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +14,9 @@ use crate::central::{Settings, Waits};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::Padding;
 use crate::tcp::TcpConfig;
-use crate::tcp::config::{LossDetection, Timeout};
-use crate::tcp::control::Algorithm;
-use crate::transport::{Place, Site};
+use crate::tcp::config::{ByRate, LossDetection, Timeout};
+use crate::tcp::control::{Algorithm, Start};
+use crate::transport::{Peers, Place, Site};
 
 /// How flows share links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -175,9 +175,7 @@ impl CaptonConfig {
         let (payload, header) = site.packet((self.payload, self.header));
         let config = Self { payload, header, ..self };
         let mut tcp = config.tcp().on(facts, Vec::new())?;
-        let packet = config.payload + config.header;
-        let window = config.window.unwrap_or(2 * facts.bdp_packets(packet));
-        tcp.granted_window = u64::from(window) * config.payload.get();
+        tcp.start.granted = config.granted(facts);
         let tcp = Arc::new(tcp);
         let network = config.network(site)?;
         let waits = Waits {
@@ -196,6 +194,24 @@ impl CaptonConfig {
         Ok(Capton { config, settings, sharing, network })
     }
 
+    /// Returns what a granted flow may have in flight, in bytes.
+    fn granted(&self, facts: &FabricFacts) -> u64 {
+        let window =
+            self.window.unwrap_or_else(|| 2 * facts.bdp_packets(self.payload + self.header));
+        u64::from(window) * self.payload.get()
+    }
+
+    /// Returns the parameters of a host among hosts of other rates: windows follow from the rate of
+    /// a pair, and messages that are not scheduled leave at the rate of the host's links.
+    pub(super) fn among(&self, own: Capton, peers: &Peers) -> Capton {
+        let mut tcp = (*own.settings.tcp).clone();
+        let start = tcp.start;
+        tcp.by_rate =
+            Some(ByRate::new(peers, |facts| Start { granted: self.granted(&facts), ..start }));
+        let (tcp, unscheduled) = (Arc::new(tcp), Some(peers.sends()));
+        Capton { settings: Settings { tcp, unscheduled, ..own.settings }, ..own }
+    }
+
     /// Racks and pods, and the capacity of their uplinks.
     fn network(&self, site: &Site) -> Result<Network, BadKey> {
         let n = site.facts.n_hosts;
@@ -206,8 +222,9 @@ impl CaptonConfig {
             Place::Network(network) => (network.paths.as_ref(), network.core),
         };
         let host = |host: u32, group| {
-            let rate = Rate::from_bps(site.host_rate(host).as_bps().min(CAPACITY_MAX));
-            Member { group, up: rate, down: rate }
+            let (up, down) = site.host_rates(host);
+            let [up, down] = [up, down].map(|rate| Rate::from_bps(rate.as_bps().min(CAPACITY_MAX)));
+            Member { group, up, down }
         };
         if let Some(rack_hosts) = self.rack_hosts {
             let Some(core) = core else {

@@ -15,7 +15,7 @@ use crate::central::Central;
 use crate::central::settings::{Settings, needs};
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Site, Transport};
+use crate::transport::{Derived, Peers, Site, Transport};
 
 /// The CAPTON family.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +71,10 @@ impl Transport for CaptonFamily {
 
     fn configure(keys: CaptonConfig, site: &Site) -> Result<Capton, BadKey> {
         keys.on(site)
+    }
+
+    fn at_own_rate(own: Capton, _network: &Capton, peers: &Peers) -> Option<Capton> {
+        Some(own.config.clone().among(own, peers))
     }
 
     fn sees_inner_links(site: &Site) -> bool {

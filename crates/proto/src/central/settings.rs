@@ -103,7 +103,7 @@ impl Settings {
 
     /// What follows from the parameters.
     pub(crate) fn describe(&self) -> Vec<Derived> {
-        let window = self.tcp.granted_window / self.tcp.config.payload.get();
+        let window = self.tcp.start.granted / self.tcp.config.payload.get();
         let mut derived = vec![
             Derived::packets("window", window as u32),
             Derived::time("repeat", self.repeat),

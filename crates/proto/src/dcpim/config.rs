@@ -355,13 +355,23 @@ impl Dcpim {
         Self { channel_packets: own.channel_time().div_floor(own.mtu_time) as u32, ..own }
     }
 
-    /// Returns the parameters of this host and `peer`.
-    pub(super) fn pair(&self, peer: NodeId) -> Pair {
+    /// Returns the parameters of flows to `dst`.
+    pub(super) fn pair_to(&self, dst: NodeId) -> Pair {
+        self.pair(self.peers.as_ref().map(|peers| peers.facts_to(dst)))
+    }
+
+    /// Returns the parameters of flows from `src`.
+    pub(super) fn pair_from(&self, src: NodeId) -> Pair {
+        self.pair(self.peers.as_ref().map(|peers| peers.facts_from(src)))
+    }
+
+    /// Returns the parameters at the rate of `facts`, or at the host's own.
+    fn pair(&self, facts: Option<FabricFacts>) -> Pair {
         let &Self { mtu_time, bdp, short_max, channel_packets, .. } = self;
-        let Some(peers) = &self.peers else {
+        let Some(facts) = facts else {
             return Pair { mtu_time, bdp, short_max, channel_packets };
         };
-        let (facts, packet) = (peers.facts(peer), self.config.payload + self.config.header);
+        let packet = self.config.payload + self.config.header;
         let (mtu_time, bdp) = (facts.access_rate.tx_time(packet), facts.bdp_packets(packet));
         let short_max = self.config.short_flow_max.unwrap_or(bdp);
         let channel_packets = self.channel_time().div_floor(mtu_time) as u32;

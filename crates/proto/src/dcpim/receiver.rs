@@ -77,7 +77,7 @@ impl Receiver {
     /// Enters a flow that is new. `None` if its number is too far ahead, or its source has too
     /// many.
     fn enter(&mut self, now: Time, of: Announcement, dcpim: &Dcpim) -> Option<u32> {
-        let pair = dcpim.pair(of.src);
+        let pair = dcpim.pair_from(of.src);
         let is_short = of.packets <= pair.short_max;
         let state = match is_short {
             true => Progress::expecting(of.packets, now, self.begun, pair, dcpim.silence),

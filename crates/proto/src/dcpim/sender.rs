@@ -139,7 +139,7 @@ impl Sender {
         let Message { id: msg, dst, size, .. } = message;
         let packets = dcpim.framing().packets(size);
         let (arrived, sent, awaits) = (0, SeqSet::default(), Await::Notice);
-        let is_queued = packets <= dcpim.pair(dst).short_max;
+        let is_queued = packets <= dcpim.pair_to(dst).short_max;
         let state = Progress { remaining: packets, arrived, sent, awaits, is_queued };
         let slot = self.flows.submit(&message, packets, state);
         self.flows.start_timer(slot, now + dcpim.retry);

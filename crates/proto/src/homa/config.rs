@@ -261,7 +261,8 @@ impl HomaConfig {
 impl Homa {
     /// Returns the most unscheduled packets of a message to `dst`.
     pub(super) fn unscheduled_to(&self, dst: NodeId) -> u32 {
-        let bdp = |peers: &Peers| peers.facts(dst).bdp_packets(Bytes::new(self.cut.full())).max(1);
+        let bdp =
+            |peers: &Peers| peers.facts_to(dst).bdp_packets(Bytes::new(self.cut.full())).max(1);
         self.peers.as_ref().map_or(self.unscheduled, bdp)
     }
 

@@ -135,9 +135,10 @@ impl Sender {
         homa: &Homa,
     ) -> (u32, u32) {
         let packets = homa.cut.packets(message.size.get());
+        let most = homa.unscheduled_to(message.dst);
         let most = match self.crowded.contains_key(&message.dst.get()) {
-            true => homa.unscheduled_in_incast.min(homa.unscheduled_to(message.dst)),
-            false => homa.unscheduled_to(message.dst),
+            true => most.min(homa.unscheduled_in_incast),
+            false => most,
         };
         let state = Tx {
             unscheduled: packets.min(most),

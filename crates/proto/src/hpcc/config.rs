@@ -109,6 +109,15 @@ impl HpccConfig {
     }
 }
 
+/// Windows of a flow, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Windows {
+    /// The first window and the largest: the bytes that a link of the pair carries in T (§3.3).
+    pub max: f64,
+    /// The additive step W_AI.
+    pub step: f64,
+}
+
 /// The parameters of HPCC on one fabric, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hpcc {
@@ -116,12 +125,10 @@ pub struct Hpcc {
     pub config: HpccConfig,
     /// The base round-trip time T.
     pub rtt: Span,
-    /// The first window and the largest, in bytes: what the host's link carries in T (§3.3).
-    pub window: f64,
-    /// The rates of all hosts; `None` if none is slower.
+    /// Windows of flows at the host's own rate.
+    pub windows: Windows,
+    /// Rates to peers; `None` if all are the host's own.
     pub peers: Option<Peers>,
-    /// The additive step W_AI in bytes.
-    pub step: f64,
     /// Least retransmission timeout.
     pub timeout_min: Span,
     /// Longest retransmission timeout.
@@ -140,22 +147,17 @@ impl HpccConfig {
     pub fn on(self, facts: &FabricFacts) -> Result<Hpcc, BadKey> {
         check_ranges(&self)?;
         let rtt = self.base_rtt_ns.map_or(facts.data_rtt, Span::from_ns);
-        let window = window(facts.access_rate, rtt);
-        let share = 1.0 - self.eta;
-        let step = self.step_bytes.map_or(window * share / f64::from(self.flows), |b| b as f64);
+        let windows = self.windows(facts.access_rate, rtt);
         let timeout_min = self.timeout_min_ns.map_or(rtt * 32, Span::from_ns);
         let timeout_max = self.timeout_max_ns.map_or((rtt * 1024).max(timeout_min), Span::from_ns);
         let (least, most) = (timeout_min.as_ps() / 1_000, timeout_max.as_ps() / 1_000);
         within("timeout-max-ns", most, least..=u64::MAX, "at least timeout-min-ns")?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let forget = attempt_limit.forget_after(forget_after(timeout_max, self.attempts_max));
-        // A step below a byte would never let a window grow again.
-        let step = step.max(1.0);
         Ok(Hpcc {
             rtt,
-            window,
+            windows,
             peers: None,
-            step,
             timeout_min,
             timeout_max,
             forget,
@@ -163,18 +165,22 @@ impl HpccConfig {
             config: self,
         })
     }
-}
 
-/// Returns the bytes that a link carries in `rtt`.
-fn window(rate: Rate, rtt: Span) -> f64 {
-    rate.as_bps() as f64 * rtt.as_ps() as f64 / 8e12
+    /// Returns the windows of a flow between hosts of which the slower has the rate `rate`.
+    fn windows(&self, rate: Rate, rtt: Span) -> Windows {
+        let max = rate.as_bps() as f64 * rtt.as_ps() as f64 / 8e12;
+        let share = (1.0 - self.eta) / f64::from(self.flows);
+        let step = self.step_bytes.map_or(max * share, |bytes| bytes as f64);
+        // A step below a byte would never let a window grow again.
+        Windows { max, step: step.max(1.0) }
+    }
 }
 
 impl Hpcc {
-    /// Returns the first window of a flow to `dst`, in bytes: what the link of the slower end carries
-    /// in T.
-    pub(super) fn first_window(&self, dst: NodeId) -> f64 {
-        self.peers.as_ref().map_or(self.window, |peers| window(peers.rate(dst), self.rtt))
+    /// Returns the windows of a flow to `dst`.
+    pub(super) fn windows_to(&self, dst: NodeId) -> Windows {
+        let pair = |peers: &Peers| self.config.windows(peers.facts_to(dst).access_rate, self.rtt);
+        self.peers.as_ref().map_or(self.windows, pair)
     }
 
     #[inline]

@@ -7,7 +7,7 @@
 //! W = W^c / (U / eta) + W_AI, if U is at least eta or after `max-stage` additive steps, and else
 //! additively, W = W^c + W_AI.
 
-use super::config::Hpcc;
+use super::config::{Hpcc, Windows};
 use super::int::Records;
 
 /// Telemetry as an acknowledgement brings it.
@@ -22,6 +22,8 @@ pub struct Telemetered<'a> {
 /// The congestion control of one flow. Bytes are those of the wire.
 #[derive(Clone, Debug)]
 pub struct Control {
+    /// The first window and the largest, and the additive step.
+    windows: Windows,
     /// The window W.
     window: f64,
     /// The reference window W^c.
@@ -37,9 +39,10 @@ pub struct Control {
 }
 
 impl Control {
-    /// A flow whose first window is `window` (§3.3).
-    pub fn new(window: f64) -> Self {
-        Self { window, reference: window, usage: 1.0, stage: 0, update_at: 0, last: None }
+    /// Returns the control of a flow with these windows (§3.3).
+    pub fn new(windows: Windows) -> Self {
+        let (window, reference) = (windows.max, windows.max);
+        Self { windows, window, reference, usage: 1.0, stage: 0, update_at: 0, last: None }
     }
 
     /// The window W in bytes.
@@ -101,11 +104,11 @@ impl Control {
         let is_multiplicative =
             self.usage >= hpcc.config.eta || self.stage >= hpcc.config.max_stage;
         let window = match is_multiplicative {
-            true => self.reference / (self.usage / hpcc.config.eta) + hpcc.step,
-            false => self.reference + hpcc.step,
+            true => self.reference / (self.usage / hpcc.config.eta) + self.windows.step,
+            false => self.reference + self.windows.step,
         };
-        // A host's link carries no more (§3.3).
-        self.window = window.min(hpcc.window);
+        // The links of the pair carry no more (§3.3).
+        self.window = window.min(self.windows.max);
         if updates {
             self.stage = if is_multiplicative { 0 } else { self.stage + 1 };
             self.reference = self.window;

@@ -107,8 +107,8 @@ impl Transport for HpccFamily {
         let bytes = |name, n: f64| Derived { name, quantity: Quantity::Bytes(n as u64) };
         vec![
             Derived::time("base-rtt", config.rtt),
-            bytes("first-window", config.window),
-            bytes("additive-step", config.step),
+            bytes("first-window", config.windows.max),
+            bytes("additive-step", config.windows.step),
             Derived::time("timeout-min", config.timeout_min),
             Derived::time("timeout-max", config.timeout_max),
             Derived::time("forget", config.forget),

@@ -29,7 +29,7 @@ pub(super) struct Paced {
 impl Paced {
     fn new(dst: NodeId, hpcc: &Hpcc) -> Self {
         let mut paced = Self {
-            control: Control::new(hpcc.first_window(dst)),
+            control: Control::new(hpcc.windows_to(dst)),
             rtt: Rtt::new(hpcc.timeout_min, hpcc.timeout_max),
             cwnd: 1,
             pace: Rate::from_gbps(1),

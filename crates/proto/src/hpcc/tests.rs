@@ -37,8 +37,8 @@ mod derived {
     #[test]
     fn windows_and_steps_follow_from_rate_and_round_trip() {
         let hpcc = hpcc();
-        assert_eq!(hpcc.window, 100_000.0);
-        assert!((hpcc.step - 50.0).abs() < 1e-9);
+        assert_eq!(hpcc.windows.max, 100_000.0);
+        assert!((hpcc.windows.step - 50.0).abs() < 1e-9);
         let paper = HpccConfig { base_rtt_ns: Some(13_000), ..HpccConfig::paper() };
         let facts = FabricFacts {
             n_hosts: 2,
@@ -48,7 +48,7 @@ mod derived {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        let step = paper.on(&facts).unwrap().step;
+        let step = paper.on(&facts).unwrap().windows.step;
         assert!((step - 81.25).abs() < 1e-9, "{step}");
     }
 
@@ -141,7 +141,7 @@ mod algorithm {
     /// the round trip .7.
     #[test]
     fn the_fullest_link_counts_with_the_shorter_of_two_queues() {
-        let mut control = Control::new(hpcc().window);
+        let mut control = Control::new(hpcc().windows);
         assert!(ack(&mut control, &records(&[(0, 0, 30_000), (0, 0, 0)]), 1, 50));
         let later = records(&[(8_000, 50_000, 20_000), (8_000, 60_000, 90_000)]);
         ack(&mut control, &later, 2, 50);
@@ -151,7 +151,7 @@ mod algorithm {
     /// tau = T / 4: a quarter of the new value counts, and three quarters of the first, 1.
     #[test]
     fn usage_is_smoothed_over_a_round_trip() {
-        let mut control = Control::new(hpcc().window);
+        let mut control = Control::new(hpcc().windows);
         ack(&mut control, &records(&[(0, 0, 0)]), 1, 50);
         ack(&mut control, &records(&[(2_000, 12_500, 0)]), 2, 50);
         assert!((control.usage() - (0.75 + 0.25 * 0.5)).abs() < 1e-3, "{}", control.usage());
@@ -160,7 +160,7 @@ mod algorithm {
     /// With U = 1.9, twice eta, each acknowledgement of a round trip halves the same reference.
     #[test]
     fn a_round_trip_of_acknowledgements_cuts_the_reference_once() {
-        let mut control = Control::new(hpcc().window);
+        let mut control = Control::new(hpcc().windows);
         ack(&mut control, &records(&[(0, 0, 90_000)]), 1, 50);
         for n in 1..=3u32 {
             let of = records(&[(u64::from(n) * 8_000, u64::from(n) * 100_000, 90_000)]);
@@ -178,7 +178,7 @@ mod algorithm {
     /// §3.3: five steps of W_AI, one a round trip, and then a multiplicative one.
     #[test]
     fn after_max_stage_additive_steps_the_window_grows_multiplicatively() {
-        let mut control = Control::new(hpcc().window);
+        let mut control = Control::new(hpcc().windows);
         // Down to half: u = 1.9.
         ack(&mut control, &records(&[(0, 0, 90_000)]), 1, 2);
         ack(&mut control, &records(&[(8_000, 100_000, 90_000)]), 3, 4);
@@ -207,7 +207,7 @@ mod algorithm {
 
     #[test]
     fn the_window_is_never_above_what_the_hosts_link_carries() {
-        let mut control = Control::new(hpcc().window);
+        let mut control = Control::new(hpcc().windows);
         for n in 0..100u32 {
             let of = records(&[(u64::from(n) * 8_000, u64::from(n) * 1_000, 0)]);
             ack(&mut control, &of, 1 + n, 1 + n);
@@ -266,7 +266,7 @@ mod algorithm {
         fn windows_are_those_of_the_algorithm_as_printed(
             steps in vec((vec((1u64..200, 0u64..100_000, 0u32..200_000), 3), 0u32..5, 0u32..50), 2..200),
         ) {
-            let mut control = Control::new(hpcc().window);
+            let mut control = Control::new(hpcc().windows);
             let (mut links, mut seq) = ([(0u64, 0u64); 3], 1);
             let mut acks = Vec::new();
             for (link_steps, acked, in_flight) in &steps {

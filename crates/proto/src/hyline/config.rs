@@ -12,7 +12,7 @@ use crate::central::{Settings, Waits};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::Padding;
 use crate::tcp::TcpConfig;
-use crate::tcp::config::LossDetection;
+use crate::tcp::config::{ByRate, LossDetection};
 use crate::tcp::control::{Algorithm, Start};
 use crate::transport::{Peers, Place, Site};
 
@@ -162,7 +162,7 @@ impl HylineConfig {
         let config = Self { payload, header, ..self };
         let windows = config.windows(facts);
         let mut tcp = config.tcp((windows.initial, windows.max)).on(facts, Vec::new())?;
-        tcp.granted_window = u64::from(windows.granted) * config.payload.get();
+        tcp.start.granted = u64::from(windows.granted) * config.payload.get();
         let waits = Waits {
             compute_ns: config.compute_ns,
             repeat_us: config.repeat_us,
@@ -179,24 +179,25 @@ impl HylineConfig {
             Place::Hosts { .. } => (None, facts.access_rate),
             Place::Network(network) => (network.paths.clone(), network.core),
         };
-        let hosts: Vec<Rate> = (0..facts.n_hosts).map(|host| site.host_rate(host)).collect();
-        let pace = |&rate: &Rate| config.pace(&FabricFacts { access_rate: rate, ..*facts });
+        let hosts: Vec<_> = (0..facts.n_hosts).map(|host| site.host_rates(host)).collect();
+        let pace = |&(up, _): &_| config.pace(&FabricFacts { access_rate: up, ..*facts });
         let paces = hosts.iter().map(pace).collect();
         Ok(Hyline { settings, paths: Paths::new(hosts, core, plan), paces, config })
     }
 
-    /// Returns the parameters of a host among hosts of other rates: the windows of messages that are
-    /// not scheduled follow from the slower end of a pair. A slow port could not hold the window of a
+    /// Returns the parameters of a host among hosts of other rates: the windows follow from
+    /// the rate of a pair. A slow port could not hold the window of a
     /// fast host.
     pub(super) fn among(self, own: Hyline, peers: &Peers) -> Hyline {
         let mut tcp = (*own.settings.tcp).clone();
         let start = tcp.start;
         let at = |facts: FabricFacts| {
-            let Windows { initial, max, .. } = self.windows(&facts);
+            let Windows { initial, max, granted } = self.windows(&facts);
             let bytes = |packets: u32| u64::from(packets) * start.mss;
-            (facts.access_rate, Start { initial: bytes(initial), max: bytes(max), ..start })
+            let [initial, max, granted] = [initial, max, granted].map(bytes);
+            Start { initial, max, granted, ..start }
         };
-        tcp.slower = Some((peers.clone(), peers.slower().map(at).collect()));
+        tcp.by_rate = Some(ByRate::new(peers, at));
         Hyline { settings: Settings { tcp: Arc::new(tcp), ..own.settings }, ..own }
     }
 

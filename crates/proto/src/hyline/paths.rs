@@ -12,8 +12,8 @@ const LINKS_MAX: usize = 6;
 /// Hosts, racks, pods, and the links between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
-    /// Rate of each host's links.
-    hosts: Vec<Rate>,
+    /// The rates at which each host sends and receives.
+    hosts: Vec<(Rate, Rate)>,
     /// The rate of a link between switches.
     core: Rate,
     /// `None` if paths are not known. The core is then taken for as wide as it needs to be.
@@ -52,9 +52,9 @@ impl Links {
 }
 
 impl Paths {
-    /// Returns a network of hosts whose links have these rates and whose switches are joined by
-    /// links of the rate `core`.
-    pub fn new(hosts: Vec<Rate>, core: Rate, plan: Option<RegularPaths>) -> Self {
+    /// Returns a network of hosts that send and receive at these rates and whose switches are joined
+    /// by links of the rate `core`.
+    pub fn new(hosts: Vec<(Rate, Rate)>, core: Rate, plan: Option<RegularPaths>) -> Self {
         Self { hosts, core, plan }
     }
 
@@ -76,7 +76,11 @@ impl Paths {
 
     /// The capacity of a link.
     pub fn capacity(&self, link: u32) -> Rate {
-        self.hosts.get(link as usize / 2).copied().unwrap_or(self.core)
+        match self.hosts.get(link as usize / 2) {
+            Some(&(up, _)) if link.is_multiple_of(2) => up,
+            Some(&(_, down)) => down,
+            None => self.core,
+        }
     }
 
     /// Returns the rate of a flow over some links: that of the slowest one.

@@ -212,7 +212,7 @@ impl Ndp {
     /// Returns the packets that a flow to `dst` sends unasked: a bandwidth-delay product of the slower
     /// end. More would be trimmed at the port to a slower host.
     pub(super) fn window_to(&self, dst: NodeId) -> u32 {
-        let pair = |peers: &Peers| self.config.window(&peers.facts(dst));
+        let pair = |peers: &Peers| self.config.window(&peers.facts_to(dst));
         self.peers.as_ref().map_or(self.window, pair)
     }
 

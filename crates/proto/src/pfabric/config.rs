@@ -192,7 +192,7 @@ impl Pfabric {
     /// of the slower of the two ends.
     pub(super) fn windows_to(&self, dst: NodeId) -> (u32, u32) {
         match &self.peers {
-            Some(peers) => self.config.windows(&peers.facts(dst)),
+            Some(peers) => self.config.windows(&peers.facts_to(dst)),
             None => (self.window, self.window_max),
         }
     }

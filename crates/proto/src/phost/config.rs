@@ -295,11 +295,21 @@ impl Phost {
         Framing { payload, header, padding }
     }
 
-    /// Returns the parameters of this host and `peer`.
-    pub(super) fn pair(&self, peer: NodeId) -> Pair {
+    /// Returns the parameters of flows to `dst`.
+    pub(super) fn pair_to(&self, dst: NodeId) -> Pair {
+        let pair = |peers: &Peers| self.config.pair(&peers.facts_to(dst));
+        self.peers.as_ref().map_or_else(|| self.own_pair(), pair)
+    }
+
+    /// Returns the parameters of flows from `src`.
+    pub(super) fn pair_from(&self, src: NodeId) -> Pair {
+        let pair = |peers: &Peers| self.config.pair(&peers.facts_from(src));
+        self.peers.as_ref().map_or_else(|| self.own_pair(), pair)
+    }
+
+    fn own_pair(&self) -> Pair {
         let &Self { mtu_time, free, threshold, downgrade, resend, token_life, .. } = self;
-        let own = Pair { mtu_time, free, threshold, downgrade, resend, token_life };
-        self.peers.as_ref().map_or(own, |peers| self.config.pair(&peers.facts(peer)))
+        Pair { mtu_time, free, threshold, downgrade, resend, token_life }
     }
 }
 

@@ -54,7 +54,7 @@ mod tests {
             patience: Span::ZERO,
         };
         let phost = PhostConfig::paper().on(&facts).unwrap();
-        let own = phost.pair(NodeId::new(1));
+        let own = phost.pair_from(NodeId::new(1));
         let slow = Pair { mtu_time: own.mtu_time * 4, ..own };
         let (mut pacing, src) = (Pacing::default(), NodeId::new(1));
         let (mut tokens, mut tick) = (0, Time::ZERO);

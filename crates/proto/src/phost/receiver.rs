@@ -215,7 +215,7 @@ impl Receiver {
         (deadline, tenant): (Time, TenantId),
         phost: &Phost,
     ) -> Option<u32> {
-        let pair = phost.pair(of.src);
+        let pair = phost.pair_from(of.src);
         let free = pair.free_of(of.packets, phost.config.free_for);
         let free_time = pair.mtu_time * u64::from(free);
         let wait = match phost.config.free_repair {

@@ -114,7 +114,7 @@ impl Sender {
     ) {
         let Message { id: msg, dst, size, deadline, tenant } = message;
         let packets = phost.framing().packets(size);
-        let pair = phost.pair(dst);
+        let pair = phost.pair_to(dst);
         let free_end = pair.free_of(packets, phost.config.free_for);
         let state = Tokens {
             deadline,

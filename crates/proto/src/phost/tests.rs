@@ -106,7 +106,8 @@ mod tokens {
     fn a_flow_is_downgraded_when_more_tokens_than_the_threshold_have_expired() {
         let (mut host, phost) = host();
         host.handle_packet(Time::ZERO, &rts());
-        let expired = Time::ZERO + phost.pair(NodeId::new(0)).free_life(phost.free) + phost.rtt;
+        let expired =
+            Time::ZERO + phost.pair_from(NodeId::new(0)).free_life(phost.free) + phost.rtt;
         let ticks = |until: Time| (until - Time::ZERO).div_floor(phost.mtu_time) + 1;
         let sent = run_until(&mut host, before(expired));
         assert_eq!(sent, ticks(before(expired)));
@@ -115,7 +116,7 @@ mod tokens {
         let resumed = expired + phost.mtu_time + phost.downgrade;
         let again = run_until(&mut host, resumed + phost.downgrade);
         let burst =
-            phost.pair(NodeId::new(0)).token_expiry(phost.rtt).div_floor(phost.mtu_time) + 2;
+            phost.pair_from(NodeId::new(0)).token_expiry(phost.rtt).div_floor(phost.mtu_time) + 2;
         assert!(again > sent && again <= sent + burst, "{again} {sent}");
         // Data for the latest token ends the next downgrading at once.
         let end = resumed + phost.downgrade;
@@ -192,7 +193,8 @@ mod tokens {
             host.poll_transmit(Time::ZERO).unwrap().header,
             PhostHeader::Rts { repeated: false, .. }
         ));
-        let late = Time::ZERO + phost.pair(NodeId::new(0)).free_life(phost.free) + Span::from_ps(1);
+        let late =
+            Time::ZERO + phost.pair_from(NodeId::new(0)).free_life(phost.free) + Span::from_ps(1);
         assert_eq!(host.poll_transmit(late), None);
         assert_eq!(host.stats().tokens_expired, u64::from(phost.free));
         let token =
@@ -215,7 +217,9 @@ mod slow_sources {
     use super::super::{Phost, PhostConfig, PhostHost};
     use crate::test_packet::control;
     use crate::transport::Peers;
-    use rampmeter_core::{Endpoint, FabricFacts, NodeId, Packet, Purpose, Rate, Rng, Span, Time};
+    use rampmeter_core::{
+        Endpoint, FabricFacts, NodeId, Packet, PairRates, Purpose, Rate, Rng, Span, Time,
+    };
 
     /// Returns a host of 10 Gbit/s and its parameters. `gbps` has the rates of all hosts.
     fn host(config: PhostConfig, gbps: &[u64]) -> (PhostHost, Arc<Phost>) {
@@ -227,8 +231,8 @@ mod slow_sources {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        let rates = gbps.iter().map(|&gbps| Rate::from_gbps(gbps)).collect();
-        let peers = Some(Peers::new(facts, rates));
+        let rates = PairRates::at_one_switch(gbps.iter().map(|&gbps| Rate::from_gbps(gbps)));
+        let peers = Some(Peers::new(NodeId::new(0), facts, Arc::new(rates)));
         let forget = Span::from_us(10_000_000);
         let phost = Arc::new(Phost { peers, forget, ..config.on(&facts).unwrap() });
         let rng = Rng::new(1, 0, Purpose::Test);

@@ -343,12 +343,21 @@ impl Sird {
         }
     }
 
-    /// Returns true if a message of `size` to or from `peer` is sent without credit.
-    #[inline]
-    pub(super) fn is_unscheduled(&self, peer: NodeId, size: u64) -> bool {
-        let pair =
-            |peers: &Peers| self.config.bdp_packets(&peers.facts(peer)) * self.config.payload.get();
-        size <= self.peers.as_ref().map_or(self.unscheduled, pair)
+    /// Returns true if a message of `size` to `dst` is sent without credit.
+    pub(super) fn is_unscheduled_to(&self, dst: NodeId, size: u64) -> bool {
+        self.is_unscheduled(self.peers.as_ref().map(|peers| peers.facts_to(dst)), size)
+    }
+
+    /// Returns true if a message of `size` from `src` is sent without credit.
+    pub(super) fn is_unscheduled_from(&self, src: NodeId, size: u64) -> bool {
+        self.is_unscheduled(self.peers.as_ref().map(|peers| peers.facts_from(src)), size)
+    }
+
+    /// Returns true if a message of `size` is sent without credit at the rate of `facts`, or at the
+    /// host's own.
+    fn is_unscheduled(&self, facts: Option<FabricFacts>, size: u64) -> bool {
+        let bytes = |facts| self.config.bdp_packets(&facts) * self.config.payload.get();
+        size <= facts.map_or(self.unscheduled, bytes)
     }
 
     /// Time between the credit for a packet of `wire` bytes and the next one.

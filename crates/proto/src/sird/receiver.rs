@@ -98,7 +98,7 @@ impl Receiver {
             Found::Arriving(slot) => Ok((slot, false)),
             Found::New => {
                 // A long message comes by credit alone.
-                let needs_credit = is_requested || !sird.is_unscheduled(of.src, size);
+                let needs_credit = is_requested || !sird.is_unscheduled_from(of.src, size);
                 let slot = self.enter(now, (of, size), needs_credit, sird);
                 slot.map(|slot| (slot, true)).ok_or(Found::Abandoned)
             }

@@ -130,7 +130,7 @@ impl Sender {
         let node = message.dst.get();
         let Self { numbers, peers, .. } = self;
         let peer = *numbers.entry(node).or_insert_with(|| peers.insert(Peer::default()));
-        let is_unscheduled = sird.is_unscheduled(message.dst, size);
+        let is_unscheduled = sird.is_unscheduled_to(message.dst, size);
         let own = if is_unscheduled { sird.cut.total(size) } else { 0 };
         self.credit += own;
         self.unsent += 1;

@@ -339,6 +339,7 @@ impl TcpConfig {
             mss,
             initial: (u64::from(self.window_initial) * mss).min(max),
             max,
+            granted: max,
             slow_start_exit: self.slow_start_exit,
             early_growth: self.early_growth,
             reno_friendly: self.reno_friendly,
@@ -357,7 +358,7 @@ impl TcpConfig {
         let ask_gap = facts.access_rate.tx_time(packet) * 16;
         Ok(Tcp {
             start,
-            slower: None,
+            by_rate: None,
             base_rtt: facts.data_rtt,
             rto_min,
             rto_initial,
@@ -366,9 +367,29 @@ impl TcpConfig {
             attempt_limit,
             ask_gap,
             thresholds,
-            granted_window: max,
             config: self,
         })
+    }
+}
+
+/// What congestion control starts with on connections to hosts to which the rate is not the host's
+/// own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByRate {
+    peers: Peers,
+    starts: Vec<(Rate, Start)>,
+}
+
+impl ByRate {
+    /// Calls `at` with the facts of the network at each such rate.
+    pub fn new(peers: &Peers, at: impl Fn(FabricFacts) -> Start) -> Self {
+        let starts = peers.other_facts().map(|facts| (facts.access_rate, at(facts))).collect();
+        Self { peers: peers.clone(), starts }
+    }
+
+    fn start_to(&self, dst: NodeId) -> Option<&Start> {
+        let rate = self.peers.facts_to(dst).access_rate;
+        self.starts.iter().find(|(of, _)| *of == rate).map(|(_, start)| start)
     }
 }
 
@@ -379,8 +400,8 @@ pub struct Tcp {
     pub config: TcpConfig,
     /// What congestion control starts with.
     pub start: Start,
-    /// The same to hosts that are slower, by their rate; `None` if it does not depend on it.
-    pub slower: Option<(Peers, Vec<(Rate, Start)>)>,
+    /// The same by the rate to a host; `None` if it does not depend on the rate.
+    pub by_rate: Option<ByRate>,
     /// Unloaded round trip with full packets.
     pub base_rtt: Span,
     /// Smallest retransmission timeout.
@@ -396,8 +417,6 @@ pub struct Tcp {
     /// A quarter of the time from one question of a host whether there is room for a message to the
     /// next, where there are many: they take a few percent of its link.
     pub ask_gap: Span,
-    /// What a connection may have in flight whose rate a controller says.
-    pub granted_window: u64,
     /// PIAS: the bytes sent above which a message falls into the next lower class. Without any, all
     /// packets are of one class.
     pub thresholds: Vec<u64>,
@@ -412,11 +431,7 @@ impl Tcp {
 
     /// Returns what congestion control starts with on a connection to `dst`.
     pub(super) fn start_to(&self, dst: NodeId) -> &Start {
-        let slower = self.slower.as_ref().and_then(|(peers, starts)| {
-            let rate = peers.rate(dst);
-            starts.iter().find(|(of, _)| *of == rate).map(|(_, start)| start)
-        });
-        slower.unwrap_or(&self.start)
+        self.by_rate.as_ref().and_then(|by_rate| by_rate.start_to(dst)).unwrap_or(&self.start)
     }
 
     /// The marks of packets that carry no data.

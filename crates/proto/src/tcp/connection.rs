@@ -328,7 +328,7 @@ impl Connection {
         }
         let in_flight = self.board.in_flight();
         let cwnd = match self.grant {
-            Grant::Rate(_) => tcp.granted_window,
+            Grant::Rate(_) => tcp.start_to(self.dst).granted,
             Grant::Own | Grant::Stopped => self.window(),
         };
         let has_room = |len: u64| in_flight == 0 || in_flight.saturating_add(len) <= cwnd;

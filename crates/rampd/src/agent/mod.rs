@@ -108,7 +108,7 @@ fn settings(config: &Capton) -> Settings {
     let patience = (config.settings.fallback * 2).max(PATIENCE_MIN);
     Settings {
         threshold: config.settings.threshold.get(),
-        unsent: config.settings.tcp.granted_window.clamp(UNSENT_MIN, 1 << 20),
+        unsent: config.settings.tcp.start.granted.clamp(UNSENT_MIN, 1 << 20),
         patience_ns: patience.as_ps() / 1_000,
     }
 }

@@ -32,6 +32,7 @@ pub use deadlock::Deadlock;
 pub use fault::{FaultSpec, LinkChange, LinkFault, Outage, Target};
 pub use pfc::{PfcConfig, PfcStats};
 pub use routing::Routes;
+pub(crate) use routing::distances;
 pub use stats::{
     DropCount, DropReason, FabricStats, PortId, PortSample, TierStats, TrimStats, link_tiers,
     port_groups,

@@ -374,7 +374,11 @@ impl Wiring {
 
 /// Hops from every switch to the nearest of `roots` over links that are up; `u32::MAX` where there
 /// is no way.
-fn distances(of_switch: &[Vec<(u32, Node)>], roots: &[u32], up: &dyn Fn(u32) -> bool) -> Vec<u32> {
+pub(crate) fn distances(
+    of_switch: &[Vec<(u32, Node)>],
+    roots: &[u32],
+    up: &dyn Fn(u32) -> bool,
+) -> Vec<u32> {
     let mut distance = vec![u32::MAX; of_switch.len()];
     roots.iter().for_each(|&root| distance[root as usize] = 0);
     let mut queue = VecDeque::from(roots.to_vec());

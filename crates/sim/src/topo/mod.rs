@@ -7,6 +7,7 @@
 mod build;
 mod cut;
 mod forward;
+mod pairs;
 mod paths;
 mod pod;
 mod pods;

@@ -38,6 +38,8 @@ pub struct Start {
     pub initial: u64,
     /// The largest window.
     pub max: u64,
+    /// What may be in flight while a controller says the rate.
+    pub granted: u64,
     /// When slow start ends without a loss.
     pub slow_start_exit: SlowStartExit,
     /// Whether Cubic's window grows by a twentieth a round trip at least before the first loss.

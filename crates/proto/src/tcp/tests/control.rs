@@ -10,6 +10,7 @@ fn start() -> Start {
         mss: MSS,
         initial: 10 * MSS,
         max: 1 << 40,
+        granted: 1 << 40,
         slow_start_exit: SlowStartExit::Never,
         early_growth: false,
         reno_friendly: true,
