@@ -72,6 +72,13 @@ impl PairRates {
         sum(self.links[host.idx()].iter().map(|link| link.receives))
     }
 
+    /// Returns the highest rate at which any host sends or receives.
+    pub fn fastest(&self) -> Rate {
+        let hosts = (0..self.n_hosts()).map(NodeId::new);
+        let fastest = hosts.map(|host| self.sends(host).max(self.receives(host))).max();
+        fastest.expect("a network has hosts")
+    }
+
     /// Returns the rate from `src` to `dst`: that at which the one sends or the other receives,
     /// whichever is lower. `None` if one of them is not a host.
     pub fn rate(&self, src: NodeId, dst: NodeId) -> Option<Rate> {

@@ -362,7 +362,6 @@ fn transport(
         slowest,
         fastest,
         core: topology.core_rate(),
-        hosts: topology.host_rates(),
         slowest_host: topology.slowest_host(),
         pairs: Arc::new(topology.pair_rates()),
         racks,

@@ -29,6 +29,8 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
 
     /// Whether it runs between real hosts. One that does not says why in [`Transport::configure`].
     const ON_HOSTS: bool = true;
+    /// Whether all hosts have the parameters of the slowest, because slots have one length.
+    const ONE_RATE: bool = false;
 
     /// How it cuts messages into packets.
     fn framing(keys: &Self::Keys) -> Framing;
@@ -45,14 +47,10 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     fn configure(keys: Self::Keys, site: &Site) -> Result<Self::Config, BadKey>;
 
     /// Returns the parameters of a host if rates differ between pairs: `own` follows from the rate
-    /// at which it receives, `network` from the slowest host. Takes from `network` what all hosts must agree on;
-    /// `None` if that is the rate itself. Takes from `peers` what belongs to a pair of hosts.
-    fn at_own_rate(
-        own: Self::Config,
-        _network: &Self::Config,
-        _peers: &Peers,
-    ) -> Option<Self::Config> {
-        Some(own)
+    /// at which it receives, `network` from the slowest rate of any host. Takes from `network` what
+    /// all hosts must agree on, and from `peers` what belongs to a pair of hosts.
+    fn among(own: Self::Config, _network: &Self::Config, _peers: &Peers) -> Self::Config {
+        own
     }
 
     /// Returns a time of `network` that all hosts must agree on and that would be shorter if all
@@ -104,6 +102,16 @@ impl Peers {
     /// Returns the rate at which the host sends by all its links.
     pub fn sends(&self) -> Rate {
         self.rates.sends(self.host)
+    }
+
+    /// Returns the rate at which the host receives by all its links.
+    pub fn receives(&self) -> Rate {
+        self.rates.receives(self.host)
+    }
+
+    /// Returns the highest rate at which any host sends or receives.
+    pub fn fastest(&self) -> Rate {
+        self.rates.fastest()
     }
 
     /// Returns the facts of the network at the rate to `dst`.
@@ -174,8 +182,6 @@ pub struct Network {
     pub fastest: Rate,
     /// The slowest link between switches, or the fastest link if there is none.
     pub core: Rate,
-    /// The rate of each host, of all its links together in their faster directions.
-    pub hosts: Vec<Rate>,
     /// The rate of the slowest host in its slower direction.
     pub slowest_host: Rate,
     /// The rates between hosts.

@@ -104,7 +104,6 @@ impl<T: Transport> Place<T> {
             core: topology.core_rate(),
             slowest_host: topology.slowest_host(),
             pairs: Arc::new(topology.pair_rates()),
-            hosts: vec![facts.access_rate; facts.n_hosts as usize],
             racks,
             paths,
             pods,

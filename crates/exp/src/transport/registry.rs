@@ -336,19 +336,16 @@ type ByHost<C> = Vec<Option<Arc<C>>>;
 impl<T: Transport> OneKeys<T> {
     fn configured(&self, site: &Site) -> Result<Configured<T>, BadKey> {
         let mut site = site.clone();
-        let mut config = T::configure(self.keys.clone(), &site)?;
-        if let Some(slowest) = self.only_rate(&config, &site)? {
-            site.facts.access_rate = slowest;
-            config = T::configure(self.keys.clone(), &site)?;
+        if let Place::Network(network) = &site.place {
+            site.facts.access_rate = network.slowest_host;
         }
         let site = &site;
+        let config = T::configure(self.keys.clone(), site)?;
         let derived = T::describe(&config);
         let buffer_min = T::buffer_min(&config).max(self.framing().full());
         let assumes_full_bisection = T::assumes_full_bisection(&config);
         let slowed = self.slowed(&config, site)?;
-        let by_host = self.by_host(&config, site)?;
-        let has_own_rates = by_host.is_some();
-        let by_host = by_host.unwrap_or_default();
+        let by_host = if T::ONE_RATE { Vec::new() } else { self.by_host(&config, site)? };
         let (configs, wire) = (Configs { network: Arc::new(config), by_host }, Some(T::WIRE));
         Ok(Configured {
             configs,
@@ -356,28 +353,22 @@ impl<T: Transport> OneKeys<T> {
             derived,
             wire,
             assumes_full_bisection,
-            has_own_rates,
+            has_own_rates: !T::ONE_RATE,
             slowed,
             sees_inner_links: T::sees_inner_links(site),
         })
     }
 
-    /// Returns the configurations of hosts, if rates differ between pairs; `None` if faster hosts
-    /// must have that of the slowest.
-    fn by_host(
-        &self,
-        config: &T::Config,
-        site: &Site,
-    ) -> Result<Option<ByHost<T::Config>>, BadKey> {
-        let Place::Network(network) = &site.place else { return Ok(Some(Vec::new())) };
+    /// Returns the configurations of hosts whose rate to a peer is not that of the slowest host.
+    fn by_host(&self, config: &T::Config, site: &Site) -> Result<ByHost<T::Config>, BadKey> {
+        let Place::Network(network) = &site.place else { return Ok(Vec::new()) };
         let (slowest, pairs) = (site.facts.access_rate, &network.pairs);
-        let is_slowed = network.slowest_host < slowest || pairs.has_partial_pairs();
         let mut by_host = Vec::new();
         // Hosts of the same rates have the same peers, unless pairs use a part of their links.
         let mut by_rates: BTreeMap<(Rate, Rate), Arc<T::Config>> = BTreeMap::new();
-        for (host, &rate) in (0..).map(NodeId::new).zip(&network.hosts) {
-            let rates @ (_, receives) = (pairs.sends(host), pairs.receives(host));
-            if rate <= slowest && !is_slowed {
+        for host in (0..pairs.n_hosts()).map(NodeId::new) {
+            let rates @ (sends, receives) = (pairs.sends(host), pairs.receives(host));
+            if sends.max(receives) == slowest && !pairs.has_partial_pairs() {
                 by_host.push(None);
                 continue;
             }
@@ -388,38 +379,22 @@ impl<T: Transport> OneKeys<T> {
             let facts = FabricFacts { access_rate: receives, ..site.facts };
             let own = T::configure(self.keys.clone(), &Site { facts, ..site.clone() })?;
             let peers = Peers::new(host, facts, Arc::clone(pairs));
-            let own = match T::at_own_rate(own, config, &peers) {
-                Some(own) => Arc::new(own),
-                None if rate > slowest => return Ok(None),
-                None => return Ok(Some(Vec::new())),
-            };
+            let own = Arc::new(T::among(own, config, &peers));
             if !pairs.has_partial_pairs() {
                 by_rates.insert(rates, Arc::clone(&own));
             }
             by_host.push(Some(own));
         }
-        Ok(Some(by_host))
-    }
-
-    /// Returns the rate of the slowest host in its slower direction, if all hosts must have that
-    /// one and it is below the rate of the slowest host in its faster direction.
-    fn only_rate(&self, config: &T::Config, site: &Site) -> Result<Option<Rate>, BadKey> {
-        let Place::Network(network) = &site.place else { return Ok(None) };
-        let facts = site.facts;
-        if network.slowest_host >= facts.access_rate {
-            return Ok(None);
-        }
-        let own = T::configure(self.keys.clone(), site)?;
-        let peers = Peers::new(NodeId::new(0), facts, Arc::clone(&network.pairs));
-        let needs_one = T::at_own_rate(own, config, &peers).is_none();
-        Ok(needs_one.then_some(network.slowest_host))
+        Ok(by_host)
     }
 
     /// Returns a time that all hosts share and that the fastest hosts alone would have shorter.
     fn slowed(&self, config: &T::Config, site: &Site) -> Result<Option<Slowed>, BadKey> {
         let Place::Network(network) = &site.place else { return Ok(None) };
-        let rate = network.hosts.iter().copied().max().filter(|&r| r > site.facts.access_rate);
-        let Some(access_rate) = rate else { return Ok(None) };
+        let access_rate = network.pairs.fastest();
+        if access_rate == site.facts.access_rate {
+            return Ok(None);
+        }
         let facts = FabricFacts { access_rate, ..site.facts };
         let own = T::configure(self.keys.clone(), &Site { facts, ..site.clone() })?;
         Ok(T::slowed(&own, config))

@@ -73,8 +73,8 @@ impl Transport for CaptonFamily {
         keys.on(site)
     }
 
-    fn at_own_rate(own: Capton, _network: &Capton, peers: &Peers) -> Option<Capton> {
-        Some(own.config.clone().among(own, peers))
+    fn among(own: Capton, _network: &Capton, peers: &Peers) -> Capton {
+        own.config.clone().among(own, peers)
     }
 
     fn sees_inner_links(site: &Site) -> bool {

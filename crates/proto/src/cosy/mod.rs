@@ -42,7 +42,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Network, Peers, Place, Site, Transport};
+use crate::transport::{Derived, Network, Place, Site, Transport};
 use config::PathFacts;
 
 /// The cosy family.
@@ -67,6 +67,7 @@ impl Transport for CosyFamily {
     const TITLE: &'static str = "cosy";
     const SUMMARY: &'static str = "Delivery within a bound, or a reject (cosy).";
     const WIRE: TransportId = TransportId(5);
+    const ONE_RATE: bool = true;
 
     fn framing(keys: &CosyConfig) -> Framing {
         let &CosyConfig { payload, header, padding, .. } = keys;
@@ -81,15 +82,6 @@ impl Transport for CosyFamily {
             priorities: 2,
             ..FabricNeeds::default()
         }
-    }
-
-    /// All hosts have slots of one length.
-    fn at_own_rate(
-        _own: Self::Config,
-        _network: &Self::Config,
-        _peers: &Peers,
-    ) -> Option<Self::Config> {
-        None
     }
 
     /// The switches between real hosts do not take part, so slots at both ends are all that bounds

@@ -1,6 +1,6 @@
 //! dcPIM's parameters (§3.6) and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -230,6 +230,9 @@ impl DcpimConfig {
     }
 }
 
+/// Channels that a host has at most in each direction.
+const CHANNELS_MAX: u64 = 255;
+
 /// The parameters of dcPIM on one fabric: a configuration that has been checked, and the times and
 /// counts that follow from it.
 #[derive(Clone, Debug, PartialEq)]
@@ -242,8 +245,14 @@ pub struct Dcpim {
     pub bdp: u32,
     /// Largest flow, in packets, that is sent without matching.
     pub short_max: u32,
-    /// The rates of all hosts; `None` if none is slower.
+    /// Rates between hosts, if these differ.
     pub peers: Option<Peers>,
+    /// The rate of a channel: 1/k of that of the slowest host (§3.4).
+    pub channel_rate: Rate,
+    /// Channels by which the host receives.
+    pub receive_channels: u8,
+    /// Channels by which the host sends.
+    pub send_channels: u8,
     /// Length of a stage: beta times half a control round trip (§3.3).
     pub stage: Span,
     /// Stages of a phase.
@@ -274,15 +283,17 @@ pub struct Dcpim {
     pub may_sleep: bool,
 }
 
-/// The parameters of two hosts, which follow from the slower of them.
+/// The parameters of two hosts, which follow from the rate of the pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// Time of a full packet on the link of the slower end.
+    /// Time of a full packet at the rate of the pair.
     pub mtu_time: Span,
     /// Bandwidth-delay product in full packets.
     pub bdp: u32,
     /// Largest flow, in packets, that is sent without matching.
     pub short_max: u32,
+    /// Channels that the pair has at most.
+    pub channels: u8,
     /// Full packets that a channel carries in a phase.
     pub channel_packets: u32,
 }
@@ -330,6 +341,10 @@ impl DcpimConfig {
             bdp,
             short_max: self.short_flow_max.unwrap_or(bdp),
             peers: None,
+            channel_rate: Rate::from_bps(facts.access_rate.as_bps() / u64::from(self.channels))
+                .unwrap_or(facts.access_rate),
+            receive_channels: self.channels,
+            send_channels: self.channels,
             stage,
             stages,
             channel_packets: channel_time.div_floor(mtu_time) as u32,
@@ -349,10 +364,16 @@ impl DcpimConfig {
 }
 
 impl Dcpim {
-    /// Returns the parameters with stages of another length, which all hosts must agree on.
-    pub(super) fn with_stage(self, stage: Span) -> Self {
-        let own = Self { stage, ..self };
-        Self { channel_packets: own.channel_time().div_floor(own.mtu_time) as u32, ..own }
+    /// Returns the parameters of a host among hosts of other rates. All agree on the length of a
+    /// stage and on the rate of a channel, so that a host has the more channels the faster it is.
+    pub(super) fn among(self, network: &Dcpim, peers: &Peers) -> Self {
+        let least = peers.fastest().as_bps().div_ceil(CHANNELS_MAX);
+        let channel_rate = network.channel_rate.max(Rate::from_bps(least).expect("not zero"));
+        let own = Self { stage: network.stage, channel_rate, peers: Some(peers.clone()), ..self };
+        let receive_channels = own.channels_at(peers.receives());
+        let send_channels = own.channels_at(peers.sends());
+        let channel_packets = own.channel_packets(receive_channels, own.mtu_time);
+        Self { receive_channels, send_channels, channel_packets, ..own }
     }
 
     /// Returns the parameters of flows to `dst`.
@@ -369,18 +390,25 @@ impl Dcpim {
     fn pair(&self, facts: Option<FabricFacts>) -> Pair {
         let &Self { mtu_time, bdp, short_max, channel_packets, .. } = self;
         let Some(facts) = facts else {
-            return Pair { mtu_time, bdp, short_max, channel_packets };
+            let channels = self.config.channels;
+            return Pair { mtu_time, bdp, short_max, channels, channel_packets };
         };
         let packet = self.config.payload + self.config.header;
         let (mtu_time, bdp) = (facts.access_rate.tx_time(packet), facts.bdp_packets(packet));
         let short_max = self.config.short_flow_max.unwrap_or(bdp);
-        let channel_packets = self.channel_time().div_floor(mtu_time) as u32;
-        Pair { mtu_time, bdp, short_max, channel_packets }
+        let channels = self.channels_at(facts.access_rate);
+        let channel_packets = self.channel_packets(channels, mtu_time);
+        Pair { mtu_time, bdp, short_max, channels, channel_packets }
     }
 
-    /// The share of a phase that one channel has of a link.
-    fn channel_time(&self) -> Span {
-        self.phase() / u64::from(self.config.channels)
+    /// Returns how many channels there are at `rate`.
+    fn channels_at(&self, rate: Rate) -> u8 {
+        (rate.as_bps() / self.channel_rate.as_bps()).clamp(1, CHANNELS_MAX) as u8
+    }
+
+    /// Returns the full packets that one of `channels` carries in a phase.
+    fn channel_packets(&self, channels: u8, mtu_time: Span) -> u32 {
+        (self.phase() / u64::from(channels)).div_floor(mtu_time).max(1) as u32
     }
 
     /// Length of a phase.

@@ -94,15 +94,17 @@ impl Links {
         self.refresh();
     }
 
-    /// The links built become those that run, ranked by remaining packets.
-    pub(super) fn begin(&mut self, now: Time) {
+    /// The links built become those that run, ranked by remaining packets. Ranks are those among
+    /// `k` channels, of which a faster host has `channels`.
+    pub(super) fn begin(&mut self, now: Time, (k, channels): (u8, u8)) {
         std::mem::swap(&mut self.running, &mut self.building);
         self.building.clear();
         self.running.sort_by_key(|l| l.key);
-        let mut rank = FIRST_RANK;
+        let mut before = 0;
         for link in &mut self.running {
-            link.rank = rank.min(PROMPT_RANK);
-            rank = rank.saturating_add(link.channels);
+            let rank = u32::from(FIRST_RANK) + before * u32::from(k) / u32::from(channels);
+            link.rank = rank.min(PROMPT_RANK.into()) as u8;
+            before += u32::from(link.channels);
             link.active = link.channels;
             link.timer = LinkTimer::Paced(now + AFTER);
         }
@@ -115,6 +117,11 @@ impl Links {
             links.iter().filter(|l| l.src == src).map(|l| u32::from(l.channels)).sum::<u32>()
         };
         of(&self.running) + of(&self.building)
+    }
+
+    /// Returns the channels from `src` in the coming data phase.
+    pub(super) fn matched(&self, src: NodeId) -> u8 {
+        self.building.iter().find(|l| l.src == src).map_or(0, |l| l.channels)
     }
 
     /// Returns how many packets matched channels will still bring from `src`. In the running data
@@ -193,7 +200,7 @@ mod tests {
         let (src, key, mut links) = (NodeId::new(7), (400, 0), Links::default());
         links.accept(src, 4, 0, key, Time::ZERO);
         assert_eq!(links.promised(src, 50), 200);
-        links.begin(Time::ZERO);
+        links.begin(Time::ZERO, (4, 4));
         (0..150).for_each(|_| links.count(src));
         assert_eq!(links.promised(src, 50), 50);
         links.accept(src, 1, 0, key, Time::ZERO);

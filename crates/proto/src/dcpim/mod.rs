@@ -88,9 +88,8 @@ impl Transport for DcpimFamily {
         Ok(Dcpim { may_sleep: matches!(site.place, Place::Hosts { .. }), ..dcpim })
     }
 
-    /// All hosts agree on the length of a stage, and the two ends of a flow on whether it is short.
-    fn at_own_rate(own: Dcpim, network: &Dcpim, peers: &Peers) -> Option<Dcpim> {
-        Some(Dcpim { peers: Some(peers.clone()), ..own.with_stage(network.stage) })
+    fn among(own: Dcpim, network: &Dcpim, peers: &Peers) -> Dcpim {
+        own.among(network, peers)
     }
 
     fn slowed(own: &Dcpim, network: &Dcpim) -> Option<Slowed> {

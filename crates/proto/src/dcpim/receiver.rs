@@ -2,7 +2,7 @@
 
 use rampmeter_core::{ClockOrigin, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
-use super::config::{Dcpim, Demand, Handshake, IdleCapacity, ShortFlows};
+use super::config::{Dcpim, Demand, Handshake, IdleCapacity, Pair, ShortFlows};
 use super::link::{LinkTimer, Links};
 use super::matching::{Capacity, Inbox, Offer, choose};
 use super::rx_flow::{Phase, Progress, RxFlow, Window};
@@ -295,7 +295,7 @@ impl Receiver {
         offers.retain(|o| o.fields.phase == round.0);
         self.next_accept = (round.0, round.1 + 1);
         if !offers.is_empty() {
-            let k = dcpim.config.channels;
+            let k = dcpim.receive_channels;
             let prompt = match dcpim.config.idle_capacity {
                 IdleCapacity::Prompt => k.saturating_sub(self.busy),
                 IdleCapacity::Unused => 0,
@@ -322,7 +322,7 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) {
-        self.links.begin(now);
+        self.links.begin(now, (dcpim.config.channels, dcpim.receive_channels));
         self.phase = phase;
         self.busy = self.accepted;
         self.accepted = 0;
@@ -341,9 +341,9 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) {
-        let k = dcpim.config.channels;
-        let free = k - self.accepted;
-        if free == 0 {
+        let k = dcpim.receive_channels;
+        let unmatched = k - self.accepted;
+        if unmatched == 0 {
             return;
         }
         for idx in 0..self.sources.len() {
@@ -351,7 +351,8 @@ impl Receiver {
             let Some(slot) = self.candidate(src, now) else { continue };
             let flow = &self.flows[slot];
             let (remaining, announced) = (flow.remaining(), self.clock.stamp(flow.state.announced));
-            let per_channel = flow.state.pair.channel_packets;
+            let Pair { channels: most, channel_packets: per_channel, .. } = flow.state.pair;
+            let free = unmatched.min(most.saturating_sub(self.links.matched(src)));
             let wanted = match dcpim.config.demand {
                 Demand::SmallestFlow => {
                     let wanted = remaining.div_ceil(per_channel);
@@ -363,7 +364,7 @@ impl Receiver {
                     missing.saturating_sub(promised).div_ceil(u64::from(per_channel))
                 }
             };
-            if wanted == 0 {
+            if wanted == 0 || free == 0 {
                 continue;
             }
             let channels = wanted.min(u64::from(free)) as u8;
@@ -412,12 +413,12 @@ impl Receiver {
         if active == 0 {
             return LinkTimer::Dead;
         }
-        // Each channel has 1/k of the rate (§3.4).
-        let of_link = |time: Span| time.scale_floor(dcpim.config.channels.into(), active.into());
+        // Each channel has the same share of the rate (§3.4).
+        let of_link = |time: Span, channels: u8| time.scale_floor(channels.into(), active.into());
         if self.withheld > 0 {
             self.withheld -= 1;
             stats.tokens_withheld += 1;
-            return LinkTimer::Paced(now + of_link(dcpim.mtu_time));
+            return LinkTimer::Paced(now + of_link(dcpim.mtu_time, dcpim.receive_channels));
         }
         let Some(slot) = self.candidate(src, now) else { return LinkTimer::Dead };
         let flow = &mut self.flows[slot];
@@ -425,7 +426,7 @@ impl Receiver {
         if let Window::FullUntil(at) = flow.window(now, active, dcpim) {
             return LinkTimer::Stalled(at);
         }
-        let pair_time = flow.state.pair.mtu_time;
+        let Pair { mtu_time, channels, .. } = flow.state.pair;
         let (seq, number) = flow.take_token(now, dcpim);
         if flow.state.silent_until > now {
             self.sources.update(now, slot, flow);
@@ -442,7 +443,7 @@ impl Receiver {
         };
         out.send(src, flow.of.msg, token);
         stats.tokens_sent += 1;
-        LinkTimer::Paced(now + of_link(pair_time))
+        LinkTimer::Paced(now + of_link(mtu_time, channels))
     }
 }
 

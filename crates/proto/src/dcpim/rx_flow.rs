@@ -172,7 +172,8 @@ impl RxFlow {
     /// each channel has 1/k of a window of one BDP). A window that has been full for long is
     /// opened: the tokens or the data are lost.
     pub(super) fn window(&mut self, now: Time, active: u8, dcpim: &Dcpim) -> Window {
-        let (bdp, k) = (self.state.pair.bdp, u32::from(dcpim.config.channels));
+        let Pair { bdp, channels, .. } = self.state.pair;
+        let k = u32::from(channels);
         let active = u32::from(active);
         let state = &mut self.state;
         let reopens = state.tokens.last() + dcpim.window_timeout * (1 << state.patience);

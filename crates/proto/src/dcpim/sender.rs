@@ -272,7 +272,7 @@ impl Sender {
         } else {
             return;
         };
-        let taken = fields.channels.min(dcpim.config.channels - *count);
+        let taken = fields.channels.min(dcpim.send_channels - *count);
         *count += taken;
         let prompt = fields.prompt.min(taken);
         if current {
@@ -310,7 +310,7 @@ impl Sender {
         self.requests.take(round, dcpim.config.round_view, &mut offers);
         self.next_grant = (round.0, round.1 + 1);
         if !offers.is_empty() {
-            let k = dcpim.config.channels;
+            let k = dcpim.send_channels;
             let prompt = k.saturating_sub(self.busy);
             let capacity = Capacity { channels: k - self.accepted, prompt };
             choose(&mut offers, order(round.1, dcpim), capacity, rng);

@@ -45,7 +45,7 @@ use rampmeter_core::{FabricFacts, Family, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::{Framing, phost_study_buffer};
-use crate::transport::{Derived, Network, Peers, Place, Site, Transport};
+use crate::transport::{Derived, Network, Place, Site, Transport};
 use config::Model;
 
 /// The rate of the arbiter's link: allocations to all hosts take at most nine tenths of a batch.
@@ -86,6 +86,7 @@ impl Transport for FastpassFamily {
     const TITLE: &'static str = "Fastpass";
     const SUMMARY: &'static str = "An arbiter that gives out time slots and paths (Fastpass).";
     const WIRE: TransportId = TransportId(4);
+    const ONE_RATE: bool = true;
 
     fn framing(keys: &FastpassConfig) -> Framing {
         let &FastpassConfig { payload, header, padding, .. } = keys;
@@ -105,15 +106,6 @@ impl Transport for FastpassFamily {
             arbiters: vec![arbiter; keys.arbiters as usize],
             ..FabricNeeds::default()
         }
-    }
-
-    /// All hosts have slots of one length.
-    fn at_own_rate(
-        _own: Self::Config,
-        _network: &Self::Config,
-        _peers: &Peers,
-    ) -> Option<Self::Config> {
-        None
     }
 
     /// Arbiters between real hosts are as fast as hosts, and choose no paths. Arbiters give

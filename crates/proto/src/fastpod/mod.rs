@@ -59,7 +59,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Network, Peers, Place, Site, Transport};
+use crate::transport::{Derived, Network, Place, Site, Transport};
 
 /// The Fastpod family.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +85,7 @@ impl Transport for FastpodFamily {
     const SUMMARY: &'static str =
         "An arbiter that gives out slots of a pod whose switches have no memory (Fastpod).";
     const WIRE: TransportId = TransportId(11);
+    const ONE_RATE: bool = true;
 
     fn framing(keys: &FastpodConfig) -> Framing {
         keys.framing()
@@ -119,15 +120,6 @@ impl Transport for FastpodFamily {
             arbiters: vec![ArbiterNeed { rate, place: ArbiterPlace::FirstRack }; n_arbiters],
             ..needs
         }
-    }
-
-    /// All hosts have slots of one length.
-    fn at_own_rate(
-        _own: Self::Config,
-        _network: &Self::Config,
-        _peers: &Peers,
-    ) -> Option<Self::Config> {
-        None
     }
 
     /// Between real hosts, and in networks that are no pods, there are slots but no source routes.

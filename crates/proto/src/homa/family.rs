@@ -137,8 +137,8 @@ impl Transport for HomaFamily {
         keys.at(site).on(&site.facts)
     }
 
-    fn at_own_rate(own: Homa, network: &Homa, peers: &Peers) -> Option<Homa> {
-        Some(own.among(network, peers))
+    fn among(own: Homa, network: &Homa, peers: &Peers) -> Homa {
+        own.among(network, peers)
     }
 
     fn describe(config: &Homa) -> Vec<Derived> {
@@ -177,8 +177,8 @@ impl Transport for HomaAeolusFamily {
         keys.0.at(site).on(&site.facts)
     }
 
-    fn at_own_rate(own: Homa, network: &Homa, peers: &Peers) -> Option<Homa> {
-        Some(own.among(network, peers))
+    fn among(own: Homa, network: &Homa, peers: &Peers) -> Homa {
+        own.among(network, peers)
     }
 
     fn describe(config: &Homa) -> Vec<Derived> {

@@ -99,8 +99,8 @@ impl Transport for HpccFamily {
         keys.on(&site.facts)
     }
 
-    fn at_own_rate(own: Hpcc, _network: &Hpcc, peers: &Peers) -> Option<Hpcc> {
-        Some(Hpcc { peers: Some(peers.clone()), ..own })
+    fn among(own: Hpcc, _network: &Hpcc, peers: &Peers) -> Hpcc {
+        Hpcc { peers: Some(peers.clone()), ..own }
     }
 
     fn describe(config: &Hpcc) -> Vec<Derived> {

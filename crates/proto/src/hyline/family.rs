@@ -73,8 +73,8 @@ impl Transport for HylineFamily {
         keys.on(site)
     }
 
-    fn at_own_rate(own: Hyline, _network: &Hyline, peers: &Peers) -> Option<Hyline> {
-        Some(own.config.clone().among(own, peers))
+    fn among(own: Hyline, _network: &Hyline, peers: &Peers) -> Hyline {
+        own.config.clone().among(own, peers)
     }
 
     fn sees_inner_links(site: &Site) -> bool {

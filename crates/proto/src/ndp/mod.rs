@@ -99,8 +99,8 @@ impl Transport for NdpFamily {
         Ok(config)
     }
 
-    fn at_own_rate(own: Ndp, _network: &Ndp, peers: &Peers) -> Option<Ndp> {
-        Some(Ndp { peers: Some(peers.clone()), ..own })
+    fn among(own: Ndp, _network: &Ndp, peers: &Peers) -> Ndp {
+        Ndp { peers: Some(peers.clone()), ..own }
     }
 
     fn describe(config: &Ndp) -> Vec<Derived> {

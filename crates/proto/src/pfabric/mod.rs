@@ -91,8 +91,8 @@ impl Transport for PfabricFamily {
     }
 
     /// A window is a bandwidth-delay product of the slower end.
-    fn at_own_rate(own: Pfabric, _network: &Pfabric, peers: &Peers) -> Option<Pfabric> {
-        Some(Pfabric { peers: Some(peers.clone()), ..own })
+    fn among(own: Pfabric, _network: &Pfabric, peers: &Peers) -> Pfabric {
+        Pfabric { peers: Some(peers.clone()), ..own }
     }
 
     fn describe(config: &Pfabric) -> Vec<Derived> {

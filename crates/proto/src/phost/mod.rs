@@ -95,8 +95,8 @@ impl Transport for PhostFamily {
         keys.on(&site.facts)
     }
 
-    fn at_own_rate(own: Phost, _network: &Phost, peers: &Peers) -> Option<Phost> {
-        Some(Phost { peers: Some(peers.clone()), ..own })
+    fn among(own: Phost, _network: &Phost, peers: &Peers) -> Phost {
+        Phost { peers: Some(peers.clone()), ..own }
     }
 
     fn describe(config: &Phost) -> Vec<Derived> {

@@ -4,7 +4,7 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::control::Law;
+use super::control::{Law, Laws};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, within};
 use crate::transport::Peers;
@@ -187,6 +187,15 @@ impl SirdConfig {
         Bytes::new(self.full() * self.ecn_packets.map_or_else(derived, u64::from))
     }
 
+    /// Returns the laws of the limits of a sender that may have `most` bytes of credit.
+    fn laws(&self, most: u64) -> Laws {
+        let law = |share: f64| {
+            let min = (most as f64 * share) as u64;
+            Law { gain: self.gain, min: min.max(1), max: most, full: self.full() }
+        };
+        Laws { sender: law(self.sender_limit_min), core: law(self.core_limit_min) }
+    }
+
     /// Checks the parameters and derives what follows from them on a fabric.
     ///
     /// # Errors
@@ -209,10 +218,6 @@ impl SirdConfig {
         within("credit-bytes", credit, full..=u64::MAX, "a full packet at least")?;
         within("sender-credit-bytes", sender_credit, full..=credit, "a packet to credit-bytes")?;
         let unscheduled = or(self.unscheduled_bytes, bdp * first);
-        let law = |share: f64| {
-            let min = (sender_credit as f64 * share) as u64;
-            Law { gain: self.gain, min: min.max(1), max: sender_credit, full }
-        };
         let timeout = facts.control_rtt * u64::from(self.timeout_rtts);
         // Rounded up: never faster than the link.
         let full_time = facts.access_rate.tx_time(Bytes::new(full)).as_ps() * 100;
@@ -223,8 +228,7 @@ impl SirdConfig {
             unscheduled,
             peers: None,
             mark_above: self.payload.get() * or(self.sender_mark_packets, bdp.div_ceil(2)),
-            sender_law: law(self.sender_limit_min),
-            core_law: law(self.core_limit_min),
+            laws: self.laws(sender_credit),
             pace: Span::from_ps(full_time.div_ceil(u64::from(self.pace_percent))),
             timeout,
             forget: attempt_limit.forget_after(forget_after(timeout, self.attempts_max)),
@@ -315,10 +319,8 @@ pub struct Sird {
     pub peers: Option<Peers>,
     /// Bytes of credit above which a sender of several messages marks its data (SThr).
     pub mark_above: u64,
-    /// Law of a sender's limit by its own marks.
-    pub sender_law: Law,
-    /// Law of a sender's limit by the marks of switches.
-    pub core_law: Law,
+    /// Laws of the limits of a sender.
+    pub laws: Laws,
     /// Time between credits for full packets.
     pub pace: Span,
     /// Unloaded round trip with control packets times [`SirdConfig::timeout_rtts`].
@@ -340,6 +342,17 @@ impl Sird {
         match self.config.unscheduled_class {
             UnscheduledClass::Data => Self::DATA,
             UnscheduledClass::Control => Priority::HIGHEST,
+        }
+    }
+
+    /// Returns the laws of the limits of a sender.
+    pub(super) fn laws_from(&self, src: NodeId) -> Laws {
+        match &self.peers {
+            Some(peers) if self.config.sender_credit_bytes.is_none() => {
+                let bdp = self.config.bdp_packets(&peers.facts_from(src));
+                self.config.laws((bdp * self.cut.full).min(self.sender_credit))
+            }
+            _ => self.laws,
         }
     }
 

@@ -19,6 +19,15 @@ pub struct Law {
     pub full: u64,
 }
 
+/// Parameters of the two limits of a sender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Laws {
+    /// Of the limit by the marks of the sender.
+    pub sender: Law,
+    /// Of the limit by the marks of switches.
+    pub core: Law,
+}
+
 /// A limit, and the marks seen since it changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {

@@ -9,7 +9,7 @@ use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::{Gauge, NodeId, Time};
 
 use super::config::{ReceiverPolicy, Sird};
-use super::control::Limit;
+use super::control::{Laws, Limit};
 use super::receiver::{Incoming, RxFlow};
 use super::wire::SirdHeader;
 use crate::parts::{ArrivingFlows, Output};
@@ -28,6 +28,7 @@ struct Source {
     /// Limits by its own marks and by those of switches.
     sender: Limit,
     core: Limit,
+    laws: Laws,
     /// The turn in which it was served last, if senders have turns.
     turn: u64,
 }
@@ -39,10 +40,10 @@ impl Source {
     }
 
     /// Takes a packet into account that its sender (csn) or switches (ce) may have marked.
-    fn on_packet(&mut self, (csn, ce): (bool, bool), sird: &Sird) {
+    fn on_packet(&mut self, (csn, ce): (bool, bool)) {
         let window = self.limit();
-        self.core.on_packet(ce, window, &sird.core_law);
-        self.sender.on_packet(csn, window, &sird.sender_law);
+        self.core.on_packet(ce, window, &self.laws.core);
+        self.sender.on_packet(csn, window, &self.laws.sender);
     }
 }
 
@@ -90,11 +91,13 @@ impl Bucket {
         if let Some(&number) = self.numbers.get(&node.get()) {
             return number;
         }
+        let laws = sird.laws_from(node);
         let number = self.sources.insert(Source {
             flows: KeyedHeap::default(),
             outstanding: 0,
-            sender: Limit::new(&sird.sender_law),
-            core: Limit::new(&sird.core_law),
+            sender: Limit::new(&laws.sender),
+            core: Limit::new(&laws.core),
+            laws,
             turn: 0,
         });
         self.numbers.insert(node.get(), number);
@@ -146,7 +149,7 @@ impl Bucket {
     /// Takes a data packet of a sender into account: its sender (csn) or switches (ce) may have
     /// marked it. The sender loses its place if its limit is lower now.
     pub(super) fn on_data(&mut self, number: u32, marks: (bool, bool), sird: &Sird) {
-        self.sources[number].on_packet(marks, sird);
+        self.sources[number].on_packet(marks);
         self.rank(number, sird);
     }
 
@@ -162,7 +165,7 @@ impl Bucket {
         let source = &self.sources[number];
         let first = source.flows.first();
         let has_room = source.outstanding <= source.limit()
-            && source.outstanding + sird.cut.full() <= sird.sender_credit;
+            && source.outstanding + sird.cut.full() <= source.laws.sender.max;
         let Some((key, _)) = first.filter(|_| has_room) else {
             self.order.remove(&mut self.order_places, number);
             return;

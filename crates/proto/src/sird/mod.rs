@@ -99,11 +99,11 @@ impl Transport for SirdFamily {
     /// Sender and receiver agree on what is unscheduled: a bandwidth-delay product of the slower
     /// end. All hosts cut messages in the same way: if unscheduled packets carry less than others,
     /// it follows from the slowest host.
-    fn at_own_rate(own: Sird, network: &Sird, peers: &Peers) -> Option<Sird> {
+    fn among(own: Sird, network: &Sird, peers: &Peers) -> Sird {
         if own.cut.is_even() && own.config.unscheduled_bytes.is_none() {
-            return Some(Sird { peers: Some(peers.clone()), ..own });
+            return Sird { peers: Some(peers.clone()), ..own };
         }
-        Some(Sird { cut: network.cut, unscheduled: network.unscheduled, ..own })
+        Sird { cut: network.cut, unscheduled: network.unscheduled, ..own }
     }
 
     fn describe(config: &Sird) -> Vec<Derived> {
