@@ -236,6 +236,32 @@ def test_a_buffer_that_is_too_small_is_refused_before_anything_is_built() -> Non
         bed_of(asked)
 
 
+def test_quantities_of_a_plan_may_have_units() -> None:
+    plain = plan("dctcp").with_(
+        *(("topology.access-gbps", 0.02), ("topology.core-gbps", 100.0)),
+        *(("fabric.buffer-bytes", 60_000), ("fabric.ecn-bytes", 20_000)),
+        ("run.drain-us", 5_000.0),
+    )
+    units = plain.with_(
+        *(("topology.access-gbps", "20Mbps"), ("topology.core-gbps", "100Gbps")),
+        *(("fabric.buffer-bytes", "60kB"), ("fabric.ecn-bytes", "20kB")),
+        ("run.drain-us", "5ms"),
+    )
+    assert drain_seconds(units) == drain_seconds(plain) == 0.005
+    expected, bed = bed_of(plain), bed_of(units)
+    assert (bed.shape, bed.transport) == (expected.shape, expected.transport)
+    assert bed.shape.buffer_bytes == 60_000
+    assert bed.mark_above_bytes == expected.mark_above_bytes == 20_000
+    assert bed.plan.check() == expected.plan.check()
+
+
+@pytest.mark.parametrize("key", ["fabric.buffer-bytes", "fabric.ecn-bytes"])
+def test_ports_between_hosts_do_not_differ(key: str) -> None:
+    by_rate = plan("dctcp").with_((key, {"0.05": "60kB", "0.1": "80kB"}))
+    with pytest.raises(PlanError, match=f"{key}: expected one number for all ports between hosts"):
+        bed_of(by_rate)
+
+
 def test_a_threshold_of_marks_is_at_most_what_ports_can_compare_with() -> None:
     marking = plan("dctcp").with_(("topology.access-gbps", 0.5), ("topology.core-gbps", 10.0))
     most = mark_above_max(0.5e9)

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from rampmeter.papers.expected import CellId, Fact, Tolerance
 from rampmeter.papers.metric import METRICS
 from rampmeter.papers.table import panel_table
 from rampmeter.papers.verdict import rows_of
+from rampmeter.plan import Override
 from rampmeter.runner import Batch, Outcome
 
 from .conftest import FIG3, ROOT, write_results
@@ -72,6 +74,18 @@ class TestModes:
         modes = [Mode(), Mode("quick"), Mode("full"), Mode("scale", 0.1)]
         assert [in_all.flows_in(m, 10**6) for m in modes] == [10**6, 100_000, 10**6, 100_000]
         assert [judged_only.flows_in(m, 10**6) for m in modes] == [200_000, None, 10**6, 20_000]
+
+    def test_packets_of_collectives_follow_from_hosts_and_vectors(self) -> None:
+        figure, quick = papers.load_figure(ROOT / "papers/collectives/all"), Mode("quick")
+        packets = papers.data_packets(figure, quick)
+        kilobytes = figure.plan.get("workload.vector-bytes") / 1e3
+        changes: list[tuple[Override, float]] = [
+            (("workload.vector-bytes", f"{kilobytes:g}kB"), 1.0),
+            (("topology", {"kind": "fat-tree", "k": 4}), 16 / 64),
+        ]
+        for change, share in changes:
+            changed = replace(figure, plan=figure.plan.with_(change))
+            assert papers.data_packets(changed, quick) == pytest.approx(share * packets)
 
     def test_the_longest_runs_are_first(self) -> None:
         jobs = papers.jobs_of(FIGURE, Mode(), [1, 2], Path("out"))

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rampmeter.papers import Measured, Mode
 from rampmeter.papers.claims import claim_rows
 from rampmeter.papers.draw import draw
 from rampmeter.papers.expected import CellId
+from rampmeter.papers.label import load as load_of
 from rampmeter.papers.pareto import LeastBound, Sustained, least_bounds
 from rampmeter.papers.reproduce import Panel, Report
 from rampmeter.papers.runs import matching, runs_of_grid
@@ -332,6 +334,20 @@ def least(figure: papers.Figure, **rejected: list[float]) -> dict[tuple[str, flo
 
 
 class TestLeastBounds:
+    def test_the_setting_of_a_run_may_have_a_unit(self, tmp_path: Path) -> None:
+        text = FIGURE.replace("[500, 900]", '["500us", "900us"]')
+        # Three characters of each text, so that ids are those of numbers.
+        text = text.replace("{hold-us}", "{hold-us:.3}")
+        figure = papers.load_figure(folder(tmp_path, text))
+        panel = figure.sub_figures[0]
+        lines = least_bounds(figure, panel, rows(NONE_REJECTED), SEEDS)
+        assert {line.least.setting for line in lines if line.least is not None} == {500.0}
+        by_hold = replace(panel, x=HOLD)
+        assert [load_of(figure, by_hold, f"k1-h{hold}-0.30") for hold in (500, 900)] == [
+            500.0,
+            900.0,
+        ]
+
     def test_each_label_and_load_has_the_run_with_the_least_bound(
         self, small: papers.Figure
     ) -> None:

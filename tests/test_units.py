@@ -9,6 +9,12 @@ from click.testing import CliRunner
 import rampmeter as rm
 from rampmeter import schema
 from rampmeter.cli import main
+from rampmeter.runner import Batch, Job, Outcome
+from rampmeter.sweeps.table import sweep_of
+from rampmeter.toml import dumps
+from rampmeter.undelivered import of_batch
+
+from .conftest import write_results
 
 PLAIN = """\
 seed = 1
@@ -87,3 +93,59 @@ def test_overrides_and_sweeps_take_units(tmp_path: Path, monkeypatch: pytest.Mon
     command = ["sweep", "plan.toml", "--vary", "topology.propagation-ns=500ns,2us", "--quiet"]
     done = CliRunner().invoke(main, [*command, "--out", "s"])
     assert done.exit_code == 0, done.output
+
+
+def test_numbers_of_a_plan_have_no_units() -> None:
+    plan = rm.Plan(UNITS)
+    assert plan.get("topology.access-gbps") == "25Gbps"
+    assert plan.resolved("topology.access-gbps") == 25.0
+    assert plan.resolved("run.drain-us") == 1000.0
+    assert plan.resolved("fabric.buffer-bytes") == {"25": 500_000}
+    assert plan.resolved("workload.load") == 0.3
+    assert plan.resolved("run.sample-us") is None
+    assert plan.resolved("run.sample-us", 10.0) == 10.0
+    with pytest.raises(rm.PlanError, match=r"run\.drain-us: expected microseconds"):
+        plan.with_(("run.drain-us", "2 parsec")).resolved("run.drain-us")
+
+
+def test_loads_of_compared_transports_take_units(tmp_path: Path) -> None:
+    """The table `load` holds for all transports, also if the plan itself has none."""
+    packet = (("load.payload-bytes", "1000B"), ("load.header-bytes", "40B"))
+    table = rm.Plan(PLAIN).with_(*packet).table()
+    del table["transport"]
+    comparison = rm.compare(rm.Plan(dumps(table)), "dcpim,tcp", out=tmp_path, quiet=True)
+    for (run,) in comparison.runs.values():
+        assert run.manifest["plan"]["load"] == {"payload-bytes": 1000, "header-bytes": 40}
+
+
+def test_a_seed_is_a_whole_number(tmp_path: Path) -> None:
+    for value in ("one", 1.5, True):
+        plan = rm.Plan(PLAIN, origin="a.toml").with_(("seed", value))
+        with pytest.raises(rm.PlanError, match=r"a\.toml: seed: expected a whole number, got"):
+            rm.compare(plan, "dcpim,tcp", out=tmp_path, quiet=True)
+        with pytest.raises(rm.PlanError, match=r"a\.toml: seed: expected a whole number, got"):
+            rm.sweep(plan, out=tmp_path, vary={"workload.load": [0.3]}, quiet=True)
+
+
+def test_results_of_a_plan_with_units_name_the_key_that_differs(tmp_path: Path) -> None:
+    rm.run(rm.Plan(UNITS), out=tmp_path, quiet=True)
+    with pytest.raises(rm.ResultError, match=r"\(workload\.load: 0\.3 there, 0\.4 here\)"):
+        rm.run(rm.Plan(UNITS).with_(("workload.load", 0.4)), out=tmp_path, quiet=True)
+    with pytest.raises(rm.ResultError, match=r"propagation-ns: 500\.0 there, 1000\.0 here"):
+        rm.run(rm.Plan(UNITS.replace("0.5us", "1us")), out=tmp_path, quiet=True)
+
+
+def test_a_delay_of_zero_is_no_fault(tmp_path: Path) -> None:
+    lost = write_results(tmp_path, rows=[(0, 1460, 5.0, 5), (10, 1460, None, 5)])
+    for delay, failed in (("0us", {"job": 1}), ("1us", {})):
+        plan = rm.Plan(UNITS).with_(("faults.delay-us", delay))
+        batch = Batch((Outcome(Job("job", plan, lost.path), "ran", lost),), None, 1.0)
+        (dcpim,) = of_batch(batch)
+        assert dcpim.failed == failed, delay
+
+
+def test_a_sweep_may_ask_for_rates_at_no_interval() -> None:
+    plan = rm.Plan(f"{UNITS}rates-us = '0us'\n[sweep]\nseeds = 2\n")
+    assert sweep_of(plan).points[0].plan.resolved("run.rates-us") == 0
+    with pytest.raises(rm.PlanError, match=r"run\.rates-us: expected none in a sweep"):
+        sweep_of(plan.with_(("run.rates-us", "10us")))

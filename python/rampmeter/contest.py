@@ -83,11 +83,12 @@ class Contest:
         return self.seeds is None and self.precision is None
 
     def _jobs(self, numbers: range) -> Iterator[Job]:
-        first = int(self.plan.get("seed", 1))
-        counted = self._packet(self.plan)
+        first = self.plan.seed
+        # With a table `load` all plans count the same packets.
+        counted = None if self.plan.get("load") is not None else self._packet(self.plan)
         for choice in self.choices:
             plan = choice.of(self.plan)
-            if self._packet(plan) != counted:
+            if counted is not None and self._packet(plan) != counted:
                 payload, header = counted
                 plan = plan.with_(("load.payload-bytes", payload), ("load.header-bytes", header))
             for number in numbers:
@@ -99,10 +100,7 @@ class Contest:
 
     @staticmethod
     def _packet(plan: Plan) -> tuple[int, int]:
-        """Payload and headers in bytes of the full packets that a plan's load counts."""
-        load = plan.get("load")
-        if isinstance(load, dict):
-            return int(load["payload-bytes"]), int(load["header-bytes"])
+        """Payload and headers in bytes of the full packets of a plan's transport."""
         derived = plan.derived()
         payload = int(derived["payload-bytes"])
         return payload, int(derived["packet-bytes"]) - payload
@@ -110,7 +108,7 @@ class Contest:
     def _name(self, choice: TransportChoice, number: int) -> str:
         if self._is_single:
             return choice.label
-        return f"{choice.label} seed {int(self.plan.get('seed', 1)) + number}"
+        return f"{choice.label} seed {self.plan.seed + number}"
 
     def _comparison(self, batch: Batch, n_seeds: int) -> Comparison | None:
         complete = batch.runs()

@@ -110,13 +110,33 @@ class Plan:
             raise PlanError(f"{self.origin}: {message[:1].lower()}{message[1:]}") from None
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value at a path such as `workload.load`, or `default`."""
-        value: Any = self.table()
-        for part in key.split("."):
-            if not isinstance(value, Mapping) or part not in value:
-                return default
-            value = value[part]
-        return value
+        """The value at a path such as `workload.load` as it is written, or `default`.
+
+        A quantity may be a text such as `25Gbps`; `resolved` returns its number.
+        """
+        return _value_at(self.table(), key, default)
+
+    def resolved(self, key: str, default: Any = None) -> Any:
+        """The value at a path without units, or `default` if the plan does not set it.
+
+        Numbers are in the unit that ends the key. Raises `PlanError` if the value is a text, a
+        table or a list, and the plan cannot run.
+
+        >>> Plan("[run]\\ndrain-us = 5.0").resolved("run.drain-us")
+        5.0
+        """
+        value = self.get(key, default)
+        if value is default or isinstance(value, int | float):
+            return value
+        return _value_at(self.check(), key, default)
+
+    @property
+    def seed(self) -> int:
+        """The seed of all random streams; raises `PlanError` if it is no whole number."""
+        seed = self.get("seed", 1)
+        if not isinstance(seed, int) or isinstance(seed, bool):
+            raise PlanError(f"{self.origin}: seed: expected a whole number, got {seed!r}")
+        return seed
 
     def with_(self, *overrides: Override) -> "Plan":
         """The plan with some values changed.
@@ -241,6 +261,15 @@ def _without_sweep(text: str, rest: dict[str, Any]) -> str:
         pass
     # The table is written in another way, such as on one line.
     return dumps(rest)
+
+
+def _value_at(table: Mapping[str, Any], key: str, default: Any) -> Any:
+    value: Any = table
+    for part in key.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return default
+        value = value[part]
+    return value
 
 
 def _assign(table: dict[str, Any], key: str, value: TomlValue) -> None:

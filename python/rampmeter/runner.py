@@ -383,8 +383,8 @@ def _difference_from(out: Path, plan: Plan, complete: Mapping[str, Any]) -> str 
         known = manifest.get("plan")
         if known is not None:
             found = first_difference(known, complete)
-            # What the plan says itself comes before what follows from it.
-            found = found and (first_difference(known, plan.table()) or found)
+            # Keys that the plan sets precede those that follow from them.
+            found = found and (first_difference(known, _set_keys(complete, plan.table())) or found)
         else:
             found = None if before is None else first_difference(before, plan.table())
         if found is not None:
@@ -394,6 +394,17 @@ def _difference_from(out: Path, plan: Plan, complete: Mapping[str, Any]) -> str 
         if digests.get(name, digest) != digest:
             return f"{name} has changed"
     return None
+
+
+def _set_keys(complete: Any, table: Any) -> Any:
+    """The values of the complete plan, without units, at the keys that `table` sets."""
+    if isinstance(complete, Mapping) and isinstance(table, Mapping):
+        return {
+            key: _set_keys(complete[key], value) for key, value in table.items() if key in complete
+        }
+    if isinstance(complete, list) and isinstance(table, list) and len(complete) == len(table):
+        return [_set_keys(inner, value) for inner, value in zip(complete, table, strict=True)]
+    return complete
 
 
 def _read_known(file: Path) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def of_batch(batch: Batch) -> list[Undelivered]:
             str(outcome.job.plan.get("transport.name")),
             outcome.job.name,
             outcome.run,
-            has_faults(outcome.job.plan.get("faults")),
+            has_faults(outcome.job.plan.resolved("faults")),
         )
         for outcome in batch.outcomes
         if outcome.state in ("ran", "kept") and outcome.run is not None

@@ -20,7 +20,7 @@ def workload(figure: Figure, run_id: str) -> str:
 def load(figure: Figure, panel: SubFigure, run_id: str) -> float:
     """Where a run stands on a panel's x axis: its load, or another key of its plan."""
     plan = figure.plan.with_(*figure.run(run_id).overrides)
-    value = plan.get(panel.x)
+    value = plan.resolved(panel.x)
     if not isinstance(value, int | float):
         where = figure.folder / "figure.toml"
         raise PlanError(f"{where}: x: expected a number at {panel.x} of {run_id}, got {value}")

@@ -93,5 +93,5 @@ def _worst(measured: Measured | None, seeds: Sequence[int]) -> float | None:
 
 def _setting(figure: Figure, panel: SubFigure, run: str) -> float | None:
     """The value of the key that a panel is over."""
-    value = figure.plan.with_(*figure.run(run).overrides).get(panel.over)
+    value = figure.plan.with_(*figure.run(run).overrides).resolved(panel.over)
     return float(value) if isinstance(value, int | float) else None

@@ -272,9 +272,8 @@ def _cost(figure: Figure, run: FigureRun, flows: int | None) -> float:
     plan = figure.plan.with_(*run.overrides)
     if flows is None:
         # A host of a collective sends its vector about twice.
-        shape = plan.get("topology")
-        hosts = shape.get("hosts") or shape.get("racks", 1) * shape.get("hosts-per-rack", 1)
-        return 2.0 * float(hosts) * float(plan.get("workload.vector-bytes", 0)) / 1460
+        vector_bytes = float(plan.resolved("workload.vector-bytes", 0))
+        return 2.0 * plan.derived()["hosts"] * vector_bytes / 1460
     sizes = plan.get("workload.sizes")
     mean = _core.distribution_mean(sizes) if isinstance(sizes, str) else 1e5
     return flows * mean / 1460

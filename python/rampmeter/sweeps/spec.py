@@ -15,7 +15,8 @@ from rampmeter.toml import TomlValue
 
 METRIC: Final = "slowdown_mean"
 """The column whose interval `precision` is about."""
-UNKEPT: Final = ("run.capture", "run.links", "run.paths", "run.rates-us", "run.trace")
+RATES: Final = "run.rates-us"
+UNKEPT: Final = ("run.capture", "run.links", "run.paths", RATES, "run.trace")
 """Keys that ask for files which a sweep does not keep."""
 
 
@@ -104,8 +105,16 @@ class Sweep:
             if key in self.keys:
                 raise PlanError(f"{key}: expected another key to vary; transports have a list")
         for key in UNKEPT:
-            if self.plan.get(key) or key in self.keys:
+            if key in self.keys or self._is_set(key):
                 raise PlanError(f"{key}: expected none in a sweep, which does not keep its file")
+
+    def _is_set(self, key: str) -> bool:
+        """Returns true if the plan sets a key to anything but zero or false."""
+        value = self.plan.get(key)
+        if key == RATES and isinstance(value, str):
+            # The plan itself need not have a transport, so the first point is checked.
+            value = self.points[0].plan.resolved(key)
+        return bool(value)
 
     @classmethod
     def of(

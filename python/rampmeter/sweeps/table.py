@@ -58,7 +58,7 @@ def sweep_of(plan: Plan, wishes: Wishes | None = None) -> Sweep:
     seeds = _seeds(seeds, where) if wishes.seeds is None else wishes.seeds
     replication = Replication.of(
         seeds,
-        int(plan.get("seed", 1)),
+        plan.seed,
         precision=precision if wishes.precision is None else wishes.precision,
         metric=wishes.metric or metric,
         seeds_max=seeds_max if wishes.seeds_max is None else wishes.seeds_max,

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,7 +155,7 @@ def with_delays(plan: Plan, delays: Delays) -> Plan:
 
 def drain_seconds(plan: Plan) -> float:
     """How long after the last arrival messages of a plan may take."""
-    asked = plan.get("run.drain-us")
+    asked = plan.resolved("run.drain-us")
     return DRAIN_SECONDS if asked is None else float(asked) / 1e6
 
 
@@ -174,18 +174,18 @@ def bed_of(plan: Plan) -> Bed:
     ]
     if plan.get("transport.control-rtt-us") is None:
         # A small packet may find a full one before it each way.
-        gbps = plan.get("topology.access-gbps")
+        gbps = plan.resolved("topology.access-gbps")
         is_slow = isinstance(gbps, int | float) and gbps > 0
         packet_us = (payload + header) * 8e-3 / gbps if is_slow else 0.0
         real.append(("transport.control-rtt-us", max(CONTROL_RTT_US, round(2 * packet_us))))
-    told = plan.with_(*real)
+    adapted = plan.with_(*real)
     try:
-        checked = told.check()
+        checked = adapted.check()
     except PlanError:
         # The plan as it was written has the right line for the error, if it has it too.
         plan.check()
         raise
-    plan = told
+    plan = adapted
     topology = checked["topology"]
     if topology["kind"] != "leaf-spine":
         kind = topology["kind"]
@@ -194,20 +194,21 @@ def bed_of(plan: Plan) -> Bed:
         rails = topology["rails"]
         raise PlanError(f"{plan.origin}: topology.rails: expected 1 between hosts, got {rails}")
     transport = {key: value for key, value in checked["transport"].items() if value is not None}
+    buffer_bytes = _port_bytes(plan, "fabric.buffer-bytes", plan.resolved("fabric.buffer-bytes"))
+    mark_above = _port_bytes(plan, "fabric.ecn-bytes", checked["fabric"]["ecn-bytes"])
     shape = Shape(
         racks=topology["racks"],
         hosts_per_rack=topology["hosts-per-rack"],
         spines=topology["spines"],
         access_bps=round(topology["access-gbps"] * 1e9),
         core_bps=round(topology["core-gbps"] * 1e9),
-        buffer_bytes=plan.get("fabric.buffer-bytes"),
+        buffer_bytes=buffer_bytes,
         mtu=MTU,
         n_arbiters=int(plan.derived()["arbiters"]),
     )
-    if plan.get("fabric.buffer-bytes") is None:
+    if buffer_bytes is None:
         plan = plan.with_(("fabric.buffer-bytes", shape.queue_frames * shape.frame_bytes))
         plan.check()
-    mark_above = checked["fabric"]["ecn-bytes"]
     most = mark_above_max(min(shape.access_bps, shape.core_bps or shape.access_bps))
     if mark_above is not None and mark_above > most:
         expected = f"expected at most {most} between hosts"
@@ -215,6 +216,14 @@ def bed_of(plan: Plan) -> Bed:
     mine = ("payload-bytes", "header-bytes")
     own = {key: value for key, value in transport.items() if key not in mine}
     return Bed(plan, shape, own, mark_above)
+
+
+def _port_bytes(plan: Plan, key: str, value: Any) -> int | None:
+    """Bytes that hold for every port; `None` if the plan does not set them."""
+    if isinstance(value, Mapping):
+        expected = "expected one number for all ports between hosts"
+        raise PlanError(f"{plan.origin}: {key}: {expected}, got {value}")
+    return None if value is None else int(value)
 
 
 def _write_counters(fabric: Fabric, watch: Watch | None, out: Path) -> None:
