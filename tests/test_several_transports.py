@@ -1,5 +1,6 @@
 """Several transports in one network, each for the messages of a tenant."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,15 @@ import numpy as np
 import pytest
 
 import rampmeter as rm
-from rampmeter import tables
+from rampmeter import runner, tables
+from rampmeter.endpoints import StopAndWait
+from rampmeter.naming import TransportChoice
+from rampmeter.runner import Batch, Job, Outcome
+from rampmeter.sweeps.table import Wishes, sweep_of
+from rampmeter.testbed.experiment import bed_of
+from rampmeter.undelivered import of_batch
+
+from .conftest import write_results
 
 DUMBBELL: dict[str, Any] = {
     **{"kind": "dumbbell", "hosts-per-side": 4},
@@ -186,3 +195,113 @@ def test_a_manifest_gives_the_same_results(tmp_path: Path) -> None:
 def test_each_tenant_needs_a_transport(tmp_path: Path) -> None:
     with pytest.raises(rm.PlanError, match="a transport for each of the tenants 0 to 2"):
         run([{"name": "tcp"}, {"name": "homa"}], ["0,0,1,1000,2"], tmp_path)
+
+
+LIST = rm.Plan("""\
+seed = 1
+[topology]
+kind = "leaf-spine"
+racks = 2
+hosts-per-rack = 2
+spines = 1
+[[transport]]
+name = "tcp"
+[[transport]]
+name = "homa"
+[workload]
+pattern = "all-to-all"
+sizes = "imc10"
+load = 0.3
+flows = 40
+""")
+ONE = rm.Plan(LIST.text.replace('[[transport]]\nname = "homa"\n', ""))
+
+
+class Hanging(StopAndWait):
+    """Does not return when it is given a message."""
+
+    def submit(self, now: int, message: rm.MessageToSend) -> None:
+        while True:
+            pass
+
+
+def test_files_of_each_python_transport_are_inputs(tmp_path: Path) -> None:
+    """A changed file that an endpoint imports makes another run."""
+    (tmp_path / "mine.py").write_text(
+        "import helper\nfrom rampmeter.endpoints import StopAndWait\n"
+        "class Mine(StopAndWait): pass\n"
+    )
+    (tmp_path / "helper.py").write_text("WINDOW = 1\n")
+    own = {"name": "python", "file": "mine.py", "endpoint": "Mine"}
+    plan = replace(LIST.with_(("transport", [{"name": "tcp"}, own])), base=tmp_path)
+    assert list(plan.input_digests()) == ["mine.py", "helper.py"]
+    out = tmp_path / "out"
+    assert rm.run(plan, out=out, quiet=True).status == "finished"
+    (tmp_path / "helper.py").write_text("WINDOW = 2\n")
+    with pytest.raises(rm.ResultError, match=r"helper\.py has changed"):
+        rm.run(plan, out=out, quiet=True)
+
+
+def test_a_python_transport_of_several_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "PATIENCE_SECONDS", 0.5)
+    with pytest.raises(TimeoutError):
+        rm.run(LIST, transport=[rm.Tcp(), Hanging.transport()], timeout=0.1, quiet=True)
+
+
+def test_undelivered_flows_name_all_transports(tmp_path: Path) -> None:
+    lost = write_results(tmp_path, rows=[(0, 1460, 5.0, 5), (10, 1460, None, 5)])
+    for plan, label in ((LIST, "tcp + homa"), (ONE, "tcp")):
+        outcome = Outcome(Job("job", plan, lost.path), "ran", lost)
+        (counted,) = of_batch(Batch((outcome,), None, 1.0))
+        assert counted.failure.startswith(f"{label}: 1 of 2 flows failed")
+
+
+def test_a_list_of_one_transport_has_its_keys() -> None:
+    assert ONE.transports() == [{"name": "tcp"}]
+    assert ONE.get("transport.name") == "tcp"
+    assert ONE.with_(("transport.preset", "new-reno")).check()["transport"]["preset"] == "new-reno"
+    assert bed_of(ONE).transport["name"] == "tcp"
+    kept = ONE.with_(("transport.window-max", 99))
+    assert TransportChoice("tcp").of(kept).get("transport.window-max") == 99
+    assert [point.name for point in sweep_of(rm.Plan(f"{ONE.text}[sweep]\nseeds = 2")).points] == [
+        "tcp"
+    ]
+
+
+def test_results_of_a_list_of_one_name_the_key_that_differs(tmp_path: Path) -> None:
+    rm.run(ONE, out=tmp_path, quiet=True)
+    with pytest.raises(rm.ResultError, match=r"workload\.load: 0\.3 there, 0\.4 here"):
+        rm.run(rm.Plan(ONE.text.replace("0.3", "0.4")), out=tmp_path, quiet=True)
+
+
+def test_what_takes_one_transport_names_the_key_and_the_number() -> None:
+    sweep = rm.Plan(f"{LIST.text}[sweep]\nseeds = 2", origin="a.toml")
+    with pytest.raises(
+        rm.PlanError, match=r"a\.toml: transport: expected one transport, or transports .* got 2"
+    ):
+        sweep_of(sweep)
+    assert len(sweep_of(sweep, Wishes(transports="tcp,homa")).points) == 2
+    with pytest.raises(
+        rm.PlanError, match="transport: expected one transport between hosts, got a list of 2"
+    ):
+        bed_of(LIST)
+    with pytest.raises(
+        rm.PlanError, match=r"transport\.preset: expected transport to be a table, got a list of 2"
+    ):
+        LIST.with_(("transport.preset", "paper"))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ('"tcp"', "transport: expected a table or a list of tables, got 'tcp'"),
+        ('["tcp", "homa"]', "transport: expected a table or a list of tables, got 'tcp'"),
+        ("{ name = 3 }", "transport.name: expected a text, got 3"),
+        ("{ window-max = 3 }", "transport.name: expected a text, got none"),
+        ('{ name = "tcp", preset = 3 }', "transport.preset: expected a text, got 3"),
+    ],
+)
+def test_other_values_than_tables_of_transports_are_refused(value: str, message: str) -> None:
+    with pytest.raises(rm.PlanError) as error:
+        sweep_of(rm.Plan(f"transport = {value}\n[sweep]\nseeds = 2"))
+    assert str(error.value) == f"plan: {message}"

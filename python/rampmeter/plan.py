@@ -102,12 +102,29 @@ class Plan:
         return cls(dumps(table), Path(base), ARGUMENTS)
 
     def table(self) -> dict[str, Any]:
-        """The plan as a nested table."""
+        """The plan as a nested table. A list of one transport is the table of that transport."""
         try:
-            return tomllib.loads(self.text)
+            table = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
             message = str(error)
             raise PlanError(f"{self.origin}: {message[:1].lower()}{message[1:]}") from None
+        match table.get("transport"):
+            case [dict(only)]:
+                table["transport"] = only
+        return table
+
+    def transports(self) -> list[dict[str, Any]]:
+        """The tables of the transports that share the network; empty if the plan has none.
+
+        Raises `PlanError` if `transport` is neither a table nor a list of tables.
+        """
+        value = self.get("transport", [])
+        tables = value if isinstance(value, list) else [value]
+        for table in tables:
+            if not isinstance(table, dict):
+                expected = "expected a table or a list of tables"
+                raise PlanError(f"{self.origin}: transport: {expected}, got {table!r}")
+        return tables
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value at a path such as `workload.load` as it is written, or `default`.
@@ -207,12 +224,13 @@ class Plan:
             if file.is_file():
                 with file.open("rb") as stream:
                     digests[name] = hashlib.file_digest(stream, "sha256").hexdigest()
-        transport = self.get("transport")
-        if isinstance(transport, dict) and transport.get("name") == PYTHON:
+        in_python = [table for table in self.transports() if table.get("name") == PYTHON]
+        if in_python:
             # Imported here, since endpoints are parts of plans themselves.
             from rampmeter.endpoint import digests_of
 
-            digests |= digests_of(transport, self.base)
+            for table in in_python:
+                digests |= digests_of(table, self.base)
         return digests
 
 
@@ -278,7 +296,8 @@ def _assign(table: dict[str, Any], key: str, value: TomlValue) -> None:
         inner = table.setdefault(name, {})
         if not isinstance(inner, dict):
             path = ".".join(parents[:depth])
-            raise PlanError(f"{key}: expected {path} to be a table, got {inner!r}")
+            got = f"a list of {len(inner)}" if isinstance(inner, list) else repr(inner)
+            raise PlanError(f"{key}: expected {path} to be a table, got {got}")
         table = inner
     table[last] = value
 

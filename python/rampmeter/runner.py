@@ -271,7 +271,7 @@ class _Worker:
             return Outcome(job, "kept", Run(job.out))
         self._clear(job.out)
         thread = threading.get_ident()
-        if job.plan.get("transport.name") == PYTHON:
+        if any(table.get("name") == PYTHON for table in job.plan.transports()):
             self._in_python.add(thread)
         try:
             summary = _simulate(job, self._on_progress(job))

@@ -77,10 +77,10 @@ def undelivered(runs: Iterable[tuple[str, str, Run, bool]]) -> list[Undelivered]
 
 
 def of_batch(batch: Batch) -> list[Undelivered]:
-    """Counts the flows of all complete runs of a batch, by the name of their transport."""
+    """Counts the flows of all complete runs of a batch, by the names of their transports."""
     return undelivered(
         (
-            str(outcome.job.plan.get("transport.name")),
+            " + ".join(str(table.get("name")) for table in outcome.job.plan.transports()),
             outcome.job.name,
             outcome.run,
             has_faults(outcome.job.plan.resolved("faults")),

@@ -173,10 +173,16 @@ class Sweep:
 
 
 def _own_transport(plan: Plan) -> TransportChoice:
-    name, preset = plan.get("transport.name"), plan.get("transport.preset")
-    if not isinstance(name, str) or not isinstance(preset, str | None):
-        raise PlanError(f"{plan.origin}: expected transport.name, or transports of the sweep")
-    return TransportChoice(name, preset)
+    tables = plan.transports()
+    if len(tables) != 1:
+        expected = "expected one transport, or transports of the sweep"
+        raise PlanError(f"{plan.origin}: transport: {expected}, got {len(tables)}")
+    for key in ("name", "preset"):
+        value = tables[0].get(key)
+        if not isinstance(value, str | None) or (key == "name" and value is None):
+            got = "none" if value is None else repr(value)
+            raise PlanError(f"{plan.origin}: transport.{key}: expected a text, got {got}")
+    return TransportChoice(tables[0]["name"], tables[0].get("preset"))
 
 
 def columns_of(points: Iterable[Point], keys: Sequence[str]) -> Mapping[str, list[TomlValue]]:

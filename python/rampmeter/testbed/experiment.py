@@ -164,6 +164,9 @@ def bed_of(plan: Plan) -> Bed:
 
     Raises `PlanError` if namespaces cannot run it, before anything is built.
     """
+    if (n_transports := len(plan.transports())) > 1:
+        expected = "expected one transport between hosts"
+        raise PlanError(f"{plan.origin}: transport: {expected}, got a list of {n_transports}")
     name = plan.get("transport.name")
     if isinstance(name, str) and (title := _without_packets(name)):
         raise PlanError(f"{plan.origin}: transport.name: {title} has no packets")
