@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import rampmeter as rm
-from rampmeter import schema
+from rampmeter import papers, schema
 from rampmeter.plan import parse_override, parse_value
 from rampmeter.toml import TomlValue, dumps
 
-from .conftest import SMALL
+from .conftest import FIG3, SMALL
 
 
 class TestParts:
@@ -311,3 +311,41 @@ seeds = 3
     def test_it_is_a_table(self) -> None:
         with pytest.raises(rm.PlanError, match="sweep: expected a table, got 3"):
             rm.Plan("sweep = 3\n" + SMALL)
+
+
+class TestByteOrderMark:
+    """Some editors write a byte-order mark at the start of a file."""
+
+    MARK = "\ufeff"
+
+    def test_a_plan_may_begin_with_it(self, plan_file: Path, tmp_path: Path) -> None:
+        text = f"{SMALL}[sweep]\nseeds = 2\n"
+        plan_file.write_text(self.MARK + text, encoding="utf-8")
+        marked, plain = rm.Plan.load(plan_file), rm.Plan(text, tmp_path, str(plan_file))
+        assert marked == plain == rm.Plan(self.MARK + text, tmp_path, str(plan_file))
+        assert marked.sweep == {"seeds": 2}
+        assert marked.get("seed") == 1
+        assert rm.run(marked, quiet=True).status == "finished"
+
+    def test_errors_name_the_same_line_with_it(self, plan_file: Path) -> None:
+        for text in (SMALL.replace("seed = 1", "seed = [1]"), "seed = \n"):
+            messages = []
+            for mark in ("", self.MARK):
+                plan_file.write_text(mark + text, encoding="utf-8")
+                with pytest.raises(rm.PlanError) as error:
+                    rm.Plan.load(plan_file).check()
+                messages.append(str(error.value))
+            assert messages[0] == messages[1]
+
+    def test_a_manifest_may_begin_with_it(self, small_run: rm.Run, tmp_path: Path) -> None:
+        text = (small_run.path / "manifest.json").read_text(encoding="utf-8")
+        file = tmp_path / "manifest.json"
+        file.write_text(self.MARK + text, encoding="utf-8")
+        assert rm.Plan.load(file).check() == rm.Plan(SMALL).check()
+
+    def test_a_figure_may_begin_with_it(self, tmp_path: Path) -> None:
+        for file in FIG3.glob("*.toml"):
+            text = file.read_text(encoding="utf-8")
+            (tmp_path / file.name).write_text(self.MARK + text, encoding="utf-8")
+        marked, plain = papers.load_figure(tmp_path), papers.load_figure(FIG3)
+        assert (marked.runs, marked.plan.text) == (plain.runs, plain.plan.text)

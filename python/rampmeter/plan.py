@@ -27,6 +27,9 @@ ARGUMENTS = "arguments"
 CORE_ORIGIN = "plan: "
 """What the simulator calls the text it is given, at the start of its messages."""
 
+BYTE_ORDER_MARK = "\ufeff"
+"""The mark that some editors write at the start of a file. It is no part of a plan."""
+
 SWEEP = "sweep"
 """The table of a plan that says at which points it is run. It is no part of a run."""
 
@@ -51,6 +54,7 @@ class Plan:
     """The text was made from a table, so its lines are not those of the file."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "text", self.text.removeprefix(BYTE_ORDER_MARK))
         try:
             table = tomllib.loads(self.text) if SWEEP in self.text else {}
         except tomllib.TOMLDecodeError:

@@ -305,7 +305,7 @@ def tiers(table: "pa.Table", x: str, y: str) -> dict[str, tuple[Any, Any]]:
 def read_json(file: Path) -> dict[str, Any]:
     """A JSON object from a result folder."""
     try:
-        value = json.loads(file.read_text(encoding="utf-8"))
+        value = json.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ResultError(f"{file}: {error.strerror or error}") from None
     except ValueError as error:

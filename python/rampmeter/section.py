@@ -17,9 +17,12 @@ class Section:
 
     @classmethod
     def of_file(cls, file: Path) -> "Section":
-        """The root table of a file; raises `PlanError` where it cannot be read."""
+        """The root table of a file; raises `PlanError` if it cannot be read.
+
+        The file may begin with a byte-order mark.
+        """
         try:
-            return cls(tomllib.loads(file.read_text(encoding="utf-8")), str(file))
+            return cls(tomllib.loads(file.read_text(encoding="utf-8-sig")), str(file))
         except OSError as error:
             raise PlanError(f"{file}: {error.strerror or error}") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
