@@ -1,10 +1,16 @@
-"""Ten networks that are not uniform, with names for their faults and tables."""
+"""Ten networks that are not uniform, and the transports that run in them."""
 
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import rampmeter as rm
+from rampmeter import schema
+
+TRANSPORTS = tuple(schema.names())
+"""All transports of the package, without those in Python."""
+SLOTTED = ("fastpass", "fastpod", "cosy")
+"""Transports that take all hosts for as fast as the slowest, and warn."""
 
 Topology = dict[str, Any]
 Network = Callable[[], Topology]
@@ -12,15 +18,16 @@ Network = Callable[[], Topology]
 
 def run(topology: Topology, transport: str, workload: dict[str, Any]) -> rm.Run:
     """Runs one transport in one network."""
-    warnings.simplefilter("ignore")
-    return rm.run(
-        topology=topology,
-        transport={"name": transport},
-        workload=workload,
-        run={"drain-us": 1_000_000.0},
-        seed=1,
-        quiet=True,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return rm.run(
+            topology=topology,
+            transport={"name": transport},
+            workload=workload,
+            run={"drain-us": 1_000_000.0},
+            seed=1,
+            quiet=True,
+        )
 
 
 def links(hosts: int, switches: int, links: list[Any], **keys: Any) -> Topology:

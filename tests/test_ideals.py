@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import rampmeter as rm
-from rampmeter import schema
+
+from . import networks
 
 RATES = (10.0, 25.0, 40.0, 100.0)
 
@@ -85,7 +86,7 @@ def slowdowns(
     return of, run
 
 
-@pytest.mark.parametrize("transport", schema.names())
+@pytest.mark.parametrize("transport", networks.TRANSPORTS)
 def test_no_flow_is_faster_than_its_ideal(transport: str, tmp_path: Any) -> None:
     accepted = 0
     for seed in range(12):
@@ -194,11 +195,7 @@ def test_packets_are_spread_over_links_by_their_rates(tmp_path: Any) -> None:
     assert any("have rates from 10 to 100 Gbit/s" in line for line in run.summary["warnings"])
 
 
-SLOTTED = ("fastpass", "fastpod", "cosy")
-"""Transports that take all hosts for as fast as the slowest, and warn."""
-
-
-@pytest.mark.parametrize("transport", schema.names())
+@pytest.mark.parametrize("transport", networks.TRANSPORTS)
 def test_lone_flows_of_hosts_of_two_speeds(transport: str, tmp_path: Any) -> None:
     """Hosts of 100 and 25 Gbit/s: flows between all speeds are close to their ideals."""
     speeds = (100.0, 100.0, 25.0, 25.0)
@@ -213,7 +210,7 @@ def test_lone_flows_of_hosts_of_two_speeds(transport: str, tmp_path: Any) -> Non
     outcome = slowdowns(transport, topology, trace, tmp_path)
     assert outcome is not None
     is_warned = any("as fast as the slowest" in line for line in outcome[1].summary["warnings"])
-    assert is_warned == (transport in SLOTTED)
+    assert is_warned == (transport in networks.SLOTTED)
     if not is_warned:
         of = outcome[0][: len(pairs)]
         # Windows of dcPIM's tokens are whole packets of short phases.
@@ -221,7 +218,7 @@ def test_lone_flows_of_hosts_of_two_speeds(transport: str, tmp_path: Any) -> Non
 
 
 @pytest.mark.parametrize("gbps", [0.01, 1.0, 10.0])
-@pytest.mark.parametrize("transport", schema.names())
+@pytest.mark.parametrize("transport", networks.TRANSPORTS)
 def test_lone_flows_between_slow_links(transport: str, gbps: float, tmp_path: Any) -> None:
     """Packets that take longer than a round trip of small packets do not slow a long flow."""
     topology = {"kind": "star", "hosts": 4, "access-gbps": gbps, "propagation-ns": 50}

@@ -5,24 +5,20 @@ from pathlib import Path
 import pytest
 
 import rampmeter as rm
-from rampmeter import schema
 
 from . import networks
 
-TRANSPORTS = [name for name in schema.names() if name != schema.PYTHON]
 BY_FLOW = ("tcp", "dctcp", "pias", "hyline", "hpcc")
 """Transports whose flows take one path, and one interface."""
-SLOTTED = ("fastpass", "fastpod", "cosy")
-"""Transports that take all hosts for as fast as the slowest."""
 REFUSED = {
-    *((name, "slow_core") for name in SLOTTED),
+    *((name, "slow_core") for name in networks.SLOTTED),
     *(("cosy", network) for network in ("dual_homed", "rails_with_scale_up")),
 }
 LONE = {
     # The ideal uses two paths or interfaces, the flow one.
     **{(name, "dual_homed"): 2.15 for name in BY_FLOW},
     **{(name, "slow_core"): 2.15 for name in BY_FLOW},
-    **{(name, "mixed_rates"): 2.15 for name in SLOTTED},
+    **{(name, "mixed_rates"): 2.15 for name in networks.SLOTTED},
     # The far path makes round trips longer than those of the ideal, which takes the near one.
     **{(name, "asymmetric_delays"): 1.2 for name in ("tcp", "dctcp", "pias")},
     # Two phases pass before data is sent, and phases are as long as the farthest hosts require.
@@ -35,7 +31,7 @@ LONE = {
 
 
 @pytest.mark.parametrize("network", networks.NETWORKS, ids=lambda network: network.__name__)
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", networks.TRANSPORTS)
 def test_a_transport_serves_a_network_that_is_not_uniform(
     transport: str, network: networks.Network, tmp_path: Path
 ) -> None:
