@@ -24,7 +24,7 @@ LONE = {
     # Two phases pass before data is sent, and phases are as long as the farthest hosts require.
     ("dcpim", "asymmetric_delays"): 1.25,
     ("dcpim", "dragonfly"): 1.12,
-    # The same, beside the 200 us that 10 MB take at 400 Gbit/s.
+    # The same, compared with the 200 us that 10 MB take at 400 Gbit/s.
     ("dcpim", "rails_with_scale_up"): 1.35,
 }
 """Largest slowdown of a lone flow of 10 MB if it is not 1.1."""
@@ -54,7 +54,7 @@ def test_a_transport_serves_a_network_that_is_not_uniform(
     assert max(slowdowns) <= LONE.get((transport, name), 1.1), slowdowns
     load = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 400}
     status = networks.run(topology, transport, load).flows["status"].to_pylist()
-    # cosy admits what it can serve, and says so.
+    # cosy rejects messages whose delay it cannot bound.
     done = {"finished", "rejected"} if transport == "cosy" else {"finished"}
     assert set(status) <= done
     assert status.count("finished") > len(status) / 2

@@ -18,14 +18,14 @@ SIZES = (1_000, 20_000, 100_000, 1_000_000, 20_000_000)
 REFUSED = {("cosy", "leaf_spine")}
 """cosy computes the packet memory that ports require: 1.44 MB here, more than ports have."""
 BEYOND = {
-    # All hosts have one phase, which is that of the slowest host: a warning says so. A message
-    # that is short for a fast pair and not for a slow one waits for the next phase.
+    # All hosts have the phase of the slowest host, and a warning reports it. A message that is
+    # short for a fast pair and not for a slow one waits for the next phase.
     "dcpim": 1.35,
     # A fast sender sends its first window at its own rate, and a port to a slow host queues eight
-    # packets: the others are trimmed and sent again (NDP, section 3).
+    # packets: the others are trimmed and retransmitted (NDP, section 3).
     "ndp": 2.3,
-    # Switches drop unscheduled packets if more than four wait, as at a port to a slow host, and the
-    # sender learns it a round trip later (Aeolus).
+    # Switches drop unscheduled packets if more than four are queued, as at a port to a slow host,
+    # and the sender is notified a round trip later (Aeolus).
     "homa-aeolus": 3.5,
     # Tokens for the last packets of a message wait for the clock of the destination.
     "phost": 1.2,
@@ -119,7 +119,7 @@ def test_a_lone_message_is_as_fast_as_between_hosts_of_one_rate(
 def test_slots_are_as_long_as_the_slowest_host_requires(
     transport: str, network: Network, tmp_path: Path
 ) -> None:
-    """Messages between fast hosts take as long as between the slowest, and a warning says so."""
+    """Messages between fast hosts take as long as between the slowest, with a warning."""
     file = tmp_path / "flows.csv"
     mixed = lone(network(RATES), transport, between_all_rates(), file)
     expected = f"transport.name: {transport} takes all hosts for as fast as the slowest"

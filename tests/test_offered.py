@@ -1,4 +1,4 @@
-"""What `rampmeter check` says of the traffic and draws of the network."""
+"""Offered traffic and drawings of `rampmeter check`."""
 
 from pathlib import Path
 from xml.etree import ElementTree

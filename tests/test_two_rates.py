@@ -48,9 +48,7 @@ def test_each_direction_has_its_rate(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", networks.SLOTTED)
-def test_slots_are_those_of_the_slower_direction_and_a_warning_says_so(
-    name: str, tmp_path: Path
-) -> None:
+def test_slots_follow_from_the_slower_direction_with_a_warning(name: str, tmp_path: Path) -> None:
     done = run(LINKS, {"name": name}, tmp_path)
     assert done.status == "finished"
     expected = f"{name} takes all hosts for as fast as the slowest"
@@ -88,13 +86,13 @@ def test_tables_of_links_have_the_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [(0, "gbps-back: expected a rate"), ("fast", "gbps-back: expected a rate")],
 )
-def test_rates_back_are_checked(value: Any, said: str, tmp_path: Path) -> None:
+def test_rates_back_are_checked(value: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(rm.PlanError) as error:
         run([{**LINKS[0], "gbps-back": value}, LINKS[1]], {"name": "dctcp"}, tmp_path)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "link 0" in str(error.value)
 
 
@@ -114,7 +112,7 @@ def changed(changes: list[Any], folder: Path, transport: str = "dctcp") -> rm.Ru
     )
 
 
-def test_rates_change_while_a_run_goes_on(tmp_path: Path) -> None:
+def test_rates_change_during_a_run(tmp_path: Path) -> None:
     """10 Gbit/s from 5 ms on, and 100 again from 15 ms on."""
     changes = [
         {"link": "h0-s0", "at-us": 5000, "gbps": 10},
@@ -137,7 +135,7 @@ def test_a_rate_may_change_in_the_middle_of_a_message(tmp_path: Path) -> None:
     assert 86 < times[0] < times[1]
 
 
-def test_delays_change_while_a_run_goes_on(tmp_path: Path) -> None:
+def test_delays_change_during_a_run(tmp_path: Path) -> None:
     changes = [{"link": "h1-s0", "at-us": 15000, "propagation-ns": 101_000}]
     first, second, third = column(changed(changes, tmp_path, "homa"), "fct_ps")
     assert first == second
@@ -146,7 +144,7 @@ def test_delays_change_while_a_run_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"link": "h0-s0", "at-us": 1}, "faults.changes[0]: expected gbps or propagation-ns"),
         ({"link": "h0-s1", "at-us": 1, "gbps": 1}, "faults.changes[0].link: expected the ends"),
@@ -155,10 +153,10 @@ def test_delays_change_while_a_run_goes_on(tmp_path: Path) -> None:
         ({"link": "h0-s0", "at-us": -1, "gbps": 1}, "faults.changes[0].at_us: expected"),
     ],
 )
-def test_changes_are_checked(change: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_changes_are_checked(change: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(rm.PlanError) as error:
         changed([change], tmp_path)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_directions_of_changes_follow_from_whole_names(tmp_path: Path) -> None:

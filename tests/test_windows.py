@@ -38,7 +38,7 @@ def run(transport: Any, folder: Path) -> rm.Run:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_transport_tells_its_windows(name: str, tmp_path: Path) -> None:
+def test_each_transport_has_its_windows(name: str, tmp_path: Path) -> None:
     done = run({"name": name}, tmp_path)
     assert done.windows is not None
     table = done.windows.to_pylist()
@@ -49,17 +49,17 @@ def test_each_transport_tells_its_windows(name: str, tmp_path: Path) -> None:
     assert flows == {0, 1}
     last = max(row["time_ps"] for row in table)
     assert {row["time_ps"] % 10_000_000 for row in table if row["time_ps"] < last} == {0}
-    # Something is in flight or granted while the flows go on.
+    # Data is in flight or granted before the flows end.
     assert any(row["value"] > 0 for row in table)
 
 
-def test_a_dctcp_window_is_what_it_has_in_flight(tmp_path: Path) -> None:
+def test_dctcp_fills_its_window_and_sends_no_more(tmp_path: Path) -> None:
     done = run({"name": "dctcp"}, tmp_path)
     assert done.windows is not None
     table = done.windows.to_pandas()
-    of = table[table["flow"] == 0].pivot(index="time_ps", columns="name", values="value")
-    assert (of["in_flight_bytes"] <= of["cwnd_bytes"] + 1_500).all()
-    assert of["in_flight_bytes"].max() > 14_600
+    flow = table[table["flow"] == 0].pivot(index="time_ps", columns="name", values="value")
+    assert (flow["in_flight_bytes"] <= flow["cwnd_bytes"] + 1_500).all()
+    assert flow["in_flight_bytes"].max() > 14_600
 
 
 def test_outstanding_credit_of_sird_is_within_its_limits(tmp_path: Path) -> None:

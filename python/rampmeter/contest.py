@@ -19,25 +19,25 @@ RunJobs: TypeAlias = Callable[[list[Job]], Batch]
 
 @dataclass(frozen=True)
 class Contest:
-    """What is to be compared, and in which folder."""
+    """Transports to compare with one plan, and the folder of their results."""
 
     plan: Plan
     choices: Sequence[TransportChoice]
     folder: Path
     seeds: int | None = None
-    """Seeds of each transport, from the plan's on. If left out it is one, or as many as the
-    precision needs."""
+    """Number of seeds of each transport, from the plan's on. If it is `None`, one, or as many as
+    the precision requires."""
     precision: float | None = None
     """Half the width that the intervals of mean slowdowns may have, as a share of the mean."""
     failures: Failures = "excluded"
     force: bool = False
-    """Whether results of other plans are replaced."""
+    """Replaces results of other plans."""
 
     def run(self, run_jobs: RunJobs) -> tuple[Comparison | None, Batch]:
-        """Run what has not been run, and more seeds until the intervals are small enough.
+        """Runs jobs without results, with more seeds until the intervals are small enough.
 
-        The comparison is of the transports all of whose runs are complete, and `None` where there
-        is none. Raises as `run_all` does.
+        The comparison has the transports of which all runs are complete; it is `None` if there are
+        none. Raises the errors of `run_all`.
         """
         outcomes: list[Outcome] = []
         seconds = 0.0
@@ -55,7 +55,7 @@ class Contest:
             n_done, n_seeds = n_seeds, more
 
     def warnings(self, comparison: Comparison) -> list[str]:
-        """Transports whose intervals are wider than was asked for: sentences."""
+        """Returns a sentence for each transport whose interval is wider than the precision."""
         precision = self.precision
         if precision is None:
             return []
@@ -67,7 +67,7 @@ class Contest:
         ]
 
     def _seeds_needed(self, comparison: Comparison) -> int | None:
-        """How many seeds there should be; `None` where there are enough."""
+        """Number of seeds that the precision requires; `None` if there are enough."""
         if self.precision is None:
             return None
         # An infinite mean has no interval, however many seeds there are.

@@ -25,13 +25,13 @@ Override: TypeAlias = tuple[str, TomlValue]
 ARGUMENTS = "arguments"
 """The origin of plans that were made of a call's arguments, not of a file."""
 CORE_ORIGIN = "plan: "
-"""What the simulator calls the text it is given, at the start of its messages."""
+"""Start of the simulator's messages: its name for the text of a plan."""
 
 BYTE_ORDER_MARK = "\ufeff"
 """The mark that some editors write at the start of a file. It is no part of a plan."""
 
 SWEEP = "sweep"
-"""The table of a plan that says at which points it is run. It is no part of a run."""
+"""The table of a plan with the points of a sweep. It is no part of a run."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Plan:
     text: str
     """The plan of one run."""
     base: Path = Path()
-    """What relative file names in it are relative to."""
+    """Folder that relative file names in it are relative to."""
     origin: str = "plan"
-    """What errors call it."""
+    """Name of the plan in errors."""
     sweep: Mapping[str, Any] | None = field(default=None, kw_only=True, hash=False)
     """The table `[sweep]`, if there is one; see `rampmeter.sweeps`."""
     is_rewritten: bool = field(default=False, kw_only=True, compare=False)
@@ -58,7 +58,7 @@ class Plan:
         try:
             table = tomllib.loads(self.text) if SWEEP in self.text else {}
         except tomllib.TOMLDecodeError:
-            # Whoever reads the text says what is wrong with it.
+            # `table` and the simulator report errors of syntax.
             return
         if SWEEP in table:
             sweep = table.pop(SWEEP)
@@ -71,7 +71,7 @@ class Plan:
     def load(cls, path: str | PathLike[str]) -> "Plan":
         """Read a plan from a file: TOML, or the `manifest.json` of a result, whose plan it is.
 
-        Raises `PlanError` when it cannot be read or is not TOML.
+        Raises `PlanError` if it cannot be read or is not TOML.
         """
         file = Path(path)
         if is_manifest(file):
@@ -177,12 +177,13 @@ class Plan:
         return Plan(dumps(table), self.base, self.origin, sweep=sweep, is_rewritten=True)
 
     def check(self) -> dict[str, Any]:
-        """The whole plan with every default; raises `PlanError` when it cannot run."""
-        return self._asked(_core.check)
+        """The whole plan with every default; raises `PlanError` if it cannot run."""
+        return self._decoded(_core.check)
 
     def warnings(self) -> list[str]:
-        """What is likely to be a mistake, a sentence each: columns of traces that nothing uses, a
-        load that the core cannot carry.
+        """Returns likely mistakes, a sentence each.
+
+        Examples are columns of traces that nothing uses, and a load that the core cannot carry.
         """
         try:
             return _core.warnings(self.text, str(self.base))
@@ -190,23 +191,24 @@ class Plan:
             raise self.named(error) from None
 
     def derived(self) -> dict[str, float]:
-        """What follows from plan and network; names end in their units."""
-        return self._asked(_core.derived)
+        """Values that follow from plan and network; names end in their units."""
+        return self._decoded(_core.derived)
 
     def offered(self) -> dict[str, Any]:
         """The traffic that the workload offers: mean size, and load by tier of links."""
-        return self._asked(_core.offered)
+        return self._decoded(_core.offered)
 
     def drawing(self) -> dict[str, Any]:
         """Nodes and links of the network, for `rampmeter.plots.topology`."""
-        return self._asked(_core.drawing)
+        return self._decoded(_core.drawing)
 
-    def _asked(self, question: Callable[[str, str], str]) -> dict[str, Any]:
+    def _decoded(self, function: Callable[[str, str], str]) -> dict[str, Any]:
+        """Calls a function of the simulator with the plan and decodes the JSON that it returns."""
         try:
-            answer: dict[str, Any] = json.loads(question(self.text, str(self.base)))
+            decoded: dict[str, Any] = json.loads(function(self.text, str(self.base)))
         except PlanError as error:
             raise self.named(error) from None
-        return answer
+        return decoded
 
     def named(self, error: PlanError) -> PlanError:
         """The simulator's error with the name of this plan."""
@@ -221,7 +223,7 @@ class Plan:
         return PlanError(f"{self.origin}: {message}")
 
     def input_digests(self) -> dict[str, str]:
-        """The files that the plan reads, each with the SHA-256 of what it holds."""
+        """The files that the plan reads, each with the SHA-256 of its contents."""
         digests = {}
         for name in sorted({table[key] for table, key in file_keys(self.table())}):
             file = self.base / name
@@ -259,7 +261,7 @@ def parse_override(text: str) -> Override:
 
 
 def parse_value(text: str) -> TomlValue:
-    """A TOML value, or the text itself where it is not one."""
+    """A TOML value, or the text itself if it is not one."""
     try:
         table: dict[str, TomlValue] = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:

@@ -1,5 +1,5 @@
-"""Runs many plans at once, one a core; stops them all on Ctrl-C and SIGTERM and keeps what is
-finished.
+"""Runs many plans at once, one a core; stops them all on Ctrl-C and SIGTERM and keeps finished
+results.
 
 The simulator releases the interpreter lock, so threads are enough. A result folder that holds the
 same plan, the same input files and the same simulator is not run again.
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from rampmeter._core import Progress
 
 POLL_SECONDS = 0.2
-"""How often the waiting thread looks for an interrupt."""
+"""Interval at which the waiting thread checks for an interrupt."""
 PATIENCE_SECONDS = 5.0
-"""How long a transport in Python may take to return from a method when its run is to end."""
+"""Time that a transport in Python has to return from a method when its run must end."""
 
 State: TypeAlias = Literal["ran", "kept", "interrupted", "failed"]
 
@@ -50,24 +50,24 @@ class Job:
     plan: Plan
     out: Path
     force: bool = False
-    """Whether results of another plan in the folder are replaced."""
+    """Replaces results of another plan in the folder."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job."""
+    """The outcome of a job."""
 
     job: Job
     state: State
     """`ran`, `kept` (results of an earlier run), `interrupted` or `failed`."""
     run: Run | None = None
-    """The results; none where the job did not start or failed."""
+    """The results; `None` if the job did not start or failed."""
     error: Exception | None = None
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What became of all jobs, in their order."""
+    """The outcomes of all jobs, in their order."""
 
     outcomes: tuple[Outcome, ...]
     stopped_by: signal.Signals | None
@@ -76,7 +76,7 @@ class Batch:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether a signal ended it before all was done."""
+        """Returns true if a signal ended it before all was done."""
         return self.stopped_by is not None
 
     def runs(self) -> dict[str, Run]:
@@ -100,29 +100,29 @@ class Batch:
 
 
 class Watcher(Protocol):
-    """Who is told how jobs get on, from the threads that run them."""
+    """Receives the progress of jobs, from the threads that run them."""
 
     def on_start(self, job: Job) -> None:
-        """The job starts."""
+        """Called when the job starts."""
 
     def on_progress(self, job: Job, progress: "Progress") -> None:
-        """The job got this far."""
+        """Called some times a second with the progress of the job."""
 
     def on_end(self, outcome: Outcome) -> None:
-        """The job ended."""
+        """Called when the job has ended."""
 
 
 class Silent:
     """A watcher that shows nothing."""
 
     def on_start(self, job: Job) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def on_progress(self, job: Job, progress: "Progress") -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def on_end(self, outcome: Outcome) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 def n_cores() -> int:
@@ -141,10 +141,10 @@ def run_all(
 ) -> Batch:
     """Run jobs in their order, some at a time, until `stop` is set.
 
-    Every plan is checked before the first one runs; raises `PlanError` then, and `ResultError`
-    where a folder has the results of another plan and the job may not replace them. On Ctrl-C and
-    SIGTERM the runs end at once and `Batch.stopped_by` is set; a second Ctrl-C raises
-    `KeyboardInterrupt`, a second SIGTERM `SystemExit`.
+    Every plan is checked before the first one runs. Raises `PlanError` if a plan cannot run, and
+    `ResultError` if a folder has the results of another plan and its job does not replace them.
+    On Ctrl-C and SIGTERM the runs end at once and `Batch.stopped_by` is set; a second Ctrl-C
+    raises `KeyboardInterrupt`, a second SIGTERM `SystemExit`.
     """
     start = time.monotonic()
     for job in jobs:
@@ -156,8 +156,7 @@ def run_all(
     n_workers = max(1, min(n_threads or n_cores(), len(jobs)))
     with _stopping_on_signals(stop), ThreadPoolExecutor(n_workers) as pool:
         futures = [pool.submit(worker.run, job) for job in jobs]
-        # Again and again with a time limit, since a signal that comes to another thread does not
-        # end a wait of this one.
+        # Waits have a time limit, since a signal to another thread does not end a wait of this one.
         while wait(futures, timeout=POLL_SECONDS).not_done:
             worker.end_hanging()
     outcomes = tuple(future.result() for future in futures)
@@ -165,33 +164,33 @@ def run_all(
 
 
 class Stop:
-    """Whether runs are to end: because of a signal, of an event, or since their time is over."""
+    """Condition that ends runs: a signal, an event, a time limit, or a failed watcher."""
 
     def __init__(self, timeout: float | None = None, cancel: threading.Event | None = None) -> None:
         self.by: signal.Signals | None = None
         self.timeout = timeout
         self.cancel = cancel or threading.Event()
         self.is_over = False
-        """Set where whoever watches the runs has failed."""
+        """Set if the watcher of the runs has failed."""
         self._ends_at = math.inf if timeout is None else time.monotonic() + timeout
 
     @property
     def is_late(self) -> bool:
-        """Whether the time is over."""
+        """Returns true if the time limit has passed."""
         return time.monotonic() >= self._ends_at
 
     def is_set(self) -> bool:
-        """Whether runs are to end."""
+        """Returns true if runs must end."""
         return self.by is not None or self.is_over or self.cancel.is_set() or self.is_late
 
 
 @contextmanager
 def _stopping_on_signals(stop: Stop) -> Iterator[None]:
-    """Let the first Ctrl-C or SIGTERM only note that it came, and the second one raise.
+    """Records the first Ctrl-C or SIGTERM in `stop`; the second one raises.
 
-    An exception could come anywhere, such as between the start of a thread and the note that it
-    must be waited for. Signals go to the main thread alone, so elsewhere nothing is done; where
-    they are ignored they stay so, and where a program has its own handler of SIGTERM, that one.
+    An exception of the first one could be raised anywhere, such as after the start of a thread and
+    before the thread is known. Only the main thread receives signals, so other threads change no
+    handlers. Ignored signals stay ignored, and a program keeps its own handler of SIGTERM.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -231,7 +230,7 @@ class _Worker:
         """Threads whose run has a transport in Python."""
 
     def end_hanging(self) -> None:
-        """End runs that have not ended some time after they were told to: their class hangs."""
+        """Ends runs that are still running `PATIENCE_SECONDS` after the stop: their class hangs."""
         if not self._stop.is_set():
             return
         now = time.monotonic()
@@ -292,16 +291,16 @@ class _Worker:
 
     @staticmethod
     def _clear(out: Path) -> None:
-        """Forget what an earlier run left, so that no mixture can pass for a result."""
+        """Removes the main files of an earlier run, so that results of two runs are not mixed."""
         for name in (IDENTITY, results.MANIFEST, results.SUMMARY):
             (out / name).unlink(missing_ok=True)
 
 
 @contextmanager
 def _alone_in(out: Path) -> Iterator[None]:
-    """Keep other runs, of this process or others, out of a folder; make it if it is not there.
+    """Locks a folder against other runs, of this process or others; creates it if necessary.
 
-    Raise `ResultError` if another run has it. A file system without locks keeps nobody out.
+    Raises `ResultError` if another run has the lock. A file system without locks has no protection.
     """
     with suppress(FileExistsError):
         out.mkdir(parents=True, exist_ok=True)
@@ -332,7 +331,7 @@ def _simulate(job: Job, on_progress: Callable[["Progress"], bool]) -> dict[str, 
 
 
 def identity_of(plan: Plan) -> dict[str, Any]:
-    """What decides a run's results."""
+    """Everything that determines a run's results."""
     return {
         "plan": plan.text,
         "inputs": plan.input_digests(),
@@ -341,12 +340,12 @@ def identity_of(plan: Plan) -> dict[str, Any]:
 
 
 def simulator() -> dict[str, str]:
-    """Which simulator runs here: version, commit, and the digest of the binary."""
+    """Identity of this simulator: version, commit, and the digest of its binary."""
     return {"version": _core.VERSION, "commit": _core.COMMIT, "binary": _binary_digest()}
 
 
 def is_current(out: Path, identity: dict[str, Any]) -> bool:
-    """Whether a folder holds the complete results of a run with this identity."""
+    """Returns true if a folder has the complete results of a run with this identity."""
     try:
         known = results.read_json(out / IDENTITY)
         known.pop(BASE, None)
@@ -361,7 +360,7 @@ def is_current(out: Path, identity: dict[str, Any]) -> bool:
 
 
 def keep_others(out: Path, plan: Plan, complete: Mapping[str, Any]) -> None:
-    """Raise `ResultError` if a folder has the results of another plan than this one.
+    """Raises `ResultError` if a folder has the results of another plan than this one.
 
     `complete` is the plan with all defaults. Another build of the simulator does not make another
     plan, nor do keys that one of two builds did not have.
@@ -375,7 +374,7 @@ def keep_others(out: Path, plan: Plan, complete: Mapping[str, Any]) -> None:
 
 
 def _difference_from(out: Path, plan: Plan, complete: Mapping[str, Any]) -> str | None:
-    """The first difference of the plan whose results a folder has; none where there are none."""
+    """First difference to the plan whose results a folder has; `None` if there is none."""
     identity = _read_known(out / IDENTITY)
     manifest = _read_known(out / results.MANIFEST)
     before = Plan(identity["plan"]).table() if "plan" in identity else None
@@ -412,13 +411,13 @@ def _read_known(file: Path) -> dict[str, Any]:
 
 
 def first_difference(before: Any, now: Any, path: str = "") -> str | None:
-    """Where two plans differ first, of the keys that both have.
+    """First difference of two plans, among the keys that both have.
 
     >>> first_difference({"seed": 1, "workload": {"load": 0.5}}, {"workload": {"load": 0.8}})
     'workload.load: 0.5 there, 0.8 here'
     """
     if isinstance(before, Mapping) and isinstance(now, Mapping):
-        # What the table is about comes first.
+        # Keys that name the kind of a table precede the others.
         keys = [*(key for key in TAGS if key in before), *before]
         pairs = [(f"{path}.{key}".lstrip("."), before[key], now[key]) for key in keys if key in now]
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
@@ -430,12 +429,12 @@ def first_difference(before: Any, now: Any, path: str = "") -> str | None:
 
 
 TAGS = ("name", "kind", "pattern")
-"""Keys that say what the others of their table are about."""
+"""Keys that name the kind of their table."""
 
 
 @cache
 def _binary_digest() -> str:
-    """Tells apart builds of one commit, such as those of uncommitted changes."""
+    """Digest of the binary, which differs between builds of one commit with other changes."""
     file = getattr(_core, "__file__", None)
     if file is None:
         return "none"

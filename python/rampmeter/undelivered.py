@@ -41,10 +41,10 @@ class Undelivered:
         listed = list(self.failed.items())
         named = ", ".join(f"{run}: {count(n)}" for run, n in listed[:LISTED_MAX])
         more = f", and {len(listed) - LISTED_MAX} more runs" if len(listed) > LISTED_MAX else ""
-        where = f" ({named}{more})" if set(self.failed) != {self.label} else ""
+        runs = f" ({named}{more})" if set(self.failed) != {self.label} else ""
         return (
             f"{self.label}: {count(self.n_failed)} of {count(self.submitted)} flows failed "
-            f"without a fault in the plan{where}"
+            f"without a fault in the plan{runs}"
         )
 
     @property
