@@ -165,3 +165,44 @@ def test_ports_have_the_memory_and_marks_of_their_own_rate() -> None:
         assert set(fabric[key]) == {str(rate) for rate in RATES}
         of_rates = [fabric[key][str(rate)] for rate in RATES]
         assert of_rates == sorted(set(of_rates)), key
+
+
+ONE_FLOW = ("capton", "hyline")
+"""Transports in which a host sends one flow at a time and receives one."""
+N_SLOW = 6
+
+
+def fast_slowdown(transport: str, pairs: list[tuple[int, int]], file: Path) -> float:
+    """Slowdown of 100 MB between two fast hosts, which begin after 10 MB of each other pair."""
+    ends = [(f"h{n}", "s0", 10 if n < N_SLOW else 400, 500) for n in range(N_SLOW + 2)]
+    flows = [(0, src, dst, 10_000_000) for src, dst in pairs]
+    flows.append((20, N_SLOW, N_SLOW + 1, 100_000_000))
+    rows = ["arrival_us,src,dst,size_bytes", *(",".join(map(str, flow)) for flow in flows)]
+    file.write_text("\n".join(rows) + "\n")
+    trace = {"pattern": "trace", "file": str(file)}
+    done = networks.run(networks.links(N_SLOW + 2, 1, ends), transport, trace)
+    is_warned = any("one flow at a time" in warning for warning in done.summary["warnings"])
+    assert is_warned == (transport in ONE_FLOW)
+    fast = done.flows.filter(np.equal(done.flows["src"].to_numpy(), N_SLOW))
+    fast = fast.filter(np.equal(fast["dst"].to_numpy(), N_SLOW + 1))
+    return float(fast["fct_ps"][0].as_py() / fast["ideal_ps"][0].as_py())
+
+
+@pytest.mark.parametrize(
+    "transport",
+    ["ideal", *sorted({*networks.TRANSPORTS} - {*networks.SLOTTED, *ONE_FLOW, "ideal"})],
+)
+def test_slow_peers_leave_most_of_a_fast_link_to_a_fast_one(transport: str, tmp_path: Path) -> None:
+    """Six peers of 10 Gbit/s take 60 of 400 Gbit/s: the others would take 1.18 times as long."""
+    receiver = [(slow, N_SLOW + 1) for slow in range(N_SLOW)]
+    sender = [(N_SLOW, slow) for slow in range(N_SLOW)]
+    for pairs in (receiver, sender):
+        assert fast_slowdown(transport, pairs, tmp_path / "flows.csv") <= 1.3
+
+
+@pytest.mark.parametrize("transport", ONE_FLOW)
+def test_a_warning_reports_fast_hosts_that_wait_for_slow_peers(
+    transport: str, tmp_path: Path
+) -> None:
+    receiver = [(slow, N_SLOW + 1) for slow in range(N_SLOW)]
+    assert fast_slowdown(transport, receiver, tmp_path / "flows.csv") > 10

@@ -55,6 +55,19 @@ def test_check_prints_mean_size_and_load_by_tier() -> None:
     assert "gpu-b" in " ".join(table[2])
 
 
+def test_loads_count_headers_of_short_messages() -> None:
+    """Messages of 100 B with headers of 40 B offer 140 MB a second, where payloads are 100 MB."""
+    rows = (f"{n},0,1,100" for n in range(1_001))
+    Path("flows.csv").write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
+    plan = rm.Plan.of(
+        topology={"kind": "star", "hosts": 2, "access-gbps": 25},
+        transport=rm.Homa(),
+        workload={"pattern": "trace", "file": "flows.csv"},
+    )
+    loads = {tier["name"]: tier["load_max"] for tier in plan.offered()["tiers"]}
+    assert loads["host-up"] == pytest.approx(140e6 * 8 / 25e9, rel=0.01)
+
+
 def test_check_draws_the_network() -> None:
     call("check", "plan.toml", "--svg", "topology.svg")
     root = ElementTree.parse("topology.svg").getroot()

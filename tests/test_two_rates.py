@@ -135,6 +135,23 @@ def test_a_rate_may_change_in_the_middle_of_a_message(tmp_path: Path) -> None:
     assert 86 < times[0] < times[1]
 
 
+def test_utilisation_is_of_what_links_carried_while_rates_changed(tmp_path: Path) -> None:
+    """12.5 MB take 0.5 ms at 100 Gbit/s and 1.06 ms at 50; another host idles for 1.6 ms."""
+    file = tmp_path / "flows.csv"
+    file.write_text("arrival_us,src,dst,size_bytes\n0,0,1,12500000\n1600,0,1,1000\n")
+    done = rm.run(
+        topology={"kind": "star", "hosts": 2},
+        transport={"name": "homa"},
+        workload={"pattern": "trace", "file": str(file)},
+        faults={"changes": [{"link": "h0-s0", "at-us": 500, "gbps": 50}]},
+        run={"sample-us": 10.0},
+        quiet=True,
+    )
+    utilisation = {tier["name"]: tier["utilisation"] for tier in done.summary["tiers"]}
+    megabits = 12.5 * 8 * 1500 / 1460
+    assert utilisation["host-up"] == pytest.approx(megabits / (50 + 55 + 160), rel=0.05)
+
+
 def test_delays_change_during_a_run(tmp_path: Path) -> None:
     changes = [{"link": "h1-s0", "at-us": 15000, "propagation-ns": 101_000}]
     first, second, third = column(changed(changes, tmp_path, "homa"), "fct_ps")

@@ -16,6 +16,8 @@ pub(crate) struct BoundedTable<R: Row> {
     writer: Option<RowWriter<R>>,
     error: Option<TableError>,
     n_rows: u64,
+    /// The rows of one instant, of which more may come.
+    instant: (Time, Vec<R>),
     /// The first instant that was left out, as the table was full.
     left_out: Option<Time>,
 }
@@ -23,7 +25,14 @@ pub(crate) struct BoundedTable<R: Row> {
 impl<R: Row> BoundedTable<R> {
     /// Writes to `file`, which is created with the first row.
     pub(crate) fn new(file: PathBuf) -> Self {
-        Self { file, writer: None, error: None, n_rows: 0, left_out: None }
+        Self {
+            file,
+            writer: None,
+            error: None,
+            n_rows: 0,
+            instant: (Time::ZERO, Vec::new()),
+            left_out: None,
+        }
     }
 
     /// Creates the file now, so that a table without rows is written too.
@@ -33,6 +42,23 @@ impl<R: Row> BoundedTable<R> {
     pub(crate) fn create(file: PathBuf) -> Result<Self, TableError> {
         let writer = Some(RowWriter::create(&file)?);
         Ok(Self { writer, ..Self::new(file) })
+    }
+
+    /// Adds a row of the instant `now`, which is not before that of any other row.
+    pub(crate) fn add(&mut self, now: Time, row: R) {
+        if now > self.instant.0 {
+            self.write_instant();
+        }
+        self.instant.0 = now;
+        self.instant.1.push(row);
+    }
+
+    /// Writes the rows that were added for one instant.
+    fn write_instant(&mut self) {
+        let (at, mut rows) = std::mem::take(&mut self.instant);
+        self.push(at, &rows);
+        rows.clear();
+        self.instant.1 = rows;
     }
 
     /// Writes the rows of the instant `now`: all of them, or none if the table would be too long.
@@ -63,9 +89,10 @@ impl<R: Row> BoundedTable<R> {
     /// # Errors
     /// If a row could not be written.
     pub(crate) fn finish(
-        self,
+        mut self,
         metadata: &[(String, String)],
     ) -> Result<Option<String>, TableError> {
+        self.write_instant();
         match (self.error, self.writer) {
             (Some(error), _) => return Err(error),
             (None, Some(writer)) => writer.finish(metadata).map(|_| ())?,

@@ -65,6 +65,8 @@ const GROUPS_MAX: usize = 15;
 pub(crate) struct NeedsByRate {
     pub(crate) buffers: PortBytes,
     pub(crate) marks_above: PortBytes,
+    /// A warning if ports have more rates than a table has entries.
+    pub(crate) warning: Option<String>,
 }
 
 impl NeedsByRate {
@@ -72,14 +74,19 @@ impl NeedsByRate {
     /// than all hosts have those of the slowest host, ports faster than all hosts those of the
     /// fastest. If ports have more rates than a table has entries, all have those of the slowest host.
     pub(crate) fn new(topology: &Topology, of: impl Fn(Rate) -> FabricNeeds) -> Self {
-        let hosts = topology.host_rates();
-        let (Some(&slowest), Some(&fastest)) = (hosts.iter().min(), hosts.iter().max()) else {
-            return Self::default();
-        };
+        let (slowest, fastest) = (topology.slowest_host(), topology.fastest_host());
         let ports: BTreeSet<Rate> =
             port_groups(topology).into_iter().map(|(_, rate)| rate).collect();
-        if slowest == fastest || ports.len() > GROUPS_MAX {
+        if slowest == fastest {
             return Self::default();
+        }
+        if ports.len() > GROUPS_MAX {
+            let warning = format!(
+                "fabric: ports have {} rates, and tables of packet memory and marks {GROUPS_MAX} \
+                 entries: all ports have what follows from the slowest host",
+                ports.len()
+            );
+            return Self { warning: Some(warning), ..Self::default() };
         }
         let needs: Vec<(Rate, FabricNeeds)> =
             ports.into_iter().map(|rate| (rate, of(rate.clamp(slowest, fastest)))).collect();
@@ -92,6 +99,7 @@ impl NeedsByRate {
             entries.map(|(rate, bytes)| (PortGroup::Rate(rate), bytes)).collect()
         };
         Self {
+            warning: None,
             buffers: table(|needs| match needs.buffer {
                 Need::Prefer(Buffer::PerPort(bytes)) => Some(bytes),
                 _ => None,
@@ -279,6 +287,16 @@ mod tests {
     }
 
     #[test]
+    fn ports_of_the_slower_direction_have_the_preference_of_its_rate() {
+        let links = "{ between = ['h0', 's0'], gbps = 100.0, gbps-back = 10.0 }, \
+                     { between = ['h1', 's0'], gbps = 100.0 }";
+        let text = format!("kind = 'links'\nhosts = 2\nswitches = 1\nlinks = [{links}]");
+        let topology = toml::from_str::<TopologySpec>(&text).unwrap().build().unwrap();
+        let buffers = NeedsByRate::new(&topology, needs).buffers;
+        assert_eq!(buffers.of("tor-down", Rate::from_gbps(10)), Some(Bytes::new(10_000_000)));
+    }
+
+    #[test]
     fn ports_have_one_preference_if_hosts_have_one_rate() {
         let by_rate = NeedsByRate::new(&star(&[10, 10]), needs);
         assert!(by_rate.buffers.is_empty() && by_rate.marks_above.is_empty());
@@ -289,6 +307,8 @@ mod tests {
     #[test]
     fn more_rates_than_entries_have_the_preference_of_the_slowest_host() {
         let rates: Vec<u64> = (1..=GROUPS_MAX as u64 + 1).collect();
-        assert!(NeedsByRate::new(&star(&rates), needs).buffers.is_empty());
+        let by_rate = NeedsByRate::new(&star(&rates), needs);
+        assert!(by_rate.buffers.is_empty());
+        assert!(by_rate.warning.unwrap().starts_with("fabric: ports have 16 rates"));
     }
 }

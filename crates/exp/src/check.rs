@@ -45,8 +45,6 @@ pub struct ValidPlan {
     pub(crate) warnings: Vec<String>,
     /// True if a warning says that the core cannot carry the load.
     pub(crate) is_overloaded: bool,
-    /// Wire bytes of a full packet that loads count, over its payload.
-    pub(crate) overhead: f64,
     /// The user's names of nodes.
     pub(crate) names: NamesSpec,
     pub(crate) trace: Option<TraceConfig>,
@@ -86,6 +84,7 @@ impl Plan {
             // Whether transports need different fabrics does not depend on rates.
             at_rate.unwrap_or_else(|_| needs.clone())
         });
+        let is_derived = self.fabric.buffer_bytes.is_none() || self.fabric.ecn_bytes.is_none();
         let mut fabric = resolve(&mut self.fabric, &needs, &by_rate, &cx)?;
         if cuts.len() > 1 {
             // Each packet has the path choice of its transport.
@@ -106,7 +105,8 @@ impl Plan {
             Some(spec) => load_packet(spec, &cx)?,
             None => (payload, header),
         };
-        let load_rate = topology.sending_rates().into_iter().min().unwrap_or(facts.access_rate);
+        let sending = topology.host_rates().into_iter().map(|(sends, _)| sends);
+        let load_rate = sending.min().unwrap_or(facts.access_rate);
         let context = WorkloadContext {
             n_hosts: topology.n_hosts(),
             access_rate: load_rate,
@@ -173,24 +173,29 @@ impl Plan {
         warnings.extend(sampling::many(sim.sample, workload.last_arrival()));
         warnings.extend(overload::unequal_links(&sim.topology, &imported.names));
         warnings.extend(by_port::never_marks(&sim.fabric, &sim.topology));
-        if !transport.ready.has_own_rates() {
+        warnings.extend(by_rate.warning.filter(|_| is_derived));
+        let assumptions = transport.ready.assumptions();
+        if assumptions.one_rate {
             warnings.extend(overload::one_rate(&sim.topology, name));
+        }
+        if assumptions.one_flow {
+            warnings.extend(overload::one_flow(&sim.topology, name));
         }
         let has_faults = self.faults != FaultsSpec::default();
         warnings.extend((has_faults && !has_packets).then(|| {
             format!("transport.name: {name} has no packets, and takes no notice of faults")
         }));
-        if !transport.ready.sees_inner_links() {
+        if assumptions.wide_inner_links {
             warnings.extend(overload::inner_links(&sim.topology, &imported.names, name));
         }
         let slowed = transport.ready.slowed();
         warnings.extend(slowed.map(|slowed| overload::slowed(&slowed, name)));
-        let is_assumed = transport.ready.assumes_full_bisection();
-        warnings.extend(overload::narrow_core(&sim.topology, name).filter(|_| is_assumed));
+        if assumptions.full_bisection {
+            warnings.extend(overload::narrow_core(&sim.topology, name));
+        }
         Ok(ValidPlan {
             warnings,
             is_overloaded,
-            overhead: context.wire.get() as f64 / context.payload.get() as f64,
             names: imported.names,
             plan: self,
             sim,
@@ -362,7 +367,6 @@ fn transport(
         slowest,
         fastest,
         core: topology.core_rate(),
-        slowest_host: topology.slowest_host(),
         pairs: Arc::new(topology.pair_rates()),
         racks,
         paths,

@@ -1,7 +1,7 @@
 //! How messages are cut into packets.
 
 use rampmeter_core::Bytes;
-use rampmeter_metrics::ideal::LastPacket;
+use rampmeter_metrics::ideal::{Framing, LastPacket};
 
 /// How a transport cuts messages into packets.
 #[derive(Clone, Copy, Debug)]
@@ -11,4 +11,12 @@ pub(crate) struct Cut {
     /// Headers on the wire; also the length of a control packet.
     pub(crate) header: Bytes,
     pub(crate) last: LastPacket,
+}
+
+impl Cut {
+    /// Returns the lengths of packets.
+    pub(crate) fn framing(self) -> Framing {
+        let Self { payload, header: ack, last } = self;
+        Framing { payload, wire: payload + ack, last, ack }
+    }
 }

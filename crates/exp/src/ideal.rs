@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rampmeter_core::{Bytes, MsgId, Span, Time};
+use rampmeter_core::{Bytes, MsgId, NodeId, Rate, Span, Time};
 use rampmeter_proto::ideal::{Core, IdealScheduler, Job};
 use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe, Source};
 
@@ -38,9 +38,12 @@ struct Open {
 /// Runs the task's flows through the ideal scheduler, over a core that limits them or a wide one.
 pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
     let Task { sim, facts, cut, total_flows: total, mut source, recorder, observer, .. } = task;
+    let rates = sim.topology.pair_rates();
+    let hosts = (0..facts.n_hosts).map(NodeId::new);
+    let hosts = hosts.map(|host| (rates.sends(host), rates.receives(host)));
     let mut run = Run {
         cut,
-        scheduler: IdealScheduler::new(facts.n_hosts, core),
+        scheduler: IdealScheduler::new(hosts, core),
         open: HashMap::new(),
         ideals: Ideals::new(sim, cut),
         counters: Counters::default(),
@@ -115,20 +118,21 @@ pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
 }
 
 impl Run {
-    /// How long a message keeps its access links busy.
-    fn service(&self, arrival: &Arrival) -> Span {
+    /// Returns the rate of a message's pair, and how long it takes at this rate.
+    fn service(&self, arrival: &Arrival) -> (Rate, Span) {
         let framing = self.ideals.framing();
         let full = framing.wire.get() * (framing.packets(arrival.size) - 1);
         let wire = Bytes::new(full) + framing.last_wire(arrival.size);
         let [from, to] = self.ideals.rates(arrival.src, arrival.dst);
-        from.total.min(to.total).tx_time(wire)
+        let rate = from.total.min(to.total);
+        (rate, rate.tx_time(wire))
     }
 
     fn submit(&mut self, arrival: &Arrival) {
         let id = self.counters.submitted as u32;
-        let service = self.service(arrival);
+        let (rate, service) = self.service(arrival);
         let record = FlowRecord::new(MsgId::new(id), arrival.at, arrival);
-        let job = Job { id, src: arrival.src, dst: arrival.dst, service };
+        let job = Job { id, src: arrival.src, dst: arrival.dst, rate, service };
         self.scheduler.submit(arrival.at, job);
         self.open.insert(id, Open { record, service });
         self.under_way.add(service, arrival.size, arrival.size.packets_ceil(self.cut.payload));

@@ -76,12 +76,10 @@ impl Ideals {
             Switching::CutThrough { header } => Forwarding::CutThrough { header },
             Switching::Shaped { burst } => Forwarding::Shaped { burst },
         };
-        let Cut { payload, header: ack, last } = cut;
-        let framing = Framing { payload, wire: payload + ack, last, ack };
         let has_changes = !sim.faults.changes.is_empty();
         let topology = sim.topology.clone().at_best(&sim.faults.changes);
         let hosts = hosts(&topology);
-        let model = IdealModel { forwarding, framing };
+        let model = IdealModel { forwarding, framing: cut.framing() };
         let paths = Paths::new(topology);
         Self { paths, model, hosts, has_changes, by_classes: IdMap::default() }
     }

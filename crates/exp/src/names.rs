@@ -106,13 +106,13 @@ impl NamesSpec {
         kind: &str,
         node: impl Fn(u32) -> Node,
     ) -> Result<u32, String> {
-        let is = |number: &u32, name: &str| {
-            let node = node(*number);
-            self.node(node) == name || node.to_string() == name
-        };
         let found = match name {
             NodeName::Number(number) => Some(*number).filter(|&number| number < count),
-            NodeName::Name(name) => (0..count).find(|number| is(number, name)),
+            NodeName::Name(name) => {
+                let own = (0..count).find(|&number| self.node(node(number)) == *name);
+                // A node may have the name that another one has in networks without names.
+                own.or_else(|| (0..count).find(|&number| node(number).to_string() == *name))
+            }
         };
         found.ok_or_else(|| match count {
             0 => format!("no {kind}, as there is none"),
@@ -152,25 +152,30 @@ impl NamesSpec {
         self.link_from(topology, name).map(|(number, _)| number)
     }
 
-    /// Returns the link between two named nodes, and true if its second end is named first.
+    /// Returns the link between two named nodes, and true if its second end is named first. `None`
+    /// also if the name is that of links between several pairs of nodes, as `a-b-c` may be.
     pub(crate) fn link_from(&self, topology: &Topology, name: &str) -> Option<(u32, bool)> {
         let (ends, which) = name.split_once('#').unwrap_or((name, "0"));
         let which: usize = which.parse().ok()?;
         let is = |a: &str, b: &str| {
             ends.strip_prefix(a).and_then(|rest| rest.strip_prefix('-')) == Some(b)
         };
-        let turned = |(number, link): (u32, &rampmeter_sim::topo::Link)| {
-            let own = [link.a, link.b].map(|node| self.node(node));
-            let default = [link.a, link.b].map(|node| node.to_string());
-            let is_turned = |[a, b]: &[String; 2]| match (is(a, b), is(b, a)) {
-                (true, _) => Some(false),
-                (false, true) => Some(true),
-                (false, false) => None,
+        let find = |name: &dyn Fn(Node) -> String| -> Vec<(u32, bool)> {
+            let turned = |(number, link): (u32, &rampmeter_sim::topo::Link)| {
+                let (a, b) = (name(link.a), name(link.b));
+                let is_there = is(&a, &b);
+                (is_there || is(&b, &a)).then_some((number, !is_there))
             };
-            let is_turned = is_turned(&own).or_else(|| is_turned(&default));
-            is_turned.map(|is_turned| (number, is_turned))
+            (0..).zip(topology.links()).filter_map(turned).collect()
         };
-        (0..).zip(topology.links()).filter_map(turned).nth(which)
+        let own = find(&|node| self.node(node));
+        let found = if own.is_empty() { find(&|node| node.to_string()) } else { own };
+        let ends = |&(number, is_turned): &(u32, bool)| {
+            let link = topology.links()[number as usize];
+            if is_turned { (link.b, link.a) } else { (link.a, link.b) }
+        };
+        let is_one = found.windows(2).all(|pair| ends(&pair[0]) == ends(&pair[1]));
+        found.get(which).copied().filter(|_| is_one)
     }
 
     /// Returns the names for traces.
@@ -313,5 +318,35 @@ mod tests {
         assert_eq!(ports, [&of_hosts[..], &of_switches[..]].concat());
         let interfaces = (0..8).filter(|&port| names.is_interface(port));
         assert_eq!(interfaces.collect::<Vec<u32>>(), [0, 1]);
+    }
+
+    /// A node has the name that the user gave it, whatever other nodes would be called without one.
+    #[test]
+    fn own_names_come_before_the_names_of_networks_without_names() {
+        let text = r#"
+            kind = "links"
+            hosts = 3
+            switches = 1
+            links = [
+                { between = ["h0", "s0"] }, { between = ["h1", "s0"] }, { between = ["h2", "s0"] },
+            ]
+        "#;
+        let topology = toml::from_str::<TopologySpec>(text).unwrap().build().unwrap();
+        let hosts = ["h2", "a-b", "a"].map(str::to_owned).to_vec();
+        let names = NamesSpec { hosts, switches: vec!["b-c".to_owned()] };
+        let host = |name: &str| names.host(&NodeName::Name(name.to_owned()), &topology);
+        assert_eq!([host("h2"), host("h1"), host("a")], [Ok(0), Ok(1), Ok(2)]);
+        assert_eq!(names.link(&topology, "h2-b-c"), Some(0));
+        assert_eq!(names.link_from(&topology, "b-c-a-b"), Some((1, true)));
+        assert_eq!(names.link(&topology, "h2-s0"), Some(2));
+        let switches = vec!["c".to_owned()];
+        let hosts = ["a", "a-b", "b"].map(str::to_owned).to_vec();
+        let one = NamesSpec { hosts: hosts.clone(), switches };
+        assert_eq!(one.link(&topology, "a-b-c"), Some(1));
+        let two = NamesSpec { hosts, switches: vec!["b-a".to_owned()] };
+        assert_eq!(two.link(&topology, "a-b-a"), Some(0));
+        let both = ["b-a", "b-a-b", "x"].map(str::to_owned).to_vec();
+        let both = NamesSpec { hosts: both, switches: vec!["b".to_owned()] };
+        assert_eq!(both.link(&topology, "b-a-b"), Some(0));
     }
 }

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rampmeter_core::{Span, Time};
+use rampmeter_metrics::ideal::Framing;
 use rampmeter_sim::{Node, Paths, Topology, link_tiers};
 use rampmeter_workload::{Flow, Process};
 use serde::Serialize;
@@ -93,8 +94,18 @@ impl ValidPlan {
     }
 
     fn offered_by(&self, flows_max: usize) -> Offered {
-        let flows: Vec<Flow> =
-            self.workload.numbered(self.plan.seed).take(flows_max).map(|(_, flow)| flow).collect();
+        let framings: Vec<Framing> = self.cuts.iter().map(|cut| cut.framing()).collect();
+        let has_tenants = self.workload.has_tenants();
+        // A flow, and its bytes on the wire.
+        let on_wire = |(number, flow): (u32, Flow)| {
+            let transport = if has_tenants { flow.tenant.get() } else { number };
+            let framing = &framings[transport as usize % framings.len()];
+            let full = framing.wire.get() * (framing.packets(flow.size) - 1);
+            let wire = full + framing.last_wire(flow.size).get();
+            (flow, wire as f64)
+        };
+        let numbered = self.workload.numbered(self.plan.seed).take(flows_max);
+        let (flows, wire): (Vec<Flow>, Vec<f64>) = numbered.map(on_wire).unzip();
         let (known, sizes) = (self.workload.mean_bytes(), self.workload.sizes());
         // Patterns with sizes beside the distribution have another mean.
         let drawn = known.filter(|&mean| sizes.is_some_and(|sizes| sizes.mean_bytes() == mean));
@@ -106,9 +117,10 @@ impl ValidPlan {
         let span = first.zip(last).filter(|(first, last)| first < last && !waits);
         let last = last.unwrap_or(Time::NEVER);
         let topology = &self.sim.topology;
-        let ports = ports(topology, &flows, last, |flow| {
-            drawn.unwrap_or(flow.size.get() as f64) * self.overhead
-        });
+        // Bytes on the wire of a message of the mean size.
+        let drawn = drawn.map(|mean| mean * wire.iter().sum::<f64>() / total);
+        let bytes = wire.into_iter().map(|wire| drawn.unwrap_or(wire));
+        let ports = ports(topology, flows.iter().zip(bytes), last);
         let span = span.map(|(first, last)| last - first);
         let tiers = self.offered_tiers(&ports, span);
         let seconds = span.map(|span| span.as_ps() as f64 * 1e-12);
@@ -175,23 +187,21 @@ impl ValidPlan {
 }
 
 /// Returns bytes and flows of each link: those that enter it at its first end, and at its second.
-fn ports(
+fn ports<'a>(
     topology: &Topology,
-    flows: &[Flow],
+    flows: impl Iterator<Item = (&'a Flow, f64)>,
     last: Time,
-    bytes: impl Fn(&Flow) -> f64,
 ) -> Vec<[Port; 2]> {
     let paths = Paths::new(topology.clone());
     // Bytes between two hosts, those before the last arrival, and flows.
     let mut between: HashMap<(u32, u32), Port> = HashMap::new();
     let mut order = Vec::new();
-    for flow in flows {
+    for (flow, bytes) in flows {
         let pair = (flow.src.get(), flow.dst.get());
         let of = between.entry(pair).or_insert_with(|| {
             order.push(pair);
             Port::default()
         });
-        let bytes = bytes(flow);
         of.bytes += bytes;
         of.timed_bytes += if flow.arrival < last { bytes } else { 0.0 };
         of.flows += 1.0;

@@ -76,11 +76,24 @@ pub(crate) fn inner_links(
 /// A sentence if hosts have several rates, for a transport that takes all for as fast as the
 /// slowest.
 pub(crate) fn one_rate(topology: &Topology, transport: &str) -> Option<String> {
-    let (least, most) = (topology.slowest_host(), topology.host_rates().into_iter().max()?);
+    let (least, most) = (topology.slowest_host(), topology.fastest_host());
     (least < most).then(|| {
         format!(
             "transport.name: {transport} takes all hosts for as fast as the slowest: hosts of up to {} \
              Gbit/s send at {}",
+            most.as_bps() as f64 / 1e9,
+            least.as_bps() as f64 / 1e9
+        )
+    })
+}
+
+/// A sentence for a transport that serves one flow at a time.
+pub(crate) fn one_flow(topology: &Topology, transport: &str) -> Option<String> {
+    let (least, most) = (topology.slowest_host(), topology.fastest_host());
+    (least < most).then(|| {
+        format!(
+            "transport.name: {transport} lets a host send one flow at a time and receive one: a host \
+             of {} Gbit/s waits for peers of {}",
             most.as_bps() as f64 / 1e9,
             least.as_bps() as f64 / 1e9
         )

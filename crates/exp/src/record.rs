@@ -300,7 +300,7 @@ impl Probe for Recorder {
                 name: gauge.name.into(),
                 value: gauge.value,
             };
-            windows.push(now, std::slice::from_ref(&row));
+            windows.add(now, row);
         }
     }
 

@@ -203,6 +203,8 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         warnings: plan.warnings(),
         process: plan.workload.process(),
         has_outages: plan.sim.faults.has_events(),
+        topology: &plan.sim.topology,
+        changes: &plan.sim.faults.changes,
         drain: plan.sim.drain,
     }
 }

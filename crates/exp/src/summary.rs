@@ -4,8 +4,8 @@ use rampmeter_core::{Span, Time};
 use rampmeter_metrics::histogram::LatencySummary;
 use rampmeter_metrics::series::QueueSummary;
 use rampmeter_metrics::{BinStats, Bins, Ideal, Order, Sample, Stats, by_size};
-use rampmeter_sim::fabric::{Collisions, TierStats};
-use rampmeter_sim::{Counters, PfcStats};
+use rampmeter_sim::fabric::{Collisions, LinkChange, TierStats};
+use rampmeter_sim::{Counters, PfcStats, Topology, tier_capacities};
 use rampmeter_workload::Process;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -163,6 +163,9 @@ pub(crate) struct Outcome<'a> {
     pub(crate) process: Process,
     /// True if links or nodes fail during the run, so that it is not stationary.
     pub(crate) has_outages: bool,
+    /// The network, and the changes of its links.
+    pub(crate) topology: &'a Topology,
+    pub(crate) changes: &'a [LinkChange],
 }
 
 impl Summary {
@@ -212,12 +215,17 @@ impl Summary {
             let bytes = carried(&|knot| knot.of_tenant(tenant))?;
             Some((tenant, bytes * 8e-9 / seconds))
         });
+        let capacities = window.map(|window| {
+            let [from, to] = [window.from_ps, window.to_ps].map(Time::from_ps);
+            tier_capacities(outcome.topology, outcome.changes, from, to)
+        });
+        let capacity = |name: &str| capacities.as_ref()?.get(name).copied();
         let tier = |(i, stats): (usize, &TierStats)| {
             let bits = carried(&|knot| knot.of_tier(i)).map(|bytes| bytes * 8.0);
             // What was sent by an instant is known from samples only.
             let bits = bits.filter(|_| is_sampled);
             let pfc = outcome.pfc.and_then(|tiers| tiers.get(i)).copied();
-            let utilisation = bits.map(|b| b / (stats.capacity_bps as f64 * seconds));
+            let utilisation = bits.zip(capacity(&stats.name)).map(|(bits, most)| bits / most);
             Tier::new(stats.clone(), utilisation, pfc)
         };
         let tiers: Vec<Tier> = outcome.tiers.iter().enumerate().map(tier).collect();

@@ -29,8 +29,6 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
 
     /// Whether it runs between real hosts. One that does not says why in [`Transport::configure`].
     const ON_HOSTS: bool = true;
-    /// Whether all hosts have the parameters of the slowest, because slots have one length.
-    const ONE_RATE: bool = false;
 
     /// How it cuts messages into packets.
     fn framing(keys: &Self::Keys) -> Framing;
@@ -65,21 +63,40 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
         Bytes::ZERO
     }
 
-    /// Returns true if it schedules hosts' links alone, so that a core that is narrower than these
-    /// drops its packets.
-    fn assumes_full_bisection(_config: &Self::Config) -> bool {
-        false
-    }
-
-    /// Returns false if its controller takes links between inner switches of the network at `site`
-    /// for unlimited: those of which no end is a rack's switch.
-    fn sees_inner_links(_site: &Site) -> bool {
-        true
+    /// Returns what it assumes of the network at `site`.
+    fn assumptions(_config: &Self::Config, _site: &Site) -> Assumptions {
+        Assumptions::default()
     }
 
     /// What follows from the parameters: windows, timeouts, epochs.
     fn describe(_config: &Self::Config) -> Vec<Derived> {
         Vec::new()
+    }
+}
+
+/// Assumptions of a transport that a network may not satisfy. Results are then worse than they could
+/// be, and a warning says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Assumptions {
+    /// It schedules hosts' links alone: a core that is narrower than these drops its packets.
+    pub full_bisection: bool,
+    /// Slots have one length, so that all hosts have the parameters of the slowest.
+    pub one_rate: bool,
+    /// A host sends one flow at a time and receives one, even if its peer is slower.
+    pub one_flow: bool,
+    /// Links between inner switches, of which no end is a rack's switch, do not limit.
+    pub wide_inner_links: bool,
+}
+
+impl Assumptions {
+    /// Returns the assumptions of two transports together.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            full_bisection: self.full_bisection || other.full_bisection,
+            one_rate: self.one_rate || other.one_rate,
+            one_flow: self.one_flow || other.one_flow,
+            wide_inner_links: self.wide_inner_links || other.wide_inner_links,
+        }
     }
 }
 
@@ -182,8 +199,6 @@ pub struct Network {
     pub fastest: Rate,
     /// The slowest link between switches, or the fastest link if there is none.
     pub core: Rate,
-    /// The rate of the slowest host in its slower direction.
-    pub slowest_host: Rate,
     /// The rates between hosts.
     pub pairs: Arc<PairRates>,
     /// The racks of hosts and what their links to other switches carry.

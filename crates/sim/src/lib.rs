@@ -19,7 +19,7 @@ mod watched;
 pub use clock::ClockSpec;
 pub use fabric::{Buffer, FabricConfig, FaultSpec, Interface, LinkFault, Outage, Overflow, Spray};
 pub use fabric::{LinkChange, PfcConfig, PfcStats, Switching, Target, Unscheduled};
-pub use fabric::{PortBytes, PortGroup, link_tiers, port_groups};
+pub use fabric::{PortBytes, PortGroup, link_tiers, port_groups, tier_capacities};
 pub use ledger::Counters;
 pub use probe::{Direction, FlowRecord, NoProbe, Passing, Probe};
 pub use run::{Arrival, Sim, SimSpec, Status};

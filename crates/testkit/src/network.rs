@@ -102,7 +102,6 @@ impl<T: Transport> Place<T> {
             slowest,
             fastest,
             core: topology.core_rate(),
-            slowest_host: topology.slowest_host(),
             pairs: Arc::new(topology.pair_rates()),
             racks,
             paths,

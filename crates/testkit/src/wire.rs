@@ -140,7 +140,6 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
         fastest: RATE,
         core: RATE,
         pairs: Arc::new(PairRates::at_one_switch((0..N_HOSTS).map(|_| RATE))),
-        slowest_host: RATE,
         racks: Racks {
             rack_of: vec![0; N_HOSTS as usize],
             uplink_bps: vec![0],

@@ -7,7 +7,7 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Spray};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::mixed::{Member, Mixed, MixedConfig};
-use rampmeter_proto::transport::{Derived, Site, Slowed};
+use rampmeter_proto::transport::{Assumptions, Derived, Site, Slowed};
 
 use super::ReadTable;
 use super::registry::Ready;
@@ -77,12 +77,9 @@ impl Ready for Together {
         self.alone.iter().map(|ready| ready.buffer_min()).max().unwrap_or(Bytes::ZERO)
     }
 
-    fn assumes_full_bisection(&self) -> bool {
-        self.alone.iter().any(|ready| ready.assumes_full_bisection())
-    }
-
-    fn has_own_rates(&self) -> bool {
-        self.alone.iter().all(|ready| ready.has_own_rates())
+    fn assumptions(&self) -> Assumptions {
+        let all = self.alone.iter().map(|ready| ready.assumptions());
+        all.fold(Assumptions::default(), Assumptions::and)
     }
 
     fn slowed(&self) -> Option<Slowed> {

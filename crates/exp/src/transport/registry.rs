@@ -17,7 +17,7 @@ use rampmeter_proto::beside::{Beside, Both, below};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor, unknown};
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, key_infos};
 use rampmeter_proto::mixed::Member;
-use rampmeter_proto::transport::{Derived, Peers, Place, Site, Slowed, Transport};
+use rampmeter_proto::transport::{Assumptions, Derived, Peers, Place, Site, Slowed, Transport};
 use serde::Serialize;
 use toml::{Table, Value};
 
@@ -99,17 +99,9 @@ pub(crate) trait Ready: Send + Sync {
     }
     /// The least packet memory of a port.
     fn buffer_min(&self) -> Bytes;
-    /// Returns true if it schedules hosts' links alone.
-    fn assumes_full_bisection(&self) -> bool {
-        false
-    }
-    /// Returns true if each host has what follows from its own rate.
-    fn has_own_rates(&self) -> bool {
-        true
-    }
-    /// Returns false if it takes links between inner switches for unlimited.
-    fn sees_inner_links(&self) -> bool {
-        true
+    /// Returns what it assumes of the network.
+    fn assumptions(&self) -> Assumptions {
+        Assumptions::default()
     }
     /// Returns a time that all hosts share and that fast hosts alone would have shorter.
     fn slowed(&self) -> Option<Slowed> {
@@ -335,28 +327,14 @@ type ByHost<C> = Vec<Option<Arc<C>>>;
 
 impl<T: Transport> OneKeys<T> {
     fn configured(&self, site: &Site) -> Result<Configured<T>, BadKey> {
-        let mut site = site.clone();
-        if let Place::Network(network) = &site.place {
-            site.facts.access_rate = network.slowest_host;
-        }
-        let site = &site;
         let config = T::configure(self.keys.clone(), site)?;
         let derived = T::describe(&config);
         let buffer_min = T::buffer_min(&config).max(self.framing().full());
-        let assumes_full_bisection = T::assumes_full_bisection(&config);
+        let assumptions = T::assumptions(&config, site);
         let slowed = self.slowed(&config, site)?;
-        let by_host = if T::ONE_RATE { Vec::new() } else { self.by_host(&config, site)? };
+        let by_host = if assumptions.one_rate { Vec::new() } else { self.by_host(&config, site)? };
         let (configs, wire) = (Configs { network: Arc::new(config), by_host }, Some(T::WIRE));
-        Ok(Configured {
-            configs,
-            buffer_min,
-            derived,
-            wire,
-            assumes_full_bisection,
-            has_own_rates: !T::ONE_RATE,
-            slowed,
-            sees_inner_links: T::sees_inner_links(site),
-        })
+        Ok(Configured { configs, buffer_min, derived, wire, assumptions, slowed })
     }
 
     /// Returns the configurations of hosts whose rate to a peer is not that of the slowest host.
@@ -407,10 +385,8 @@ struct Configured<F: Family> {
     buffer_min: Bytes,
     derived: Vec<Derived>,
     wire: Option<TransportId>,
-    assumes_full_bisection: bool,
-    has_own_rates: bool,
+    assumptions: Assumptions,
     slowed: Option<Slowed>,
-    sees_inner_links: bool,
 }
 
 impl<F: Family> Ready for Configured<F> {
@@ -422,20 +398,12 @@ impl<F: Family> Ready for Configured<F> {
         self.buffer_min
     }
 
-    fn assumes_full_bisection(&self) -> bool {
-        self.assumes_full_bisection
-    }
-
-    fn has_own_rates(&self) -> bool {
-        self.has_own_rates
+    fn assumptions(&self) -> Assumptions {
+        self.assumptions
     }
 
     fn slowed(&self) -> Option<Slowed> {
         self.slowed
-    }
-
-    fn sees_inner_links(&self) -> bool {
-        self.sees_inner_links
     }
 
     fn describe(&self) -> Vec<Derived> {
@@ -507,18 +475,16 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
         let derived = A::describe(&both.upper);
         let buffer_min = A::buffer_min(&both.upper).max(B::buffer_min(&both.lower));
         let buffer_min = buffer_min.max(self.framing().full()).max(self.lower.framing().full());
-        let assumes_full_bisection =
-            A::assumes_full_bisection(&both.upper) || B::assumes_full_bisection(&both.lower);
+        let assumptions = A::assumptions(&both.upper, site).and(B::assumptions(&both.lower, site));
+        let assumptions = Assumptions { one_rate: true, ..assumptions };
         let (configs, wire) = (Configs { network: Arc::new(both), by_host: Vec::new() }, None);
         let configured = Configured::<Beside<A, B>> {
             configs,
             buffer_min,
             derived,
             wire,
-            assumes_full_bisection,
-            has_own_rates: false,
+            assumptions,
             slowed: None,
-            sees_inner_links: true,
         };
         Ok(Arc::new(configured))
     }

@@ -7,7 +7,7 @@ use rampmeter_core::fabric::FabricNeeds;
 use rampmeter_core::{FabricFacts, Family, Rate, SwitchFacts};
 
 use super::config::{Capton, CaptonConfig};
-use super::sharing::AnyScheduler;
+use super::sharing::{AnyScheduler, Sharing};
 use super::spray::AllPaths;
 use super::wire::{CaptonHeader, OrderHeader};
 use super::{CaptonArbiter, CaptonHost};
@@ -15,7 +15,7 @@ use crate::central::Central;
 use crate::central::settings::{Settings, needs};
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Peers, Site, Transport};
+use crate::transport::{Assumptions, Derived, Peers, Site, Transport};
 
 /// The CAPTON family.
 #[derive(Clone, Copy, Debug)]
@@ -77,8 +77,12 @@ impl Transport for CaptonFamily {
         own.config.clone().among(own, peers)
     }
 
-    fn sees_inner_links(site: &Site) -> bool {
-        site.has_regular_paths()
+    fn assumptions(config: &Self::Config, site: &Site) -> Assumptions {
+        Assumptions {
+            one_flow: config.sharing == Sharing::Serial,
+            wide_inner_links: !site.has_regular_paths(),
+            ..Assumptions::default()
+        }
     }
 
     fn describe(config: &Capton) -> Vec<Derived> {

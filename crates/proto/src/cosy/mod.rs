@@ -42,7 +42,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Network, Place, Site, Transport};
+use crate::transport::{Assumptions, Derived, Network, Place, Site, Transport};
 use config::PathFacts;
 
 /// The cosy family.
@@ -67,7 +67,6 @@ impl Transport for CosyFamily {
     const TITLE: &'static str = "cosy";
     const SUMMARY: &'static str = "Delivery within a bound, or a reject (cosy).";
     const WIRE: TransportId = TransportId(5);
-    const ONE_RATE: bool = true;
 
     fn framing(keys: &CosyConfig) -> Framing {
         let &CosyConfig { payload, header, padding, .. } = keys;
@@ -111,6 +110,10 @@ impl Transport for CosyFamily {
         let CosyConfig { slots, payload, header, .. } = config.config;
         let PathFacts { switches, ratio, .. } = config.paths;
         analysis::queue_bound(switches, slots.saturating_mul(ratio) + 1, payload + header)
+    }
+
+    fn assumptions(_config: &Self::Config, _site: &Site) -> Assumptions {
+        Assumptions { one_rate: true, ..Assumptions::default() }
     }
 
     fn describe(config: &Cosy) -> Vec<Derived> {

@@ -45,7 +45,7 @@ use rampmeter_core::{FabricFacts, Family, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::{Framing, phost_study_buffer};
-use crate::transport::{Derived, Network, Place, Site, Transport};
+use crate::transport::{Assumptions, Derived, Network, Place, Site, Transport};
 use config::Model;
 
 /// The rate of the arbiter's link: allocations to all hosts take at most nine tenths of a batch.
@@ -86,7 +86,6 @@ impl Transport for FastpassFamily {
     const TITLE: &'static str = "Fastpass";
     const SUMMARY: &'static str = "An arbiter that gives out time slots and paths (Fastpass).";
     const WIRE: TransportId = TransportId(4);
-    const ONE_RATE: bool = true;
 
     fn framing(keys: &FastpassConfig) -> Framing {
         let &FastpassConfig { payload, header, padding, .. } = keys;
@@ -135,8 +134,8 @@ impl Transport for FastpassFamily {
         keys.on(&site.facts, paths, time)
     }
 
-    fn assumes_full_bisection(_config: &Fastpass) -> bool {
-        true
+    fn assumptions(_config: &Self::Config, _site: &Site) -> Assumptions {
+        Assumptions { full_bisection: true, one_rate: true, ..Assumptions::default() }
     }
 
     fn describe(config: &Fastpass) -> Vec<Derived> {

@@ -59,7 +59,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Network, Place, Site, Transport};
+use crate::transport::{Assumptions, Derived, Network, Place, Site, Transport};
 
 /// The Fastpod family.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,6 @@ impl Transport for FastpodFamily {
     const SUMMARY: &'static str =
         "An arbiter that gives out slots of a pod whose switches have no memory (Fastpod).";
     const WIRE: TransportId = TransportId(11);
-    const ONE_RATE: bool = true;
 
     fn framing(keys: &FastpodConfig) -> Framing {
         keys.framing()
@@ -144,8 +143,8 @@ impl Transport for FastpodFamily {
         if config.is_exact() { Bytes::ZERO } else { cell * 16 }
     }
 
-    fn assumes_full_bisection(_config: &Fastpod) -> bool {
-        true
+    fn assumptions(_config: &Self::Config, _site: &Site) -> Assumptions {
+        Assumptions { full_bisection: true, one_rate: true, ..Assumptions::default() }
     }
 
     fn describe(config: &Fastpod) -> Vec<Derived> {

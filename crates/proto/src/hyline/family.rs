@@ -14,7 +14,7 @@ use crate::central::Central;
 use crate::central::settings::{Settings, needs};
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Peers, Site, Transport};
+use crate::transport::{Assumptions, Derived, Peers, Site, Transport};
 
 /// The Hyline family.
 #[derive(Clone, Copy, Debug)]
@@ -77,8 +77,12 @@ impl Transport for HylineFamily {
         own.config.clone().among(own, peers)
     }
 
-    fn sees_inner_links(site: &Site) -> bool {
-        site.has_regular_paths()
+    fn assumptions(_config: &Self::Config, site: &Site) -> Assumptions {
+        Assumptions {
+            one_flow: true,
+            wide_inner_links: !site.has_regular_paths(),
+            ..Assumptions::default()
+        }
     }
 
     fn describe(config: &Hyline) -> Vec<Derived> {

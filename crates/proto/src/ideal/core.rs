@@ -15,9 +15,10 @@ pub enum Reach {
     Core,
 }
 
-/// The flows that fit between racks, and between pods, at the rate of access links.
+/// The capacity between racks, and between pods, in bits per second.
 ///
-/// Capacities are rounded up to whole flows, so that they are never less than the network's.
+/// Capacities are rounded up to multiples of the rate of the slowest host, so that flows between
+/// hosts of one rate get all of it or nothing, and are never less than the network's.
 #[derive(Clone, Debug)]
 pub struct Core {
     racks: Tier,
@@ -25,28 +26,30 @@ pub struct Core {
     pods: Option<Tier>,
 }
 
-/// Groups of hosts, and the flows that fit out of and into each.
+/// Groups of hosts, and what is left of the capacity out of and into each.
 #[derive(Clone, Debug)]
 struct Tier {
     /// The group of each host.
     group_of: Vec<u16>,
-    whole: u32,
-    out_of: Vec<u32>,
-    into: Vec<u32>,
+    whole: u64,
+    out_of: Vec<u64>,
+    into: Vec<u64>,
 }
 
 impl Core {
     /// The core of a network with `paths` whose links have the rate `link`, for hosts with `access`.
     pub fn new(paths: &RegularPaths, link: Rate, access: Rate) -> Self {
-        let flows = |links: u64| {
-            let capacity = u128::from(link.as_bps()) * u128::from(links);
-            u32::try_from(capacity.div_ceil(access.as_bps().into())).unwrap_or(u32::MAX)
+        let capacity = |links: u64| {
+            link.as_bps()
+                .saturating_mul(links)
+                .checked_next_multiple_of(access.as_bps())
+                .unwrap_or(u64::MAX)
         };
         let (up, above) = (u64::from(paths.tor_up), u64::from(paths.agg_up));
         let pod_of = |&rack: &u16| paths.pod_of[usize::from(rack)];
-        let pods = || Tier::new(paths.rack_of.iter().map(pod_of).collect(), flows(up * above));
+        let pods = || Tier::new(paths.rack_of.iter().map(pod_of).collect(), capacity(up * above));
         Self {
-            racks: Tier::new(paths.rack_of.clone(), flows(up)),
+            racks: Tier::new(paths.rack_of.clone(), capacity(up)),
             pods: paths.pod_of.iter().any(|&pod| pod > 0).then(pods),
         }
     }
@@ -57,20 +60,19 @@ impl Core {
         self.pods.iter_mut().for_each(Tier::clear);
     }
 
-    /// Takes room for a flow from host `src` to host `dst`. False if there is none.
-    pub(super) fn take(&mut self, src: usize, dst: usize) -> bool {
-        let fits = |tier: &Tier| tier.fits(src, dst);
-        let has_room = fits(&self.racks) && self.pods.as_ref().is_none_or(fits);
-        if has_room {
-            self.racks.take(src, dst);
-            self.pods.iter_mut().for_each(|pods| pods.take(src, dst));
-        }
-        has_room
+    /// Takes capacity for a flow from host `src` to host `dst`, at most `most`. Returns what it
+    /// takes.
+    pub(super) fn take(&mut self, src: usize, dst: usize, most: u64) -> u64 {
+        let racks = most.min(self.racks.free(src, dst));
+        let taken = self.pods.as_ref().map_or(racks, |pods| racks.min(pods.free(src, dst)));
+        self.racks.take(src, dst, taken);
+        self.pods.iter_mut().for_each(|pods| pods.take(src, dst, taken));
+        taken
     }
 }
 
 impl Tier {
-    fn new(group_of: Vec<u16>, whole: u32) -> Self {
+    fn new(group_of: Vec<u16>, whole: u64) -> Self {
         let groups = group_of.iter().max().map_or(0, |&last| usize::from(last) + 1);
         Self { group_of, whole, out_of: vec![whole; groups], into: vec![whole; groups] }
     }
@@ -84,15 +86,15 @@ impl Tier {
         (self.group_of[src].into(), self.group_of[dst].into())
     }
 
-    fn fits(&self, src: usize, dst: usize) -> bool {
+    fn free(&self, src: usize, dst: usize) -> u64 {
         let (from, to) = self.groups(src, dst);
-        from == to || self.out_of[from] > 0 && self.into[to] > 0
+        if from == to { u64::MAX } else { self.out_of[from].min(self.into[to]) }
     }
 
-    fn take(&mut self, src: usize, dst: usize) {
+    fn take(&mut self, src: usize, dst: usize, bps: u64) {
         let (from, to) = self.groups(src, dst);
         if from != to {
-            (self.out_of[from], self.into[to]) = (self.out_of[from] - 1, self.into[to] - 1);
+            (self.out_of[from], self.into[to]) = (self.out_of[from] - bps, self.into[to] - bps);
         }
     }
 }

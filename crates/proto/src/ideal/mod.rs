@@ -1,11 +1,13 @@
 //! The ideal: a clairvoyant scheduler over a network whose only limits are the access links, or the
 //! links between racks as well.
 //!
-//! All flows are known at once, everywhere. At every arrival and completion they are gone through
-//! by remaining size, shortest first, and each one whose two access links are still free gets both
-//! (pFabric §5.1 draws the same line). Inside, the network is one big switch. So no packet ever
-//! waits in it, and what a flow waits for is a shorter one at one of its ends. A message then takes
-//! the time of its service and of its waiting, and the latency of its path.
+//! All flows are known at once, everywhere. At every arrival and completion they are gone
+//! through by remaining service, shortest first, and each one gets what those before it have
+//! left of its two access links, at most the rate of its pair (pFabric §5.1 draws the same
+//! line). Between hosts of one rate that is all of both links or nothing. Inside, the network
+//! is one big switch. So no packet ever waits in it, and what a flow waits for is a shorter one
+//! at one of its ends. A message then takes the time of its service and of its waiting, and the
+//! latency of its path.
 //!
 //! With a [`Core`] a flow between racks also needs room on the links between them, which count as
 //! one link up from a rack and one down to it.
@@ -19,7 +21,7 @@ mod tests;
 
 pub use self::core::{Core, Reach};
 
-use rampmeter_core::{NodeId, Span, Time};
+use rampmeter_core::{NodeId, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,16 +71,43 @@ pub struct Job {
     pub src: NodeId,
     /// The receiving host.
     pub dst: NodeId,
-    /// How long it keeps both access links busy.
+    /// The rate of the pair.
+    pub rate: Rate,
+    /// How long it takes at this rate.
     pub service: Span,
 }
 
+/// A flow that is not complete.
 #[derive(Clone, Copy, Debug)]
 struct Active {
+    /// The service that it needs.
     remaining: Span,
     job: Job,
-    is_served: bool,
+    /// The rate at which it is served, in bits per second.
+    granted: u64,
 }
+
+impl Active {
+    /// Returns the service of `elapsed`, rounded down.
+    fn service_in(&self, elapsed: Span) -> Span {
+        if self.granted == self.job.rate.as_bps() {
+            return elapsed;
+        }
+        let ps = u128::from(elapsed.as_ps()) * u128::from(self.granted);
+        Span::from_ps((ps / u128::from(self.job.rate.as_bps())) as u64)
+    }
+
+    /// Returns the time until its service is complete, rounded up; `None` if it is not served.
+    fn time_left(&self) -> Option<Span> {
+        let ps = u128::from(self.remaining.as_ps()) * u128::from(self.job.rate.as_bps());
+        let ps = ps.checked_add(u128::from(self.granted).checked_sub(1)?)?;
+        Some(Span::from_ps(u64::try_from(ps / u128::from(self.granted)).unwrap_or(u64::MAX)))
+    }
+}
+
+/// Place of the rate at which a host sends, and of that at which it receives.
+const SENDS: usize = 0;
+const RECEIVES: usize = 1;
 
 /// Shortest remaining service first over access links, and over a core that is not wide.
 #[derive(Debug)]
@@ -86,22 +115,26 @@ pub struct IdealScheduler {
     now: Time,
     /// Flows that are not complete, by remaining service and number.
     active: Vec<Active>,
-    src_busy: Vec<bool>,
-    dst_busy: Vec<bool>,
+    /// The rates at which each host sends and receives, in bits per second, and what is left of
+    /// them.
+    hosts: Vec<[u64; 2]>,
+    free: Vec<[u64; 2]>,
     core: Option<Core>,
     /// Service given to all flows so far.
     served: Span,
 }
 
 impl IdealScheduler {
-    /// An idle network of `n_hosts`, with a core that limits flows or one that is wide.
-    pub fn new(n_hosts: u32, core: Option<Core>) -> Self {
-        let idle = vec![false; n_hosts as usize];
+    /// Returns an idle network of hosts that send and receive at these rates, with a core that
+    /// limits flows or one that is wide.
+    pub fn new(hosts: impl IntoIterator<Item = (Rate, Rate)>, core: Option<Core>) -> Self {
+        let bps = |(sends, receives): (Rate, Rate)| [sends.as_bps(), receives.as_bps()];
+        let hosts: Vec<_> = hosts.into_iter().map(bps).collect();
         Self {
             now: Time::ZERO,
             active: Vec::new(),
-            src_busy: idle.clone(),
-            dst_busy: idle,
+            free: hosts.clone(),
+            hosts,
             core,
             served: Span::ZERO,
         }
@@ -110,14 +143,14 @@ impl IdealScheduler {
     /// A flow arrives at `now`, which is not past [`IdealScheduler::next_completion`].
     pub fn submit(&mut self, now: Time, job: Job) {
         self.advance(now);
-        self.active.push(Active { remaining: job.service, job, is_served: false });
+        self.active.push(Active { remaining: job.service, job, granted: 0 });
         self.schedule();
     }
 
     /// When the next flow will have been served; [`Time::NEVER`] without flows.
     pub fn next_completion(&self) -> Time {
-        let served = self.active.iter().filter(|a| a.is_served);
-        served.map(|a| self.now + a.remaining).min().unwrap_or(Time::NEVER)
+        let left = self.active.iter().filter_map(Active::time_left).min();
+        left.map_or(Time::NEVER, |left| self.now.saturating_add(left))
     }
 
     /// Goes on to `now`, which is [`IdealScheduler::next_completion`], and appends the flows that
@@ -133,42 +166,40 @@ impl IdealScheduler {
 
     /// Service given to all flows up to `now`.
     pub fn served(&self, now: Time) -> Span {
-        let busy = self.active.iter().filter(|a| a.is_served).count() as u64;
-        self.served + (now - self.now) * busy
+        let elapsed = now - self.now;
+        self.active.iter().map(|a| a.service_in(elapsed)).fold(self.served, |all, one| all + one)
     }
 
     /// Returns the service that each flow still needs at `now`, by its number. Flows that are
     /// complete are left out.
     pub fn remaining(&self, now: Time) -> impl Iterator<Item = (u32, Span)> {
         let elapsed = now - self.now;
-        let left = move |a: &Active| if a.is_served { a.remaining - elapsed } else { a.remaining };
-        self.active.iter().map(move |a| (a.job.id, left(a)))
+        let left = move |a: &Active| (a.job.id, a.remaining.saturating_sub(a.service_in(elapsed)));
+        self.active.iter().map(left)
     }
 
     fn advance(&mut self, now: Time) {
         self.served = self.served(now);
         let elapsed = now - self.now;
-        for flow in self.active.iter_mut().filter(|a| a.is_served) {
-            flow.remaining = flow.remaining - elapsed;
+        for flow in &mut self.active {
+            flow.remaining = flow.remaining.saturating_sub(flow.service_in(elapsed));
         }
         self.now = now;
     }
 
     fn schedule(&mut self) {
         self.active.sort_unstable_by_key(|a| (a.remaining, a.job.id));
-        self.src_busy.fill(false);
-        self.dst_busy.fill(false);
+        self.free.clone_from(&self.hosts);
         if let Some(core) = &mut self.core {
             core.clear();
         }
         for flow in &mut self.active {
             let (src, dst) = (flow.job.src.idx(), flow.job.dst.idx());
-            flow.is_served = !self.src_busy[src]
-                && !self.dst_busy[dst]
-                && self.core.as_mut().is_none_or(|core| core.take(src, dst));
-            if flow.is_served {
-                (self.src_busy[src], self.dst_busy[dst]) = (true, true);
-            }
+            let free = self.free[src][SENDS].min(self.free[dst][RECEIVES]);
+            let most = flow.job.rate.as_bps().min(free);
+            flow.granted = self.core.as_mut().map_or(most, |core| core.take(src, dst, most));
+            self.free[src][SENDS] -= flow.granted;
+            self.free[dst][RECEIVES] -= flow.granted;
         }
     }
 }

@@ -7,7 +7,7 @@ use rampmeter_core::{Purpose, Rate, Rng};
 
 /// Runs jobs, in order of arrival, to the end. Completion times by number.
 fn run(n_hosts: u32, jobs: &[(Time, Job)]) -> Vec<Time> {
-    run_over(IdealScheduler::new(n_hosts, None), jobs)
+    run_over(IdealScheduler::new(equal(n_hosts), None), jobs)
 }
 
 fn run_over(mut scheduler: IdealScheduler, jobs: &[(Time, Job)]) -> Vec<Time> {
@@ -31,7 +31,30 @@ fn run_over(mut scheduler: IdealScheduler, jobs: &[(Time, Job)]) -> Vec<Time> {
 }
 
 fn job(id: u32, src: u32, dst: u32, ps: u64) -> Job {
-    Job { id, src: NodeId::new(src), dst: NodeId::new(dst), service: Span::from_ps(ps) }
+    let (src, dst) = (NodeId::new(src), NodeId::new(dst));
+    Job { id, src, dst, rate: RATE, service: Span::from_ps(ps) }
+}
+
+const RATE: Rate = Rate::from_gbps(10);
+
+/// The rates of hosts that send and receive at `RATE`.
+fn equal(n_hosts: u32) -> impl Iterator<Item = (Rate, Rate)> {
+    (0..n_hosts).map(|_| (RATE, RATE))
+}
+
+/// What shorter flows leave of a link is a longer one's, and a fast host serves slow ones together.
+#[test]
+fn flows_of_slow_hosts_leave_the_rest_of_a_fast_link_to_others() {
+    let fast = Rate::from_gbps(40);
+    let hosts = [RATE, RATE, fast, fast].map(|rate| (rate, rate));
+    let jobs = [
+        (Time::ZERO, job(0, 0, 3, 1_000)),
+        (Time::ZERO, job(1, 1, 3, 1_000)),
+        (Time::ZERO, Job { rate: fast, ..job(2, 2, 3, 2_000) }),
+    ];
+    let ends = run_over(IdealScheduler::new(hosts, None), &jobs);
+    // Half of the link for 1000 ps, then all of it.
+    assert_eq!(ends, [1_000, 1_000, 2_500].map(Time::from_ps));
 }
 
 #[test]
@@ -105,9 +128,9 @@ fn core(tor_up: u16) -> Core {
 fn flows_between_racks_wait_for_shorter_ones_and_those_within_a_rack_do_not() {
     let at = Time::from_ps;
     let jobs = [(at(0), job(0, 0, 4, 100)), (at(0), job(1, 1, 6, 30)), (at(0), job(2, 2, 3, 70))];
-    let one_link = IdealScheduler::new(8, Some(core(1)));
+    let one_link = IdealScheduler::new(equal(8), Some(core(1)));
     assert_eq!(run_over(one_link, &jobs), [at(130), at(30), at(70)]);
-    let two_links = IdealScheduler::new(8, Some(core(2)));
+    let two_links = IdealScheduler::new(equal(8), Some(core(2)));
     assert_eq!(run_over(two_links, &jobs), run(8, &jobs));
 }
 
@@ -117,7 +140,7 @@ fn flows_between_racks_wait_for_shorter_ones_and_those_within_a_rack_do_not() {
 fn links_down_to_a_rack_are_limits_too() {
     let at = Time::from_ps;
     let jobs = [(at(0), job(0, 0, 6, 100)), (at(0), job(1, 2, 7, 30))];
-    let one_link = IdealScheduler::new(8, Some(core(1)));
+    let one_link = IdealScheduler::new(equal(8), Some(core(1)));
     assert_eq!(run_over(one_link, &jobs), [at(130), at(30)]);
 }
 
@@ -134,7 +157,7 @@ fn flows_between_pods_wait_for_the_links_of_pods() {
         (at(0), job(2, 2, 6, 50)),
         (at(0), job(3, 3, 2, 200)),
     ];
-    let scheduler = IdealScheduler::new(8, Some(pods));
+    let scheduler = IdealScheduler::new(equal(8), Some(pods));
     assert_eq!(run_over(scheduler, &jobs), [at(130), at(30), at(50), at(200)]);
 }
 
@@ -151,7 +174,7 @@ fn one_link_between_racks_is_a_single_server() {
             (Time::from_ps(now), job(id, src, dst, 1 + rng.below(150) as u64))
         })
         .collect();
-    let shared = run_over(IdealScheduler::new(8, Some(core(1))), &jobs);
+    let shared = run_over(IdealScheduler::new(equal(8), Some(core(1))), &jobs);
     let same_ends: Vec<(Time, Job)> =
         jobs.iter().map(|&(at, one)| (at, job(one.id, 0, 2, one.service.as_ps()))).collect();
     assert_eq!(shared, run(8, &same_ends));
@@ -162,18 +185,18 @@ proptest! {
     #[test]
     fn matchings_are_maximal(seed in any::<u64>()) {
         let mut rng = Rng::new(seed, 0, Purpose::Test);
-        let mut scheduler = IdealScheduler::new(8, None);
+        let mut scheduler = IdealScheduler::new(equal(8), None);
         for id in 0..40 {
             let src = rng.below(8) as u32;
             let dst = (src + 1 + rng.below(7) as u32) % 8;
             scheduler.submit(Time::ZERO, job(id, src, dst, 1 + rng.below(50) as u64));
-            let served = || scheduler.active.iter().filter(|a| a.is_served);
+            let served = || scheduler.active.iter().filter(|a| a.granted > 0);
             for end in 0..8 {
                 let node = NodeId::new(end);
                 prop_assert!(served().filter(|a| a.job.src == node).count() <= 1);
                 prop_assert!(served().filter(|a| a.job.dst == node).count() <= 1);
             }
-            for idle in scheduler.active.iter().filter(|a| !a.is_served) {
+            for idle in scheduler.active.iter().filter(|a| a.granted == 0) {
                 let meets = |a: &&Active| a.job.src == idle.job.src || a.job.dst == idle.job.dst;
                 prop_assert!(served().any(|a| meets(&a) && a.remaining <= idle.remaining));
             }

@@ -213,10 +213,15 @@ impl Bucket {
         }
     }
 
-    /// Tells the credit of each sender that is outstanding, and its limit.
+    /// Reports the credit of each sender that is outstanding, and its limit. Senders without messages
+    /// are left out.
     pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        let mut nodes: Vec<(u32, u32)> =
-            self.numbers.iter().map(|(&n, &number)| (n, number)).collect();
+        let is_active = |number: &u32| {
+            let source = &self.sources[*number];
+            source.outstanding > 0 || source.flows.first().is_some()
+        };
+        let active = self.numbers.iter().filter(|(_, number)| is_active(number));
+        let mut nodes: Vec<(u32, u32)> = active.map(|(&node, &number)| (node, number)).collect();
         nodes.sort_unstable();
         for (node, number) in nodes {
             let (source, peer) = (&self.sources[number], NodeId::new(node));

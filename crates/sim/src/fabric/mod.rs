@@ -35,7 +35,7 @@ pub use routing::Routes;
 pub(crate) use routing::distances;
 pub use stats::{
     DropCount, DropReason, FabricStats, PortId, PortSample, TierStats, TrimStats, link_tiers,
-    port_groups,
+    port_groups, tier_capacities,
 };
 pub use watch::{PortChange, PortEvent};
 

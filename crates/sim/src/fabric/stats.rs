@@ -6,6 +6,7 @@ use crate::topo::{Node, Topology};
 use rampmeter_core::{Bytes, Header, Hop, Rate, Time};
 
 use super::collide::Collisions;
+use super::fault::LinkChange;
 use super::port::Port;
 use super::{Fabric, Routes};
 
@@ -331,6 +332,38 @@ pub fn link_tiers(topology: &Topology) -> Vec<[String; 2]> {
     let top = topology.levels.iter().copied().max().unwrap_or(1);
     let tier = |ends| tier_name(topology, top, ends);
     topology.links().iter().map(|link| [tier((link.a, link.b)), tier((link.b, link.a))]).collect()
+}
+
+/// Returns what all links of each tier carry together between two instants, in bits, by the name of
+/// the tier.
+pub fn tier_capacities(
+    topology: &Topology,
+    changes: &[LinkChange],
+    from: Time,
+    to: Time,
+) -> BTreeMap<String, f64> {
+    let mut changes: Vec<&LinkChange> = changes.iter().collect();
+    changes.sort_by_key(|change| change.at);
+    let mut capacities = BTreeMap::new();
+    for ((number, link), names) in (0..).zip(topology.links()).zip(link_tiers(topology)) {
+        let mut rates = [link.rate, link.back];
+        let mut since = from;
+        let mut bits = [0.0; 2];
+        let of_link = changes.iter().filter(|change| change.link == number);
+        let rated = of_link.filter_map(|change| Some((change.at, change.rates?)));
+        for (at, after) in rated.chain([(to, rates)]) {
+            let until = at.clamp(since, to);
+            let seconds = (until - since).as_ps() as f64 * 1e-12;
+            for (bits, rate) in bits.iter_mut().zip(rates) {
+                *bits += rate.as_bps() as f64 * seconds;
+            }
+            (since, rates) = (until, after);
+        }
+        for (name, bits) in names.into_iter().zip(bits) {
+            *capacities.entry(name).or_insert(0.0) += bits;
+        }
+    }
+    capacities
 }
 
 /// Returns the name of the tier of a port between two nodes; `top` is the highest level.

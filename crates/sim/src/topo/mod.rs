@@ -408,10 +408,9 @@ impl Topology {
         let longest = self.longest_path(data);
         let one_way = |bytes| latency(&longest, bytes);
         let n_hosts = self.n_hosts();
-        let slowest = self.host_rates().into_iter().min();
         FabricFacts {
             n_hosts,
-            access_rate: slowest.expect("a topology has hosts, and they have links"),
+            access_rate: self.slowest_host(),
             data_rtt: one_way(data) * 2,
             control_rtt: one_way(control) * 2,
             n_pods: self.n_pods(),
@@ -419,32 +418,28 @@ impl Topology {
         }
     }
 
-    /// The rate of each host, which sends and receives by all its links at once: that of the faster
-    /// direction of each.
-    pub fn host_rates(&self) -> Vec<Rate> {
-        self.host_rates_in(|link| link.rates().1)
-    }
-
-    /// The rate of the slowest host in its slower direction.
-    pub fn slowest_host(&self) -> Rate {
-        let rates = self.host_rates_in(|link| link.rates().0);
-        rates.into_iter().min().expect("a topology has hosts")
-    }
-
-    /// The rate at which each host sends by all its links at once.
-    pub fn sending_rates(&self) -> Vec<Rate> {
-        let is_switch = |node| matches!(node, Node::Switch(_));
-        self.host_rates_in(|link| link.rate_to(if is_switch(link.a) { link.a } else { link.b }))
-    }
-
-    /// The rate of all links of each host together, where `rate` says that of a link.
-    fn host_rates_in(&self, rate: impl Fn(&Link) -> Rate) -> Vec<Rate> {
-        let mut bps = vec![0; self.n_hosts() as usize];
+    /// Returns the rates at which each host sends and receives by all its links at once.
+    pub fn host_rates(&self) -> Vec<(Rate, Rate)> {
+        let mut bps = vec![(0, 0); self.n_hosts() as usize];
         for (host, link) in self.access() {
-            bps[host as usize] += rate(&link).as_bps();
+            let (sends, receives) = &mut bps[host as usize];
+            *sends += link.rate_to(link.b).as_bps();
+            *receives += link.rate_from(link.b).as_bps();
         }
         let rate = |bps| Rate::from_bps(bps).expect("every host has a link");
-        bps.into_iter().map(rate).collect()
+        bps.into_iter().map(|(sends, receives)| (rate(sends), rate(receives))).collect()
+    }
+
+    /// Returns the lowest rate at which any host sends or receives.
+    pub fn slowest_host(&self) -> Rate {
+        let slower = self.host_rates().into_iter().map(|(sends, receives)| sends.min(receives));
+        slower.min().expect("a topology has hosts")
+    }
+
+    /// Returns the highest rate at which any host sends or receives.
+    pub fn fastest_host(&self) -> Rate {
+        let faster = self.host_rates().into_iter().map(|(sends, receives)| sends.max(receives));
+        faster.max().expect("a topology has hosts")
     }
 
     /// What bounds on queueing depend on.
