@@ -8,8 +8,8 @@
 //! bucket; the bucket that is being served is sorted once, by time and then each group of equal
 //! times by rank, and read front to back. Events past the wheel's horizon wait in a heap. An event
 //! in the wheel is one word: the bucket says the upper bits of its time, the word says the lower
-//! ones and what happens. A bucket is a list of small chunks from a pool that uses the chunk freed last first:
-//! the memory in use is what the pending events need, and stays in the cache.
+//! ones and what happens. A bucket is a list of small chunks from a pool that uses the chunk freed
+//! last first: the memory in use is what the pending events need, and stays in the cache.
 //!
 //! *What can go wrong*: an event in the heap must come out before one with the same time that is
 //! pushed later straight into the wheel. So events leave the heap in the very step in which their
@@ -171,8 +171,9 @@ impl Wheel {
         number * CHUNK as u32 + 1
     }
 
-    /// Moves a bucket's events to `current`: those of one chunk in the order of time, more in that of
-    /// insertion.
+    /// Moves a bucket's events to `current`, in order of insertion. From three events to a full chunk
+    /// they are sorted by time: most buckets have one event or two, and [`Self::order`] sorts these
+    /// with fewer instructions.
     fn open_bucket(&mut self, idx: usize) {
         let at = std::mem::take(&mut self.buckets[idx]) as usize;
         if at == 0 {
@@ -181,15 +182,15 @@ impl Wheel {
         self.occupied[idx / 64] &= !(1 << (idx % 64));
         let (number, n) = ((at - 1) / CHUNK, (at - 1) % CHUNK);
         let chunk = &self.chunks[number].0;
-        if chunk[0] == 0 {
-            // All are copied, and those not in use cut off: that is faster than copying a number of
-            // events that the processor cannot predict.
-            self.current.extend_from_slice(&sorted(chunk, n));
-            self.current.truncate(n);
-            self.free.push(number as u32);
-        } else {
-            self.open_chunks(at);
+        match (chunk[0], n) {
+            (0, ..=2) => self.current.extend_from_slice(&chunk[1..=2]),
+            (0, _) => self.current.extend_from_slice(&sorted(chunk, n)),
+            _ => return self.open_chunks(at),
         }
+        // All are copied, and those not in use cut off: that is faster than copying a number of
+        // events that the processor cannot predict.
+        self.current.truncate(n);
+        self.free.push(number as u32);
     }
 
     /// The same for a bucket with several chunks, of which the newest ends at `at`.
@@ -242,7 +243,8 @@ impl Wheel {
         self.current.insert(at, word);
     }
 
-    /// Orders the events of the bucket being served by rank. A few are sorted by time already.
+    /// Orders the events of the bucket being served by time and rank. From three events to a full
+    /// chunk they are sorted by time already.
     #[inline]
     fn order(&mut self) {
         if self.current.len() >= CHUNK {
