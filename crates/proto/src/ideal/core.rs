@@ -37,7 +37,7 @@ struct Tier {
 }
 
 impl Core {
-    /// The core of a network with `paths` whose links have the rate `link`, for hosts with `access`.
+    /// The core of a network with `paths`. Its links have the rate `link`, the slowest host `access`.
     pub fn new(paths: &RegularPaths, link: Rate, access: Rate) -> Self {
         let capacity = |links: u64| {
             link.as_bps()

@@ -120,7 +120,8 @@ impl Bucket {
     pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow, sird: &Sird) {
         let source = &mut self.sources[flow.state.source];
         source.flows.remove(&mut self.places, slot);
-        self.take_back(flow.state.source, flow.state.outstanding, sird);
+        self.take_back(flow.state.source, flow.state.outstanding);
+        self.rank(flow.state.source, sird);
     }
 
     /// A sender has lost its state, and all of its messages are gone.
@@ -132,36 +133,34 @@ impl Bucket {
         }
     }
 
-    /// Credit of a sender is not outstanding any more.
-    pub(super) fn take_back(&mut self, source: u32, bytes: u64, sird: &Sird) {
+    /// Credit of a sender is not outstanding any more. It has to be ranked afterwards.
+    pub(super) fn take_back(&mut self, source: u32, bytes: u64) {
         self.outstanding -= bytes;
         self.sources[source].outstanding -= bytes;
-        self.rank(source, sird);
     }
 
-    /// Counts the unscheduled packets of a message as credit.
-    pub(super) fn charge(&mut self, source: u32, bytes: u64, sird: &Sird) {
+    /// Counts the unscheduled packets of a message as credit. Its sender has to be ranked afterwards.
+    pub(super) fn charge(&mut self, source: u32, bytes: u64) {
         self.outstanding += bytes;
         self.sources[source].outstanding += bytes;
-        self.rank(source, sird);
     }
 
     /// Takes a data packet of a sender into account: its sender (csn) or switches (ce) may have
-    /// marked it. The sender loses its place if its limit is lower now.
-    pub(super) fn on_data(&mut self, number: u32, marks: (bool, bool), sird: &Sird) {
+    /// marked it. Its limits may change, so it has to be ranked afterwards.
+    pub(super) fn on_data(&mut self, number: u32, marks: (bool, bool)) {
         self.sources[number].on_packet(marks);
-        self.rank(number, sird);
     }
 
     /// Takes a control packet of a host into account.
     pub(super) fn on_control(&mut self, node: NodeId, sird: &Sird) {
         if let Some(&number) = self.numbers.get(&node.get()) {
-            self.on_data(number, (false, false), sird);
+            self.on_data(number, (false, false));
+            self.rank(number, sird);
         }
     }
 
     /// Enters a sender among those that may have credit, changes its place, or drops it.
-    fn rank(&mut self, number: u32, sird: &Sird) {
+    pub(super) fn rank(&mut self, number: u32, sird: &Sird) {
         let source = &self.sources[number];
         let first = source.flows.first();
         let has_room = source.outstanding <= source.limit()

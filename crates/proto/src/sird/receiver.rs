@@ -128,7 +128,7 @@ impl Receiver {
         let flow = &mut self.flows[slot];
         flow.state.source = source;
         flow.state.retry.start(key(slot, of), now + sird.timeout, &mut self.timers);
-        self.bucket.charge(source, unscheduled, sird);
+        self.bucket.charge(source, unscheduled);
         self.bucket.place(slot, flow, sird);
         Some(slot)
     }
@@ -182,14 +182,15 @@ impl Receiver {
         flow.heard = now;
         flow.state.retry.hear(now + sird.timeout);
         let (source, ce) = (flow.state.source, packet.marks.contains(Marks::CONGESTION));
-        self.bucket.on_data(source, (csn, ce), sird);
+        self.bucket.on_data(source, (csn, ce));
         if !flow.got.insert(seq) {
+            self.bucket.rank(source, sird);
             return (Receipt::Duplicate, None);
         }
         if seq < flow.state.next {
             let bytes = sird.cut.wire(seq, flow.state.size);
             flow.state.outstanding -= bytes;
-            self.bucket.take_back(source, bytes, sird);
+            self.bucket.take_back(source, bytes);
         }
         if flow.got.len() < flow.of.packets {
             self.bucket.place(slot, flow, sird);
@@ -260,7 +261,7 @@ impl Receiver {
         stats.reclaimed += missing.count() as u64;
         let bytes = std::mem::take(&mut flow.state.outstanding);
         flow.state.next = first;
-        self.bucket.take_back(flow.state.source, bytes, sird);
+        self.bucket.take_back(flow.state.source, bytes);
         self.bucket.place(slot, flow, sird);
     }
 
