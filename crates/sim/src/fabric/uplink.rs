@@ -42,13 +42,16 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// Whether any of `host`'s uplinks can take a packet at `now`, and none has one waiting; with
     /// equal-cost multipath, none has many, as packets of other messages may take the idle link.
     pub(crate) fn can_pull(&self, host: u32, now: Time) -> bool {
-        let mut ports = self.routes.uplinks_of(host);
         let most = if self.config.spray.is_by_flow() { INTERFACE_QUEUE } else { 0 };
-        let waits = |port: u32| {
-            let port = &self.ports[port as usize];
-            port.waiting != 0 && port.queued >= most
-        };
-        !self.routes.uplinks_of(host).any(waits) && ports.any(|port| self.uplink_idle(port, now))
+        let mut has_idle = false;
+        for number in self.routes.uplinks_of(host) {
+            let port = &self.ports[number as usize];
+            if port.waiting != 0 && port.queued >= most {
+                return false;
+            }
+            has_idle |= self.uplink_idle(number, now);
+        }
+        has_idle
     }
 
     /// Asks for a wake-up of each of `host`'s interfaces when its link falls idle.
