@@ -143,12 +143,14 @@ impl<W: Window> Stream<W> {
 
     /// Packets sent that are neither acknowledged nor lost. After a timeout all that were sent
     /// count as lost until they are sent again.
+    #[inline]
     pub fn in_flight(&self) -> u32 {
         let known = self.acked.len() - self.acked_from(self.next);
         (self.next.max(self.cumulative()) - known).saturating_sub(self.lost.len() as u32)
     }
 
     /// Packets acknowledged from `from` on.
+    #[inline]
     fn acked_from(&self, from: u32) -> u32 {
         if from >= self.acked_end {
             return 0;
@@ -157,6 +159,7 @@ impl<W: Window> Stream<W> {
     }
 
     /// The next packet that the window lets go: one that was lost, or else the next in order.
+    #[inline]
     pub fn sendable(&self) -> Option<u32> {
         if let Some(&seq) = self.lost.front() {
             return Some(seq);
