@@ -165,9 +165,9 @@ class PFabric(Transport):
     """Where the values of keys come from that are left out: `paper` (the default), `reference`,
     `ns-2`."""
     window: int | None = None
-    """First window in packets; one bandwidth-delay product if left out (1 to 4096)."""
+    """First window in packets; one bandwidth-delay product if left out (1 to 1000000)."""
     window_max: int | None = None
-    """Largest window in packets; five quarters of the first if left out (1 to 4096)."""
+    """Largest window in packets; five quarters of the first if left out (1 to 1000000)."""
     rto_ns: int | str | None = None
     """Retransmission timeout in nanoseconds; three round trips if left out (100 to 1000000000)."""
     duplicate_acks: int | None = None
@@ -743,7 +743,7 @@ class Ndp(Transport):
     preset: Literal["paper", "reference"] | None = None
     """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
     window: int | None = None
-    """Packets that a flow sends unasked; one bandwidth-delay product if left out (1 to 4096)."""
+    """Packets that a flow sends unasked; one bandwidth-delay product if left out (1 to 1000000)."""
     pull_bytes: int | str | None = None
     """Bytes of its link that a receiver allows for each pull; a full packet if left out (1 to
     1000000)."""

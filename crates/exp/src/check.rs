@@ -172,6 +172,10 @@ impl Plan {
         warnings.extend(overload);
         warnings.extend(sampling::many(sim.sample, workload.last_arrival()));
         warnings.extend(overload::unequal_links(&sim.topology, &imported.names));
+        if has_packets {
+            warnings.extend(overload::partial_pairs(&sim.topology));
+            warnings.extend(overload::far_hosts(&sim.topology));
+        }
         warnings.extend(by_port::never_marks(&sim.fabric, &sim.topology));
         warnings.extend(by_rate.warning.filter(|_| is_derived));
         let assumptions = transport.ready.assumptions();
@@ -229,6 +233,7 @@ impl ValidPlan {
         if !self.is_overloaded {
             warnings.extend(self.overloaded());
         }
+        warnings.extend(self.short_drain());
         warnings
     }
 
@@ -353,7 +358,9 @@ fn transport(
 ) -> Result<ValidTransport, BadKey> {
     let Shape { switches, ratio, ports, has_slower, rails } = topology.shape();
     let (slowest, fastest) = topology.rates();
-    let (racks, paths) = (topology.rack_uplinks(), topology.regular_paths());
+    // Paths are alike if links between switches have one rate.
+    let paths = topology.regular_paths().filter(|_| topology.has_one_core_rate());
+    let racks = topology.rack_uplinks();
     let pods = match fabric.switching {
         Switching::CutThrough { header } => topology.pods(header),
         Switching::StoreAndForward | Switching::Shaped { .. } => None,

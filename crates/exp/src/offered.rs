@@ -15,6 +15,7 @@ use rampmeter_workload::{Flow, Process};
 use serde::Serialize;
 
 use crate::check::ValidPlan;
+use crate::ideals::Ideals;
 
 /// Flows that are looked at, at most.
 const FLOWS_MAX: usize = 50_000;
@@ -90,6 +91,33 @@ impl ValidPlan {
         Some(format!(
             "workload: the first {} flows offer the link {} ({}) {load:.2} times what it carries",
             offered.flows, tier.busiest, tier.name
+        ))
+    }
+
+    /// A sentence if a flow ends after the run even if it has the network for itself. Workloads of
+    /// more than [`WARNING_FLOWS`] flows are not judged, nor those whose flows wait for others.
+    pub(crate) fn short_drain(&self) -> Option<String> {
+        let seed = self.plan.seed;
+        let flows: Vec<Flow> =
+            self.workload.numbered(seed).take(WARNING_FLOWS + 1).map(|(_, flow)| flow).collect();
+        if flows.len() > WARNING_FLOWS || self.workload.graph(seed).is_some() {
+            return None;
+        }
+        let end = flows.iter().map(|flow| flow.arrival).max()?.saturating_add(self.sim.drain);
+        let mut ideals = Ideals::new(&self.sim, self.cut);
+        let least = |flow: Flow| (ideals.of(flow.src, flow.dst, flow.size).delivered, flow);
+        let (least, flow) = flows
+            .into_iter()
+            .map(least)
+            .filter(|(least, flow)| flow.arrival.saturating_add(*least) > end)
+            .max_by_key(|&(least, _)| least)?;
+        let [src, dst] = [flow.src, flow.dst].map(|host| self.names.node(Node::Host(host.get())));
+        Some(format!(
+            "run.drain-us: {} s after the last arrival the run ends, before the flow of {} bytes from \
+             {src} to {dst}, which takes {} s at least",
+            self.sim.drain.as_ps() as f64 * 1e-12,
+            flow.size.get(),
+            least.as_ps() as f64 * 1e-12
         ))
     }
 

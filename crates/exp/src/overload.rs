@@ -115,8 +115,13 @@ pub(crate) fn slowed(slowed: &Slowed, transport: &str) -> String {
 pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<String> {
     let mut rates: BTreeMap<(Node, Node), (Rate, Rate)> = BTreeMap::new();
     for link in topology.links() {
-        if let (Node::Switch(_), Node::Switch(_)) = (link.a, link.b) {
-            let ends = (link.a.min(link.b), link.a.max(link.b));
+        let ends = match (link.a, link.b) {
+            (Node::Switch(_), Node::Switch(_)) => Some((link.a.min(link.b), link.a.max(link.b))),
+            // All links of a host together.
+            (Node::Host(_), _) => Some((link.a, link.a)),
+            _ => None,
+        };
+        if let Some(ends) = ends {
             // Links with two rates are alike if the faster directions are.
             let rate = link.rates().1;
             let (least, most) = rates.entry(ends).or_insert((rate, rate));
@@ -124,13 +129,41 @@ pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<St
         }
     }
     let ((a, b), (least, most)) = rates.into_iter().find(|(_, (least, most))| least < most)?;
-    let (a, b) = (names.node(a), names.node(b));
+    let links = match a == b {
+        true => format!("of {}", names.node(a)),
+        false => format!("between {} and {}", names.node(a), names.node(b)),
+    };
     Some(format!(
-        "topology: the links between {a} and {b} have rates from {} to {} Gbit/s: packets \
+        "topology: the links {links} have rates from {} to {} Gbit/s: packets \
          are spread over them by rate, and a message that keeps its path may have a slow one",
         least.as_bps() as f64 / 1e9,
         most.as_bps() as f64 / 1e9
     ))
+}
+
+/// A sentence for a network in which peers of a host use different interfaces.
+pub(crate) fn partial_pairs(topology: &Topology) -> Option<String> {
+    topology.pair_rates().has_partial_pairs().then(|| {
+        "topology: some hosts reach their peers by different interfaces: a packet that waits for one \
+         of them holds up those that a host sends by the others"
+            .to_owned()
+    })
+}
+
+/// Longest delay of a round trip over that of the nearest hosts from which on a warning is due.
+const DELAYS_MAX: u64 = 8;
+
+/// A sentence for a network whose farthest hosts are much farther than its nearest.
+pub(crate) fn far_hosts(topology: &Topology) -> Option<String> {
+    let (nearest, farthest) = topology.delay_range()?;
+    (farthest > nearest * DELAYS_MAX).then(|| {
+        format!(
+            "topology: delays of round trips are {:.3} to {:.3} us: windows and times of transports \
+             follow from the longest",
+            nearest.as_us_f64(),
+            farthest.as_us_f64()
+        )
+    })
 }
 
 /// The load at which the links out of a group of hosts are full.

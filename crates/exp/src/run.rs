@@ -201,6 +201,7 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         offered_packets: ran.offered_packets,
         bdp_bytes: u64::from(bdp_packets) * plan.cut.payload.get(),
         warnings: plan.warnings(),
+        has_short_drain: plan.short_drain().is_some(),
         process: plan.workload.process(),
         has_outages: plan.sim.faults.has_events(),
         topology: &plan.sim.topology,

@@ -159,6 +159,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) bdp_bytes: u64,
     /// What the check of the plan has warned of.
     pub(crate) warnings: Vec<String>,
+    /// True if these say that the run ends before a flow could.
+    pub(crate) has_short_drain: bool,
     /// What arrivals are.
     pub(crate) process: Process,
     /// True if links or nodes fail during the run, so that it is not stationary.
@@ -274,7 +276,11 @@ impl Summary {
             samples,
             sent_bytes: recorder.sent_bytes,
             retransmitted_bytes: recorder.retransmitted_bytes,
-            unfinished_ideal_ps: recorder.unfinished_ideal_ps,
+            // The check of the plan has said so already.
+            unfinished_ideal_ps: match outcome.has_short_drain {
+                true => 0,
+                false => recorder.unfinished_ideal_ps,
+            },
             drain: outcome.drain,
         }));
         Self {

@@ -101,7 +101,7 @@ fn fastpod_sends_nothing_of_a_message_that_is_held() {
 #[test]
 fn fastpass_sends_nothing_of_a_message_that_is_held() {
     for (_, keys) in FastpassConfig::PRESETS {
-        holds_back::<FastpassFamily>(&keys(), |fastpass| fastpass.forget * 5, SIZE);
+        holds_back::<FastpassFamily>(&keys(), |fastpass| fastpass.held_pause * 400, SIZE);
     }
 }
 

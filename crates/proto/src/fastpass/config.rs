@@ -135,6 +135,10 @@ pub struct Fastpass {
     pub ask_gap: Span,
 }
 
+/// When a destination forgets a flow whose source is silent, at the earliest. A source whose flow
+/// waits behind shorter ones sends nothing to the destination meanwhile.
+const FORGET: Span = Span::from_us(5_000_000);
+
 impl FastpassConfig {
     /// Checks the parameters and derives what follows from them on a fabric. `arbiter_time` is how
     /// long an arbiter's link takes for allocations to all hosts.
@@ -176,7 +180,7 @@ impl FastpassConfig {
             rto: facts.data_rtt * 2 + batch,
             retry,
             watchdog: retry,
-            forget: attempt_limit.forget_after(retry * u64::from(self.attempts_max) * 64),
+            forget: attempt_limit.forget_after(FORGET),
             attempt_limit,
             held_pause: held_pause(keepalive(facts)),
             ask_gap: repeat_gap(facts) * 4,

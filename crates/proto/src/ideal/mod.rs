@@ -2,7 +2,7 @@
 //! links between racks as well.
 //!
 //! All flows are known at once, everywhere. At every arrival and completion they are gone
-//! through by remaining service, shortest first, and each one gets what those before it have
+//! through by remaining size, shortest first, and each one gets what those before it have
 //! left of its two access links, at most the rate of its pair (pFabric §5.1 draws the same
 //! line). Between hosts of one rate that is all of both links or nothing. Inside, the network
 //! is one big switch. So no packet ever waits in it, and what a flow waits for is a shorter one
@@ -97,6 +97,11 @@ impl Active {
         Span::from_ps((ps / u128::from(self.job.rate.as_bps())) as u64)
     }
 
+    /// Returns what is left of its size, in bits times picoseconds per second.
+    fn remaining_size(&self) -> u128 {
+        u128::from(self.remaining.as_ps()) * u128::from(self.job.rate.as_bps())
+    }
+
     /// Returns the time until its service is complete, rounded up; `None` if it is not served.
     fn time_left(&self) -> Option<Span> {
         let ps = u128::from(self.remaining.as_ps()) * u128::from(self.job.rate.as_bps());
@@ -109,11 +114,11 @@ impl Active {
 const SENDS: usize = 0;
 const RECEIVES: usize = 1;
 
-/// Shortest remaining service first over access links, and over a core that is not wide.
+/// Shortest remaining size first over access links, and over a core that is not wide.
 #[derive(Debug)]
 pub struct IdealScheduler {
     now: Time,
-    /// Flows that are not complete, by remaining service and number.
+    /// Flows that are not complete, by remaining size and number.
     active: Vec<Active>,
     /// The rates at which each host sends and receives, in bits per second, and what is left of
     /// them.
@@ -188,7 +193,7 @@ impl IdealScheduler {
     }
 
     fn schedule(&mut self) {
-        self.active.sort_unstable_by_key(|a| (a.remaining, a.job.id));
+        self.active.sort_unstable_by_key(|a| (a.remaining_size(), a.job.id));
         self.free.clone_from(&self.hosts);
         if let Some(core) = &mut self.core {
             core.clear();

@@ -65,7 +65,7 @@ impl Ports {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NdpConfig {
     /// Packets that a flow sends unasked; one bandwidth-delay product if left out.
-    #[schemars(range(min = 1, max = 4_096))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub window: Option<u32>,
     /// Bytes of its link that a receiver allows for each pull; a full packet if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -182,7 +182,7 @@ impl NdpConfig {
 
     /// Returns the packets that a flow between hosts of one rate sends unasked.
     fn window(&self, facts: &FabricFacts) -> u32 {
-        let bdp = || facts.bdp_packets(self.payload + self.header).clamp(1, 4_096);
+        let bdp = || facts.bdp_packets(self.payload + self.header).clamp(1, 1_000_000);
         self.window.unwrap_or_else(bdp)
     }
 }

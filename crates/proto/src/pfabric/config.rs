@@ -33,10 +33,10 @@ pub enum ProbeRank {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PfabricConfig {
     /// First window in packets; one bandwidth-delay product if left out.
-    #[schemars(range(min = 1, max = 4_096))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub window: Option<u32>,
     /// Largest window in packets; five quarters of the first if left out.
-    #[schemars(range(min = 1, max = 4_096))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub window_max: Option<u32>,
     /// Retransmission timeout in nanoseconds; three round trips if left out.
     #[schemars(range(min = 100, max = 1_000_000_000))]
@@ -157,7 +157,7 @@ impl PfabricConfig {
     pub fn on(self, facts: &FabricFacts) -> Result<Pfabric, BadKey> {
         check_ranges(&self)?;
         let (window, window_max) = self.windows(facts);
-        within("window-max", window_max.into(), window.into()..=4_096, "window to 4096")?;
+        within("window-max", window_max.into(), window.into()..=1_000_000, "window to 1000000")?;
         let rto = self.rto_ns.map_or(facts.data_rtt * 3, Span::from_ns);
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let by_attempts = rto * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
@@ -181,9 +181,9 @@ impl PfabricConfig {
 impl PfabricConfig {
     /// Returns the first and the largest window, in packets, between hosts of one rate.
     fn windows(&self, facts: &FabricFacts) -> (u32, u32) {
-        let bdp = || facts.bdp_packets(self.payload + self.header).clamp(1, 4_096);
+        let bdp = || facts.bdp_packets(self.payload + self.header).clamp(1, 1_000_000);
         let window = self.window.unwrap_or_else(bdp);
-        (window, self.window_max.unwrap_or((window * 5 / 4).clamp(window, 4_096)))
+        (window, self.window_max.unwrap_or((window * 5 / 4).clamp(window, 1_000_000)))
     }
 }
 

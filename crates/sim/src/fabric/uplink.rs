@@ -117,8 +117,18 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             Spray::EcmpPair => flow_hash(packet, 0, INTERFACES),
             Spray::SourceRoundRobin | Spray::Random => return None,
         };
-        let pick = hash.checked_rem(ports.len() as u64)?;
-        ports.get(pick as usize).copied()
+        let rates = || ports.iter().map(|&port| self.rates[port as usize].as_bps());
+        if rates().min() == rates().max() {
+            return ports.get(hash.checked_rem(ports.len() as u64)? as usize).copied();
+        }
+        // By rate, as switches spread packets.
+        let mut place = hash % rates().sum::<u64>();
+        let chosen = ports.iter().zip(rates()).find(|&(_, bps)| {
+            let is_here = place < bps;
+            place = place.saturating_sub(bps);
+            is_here
+        });
+        chosen.map(|(&port, _)| port)
     }
 
     /// Puts a packet of `host` on its idle uplink `port`; `leaves` is called with it.

@@ -254,6 +254,13 @@ impl Topology {
         (least, rates().max().unwrap_or(least))
     }
 
+    /// Returns true if all links between switches have the same rate in both directions.
+    pub fn has_one_core_rate(&self) -> bool {
+        let is_core = |link: &&Link| matches!((link.a, link.b), (Node::Switch(_), Node::Switch(_)));
+        let mut rates = self.links.iter().filter(is_core).flat_map(|link| [link.rate, link.back]);
+        rates.next().is_none_or(|first| rates.all(|rate| rate == first))
+    }
+
     /// Returns the rate of the slowest link between switches, or of the fastest link if there is
     /// none.
     pub fn core_rate(&self) -> Rate {
@@ -416,6 +423,23 @@ impl Topology {
             n_pods: self.n_pods(),
             patience: Span::ZERO,
         }
+    }
+
+    /// Returns the delays of a round trip without the time of bits on links: that of the nearest
+    /// hosts at one switch, and that of the farthest hosts. `None` if no two hosts share a switch.
+    pub fn delay_range(&self) -> Option<(Span, Span)> {
+        let mut at: BTreeMap<Node, Vec<Span>> = BTreeMap::new();
+        for (_, link) in self.access() {
+            at.entry(link.b).or_default().push(link.propagation);
+        }
+        let nearest = |mut delays: Vec<Span>| {
+            delays.sort_unstable();
+            Some(*delays.first()? + *delays.get(1)?)
+        };
+        let nearest = at.into_values().filter_map(nearest).min()?;
+        let farthest: Span =
+            self.longest_path(Bytes::ZERO).iter().fold(Span::ZERO, |sum, hop| sum + hop.delay);
+        Some(((nearest + self.switch_latency + self.host_latency) * 2, farthest * 2))
     }
 
     /// Returns the rates at which each host sends and receives by all its links at once.

@@ -1,0 +1,141 @@
+"""One message or a few in networks with uneven paths, interfaces and delays, or with losses."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rampmeter as rm
+
+from . import networks
+
+MB = 1_000_000
+Flow = tuple[float, int, int, int]
+"""Arrival in microseconds, source, destination, bytes."""
+
+
+def star(gbps: list[float], ns: list[float] | None = None) -> networks.Topology:
+    """Hosts of these rates and delays at one switch."""
+    delays = ns or [500.0] * len(gbps)
+    ends = [(f"h{n}", "s0", rate, delays[n]) for n, rate in enumerate(gbps)]
+    return networks.links(len(gbps), 1, ends)
+
+
+def two_racks(spines: list[float]) -> networks.Topology:
+    """Two racks with four hosts of 100 Gbit/s each, and spines of these rates."""
+    access = [(f"h{n}", f"s{n // 4}", 100, 500) for n in range(8)]
+    core = [
+        (f"s{rack}", f"s{2 + n}", rate, 500) for n, rate in enumerate(spines) for rack in (0, 1)
+    ]
+    return networks.links(8, 2 + len(spines), access + core)
+
+
+def run(
+    topology: networks.Topology, transport: str, flows: list[Flow], folder: Path, **parts: Any
+) -> rm.Run:
+    file = folder / "flows.csv"
+    rows = [",".join(map(str, flow)) for flow in flows]
+    file.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
+    return rm.run(
+        topology=topology,
+        transport={"name": transport},
+        workload={"pattern": "trace", "file": str(file)},
+        seed=1,
+        quiet=True,
+        **({"run": {"drain-us": 4e6}} | parts),
+    )
+
+
+def times_us(done: rm.Run) -> list[float]:
+    return [float(us) for us in done.flows.sort_by("flow")["fct_ps"].to_numpy() / 1e6]
+
+
+def slowdowns(done: rm.Run) -> list[float]:
+    ideals = done.flows.sort_by("flow")["ideal_ps"].to_numpy() / 1e6
+    return [float(slowdown) for slowdown in times_us(done) / ideals]
+
+
+@pytest.mark.parametrize("transport", networks.TRANSPORTS)
+def test_a_flow_that_waits_for_long_is_delivered(transport: str, tmp_path: Path) -> None:
+    """The first flow waits for 0.25 s, as the other has less left."""
+    flows = [(0.0, 0, 1, 350 * MB), (1000.0, 0, 1, 300 * MB)]
+    done = run(star([10, 10, 10]), transport, flows, tmp_path)
+    status = done.flows["status"].to_pylist()
+    assert set(status) <= ({"finished", "rejected"} if transport == "cosy" else {"finished"})
+
+
+@pytest.mark.parametrize("transport", ["capton", "hyline"])
+@pytest.mark.parametrize("spines", [[100, 10], [400, 10], [400, 100]], ids=str)
+def test_controllers_know_that_spines_have_several_rates(
+    transport: str, spines: list[float], tmp_path: Path
+) -> None:
+    done = run(two_racks(spines), transport, [(0.0, 0, 4, 5 * MB)], tmp_path)
+    assert slowdowns(done)[0] <= 1.1
+
+
+@pytest.mark.parametrize("transport", ["dctcp", "hpcc"])
+def test_a_message_keeps_an_interface_that_is_drawn_by_rate(transport: str, tmp_path: Path) -> None:
+    """One of 41 messages has the interface of 10 Gbit/s."""
+    ends = [(f"h{n}", f"s{s}", (400, 10)[s], 500) for n in range(8) for s in (0, 1)]
+    rng = random.Random(1)
+    flows = [(n * 20_000.0, *rng.sample(range(8), 2), 10 * MB) for n in range(24)]
+    done = run(networks.links(8, 2, ends), transport, flows, tmp_path)  # type: ignore[arg-type]
+    assert sum(time > 2_000 for time in times_us(done)) <= 3
+    assert any("the links of h0 have rates" in text for text in done.summary["warnings"])
+
+
+@pytest.mark.parametrize("at_us", [50, 200, 400])
+def test_hpcc_repeats_early_losses_after_a_measured_timeout(at_us: int, tmp_path: Path) -> None:
+    """20 MB take 1.7 ms, and a path is lost for 20 us."""
+    outage = {"link": "s0-s2", "from-us": at_us, "until-us": at_us + 20}
+    faults = {"outages": [outage]}
+    done = run(two_racks([200, 200]), "hpcc", [(0.0, 0, 4, 20 * MB)], tmp_path, faults=faults)
+    assert times_us(done)[0] < 2_500
+
+
+@pytest.mark.parametrize("transport", ["pfabric", "ndp", "homa"])
+def test_windows_are_those_of_long_delays(transport: str, tmp_path: Path) -> None:
+    """A round trip of 10 ms, and 125 MB under way."""
+    topology = star([100, 100], [2_500_000, 2_500_000])
+    done = run(topology, transport, [(0.0, 0, 1, 150 * MB)], tmp_path)
+    assert slowdowns(done)[0] <= 1.1
+
+
+def test_the_ideal_serves_hosts_of_several_rates_together(tmp_path: Path) -> None:
+    """Four flows take 1.6 ms each, and 160 of 400 Gbit/s but for the last, which has the rest."""
+    flows = [(0.0, 0, 4, 2 * MB), (0.0, 1, 4, 8 * MB), (0.0, 2, 4, 20 * MB), (0.0, 3, 4, 50 * MB)]
+    done = run(star([10, 40, 100, 400, 400]), "ideal", flows, tmp_path)
+    assert max(times_us(done)) < 1_700
+
+
+@pytest.mark.parametrize(
+    ("topology", "text"),
+    [
+        (star([100] * 3, [500, 500, 50_000]), "topology: delays of round trips are"),
+        (networks.rails_with_scale_up(), "topology: some hosts reach their peers by different"),
+        (two_racks([100, 100]), None),
+        ({"kind": "fat-tree", "k": 4}, None),
+        ({"kind": "leaf-spine", "racks": 3, "hosts-per-rack": 4, "spines": 2}, None),
+    ],
+)
+def test_check_warns_of_what_transports_do_not_know(
+    topology: networks.Topology, text: str | None, tmp_path: Path
+) -> None:
+    found = run(topology, "homa", [(0.0, 0, 1, MB)], tmp_path).summary["warnings"]
+    warned = [warning for warning in found if warning.startswith("topology: ")]
+    if text is None:
+        assert not warned
+    else:
+        assert any(warning.startswith(text) for warning in warned)
+
+
+def test_check_warns_of_a_drain_that_is_shorter_than_a_flow(tmp_path: Path) -> None:
+    """100 MB take 8.2 ms at 100 Gbit/s."""
+    flows = [(0.0, 0, 1, 100 * MB), (1.0, 0, 1, 1_000)]
+    for drain_us, is_warned in ((8_000.0, True), (9_000.0, False)):
+        run_parts = {"drain-us": drain_us}
+        done = run(star([100, 100]), "homa", flows, tmp_path, run=run_parts)
+        warnings = [text for text in done.summary["warnings"] if text.startswith("run.drain-us: ")]
+        assert len(warnings) == is_warned
+        assert not warnings or "the flow of 100000000 bytes from h0 to h1" in warnings[0]
