@@ -85,15 +85,6 @@ def test_a_message_keeps_an_interface_that_is_drawn_by_rate(transport: str, tmp_
     assert any("the links of h0 have rates" in text for text in done.summary["warnings"])
 
 
-@pytest.mark.parametrize("at_us", [50, 200, 400])
-def test_hpcc_repeats_early_losses_after_a_measured_timeout(at_us: int, tmp_path: Path) -> None:
-    """20 MB take 1.7 ms, and a path is lost for 20 us."""
-    outage = {"link": "s0-s2", "from-us": at_us, "until-us": at_us + 20}
-    faults = {"outages": [outage]}
-    done = run(two_racks([200, 200]), "hpcc", [(0.0, 0, 4, 20 * MB)], tmp_path, faults=faults)
-    assert times_us(done)[0] < 2_500
-
-
 @pytest.mark.parametrize("transport", ["pfabric", "ndp", "homa"])
 def test_windows_are_those_of_long_delays(transport: str, tmp_path: Path) -> None:
     """A round trip of 10 ms, and 125 MB under way."""

@@ -180,10 +180,7 @@ impl Sender {
         stats.path_changes += u64::from(!follows);
         window.follow(hpcc);
         let timeout = window.rtt.timeout(0);
-        let until = now + timeout;
-        flow.retry.hear(until);
-        // The first samples make the timeout shorter than it was without one.
-        let is_late = flow.retry.is_later_than(until);
+        flow.retry.hear(now + timeout);
         if flow.state.is_done() {
             self.drop_flow(tx_slot);
             out.say(Event::Completed { msg });
@@ -191,9 +188,6 @@ impl Sender {
         }
         if goes_back {
             flow.state.on_timeout(now);
-        }
-        if is_late {
-            self.flows.start_timer(tx_slot, until);
         }
         self.update(now, tx_slot);
     }

@@ -70,11 +70,6 @@ impl Retry {
         self.due = until;
     }
 
-    /// Returns true if the timer runs and cannot come up by `at`.
-    pub fn is_later_than(&self, at: Time) -> bool {
-        self.is_running() && self.entry_at > at
-    }
-
     /// Starts the timer anew.
     pub fn start<K: Ord + Copy>(&mut self, key: K, at: Time, timers: &mut Timers<K>) {
         (self.due, self.entry_at) = (at, at);
