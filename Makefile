@@ -16,6 +16,9 @@ EXAMPLE := examples/own-transport
 # The flags of `rampmeter papers`, such as --seeds 1.
 FLAGS ?=
 
+# How long `make ledger` runs.
+HOURS := 2
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -37,6 +40,10 @@ figures: $(BUILT) ## Every figure at the judged flow counts, three seeds; goes o
 	for figure in 2 4 5 6 7 8; do $(RAMPMETER) papers cosy $$figure $(FLAGS) || exit; done
 	for figure in table1 8 9 others; do $(RAMPMETER) papers capton $$figure $(FLAGS) || exit; done
 	for figure in 3 5 prices scale inter-pod million; do $(RAMPMETER) papers fastpod $$figure $(FLAGS) || exit; done
+
+.PHONY: ledger
+ledger: $(BUILT) ## Runs that the ledger of published values lacks, cheapest first, for HOURS
+	nice -n 19 $(RAMPMETER) papers --fill $(HOURS) $(FLAGS)
 
 .PHONY: bench
 bench: $(BUILT) $(DAEMON) ## The speed of whole runs on one core, and of the engine's parts

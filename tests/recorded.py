@@ -13,7 +13,7 @@ from typing import Any
 import rampmeter as rm
 from rampmeter import schema
 
-FILE = Path(__file__).with_name("recorded.json")
+FILE = Path(__file__).parents[1] / "papers" / "recorded.json"
 COLUMNS = (
     "flow", "src", "dst", "size_bytes", "arrival_ps", "fct_ps", "acked_ps", "ideal_ps",
     "sent_bytes", "retransmitted_bytes", "status",

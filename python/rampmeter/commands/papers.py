@@ -1,5 +1,6 @@
 """`rampmeter papers`."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from rampmeter._core import PlanError
 from rampmeter.commands.common import (
     EXIT_CODES_PAPERS,
     FOLDER,
+    Stopped,
     fail,
     force_option,
     jobs_option,
@@ -44,6 +46,14 @@ REPORT = "report.html"
     help="Seeds of each run; 3 by default, 1 of reduced figures.",
 )
 @click.option("--out", type=FOLDER, help="Folder of the results; results/papers/... by default.")
+@click.option("--status", is_flag=True, help="Show how many published values match, by figure.")
+@click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
+@click.option(
+    "--fill",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="HOURS",
+    help="Run what the ledger lacks, cheapest first, until the time is over.",
+)
 @force_option
 @jobs_option
 @quiet_option
@@ -54,7 +64,10 @@ def papers(
     seeds: int | None,
     out: Path | None,
     jobs: int | None,
+    fill: float | None,
     *,
+    status: bool,
+    as_json: bool,
     everything: bool,
     quick: bool,
     full: bool,
@@ -68,6 +81,10 @@ def papers(
     is judged by values recorded from as many flows, if there are any. With --all the report
     of all figures is results/papers/report.html, as `rampmeter report` writes it.
 
+    The ledger papers/ledger keeps values of runs with as many flows as published and 3 seeds.
+    --status judges its entries and runs nothing; values of runs that it lacks, or whose plan or
+    transport has changed since, are "not run". --fill runs these.
+
     \b
     Example: dcPIM's figure 3 in a few minutes, in full, and all figures of all papers
       rampmeter papers dcpim 3 --quick
@@ -78,6 +95,15 @@ def papers(
 
     mode = _mode(quick=quick, full=full, scale=scale)
     root = figures.find_papers()
+    if status or as_json or fill is not None:
+        if status + as_json + (fill is not None) > 1 and fill is not None:
+            raise PlanError("--fill: expected neither --status nor --json with it")
+        chosen = _chosen(root, paper, figure)
+        if fill is None:
+            _show_status(root, chosen, as_json=as_json)
+        else:
+            _fill(root, chosen, fill, quiet=quiet)
+        return
     if everything:
         if figure is not None:
             raise PlanError(f"--all: expected no figure, got {figure}")
@@ -91,6 +117,47 @@ def papers(
     batch = _make(one, mode, seeds, folder, jobs, force=force, quiet=quiet)
     leave(batch)
     fail(_failures(one, batch))
+
+
+def _chosen(root: Path, paper: str | None, figure: str | None) -> list["Figure"]:
+    """Returns one figure, those of a paper, or all."""
+    from rampmeter.papers import find_figure, load_figure
+
+    if paper is not None and figure is not None:
+        return [load_figure(find_figure(root, paper, figure))]
+    return [load_figure(folder) for folder in _folders_of(root, paper)]
+
+
+def _show_status(root: Path, chosen: list["Figure"], *, as_json: bool) -> None:
+    """Show the verdicts of the ledger by figure."""
+    from rampmeter.papers.ledger import Ledger
+    from rampmeter.papers.table import status_table
+
+    ledger = Ledger(root)
+    counts = {(one.paper, one.number): ledger.verdicts(one) for one in chosen}
+    if as_json:
+        table = [{"paper": p, "figure": f, "verdicts": of} for (p, f), of in counts.items()]
+        click.echo(json.dumps(table, indent=2))
+        return
+    show(status_table(counts))
+
+
+def _fill(root: Path, chosen: list["Figure"], hours: float, *, quiet: bool) -> None:
+    """Run what the ledger lacks."""
+    from rich.console import Console
+
+    from rampmeter.papers.ledger import Ledger, fill
+    from rampmeter.progress import watching
+
+    ledger = Ledger(root)
+    missing = ledger.missing(chosen)
+    if not quiet:
+        click.echo(f"{len(missing)} runs are missing or stale", err=True)
+    console = Console(stderr=True)
+    filled = fill(ledger, missing, hours, lambda jobs: watching(console, jobs, is_quiet=quiet))
+    click.echo(f"{filled.n_made} of {len(missing)} runs entered in {ledger.root}")
+    if filled.stopped_by is not None:
+        raise Stopped(filled.stopped_by)
 
 
 def _make_all(

@@ -146,7 +146,7 @@ def probe_name(run_id: str, load: float, seed: int) -> str:
 def data_packets(figure: Figure, mode: Mode) -> float:
     """About how many data packets the runs of a figure send, with all probes of searches."""
     return sum(
-        _cost(figure, run, flows) * (run.search.probes_max if run.search else 1)
+        cost_of(figure, run, flows) * (run.search.probes_max if run.search else 1)
         for run, flows in _longest_first(figure, mode)
     )
 
@@ -156,7 +156,7 @@ def _longest_first(figure: Figure, mode: Mode) -> list[tuple[FigureRun, int | No
     asked = [
         (run, run.flows_in(mode, figure.published_flows)) for run in figure.runs if run.is_in(mode)
     ]
-    return sorted(asked, key=lambda pair: -_cost(figure, *pair))
+    return sorted(asked, key=lambda pair: -cost_of(figure, *pair))
 
 
 def make_report(
@@ -267,7 +267,7 @@ def _panel_json(figure: Figure, panel: Panel) -> dict[str, Any]:
     }
 
 
-def _cost(figure: Figure, run: FigureRun, flows: int | None) -> float:
+def cost_of(figure: Figure, run: FigureRun, flows: int | None) -> float:
     """About the data packets of a run."""
     plan = figure.plan.with_(*run.overrides)
     if flows is None:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -10,6 +10,7 @@ from rich.text import Text
 from rampmeter.papers.claims import ClaimRow, limits_text
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.label import load, workload
+from rampmeter.papers.ledger import NOT_RUN
 from rampmeter.papers.reproduce import Panel, Report
 from rampmeter.papers.verdict import (
     FEWER_FLOWS,
@@ -232,3 +233,17 @@ def _difference(row: Row, places: int) -> str:
     if row.fact.tolerance.kind == "relative":
         return f"{row.difference * 100:+.1f} %"
     return f"{row.difference:+.{places}f}"
+
+
+def status_table(counts: Mapping[tuple[str, str], Counter[str]]) -> Table:
+    """Verdicts of published values and claims in the ledger, by paper and figure, with totals."""
+    names = ("match", "miss", FEWER_FLOWS, NOT_RUN)
+    table = new_table("Published values and claims", "", *names, "all")
+    total: Counter[str] = Counter()
+    for (paper, figure), of in counts.items():
+        total += of
+        values = (str(of[name] or NONE) for name in names)
+        table.add_row(f"{paper} {figure}", *values, str(of.total()))
+    table.add_section()
+    table.add_row("all", *(str(total[name]) for name in names), str(total.total()))
+    return table

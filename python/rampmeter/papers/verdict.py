@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
+from rampmeter.papers.entry import Entry
 from rampmeter.papers.expected import CellId, Fact, Tolerance
 from rampmeter.papers.figure import Figure, Mode, SubFigure
 from rampmeter.papers.measure import Cells, measure
@@ -21,8 +22,8 @@ SEEDS_WANTED = 3
 """A verdict on fewer seeds than this says so."""
 NO_FACT = "no published value"
 
-Results: TypeAlias = Mapping[str, Mapping[int, Run | Probes]]
-"""The complete runs by id and seed, and what searches have probed."""
+Results: TypeAlias = Mapping[str, Mapping[int, Run | Entry | Probes]]
+"""The complete runs by id and seed, or entries of the ledger, and what searches have probed."""
 
 
 @dataclass(frozen=True)
@@ -229,6 +230,8 @@ def _over_seeds(
     for seed, run in runs.get(run_id, {}).items():
         if isinstance(run, Probes):
             by_seed[seed] = {(MAX_LOAD, None): (run.highest, run.flows)}
+        elif isinstance(run, Entry):
+            by_seed[seed] = dict(run.cells[panel.id])
         else:
             by_seed[seed] = measure(panel, run, figure.ideal, settings)
     keys = dict.fromkeys(key for cells in by_seed.values() for key in cells)

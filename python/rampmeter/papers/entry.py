@@ -1,0 +1,56 @@
+"""The values of one run of a figure, without the flows behind them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rampmeter._core import ResultError
+from rampmeter.papers.measure import Cells
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The values of one run with one seed."""
+
+    seed: int
+    flows: int | None
+    """Flows of the plan; `None` if the workload has no number of them."""
+    plan: str
+    """Digest of the complete plan without its seed."""
+    results: str
+    """Version of the results of the transports: a digest of those recorded."""
+    version: str
+    commit: str
+    date: str
+    seconds: float
+    """Time of the run on one core."""
+    cells: Mapping[str, Cells]
+    """Values by sub-figure."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as plain values; `null` stands for NaN."""
+        cells = {
+            panel: [
+                [metric, bin_, value if math.isfinite(value) else None, n]
+                for (metric, bin_), (value, n) in of.items()
+            ]
+            for panel, of in self.cells.items()
+        }
+        return asdict(self) | {"cells": cells}
+
+    @classmethod
+    def of_json(cls, table: Mapping[str, Any], where: Path) -> "Entry":
+        """Reads an entry; raises `ResultError` if a key is missing or of another type."""
+        try:
+            cells: dict[str, Cells] = {
+                panel: {
+                    (metric, bin_): (math.nan if value is None else float(value), int(n))
+                    for metric, bin_, value, n in of
+                }
+                for panel, of in table["cells"].items()
+            }
+            return cls(**{**table, "cells": cells})
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ResultError(f"{where}: expected an entry of the ledger, got {error}") from None

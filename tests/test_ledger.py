@@ -1,0 +1,176 @@
+"""The ledger of published values: what runs enter, what makes entries stale, and its verdicts."""
+
+import contextlib
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import rampmeter as rm
+from rampmeter.cli import main
+from rampmeter.papers import load_figure
+from rampmeter.papers.figure import list_figures
+from rampmeter.papers.ledger import NOT_RUN, Ledger, Wanted, fill
+from rampmeter.runner import Silent
+
+from . import recorded
+
+ROOT = recorded.FILE.parent
+
+FIGURE = """\
+paper = "test"
+figure = "1"
+title = "A figure"
+claim = "The ideal serves all"
+published-flows = 50
+plan = "plan.toml"
+
+[[run]]
+id = "one"
+set = { "workload.load" = 0.5 }
+flows = 50
+
+[[run]]
+id = "two"
+set = { "workload.load" = 0.6 }
+flows = 10
+
+[[sub-figure]]
+id = "a"
+title = "Slowdown"
+drawing = "by-load"
+metrics = ["mean"]
+runs = ["one", "two"]
+"""
+PLAN = """\
+[topology]
+kind = "star"
+hosts = 4
+[transport]
+name = "ideal"
+[workload]
+pattern = "all-to-all"
+sizes = "imc10"
+"""
+EXPECTED = """\
+[[facts]]
+sub-figure = "a"
+metric = "mean"
+source = "nowhere"
+relative-tolerance = 0.9
+values = [{ run = "one", published = 1.5 }]
+
+[[order]]
+sub-figure = "a"
+metric = "mean"
+source = "nowhere"
+claim = "the mean grows with the load"
+runs = ["one", "two"]
+slack = 10.0
+"""
+
+
+@pytest.fixture
+def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder `papers` with one figure."""
+    folder = tmp_path / "papers" / "test" / "fig1"
+    folder.mkdir(parents=True)
+    for name, text in (("figure", FIGURE), ("plan", PLAN), ("expected", EXPECTED)):
+        (folder / f"{name}.toml").write_text(text)
+    shutil.copy(recorded.FILE, tmp_path / "papers")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "papers"
+
+
+def call(*arguments: str) -> str:
+    done = CliRunner().invoke(main, ["papers", *arguments])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def verdicts(papers: Path) -> dict[str, int]:
+    return dict(Ledger(papers).verdicts(load_figure(papers / "test" / "fig1")))
+
+
+def test_runs_are_entered_with_as_many_flows_as_published_and_judged(papers: Path) -> None:
+    assert verdicts(papers) == {NOT_RUN: 2}
+    assert "6 of 6 runs entered" in call("--fill", "0.1", "--quiet")
+    assert verdicts(papers) == {"match": 2}
+    entry = json.loads((papers / "ledger" / "test" / "fig1" / "two.json").read_text())["seeds"][0]
+    assert entry["flows"] == 50
+    assert "0 of 0 runs entered" in call("--fill", "0.1", "--quiet")
+    (status,) = json.loads(call("--json"))
+    assert status == {"paper": "test", "figure": "1", "verdicts": {"match": 2}}
+    assert "test 1" in call("--status")
+
+
+def test_entries_are_stale_if_the_plan_or_recorded_results_have_changed(papers: Path) -> None:
+    call("--fill", "0.1", "--quiet")
+    plan = papers / "test" / "fig1" / "plan.toml"
+    plan.write_text(PLAN.replace("hosts = 4", "hosts = 5"))
+    assert verdicts(papers) == {NOT_RUN: 2}
+    plan.write_text(PLAN)
+    assert verdicts(papers) == {"match": 2}
+    file = papers / recorded.FILE.name
+    results = json.loads(file.read_text())
+    results["ideal"]["paper"]["uniform"] = "0" * 16
+    file.write_text(json.dumps(results))
+    assert verdicts(papers) == {NOT_RUN: 2}
+
+
+def test_the_cheapest_runs_come_first_and_a_run_that_ended_is_kept(papers: Path) -> None:
+    ledger = Ledger(papers)
+    missing = ledger.missing([load_figure(papers / "test" / "fig1")])
+    assert [one.cost for one in missing] == sorted(one.cost for one in missing)
+
+    class Failing(Silent):
+        def on_end(self, outcome: object) -> None:
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fill(ledger, missing, 0.1, lambda _jobs: contextlib.nullcontext(Failing()))
+    assert len(ledger.missing([load_figure(papers / "test" / "fig1")])) < len(missing)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"seeds": [{}]}', '{"seeds": [{"cells": 3}]}', "{"])
+def test_a_damaged_entry_is_an_error_with_its_file(papers: Path, text: str) -> None:
+    file = papers / "ledger" / "test" / "fig1" / "one.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    done = CliRunner().invoke(main, ["papers", "--status"])
+    assert done.exit_code != 0
+    assert "one.json: expected" in f"{done.output}{done.exception}"
+
+
+def test_entries_drawn_at_random_are_those_of_their_runs(tmp_path: Path) -> None:
+    ledger = Ledger(ROOT)
+    wanted = [
+        (Wanted(figure, run, seed), entry)
+        for folder in list_figures(ROOT)
+        for figure in [load_figure(folder)]
+        for run in figure.runs
+        for seed, entry in ledger.entries(figure, run).items()
+        if entry.seconds < 3.0
+    ]
+    current = [(one, entry) for one, entry in wanted if ledger.is_current(entry, one)]
+    if not current:
+        pytest.skip("the ledger has no current entry of a short run")
+    copy = tmp_path / "papers"
+    copy.mkdir()
+    shutil.copy(recorded.FILE, copy)
+    again = Ledger(copy)
+    for n, (one, entry) in enumerate(random.sample(current, min(3, len(current)))):
+        again.add(one, rm.run(one.plan, out=tmp_path / str(n), quiet=True))
+        repeated = again.entries(one.figure, one.run)[one.seed]
+        assert (repeated.plan, repeated.results) == (entry.plan, entry.results)
+        assert repeated.cells.keys() == entry.cells.keys()
+        for panel, cells in repeated.cells.items():
+            # Sums of floating-point numbers depend on the processor in their last digits.
+            known = entry.cells[panel]
+            assert cells == {
+                key: pytest.approx(known[key], rel=1e-12, nan_ok=True) for key in cells
+            }
+            assert cells.keys() == known.keys()
