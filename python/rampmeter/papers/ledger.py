@@ -63,7 +63,7 @@ class Wanted:
 
     @property
     def name(self) -> str:
-        """What progress calls it."""
+        """The name in progress lines."""
         return f"{self.figure.paper} {self.figure.number} {self.run.id} seed {self.seed}"
 
     @property
@@ -167,7 +167,7 @@ class Ledger:
         return rows, claim_rows(figure, rows, FULL, seeds, absent)
 
     def verdicts(self, figure: Figure) -> Counter[str]:
-        """How many values and claims of a figure have which verdict; `not run` without an entry."""
+        """Counts the verdicts on values and claims of a figure; `not run` without an entry."""
         rows, claims = self.rows(figure)
         found = [row.verdict for row in rows if row.fact is not None]
         found += [claim.verdict for claim in claims]
@@ -176,7 +176,7 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Filled:
-    """What has been done about missing entries."""
+    """The outcome of filling the ledger."""
 
     n_made: int
     stopped_by: signal.Signals | None

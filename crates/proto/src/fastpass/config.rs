@@ -135,7 +135,7 @@ pub struct Fastpass {
     pub ask_gap: Span,
 }
 
-/// When a destination forgets a flow whose source is silent, at the earliest. A source whose flow
+/// Least time after its last packet at which a destination forgets a flow. A source whose flow
 /// waits behind shorter ones sends nothing to the destination meanwhile.
 const FORGET: Span = Span::from_us(5_000_000);
 

@@ -73,7 +73,7 @@ pub struct Job {
     pub dst: NodeId,
     /// The rate of the pair.
     pub rate: Rate,
-    /// How long it takes at this rate.
+    /// Time that it takes at this rate.
     pub service: Span,
 }
 

@@ -42,7 +42,7 @@ fn equal(n_hosts: u32) -> impl Iterator<Item = (Rate, Rate)> {
     (0..n_hosts).map(|_| (RATE, RATE))
 }
 
-/// What shorter flows leave of a link is a longer one's, and a fast host serves slow ones together.
+/// A longer flow gets the rest of a link, and a fast host serves slow ones together.
 #[test]
 fn flows_of_slow_hosts_leave_the_rest_of_a_fast_link_to_others() {
     let fast = Rate::from_gbps(40);

@@ -372,8 +372,7 @@ impl TcpConfig {
     }
 }
 
-/// What congestion control starts with on connections to hosts to which the rate is not the host's
-/// own.
+/// Start of congestion control on connections whose rate is not the host's own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByRate {
     peers: Peers,

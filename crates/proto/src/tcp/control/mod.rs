@@ -38,7 +38,7 @@ pub struct Start {
     pub initial: u64,
     /// The largest window.
     pub max: u64,
-    /// What may be in flight while a controller says the rate.
+    /// Bytes that may be in flight while a controller sets the rate.
     pub granted: u64,
     /// When slow start ends without a loss.
     pub slow_start_exit: SlowStartExit,
