@@ -14,7 +14,7 @@ pub mod fabric;
 pub mod family;
 pub mod id;
 pub mod packet;
-mod pair_rates;
+mod pairs;
 pub mod rng;
 pub mod units;
 pub mod wire;
@@ -27,7 +27,7 @@ pub use family::{
 };
 pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};
-pub use pair_rates::{HostLink, PairRates};
+pub use pairs::{HostLink, Pairs, RoundTrip, RoundTrips};
 pub use rng::{Purpose, Rng};
 pub use units::{Bytes, Rate, Span, Time};
 pub use wire::{Header, WireError};

@@ -8,7 +8,9 @@ use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, Spray};
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Network, Place, Quantity, Site};
-use rampmeter_sim::{ClockSpec, FabricConfig, Shape, SimSpec, Switching, Topology, TopologySpec};
+use rampmeter_sim::{
+    ClockSpec, Delays, FabricConfig, Shape, SimSpec, Switching, Topology, TopologySpec,
+};
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
 use crate::by_port::{self, NeedsByRate};
@@ -64,7 +66,8 @@ impl Plan {
         let cuts = self.transport.cuts();
         let cut = cuts[0];
         let Cut { payload, header, .. } = cut;
-        let facts = topology.facts(payload + header, header);
+        let delays = topology.delays(payload + header, header);
+        let facts = delays.facts();
         let bad_key = |bad: BadKey| {
             let message = format!("expected {}, got {}", bad.expected, bad.got);
             cx.bad(&key_of(&bad.key), message)
@@ -85,6 +88,8 @@ impl Plan {
             at_rate.unwrap_or_else(|_| needs.clone())
         });
         let is_derived = self.fabric.buffer_bytes.is_none() || self.fabric.ecn_bytes.is_none();
+        let is_memory_written =
+            self.fabric.buffer_bytes.is_some() || self.fabric.shared_buffer_bytes.is_some();
         let mut fabric = resolve(&mut self.fabric, &needs, &by_rate, &cx)?;
         if cuts.len() > 1 {
             // Each packet has the path choice of its transport.
@@ -94,8 +99,9 @@ impl Plan {
         let faults = faults(&losses, &topology, &imported.names, &cx)?;
         let fullest = topology.clone().at_fullest(&faults.changes);
         let on = (&fullest, payload + header, express);
-        crate::pfc::resolve(&mut self.fabric, &mut fabric, &needs, on, &cx)?;
-        let transport = transport(&self.transport, &facts, &topology, (&fabric, spray));
+        let long_links =
+            crate::pfc::resolve(&mut self.fabric, &mut fabric, &needs, on, is_memory_written, &cx)?;
+        let transport = transport(&self.transport, &delays, &topology, (&fabric, spray));
         let transport = transport.map_err(bad_key)?;
         by_port::check(&fabric, &topology, &cx)?;
         if !(fabric.is_memoryless() && works_without_memory(&needs)) {
@@ -167,6 +173,7 @@ impl Plan {
         }
         let mut warnings = imported.notes;
         warnings.extend_from_slice(workload.warnings());
+        warnings.extend(long_links);
         let overload = overload::warning(&sim.topology, load_rate, &self.workload);
         let is_overloaded = overload.is_some();
         warnings.extend(overload);
@@ -174,13 +181,16 @@ impl Plan {
         warnings.extend(overload::unequal_links(&sim.topology, &imported.names));
         if has_packets {
             warnings.extend(overload::partial_pairs(&sim.topology));
-            warnings.extend(overload::far_hosts(&sim.topology));
         }
         warnings.extend(by_port::never_marks(&sim.fabric, &sim.topology));
         warnings.extend(by_rate.warning.filter(|_| is_derived));
         let assumptions = transport.ready.assumptions();
         if assumptions.one_rate {
             warnings.extend(overload::one_rate(&sim.topology, name));
+        }
+        if has_packets {
+            let sharing = assumptions.one_round_trip.then_some(name);
+            warnings.extend(overload::far_hosts(&delays, sharing));
         }
         if assumptions.one_flow {
             warnings.extend(overload::one_flow(&sim.topology, name));
@@ -352,11 +362,11 @@ fn hosts_per_pod(spec: &TopologySpec) -> Option<u32> {
 
 fn transport(
     spec: &TransportSpec,
-    facts: &FabricFacts,
+    delays: &Delays,
     topology: &Topology,
     (fabric, spray): (&FabricConfig, Option<Spray>),
 ) -> Result<ValidTransport, BadKey> {
-    let Shape { switches, ratio, ports, has_slower, rails } = topology.shape();
+    let Shape { switches, ratio, ports, has_slower, rails } = topology.shape(delays);
     let (slowest, fastest) = topology.rates();
     // Paths are alike if links between switches have one rate.
     let paths = topology.regular_paths().filter(|_| topology.has_one_core_rate());
@@ -374,12 +384,15 @@ fn transport(
         slowest,
         fastest,
         core: topology.core_rate(),
-        pairs: Arc::new(topology.pair_rates()),
+        pairs: Arc::new(topology.pairs().with_round_trips(delays.round_trips().cloned())),
         racks,
         paths,
         pods,
     };
-    spec.configure(&Site { facts: *facts, place: Place::Network(network), lower: None }, spray)
+    spec.configure(
+        &Site { facts: delays.facts(), place: Place::Network(network), lower: None },
+        spray,
+    )
 }
 
 fn capture(

@@ -38,7 +38,7 @@ struct Open {
 /// Runs the task's flows through the ideal scheduler, over a core that limits them or a wide one.
 pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
     let Task { sim, facts, cut, total_flows: total, mut source, recorder, observer, .. } = task;
-    let rates = sim.topology.pair_rates();
+    let rates = sim.topology.pairs();
     let hosts = (0..facts.n_hosts).map(NodeId::new);
     let hosts = hosts.map(|host| (rates.sends(host), rates.receives(host)));
     let mut run = Run {

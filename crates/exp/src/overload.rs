@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rampmeter_core::Rate;
 use rampmeter_proto::transport::Slowed;
 use rampmeter_sim::topo::Link;
-use rampmeter_sim::{HostCut, Node, Topology};
+use rampmeter_sim::{Delays, HostCut, Node, Topology};
 use rampmeter_workload::WorkloadSpec;
 
 use crate::names::NamesSpec;
@@ -143,27 +143,25 @@ pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<St
 
 /// A sentence for a network in which peers of a host use different interfaces.
 pub(crate) fn partial_pairs(topology: &Topology) -> Option<String> {
-    topology.pair_rates().has_partial_pairs().then(|| {
+    topology.pairs().has_partial_pairs().then(|| {
         "topology: some hosts reach their peers by different interfaces: a packet that waits for one \
          of them holds up those that a host sends by the others"
             .to_owned()
     })
 }
 
-/// Longest delay of a round trip over that of the nearest hosts from which on a warning is due.
-const DELAYS_MAX: u64 = 8;
-
-/// A sentence for a network whose farthest hosts are much farther than its nearest.
-pub(crate) fn far_hosts(topology: &Topology) -> Option<String> {
-    let (nearest, farthest) = topology.delay_range()?;
-    (farthest > nearest * DELAYS_MAX).then(|| {
-        format!(
-            "topology: delays of round trips are {:.3} to {:.3} us: windows and times of transports \
-             follow from the longest",
-            nearest.as_us_f64(),
-            farthest.as_us_f64()
-        )
-    })
+/// Returns a sentence for a network whose farthest hosts are much farther from each other than its
+/// nearest; `sharing` is the transport if its hosts share times.
+pub(crate) fn far_hosts(delays: &Delays, sharing: Option<&str>) -> Option<String> {
+    delays.round_trips()?;
+    let times = sharing.map(|name| format!(", and times that all hosts of {name} share,"));
+    Some(format!(
+        "topology: round trips take {:.3} to {:.3} us: memory and thresholds of ports{} follow from \
+         the longest",
+        delays.nearest().as_us_f64(),
+        delays.facts().control_rtt.as_us_f64(),
+        times.unwrap_or_default()
+    ))
 }
 
 /// The load at which the links out of a group of hosts are full.

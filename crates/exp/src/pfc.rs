@@ -11,7 +11,8 @@ use crate::plan::{FabricSpec, PfcMode, PfcSpec, PlanError};
 const ALPHA: f64 = 0.11;
 
 /// Completes `fabric` by priority flow control, and `spec` by every value that was left out.
-/// `packet` is the longest packet, and `express` what the plan says of express packets.
+/// `packet` is the longest packet, and `express` what the plan says of express packets. Memory that
+/// the transport prefers grows by the headroom of long links if it cannot hold it; a warning says so.
 ///
 /// # Errors
 /// A value out of range, memory that ports do not share, or too little of it.
@@ -20,17 +21,18 @@ pub(crate) fn resolve(
     fabric: &mut FabricConfig,
     needs: &FabricNeeds,
     (topology, packet, express): (&Topology, Bytes, Option<u64>),
+    is_memory_written: bool,
     cx: &Context<'_>,
-) -> Result<(), PlanError> {
+) -> Result<Option<String>, PlanError> {
     let asked = spec.pfc.clone().unwrap_or_default();
     let threshold = threshold(&asked, spec.pfc.is_some(), needs, &fabric.buffer, cx)?;
     let Some(threshold) = threshold else {
         if spec.pfc.is_some() {
             spec.pfc = Some(PfcSpec { mode: Some(PfcMode::Off), ..PfcSpec::default() });
         }
-        return Ok(());
+        return Ok(None);
     };
-    let Buffer::Shared { per_switch, .. } = fabric.buffer else {
+    let Buffer::Shared { per_switch: preferred, .. } = fabric.buffer else {
         let message = "expected fabric.shared-buffer-bytes with it, got memory of each port";
         return Err(cx.bad("fabric.pfc", message));
     };
@@ -53,11 +55,26 @@ pub(crate) fn resolve(
     let packet = packet.max(Bytes::new(fabric.slot.into()));
     let pfc = PfcConfig { threshold, classes, hysteresis, headroom, packet };
     let least = pfc.memory_min(topology, fabric.switching);
-    if per_switch < least {
-        let (least, got) = (least.get(), per_switch.get());
+    let is_small = preferred < least;
+    if is_small && is_memory_written {
+        let (least, got) = (least.get(), preferred.get());
         let message = format!("expected at least {least}, thresholds and headroom, got {got}");
         return Err(cx.bad("fabric.shared-buffer-bytes", message));
     }
+    let warning = is_small.then(|| {
+        let memory = preferred + least;
+        if let Buffer::Shared { per_switch, .. } = &mut fabric.buffer {
+            *per_switch = memory;
+        }
+        spec.shared_buffer_bytes = Some(memory.get());
+        format!(
+            "fabric.shared-buffer-bytes: switches have {} bytes: the {} that the transport prefers, \
+             and {} of thresholds and headroom for long links",
+            memory.get(),
+            preferred.get(),
+            least.get()
+        )
+    });
     let (mode, alpha, xoff_bytes) = match threshold {
         PfcThreshold::Dynamic { alpha } => (PfcMode::Dynamic, Some(alpha), None),
         PfcThreshold::Static(bytes) => (PfcMode::Static, None, Some(bytes.get())),
@@ -72,7 +89,7 @@ pub(crate) fn resolve(
     });
     spec.express_bytes = Some(fabric.express.into());
     fabric.pfc = Some(pfc);
-    Ok(())
+    Ok(warning)
 }
 
 /// The threshold, or `None` without priority flow control.
@@ -190,12 +207,12 @@ mod tests {
     fn resolved(plan: &str, needs: &FabricNeeds) -> Result<(FabricSpec, FabricConfig), String> {
         let mut spec: FabricSpec = toml::from_str(plan).unwrap();
         let cx = Context::new("plan", Path::new("."));
-        let express = spec.express_bytes;
+        let (express, is_memory_written) = (spec.express_bytes, spec.shared_buffer_bytes.is_some());
         let text = |error: PlanError| error.to_string();
         let mut fabric =
             crate::fabric::resolve(&mut spec, needs, &Default::default(), &cx).map_err(text)?;
         let on = (&star(), Bytes::new(1_500), express);
-        resolve(&mut spec, &mut fabric, needs, on, &cx).map_err(text)?;
+        resolve(&mut spec, &mut fabric, needs, on, is_memory_written, &cx).map_err(text)?;
         Ok((spec, fabric))
     }
 

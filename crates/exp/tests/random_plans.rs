@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use rampmeter_core::{Purpose, Rng};
+use rampmeter_core::{Bytes, Purpose, Rng};
 use rampmeter_exp::{About, Observer, Plan, Progress, Registry, RunStatus, run};
 use rampmeter_proto::keys::KeyKind;
 use rampmeter_testkit::here;
@@ -475,8 +475,10 @@ fn random_plans_are_refused_or_run_to_an_end() {
         let of_collectives: u64 = summary.collectives.iter().map(|round| round.flows).sum();
         assert!(flows.submitted + flows.not_started >= of_collectives, "{flows:?}\n{text}");
         // The bound is that of one path at a time: several slow ones together are faster.
-        let topology = plan.plan().topology.build();
-        let has_slower = topology.is_ok_and(|topology| topology.shape().has_slower);
+        let has_slower = plan.plan().topology.build().is_ok_and(|topology| {
+            let delays = topology.delays(Bytes::new(1_500), Bytes::new(64));
+            topology.shape(&delays).has_slower
+        });
         for round in summary.collectives.iter().filter(|_| !has_slower) {
             // No transport is faster than light; reordering links do not slow packets down.
             let over = round.over_bound.unwrap_or(1.0);

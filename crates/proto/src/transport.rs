@@ -1,13 +1,13 @@
 //! What a transport says of itself, once: its parameters, what it needs of a fabric, and what
 //! follows from both on one network.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Pods, Racks, RegularPaths};
 use rampmeter_core::wire::Formats;
-use rampmeter_core::{Bytes, FabricFacts, Family, NodeId, PairRates, Rate, Span};
+use rampmeter_core::{Bytes, FabricFacts, Family, NodeId, Pairs, Rate, RoundTrip, Span};
 
 use crate::keys::{BadKey, Keys};
 use crate::parts::Framing;
@@ -82,6 +82,8 @@ pub struct Assumptions {
     pub full_bisection: bool,
     /// Slots have one length, so that all hosts have the parameters of the slowest.
     pub one_rate: bool,
+    /// Hosts share times that follow from the longest round trip of the network.
+    pub one_round_trip: bool,
     /// A host sends one flow at a time and receives one, even if its peer is slower.
     pub one_flow: bool,
     /// Links between inner switches, of which no end is a rack's switch, do not limit.
@@ -94,63 +96,78 @@ impl Assumptions {
         Self {
             full_bisection: self.full_bisection || other.full_bisection,
             one_rate: self.one_rate || other.one_rate,
+            one_round_trip: self.one_round_trip || other.one_round_trip,
             one_flow: self.one_flow || other.one_flow,
             wide_inner_links: self.wide_inner_links || other.wide_inner_links,
         }
     }
 }
 
-/// The rates between one host and its peers: a value that belongs to a pair of hosts follows from
-/// the rate in the direction of its data, so that both ends have the same.
+/// The rates and round trips between one host and its peers: a value that belongs to a pair of hosts
+/// follows from the rate in the direction of its data, so that both ends have the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peers {
     host: NodeId,
     /// The facts of the network at the host's own rate.
     facts: FabricFacts,
-    rates: Arc<PairRates>,
+    pairs: Arc<Pairs>,
 }
 
 impl Peers {
     /// Returns the peers of `host` for which `facts` are those of its own rate.
-    pub fn new(host: NodeId, facts: FabricFacts, rates: Arc<PairRates>) -> Self {
-        Self { host, facts, rates }
+    pub fn new(host: NodeId, facts: FabricFacts, pairs: Arc<Pairs>) -> Self {
+        Self { host, facts, pairs }
     }
 
     /// Returns the rate at which the host sends by all its links.
     pub fn sends(&self) -> Rate {
-        self.rates.sends(self.host)
+        self.pairs.sends(self.host)
     }
 
     /// Returns the rate at which the host receives by all its links.
     pub fn receives(&self) -> Rate {
-        self.rates.receives(self.host)
+        self.pairs.receives(self.host)
     }
 
     /// Returns the highest rate at which any host sends or receives.
     pub fn fastest(&self) -> Rate {
-        self.rates.fastest()
+        self.pairs.fastest()
     }
 
-    /// Returns the facts of the network at the rate to `dst`.
+    /// Returns the facts of the network at the rate to `dst` and the round trip to it.
     pub fn facts_to(&self, dst: NodeId) -> FabricFacts {
-        self.at(self.rates.rate(self.host, dst))
+        self.at(self.pairs.rate(self.host, dst), dst)
     }
 
-    /// Returns the facts of the network at the rate from `src`.
+    /// Returns the facts of the network at the rate from `src` and the round trip to it.
     pub fn facts_from(&self, src: NodeId) -> FabricFacts {
-        self.at(self.rates.rate(src, self.host))
+        self.at(self.pairs.rate(src, self.host), src)
     }
 
-    /// Returns the facts of the network at each rate to a peer that is not the host's own.
-    pub fn other_facts(&self) -> impl Iterator<Item = FabricFacts> + '_ {
-        let to = |dst| self.facts_to(NodeId::new(dst)).access_rate;
-        let rates: BTreeSet<Rate> = (0..self.rates.n_hosts()).map(to).collect();
-        let others = rates.into_iter().filter(|&rate| rate != self.facts.access_rate);
-        others.map(|rate| self.at(Some(rate)))
+    /// Returns the facts of the network for peers to which they are not the host's own, each once.
+    pub fn other_facts(&self) -> impl Iterator<Item = FabricFacts> {
+        let to = |dst| self.facts_to(NodeId::new(dst));
+        let of = |facts: FabricFacts| (facts.access_rate, facts.data_rtt, facts.control_rtt);
+        let all = (0..self.pairs.n_hosts()).map(to).map(|facts| (of(facts), facts));
+        let known: BTreeMap<_, _> = all.filter(|(_, facts)| *facts != self.facts).collect();
+        known.into_values()
     }
 
-    fn at(&self, rate: Option<Rate>) -> FabricFacts {
-        FabricFacts { access_rate: rate.unwrap_or(self.facts.access_rate), ..self.facts }
+    /// Returns what `time`, which follows from the round trip of the network, is for `peer`.
+    pub fn time_of(&self, time: Span, peer: NodeId) -> Span {
+        self.pairs.round_trip(self.host, peer).map_or(time, |RoundTrip { control, .. }| {
+            time.scale_floor(control.as_ps(), self.facts.control_rtt.as_ps())
+        })
+    }
+
+    fn at(&self, rate: Option<Rate>, peer: NodeId) -> FabricFacts {
+        let own = FabricFacts { access_rate: rate.unwrap_or(self.facts.access_rate), ..self.facts };
+        match self.pairs.round_trip(self.host, peer) {
+            None => own,
+            Some(RoundTrip { data, control }) => {
+                FabricFacts { data_rtt: data, control_rtt: control, ..own }
+            }
+        }
     }
 }
 
@@ -199,8 +216,8 @@ pub struct Network {
     pub fastest: Rate,
     /// The slowest link between switches, or the fastest link if there is none.
     pub core: Rate,
-    /// The rates between hosts.
-    pub pairs: Arc<PairRates>,
+    /// The rates and round trips between hosts.
+    pub pairs: Arc<Pairs>,
     /// The racks of hosts and what their links to other switches carry.
     pub racks: Racks,
     /// The paths between racks, where they are regular.
@@ -222,6 +239,15 @@ impl Site {
             Place::Network(Network { pairs, .. }) => (pairs.sends(host), pairs.receives(host)),
             Place::Hosts { .. } => (self.facts.access_rate, self.facts.access_rate),
         }
+    }
+
+    /// Returns the round trip with full packets between near hosts.
+    pub fn shortest_data_rtt(&self) -> Span {
+        let shortest = match &self.place {
+            Place::Network(Network { pairs, .. }) => pairs.shortest(),
+            Place::Hosts { .. } => None,
+        };
+        shortest.map_or(self.facts.data_rtt, |shortest| shortest.data)
     }
 
     /// Payload and header of packets: `own`, those of the parameters, but those of real hosts.

@@ -25,7 +25,7 @@ pub use probe::{Direction, FlowRecord, NoProbe, Passing, Probe};
 pub use run::{Arrival, Sim, SimSpec, Status};
 pub use source::Source;
 pub use topo::{
-    ArbiterLink, HostCut, LinkSpec, Node, PathHop, PathLink, Paths, RegularPaths, Shape, Topology,
-    TopologyError, TopologySpec,
+    ArbiterLink, Delays, HostCut, LinkSpec, Node, PathHop, PathLink, Paths, RegularPaths, Shape,
+    Topology, TopologyError, TopologySpec,
 };
 pub use watched::{Watched, WatchedHop};

@@ -82,9 +82,10 @@ impl<T: Transport> Place<T> {
     /// settings without which the transport does not work.
     pub fn simulated(keys: &T::Keys, topology: Topology) -> Self {
         let framing = T::framing(keys);
-        let facts = topology.facts(framing.payload + framing.header, framing.header);
+        let delays = topology.delays(framing.payload + framing.header, framing.header);
+        let facts = delays.facts();
         let needs = T::needs(keys, &facts);
-        let Shape { switches, ratio, ports, has_slower, rails } = topology.shape();
+        let Shape { switches, ratio, ports, has_slower, rails } = topology.shape(&delays);
         let topology = topology.with_arbiters(&needs.arbiters);
         let (slowest, fastest) = topology.rates();
         let (racks, paths) = (topology.rack_uplinks(), topology.regular_paths());
@@ -102,7 +103,7 @@ impl<T: Transport> Place<T> {
             slowest,
             fastest,
             core: topology.core_rate(),
-            pairs: Arc::new(topology.pair_rates()),
+            pairs: Arc::new(topology.pairs().with_round_trips(delays.round_trips().cloned())),
             racks,
             paths,
             pods,

@@ -10,7 +10,7 @@ use rampmeter_core::fabric::Racks;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::wire::Formats;
 use rampmeter_core::{
-    Bytes, Endpoint, Event, FabricFacts, Family, Header, Message, MsgId, NodeId, Packet, PairRates,
+    Bytes, Endpoint, Event, FabricFacts, Family, Header, Message, MsgId, NodeId, Packet, Pairs,
     PayloadRef, Priority, Purpose, Rate, Rng, Span, Time,
 };
 use rampmeter_proto::Transport;
@@ -139,7 +139,7 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
         slowest: RATE,
         fastest: RATE,
         core: RATE,
-        pairs: Arc::new(PairRates::at_one_switch((0..N_HOSTS).map(|_| RATE))),
+        pairs: Arc::new(Pairs::at_one_switch((0..N_HOSTS).map(|_| RATE))),
         racks: Racks {
             rack_of: vec![0; N_HOSTS as usize],
             uplink_bps: vec![0],

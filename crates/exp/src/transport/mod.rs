@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Spray};
-use rampmeter_core::{FabricFacts, Queueing};
+use rampmeter_core::{FabricFacts, Pairs, Queueing};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::keys::BadKey;
-use rampmeter_proto::transport::{Derived, Site};
+use rampmeter_proto::transport::{Derived, Place, Site};
 use rampmeter_proto::{Framing, Padding};
 use serde::{Serialize, Serializer};
 use toml::{Table, Value};
@@ -132,8 +132,17 @@ impl ReadTable {
         self.written.told(facts)
     }
 
+    /// Returns the site as the plan tells the transport: all pairs of hosts have round trips that
+    /// the plan gives.
     fn site(&self, site: &Site) -> Site {
-        Site { facts: self.told(&site.facts), ..site.clone() }
+        let mut told = Site { facts: self.told(&site.facts), ..site.clone() };
+        if let Place::Network(network) = &mut told.place
+            && told.facts != site.facts
+            && network.pairs.has_round_trips()
+        {
+            network.pairs = Arc::new(Pairs::clone(&network.pairs).with_round_trips(None));
+        }
+        told
     }
 
     fn table(&self) -> Table {

@@ -337,16 +337,18 @@ impl<T: Transport> OneKeys<T> {
         Ok(Configured { configs, buffer_min, derived, wire, assumptions, slowed })
     }
 
-    /// Returns the configurations of hosts whose rate to a peer is not that of the slowest host.
+    /// Returns the configurations of hosts whose rate to a peer is not that of the slowest host, or
+    /// whose round trip may not be that of the network.
     fn by_host(&self, config: &T::Config, site: &Site) -> Result<ByHost<T::Config>, BadKey> {
         let Place::Network(network) = &site.place else { return Ok(Vec::new()) };
         let (slowest, pairs) = (site.facts.access_rate, &network.pairs);
         let mut by_host = Vec::new();
-        // Hosts of the same rates have the same peers, unless pairs use a part of their links.
+        // Hosts of the same rates have the same peers, unless these depend on where the hosts are.
+        let depends = pairs.has_partial_pairs() || pairs.has_round_trips();
         let mut by_rates: BTreeMap<(Rate, Rate), Arc<T::Config>> = BTreeMap::new();
         for host in (0..pairs.n_hosts()).map(NodeId::new) {
             let rates @ (sends, receives) = (pairs.sends(host), pairs.receives(host));
-            if sends.max(receives) == slowest && !pairs.has_partial_pairs() {
+            if sends.max(receives) == slowest && !depends {
                 by_host.push(None);
                 continue;
             }
@@ -358,7 +360,7 @@ impl<T: Transport> OneKeys<T> {
             let own = T::configure(self.keys.clone(), &Site { facts, ..site.clone() })?;
             let peers = Peers::new(host, facts, Arc::clone(pairs));
             let own = Arc::new(T::among(own, config, &peers));
-            if !pairs.has_partial_pairs() {
+            if !depends {
                 by_rates.insert(rates, Arc::clone(&own));
             }
             by_host.push(Some(own));
@@ -476,7 +478,7 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
         let buffer_min = A::buffer_min(&both.upper).max(B::buffer_min(&both.lower));
         let buffer_min = buffer_min.max(self.framing().full()).max(self.lower.framing().full());
         let assumptions = A::assumptions(&both.upper, site).and(B::assumptions(&both.lower, site));
-        let assumptions = Assumptions { one_rate: true, ..assumptions };
+        let assumptions = Assumptions { one_rate: true, one_round_trip: true, ..assumptions };
         let (configs, wire) = (Configs { network: Arc::new(both), by_host: Vec::new() }, None);
         let configured = Configured::<Beside<A, B>> {
             configs,

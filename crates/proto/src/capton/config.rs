@@ -14,7 +14,7 @@ use crate::central::{Settings, Waits};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::Padding;
 use crate::tcp::TcpConfig;
-use crate::tcp::config::{ByRate, LossDetection, Timeout};
+use crate::tcp::config::{ByPeer, LossDetection, Timeout};
 use crate::tcp::control::{Algorithm, Start};
 use crate::transport::{Peers, Place, Site};
 
@@ -185,7 +185,8 @@ impl CaptonConfig {
             lease_us: config.lease_us,
         };
         let unscheduled = (config.payload * u64::from(config.threshold), Some(facts.access_rate));
-        let settings = Settings::new(tcp, unscheduled, config.controllers, waits, facts)?;
+        let of = (facts, site.shortest_data_rtt());
+        let settings = Settings::new(tcp, unscheduled, config.controllers, waits, of)?;
         let share = LeastShare::from_milli(config.least_share_milli);
         let sharing = match (config.shares, share) {
             (Shares::Split, Some(share)) => Sharing::Split(share),
@@ -206,8 +207,8 @@ impl CaptonConfig {
     pub(super) fn among(&self, own: Capton, peers: &Peers) -> Capton {
         let mut tcp = (*own.settings.tcp).clone();
         let start = tcp.start;
-        tcp.by_rate =
-            Some(ByRate::new(peers, |facts| Start { granted: self.granted(&facts), ..start }));
+        tcp.by_peer =
+            Some(ByPeer::new(peers, |facts| Start { granted: self.granted(&facts), ..start }));
         let (tcp, unscheduled) = (Arc::new(tcp), Some(peers.sends()));
         Capton { settings: Settings { tcp, unscheduled, ..own.settings }, ..own }
     }

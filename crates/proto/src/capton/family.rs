@@ -80,6 +80,7 @@ impl Transport for CaptonFamily {
     fn assumptions(config: &Self::Config, site: &Site) -> Assumptions {
         Assumptions {
             one_flow: config.sharing == Sharing::Serial,
+            one_round_trip: true,
             wide_inner_links: !site.has_regular_paths(),
             ..Assumptions::default()
         }

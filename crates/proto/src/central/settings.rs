@@ -59,7 +59,8 @@ pub struct Settings {
 
 impl Settings {
     /// The settings for `controllers` controllers on a network, where messages up to `threshold` are
-    /// sent without asking, at the rate `unscheduled`.
+    /// sent without asking, at the rate `unscheduled`. Computing takes a controller a share of the
+    /// round trip `near`, between near hosts.
     ///
     /// # Errors
     /// A fallback that is too short.
@@ -68,9 +69,9 @@ impl Settings {
         (threshold, unscheduled): (Bytes, Option<Rate>),
         controllers: u32,
         waits: Waits,
-        facts: &FabricFacts,
+        (facts, near): (&FabricFacts, Span),
     ) -> Result<Self, BadKey> {
-        let derived = || facts.data_rtt.scale_floor(10, 86);
+        let derived = || near.scale_floor(10, 86);
         let compute = waits.compute_ns.map_or_else(derived, Span::from_ns);
         let repeat = waits.repeat_us.map_or(facts.data_rtt * 4 + compute, Span::from_us);
         let least = repeat * 2;

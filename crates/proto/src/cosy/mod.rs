@@ -113,7 +113,7 @@ impl Transport for CosyFamily {
     }
 
     fn assumptions(_config: &Self::Config, _site: &Site) -> Assumptions {
-        Assumptions { one_rate: true, ..Assumptions::default() }
+        Assumptions { one_rate: true, one_round_trip: true, ..Assumptions::default() }
     }
 
     fn describe(config: &Cosy) -> Vec<Derived> {

@@ -241,6 +241,8 @@ pub struct Dcpim {
     pub config: DcpimConfig,
     /// Time of a full packet on an access link.
     pub mtu_time: Span,
+    /// Unloaded round trip with full packets.
+    pub data_rtt: Span,
     /// Bandwidth-delay product in full packets: 49 in the paper's network.
     pub bdp: u32,
     /// Largest flow, in packets, that is sent without matching.
@@ -338,6 +340,7 @@ impl DcpimConfig {
         };
         Ok(Dcpim {
             mtu_time,
+            data_rtt: facts.data_rtt,
             bdp,
             short_max: self.short_flow_max.unwrap_or(bdp),
             peers: None,
@@ -394,6 +397,8 @@ impl Dcpim {
             return Pair { mtu_time, bdp, short_max, channels, channel_packets };
         };
         let packet = self.config.payload + self.config.header;
+        // A flow that is longer waits for a phase, whose length follows from the network's round trip.
+        let facts = FabricFacts { data_rtt: self.data_rtt, ..facts };
         let (mtu_time, bdp) = (facts.access_rate.tx_time(packet), facts.bdp_packets(packet));
         let short_max = self.config.short_flow_max.unwrap_or(bdp);
         let channels = self.channels_at(facts.access_rate);

@@ -43,7 +43,7 @@ use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Peers, Place, Site, Slowed, Transport};
+use crate::transport::{Assumptions, Derived, Peers, Place, Site, Slowed, Transport};
 
 /// The dcPIM family.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +90,10 @@ impl Transport for DcpimFamily {
 
     fn among(own: Dcpim, network: &Dcpim, peers: &Peers) -> Dcpim {
         own.among(network, peers)
+    }
+
+    fn assumptions(_config: &Dcpim, _site: &Site) -> Assumptions {
+        Assumptions { one_round_trip: true, ..Assumptions::default() }
     }
 
     fn slowed(own: &Dcpim, network: &Dcpim) -> Option<Slowed> {

@@ -135,7 +135,12 @@ impl Transport for FastpassFamily {
     }
 
     fn assumptions(_config: &Self::Config, _site: &Site) -> Assumptions {
-        Assumptions { full_bisection: true, one_rate: true, ..Assumptions::default() }
+        Assumptions {
+            full_bisection: true,
+            one_rate: true,
+            one_round_trip: true,
+            ..Assumptions::default()
+        }
     }
 
     fn describe(config: &Fastpass) -> Vec<Derived> {

@@ -144,7 +144,12 @@ impl Transport for FastpodFamily {
     }
 
     fn assumptions(_config: &Self::Config, _site: &Site) -> Assumptions {
-        Assumptions { full_bisection: true, one_rate: true, ..Assumptions::default() }
+        Assumptions {
+            full_bisection: true,
+            one_rate: true,
+            one_round_trip: true,
+            ..Assumptions::default()
+        }
     }
 
     fn describe(config: &Fastpod) -> Vec<Derived> {

@@ -266,6 +266,23 @@ impl Homa {
         self.peers.as_ref().map_or(self.unscheduled, bdp)
     }
 
+    /// Returns the timeout of messages to or from `peer`.
+    #[inline]
+    pub(super) fn timeout_of(&self, peer: NodeId) -> Span {
+        self.peers.as_ref().map_or(self.timeout, |peers| peers.time_of(self.timeout, peer))
+    }
+
+    /// Returns the bytes that may be in flight of a message from `src`.
+    #[inline]
+    pub(super) fn window_from(&self, src: NodeId) -> u64 {
+        let of_pair = |peers: &Peers| {
+            let facts = FabricFacts { access_rate: self.rate, ..peers.facts_from(src) };
+            let full = Bytes::new(self.cut.full());
+            u64::from(facts.bdp_packets(full).max(1)) * full.get()
+        };
+        self.peers.as_ref().map_or(self.window, of_pair)
+    }
+
     /// The priority of the unscheduled packets of a message (§3.4).
     pub fn unscheduled_priority(&self, size: u64) -> Priority {
         let borders = usize::from(self.config.unscheduled_priorities) - 1;

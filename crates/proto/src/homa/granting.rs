@@ -149,7 +149,8 @@ impl Granting {
             let source = &mut self.sources[number];
             let Some((_, slot)) = source.flows.first() else { return };
             let flow = &mut flows[slot];
-            if flow.state.in_flight >= by.homa.window {
+            let window = by.homa.window_from(flow.of.src);
+            if flow.state.in_flight >= window {
                 rank += 1;
                 continue;
             }
@@ -163,7 +164,7 @@ impl Granting {
             let mut again = Time::NEVER;
             if by.homa.config.grants == Grants::Packet {
                 source.grant_at = by.now + by.rate.tx_time(Bytes::new(bytes));
-                if flow.state.in_flight < by.homa.window {
+                if flow.state.in_flight < window {
                     again = source.grant_at;
                 }
             }

@@ -62,7 +62,7 @@ impl RxFlow {
             state.in_flight += homa.cut.wire(seq, state.size);
             state.issued += 1;
             if homa.config.grants == Grants::Packet
-                || state.in_flight >= homa.window
+                || state.in_flight >= homa.window_from(self.of.src)
                 || state.issued == state.goal
             {
                 return state.in_flight - before;
@@ -166,7 +166,7 @@ impl Receiver {
         let slot = self.flows.enter(now, of, state)?;
         self.next_age += 1;
         let flow = &mut self.flows[slot];
-        flow.state.retry.start(key(slot, &of), now + homa.timeout, &mut self.timers);
+        flow.state.retry.start(key(slot, &of), now + homa.timeout_of(of.src), &mut self.timers);
         self.granting.place(slot, flow, homa);
         Some(slot)
     }
@@ -302,7 +302,7 @@ impl Receiver {
         flow.heard = now;
         flow.state.progress = now;
         self.last_data = now;
-        flow.state.retry.hear(now + homa.timeout);
+        flow.state.retry.hear(now + homa.timeout_of(packet.src));
         let is_fresh = flow.got.insert(seq);
         let state = &mut flow.state;
         // As they were counted when they were granted: between hosts a packet comes without what
@@ -342,7 +342,7 @@ impl Receiver {
         if self.flows.hear(now, slot, packet.src, packet.payload.msg) {
             let state = &mut self.flows[slot].state;
             state.progress = now;
-            state.retry.hear(now + homa.timeout);
+            state.retry.hear(now + homa.timeout_of(packet.src));
         }
     }
 
@@ -371,12 +371,13 @@ impl Receiver {
             let flow = &mut self.flows[slot];
             // While the link is busy with other messages, packets may wait for it at the last
             // switch.
-            let is_idle = now.saturating_since(self.last_data) >= homa.timeout / IDLE_PART;
+            let of_pair = homa.timeout_of(flow.of.src);
+            let is_idle = now.saturating_since(self.last_data) >= of_pair / IDLE_PART;
             let times = if is_idle { 1 } else { BUSY_TIMES };
-            let timeout = homa.timeout * times.max(1 << self.doublings);
+            let timeout = of_pair * times.max(1 << self.doublings);
             let waited = now.saturating_since(flow.state.progress);
             if !flow.is_held && waited < timeout {
-                let due = now + homa.timeout / IDLE_PART;
+                let due = now + of_pair / IDLE_PART;
                 flow.state.retry.start(key, due, &mut self.timers);
                 continue;
             }

@@ -153,7 +153,7 @@ impl Sender {
             first_round: homa.is_droppable().then(Box::default),
         };
         let slot = self.flows.submit(message, packets, state);
-        self.flows.start_timer(slot, now + homa.timeout);
+        self.flows.start_timer(slot, now + homa.timeout_of(message.dst));
         self.rank(slot, homa);
         (self.flows[slot].flow, slot)
     }
@@ -190,7 +190,7 @@ impl Sender {
         homa: &Homa,
     ) {
         let Some(flow) = self.flows.of(slot, msg) else { return };
-        flow.retry.hear(now + homa.timeout);
+        flow.retry.hear(now + homa.timeout_of(flow.dst));
         let credit = grant.credit.min(flow.packets);
         let state = &mut flow.state;
         state.rx_slot = grant.rx_slot;
@@ -220,7 +220,7 @@ impl Sender {
         out: &mut Output<HomaHeader>,
     ) {
         let Some(flow) = self.flows.of(slot, msg) else { return };
-        flow.retry.hear(now + homa.timeout);
+        flow.retry.hear(now + homa.timeout_of(flow.dst));
         let (end, dst) = (seq.saturating_add(count).min(flow.packets), flow.dst);
         let state = &mut flow.state;
         state.rx_slot = rx_slot;
@@ -248,7 +248,7 @@ impl Sender {
         homa: &Homa,
     ) {
         let Some(flow) = self.flows.of(slot, msg) else { return };
-        flow.retry.hear(now + homa.timeout);
+        flow.retry.hear(now + homa.timeout_of(flow.dst));
         flow.state.rx_slot = rx_slot;
         let unscheduled = flow.state.unscheduled;
         if let Some(round) = &mut flow.state.first_round
@@ -265,7 +265,7 @@ impl Sender {
     /// An unscheduled packet has arrived.
     pub(super) fn on_sack(&mut self, now: Time, (slot, msg): (u32, MsgId), seq: u32, homa: &Homa) {
         let Some(flow) = self.flows.of(slot, msg) else { return };
-        flow.retry.hear(now + homa.timeout);
+        flow.retry.hear(now + homa.timeout_of(flow.dst));
         let unscheduled = flow.state.unscheduled;
         let Some(round) = flow.state.first_round.as_mut().filter(|_| seq < unscheduled) else {
             return;
@@ -368,7 +368,8 @@ impl Sender {
             let (msg, dst, number) = (flow.msg, flow.dst, flow.flow);
             if flow.retry.attempt(now, &homa.attempt_limit) {
                 out.send(dst, msg, probe(flow, slot));
-                let pause = homa.attempt_limit.interval(homa.timeout, flow.retry.attempts());
+                let pause =
+                    homa.attempt_limit.interval(homa.timeout_of(dst), flow.retry.attempts());
                 self.flows.start_timer(slot, now + pause);
             } else {
                 self.drop_flow(slot);

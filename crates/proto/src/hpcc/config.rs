@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, forget_after, within};
+use crate::parts::{AttemptLimit, Framing, Padding, Rtt, forget_after, within};
 use crate::transport::Peers;
 
 /// How lost packets are sent again.
@@ -116,6 +116,8 @@ pub struct Windows {
     pub max: f64,
     /// The additive step W_AI.
     pub step: f64,
+    /// The unloaded round trip (T).
+    pub rtt: Span,
 }
 
 /// The parameters of HPCC on one fabric, checked.
@@ -172,15 +174,30 @@ impl HpccConfig {
         let share = (1.0 - self.eta) / f64::from(self.flows);
         let step = self.step_bytes.map_or(max * share, |bytes| bytes as f64);
         // A step below a byte would never let a window grow again.
-        Windows { max, step: step.max(1.0) }
+        Windows { max, step: step.max(1.0), rtt }
     }
 }
 
 impl Hpcc {
     /// Returns the windows of a flow to `dst`.
     pub(super) fn windows_to(&self, dst: NodeId) -> Windows {
-        let pair = |peers: &Peers| self.config.windows(peers.facts_to(dst).access_rate, self.rtt);
+        let pair = |peers: &Peers| {
+            let facts = peers.facts_to(dst);
+            let rtt = self.config.base_rtt_ns.map_or(facts.data_rtt, Span::from_ns);
+            self.config.windows(facts.access_rate, rtt)
+        };
         self.peers.as_ref().map_or(self.windows, pair)
+    }
+
+    /// Returns the retransmission timeouts of a flow to `dst`.
+    pub(super) fn timeouts_to(&self, dst: NodeId) -> Rtt {
+        let HpccConfig { base_rtt_ns, timeout_min_ns, timeout_max_ns, .. } = self.config;
+        let of_pair = |time, written: Option<u64>| match &self.peers {
+            Some(peers) if base_rtt_ns.or(written).is_none() => peers.time_of(time, dst),
+            _ => time,
+        };
+        let least = of_pair(self.timeout_min, timeout_min_ns);
+        Rtt::new(least, of_pair(self.timeout_max, timeout_max_ns).max(least))
     }
 
     #[inline]

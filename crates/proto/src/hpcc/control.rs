@@ -7,6 +7,8 @@
 //! W = W^c / (U / eta) + W_AI, if U is at least eta or after `max-stage` additive steps, and else
 //! additively, W = W^c + W_AI.
 
+use rampmeter_core::Span;
+
 use super::config::{Hpcc, Windows};
 use super::int::Records;
 
@@ -45,6 +47,11 @@ impl Control {
         Self { windows, window, reference, usage: 1.0, stage: 0, update_at: 0, last: None }
     }
 
+    /// Returns the unloaded round trip (T).
+    pub fn rtt(&self) -> Span {
+        self.windows.rtt
+    }
+
     /// The window W in bytes.
     #[inline]
     pub fn window(&self) -> f64 {
@@ -69,7 +76,7 @@ impl Control {
         if path != of.path || last.as_slice().len() != n_records || n_records == 0 {
             return false;
         }
-        self.measure(&last, of.records, hpcc);
+        self.measure(&last, of.records);
         let updates = cumulative > self.update_at;
         self.adjust(updates, hpcc);
         if updates {
@@ -79,8 +86,8 @@ impl Control {
     }
 
     /// Procedure MeasureInflight.
-    fn measure(&mut self, last: &Records, records: &Records, hpcc: &Hpcc) {
-        let rtt = hpcc.rtt.as_ps() as f64;
+    fn measure(&mut self, last: &Records, records: &Records) {
+        let rtt = self.windows.rtt.as_ps() as f64;
         let (mut fullest, mut over) = (0.0, 0.0);
         for (&now, &then) in records.as_slice().iter().zip(last.as_slice()) {
             let time = now.time_since(then).as_ps() as f64;

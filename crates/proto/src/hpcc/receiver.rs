@@ -78,7 +78,8 @@ impl Receiver {
         if hpcc.config.recovery == Recovery::GoBackN && seq > missing {
             stats.out_of_order_drops += 1;
             if flow.state.missing != Some(missing) || now >= flow.state.until {
-                flow.state = Gap { missing: Some(missing), until: now + hpcc.rtt * 2 };
+                flow.state =
+                    Gap { missing: Some(missing), until: now + hpcc.windows_to(src).rtt * 2 };
                 stats.nacks_sent += 1;
                 out.send(src, msg, ack(missing, 0, true));
             }

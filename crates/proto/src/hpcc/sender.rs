@@ -30,7 +30,7 @@ impl Paced {
     fn new(dst: NodeId, hpcc: &Hpcc) -> Self {
         let mut paced = Self {
             control: Control::new(hpcc.windows_to(dst)),
-            rtt: Rtt::new(hpcc.timeout_min, hpcc.timeout_max),
+            rtt: hpcc.timeouts_to(dst),
             cwnd: 1,
             pace: Rate::from_gbps(1),
             selective: hpcc.config.recovery == Recovery::SelectiveRepeat,
@@ -43,7 +43,7 @@ impl Paced {
     fn follow(&mut self, hpcc: &Hpcc) {
         let window = self.control.window();
         self.cwnd = ((window / hpcc.framing().full().get() as f64).ceil() as u32).max(1);
-        let bps = (window * 8e12 / hpcc.rtt.as_ps() as f64) as u64;
+        let bps = (window * 8e12 / self.control.rtt().as_ps() as f64) as u64;
         self.pace = Rate::from_bps(bps.max(1)).unwrap_or(self.pace);
     }
 }

@@ -12,7 +12,7 @@ use crate::central::{Settings, Waits};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::Padding;
 use crate::tcp::TcpConfig;
-use crate::tcp::config::{ByRate, LossDetection};
+use crate::tcp::config::{ByPeer, LossDetection};
 use crate::tcp::control::{Algorithm, Start};
 use crate::transport::{Peers, Place, Site};
 
@@ -170,8 +170,9 @@ impl HylineConfig {
             lease_us: config.lease_us,
         };
         let unscheduled = (Bytes::new(config.threshold_bytes), None);
+        let of = (facts, site.shortest_data_rtt());
         let mut settings =
-            Settings::new(Arc::new(tcp), unscheduled, config.controllers, waits, facts)?;
+            Settings::new(Arc::new(tcp), unscheduled, config.controllers, waits, of)?;
         settings.scheduled_class = Priority::new(config.classes - 1);
         // Links are a flow's until it is done; one that is late is asked.
         settings.controller.grace = settings.repeat;
@@ -197,7 +198,7 @@ impl HylineConfig {
             let [initial, max, granted] = [initial, max, granted].map(bytes);
             Start { initial, max, granted, ..start }
         };
-        tcp.by_rate = Some(ByRate::new(peers, at));
+        tcp.by_peer = Some(ByPeer::new(peers, at));
         Hyline { settings: Settings { tcp: Arc::new(tcp), ..own.settings }, ..own }
     }
 

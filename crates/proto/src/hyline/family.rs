@@ -80,6 +80,7 @@ impl Transport for HylineFamily {
     fn assumptions(_config: &Self::Config, site: &Site) -> Assumptions {
         Assumptions {
             one_flow: true,
+            one_round_trip: true,
             wide_inner_links: !site.has_regular_paths(),
             ..Assumptions::default()
         }

@@ -216,9 +216,14 @@ impl Ndp {
         self.peers.as_ref().map_or(self.window, pair)
     }
 
-    /// The timeout after so many timeouts in a row.
-    pub(super) fn timeout(&self, attempts: u32) -> Span {
-        self.rto * (1 << attempts.min(DOUBLINGS_MAX))
+    /// Returns the timeout of flows to `dst` after so many timeouts in a row.
+    #[inline]
+    pub(super) fn timeout_to(&self, dst: NodeId, attempts: u32) -> Span {
+        let rto = match &self.peers {
+            Some(peers) if self.config.rto_ns.is_none() => peers.time_of(self.rto, dst),
+            _ => self.rto,
+        };
+        rto * (1 << attempts.min(DOUBLINGS_MAX))
     }
 
     #[inline]

@@ -149,7 +149,7 @@ impl Sender {
         let packets = ndp.framing().packets(message.size);
         let state = Window { credit: packets.min(ndp.window_to(message.dst)), ..Window::default() };
         let slot = self.flows.submit(&message, packets, state);
-        self.flows.start_timer(slot, now + ndp.rto);
+        self.flows.start_timer(slot, now + ndp.timeout_to(message.dst, 0));
         self.give_turn(slot);
     }
 
@@ -206,7 +206,7 @@ impl Sender {
             None => {}
         }
         state.pull(pull);
-        flow.retry.hear(state.due(now, ndp.rto));
+        flow.retry.hear(state.due(now, ndp.timeout_to(flow.dst, 0)));
         self.give_turn(tx_slot);
     }
 
@@ -214,7 +214,7 @@ impl Sender {
     pub(super) fn on_pull(&mut self, now: Time, slot: u32, msg: MsgId, pull: u32, ndp: &Ndp) {
         let Some(flow) = self.flows.of(slot, msg) else { return };
         flow.state.pull(pull);
-        flow.retry.hear(flow.state.due(now, ndp.rto));
+        flow.retry.hear(flow.state.due(now, ndp.timeout_to(flow.dst, 0)));
         self.give_turn(slot);
     }
 
@@ -285,9 +285,9 @@ impl Sender {
     ) {
         while let Some(slot) = self.flows.next_due(now) {
             let flow = &mut self.flows[slot];
-            let (msg, state) = (flow.msg, &mut flow.state);
+            let (msg, dst, state) = (flow.msg, flow.dst, &mut flow.state);
             let waits_for_link = state.has_turn;
-            let timeout = ndp.timeout(flow.retry.attempts());
+            let timeout = ndp.timeout_to(dst, flow.retry.attempts());
             let lost = state.expire(now, timeout, ndp);
             stats.timeouts += u64::from(lost);
             if lost == 0 && (waits_for_link || !state.sent.is_empty()) {
@@ -306,7 +306,7 @@ impl Sender {
             // Without a packet on its way, the pull was lost.
             let state = &mut self.flows[slot].state;
             state.credit = state.credit.max(1);
-            let timeout = ndp.timeout(attempts);
+            let timeout = ndp.timeout_to(dst, attempts);
             self.flows.start_timer(slot, now + timeout);
             self.give_turn(slot);
         }

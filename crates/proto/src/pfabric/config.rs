@@ -197,6 +197,15 @@ impl Pfabric {
         }
     }
 
+    /// Returns the timeout of flows to a host.
+    #[inline]
+    pub(super) fn rto_to(&self, dst: NodeId) -> Span {
+        match &self.peers {
+            Some(peers) if self.config.rto_ns.is_none() => peers.time_of(self.rto, dst),
+            _ => self.rto,
+        }
+    }
+
     #[inline]
     pub(super) fn framing(&self) -> Framing {
         let PfabricConfig { payload, header, padding, .. } = self.config;

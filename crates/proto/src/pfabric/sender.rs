@@ -127,7 +127,7 @@ impl Sender {
             let dst = flow.dst;
             self.on_hold(now, (dst, msg), false, pfabric);
         } else {
-            flow.retry.hear(now + pfabric.rto);
+            flow.retry.hear(now + pfabric.rto_to(flow.dst));
             self.update(slot, pfabric);
         }
     }
@@ -146,7 +146,7 @@ impl Sender {
         if flow.dst != dst {
             return;
         }
-        let pause = if held { pfabric.held_pause } else { pfabric.rto };
+        let pause = if held { pfabric.held_pause } else { pfabric.rto_to(dst) };
         match (flow.is_held, held) {
             (false, false) => return,
             (true, true) => return flow.retry.hear(now + pause),
@@ -203,7 +203,8 @@ impl Sender {
         let (_, slot) = self.ready.first()?;
         let seq = sendable(&self.flows[slot], pfabric)?;
         if !self.flows[slot].retry.is_running() {
-            self.flows.defer_timer(slot, now + pfabric.rto);
+            let rto = pfabric.rto_to(self.flows[slot].dst);
+            self.flows.defer_timer(slot, now + rto);
         }
         let flow = &self.flows[slot];
         let header = PfabricHeader::Data {
@@ -268,11 +269,11 @@ impl Sender {
             };
             out.send(flow.dst, msg, probe);
         }
-        let attempts = self.flows[slot].retry.attempts();
+        let flow = &self.flows[slot];
         let pause = if is_held {
             pfabric.held_pause
         } else {
-            pfabric.attempt_limit.interval(pfabric.rto, attempts)
+            pfabric.attempt_limit.interval(pfabric.rto_to(flow.dst), flow.retry.attempts())
         };
         self.flows.start_timer(slot, now + pause);
         self.update(slot, pfabric);

@@ -210,8 +210,6 @@ pub struct Phost {
     pub token_life: Span,
     /// Unloaded round trip.
     pub rtt: Span,
-    /// When a RTS is repeated for the first time.
-    pub retry: Span,
     /// When a source that has heard nothing asks whether its destination still knows a flow.
     pub keepalive: Span,
     /// From one repetition for a flow to the next for another, where there are many.
@@ -239,6 +237,8 @@ pub struct Pair {
     pub resend: Span,
     /// Life of a token at its source.
     pub token_life: Span,
+    /// Unloaded round trip with full packets.
+    pub rtt: Span,
 }
 
 impl PhostConfig {
@@ -249,7 +249,8 @@ impl PhostConfig {
     pub fn on(self, facts: &FabricFacts) -> Result<Phost, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
-        let Pair { mtu_time, free, threshold, downgrade, resend, token_life } = self.pair(facts);
+        let Pair { mtu_time, free, threshold, downgrade, resend, token_life, rtt } =
+            self.pair(facts);
         let keepalive = keepalive(facts);
         Ok(Phost {
             mtu_time,
@@ -258,8 +259,7 @@ impl PhostConfig {
             downgrade,
             resend,
             token_life,
-            rtt: facts.data_rtt,
-            retry: keepalive,
+            rtt,
             keepalive,
             repeat_gap: repeat_gap(facts),
             forget: attempt_limit.forget_after(forget_after(keepalive, self.attempts_max)),
@@ -284,6 +284,7 @@ impl PhostConfig {
             downgrade: mtu_time * u64::from(downgrade),
             resend: mtu_time * u64::from(resend),
             token_life: mtu_time.scale_floor(life.into(), 1_000),
+            rtt: facts.data_rtt,
         }
     }
 }
@@ -308,16 +309,20 @@ impl Phost {
     }
 
     fn own_pair(&self) -> Pair {
-        let &Self { mtu_time, free, threshold, downgrade, resend, token_life, .. } = self;
-        Pair { mtu_time, free, threshold, downgrade, resend, token_life }
+        let &Self { mtu_time, free, threshold, downgrade, resend, token_life, rtt, .. } = self;
+        Pair { mtu_time, free, threshold, downgrade, resend, token_life, rtt }
+    }
+
+    /// Returns the interval after which a sender repeats itself to `dst`.
+    pub(super) fn keepalive_to(&self, dst: NodeId) -> Span {
+        self.peers.as_ref().map_or(self.keepalive, |peers| peers.time_of(self.keepalive, dst))
     }
 }
 
 impl Pair {
-    /// Time after which a token without an answer has expired, from its sending, at a round trip of
-    /// `rtt`.
-    pub(super) fn token_expiry(&self, rtt: Span) -> Span {
-        rtt + self.token_life
+    /// Time after which a token without an answer has expired, from its sending.
+    pub(super) fn token_expiry(&self) -> Span {
+        self.rtt + self.token_life
     }
 
     /// How long `n` free tokens live.

@@ -2,13 +2,14 @@
 
 use rampmeter_core::{NodeId, Span, Time};
 
-use super::config::Phost;
+use super::config::{Pair, Phost};
 use crate::parts::Rtt;
 
 /// A token: source, flow and number.
 pub(super) type TokenId = (NodeId, u32, u32);
 
-/// How long data for tokens takes to come. One token at a time is timed.
+/// How long data for tokens takes to come. One token at a time is timed. Sources at other distances
+/// share the estimate, which is in proportion to their round trips.
 #[derive(Debug, Default)]
 pub(super) struct Delay {
     timed: Option<(TokenId, Time)>,
@@ -16,9 +17,10 @@ pub(super) struct Delay {
 }
 
 impl Delay {
-    /// How long a destination waits for data: a round trip before the first sample.
-    pub(super) fn wait(&self, phost: &Phost) -> Span {
-        self.rtt.map_or(phost.rtt, |rtt| rtt.timeout(0))
+    /// Returns how long a destination waits for data: a round trip before the first sample.
+    pub(super) fn wait(&self, pair: &Pair, phost: &Phost) -> Span {
+        let wait = |rtt: Rtt| rtt.timeout(0).scale_floor(pair.rtt.as_ps(), phost.rtt.as_ps());
+        self.rtt.map_or(pair.rtt, wait)
     }
 
     /// Times a token that is sent, unless another is being timed. That is given up in the end, as
@@ -32,15 +34,17 @@ impl Delay {
     /// Data for a token has come. That for a later one of the same flow says nothing of the timed
     /// one.
     #[inline]
-    pub(super) fn see(&mut self, now: Time, token: TokenId, phost: &Phost) {
+    pub(super) fn see(&mut self, now: Time, token: TokenId, pair: &Pair, phost: &Phost) {
         let Some(((src, flow, number), at)) = self.timed else { return };
         if (src, flow) != (token.0, token.1) || token.2 < number {
             return;
         }
         self.timed = None;
         if token.2 == number {
+            let took = now.saturating_since(at);
+            let sample = took.scale_floor(phost.rtt.as_ps(), pair.rtt.as_ps());
             let new = || Rtt::new(phost.rtt, phost.keepalive);
-            self.rtt.get_or_insert_with(new).sample(now.saturating_since(at));
+            self.rtt.get_or_insert_with(new).sample(sample);
         }
     }
 }

@@ -135,7 +135,7 @@ impl RxFlow {
         let seq = state.tokens.advance(&self.got, self.of.packets);
         let number = state.tokens.issue(now);
         if phost.config.downgrade_on == Downgrading::Expired {
-            state.expiry.push(now + state.pair.token_expiry(phost.rtt), number + 1);
+            state.expiry.push(now + state.pair.token_expiry(), number + 1);
         }
         if state.tokens.issued() >= state.goal {
             state.settles = Some(now + resend);
@@ -221,14 +221,14 @@ impl Receiver {
         let wait = match phost.config.free_repair {
             FreeRepair::Measured => {
                 self.free_until = self.free_until.max(now) + phost.mtu_time * u64::from(free);
-                (self.free_until - now).max(free_time) + self.delay.wait(phost)
+                (self.free_until - now).max(free_time) + self.delay.wait(&pair, phost)
             }
-            FreeRepair::RoundTrip => free_time + phost.rtt,
+            FreeRepair::RoundTrip => free_time + pair.rtt,
             FreeRepair::TwicePace => free_time * 2,
         };
         let mut expiry = Expiry::default();
         if phost.config.downgrade_on == Downgrading::Expired && free > 0 && free < of.packets {
-            expiry.push(now + pair.free_life(free) + phost.rtt, free);
+            expiry.push(now + pair.free_life(free) + pair.rtt, free);
         }
         let state = Pending {
             expiry,
@@ -397,7 +397,7 @@ impl Receiver {
         }
         flow.heard = now;
         flow.state.tokens.see(number);
-        self.delay.see(now, (flow.of.src, flow.of.flow, number), phost);
+        self.delay.see(now, (flow.of.src, flow.of.flow, number), &flow.state.pair, phost);
         if phost.config.policy == Policy::TenantFair {
             self.served.count(flow.state.tenant);
         }
@@ -457,7 +457,7 @@ impl Receiver {
         let flow = &mut self.flows[slot];
         let pair = flow.state.pair;
         let resend = match phost.config.free_repair {
-            FreeRepair::Measured => pair.resend.max(self.delay.wait(phost)),
+            FreeRepair::Measured => pair.resend.max(self.delay.wait(&pair, phost)),
             FreeRepair::RoundTrip | FreeRepair::TwicePace => pair.resend,
         };
         self.choice.count(now, flow, phost);

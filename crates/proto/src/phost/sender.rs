@@ -128,7 +128,7 @@ impl Sender {
             tokens: VecDeque::new(),
         };
         let slot = self.flows.submit(&message, packets, state);
-        self.flows.start_timer(slot, now + phost.retry);
+        self.flows.start_timer(slot, now + phost.keepalive_to(dst));
         out.send(dst, msg, rts(&self.flows[slot], now, slot, false));
         if free_end > 0 {
             self.ready.insert(slot);
@@ -144,7 +144,8 @@ impl Sender {
         phost: &Phost,
     ) {
         if let Some(flow) = self.flows.of(slot, msg) {
-            let pause = if is_held { held_pause(phost.keepalive) } else { phost.keepalive };
+            let keepalive = phost.keepalive_to(flow.dst);
+            let pause = if is_held { held_pause(keepalive) } else { keepalive };
             flow.is_held = is_held;
             flow.retry.hear(now + pause);
         }
@@ -257,7 +258,7 @@ impl Sender {
         } else {
             let token = state.tokens.pop_front().expect("a ready flow has a token");
             let Token { seq, number, rx_slot, .. } = token;
-            flow.retry.postpone(now + phost.keepalive);
+            flow.retry.postpone(now + phost.keepalive_to(flow.dst));
             (seq, PhostHeader::Data { rx_slot, seq, number })
         };
         let priority = match phost.config.data_priority {
@@ -286,7 +287,8 @@ impl Sender {
             let msg = flow.msg;
             if flow.retry.attempt(now, &phost.attempt_limit) {
                 out.send(flow.dst, msg, rts(flow, now, slot, true));
-                let pause = phost.attempt_limit.interval(phost.keepalive, flow.retry.attempts());
+                let keepalive = phost.keepalive_to(flow.dst);
+                let pause = phost.attempt_limit.interval(keepalive, flow.retry.attempts());
                 self.flows.start_timer(slot, now + pause);
             } else {
                 self.drop_flow(slot);

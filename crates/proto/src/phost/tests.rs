@@ -115,8 +115,7 @@ mod tokens {
         // Then some until they have expired too: as many as are sent in the time that this takes.
         let resumed = expired + phost.mtu_time + phost.downgrade;
         let again = run_until(&mut host, resumed + phost.downgrade);
-        let burst =
-            phost.pair_from(NodeId::new(0)).token_expiry(phost.rtt).div_floor(phost.mtu_time) + 2;
+        let burst = phost.pair_from(NodeId::new(0)).token_expiry().div_floor(phost.mtu_time) + 2;
         assert!(again > sent && again <= sent + burst, "{again} {sent}");
         // Data for the latest token ends the next downgrading at once.
         let end = resumed + phost.downgrade;
@@ -218,7 +217,7 @@ mod slow_sources {
     use crate::test_packet::control;
     use crate::transport::Peers;
     use rampmeter_core::{
-        Endpoint, FabricFacts, NodeId, Packet, PairRates, Purpose, Rate, Rng, Span, Time,
+        Endpoint, FabricFacts, NodeId, Packet, Pairs, Purpose, Rate, Rng, Span, Time,
     };
 
     /// Returns a host of 10 Gbit/s and its parameters. `gbps` has the rates of all hosts.
@@ -231,7 +230,7 @@ mod slow_sources {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        let rates = PairRates::at_one_switch(gbps.iter().map(|&gbps| Rate::from_gbps(gbps)));
+        let rates = Pairs::at_one_switch(gbps.iter().map(|&gbps| Rate::from_gbps(gbps)));
         let peers = Some(Peers::new(NodeId::new(0), facts, Arc::new(rates)));
         let forget = Span::from_us(10_000_000);
         let phost = Arc::new(Phost { peers, forget, ..config.on(&facts).unwrap() });

@@ -337,6 +337,12 @@ impl Sird {
     /// The class of data with credit.
     pub(super) const DATA: Priority = Priority::new(1);
 
+    /// Returns the timeout of messages to or from `peer`.
+    #[inline]
+    pub(super) fn timeout_of(&self, peer: NodeId) -> Span {
+        self.peers.as_ref().map_or(self.timeout, |peers| peers.time_of(self.timeout, peer))
+    }
+
     /// The class of data without credit.
     pub(super) fn unscheduled_class(&self) -> Priority {
         match self.config.unscheduled_class {

@@ -127,7 +127,7 @@ impl Receiver {
         let source = self.bucket.source(of.src, sird);
         let flow = &mut self.flows[slot];
         flow.state.source = source;
-        flow.state.retry.start(key(slot, of), now + sird.timeout, &mut self.timers);
+        flow.state.retry.start(key(slot, of), now + sird.timeout_of(of.src), &mut self.timers);
         self.bucket.charge(source, unscheduled);
         self.bucket.place(slot, flow, sird);
         Some(slot)
@@ -154,7 +154,7 @@ impl Receiver {
             let flow = &mut self.flows[slot];
             flow.state.retry.reset();
             let key = key(slot, &flow.of);
-            flow.state.retry.start(key, now + sird.timeout, &mut self.timers);
+            flow.state.retry.start(key, now + sird.timeout_of(src), &mut self.timers);
             self.bucket.place(slot, flow, sird);
         }
     }
@@ -180,7 +180,7 @@ impl Receiver {
             return (Receipt::Ignored, None);
         }
         flow.heard = now;
-        flow.state.retry.hear(now + sird.timeout);
+        flow.state.retry.hear(now + sird.timeout_of(packet.src));
         let (source, ce) = (flow.state.source, packet.marks.contains(Marks::CONGESTION));
         self.bucket.on_data(source, (csn, ce));
         if !flow.got.insert(seq) {
@@ -215,7 +215,7 @@ impl Receiver {
         sird: &Sird,
     ) {
         if self.flows.hear(now, slot, packet.src, packet.payload.msg) {
-            self.flows[slot].state.retry.hear(now + sird.timeout);
+            self.flows[slot].state.retry.hear(now + sird.timeout_of(packet.src));
         }
     }
 
@@ -244,7 +244,7 @@ impl Receiver {
             let flow = &mut self.flows[slot];
             flow.state.retry.count(now);
             let doublings = flow.state.retry.attempts().min(4);
-            let due = now + sird.timeout * (1 << doublings);
+            let due = now + sird.timeout_of(flow.of.src) * (1 << doublings);
             flow.state.retry.start(key, due, &mut self.timers);
             self.reclaim(slot, sird, stats);
         }

@@ -137,7 +137,7 @@ impl Sender {
         let credit = VecDeque::new();
         let state = Tx { next: 0, credit, credit_bytes: own, rx_slot: 0, peer, is_unscheduled };
         let slot = self.flows.submit(message, sird.cut.packets(size), state);
-        self.flows.start_timer(slot, now + sird.timeout);
+        self.flows.start_timer(slot, now + sird.timeout_of(message.dst));
         if is_unscheduled {
             self.rank(slot, sird);
         } else {
@@ -192,7 +192,7 @@ impl Sender {
         out: &mut Output<SirdHeader>,
     ) {
         let Some(flow) = self.flows.of(slot, msg) else { return };
-        flow.retry.hear(now + sird.timeout);
+        flow.retry.hear(now + sird.timeout_of(flow.dst));
         flow.state.rx_slot = rx_slot;
         if seq >= flow.packets {
             return;
@@ -218,7 +218,7 @@ impl Sender {
     /// The receiver knows the message.
     pub(super) fn on_known(&mut self, now: Time, (slot, msg): (u32, MsgId), sird: &Sird) {
         if let Some(flow) = self.flows.of(slot, msg) {
-            flow.retry.hear(now + sird.timeout);
+            flow.retry.hear(now + sird.timeout_of(flow.dst));
         }
     }
 
@@ -333,7 +333,8 @@ impl Sender {
             let (msg, dst) = (flow.msg, flow.dst);
             if flow.retry.attempt(now, &sird.attempt_limit) {
                 out.send(dst, msg, request(flow, slot));
-                let pause = sird.attempt_limit.interval(sird.timeout, flow.retry.attempts());
+                let pause =
+                    sird.attempt_limit.interval(sird.timeout_of(dst), flow.retry.attempts());
                 self.flows.start_timer(slot, now + pause);
             } else {
                 self.drop_flow(slot);

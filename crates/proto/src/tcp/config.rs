@@ -1,7 +1,7 @@
 //! TCP's parameters and what they imply for one network.
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Rate, Span, Time};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -358,7 +358,7 @@ impl TcpConfig {
         let ask_gap = facts.access_rate.tx_time(packet) * 16;
         Ok(Tcp {
             start,
-            by_rate: None,
+            by_peer: None,
             base_rtt: facts.data_rtt,
             rto_min,
             rto_initial,
@@ -372,23 +372,23 @@ impl TcpConfig {
     }
 }
 
-/// Start of congestion control on connections whose rate is not the host's own.
+/// Start of congestion control on connections whose rate or round trip is not the host's own.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ByRate {
+pub struct ByPeer {
     peers: Peers,
-    starts: Vec<(Rate, Start)>,
+    starts: Vec<(FabricFacts, Start)>,
 }
 
-impl ByRate {
-    /// Calls `at` with the facts of the network at each such rate.
+impl ByPeer {
+    /// Calls `at` with the facts of the network for each such peer, once for equal ones.
     pub fn new(peers: &Peers, at: impl Fn(FabricFacts) -> Start) -> Self {
-        let starts = peers.other_facts().map(|facts| (facts.access_rate, at(facts))).collect();
+        let starts = peers.other_facts().map(|facts| (facts, at(facts))).collect();
         Self { peers: peers.clone(), starts }
     }
 
     fn start_to(&self, dst: NodeId) -> Option<&Start> {
-        let rate = self.peers.facts_to(dst).access_rate;
-        self.starts.iter().find(|(of, _)| *of == rate).map(|(_, start)| start)
+        let facts = self.peers.facts_to(dst);
+        self.starts.iter().find(|(of, _)| *of == facts).map(|(_, start)| start)
     }
 }
 
@@ -399,8 +399,8 @@ pub struct Tcp {
     pub config: TcpConfig,
     /// What congestion control starts with.
     pub start: Start,
-    /// The same by the rate to a host; `None` if it does not depend on the rate.
-    pub by_rate: Option<ByRate>,
+    /// The same by peer; `None` if it does not depend on the peer.
+    pub by_peer: Option<ByPeer>,
     /// Unloaded round trip with full packets.
     pub base_rtt: Span,
     /// Smallest retransmission timeout.
@@ -430,7 +430,13 @@ impl Tcp {
 
     /// Returns what congestion control starts with on a connection to `dst`.
     pub(super) fn start_to(&self, dst: NodeId) -> &Start {
-        self.by_rate.as_ref().and_then(|by_rate| by_rate.start_to(dst)).unwrap_or(&self.start)
+        self.by_peer.as_ref().and_then(|by_peer| by_peer.start_to(dst)).unwrap_or(&self.start)
+    }
+
+    /// Returns the unloaded round trip to `dst` with full packets.
+    pub(super) fn base_rtt_to(&self, dst: NodeId) -> Span {
+        let of_pair = |by_peer: &ByPeer| by_peer.peers.facts_to(dst).data_rtt;
+        self.by_peer.as_ref().map_or(self.base_rtt, of_pair)
     }
 
     /// The marks of packets that carry no data.

@@ -168,7 +168,7 @@ impl Connection {
         let mut rtt = Rtt::new(tcp.rto_min, tcp.rto_max);
         if !tcp.config.handshake {
             // Such a connection was used before, so its round trip is known.
-            rtt.sample(tcp.base_rtt);
+            rtt.sample(tcp.base_rtt_to(dst));
         }
         Self {
             dst,

@@ -16,8 +16,9 @@ use rampmeter_testkit::{
 };
 
 fn on(config: CosyConfig, topology: &Topology) -> Cosy {
-    let Shape { switches, ratio, ports, has_slower, .. } = topology.shape();
-    let facts = topology.facts(config.payload + config.header, config.header);
+    let delays = topology.delays(config.payload + config.header, config.header);
+    let Shape { switches, ratio, ports, has_slower, .. } = topology.shape(&delays);
+    let facts = delays.facts();
     config.on(&facts, PathFacts { switches, ratio, ports, has_slower }).unwrap()
 }
 

@@ -6,6 +6,7 @@
 
 mod build;
 mod cut;
+mod delays;
 mod forward;
 mod pairs;
 mod paths;
@@ -16,6 +17,7 @@ mod spec;
 
 pub use build::TopologyError;
 pub use cut::HostCut;
+pub use delays::Delays;
 pub use paths::Paths;
 pub use regular::RegularPaths;
 pub use spec::{LinkSpec, TopologySpec};
@@ -26,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::fabric::{LinkChange, Target};
 use pod::Cables;
 use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace};
-use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
+use rampmeter_core::{Rate, Span};
 
 /// One end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -198,9 +200,11 @@ impl Topology {
         let (slowest, fastest) = self.rates();
         for need in needs {
             let rate = need.rate.of(slowest, fastest);
-            let first = (self.common_rack().0, self.links[0].propagation);
             let ends = match need.place {
-                ArbiterPlace::FirstRack => vec![first],
+                ArbiterPlace::FirstRack => {
+                    let rack = self.common_rack().0;
+                    vec![(rack, self.shortest_cable(rack))]
+                }
                 ArbiterPlace::EveryRack => self.cables_of_racks(),
                 ArbiterPlace::PodSwitches(pod) => self.cables_of_pod(pod),
             };
@@ -239,12 +243,14 @@ impl Topology {
             let drawn = cables.of_arbiter(self.n_stations, racks.len());
             return racks.into_iter().zip(drawn).collect();
         }
-        let first = |rack: u32| {
-            let mut links = self.access().map(|(_, link)| link);
-            let its = links.find(|link| [link.a, link.b].contains(&Node::Switch(rack)));
-            its.map(|link| (rack, link.propagation))
-        };
-        racks.into_iter().filter_map(first).collect()
+        racks.into_iter().map(|rack| (rack, self.shortest_cable(rack))).collect()
+    }
+
+    /// Returns the shortest propagation between a rack's switch and one of its hosts.
+    fn shortest_cable(&self, rack: u32) -> Span {
+        let links = self.access().map(|(_, link)| link);
+        let its = links.filter(|link| [link.a, link.b].contains(&Node::Switch(rack)));
+        its.map(|link| link.propagation).min().unwrap_or(self.links[0].propagation)
     }
 
     /// The rates of the slowest and the fastest link.
@@ -409,39 +415,6 @@ impl Topology {
         }
     }
 
-    /// The facts that protocols derive their parameters from, for full packets of `data` bytes and
-    /// control packets of `control` bytes on the wire.
-    pub fn facts(&self, data: Bytes, control: Bytes) -> FabricFacts {
-        let longest = self.longest_path(data);
-        let one_way = |bytes| latency(&longest, bytes);
-        let n_hosts = self.n_hosts();
-        FabricFacts {
-            n_hosts,
-            access_rate: self.slowest_host(),
-            data_rtt: one_way(data) * 2,
-            control_rtt: one_way(control) * 2,
-            n_pods: self.n_pods(),
-            patience: Span::ZERO,
-        }
-    }
-
-    /// Returns the delays of a round trip without the time of bits on links: that of the nearest
-    /// hosts at one switch, and that of the farthest hosts. `None` if no two hosts share a switch.
-    pub fn delay_range(&self) -> Option<(Span, Span)> {
-        let mut at: BTreeMap<Node, Vec<Span>> = BTreeMap::new();
-        for (_, link) in self.access() {
-            at.entry(link.b).or_default().push(link.propagation);
-        }
-        let nearest = |mut delays: Vec<Span>| {
-            delays.sort_unstable();
-            Some(*delays.first()? + *delays.get(1)?)
-        };
-        let nearest = at.into_values().filter_map(nearest).min()?;
-        let farthest: Span =
-            self.longest_path(Bytes::ZERO).iter().fold(Span::ZERO, |sum, hop| sum + hop.delay);
-        Some(((nearest + self.switch_latency + self.host_latency) * 2, farthest * 2))
-    }
-
     /// Returns the rates at which each host sends and receives by all its links at once.
     pub fn host_rates(&self) -> Vec<(Rate, Rate)> {
         let mut bps = vec![(0, 0); self.n_hosts() as usize];
@@ -466,9 +439,8 @@ impl Topology {
         faster.max().expect("a topology has hosts")
     }
 
-    /// What bounds on queueing depend on.
-    pub fn shape(&self) -> Shape {
-        let switches = self.rack_paths(Bytes::new(1)).iter().map(|path| path.len() - 1).max();
+    /// What bounds on queueing depend on; `delays` are those of this topology.
+    pub fn shape(&self, delays: &Delays) -> Shape {
         let slowest = self.access().map(|(_, link)| link.rates().0.as_bps()).min().unwrap_or(1);
         let fastest = self.links.iter().map(|link| link.rates().1.as_bps()).max();
         let mut ports = vec![0; self.levels.len()];
@@ -478,74 +450,11 @@ impl Topology {
             }
         }
         Shape {
-            switches: switches.map_or(0, |n| n as u32),
+            switches: delays.switches(),
             ratio: fastest.map_or(1, |rate| u32::try_from(rate / slowest).unwrap_or(u32::MAX)),
             ports: ports.into_iter().max().unwrap_or(0),
             has_slower: self.links.iter().any(|link| link.rates().0.as_bps() < slowest),
             rails: self.rails().into_iter().max().unwrap_or(1),
         }
     }
-
-    /// The path on which a packet of `bytes` has the longest idle latency, of equals the first.
-    fn longest_path(&self, bytes: Bytes) -> Vec<PathHop> {
-        let mut best = Vec::new();
-        for path in self.rack_paths(bytes) {
-            if latency(&path, bytes) > latency(&best, bytes) {
-                best = path;
-            }
-        }
-        best
-    }
-
-    /// Paths between the farthest hosts of all racks, and between the two farthest of each rack: no
-    /// packet of `bytes` takes longer between other hosts.
-    fn rack_paths(&self, bytes: Bytes) -> Vec<Vec<PathHop>> {
-        let mut uplinks = vec![Span::ZERO; self.n_hosts() as usize];
-        for (host, link) in self.access() {
-            let own = &mut uplinks[host as usize];
-            *own = (*own).max(link.propagation + link.rates().0.tx_time(bytes));
-        }
-        // Hosts of a rack have links to the same switches.
-        let mut switches = vec![Vec::new(); self.n_hosts() as usize];
-        for (host, link) in self.access() {
-            switches[host as usize].push(if link.a == Node::Host(host) { link.b } else { link.a });
-        }
-        let mut racks: BTreeMap<Vec<Node>, Vec<u32>> = BTreeMap::new();
-        for (mut own, host) in switches.into_iter().zip(0..) {
-            own.sort_unstable();
-            racks.entry(own).or_default().push(host);
-        }
-        let mut racks: Vec<Vec<u32>> = racks.into_values().collect();
-        for hosts in &mut racks {
-            hosts.sort_by_key(|&host| Reverse(uplinks[host as usize]));
-        }
-        let paths = Paths::new(self.clone());
-        let has_equal_ways = self.has_equal_ways();
-        let of = |a, b| match has_equal_ways {
-            true => paths.of(a, b),
-            false => paths.slowest_of(a, b, bytes),
-        };
-        let far = |n: usize| racks.iter().filter_map(move |hosts| hosts.get(n).copied());
-        let pairs = far(0).flat_map(|a| far(0).map(move |b| (a, b))).filter(|(a, b)| a != b);
-        let within = racks.iter().filter_map(|hosts| Some((*hosts.first()?, *hosts.get(1)?)));
-        pairs.chain(within).filter_map(|(a, b)| of(a, b)).collect()
-    }
-
-    /// Returns true if all links between switches of two levels are alike, so that equally short
-    /// paths take the same time.
-    fn has_equal_ways(&self) -> bool {
-        let mut kinds = BTreeMap::new();
-        self.links.iter().all(|link| {
-            let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { return true };
-            let level = |switch: u32| self.levels[switch as usize];
-            let levels = (level(a).min(level(b)), level(a).max(level(b)));
-            let kind = (link.rate, link.back, link.propagation);
-            *kinds.entry(levels).or_insert(kind) == kind && link.rate == link.back
-        })
-    }
-}
-
-/// How long a packet of `bytes` takes on an idle path.
-fn latency(path: &[PathHop], bytes: Bytes) -> Span {
-    path.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay + hop.rate.tx_time(bytes))
 }

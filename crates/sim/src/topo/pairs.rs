@@ -1,20 +1,20 @@
 //! Rates between pairs of hosts.
 
-use rampmeter_core::{HostLink, PairRates};
+use rampmeter_core::{HostLink, Pairs};
 
 use super::{Node, Topology};
 use crate::fabric::distances;
 
 impl Topology {
     /// Returns the rates between hosts by the links that routing uses.
-    pub fn pair_rates(&self) -> PairRates {
+    pub fn pairs(&self) -> Pairs {
         let mut links = vec![Vec::new(); self.n_hosts() as usize];
         for (host, link) in self.access() {
             let (Node::Switch(switch) | Node::Host(switch) | Node::Arbiter(switch)) = link.b;
             let (sends, receives) = (link.rate_to(link.b), link.rate_from(link.b));
             links[host as usize].push(HostLink { switch, sends, receives });
         }
-        PairRates::new(links, || self.distances())
+        Pairs::new(links, || self.distances())
     }
 
     /// Returns the hops between switches, by number; `u16::MAX` if there is no path.

@@ -1,0 +1,240 @@
+//! Delays between hosts without load.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rampmeter_core::{Bytes, FabricFacts, RoundTrip, RoundTrips, Span};
+
+use super::{Node, PathHop, Paths, Topology};
+
+/// Round trips that differ by no more than this factor are of one class. The racks, pods and cores
+/// of regular networks are, so that each pair of hosts has the longest round trip of the network, as
+/// papers have it; hosts far away are not.
+const CLASS: u64 = 4;
+
+/// Delays between hosts without load, of full packets and of control packets.
+#[derive(Clone, Debug)]
+pub struct Delays {
+    facts: FabricFacts,
+    nearest: Span,
+    switches: u32,
+    round_trips: Option<RoundTrips>,
+}
+
+impl Delays {
+    /// Returns the facts from which protocols derive their parameters: round trips are those of the
+    /// hosts that are farthest from each other.
+    pub fn facts(&self) -> FabricFacts {
+        self.facts
+    }
+
+    /// Returns the round trip of a control packet between the nearest hosts.
+    pub fn nearest(&self) -> Span {
+        self.nearest
+    }
+
+    /// Returns the number of switches on the path between hosts that has most.
+    pub fn switches(&self) -> u32 {
+        self.switches
+    }
+
+    /// Returns the round trips of pairs of hosts; `None` if all are of one class.
+    pub fn round_trips(&self) -> Option<&RoundTrips> {
+        self.round_trips.as_ref()
+    }
+}
+
+/// Delays from one kind of host to another.
+struct Times {
+    from: usize,
+    to: usize,
+    switches: u32,
+    one_way: RoundTrip,
+}
+
+impl Topology {
+    /// Returns the delays between hosts for full packets of `data` bytes and control packets of
+    /// `control` bytes on the wire. Packets take the slowest of equally short paths.
+    pub fn delays(&self, data: Bytes, control: Bytes) -> Delays {
+        let kinds = self.kinds_of_hosts();
+        let paths = Paths::new(self.clone());
+        let times = || self.times(&kinds, &paths, (data, control));
+        let mut longest = RoundTrip { data: Span::ZERO, control: Span::ZERO };
+        let (mut nearest, mut switches) = (Span::MAX, 0);
+        for Times { one_way, switches: of_path, .. } in times() {
+            longest = longest.max(one_way);
+            nearest = nearest.min(one_way.control);
+            switches = switches.max(of_path);
+        }
+        let round_trips = (longest.control > nearest * CLASS).then(|| classes(&kinds, times()));
+        let facts = FabricFacts {
+            n_hosts: self.n_hosts(),
+            access_rate: self.slowest_host(),
+            data_rtt: longest.data * 2,
+            control_rtt: longest.control * 2,
+            n_pods: self.n_pods(),
+            patience: Span::ZERO,
+        };
+        Delays { facts, nearest: nearest.min(longest.control) * 2, switches, round_trips }
+    }
+
+    /// Returns the facts that protocols derive their parameters from, for full packets of `data`
+    /// bytes and control packets of `control` bytes on the wire.
+    pub fn facts(&self, data: Bytes, control: Bytes) -> FabricFacts {
+        self.delays(data, control).facts()
+    }
+
+    /// Returns the hosts by kind: those whose links lead to the same switches and are alike.
+    fn kinds_of_hosts(&self) -> Vec<Vec<u32>> {
+        let mut links = vec![Vec::new(); self.n_hosts() as usize];
+        for (host, link) in self.access() {
+            let end = if link.a == Node::Host(host) { link.b } else { link.a };
+            links[host as usize].push((
+                end,
+                link.rate_to(end),
+                link.rate_from(end),
+                link.propagation,
+            ));
+        }
+        let mut kinds: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+        for (mut own, host) in links.into_iter().zip(0..) {
+            own.sort_unstable();
+            kinds.entry(own).or_default().push(host);
+        }
+        kinds.into_values().collect()
+    }
+
+    /// Returns the delays between all kinds of hosts, and within those of several hosts.
+    fn times<'a>(
+        &'a self,
+        kinds: &'a [Vec<u32>],
+        paths: &'a Paths,
+        (data, control): (Bytes, Bytes),
+    ) -> impl Iterator<Item = Times> + 'a {
+        let has_equal_ways = self.has_equal_ways();
+        let between = move |a, b| {
+            if has_equal_ways {
+                let path = paths.of(a, b)?;
+                let one_way = RoundTrip { data: idle(&path, data), control: idle(&path, control) };
+                return Some((path.len(), one_way));
+            }
+            let path = paths.slowest_of(a, b, data)?;
+            let control = idle(&paths.slowest_of(a, b, control)?, control);
+            Some((path.len(), RoundTrip { data: idle(&path, data), control }))
+        };
+        let n = kinds.len();
+        let pairs = (0..n).flat_map(move |from| (0..n).map(move |to| (from, to)));
+        pairs.filter_map(move |(from, to)| {
+            let other = usize::from(from == to);
+            let (hops, one_way) = between(*kinds[from].first()?, *kinds[to].get(other)?)?;
+            Some(Times { from, to, switches: hops as u32 - 1, one_way })
+        })
+    }
+
+    /// Returns true if all links between switches of two levels are alike, so that equally short
+    /// paths take the same time.
+    fn has_equal_ways(&self) -> bool {
+        let mut kinds = BTreeMap::new();
+        self.links.iter().all(|link| {
+            let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { return true };
+            let level = |switch: u32| self.levels[switch as usize];
+            let levels = (level(a).min(level(b)), level(a).max(level(b)));
+            let kind = (link.rate, link.back, link.propagation);
+            *kinds.entry(levels).or_insert(kind) == kind && link.rate == link.back
+        })
+    }
+}
+
+/// Returns how long a packet of `bytes` takes on an idle path.
+fn idle(path: &[PathHop], bytes: Bytes) -> Span {
+    path.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay + hop.rate.tx_time(bytes))
+}
+
+/// Returns the round trips of pairs of hosts by class, from the longest on. Both directions of a
+/// pair have that of the slower one.
+fn classes(kinds: &[Vec<u32>], times: impl Iterator<Item = Times>) -> RoundTrips {
+    let n = kinds.len();
+    let mut one_way = vec![RoundTrip { data: Span::ZERO, control: Span::ZERO }; n * n];
+    for Times { from, to, one_way: time, .. } in times {
+        for place in [from * n + to, to * n + from] {
+            one_way[place] = one_way[place].max(time);
+        }
+    }
+    let known: BTreeSet<Span> = one_way.iter().map(|time| time.control).collect();
+    let mut longest: Vec<Span> = Vec::new();
+    for &time in known.iter().rev().filter(|&&time| time > Span::ZERO) {
+        if longest.last().is_none_or(|&last| last > time * CLASS) {
+            longest.push(time);
+        }
+    }
+    let mut spans = vec![RoundTrip { data: Span::ZERO, control: Span::ZERO }; longest.len()];
+    let mut of_pairs = Vec::with_capacity(n * n);
+    for time in one_way {
+        // No path: the longest, which is the first.
+        let class = longest.iter().rposition(|&longest| time.control <= longest).unwrap_or(0);
+        let class = if time.control == Span::ZERO { 0 } else { class };
+        spans[class] = spans[class].max(time);
+        of_pairs.push(class as u8);
+    }
+    for span in &mut spans {
+        *span = RoundTrip { data: span.data * 2, control: span.control * 2 };
+    }
+    let mut of_hosts = vec![0; kinds.iter().map(Vec::len).sum()];
+    for (hosts, kind) in kinds.iter().zip(0..) {
+        for &host in hosts {
+            of_hosts[host as usize] = kind;
+        }
+    }
+    RoundTrips::new(of_hosts, of_pairs, spans)
+}
+
+#[cfg(test)]
+mod tests {
+    use rampmeter_core::NodeId;
+
+    use super::*;
+    use crate::topo::TopologySpec;
+
+    fn delays(spec: &str) -> (Topology, Delays) {
+        let topology = toml::from_str::<TopologySpec>(spec).unwrap().build().unwrap();
+        let delays = topology.delays(Bytes::new(1_500), Bytes::new(64));
+        (topology, delays)
+    }
+
+    #[test]
+    fn regular_networks_have_one_round_trip() {
+        for spec in [
+            "kind = 'star'\nhosts = 4",
+            "kind = 'leaf-spine'\nracks = 3\nhosts-per-rack = 4\nspines = 2",
+            "kind = 'fat-tree'\nk = 8",
+            "kind = 'dumbbell'\nhosts-per-side = 3\ncore-gbps = 10.0",
+        ] {
+            assert_eq!(delays(spec).1.round_trips(), None, "{spec}");
+        }
+    }
+
+    /// Hosts at 1, 1, 10, 12 and 500 us from one switch: round trips of 2, 11 to 13 and 22, and 501
+    /// to 512 us one way.
+    #[test]
+    fn round_trips_of_pairs_are_those_of_their_class() {
+        let links = [1, 1, 10, 12, 500].iter().zip(0..).map(|(us, host)| {
+            let ends = format!("between = ['h{host}', 's0']");
+            format!("{{ {ends}, gbps = 100.0, propagation-ns = {us}000.0 }}")
+        });
+        let links = links.collect::<Vec<_>>().join(",");
+        let spec = format!(
+            "kind = 'links'\nhosts = 5\nswitches = 1\nswitch-ns = 0.0\nhost-ns = 0.0\nlinks = [{links}]"
+        );
+        let (topology, delays) = delays(&spec);
+        let pairs = topology.pairs().with_round_trips(delays.round_trips().cloned());
+        let us = |a, b| {
+            let of = pairs.round_trip(NodeId::new(a), NodeId::new(b)).unwrap();
+            (of.control - Span::from_ps(20_480)).as_us_f64()
+        };
+        let pairs_of_hosts = [(0, 1), (0, 2), (2, 3), (0, 4), (3, 4), (4, 3)];
+        assert_eq!(
+            pairs_of_hosts.map(|(a, b)| us(a, b)),
+            [4.0, 44.0, 44.0, 1024.0, 1024.0, 1024.0]
+        );
+        assert_eq!(delays.facts().control_rtt, Span::from_us(1_024) + Span::from_ps(20_480));
+    }
+}
