@@ -1,6 +1,7 @@
 """One message or a few in networks with uneven paths, interfaces and delays, or with losses."""
 
 import random
+from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,48 @@ def two_racks(spines: list[float]) -> networks.Topology:
     return networks.links(8, 2 + len(spines), access + core)
 
 
+HEADER = 40
+SCALES = {
+    "576 B": (100.0, 2_000.0, 576),
+    "100 Gbit/s, 100 ns": (100.0, 100.0, 1_500),
+    "1.6 Tbit/s, 100 ns": (1_600.0, 100.0, 1_500),
+    "1.6 Tbit/s, 4 us": (1_600.0, 4_000.0, 1_500),
+    "10 Mbit/s, 100 ns": (0.01, 100.0, 1_500),
+    "10 Mbit/s, 1 ms, 576 B": (0.01, 1e6, 576),
+    "10 Mbit/s, 300 ms": (0.01, 3e8, 1_500),
+    "1 Gbit/s, 300 ms": (1.0, 3e8, 1_500),
+}
+"""By name: Gbit/s of all links, nanoseconds of a round trip without packets, bytes of a packet."""
+LONE = {
+    "ideal": (0, ""),
+    "dcpim": (20, "a matching, and phases of few packets if round trips are short"),
+    "phost": (4, "tokens follow the free ones after a round trip"),
+    "fastpass": (5, "a request, and a slot for each packet"),
+    "cosy": (4, "a reservation, and a slot for each packet"),
+    "tcp": (1, "a handshake, and slow start"),
+    "dctcp": (1, "a handshake, and slow start"),
+    "pias": (1, "a handshake, and slow start"),
+    "capton": (2, "a request and the controller's computation"),
+    "hyline": (2, "a request and the controller's computation"),
+    "fastpod": (10, "a request, and slots that are planned ahead"),
+    "sird": (2, "credit follows the unscheduled packets after a round trip"),
+}
+"""Round trips with full packets that a lone message may take longer than the ideal, and why."""
+SLOW_START = ("tcp", "dctcp", "pias")
+"""Transports that double a window of 10 packets each round trip."""
+FEW = (1.5, 25)
+"""Contending messages take at most so many times what their receiver's link needs to carry them,
+and so many round trips with full packets: matchings, slots, and what is sent again."""
+MORE = {
+    # Its last packets wait for a timeout that does not follow the network.
+    "hyline": (1.5, 100),
+    # Its windows leave links idle if a round trip carries few packets: 100 packets of 1500 B from
+    # each of eight hosts take 1.6 times the link's time at 100 ns, and 1.0 times at 8 us.
+    "hpcc": (2.5, 25),
+}
+"""The same of transports that take longer."""
+
+
 def run(
     topology: networks.Topology, transport: str, flows: list[Flow], folder: Path, **parts: Any
 ) -> rm.Run:
@@ -39,7 +82,7 @@ def run(
     file.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
     return rm.run(
         topology=topology,
-        transport={"name": transport},
+        transport={"name": transport} | parts.pop("transport_keys", {}),
         workload={"pattern": "trace", "file": str(file)},
         seed=1,
         quiet=True,
@@ -91,6 +134,44 @@ def test_windows_are_those_of_long_delays(transport: str, tmp_path: Path) -> Non
     topology = star([100, 100], [2_500_000, 2_500_000])
     done = run(topology, transport, [(0.0, 0, 1, 150 * MB)], tmp_path)
     assert slowdowns(done)[0] <= 1.1
+
+
+@pytest.mark.parametrize("transport", networks.TRANSPORTS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_messages_of_all_sizes_finish_at_every_scale(
+    transport: str, scale: str, tmp_path: Path
+) -> None:
+    """Lone messages of a byte, ten packets and more are near the ideal; eight to one finish."""
+    gbps, rtt_ns, mtu = SCALES[scale]
+    packet_us, payload = mtu * 8 / gbps / 1e3, mtu - HEADER
+    round_trip_us = rtt_ns / 1e3 + 2 * packet_us
+    product = int(gbps * rtt_ns / 8)
+    lone = [1, 10 * payload, min(max(4 * product, 100 * payload), MB)]
+    each = min(max(product, 40 * payload), MB // 2)
+    gap_us = 100 * (round_trip_us + 8 * each * 8 / gbps / 1e3)
+    flows = [(n * gap_us, 0, 1, size) for n, size in enumerate(lone)]
+    flows += [(len(lone) * gap_us, src, 8, each) for src in range(8)]
+    topology = star([gbps] * 9, [rtt_ns / 4] * 9) | {"switch-ns": 0.0, "host-ns": 0.0}
+    # The memory that HPCC asks for is less than what is in flight here.
+    memory = {"fabric": {"shared-buffer-bytes": 10**9}} if transport == "hpcc" else {}
+    framing = {} if transport == "ideal" else {"payload-bytes": payload, "header-bytes": HEADER}
+    parts = memory | {"run": {"drain-us": 10 * gap_us, "sample-us": 0}}
+    done = run(topology, transport, flows, tmp_path, transport_keys=framing, **parts)
+    status = done.flows.sort_by("flow")["status"].to_pylist()
+    assert set(status[: len(lone)]) == {"finished"}
+    assert "finished" in status
+    assert set(status) <= ({"finished", "rejected"} if transport == "cosy" else {"finished"})
+    ideals_us = done.flows.sort_by("flow")["ideal_ps"].to_numpy() / 1e6
+    took_us = [ps and ps / 1e6 for ps in done.flows.sort_by("flow")["fct_ps"].to_pylist()]
+    for size, took, ideal in zip(lone, took_us, ideals_us, strict=False):
+        more, _ = LONE.get(transport, (0, ""))
+        doublings = max(0.0, log2(size / payload / 10) + 1) if transport in SLOW_START else 0.0
+        assert took <= 1.1 * ideal + (more + doublings) * round_trip_us, (size, took, ideal)
+    carried_us = rtt_ns / 1e3 + 8 * each * (mtu / payload) * 8 / gbps / 1e3
+    slowest_us = max(took for took in took_us[len(lone) :] if took is not None)
+    times, round_trips = MORE.get(transport, FEW)
+    most_us = times * carried_us + round_trips * round_trip_us
+    assert slowest_us <= most_us, (slowest_us, carried_us)
 
 
 def test_the_ideal_serves_hosts_of_several_rates_together(tmp_path: Path) -> None:
