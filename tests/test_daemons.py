@@ -67,6 +67,7 @@ class Network:
         self._n = 2 + arbiters
         self.n_hosts = 2
         self.rate = 200
+        self.unreachable_after_ms = 500
         self.network_keys: dict[int, str] = {}
         self.addresses: list[str] = []
         self.keys: list[list[str]] = []
@@ -139,7 +140,7 @@ class Network:
             f'[node]\nid = {node}\nclock = "monotonic"\nsocket = "{self.socket(node)}"\n'
             f'private-key = "{self.private[node]}"\n'
             f"[network]\nrate-mbps = {self.rate}\ncontrol-rtt-us = {self._rtt_us}\n"
-            "unreachable-after-ms = 500\n"
+            f"unreachable-after-ms = {self.unreachable_after_ms}\n"
             f"{self.network_keys.get(node, '')}\n"
             f'[transport]\nname = "{self._transport}"\n{self._keys}\n{peers}'
         )
