@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -18,6 +19,39 @@ TOPOLOGY = rm.leaf_spine(racks=3, hosts_per_rack=4, spines=2, access_gbps=10, co
 
 
 ALL = [(about["name"], preset) for about in schema.transports() for preset, _ in about["presets"]]
+
+
+@pytest.mark.parametrize(
+    ("preset", "port", "interface", "spray"),
+    [
+        ("paper", None, "pull", None),
+        ("reference", None, "queue", None),
+        ("ns-2", 142 * 1500, "queue", "ecmp"),
+    ],
+)
+def test_presets_of_pfabric_ask_for_the_network_of_their_study(
+    preset: str, port: int | None, interface: str, spray: str | None, tmp_path: Path
+) -> None:
+    def checked(fabric: str) -> Table:
+        file = tmp_path / "plan.toml"
+        file.write_text(
+            '[topology]\nkind = "leaf-spine"\nracks = 3\nhosts-per-rack = 4\nspines = 2\n'
+            f'{fabric}[transport]\nname = "pfabric"\npreset = "{preset}"\n'
+            '[workload]\npattern = "all-to-all"\nsizes = "imc10"\nload = 0.5\nflows = 10\n'
+        )
+        shown = CliRunner().invoke(main, ["check", str(file)])
+        assert shown.exit_code == 0, shown.output
+        found: Table = tomllib.loads(shown.output)["fabric"]
+        return found
+
+    found = checked("")
+    assert found["interface"] == interface
+    assert spray is None or found["spray"] == spray
+    assert port is None or found["buffer-bytes"] == port
+    # A plan has the last word.
+    written = {"interface": "pull", "spray": "random", "buffer-bytes": 90_000}
+    found = checked("[fabric]\n" + "".join(f"{k} = {v!r}\n" for k, v in written.items()))
+    assert {key: found[key] for key in written} == written
 
 
 @pytest.mark.parametrize(("name", "preset"), ALL)

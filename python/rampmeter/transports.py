@@ -179,6 +179,8 @@ class PFabric(Transport):
     """What it does then."""
     probe_rank: Literal["first", "flow"] | None = None
     """The priority of its probes."""
+    network: Literal["paper", "phost", "capton"] | None = None
+    """Ports, paths and interfaces that it asks for; keys of the fabric have precedence."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None

@@ -28,6 +28,18 @@ pub enum ProbeRank {
     Flow,
 }
 
+/// The network that pFabric asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Network {
+    /// Ports of two bandwidth-delay products, interfaces that pull packets (§5.1).
+    Paper,
+    /// The same ports, and interfaces that queue and drop like them, as in the pHost study.
+    Phost,
+    /// Ports of 142 packets, one path a message and such interfaces, as in the CAPTON study.
+    Capton,
+}
+
 /// pFabric's parameters. [`PfabricConfig::paper`] and [`PfabricConfig::reference`] are the presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -52,6 +64,8 @@ pub struct PfabricConfig {
     pub starving: Starving,
     /// The priority of its probes.
     pub probe_rank: ProbeRank,
+    /// Ports, paths and interfaces that it asks for; keys of the fabric have precedence.
+    pub network: Network,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Payload of a full packet.
@@ -91,6 +105,7 @@ impl PfabricConfig {
             starving_after: 5,
             starving: Starving::Probe,
             probe_rank: ProbeRank::First,
+            network: Network::Paper,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
@@ -107,6 +122,7 @@ impl PfabricConfig {
             rto_ns: Some(255_600),
             duplicate_acks: Some(3),
             probe_rank: ProbeRank::Flow,
+            network: Network::Capton,
             padding: Padding::Full,
             ..Self::paper()
         }
@@ -119,6 +135,7 @@ impl PfabricConfig {
             window_max: Some(15),
             rto_ns: Some(45_000),
             starving: Starving::Persist,
+            network: Network::Phost,
             padding: Padding::Full,
             attempts_max: 10_000,
             ..Self::paper()

@@ -29,13 +29,17 @@ pub use host::PfabricHost;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need};
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Spray};
 use rampmeter_core::{FabricFacts, Family, NoArbiter, Ranked, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::{Framing, two_bdps};
 use crate::transport::{Derived, Peers, Place, Site, Transport};
-use config::Starving;
+use config::Network;
+
+/// Packets that a port holds in the CAPTON study: two bandwidth-delay products of 71 packets, 213 000
+/// bytes.
+const CAPTON_PORT_PACKETS: u64 = 142;
 
 /// The pFabric family.
 #[derive(Clone, Copy, Debug)]
@@ -66,13 +70,21 @@ impl Transport for PfabricFamily {
         Framing { payload, header, padding }
     }
 
-    /// Ports that hold two bandwidth-delay products (§5.1: 36 KB). The simulator of the pHost study
-    /// hands the whole window to the interface of a host, which drops like a port.
+    /// Ports that hold two bandwidth-delay products (§5.1: 36 KB). The simulators of both studies
+    /// hand the whole window to the interface of a host, which drops like a port.
     fn needs(keys: &PfabricConfig, facts: &FabricFacts) -> FabricNeeds {
-        let is_paper = keys.starving == Starving::Probe;
+        let packet = keys.payload + keys.header;
+        let (buffer, interface, spray) = match keys.network {
+            Network::Paper => (two_bdps(packet, facts), Interface::Pull, Need::Any),
+            Network::Phost => (two_bdps(packet, facts), Interface::Queue, Need::Any),
+            Network::Capton => {
+                (packet * CAPTON_PORT_PACKETS, Interface::Queue, Need::Prefer(Spray::Ecmp))
+            }
+        };
         FabricNeeds {
-            buffer: Need::Prefer(Buffer::PerPort(two_bdps(keys.payload + keys.header, facts))),
-            interface: Need::Prefer(if is_paper { Interface::Pull } else { Interface::Queue }),
+            buffer: Need::Prefer(Buffer::PerPort(buffer)),
+            spray,
+            interface: Need::Prefer(interface),
             control_class: true,
             priorities: 2,
             ..FabricNeeds::default()
