@@ -3,12 +3,13 @@
 
 use rampmeter_proto::Builtin;
 use rampmeter_testkit::liveness::Liveness;
-use rampmeter_testkit::reorder::Reorder;
+use rampmeter_testkit::reorder::{RandomReorder, Reorder};
 use rampmeter_testkit::{Suite, here};
 
 fn main() {
     Suite::new(here!())
         .each_preset::<Builtin, _>(Liveness)
         .each_preset::<Builtin, _>(Reorder)
+        .each_preset::<Builtin, _>(RandomReorder)
         .run();
 }

@@ -5,6 +5,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rampmeter_proto::Transport;
 use rampmeter_sim::{ClockSpec, SimSpec, Status};
 
+use crate::limit::limits_peers;
 use crate::network::{Place, leaf_spine, leaf_spine_at};
 use crate::run::{imc10, run, spec};
 use crate::scenario::{Scenario, assert_sound, scenario};
@@ -91,7 +92,7 @@ impl Body for Limit {
     const NAME: &'static str = "limit";
 
     fn test<T: Transport>(self, case: &Case<T>) {
-        wire::limits_peers::<T>(&case.keys);
+        limits_peers::<T>(&case.keys);
     }
 }
 

@@ -19,6 +19,8 @@
 //! This crate is for development only. What it has may change with any version.
 
 pub mod bodies;
+mod idle;
+pub mod limit;
 pub mod liveness;
 pub mod message;
 pub mod network;

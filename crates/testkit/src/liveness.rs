@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use rampmeter_core::{Bytes, Header, Hop, Rate, Span, Time};
 use rampmeter_proto::Transport;
 use rampmeter_sim::fabric::Fabric;
-use rampmeter_sim::{Arrival, Direction, FlowRecord, Passing, Probe, Sim, SimSpec, Status};
+use rampmeter_sim::{Arrival, FlowRecord, Passing, Probe, Sim, SimSpec, Status};
 use rampmeter_workload::{WorkloadContext, WorkloadSpec};
 
+use crate::idle::IdleTimes;
 use crate::network::{Place, leaf_spine_at};
 use crate::run::spec;
 use crate::suite::{Body, Case};
@@ -26,7 +27,7 @@ pub struct Liveness;
 
 /// Control round trips for which both ends of a message may be idle while it is not complete, and the
 /// reason for more than two.
-fn idle_max(transport: &str) -> (u64, &'static str) {
+pub(crate) fn idle_max(transport: &str) -> (u64, &'static str) {
     match transport {
         "dcpim" => (12, "a message waits for the end of a phase and for the next matching"),
         "fastpass" => (12, "a request, its computation and its slots ahead; an epoch"),
@@ -53,14 +54,10 @@ fn may_time_out(transport: &str) -> Option<&'static str> {
     }
 }
 
-/// Times at which each host's link was idle for longer than `longest`, and what became of messages.
+/// Idle times of hosts, and what became of messages.
 struct Idle {
-    longest: Span,
+    times: IdleTimes,
     records: Vec<FlowRecord>,
-    /// By host and direction: the last instant at which data passed.
-    last: Vec<[Time; 2]>,
-    /// By host and direction: idle intervals.
-    idle: Vec<[Vec<(Time, Time)>; 2]>,
     counters: BTreeMap<&'static str, u64>,
     dropped: u64,
 }
@@ -68,37 +65,17 @@ struct Idle {
 impl Idle {
     fn new(longest: Span) -> Self {
         Self {
-            longest,
+            times: IdleTimes::new(N_HOSTS, longest),
             records: Vec::new(),
-            last: vec![[Time::ZERO; 2]; N_HOSTS as usize],
-            idle: vec![[Vec::new(), Vec::new()]; N_HOSTS as usize],
             counters: BTreeMap::new(),
             dropped: 0,
         }
     }
 
-    fn pass(&mut self, now: Time, host: usize, direction: usize) {
-        let last = std::mem::replace(&mut self.last[host][direction], now);
-        if now.saturating_since(last) > self.longest {
-            self.idle[host][direction].push((last, now));
-        }
-    }
-
     /// Longest time for which both ends of a message were idle before it was delivered.
     fn longest_wait(&self, record: &FlowRecord) -> Span {
-        let (begin, end) = (record.arrival, record.delivered.unwrap_or(Time::NEVER));
-        let sends = &self.idle[record.src.idx()][0];
-        let receives = &self.idle[record.dst.idx()][1];
-        let mut longest = Span::ZERO;
-        let first = sends.partition_point(|&(_, until)| until <= begin);
-        for &(from, until) in sends[first..].iter().take_while(|&&(from, _)| from < end) {
-            let (from, until) = (from.max(begin), until.min(end));
-            let first = receives.partition_point(|&(_, until)| until <= from);
-            for &(a, b) in receives[first..].iter().take_while(|&&(a, _)| a < until) {
-                longest = longest.max(b.min(until).saturating_since(a.max(from)));
-            }
-        }
-        longest
+        let end = record.delivered.unwrap_or(Time::NEVER);
+        self.times.longest_wait((record.src, record.dst), (record.arrival, end))
     }
 }
 
@@ -111,10 +88,9 @@ impl Probe for Idle {
     }
 
     fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
-        let host = passing.end.idx();
         // A packet without its payload (NDP) is a sign of service too.
-        if host < N_HOSTS as usize && passing.message.is_some() {
-            self.pass(passing.now, host, usize::from(passing.direction == Direction::In));
+        if passing.message.is_some() {
+            self.times.pass(passing.now, passing.end.idx(), passing.direction);
         }
     }
 

@@ -1,4 +1,5 @@
-//! Two messages whose packets overtake one another in every possible way.
+//! Two messages whose packets overtake one another in every possible way, and many messages whose
+//! control packets do so at random.
 //!
 //! A packet that is late may be the one that a protocol needs to go on: a pull that arrives before its
 //! refusal, a grant before its announcement. Such a message must not wait for a timer that is meant
@@ -7,11 +8,12 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Family, Hop, Queueing, Span, Time};
+use rampmeter_core::{Bytes, Family, Hop, NodeId, Purpose, Queueing, Rng, Span, Time};
 use rampmeter_proto::Transport;
 
+use crate::liveness::idle_max;
 use crate::suite::{Body, Case};
-use crate::wire::{self, Manners, Net};
+use crate::wire::{self, Manners, N_HOSTS, Net};
 
 /// Messages of a run: sender, receiver, bytes.
 type Messages = [(u32, u32, u64); 2];
@@ -113,5 +115,77 @@ impl Body for Reorder {
                 }
             }
         }
+    }
+}
+
+/// Messages of a run with random delays.
+const MANY: u32 = 100;
+/// Mean of the time from one message to the next: links carry 0.6 of their capacity.
+const PAUSE: Span = Span::from_us(13);
+/// Share of the control packets that are late.
+const LATE: f64 = 0.3;
+/// Control round trips that a control packet is late at most.
+const LATE_MAX: u64 = 4;
+/// Share of the data packets whose payload is cut off, where ports trim.
+const TRIMMED: f64 = 0.05;
+/// Late packets that a message may wait for one after the other.
+const IN_TURN: u64 = 4;
+
+/// Many messages between all hosts, whose control packets are late at random and so overtake one
+/// another. Every message is over in the end, and none waits while both of its ends are idle for longer
+/// than its transport and the late packets explain. Timers that are meant for losses take 64 round
+/// trips.
+#[derive(Clone, Copy, Debug)]
+pub struct RandomReorder;
+
+impl Body for RandomReorder {
+    const NAME: &'static str = "random_reorder";
+
+    fn test<T: Transport>(self, case: &Case<T>) {
+        let on_wire = wire::configured::<T>(&case.keys);
+        case.each_seed(0..20, |seed| shuffled::<T>(&on_wire, seed));
+    }
+}
+
+/// Draws the sender, the receiver and the size of a message.
+fn draw(rng: &mut Rng) -> (u32, u32, u64) {
+    let src = rng.below(N_HOSTS as usize) as u32;
+    let dst = (src + 1 + rng.below(N_HOSTS as usize - 1) as u32) % N_HOSTS;
+    let size_max = [3_000, 40_000, 150_000][rng.below(3)];
+    (src, dst, 1 + rng.below(size_max) as u64)
+}
+
+/// Runs the messages of a seed to their end.
+fn shuffled<T: Transport>(on_wire: &(Arc<<T as Family>::Config>, u32), seed: u64) {
+    let rtt = wire::facts().control_rtt;
+    let mut net = Net::<T>::new(on_wire, Manners::of(&on_wire.0), (seed, 0.0));
+    net.jitter = 0.0;
+    (net.late, net.late_max) = (LATE, rtt * LATE_MAX);
+    if <T as Family>::Hop::QUEUEING == Queueing::Trimming {
+        net.trimming = TRIMMED;
+    }
+    let mut rng = Rng::new(seed, u64::MAX, Purpose::Fault);
+    let mut messages = Vec::new();
+    for _ in 0..MANY {
+        let pause = rng.exponential() * PAUSE.as_ps() as f64;
+        net.run_until(net.now + Span::from_ps(pause as u64));
+        let (src, dst, size) = draw(&mut rng);
+        messages.push((net.submit(src, dst, Bytes::new(size)), src, dst, size, net.now));
+    }
+    let limit = net.now + rtt * 100_000;
+    while net.completed.len() + net.failed.len() < messages.len() {
+        assert!(net.now < limit, "{} over of {}", net.completed.len(), messages.len());
+        net.run_until(net.now + rtt);
+    }
+    let (round_trips, reason) = idle_max(T::NAME);
+    let longest = rtt * (round_trips + IN_TURN * LATE_MAX);
+    for (msg, src, dst, size, submitted) in messages {
+        let Some(&delivered) = net.delivered.get(&msg) else { continue };
+        let ends = (NodeId::new(src), NodeId::new(dst));
+        let wait = net.idle.longest_wait(ends, (submitted, delivered));
+        assert!(
+            wait <= longest,
+            "{size} bytes from {src} to {dst}: idle for {wait}, at most {longest} ({reason})"
+        );
     }
 }

@@ -15,7 +15,9 @@ use rampmeter_core::{
 };
 use rampmeter_proto::Transport;
 use rampmeter_proto::transport::{Network, Place, Site};
+use rampmeter_sim::Direction;
 
+use crate::idle::IdleTimes;
 use crate::network::promises;
 
 /// Hosts on the wire. Arbiters' numbers follow theirs.
@@ -163,13 +165,19 @@ pub(crate) struct Net<F: Family> {
     /// When each node's link is free.
     free_at: Vec<Time>,
     /// Packets that are lost whatever the dice say.
-    blocks: fn(&Packet<F::Header>) -> bool,
+    pub(crate) blocks: fn(&Packet<F::Header>) -> bool,
     /// Share of packets that are delayed at random.
     pub(crate) jitter: f64,
+    /// Share of packets without payload that are delayed by up to `late_max`, at random.
+    pub(crate) late: f64,
+    /// The longest of these delays.
+    pub(crate) late_max: Span,
     /// Additional delays of packets by number, counted from 1 in the order of departure.
     pub(crate) delays: BTreeMap<u64, Span>,
     /// Delays apply to packets without payload alone.
     pub(crate) delays_control: bool,
+    /// Share of data packets whose payload is cut off.
+    pub(crate) trimming: f64,
     /// Number of the packet whose payload is cut off, if it has one.
     pub(crate) trimmed: u64,
     arriving: BinaryHeap<Reverse<(Time, u64)>>,
@@ -180,7 +188,10 @@ pub(crate) struct Net<F: Family> {
     held: Option<(u32, MsgId)>,
     n_of_held: u64,
     cancelled: BTreeSet<MsgId>,
-    delivered: BTreeSet<MsgId>,
+    /// When each message was delivered.
+    pub(crate) delivered: BTreeMap<MsgId, Time>,
+    /// Times at which hosts sent or received no data.
+    pub(crate) idle: IdleTimes,
     pub(crate) completed: BTreeSet<MsgId>,
     pub(crate) failed: BTreeSet<MsgId>,
 }
@@ -208,8 +219,11 @@ impl<F: Family> Net<F> {
             loss,
             blocks: |_| false,
             jitter: 0.1,
+            late: 0.0,
+            late_max: Span::ZERO,
             delays: BTreeMap::new(),
             delays_control: false,
+            trimming: 0.0,
             trimmed: 0,
             free_at: vec![Time::ZERO; nodes.len()],
             nodes,
@@ -220,7 +234,8 @@ impl<F: Family> Net<F> {
             held: None,
             n_of_held: 0,
             cancelled: BTreeSet::new(),
-            delivered: BTreeSet::new(),
+            delivered: BTreeMap::new(),
+            idle: IdleTimes::new(N_HOSTS, facts().control_rtt * 2),
             completed: BTreeSet::new(),
             failed: BTreeSet::new(),
         }
@@ -248,14 +263,16 @@ impl<F: Family> Net<F> {
     fn take_events(&mut self, node: usize) {
         while let Some(event) = with!(&mut self.nodes[node], e => e.poll_event()) {
             match event {
-                Event::Delivered { msg, .. } => assert!(self.delivered.insert(msg), "{msg:?}"),
+                Event::Delivered { msg, .. } => {
+                    assert!(self.delivered.insert(msg, self.now).is_none(), "{msg:?}");
+                }
                 Event::Abandoned { msg, .. } => {
                     let is_fine = self.cancelled.contains(&msg) || self.manners.may_fail;
                     assert!(is_fine, "{msg:?} was abandoned");
                 }
                 Event::Completed { msg } => {
                     assert!(!self.cancelled.contains(&msg), "{msg:?} was cancelled");
-                    assert!(self.delivered.contains(&msg) && self.completed.insert(msg));
+                    assert!(self.delivered.contains_key(&msg) && self.completed.insert(msg));
                 }
                 Event::Failed { msg } | Event::Rejected { msg } => {
                     assert!(self.manners.may_fail && !self.cancelled.contains(&msg), "{msg:?}");
@@ -275,6 +292,9 @@ impl<F: Family> Net<F> {
         let is_fine = !is_senders || (self.manners.releases)(&packet.header);
         assert!(is_fine || !self.cancelled.contains(&msg), "{:?}", packet.header);
         self.free_at[node] = self.now + RATE.tx_time(Bytes::new(packet.wire_bytes.into()));
+        if packet.payload.len > 0 {
+            self.idle.pass(self.now, node, Direction::Out);
+        }
         self.n_of_held += u64::from(is_senders && self.held.is_some_and(|(_, held)| held == msg));
         if self.rng.chance(self.loss) || (self.blocks)(&packet) {
             return;
@@ -283,8 +303,13 @@ impl<F: Family> Net<F> {
         self.number += 1;
         let may_delay = packet.payload.len == 0 || !self.delays_control;
         let delay = self.delays.get(&self.number).filter(|_| may_delay);
-        let late = late + delay.copied().unwrap_or(Span::ZERO);
-        let packet = if self.trimmed == self.number { trim(packet) } else { packet };
+        let mut late = late + delay.copied().unwrap_or(Span::ZERO);
+        if packet.payload.len == 0 && self.late > 0.0 && self.rng.chance(self.late) {
+            late += Span::from_ps(self.rng.below(self.late_max.as_ps() as usize + 1) as u64);
+        }
+        let is_trimmed = self.trimming > 0.0 && self.rng.chance(self.trimming);
+        let is_trimmed = is_trimmed || self.trimmed == self.number;
+        let packet = if is_trimmed { trim(packet) } else { packet };
         self.arriving.push(Reverse((self.free_at[node] + DELAY + late, self.number)));
         self.packets.insert(self.number, packet);
     }
@@ -324,6 +349,9 @@ impl<F: Family> Net<F> {
     fn deliver(&mut self, packet: &Packet<F::Header>) {
         let (src, msg) = (packet.src, packet.payload.msg);
         let node = packet.dst.idx();
+        if packet.payload.len > 0 {
+            self.idle.pass(self.now, node, Direction::In);
+        }
         let is_held = packet.payload.len > 0 && self.held == Some((node as u32, msg));
         with!(&mut self.nodes[node], e => {
             if is_held && !e.has_delivered(self.now, packet) {
@@ -335,8 +363,18 @@ impl<F: Family> Net<F> {
         self.take_events(node);
     }
 
+    /// Limits the messages that a peer may have in flight to the first host.
+    pub(crate) fn limit_arriving(&mut self, most: u32) {
+        with!(&mut self.nodes[0], e => e.limit_arriving(most));
+    }
+
+    /// The first host forgets a peer.
+    pub(crate) fn forget_peer(&mut self, peer: NodeId) {
+        with!(&mut self.nodes[0], e => e.forget_peer(self.now, peer));
+    }
+
     /// Messages that arrive at the first host, and how often it has refused one.
-    fn at_first_host(&self) -> (usize, u64) {
+    pub(crate) fn at_first_host(&self) -> (usize, u64) {
         match &self.nodes[0] {
             Node::Host(host) => ((self.manners.count)(host).1, host.arriving_excess()),
             Node::Arbiter(_) => (0, 0),
@@ -344,7 +382,7 @@ impl<F: Family> Net<F> {
     }
 
     /// Whether the first host has turned a message away because it serves too many.
-    fn turns_away(&self) -> bool {
+    pub(crate) fn turns_away(&self) -> bool {
         let mut turned_away = 0;
         let mut count = |name: &'static str, value: u64| {
             turned_away += if name == "turned_away" { value } else { 0 };
@@ -356,7 +394,7 @@ impl<F: Family> Net<F> {
     }
 
     /// Messages that hosts know of.
-    fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         let of = |node: &Node<F>| match node {
             Node::Host(host) => {
                 let (sending, arriving) = (self.manners.count)(host);
@@ -390,10 +428,10 @@ pub fn holds_back<T: Transport>(keys: &T::Keys, long: fn(&T::Config) -> Span, si
     net.held = Some((2, held));
     let other = net.submit(1, 2, size);
     net.run_until(Time::ZERO + long);
-    assert!(!net.delivered.contains(&held) && net.completed.contains(&other));
+    assert!(!net.delivered.contains_key(&held) && net.completed.contains(&other));
     let sent = net.n_of_held;
     net.run_until(net.now + long);
-    assert!(!net.failed.contains(&held) && !net.delivered.contains(&held));
+    assert!(!net.failed.contains(&held) && !net.delivered.contains_key(&held));
     // A sender that waits may ask now and then, but sends nothing of the message.
     let asked = net.n_of_held - sent;
     assert!(asked < 1_000, "{asked} packets to wait");
@@ -449,59 +487,4 @@ pub fn cancels_cleanly<F: Family>(
     assert!(net.nodes.iter().all(is_quiet));
     let over = net.completed.len() + net.failed.len() + net.cancelled.len();
     assert_eq!(over, net.submitted as usize, "every message is over or was cancelled");
-}
-
-/// Messages that a peer may have under way to a host, and more that it has. Few enough that a host
-/// which sends all of them again and again still gets to the last.
-const LIMIT: usize = 4;
-const EXCESS: usize = 2;
-/// Two packets of 1460 bytes.
-const SIZE: u64 = 2_920;
-
-/// Two peers have more messages under way to a host than they may. The limit holds for each by
-/// itself. What exceeds it is counted, and taken when it comes again after other messages are over;
-/// a peer that is started again frees its share.
-///
-/// Packets of the host are lost at first, and the last packets of messages, so that none ends. A
-/// host that turns messages away by itself (counter `turned_away`) need not reach the limit; it
-/// must not exceed it.
-pub fn limits_peers<T: Transport>(keys: &T::Keys) {
-    let crowded = || {
-        let on_wire = configured::<T>(keys);
-        let mut net = Net::<T>::new(&on_wire, Manners::of(&on_wire.0), (1, 0.0));
-        net.blocks = |packet| {
-            let end = packet.payload.offset + u64::from(packet.payload.len);
-            packet.src == NodeId::new(0) || end == SIZE
-        };
-        with!(&mut net.nodes[0], e => e.limit_arriving(LIMIT as u32));
-        for src in [1, 2].repeat(LIMIT + EXCESS) {
-            net.submit(src, 0, Bytes::new(SIZE));
-        }
-        for _ in 0..1_000 {
-            net.run_until(net.now + Span::from_us(20));
-            assert!(net.at_first_host().0 <= 2 * LIMIT);
-            if net.at_first_host() >= (2 * LIMIT, 2 * EXCESS as u64) || net.turns_away() {
-                break;
-            }
-        }
-        let (arriving, excess) = net.at_first_host();
-        assert!(net.delivered.is_empty());
-        assert!(net.turns_away() || arriving == 2 * LIMIT, "{arriving} arriving");
-        assert!(net.turns_away() || excess >= 2 * EXCESS as u64, "{excess} dropped");
-        net
-    };
-    let mut net = crowded();
-    net.blocks = |_| false;
-    for _ in 0..1_000 {
-        net.run_until(net.now + Span::from_us(1_000));
-        assert!(net.at_first_host().0 <= 2 * LIMIT);
-        if net.left() == 0 {
-            break;
-        }
-    }
-    assert_eq!(net.completed.len() + net.failed.len(), 2 * (LIMIT + EXCESS));
-    let mut net = crowded();
-    let now = net.now;
-    with!(&mut net.nodes[0], e => e.forget_peer(now, NodeId::new(1)));
-    assert!(net.turns_away() || net.at_first_host().0 == LIMIT);
 }

@@ -1,0 +1,60 @@
+//! Peers that have more messages in flight to a host than they may.
+
+use rampmeter_core::{Bytes, NodeId, Span};
+use rampmeter_proto::Transport;
+
+use crate::wire::{Manners, Net, configured};
+
+/// Messages that a peer may have under way to a host, and more that it has. Few enough that a host
+/// which sends all of them again and again still gets to the last.
+const LIMIT: usize = 4;
+const EXCESS: usize = 2;
+/// Two packets of 1460 bytes.
+const SIZE: u64 = 2_920;
+
+/// Two peers have more messages under way to a host than they may. The limit holds for each by
+/// itself. What exceeds it is counted, and taken when it comes again after other messages are over;
+/// a peer that is started again frees its share.
+///
+/// Packets of the host are lost at first, and the last packets of messages, so that none ends. A
+/// host that turns messages away by itself (counter `turned_away`) need not reach the limit; it
+/// must not exceed it.
+pub fn limits_peers<T: Transport>(keys: &T::Keys) {
+    let crowded = || {
+        let on_wire = configured::<T>(keys);
+        let mut net = Net::<T>::new(&on_wire, Manners::of(&on_wire.0), (1, 0.0));
+        net.blocks = |packet| {
+            let end = packet.payload.offset + u64::from(packet.payload.len);
+            packet.src == NodeId::new(0) || end == SIZE
+        };
+        net.limit_arriving(LIMIT as u32);
+        for src in [1, 2].repeat(LIMIT + EXCESS) {
+            net.submit(src, 0, Bytes::new(SIZE));
+        }
+        for _ in 0..1_000 {
+            net.run_until(net.now + Span::from_us(20));
+            assert!(net.at_first_host().0 <= 2 * LIMIT);
+            if net.at_first_host() >= (2 * LIMIT, 2 * EXCESS as u64) || net.turns_away() {
+                break;
+            }
+        }
+        let (arriving, excess) = net.at_first_host();
+        assert!(net.delivered.is_empty());
+        assert!(net.turns_away() || arriving == 2 * LIMIT, "{arriving} arriving");
+        assert!(net.turns_away() || excess >= 2 * EXCESS as u64, "{excess} dropped");
+        net
+    };
+    let mut net = crowded();
+    net.blocks = |_| false;
+    for _ in 0..1_000 {
+        net.run_until(net.now + Span::from_us(1_000));
+        assert!(net.at_first_host().0 <= 2 * LIMIT);
+        if net.left() == 0 {
+            break;
+        }
+    }
+    assert_eq!(net.completed.len() + net.failed.len(), 2 * (LIMIT + EXCESS));
+    let mut net = crowded();
+    net.forget_peer(NodeId::new(1));
+    assert!(net.turns_away() || net.at_first_host().0 == LIMIT);
+}
