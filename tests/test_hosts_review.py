@@ -499,8 +499,10 @@ def beside_a_program_that_never_reads(
 
         alone = rate(0)
         stuck = [c.send(1, bytes(size), service=8) for _ in range(waiting)]
-        # What their senders send unasked is sent once.
-        time.sleep(0.5 + waiting * size * 8 / 150e6)
+        # What their senders send unasked is sent once, and takes its share of the link until then.
+        # How long that lasts depends on the processors: the node's own rate says when it is over.
+        time.sleep(2.0)
+        network.wait_for(0, lambda status: status["sent-mbps"] < network.rate / 10, 4 * TIMEOUT)
         beside = 0.0
         for attempt in range(3):
             beside = max(beside, rate(100 + 50 * attempt))
