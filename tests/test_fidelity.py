@@ -1,0 +1,97 @@
+"""What docs/fidelity-review.md and README.md say of single runs and of replays."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from . import fidelity, replays
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_dcpim_retransmits_next_to_nothing_through_a_narrow_core() -> None:
+    assert fidelity.MEASURES["A2"]().startswith(
+        "dcpim: ends after 13.24 ms, 0.5 % sent again, 0 of"
+    )
+
+
+def test_no_message_of_homa_is_faster_than_its_ideal() -> None:
+    assert fidelity.MEASURES["A5"]().count(" 0 below 1") == 2
+
+
+def test_fastpod_warns_of_a_narrow_core() -> None:
+    assert "fastpod schedules the links of hosts alone" in fidelity.MEASURES["A10"]()
+
+
+def test_capton_knows_the_core_of_a_dumbbell() -> None:
+    assert fidelity.MEASURES["A11"]().startswith("capton: ends after 13.21 ms, 0.0 % sent again, 0")
+
+
+def test_an_incast_of_phost_is_warned_of() -> None:
+    assert "had been sent before" in fidelity.MEASURES["A22"]()
+
+
+def rows(page: str) -> dict[str, list[str]]:
+    """Returns the cells of a page's tables by their first ones, without links."""
+    found = {}
+    for line in (ROOT / page).read_text(encoding="utf-8").splitlines():
+        if line.startswith("| "):
+            first, *rest = (cell.strip() for cell in line.strip("| \n").split(" | "))
+            found[first] = rest
+    return found
+
+
+def recorded() -> dict[str, replays.Table]:
+    table: dict[str, replays.Table] = json.loads(replays.FILE.read_text(encoding="utf-8"))
+    return table
+
+
+README_ROWS = {
+    "dcpim-imc10": "[dcPIM](docs/protocols/dcpim.md), IMC10",
+    "dcpim-web-search": "dcPIM, Web Search",
+    "phost": "[pHost](docs/protocols/phost.md)",
+    "pfabric": "[pFabric](docs/protocols/pfabric.md)",
+    "fastpass": "[Fastpass](docs/protocols/fastpass.md)",
+    "ndp": "[NDP](docs/protocols/ndp.md)",
+    "homa": "[Homa](docs/protocols/homa.md)",
+    "dctcp": "[DCTCP](docs/protocols/dctcp.md)",
+    "tcp": "[TCP Cubic](docs/protocols/tcp.md)",
+    "pias": "[PIAS](docs/protocols/pias.md)",
+    "dctcp-capton": "DCTCP, preset `ns-2`",
+}
+
+
+OTHER_TABLES = ("homa", "pias", "dctcp-capton")
+"""Replays whose pages have the classes of their studies."""
+
+
+def test_all_replays_are_recorded_and_in_the_readme() -> None:
+    assert list(recorded()) == list(replays.REPLAYS) == list(README_ROWS)
+
+
+@pytest.mark.parametrize("name", replays.REPLAYS)
+def test_the_readme_has_what_the_replay_measured(name: str) -> None:
+    _, flows, everything, furthest, *_ = rows("README.md")[README_ROWS[name]]
+    measured = recorded()[name]
+    assert int(flows.replace(" ", "")) == measured["flows"]
+    assert everything == f"{measured['mean']:.3f}"
+    assert furthest == f"{measured['furthest']:.3f}"
+
+
+@pytest.mark.parametrize("name", [name for name in replays.REPLAYS if name not in OTHER_TABLES])
+def test_the_page_of_the_protocol_has_what_the_replay_measured(name: str) -> None:
+    measured = recorded()[name]
+    values = [measured["mean"], *(value for value in measured["classes"] if value is not None)]
+    row = " | ".join(f"{value:.3f}" for value in values)
+    page = ROOT / "docs" / "protocols" / f"{replays.REPLAYS[name].transport}.md"
+    assert f"| {row} |" in page.read_text(encoding="utf-8").replace("| | ", "| ")
+
+
+def test_a_replay_measures_what_is_recorded() -> None:
+    """The cheapest one; `python -m tests.replays` measures all."""
+    folder = os.environ.get(replays.VARIABLE)
+    if folder is None:
+        pytest.skip(f"{replays.VARIABLE} names no folder")
+    assert replays.measure("tcp", Path(folder)) == recorded()["tcp"]
