@@ -106,6 +106,10 @@ fn describe(setup: &Setup, text: &mut String) {
             Some(keys) => format!("encrypted; no {} here", keys.private_file.display()),
         },
     );
+    if let Some(address) = setup.metrics {
+        let readers = setup.open_metrics().map_or("this host alone", |_| "whoever reaches it");
+        line("metrics", format!("at {address}, for {readers}"));
+    }
     line("hosts", facts.n_hosts.to_string());
     line("payload of a packet", format!("{} bytes", setup.payload.get()));
     line("time of a packet", format!("{:.1} us", packet.as_us_f64()));

@@ -241,6 +241,11 @@ impl Setup {
         peers.filter_map(|peers| peers.get(node.idx()).copied().flatten()).collect()
     }
 
+    /// Returns the address of counters and status if other hosts can reach it.
+    pub(crate) fn open_metrics(&self) -> Option<SocketAddr> {
+        self.metrics.filter(|address| !address.ip().to_canonical().is_loopback())
+    }
+
     /// The keys in which a running node with this configuration cannot take another without a restart.
     pub(crate) fn fixed(&self, other: &Self) -> Vec<&'static str> {
         let n_arbiters = |setup: &Self| setup.transport.arbiters;

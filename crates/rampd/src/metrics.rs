@@ -95,6 +95,9 @@ impl Watch {
             };
             serve::start("metrics", listener.into(), move |request| serve::http(request, &page))?;
             info!(%address, "serving metrics");
+            if setup.open_metrics().is_some() {
+                warn!(%address, "node.metrics: other hosts can read counters and the status");
+            }
         }
         let (next, greets_at, heart) = (Time::ZERO, Time::ZERO, Heart::start()?);
         Ok(Self { next, greets_at, before: View::default(), shown, status, heart })
