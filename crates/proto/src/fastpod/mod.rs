@@ -61,6 +61,10 @@ use crate::keys::BadKey;
 use crate::parts::Framing;
 use crate::transport::{Assumptions, Derived, Network, Place, Site, Transport};
 
+/// Full cells in a port with memory above which it drops unscheduled cells, as many as Homa Aeolus
+/// has: cells of several slots meet there.
+const DROP_ABOVE_CELLS: u64 = 4;
+
 /// The Fastpod family.
 #[derive(Clone, Copy, Debug)]
 pub struct FastpodFamily;
@@ -92,8 +96,9 @@ impl Transport for FastpodFamily {
 
     /// In pods: switches that cut through and have no memory, and arbiters at every rack (§3.1,
     /// §3.2), of several pods at aggregation switches too (§3.4). In other networks nothing keeps
-    /// packets apart, so ports have memory there, and the arbiter's link takes as many RTSs and
-    /// SCHDs in a slot as there are hosts.
+    /// packets apart, so ports have memory there. They drop unscheduled cells if some are queued, as
+    /// switches without memory drop them for any other packet (§3.3). The arbiter's link takes as
+    /// many RTSs and SCHDs in a slot as there are hosts.
     fn needs(keys: &FastpodConfig, facts: &FabricFacts) -> FabricNeeds {
         let n_arbiters = keys.arbiters as usize;
         let needs = FabricNeeds { control_class: true, priorities: 2, ..FabricNeeds::default() };
@@ -115,7 +120,9 @@ impl Transport for FastpodFamily {
         let bits = u128::from(keys.control.get()) * 8 * u128::from(facts.n_hosts);
         let bps = (bits * 1_000_000_000_000).div_ceil(slot.as_ps().max(1).into());
         let rate = ArbiterRate::AtLeast(u64::try_from(bps * 10 / 9).unwrap_or(u64::MAX));
+        let cell = keys.payload + keys.header;
         FabricNeeds {
+            drop_unscheduled: Need::Prefer(Some(cell * DROP_ABOVE_CELLS)),
             arbiters: vec![ArbiterNeed { rate, place: ArbiterPlace::FirstRack }; n_arbiters],
             ..needs
         }
