@@ -104,10 +104,10 @@ class Ledger:
         )
 
     def results_version(self, complete: Mapping[str, Any]) -> str:
-        """Returns the version of the results of a plan's transports."""
+        """Returns the version of the results of a plan's transports with their presets."""
         transports = complete["transport"]
         tables = transports if isinstance(transports, list) else [transports]
-        return _digest([self._recorded[table["name"]] for table in tables])
+        return _digest([self._recorded[table["name"]][table["preset"]] for table in tables])
 
     def add(self, wanted: Wanted, done: Run) -> None:
         """Enters what a figure needs of a run, in place of an entry of the same seed."""
