@@ -169,3 +169,14 @@ class TestApi:
         assert rm.distribution_mean("imc10") == pytest.approx(195_357, rel=1e-4)
         with pytest.raises(rm.PlanError, match="imc11"):
             rm.distribution_mean("imc11")
+
+
+def test_flows_have_the_names_of_hosts(tmp_path: Path) -> None:
+    names = ", ".join(f"'gpu{n}'" for n in range(8))
+    done = {}
+    for name, table in (("plain", ""), ("named", f"[names]\nhosts = [{names}]\n")):
+        plan = rm.Plan(SMALL + table)
+        done[name] = rm.run(plan, out=tmp_path / name, quiet=True).flows
+    row = done["named"].slice(0, 1).to_pylist()[0]
+    assert (row["src_name"], row["dst_name"]) == (f"gpu{row['src']}", f"gpu{row['dst']}")
+    assert not {"src_name", "dst_name"} & set(done["plain"].column_names)

@@ -80,8 +80,29 @@ class Run:
 
     @cached_property
     def flows(self) -> "pa.Table":
-        """A row for each flow, as an Arrow table; `.flows.to_pandas()` works with pandas."""
-        return self._table(FLOWS)
+        """A row for each flow, as an Arrow table; `.flows.to_pandas()` works with pandas.
+
+        If hosts have names of the user's own, the columns `src_name` and `dst_name` have these.
+        """
+        table = self._table(FLOWS)
+        if not (names := self.host_names):
+            return table
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for end in ("src", "dst"):
+            column = pc.take(pa.array(names), table[end]).dictionary_encode()
+            table = table.append_column(f"{end}_name", column)
+        return table
+
+    @cached_property
+    def host_names(self) -> list[str]:
+        """The user's names of all hosts; empty if they have none."""
+        import pyarrow.parquet as pq
+
+        metadata = pq.read_metadata(self.path / FLOWS).metadata or {}
+        names: list[str] = json.loads(metadata.get(b"rampmeter.hosts", "[]"))
+        return names
 
     @cached_property
     def series(self) -> "pa.Table":

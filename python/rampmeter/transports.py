@@ -342,7 +342,8 @@ class Tcp(Transport):
     """Whether packets leave evenly over a round trip: twice the window a round trip in slow start,
     1.2 times the window afterwards."""
     receive_buffer: int | None = None
-    """Room of a receiver in bytes: its window (1000 to 2000000000)."""
+    """Room of a receiver in bytes: its window; two bandwidth-delay products, 16 MiB at least, if
+    left out (1000 to 2000000000)."""
     queue: int | None = None
     """Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
     if left out (1 to 1000000)."""
@@ -440,7 +441,8 @@ class Dctcp(Transport):
     """Whether packets leave evenly over a round trip: twice the window a round trip in slow start,
     1.2 times the window afterwards."""
     receive_buffer: int | None = None
-    """Room of a receiver in bytes: its window (1000 to 2000000000)."""
+    """Room of a receiver in bytes: its window; two bandwidth-delay products, 16 MiB at least, if
+    left out (1000 to 2000000000)."""
     queue: int | None = None
     """Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
     if left out (1 to 1000000)."""
@@ -547,7 +549,8 @@ class Pias(Transport):
     """Whether packets leave evenly over a round trip: twice the window a round trip in slow start,
     1.2 times the window afterwards."""
     receive_buffer: int | None = None
-    """Room of a receiver in bytes: its window (1000 to 2000000000)."""
+    """Room of a receiver in bytes: its window; two bandwidth-delay products, 16 MiB at least, if
+    left out (1000 to 2000000000)."""
     queue: int | None = None
     """Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
     if left out (1 to 1000000)."""
@@ -807,8 +810,9 @@ class Homa(Transport):
     incast_bytes: int | str | None = None
     """How many unscheduled bytes a message then has, in whole packets (0 to 1000000)."""
     timeout_rtts: int | None = None
-    """Control round trips after which a receiver asks again for what has not come, and a sender
-    that has heard nothing of a message probes (2 to 1000000)."""
+    """Control round trips, or times of a full packet if that is longer, after which a receiver asks
+    again for what has not come, and a sender that has heard nothing of a message probes (2 to
+    1000000)."""
     payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
     header_bytes: int | str | None = None
@@ -860,8 +864,9 @@ class HomaAeolus(Transport):
     incast_bytes: int | str | None = None
     """How many unscheduled bytes a message then has, in whole packets (0 to 1000000)."""
     timeout_rtts: int | None = None
-    """Control round trips after which a receiver asks again for what has not come, and a sender
-    that has heard nothing of a message probes (2 to 1000000)."""
+    """Control round trips, or times of a full packet if that is longer, after which a receiver asks
+    again for what has not come, and a sender that has heard nothing of a message probes (2 to
+    1000000)."""
     payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
     header_bytes: int | str | None = None
@@ -921,8 +926,9 @@ class Sird(Transport):
     """Rate of the packets for which a receiver gives credit, in percent of its link's (1 to
     100)."""
     timeout_rtts: int | None = None
-    """Control round trips after which a receiver takes back the credit of what has not come, and a
-    sender that has heard nothing of a message repeats its request (2 to 1000000)."""
+    """Control round trips, or times of a full packet if that is longer, after which a receiver
+    takes back the credit of what has not come, and a sender that has heard nothing of a message
+    repeats its request (2 to 1000000)."""
     payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
     header_bytes: int | str | None = None

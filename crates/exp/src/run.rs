@@ -250,14 +250,18 @@ pub(crate) fn simulate(
     Ran { offered_packets: source.offered_packets, collectives, rpcs, ..ran }
 }
 
+/// Returns what all tables say of their run; names of hosts, in their order, if they have any.
 fn metadata(plan: &ValidPlan) -> Vec<(String, String)> {
+    let hosts = &plan.names.hosts;
+    let names =
+        (!hosts.is_empty()).then(|| ("rampmeter.hosts", serde_json::json!(hosts).to_string()));
     let entries = [
         ("rampmeter.version", VERSION.to_owned()),
         ("rampmeter.commit", COMMIT.to_owned()),
         ("rampmeter.seed", plan.plan().seed.to_string()),
         ("rampmeter.plan", plan.plan().to_toml()),
     ];
-    entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    entries.into_iter().chain(names).map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// Writes a whole file or none.

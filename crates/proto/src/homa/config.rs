@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cut::Cut;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, within};
+use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, timeout_of, within};
 use crate::transport::Peers;
 
 /// How much a grant is for.
@@ -80,8 +80,8 @@ pub struct HomaConfig {
     /// How many unscheduled bytes a message then has, in whole packets.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub incast_bytes: u32,
-    /// Control round trips after which a receiver asks again for what has not come, and a sender that
-    /// has heard nothing of a message probes.
+    /// Control round trips, or times of a full packet if that is longer, after which a receiver asks
+    /// again for what has not come, and a sender that has heard nothing of a message probes.
     #[schemars(range(min = 2, max = 1_000_000))]
     pub timeout_rtts: u32,
     /// Payload of a full packet.
@@ -193,7 +193,8 @@ pub struct Homa {
     pub peers: Option<Peers>,
     /// Senders that have grants at the same time.
     pub overcommitment: usize,
-    /// Unloaded round trip with control packets times [`HomaConfig::timeout_rtts`].
+    /// [`HomaConfig::timeout_rtts`] times the unloaded round trip with control packets, or the time of a
+    /// full packet.
     pub timeout: Span,
     /// How long after a probe unscheduled packets may come: by as much as full packets are slower than
     /// control packets on both ways.
@@ -237,7 +238,7 @@ impl HomaConfig {
             None => (u64::from(bdp) * first, u64::from(bdp) * full.get()),
         };
         let cut = Cut::new(self.payload.get(), first, bytes, full.get());
-        let timeout = facts.control_rtt * u64::from(self.timeout_rtts);
+        let timeout = timeout_of(facts, self.timeout_rtts, full);
         let overcommitment = self.overcommitment.unwrap_or(u32::from(priorities - unscheduled));
         Ok(Homa {
             cut,

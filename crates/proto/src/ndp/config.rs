@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, forget_after};
+use crate::parts::{AttemptLimit, Framing, Padding, forget_after, timeout_of};
 use crate::transport::Peers;
 
 /// Which flow a receiver pulls from next (NDP, section 3).
@@ -118,7 +118,7 @@ const DOUBLINGS_MAX: u32 = 4;
 const UNCOUNTED: u64 = 64;
 /// Control round trips in the timeout. The paper's 1 ms (section 3) is some 20 round trips of a loaded
 /// network of 10 Gbit/s with packets of 9 KB.
-const RTO_ROUND_TRIPS: u64 = 64;
+const RTO_ROUND_TRIPS: u32 = 64;
 
 impl NdpConfig {
     /// The paper's design (section 3), with packets of the length that the other transports use.
@@ -165,7 +165,7 @@ impl NdpConfig {
         let pull = self.pull_bytes.map_or(self.payload + self.header, Bytes::new);
         let rto = match self.rto_ns {
             Some(ns) => Span::from_ns(ns),
-            None => facts.control_rtt * RTO_ROUND_TRIPS,
+            None => timeout_of(facts, RTO_ROUND_TRIPS, self.payload + self.header),
         };
         Ok(Ndp {
             window: self.window(facts),

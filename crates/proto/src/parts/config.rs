@@ -28,6 +28,13 @@ pub fn keepalive(facts: &FabricFacts) -> Span {
     facts.control_rtt * 64
 }
 
+/// Returns a timeout of so many control round trips, or of so many full packets of `packet` bytes if
+/// the host's link takes longer for one: several messages share a link, and slow and short links are
+/// busy with their packets for many round trips of control packets.
+pub fn timeout_of(facts: &FabricFacts, round_trips: u32, packet: Bytes) -> Span {
+    facts.control_rtt.max(facts.access_rate.tx_time(packet)) * u64::from(round_trips)
+}
+
 /// Pause between repetitions for a message that the receiver holds back: so long that those of all
 /// messages that a program without room may have waiting take a small part of a link.
 pub fn held_pause(keepalive: Span) -> Span {

@@ -37,7 +37,7 @@ pub use arriving::{Announcement, ArrivingFlow, ArrivingFlows, Found};
 pub use attempt_limit::AttemptLimit;
 pub use candidates::Candidates;
 pub use config::{
-    Padding, forget_after, held_pause, keepalive, phost_study_buffer, two_bdps, within,
+    Padding, forget_after, held_pause, keepalive, phost_study_buffer, timeout_of, two_bdps, within,
 };
 pub use framing::{Framing, Outgoing};
 pub use numbers::{FlowNumbers, Known, NextNumber};

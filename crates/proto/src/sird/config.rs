@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::control::{Law, Laws};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, within};
+use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, timeout_of, within};
 use crate::transport::Peers;
 
 /// Which sender a receiver gives its next credit.
@@ -82,8 +82,9 @@ pub struct SirdConfig {
     /// Rate of the packets for which a receiver gives credit, in percent of its link's.
     #[schemars(range(min = 1, max = 100))]
     pub pace_percent: u32,
-    /// Control round trips after which a receiver takes back the credit of what has not come, and a
-    /// sender that has heard nothing of a message repeats its request.
+    /// Control round trips, or times of a full packet if that is longer, after which a receiver takes
+    /// back the credit of what has not come, and a sender that has heard nothing of a message repeats
+    /// its request.
     #[schemars(range(min = 2, max = 1_000_000))]
     pub timeout_rtts: u32,
     /// Payload of a full packet.
@@ -218,7 +219,7 @@ impl SirdConfig {
         within("credit-bytes", credit, full..=u64::MAX, "a full packet at least")?;
         within("sender-credit-bytes", sender_credit, full..=credit, "a packet to credit-bytes")?;
         let unscheduled = or(self.unscheduled_bytes, bdp * first);
-        let timeout = facts.control_rtt * u64::from(self.timeout_rtts);
+        let timeout = timeout_of(facts, self.timeout_rtts, Bytes::new(full));
         // Rounded up: never faster than the link.
         let full_time = facts.access_rate.tx_time(Bytes::new(full)).as_ps() * 100;
         Ok(Sird {
@@ -323,7 +324,8 @@ pub struct Sird {
     pub laws: Laws,
     /// Time between credits for full packets.
     pub pace: Span,
-    /// Unloaded round trip with control packets times [`SirdConfig::timeout_rtts`].
+    /// [`SirdConfig::timeout_rtts`] times the unloaded round trip with control packets, or the time of a
+    /// full packet.
     pub timeout: Span,
     /// When a receiver forgets a message whose sender is silent.
     pub forget: Span,

@@ -152,9 +152,10 @@ pub struct TcpConfig {
     /// Whether packets leave evenly over a round trip: twice the window a round trip in slow start,
     /// 1.2 times the window afterwards.
     pub pacing: bool,
-    /// Room of a receiver in bytes: its window.
+    /// Room of a receiver in bytes: its window; two bandwidth-delay products, 16 MiB at least, if left
+    /// out.
     #[schemars(range(min = 1_000, max = 2_000_000_000))]
-    pub receive_buffer: u64,
+    pub receive_buffer: Option<u64>,
     /// Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
     /// if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -177,6 +178,9 @@ pub struct TcpConfig {
     pub attempts_max: u32,
 }
 
+/// Least room of a receiver that follows from the network, and most.
+const RECEIVE_BUFFER_LEAST: u64 = 16 << 20;
+const RECEIVE_BUFFER_MOST: u64 = 2_000_000_000;
 /// Round trips in the smallest timeout, and in the one before there is a sample. Datacenters use
 /// 10 ms at round trips of 100 to 250 us (Alizadeh et al. 2010, §4), which are 40 to 100.
 const RTO_ROUND_TRIPS: u64 = 64;
@@ -233,7 +237,7 @@ impl TcpConfig {
             gain: 0.0625,
             alpha: 1.0,
             pacing: false,
-            receive_buffer: 16 << 20,
+            receive_buffer: None,
             queue: None,
             count_packets: false,
             padding: Padding::Exact,
@@ -356,6 +360,8 @@ impl TcpConfig {
         let forget = attempt_limit.forget_after(by_attempts);
         let packet = self.payload + self.header;
         let ask_gap = facts.access_rate.tx_time(packet) * 16;
+        let two_bdps = 2 * u64::from(facts.bdp_packets(packet)) * mss;
+        let receive_buffer = two_bdps.clamp(RECEIVE_BUFFER_LEAST, RECEIVE_BUFFER_MOST);
         Ok(Tcp {
             start,
             by_peer: None,
@@ -366,6 +372,7 @@ impl TcpConfig {
             forget,
             attempt_limit,
             ask_gap,
+            receive_buffer: self.receive_buffer.unwrap_or(receive_buffer),
             thresholds,
             config: self,
         })
@@ -416,6 +423,8 @@ pub struct Tcp {
     /// A quarter of the time from one question of a host whether there is room for a message to the
     /// next, where there are many: they take a few percent of its link.
     pub ask_gap: Span,
+    /// Room of a receiver in bytes: its window.
+    pub receive_buffer: u64,
     /// PIAS: the bytes sent above which a message falls into the next lower class. Without any, all
     /// packets are of one class.
     pub thresholds: Vec<u64>,

@@ -211,7 +211,7 @@ impl Connection {
     /// Opens it without a handshake: it was opened before.
     pub(super) fn open_at_once(&mut self, tcp: &Tcp) {
         (self.is_open, self.has_ecn) = (true, tcp.config.ecn);
-        self.room_end = DATA_START + tcp.config.receive_buffer;
+        self.room_end = DATA_START + tcp.receive_buffer;
     }
 
     /// Adds a message to the stream.

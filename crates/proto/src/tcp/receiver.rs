@@ -134,7 +134,7 @@ impl Receiver {
         let syn_ack = TcpHeader::SynAck {
             conn,
             ack: wrap(1, incoming.initial),
-            window: tcp.config.receive_buffer as u32,
+            window: tcp.receive_buffer as u32,
             ecn: ecn && tcp.config.ecn,
         };
         out.send_class(src, msg, syn_ack, Priority::HIGHEST).marks = tcp.control_marks();

@@ -52,6 +52,12 @@ impl HostNames {
         Self::known(self.by_number.get(&number).copied(), &format!("node {number}"))
     }
 
+    /// Returns the name of a host; `None` if it has none.
+    pub fn name_of(&self, host: u32) -> Option<&str> {
+        let named = self.by_name.iter().find(|(_, of)| **of == Some(host));
+        named.map(|(name, _)| name.as_str())
+    }
+
     fn known(host: Option<Option<u32>>, name: &str) -> Result<u32, (String, String)> {
         let expected = "a host of the topology".to_owned();
         match host {

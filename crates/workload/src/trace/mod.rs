@@ -242,16 +242,29 @@ pub fn read_with_notes(
     }
     let order = if is_unordered { Order::Sort } else { check.order };
     let check = Check { order, ..check };
+    let named = |error| named(error, options.hosts.as_ref());
     let trace = if is_graph || rows.iter().any(waiting::waits) {
-        let graph = waiting::graph(&name, &rows, rounds, check)?;
+        let graph = waiting::graph(&name, &rows, rounds, check).map_err(named)?;
         if graph.n_flows() == 0 {
             return without_flows("computations alone");
         }
         Trace::Graph(graph)
     } else {
-        checked(&name, rows, check).map(Trace::Flows)?
+        checked(&name, rows, check).map(Trace::Flows).map_err(named)?
     };
     Ok((trace, notes))
+}
+
+/// Puts the name of a host for its number in an error about an end of a flow.
+fn named(error: TraceError, hosts: Option<&HostNames>) -> TraceError {
+    match error {
+        TraceError::Field { file, place, field: field @ ("src" | "dst"), expected, got } => {
+            let name = || hosts?.name_of(got.parse().ok()?).map(str::to_owned);
+            let got = name().unwrap_or(got);
+            TraceError::Field { file, place, field, expected, got }
+        }
+        other => other,
+    }
 }
 
 /// Adds the format that the contents suggest to an error of another format's reader.

@@ -147,4 +147,6 @@ fn hosts_have_the_names_of_the_network() {
     let wrong =
         "2: src: expected a host of the topology, got \"gpu, which is not in the topology\"";
     assert_eq!(ends("gpu,gpu-a"), Err(wrong.to_owned()));
+    let wrong = "2: dst: expected a host other than src, got gpu-a";
+    assert_eq!(ends("gpu-a,gpu-a"), Err(wrong.to_owned()));
 }

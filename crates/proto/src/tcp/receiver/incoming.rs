@@ -109,7 +109,7 @@ impl Incoming {
 
     /// Bytes above `next` that are taken.
     pub(super) fn window(&self, tcp: &Tcp) -> u32 {
-        let buffer = tcp.config.receive_buffer;
+        let buffer = tcp.receive_buffer;
         match self.held.first_key_value() {
             Some((first, _)) => first.saturating_sub(self.next).min(buffer) as u32,
             None => buffer as u32,

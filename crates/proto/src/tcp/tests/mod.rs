@@ -71,8 +71,9 @@ impl Script {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        let (window, ecn) = (config.receive_buffer as u32, config.ecn);
+        let ecn = config.ecn;
         let tcp = Arc::new(config.on(&facts, Vec::new()).unwrap());
+        let window = tcp.receive_buffer as u32;
         let rng = Rng::new(1, 0, Purpose::Test);
         let host = TcpHost::new(tcp, HOST, rng, Time::ZERO);
         Self { host, now: Time::ZERO, initial: 0, conn: 0, window, ecn, next_msg: 0 }

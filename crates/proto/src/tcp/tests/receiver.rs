@@ -99,7 +99,7 @@ fn segments_out_of_order_are_acknowledged_at_once() {
 
 #[test]
 fn what_is_beyond_the_window_is_not_taken() {
-    let mut script = receiver(TcpConfig { receive_buffer: 3_000, ..config() });
+    let mut script = receiver(TcpConfig { receive_buffer: Some(3_000), ..config() });
     assert_eq!(script.data((2_001, 3_001), SIZE), Receipt::Fresh);
     assert_eq!(script.data((3_001, 4_001), SIZE), Receipt::Ignored);
     assert_eq!(script.sent().pop().as_deref(), Some("ack 1 2001..3001"));
