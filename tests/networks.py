@@ -1,7 +1,13 @@
-"""Ten networks that are not uniform, and the transports that run in them."""
+"""Ten networks that are not uniform, and the transports that run in them.
 
+`python -m tests.networks` prints the table of docs/networks-review.md.
+"""
+
+import sys
+import tempfile
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import rampmeter as rm
@@ -28,6 +34,24 @@ def run(topology: Topology, transport: str, workload: dict[str, Any]) -> rm.Run:
             seed=1,
             quiet=True,
         )
+
+
+def lone_slowdowns(topology: Topology, transport: str, folder: Path) -> list[float]:
+    """Returns the slowdowns of flows of 10 MB between four pairs of hosts, one after the other."""
+    last = topology["hosts"] - 1
+    file = folder / "flows.csv"
+    pairs = ((0, last), (last, 0), (1, (last + 1) // 2), (0, 1))
+    rows = [f"{20_000 * n},{src},{dst},10000000" for n, (src, dst) in enumerate(pairs)]
+    file.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
+    flows = run(topology, transport, {"pattern": "trace", "file": str(file)}).flows
+    assert set(flows["status"].to_pylist()) == {"finished"}
+    return [float(ratio) for ratio in flows["fct_ps"].to_numpy() / flows["ideal_ps"].to_numpy()]
+
+
+def loaded_statuses(topology: Topology, transport: str) -> list[str]:
+    """Returns the statuses of 400 flows of IMC10 between all hosts at load 0.5."""
+    load = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 400}
+    return [str(status) for status in run(topology, transport, load).flows["status"].to_pylist()]
 
 
 def links(hosts: int, switches: int, links: list[Any], **keys: Any) -> Topology:
@@ -144,3 +168,31 @@ NETWORKS: tuple[Network, ...] = (
     oversubscribed,
     broken_plane,
 )
+
+
+def cell(topology: Topology, transport: str, folder: Path) -> str:
+    """Returns a largest lone slowdown, with failures and rejections if there are any."""
+    try:
+        largest = max(lone_slowdowns(topology, transport, folder))
+    except rm.PlanError:
+        return "refused"
+    statuses = loaded_statuses(topology, transport)
+    rejected = statuses.count("rejected")
+    others = len(statuses) - rejected - statuses.count("finished")
+    notes = [f"{rejected} rejected"] * (rejected > 0) + [f"{others} failed"] * (others > 0)
+    return "; ".join([f"{largest:.2f}", *notes])
+
+
+def main() -> None:
+    """Prints a row for each transport and a column for each network."""
+    names = [network.__name__.replace("_", " ") for network in NETWORKS]
+    rows = [["transport", *names], ["---"] * (len(names) + 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        for transport in TRANSPORTS:
+            cells = [cell(network(), transport, Path(folder)) for network in NETWORKS]
+            rows.append([transport, *cells])
+    sys.stdout.writelines("| " + " | ".join(row) + " |\n" for row in rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -36,24 +36,14 @@ def test_a_transport_serves_a_network_that_is_not_uniform(
     transport: str, network: networks.Network, tmp_path: Path
 ) -> None:
     topology, name = network(), network.__name__
-    last = topology["hosts"] - 1
-    file = tmp_path / "flows.csv"
-    pairs = ((0, last), (last, 0), (1, (last + 1) // 2), (0, 1))
-    rows = [f"{20_000 * n},{src},{dst},10000000" for n, (src, dst) in enumerate(pairs)]
-    file.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
-    trace = {"pattern": "trace", "file": str(file)}
     if (transport, name) in REFUSED:
         with pytest.raises(rm.PlanError, match=r"transport\.name: expected one for networks"):
-            networks.run(topology, transport, trace)
+            networks.lone_slowdowns(topology, transport, tmp_path)
         return
-    flows = networks.run(topology, transport, trace).flows
-    pairs_ps = zip(flows["fct_ps"].to_pylist(), flows["ideal_ps"].to_pylist(), strict=True)
-    slowdowns = [fct / ideal for fct, ideal in pairs_ps if fct is not None and ideal is not None]
-    assert len(slowdowns) == len(pairs)
+    slowdowns = networks.lone_slowdowns(topology, transport, tmp_path)
     assert min(slowdowns) >= 1.0
     assert max(slowdowns) <= LONE.get((transport, name), 1.1), slowdowns
-    load = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 400}
-    status = networks.run(topology, transport, load).flows["status"].to_pylist()
+    status = networks.loaded_statuses(topology, transport)
     # cosy rejects messages whose delay it cannot bound.
     done = {"finished", "rejected"} if transport == "cosy" else {"finished"}
     assert set(status) <= done
