@@ -24,6 +24,9 @@ from rampmeter import _core
 from rampmeter.spec import Sizes
 from rampmeter.toml import plain
 
+UNIT = 1_460
+"""Bytes of a packet in which thresholds are counted."""
+
 
 @dataclass(frozen=True)
 class _Segment:
@@ -65,7 +68,7 @@ def pias_thresholds(
 
     `sizes` is what plans have: a distribution's name or a table; files are relative to `base`.
     `load` is that of the most loaded links, from 0 to 1, both excluded. `packet` is the payload of
-    a full packet in bytes. Returns `classes` - 1 ascending numbers of packets.
+    a full packet in bytes. Returns `classes` - 1 ascending numbers of packets of 1460 bytes.
 
     >>> pias_thresholds({"fixed": 1_460_000}, load=0.75, classes=2)
     [667]
@@ -76,7 +79,7 @@ def pias_thresholds(
         raise ValueError(f"classes: expected 2 to 8, got {classes}")
     shares = [(1.0 - (1.0 - load) ** (level / classes)) / load for level in range(1, classes)]
     segments = _segments(sizes, packet, base)
-    return [round(_size(segments, share) / packet) for share in shares]
+    return [round(_size(segments, share) / UNIT) for share in shares]
 
 
 def pias_mean_time(
@@ -93,7 +96,7 @@ def pias_mean_time(
     """
     segments = _segments(sizes, packet, base)
     total = sum(segment.bytes for segment in segments)
-    carried = [0.0, *(_bytes(segments, t * packet) / total for t in thresholds), 1.0]
+    carried = [0.0, *(_bytes(segments, t * UNIT) / total for t in thresholds), 1.0]
     return float(sum((c - before) / (1.0 - load * c) for before, c in pairwise(carried)))
 
 

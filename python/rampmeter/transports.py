@@ -477,9 +477,9 @@ class Pias(Transport):
     """Where the values of keys come from that are left out: `web-search-0.5` (the default),
     `web-search-0.8`, `data-mining-0.5`, `data-mining-0.8`, `reference`."""
     thresholds: list[int] | None = None
-    """Full packets of a message. A packet falls a class for each of these numbers that the bytes of
-    its message before it exceed. Equal numbers leave the classes between them empty (7 whole
-    numbers from 0 to 100000000 that ascend)."""
+    """Packets of 1460 bytes. A packet falls a class for each of these numbers that the bytes of its
+    message before it exceed. Equal numbers leave the classes between them empty (7 whole numbers
+    from 0 to 100000000 that ascend)."""
     congestion_control: Literal["new-reno", "cubic", "dctcp"] | None = None
     """The congestion control."""
     connections: Literal["per-message", "persistent", "pool"] | None = None

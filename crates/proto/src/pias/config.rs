@@ -13,12 +13,16 @@ pub const CLASSES: u8 = 8;
 /// Where packets fall from one class into the next.
 pub type Thresholds = [u32; CLASSES as usize - 1];
 
+/// The unit of thresholds in bytes: the payload of the published tables' packets. Thresholds belong
+/// to sizes of messages, so that they do not grow with packets.
+const UNIT: u64 = 1_460;
+
 /// The parameters of PIAS.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct PiasConfig {
-    /// Full packets of a message. A packet falls a class for each of these numbers that the bytes
-    /// of its message before it exceed. Equal numbers leave the classes between them empty.
+    /// Packets of 1460 bytes. A packet falls a class for each of these numbers that the bytes of its
+    /// message before it exceed. Equal numbers leave the classes between them empty.
     #[schemars(inner(range(min = 0, max = 100_000_000)))]
     pub thresholds: Thresholds,
     /// The connections' parameters.
@@ -67,8 +71,7 @@ impl PiasConfig {
     /// A parameter out of range; thresholds that do not ascend are.
     pub fn on(self, facts: &FabricFacts) -> Result<Tcp, BadKey> {
         check_ranges(&self)?;
-        let payload = self.tcp.payload.get();
-        let bytes = self.thresholds.iter().map(|&packets| u64::from(packets) * payload);
+        let bytes = self.thresholds.iter().map(|&packets| u64::from(packets) * UNIT);
         self.tcp.on(facts, bytes.collect())
     }
 }

@@ -1,6 +1,6 @@
 //! The table of keys, and what thresholds mean.
 
-use rampmeter_core::{FabricFacts, Priority, Rate, Span};
+use rampmeter_core::{Bytes, FabricFacts, Priority, Rate, Span};
 
 use super::PiasConfig;
 use crate::keys::{KeyKind, Keys, check_ranges, key_infos};
@@ -51,4 +51,10 @@ fn a_class_is_left_above_its_threshold() {
     for (sent, wanted) in expected {
         assert_eq!(class(sent), Priority::new(wanted), "{sent} bytes");
     }
+    let long = PiasConfig {
+        tcp: TcpConfig { payload: Bytes::new(8_960), ..TcpConfig::dctcp() },
+        ..PiasConfig::default()
+    };
+    let published = PiasConfig::default().on(&facts()).unwrap();
+    assert_eq!(long.on(&facts()).unwrap().thresholds, published.thresholds);
 }
