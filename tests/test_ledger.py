@@ -174,3 +174,18 @@ def test_entries_drawn_at_random_are_those_of_their_runs(tmp_path: Path) -> None
                 key: pytest.approx(known[key], rel=1e-12, nan_ok=True) for key in cells
             }
             assert cells.keys() == known.keys()
+
+
+def test_a_figure_is_drawn_and_judged_from_the_ledger(papers: Path) -> None:
+    failed = CliRunner().invoke(main, ["papers", "test", "1", "--from-ledger"])
+    assert failed.exit_code == 2
+    assert "expected entries of test 1 for a plot, found none" in failed.stderr
+    call("--fill", "0.1", "--quiet")
+    out = call("test", "1", "--from-ledger", "--out", "drawn")
+    assert "verdicts of the ledger: 2 match; 3 seeds" in out
+    report = json.loads(Path("drawn/report.json").read_text())
+    assert {run["status"] for run in report["runs"]} == {"entry"}
+    assert report["verdicts"]["match"] == 2
+    assert Path("drawn/fig1a.png").is_file()
+    (papers / "ledger" / "test" / "fig1" / "two.json").unlink()
+    assert "not run" in call("test", "1", "--from-ledger", "--out", "drawn")

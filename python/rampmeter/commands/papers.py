@@ -46,6 +46,9 @@ REPORT = "report.html"
     help="Seeds of each run; 3 by default, 1 of reduced figures.",
 )
 @click.option("--out", type=FOLDER, help="Folder of the results; results/papers/... by default.")
+@click.option(
+    "--from-ledger", is_flag=True, help="Draw and judge the full figure from the ledger, at once."
+)
 @click.option("--status", is_flag=True, help="Show how many published values match, by figure.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
 @click.option(
@@ -66,6 +69,7 @@ def papers(
     jobs: int | None,
     fill: float | None,
     *,
+    from_ledger: bool,
     status: bool,
     as_json: bool,
     everything: bool,
@@ -83,7 +87,8 @@ def papers(
 
     The ledger papers/ledger keeps values of runs with as many flows as published and 3 seeds.
     --status judges its entries and runs nothing; values of runs that it lacks, or whose plan or
-    transport has changed since, are "not run". --fill runs these.
+    transport has changed since, are "not run". --fill runs these. --from-ledger draws and judges
+    a figure from its entries; parts without any are left out.
 
     \b
     Example: dcPIM's figure 3 in a few minutes, in full, and all figures of all papers
@@ -113,6 +118,13 @@ def papers(
         _list_figures(root, paper)
         return
     one = figures.load_figure(figures.find_figure(root, paper, figure))
+    if from_ledger:
+        if quick or full or scale is not None or seeds is not None:
+            raise PlanError(
+                "--from-ledger: expected no --quick, --full, --scale or --seeds with it"
+            )
+        _show_from_ledger(one, root, out or PAPERS / paper / one.folder.name / "ledger")
+        return
     folder = out or PAPERS / paper / one.folder.name / mode.label
     batch = _make(one, mode, seeds, folder, jobs, force=force, quiet=quiet)
     leave(batch)
@@ -140,6 +152,23 @@ def _show_status(root: Path, chosen: list["Figure"], *, as_json: bool) -> None:
         click.echo(json.dumps(table, indent=2))
         return
     show(status_table(counts))
+
+
+def _show_from_ledger(one: "Figure", root: Path, folder: Path) -> None:
+    """Make a figure from its entries, and show it."""
+    from rampmeter.papers.from_ledger import report_from_ledger
+    from rampmeter.papers.ledger import Ledger
+
+    ledger = Ledger(root)
+    report = report_from_ledger(one, ledger, folder)
+    drawn = {panel.id for panel in report.panels}
+    left_out = [panel.id for panel in one.sub_figures if panel.id not in drawn]
+    _show_tables(report)
+    counts = ", ".join(f"{n} {name}" for name, n in sorted(ledger.verdicts(one).items()))
+    click.echo(f"\nverdicts of the ledger: {counts}; {report.seeds_text()}")
+    if left_out:
+        click.echo(f"without entries that can be drawn: {', '.join(left_out)}")
+    _show_files(report)
 
 
 def _fill(root: Path, chosen: list["Figure"], hours: float, *, quiet: bool) -> None:
@@ -272,21 +301,30 @@ def _list_figures(root: Path, paper: str | None) -> None:
 
 
 def _show_report(report: "Report", batch: Batch) -> None:
-    from rampmeter.papers.table import claims_table, panel_table, searches_table
     from rampmeter.undelivered import of_batch
+
+    _show_tables(report)
+    counts = ", ".join(f"{n} {name}" for name, n in report.counts().items())
+    click.echo(f"\nverdicts: {counts}; {report.seeds_text()}; {batch.wall_seconds:.0f} s")
+    _show_files(report)
+    warn(
+        f"{one.rejection}; they are left out of slowdowns, which flatters {one.label}"
+        for one in of_batch(batch)
+        if one.rejected
+    )
+
+
+def _show_tables(report: "Report") -> None:
+    from rampmeter.papers.table import claims_table, panel_table, searches_table
 
     show(*(panel_table(report, panel) for panel in report.panels if panel.has_table))
     if report.searches:
         show(searches_table(report))
     if report.claims:
         show(claims_table(report))
-    counts = ", ".join(f"{n} {name}" for name, n in report.counts().items())
-    click.echo(f"\nverdicts: {counts}; {report.seeds_text()}; {batch.wall_seconds:.0f} s")
+
+
+def _show_files(report: "Report") -> None:
     click.echo(f"report: {report.file}")
     for panel in report.panels:
         click.echo(f"plot: {panel.image}")
-    warn(
-        f"{one.rejection}; they are left out of slowdowns, which flatters {one.label}"
-        for one in of_batch(batch)
-        if one.rejected
-    )

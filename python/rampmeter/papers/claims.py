@@ -14,6 +14,7 @@ from rampmeter.papers.verdict import (
     Verdict,
     flows_needed,
     judge_flows,
+    why_left_out,
     without_value,
 )
 
@@ -109,7 +110,7 @@ def claim_rows(
         by_seed = _by_seed(claim, cells)
         nearest = _nearest(claim, cells, seeds)
         if any(cell.run in not_asked for cell in claim.cells):
-            verdict, reason = _not_judged("not in the reduced run")
+            verdict, reason = _not_judged(why_left_out(mode))
         else:
             fewer = _fewer_flows(figure, claim, mode)
             verdict, reason = fewer or judge_claim(claim, cells, seeds)

@@ -148,6 +148,17 @@ class Ledger:
 
     def rows(self, figure: Figure) -> tuple[list[Row], list[ClaimRow]]:
         """Values and claims of a figure, judged by current entries."""
+        current = self.current(figure)
+        absent = frozenset(run for run, of in current.items() if not of)
+        rows = [
+            row
+            for panel in figure.sub_figures
+            for row in rows_of(figure, panel, current, FULL, (), absent)
+        ]
+        return rows, claim_rows(figure, rows, FULL, common_seeds(current), absent)
+
+    def current(self, figure: Figure) -> dict[str, dict[int, Entry]]:
+        """Current entries of a figure by run and seed."""
         current: dict[str, dict[int, Entry]] = {}
         for run in figure.runs:
             entries = self.entries(figure, run) if run.search is None else {}
@@ -156,15 +167,7 @@ class Ledger:
                 for seed, entry in entries.items()
                 if self.is_current(entry, Wanted(figure, run, seed))
             }
-        absent = frozenset(run for run, of in current.items() if not of)
-        rows = [
-            row
-            for panel in figure.sub_figures
-            for row in rows_of(figure, panel, current, FULL, (), absent)
-        ]
-        common = [set(of) for of in current.values() if of]
-        seeds = sorted(set.intersection(*common)) if common else []
-        return rows, claim_rows(figure, rows, FULL, seeds, absent)
+        return current
 
     def verdicts(self, figure: Figure) -> Counter[str]:
         """Counts the verdicts on values and claims of a figure; `not run` without an entry."""
@@ -234,6 +237,12 @@ class _Entering:
             self.n_made += 1
             shutil.rmtree(outcome.job.out)
         self._watcher.on_end(outcome)
+
+
+def common_seeds(current: Mapping[str, Mapping[int, Entry]]) -> list[int]:
+    """Returns the seeds that all runs with entries have."""
+    common = [set(of) for of in current.values() if of]
+    return sorted(set.intersection(*common)) if common else []
 
 
 def plan_digest(complete: Mapping[str, Any]) -> str:

@@ -163,8 +163,6 @@ def make_report(
     figure: Figure, mode: Mode, seeds: Sequence[int], batch: Batch, out: Path
 ) -> Report:
     """Tables, plots and `report.json` from the runs that are complete."""
-    from rampmeter.papers.draw import draw, sustained
-
     by_name = batch.runs()
     runs = {
         run.id: {
@@ -175,13 +173,59 @@ def make_report(
     }
     searches = searches_of(figure, seeds, batch)
     left_out = frozenset(run.id for run in figure.runs if not run.is_in(mode))
+    tables = {
+        panel.id: rows_of(figure, panel, {**runs, **searches}, mode, seeds, left_out)
+        for panel in figure.sub_figures
+    }
+    panels = draw_panels(figure, tables, (mode, seeds, left_out), runs, out)
+    all_rows = [row for rows in tables.values() for row in rows]
+    claims = claim_rows(figure, all_rows, mode, seeds, left_out)
+    asked = {id_: found for id_, found in searches.items() if id_ not in left_out}
+    report = Report(figure, mode, tuple(panels), tuple(claims), tuple(seeds), out / REPORT, asked)
+    made = {
+        "is_interrupted": batch.is_interrupted,
+        "wall_seconds": round(batch.wall_seconds, 3),
+        "failures": [one.failure for one in of_batch(batch) if one.n_failed],
+        "rejections": [one.rejection for one in of_batch(batch) if one.rejected],
+        "runs": [
+            {
+                "run": run_id,
+                "seed": seed,
+                "folder": str(run.path.relative_to(out)),
+                "status": run.status,
+                "flows": run.summary["flows"],
+                "wall_seconds": run.manifest.get("wall_seconds"),
+            }
+            for run_id, of_seeds in runs.items()
+            for seed, run in of_seeds.items()
+        ],
+    }
+    write_report(report, made)
+    return report
+
+
+def draw_panels(
+    figure: Figure,
+    tables: Mapping[str, list[Row]],
+    judged: tuple[Mode, Sequence[int], frozenset[str]],
+    runs: Mapping[str, Mapping[int, Run]],
+    out: Path,
+) -> list[Panel]:
+    """Draws the sub-figures of `tables`, rows by sub-figure, into `out`.
+
+    `judged` has the mode, the seeds and the runs left out of the rows; `runs` are those of
+    sub-figures that show single flows or slots.
+    """
+    from rampmeter.papers.draw import draw, sustained
+
+    mode, seeds, left_out = judged
     note = f"  ({mode.label} run)" if mode.is_reduced else ""
     out.mkdir(parents=True, exist_ok=True)
     panels = []
-    all_rows = []
     for panel in figure.sub_figures:
-        rows = rows_of(figure, panel, {**runs, **searches}, mode, seeds, left_out)
-        all_rows += rows
+        if panel.id not in tables:
+            continue
+        rows = tables[panel.id]
         least: list[LeastBound] = []
         if panel.drawing == "sustained":
             rows = sustained(figure, panel, rows)
@@ -193,15 +237,16 @@ def make_report(
         for kind in IMAGES:
             drawing.savefig(image.with_suffix(kind))
         panels.append(Panel(panel.id, panel.title, tuple(rows), image, tuple(least)))
-    claims = claim_rows(figure, all_rows, mode, seeds, left_out)
-    asked = {id_: found for id_, found in searches.items() if id_ not in left_out}
-    report = Report(figure, mode, tuple(panels), tuple(claims), tuple(seeds), out / REPORT, asked)
-    text = json.dumps(_report_json(report, batch, runs), indent=2, allow_nan=False)
+    return panels
+
+
+def write_report(report: Report, made: Mapping[str, Any]) -> None:
+    """Writes `report.json`; `made` has its keys about the runs behind it."""
+    text = json.dumps(_report_json(report) | dict(made), indent=2, allow_nan=False)
     report.file.write_text(text + "\n", encoding="utf-8")
-    return report
 
 
-def _report_json(report: Report, batch: Batch, runs: dict[str, dict[int, Run]]) -> dict[str, Any]:
+def _report_json(report: Report) -> dict[str, Any]:
     figure = report.figure
     notes = figure.folder / "NOTES.md"
     return {
@@ -214,24 +259,8 @@ def _report_json(report: Report, batch: Batch, runs: dict[str, dict[int, Run]]) 
         "seeds_wanted": SEEDS_WANTED,
         "version": _core.VERSION,
         "commit": _core.COMMIT,
-        "is_interrupted": batch.is_interrupted,
-        "wall_seconds": round(batch.wall_seconds, 3),
         "published_flows": figure.published_flows,
         "verdicts": report.counts(),
-        "failures": [one.failure for one in of_batch(batch) if one.n_failed],
-        "rejections": [one.rejection for one in of_batch(batch) if one.rejected],
-        "runs": [
-            {
-                "run": run_id,
-                "seed": seed,
-                "folder": str(run.path.relative_to(report.file.parent)),
-                "status": run.status,
-                "flows": run.summary["flows"],
-                "wall_seconds": run.manifest.get("wall_seconds"),
-            }
-            for run_id, of_seeds in runs.items()
-            for seed, run in of_seeds.items()
-        ],
         "searches": [
             {"run": run_id, "seed": seed, **probes.to_json()}
             for run_id, of_seeds in report.searches.items()

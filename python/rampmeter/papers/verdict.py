@@ -143,7 +143,7 @@ def rows_of(
                 fact = facts.get(cell)
                 needed = 0
                 if run_id in not_asked:
-                    judged = _not_judged("not in the reduced run")
+                    judged = _not_judged(why_left_out(mode))
                 elif mode.name == "quick" and cell in reduced:
                     needed = figure.expected.reduced_flows[run_id]
                     judged = judge(fact, measured, seeds)
@@ -209,6 +209,11 @@ def without_value(measured: Measured | None, seeds: Iterable[int]) -> str:
         if of
     ]
     return "; ".join(parts)
+
+
+def why_left_out(mode: Mode) -> str:
+    """Returns why a run has no values: a full figure without one is drawn from the ledger."""
+    return "no entry in the ledger" if mode.name == "full" else "not in the reduced run"
 
 
 def _not_judged(reason: str) -> tuple[Verdict, str]:
