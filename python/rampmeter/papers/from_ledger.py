@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from rampmeter._core import ResultError
-from rampmeter.papers.claims import claim_rows
 from rampmeter.papers.figure import Figure
 from rampmeter.papers.ledger import FULL, Ledger, common_seeds
 from rampmeter.papers.reproduce import REPORT, Report, draw_panels, write_report
-from rampmeter.papers.verdict import rows_of
+from rampmeter.papers.verdict import Row
 
 WITH_RUNS = ("time-space", "probes", "crashes", "sustained", "pareto")
 """Drawings that need flows, slots or probes of searches, which the ledger does not keep."""
@@ -32,10 +31,11 @@ def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report:
             f"{ledger.root}: expected entries of {figure.paper} {figure.number} for a plot, "
             "found none; `rampmeter papers --fill HOURS` makes them"
         )
-    tables = {panel.id: rows_of(figure, panel, current, FULL, (), absent) for panel in chosen}
-    panels = draw_panels(figure, tables, (FULL, seeds, absent), {}, out)
-    rows = [row for of in tables.values() for row in of]
-    claims = claim_rows(figure, rows, FULL, seeds, absent)
+    rows, claims = ledger.rows(figure)
+    by_panel: dict[str, list[Row]] = {panel.id: [] for panel in chosen}
+    for row in rows:
+        by_panel.get(row.cell.sub_figure, []).append(row)
+    panels = draw_panels(figure, by_panel, (FULL, seeds, absent), {}, out)
     report = Report(figure, FULL, tuple(panels), tuple(claims), tuple(seeds), out / REPORT)
     entries = [(run, entry) for run, of in current.items() for entry in of.values()]
     made = {
