@@ -96,7 +96,7 @@ MEASURES: Final[dict[str, Callable[[], str]]] = {
     "A19": rejections_of_cosy,
     "A22": incast_of_phost,
 }
-"""What is measured for a finding."""
+"""Measurement for a finding."""
 
 
 def main() -> int:

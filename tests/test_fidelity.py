@@ -1,4 +1,4 @@
-"""What docs/fidelity-review.md and README.md say of single runs and of replays."""
+"""Numbers that docs/fidelity-review.md and README.md give of single runs and of replays."""
 
 import json
 import os

@@ -211,3 +211,14 @@ def test_check_warns_of_a_drain_that_is_shorter_than_a_flow(tmp_path: Path) -> N
         warnings = [text for text in done.summary["warnings"] if text.startswith("run.drain-us: ")]
         assert len(warnings) == is_warned
         assert not warnings or "the flow of 100000000 bytes from h0 to h1" in warnings[0]
+
+
+@pytest.mark.parametrize("transport", ["homa", "homa-aeolus", "ndp", "sird"])
+def test_timeouts_of_slow_and_short_links_are_longer_than_packets(
+    transport: str, tmp_path: Path
+) -> None:
+    """Eight to one at 10 Mbit/s: 64 round trips of control packets are some five full packets."""
+    topology = star([0.01] * 9, [25.0] * 9) | {"switch-ns": 0.0, "host-ns": 0.0}
+    flows = [(0.0, n, 8, 100_000) for n in range(8)]
+    done = run(topology, transport, flows, tmp_path, run={"drain-us": 1e8})
+    assert sum(done.flows["retransmitted_bytes"].to_pylist()) <= 0.1 * 800_000

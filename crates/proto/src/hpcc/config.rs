@@ -129,7 +129,7 @@ pub struct Hpcc {
     pub rtt: Span,
     /// Windows of flows at the host's own rate.
     pub windows: Windows,
-    /// Rates to peers; `None` if all are the host's own.
+    /// Rates and round trips of peers; `None` if all are the host's own.
     pub peers: Option<Peers>,
     /// Least retransmission timeout.
     pub timeout_min: Span,

@@ -8,8 +8,8 @@ use crate::parts::Rtt;
 /// A token: source, flow and number.
 pub(super) type TokenId = (NodeId, u32, u32);
 
-/// How long data for tokens takes to come. One token at a time is timed. Sources at other distances
-/// share the estimate, which is in proportion to their round trips.
+/// Time from a token to its data. One token at a time is timed. Sources at other distances share the
+/// estimate, which is in proportion to their round trips.
 #[derive(Debug, Default)]
 pub(super) struct Delay {
     timed: Option<(TokenId, Time)>,

@@ -439,7 +439,7 @@ impl Topology {
         faster.max().expect("a topology has hosts")
     }
 
-    /// What bounds on queueing depend on; `delays` are those of this topology.
+    /// Returns the facts on which bounds on queueing depend; `delays` are those of this topology.
     pub fn shape(&self, delays: &Delays) -> Shape {
         let slowest = self.access().map(|(_, link)| link.rates().0.as_bps()).min().unwrap_or(1);
         let fastest = self.links.iter().map(|link| link.rates().1.as_bps()).max();
