@@ -14,6 +14,7 @@ from rampmeter.apps.detector import Outage, Probes
 from rampmeter.apps.storage import Host, Network
 from rampmeter.papers import Mode
 from rampmeter.papers.draw import draw
+from rampmeter.papers.series import series_of
 from rampmeter.papers.verdict import rows_of
 from rampmeter.text import thousands
 
@@ -249,7 +250,9 @@ class TestFigures:
         assert values["detection-us"] == pytest.approx(values["bound-us"])
         assert values["detection-limit-us"] == pytest.approx(100.0 + values["bound-us"])
         assert values["false-suspicions"] == 0
-        drawn = draw(figure, panel, rows, runs=runs).axes[0]
+        points = series_of(panel, runs["tp100"][1])
+        assert points is not None
+        drawn = draw(figure, panel, rows, series={"tp100": points}).axes[0]
         assert [len(np.asarray(marks.get_offsets())) for marks in drawn.collections] == [16, 11, 5]
 
     def test_a_crash_that_nobody_notices_has_no_value(self) -> None:

@@ -13,8 +13,10 @@ import rampmeter as rm
 from rampmeter.cli import main
 from rampmeter.papers import load_figure
 from rampmeter.papers.figure import list_figures
-from rampmeter.papers.ledger import NOT_RUN, Ledger, Wanted, fill
-from rampmeter.runner import Silent
+from rampmeter.papers.fill import fill
+from rampmeter.papers.ledger import Ledger, Wanted
+from rampmeter.papers.status import NOT_RUN, FigureStatus
+from rampmeter.runner import Job, Silent
 
 from . import recorded
 
@@ -73,6 +75,31 @@ slack = 10.0
 """
 
 
+SEARCH = """
+[[search]]
+id = "three"
+axes = { scheme = [{ id = "ideal", label = "The ideal", flows = 50, set = {} }] }
+loads = "0.4,0.6,0.8"
+metric = "rejected"
+at-most = 0.5
+
+[[sub-figure]]
+id = "b"
+title = "Highest load"
+drawing = "by-workload"
+metrics = ["max-load"]
+runs = ["three"]
+"""
+SEARCHED = """
+[[facts]]
+sub-figure = "b"
+metric = "max-load"
+source = "nowhere"
+absolute-tolerance = 0.01
+values = [{ run = "three", published = 0.8 }]
+"""
+
+
 @pytest.fixture
 def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder `papers` with one figure."""
@@ -92,18 +119,30 @@ def call(*arguments: str) -> str:
 
 
 def verdicts(papers: Path) -> dict[str, int]:
-    return dict(Ledger(papers).verdicts(load_figure(papers / "test" / "fig1")))
+    return dict(FigureStatus.of(load_figure(papers / "test" / "fig1"), Ledger(papers)).verdicts)
 
 
 def test_runs_are_entered_with_as_many_flows_as_published_and_judged(papers: Path) -> None:
     assert verdicts(papers) == {NOT_RUN: 2}
-    assert "6 of 6 runs entered" in call("--fill", "0.1", "--quiet")
+    assert "6 runs entered" in call("--fill", "0.1", "--quiet")
     assert verdicts(papers) == {"match": 2}
-    entry = json.loads((papers / "ledger" / "test" / "fig1" / "two.json").read_text())["seeds"][0]
-    assert entry["flows"] == 50
-    assert "0 of 0 runs entered" in call("--fill", "0.1", "--quiet")
+    one, two = (
+        json.loads((papers / "ledger" / "test" / "fig1" / f"{run}.json").read_text())["seeds"]
+        for run in ("one", "two")
+    )
+    assert {entry["flows"] for entry in one + two} == {50}
+    assert "0 runs entered" in call("--fill", "0.1", "--quiet")
     (status,) = json.loads(call("--json"))
-    assert status == {"paper": "test", "figure": "1", "verdicts": {"match": 2}}
+    assert (status["paper"], status["figure"]) == ("test", "1")
+    assert status["verdicts"] == {"match": 2}
+    (value,) = status["values"]
+    assert (value["expected"], value["verdict"], value["seeds"]) == (1.5, "match", 3)
+    assert value["interval"] > 0
+    assert [(made["seed"], made["flows"], made["plan"]) for made in value["made"]] == [
+        (seed, 50, entry["plan"]) for entry in one for seed in [entry["seed"]]
+    ]
+    (claim,) = status["claims"]
+    assert {made["run"] for made in claim["made"]} == {"one", "two"}
     assert "test 1" in call("--status")
 
 
@@ -123,16 +162,54 @@ def test_entries_are_stale_if_the_plan_or_recorded_results_have_changed(papers: 
 
 def test_the_cheapest_runs_come_first_and_a_run_that_ended_is_kept(papers: Path) -> None:
     ledger = Ledger(papers)
-    missing = ledger.missing([load_figure(papers / "test" / "fig1")])
-    assert [one.cost for one in missing] == sorted(one.cost for one in missing)
+    figure = load_figure(papers / "test" / "fig1")
+    costs = sorted(one.cost for one in ledger.missing(figure))
+    started = []
 
     class Failing(Silent):
+        def on_start(self, job: Job) -> None:
+            started.append(job.name)
+
         def on_end(self, outcome: object) -> None:
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        fill(ledger, missing, 0.1, lambda _jobs: contextlib.nullcontext(Failing()))
-    assert len(ledger.missing([load_figure(papers / "test" / "fig1")])) < len(missing)
+        fill(ledger, [figure], 0.1, lambda _jobs: contextlib.nullcontext(Failing()))
+    missing = ledger.missing(figure)
+    assert len(missing) < len(costs)
+    by_name = {one.name: one.cost for one in missing}
+    assert all(by_name.get(name, costs[0]) <= costs[-1] for name in started)
+
+
+def test_a_run_counts_when_it_has_entries_of_all_seeds(papers: Path) -> None:
+    call("--fill", "0.1", "--quiet")
+    file = papers / "ledger" / "test" / "fig1" / "one.json"
+    table = json.loads(file.read_text())
+    table["seeds"].pop()
+    file.write_text(json.dumps(table))
+    assert verdicts(papers) == {NOT_RUN: 2}
+    figure = load_figure(papers / "test" / "fig1")
+    assert [(one.run.id, one.seed) for one in Ledger(papers).missing(figure)] == [("one", 3)]
+
+
+def test_a_search_is_continued_from_its_probes_and_counts_when_it_has_ended(papers: Path) -> None:
+    folder = papers / "test" / "fig1"
+    (folder / "figure.toml").write_text(FIGURE + SEARCH)
+    (folder / "expected.toml").write_text(EXPECTED + SEARCHED)
+    call("--fill", "0.1", "--quiet")
+    assert verdicts(papers) == {"match": 3}
+    file = papers / "ledger" / "test" / "fig1" / "three.json"
+    table = json.loads(file.read_text())
+    probed = [(entry["seed"], entry["load"]) for entry in table["seeds"]]
+    assert probed == [(seed, load) for seed in (1, 2, 3) for load in (0.6, 0.8)]
+    table["seeds"].pop()
+    file.write_text(json.dumps(table))
+    assert verdicts(papers) == {"match": 2, NOT_RUN: 1}
+    (missing,) = Ledger(papers).missing(load_figure(folder))
+    assert (missing.seed, missing.load) == (3, 0.8)
+    assert "1 runs entered" in call("--fill", "0.1", "--quiet")
+    assert verdicts(papers) == {"match": 3}
+    assert "0.6: 0.0" in call("test", "1", "--from-ledger", "--out", "drawn")
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"seeds": [{}]}', '{"seeds": [{"cells": 3}]}', "{"])
@@ -147,15 +224,14 @@ def test_a_damaged_entry_is_an_error_with_its_file(papers: Path, text: str) -> N
 
 def test_entries_drawn_at_random_are_those_of_their_runs(tmp_path: Path) -> None:
     ledger = Ledger(ROOT)
-    wanted = [
-        (Wanted(figure, run, seed), entry)
+    current = [
+        (Wanted(figure, run, entry.seed, entry.load), entry)
         for folder in list_figures(ROOT)
         for figure in [load_figure(folder)]
         for run in figure.runs
-        for seed, entry in ledger.entries(figure, run).items()
+        for entry in ledger.current_entries(figure, run)
         if entry.seconds < 3.0
     ]
-    current = [(one, entry) for one, entry in wanted if ledger.is_current(entry, one)]
     if not current:
         pytest.skip("the ledger has no current entry of a short run")
     copy = tmp_path / "papers"
@@ -163,9 +239,11 @@ def test_entries_drawn_at_random_are_those_of_their_runs(tmp_path: Path) -> None
     shutil.copy(recorded.FILE, copy)
     again = Ledger(copy)
     for n, (one, entry) in enumerate(random.sample(current, min(3, len(current)))):
+        again.file_of(one.figure, one.run).unlink(missing_ok=True)
         again.add(one, rm.run(one.plan, out=tmp_path / str(n), quiet=True))
-        repeated = again.entries(one.figure, one.run)[one.seed]
+        (repeated,) = again.entries(one.figure, one.run)
         assert (repeated.plan, repeated.results) == (entry.plan, entry.results)
+        assert repeated.series.keys() >= entry.series.keys()
         assert repeated.cells.keys() == entry.cells.keys()
         for panel, cells in repeated.cells.items():
             # Sums of floating-point numbers depend on the processor in their last digits.

@@ -143,28 +143,30 @@ def _chosen(root: Path, paper: str | None, figure: str | None) -> list["Figure"]
 def _show_status(root: Path, chosen: list["Figure"], *, as_json: bool) -> None:
     """Show the verdicts of the ledger by figure."""
     from rampmeter.papers.ledger import Ledger
+    from rampmeter.papers.status import FigureStatus
     from rampmeter.papers.table import status_table
 
     ledger = Ledger(root)
-    counts = {(one.paper, one.number): ledger.verdicts(one) for one in chosen}
+    statuses = [FigureStatus.of(one, ledger) for one in chosen]
     if as_json:
-        table = [{"paper": p, "figure": f, "verdicts": of} for (p, f), of in counts.items()]
-        click.echo(json.dumps(table, indent=2))
+        click.echo(json.dumps([status.to_json() for status in statuses], indent=2))
         return
-    show(status_table(counts))
+    show(status_table(statuses))
 
 
 def _show_from_ledger(one: "Figure", root: Path, folder: Path) -> None:
     """Make a figure from its entries, and show it."""
     from rampmeter.papers.from_ledger import report_from_ledger
     from rampmeter.papers.ledger import Ledger
+    from rampmeter.papers.status import FigureStatus
 
     ledger = Ledger(root)
     report = report_from_ledger(one, ledger, folder)
     drawn = {panel.id for panel in report.panels}
     left_out = [panel.id for panel in one.sub_figures if panel.id not in drawn]
     _show_tables(report)
-    counts = ", ".join(f"{n} {name}" for name, n in sorted(ledger.verdicts(one).items()))
+    verdicts = FigureStatus.of(one, ledger).verdicts
+    counts = ", ".join(f"{n} {name}" for name, n in sorted(verdicts.items()))
     click.echo(f"\nverdicts of the ledger: {counts}; {report.seeds_text()}")
     if left_out:
         click.echo(f"without entries that can be drawn: {', '.join(left_out)}")
@@ -175,16 +177,15 @@ def _fill(root: Path, chosen: list["Figure"], hours: float, *, quiet: bool) -> N
     """Run what the ledger lacks."""
     from rich.console import Console
 
-    from rampmeter.papers.ledger import Ledger, fill
+    from rampmeter.papers.fill import fill
+    from rampmeter.papers.ledger import Ledger
     from rampmeter.progress import watching
 
     ledger = Ledger(root)
-    missing = ledger.missing(chosen)
-    if not quiet:
-        click.echo(f"{len(missing)} runs are missing or stale", err=True)
     console = Console(stderr=True)
-    filled = fill(ledger, missing, hours, lambda jobs: watching(console, jobs, is_quiet=quiet))
-    click.echo(f"{filled.n_made} of {len(missing)} runs entered in {ledger.root}")
+    filled = fill(ledger, chosen, hours, lambda jobs: watching(console, jobs, is_quiet=quiet))
+    left = f"; {filled.n_left} are missing" if filled.n_left else ""
+    click.echo(f"{filled.n_made} runs entered in {ledger.root}{left}")
     if filled.stopped_by is not None:
         raise Stopped(filled.stopped_by)
 

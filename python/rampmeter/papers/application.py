@@ -1,7 +1,7 @@
-"""What figures of applications show: values and drawings that are computed from finished runs."""
+"""Values and drawings of applications, computed from finished runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from matplotlib.figure import Figure as Drawing
@@ -29,11 +29,43 @@ def of_application(metric: Metric, run: Run, points: Points, settings: Settings)
     return OF_APPLICATIONS[metric](run, points, settings)
 
 
-def draw_runs(drawing: str, runs: Sequence[tuple[str, Run]], title: str) -> Drawing:
-    """A drawing that is made from runs, which have names."""
-    if drawing == "probes":
-        return _probes([run for _, run in runs], title)
-    return plots.crashes([_sweep(name, run) for name, run in runs], title=title)
+def probes_of(run: Run) -> dict[str, Any]:
+    """Returns probes, suspicions and crashes of a run as plain values, in microseconds."""
+    probes = detector.Probes.of(run)
+    return {
+        "sent": probes.sent_us.tolist(),
+        "answered": (probes.sent_us + probes.fate_us)[probes.answered].tolist(),
+        "suspected": detector.suspicions_us(probes).tolist(),
+        "crashes": [[one.from_us, one.until_us] for one in detector.outages(run)],
+    }
+
+
+def draw_probes(series: Sequence[tuple[str, dict[str, Any]]], title: str) -> Drawing:
+    """Draws the probes of the first series; an empty plot without any."""
+    if not series:
+        return plots.probes([], [], [], [], title=title)
+    of = series[0][1]
+    return plots.probes(of["sent"], of["answered"], of["suspected"], of["crashes"], title=title)
+
+
+def crashes_of(run: Run) -> dict[str, Any]:
+    """Returns the detections of crashes of a run as plain values, in microseconds."""
+    probes, crashes = detector.Probes.of(run), detector.outages(run)
+    at = np.array([crash.from_us for crash in crashes])
+    last = probes.sent_us[np.searchsorted(probes.sent_us, at, side="right") - 1]
+    return {
+        "since_probe": (at - last).tolist(),
+        "detection": detector.detections_us(probes, crashes).tolist(),
+        "limit": detector.limit_us(probes),
+    }
+
+
+def draw_crashes(series: Sequence[tuple[str, dict[str, Any]]], title: str) -> Drawing:
+    """Draws the time to detection over the time since the last probe."""
+    sweeps = [
+        plots.Sweep(name, of["since_probe"], of["detection"], of["limit"]) for name, of in series
+    ]
+    return plots.crashes(sweeps, title=title)
 
 
 def _detection_us(run: Run, points: Points, settings: Settings) -> list[float]:
@@ -116,25 +148,3 @@ OF_APPLICATIONS: dict[Metric, Compute] = {
     "gaps-below": _gaps_below,
 }
 """How each metric of an application is computed."""
-
-
-def _probes(runs: Sequence[Run], title: str) -> Drawing:
-    if not runs:
-        return plots.probes([], [], [], [], title=title)
-    probes = detector.Probes.of(runs[0])
-    ends = (probes.sent_us + probes.fate_us)[probes.answered]
-    return plots.probes(
-        probes.sent_us.tolist(),
-        ends.tolist(),
-        detector.suspicions_us(probes).tolist(),
-        [(one.from_us, one.until_us) for one in detector.outages(runs[0])],
-        title=title,
-    )
-
-
-def _sweep(name: str, run: Run) -> plots.Sweep:
-    probes, crashes = detector.Probes.of(run), detector.outages(run)
-    at = np.array([crash.from_us for crash in crashes])
-    last = probes.sent_us[np.searchsorted(probes.sent_us, at, side="right") - 1]
-    after = detector.detections_us(probes, crashes)
-    return plots.Sweep(name, (at - last).tolist(), after.tolist(), detector.limit_us(probes))

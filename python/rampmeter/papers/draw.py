@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure as Drawing
 
 from rampmeter import plots
-from rampmeter.papers.application import draw_runs
 from rampmeter.papers.figure import Figure, SubFigure
 from rampmeter.papers.label import load, workload
 from rampmeter.papers.metric import Y_LABELS, Metric
 from rampmeter.papers.pareto import LeastBound
-from rampmeter.papers.slots import draw_slots
+from rampmeter.papers.series import Series, draw_series
 from rampmeter.papers.verdict import Measured, Row
-from rampmeter.results import Run
 
 WHISKERS: dict[Metric, Metric] = {
     "mean": "p99",
@@ -32,13 +30,12 @@ def draw(
     panel: SubFigure,
     rows: Sequence[Row],
     note: str = "",
-    runs: Mapping[str, Mapping[int, Run]] | None = None,
+    series: Mapping[str, Series] | None = None,
     least: Sequence[LeastBound] = (),
 ) -> Drawing:
-    """The plot of a panel. `note` is put behind its title.
+    """Draws a panel. `note` is put behind its title.
 
-    Applications are drawn from their runs, of which the first seed's are shown. Pareto curves are
-    drawn from their least bounds.
+    Packets, probes and crashes are drawn from series by run, Pareto curves from least bounds.
     """
     title = f"{figure.number}{panel.id}  {panel.title}{note}"
     match panel.drawing:
@@ -46,13 +43,13 @@ def draw(
             return _by_load(figure, panel, rows, title)
         case "by-workload":
             names = [workload(figure, run) for run in panel.runs]
-            series = _series(rows, [(run, None) for run in panel.runs])
+            marks = _series(rows, [(run, None) for run in panel.runs])
             if "mean" not in panel.metrics:
                 y_label = Y_LABELS[panel.metrics[0]]
                 if WHISKERS.get(panel.metrics[0]) in panel.metrics:
                     y_label = y_label.replace(", mean (KB)", ", KB (mark: mean, whisker: max.)")
-                return plots.grouped(names, series, title=title, y_label=y_label, is_slowdown=False)
-            return plots.grouped(names, series, title=title)
+                return plots.grouped(names, marks, title=title, y_label=y_label, is_slowdown=False)
+            return plots.grouped(names, marks, title=title)
         case "spread":
             return plots.spread(_spreads(figure, panel, rows), title=title)
         case "sustained":
@@ -75,18 +72,15 @@ def draw(
                 title=title,
                 log=panel.log,
             )
-        case "time-space":
-            run = next(iter((runs or {})[panel.runs[0]].values()))
-            return draw_slots(run, panel.links, panel.window_ns, title)
         case "operating-points":
             return plots.operating_points(_operating_points(figure, rows), title=title)
-        case "probes" | "crashes":
+        case "time-space" | "probes" | "crashes":
             named = [
-                (workload(figure, run), next(iter(of_run.values())))
+                (workload(figure, run), series[run])
                 for run in panel.runs
-                if (of_run := (runs or {}).get(run))
+                if series and run in series
             ]
-            return draw_runs(panel.drawing, named, title)
+            return draw_series(panel, named, title)
         case "by-size":
             is_slowdown = "mean" in panel.metrics
             return plots.slowdown_by_size(

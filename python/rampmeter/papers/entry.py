@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rampmeter._core import ResultError
 from rampmeter.papers.measure import Cells
+from rampmeter.papers.series import Series
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,11 @@ class Entry:
     seconds: float
     """Time of the run on one core."""
     cells: Mapping[str, Cells]
-    """Values by sub-figure."""
+    """Values by sub-figure; of a probe, by the name of its metric."""
+    load: float | None = None
+    """Load of the probe of a search; `None` of other runs."""
+    series: Mapping[str, Series] = field(default_factory=dict)
+    """Points of drawings that show single packets, probes or crashes, by sub-figure."""
 
     def to_json(self) -> dict[str, Any]:
         """The entry as plain values; `null` stands for NaN."""
@@ -38,7 +43,11 @@ class Entry:
             ]
             for panel, of in self.cells.items()
         }
-        return asdict(self) | {"cells": cells}
+        table = asdict(self) | {"cells": cells}
+        for key in ("load", "series"):
+            if not table[key]:
+                del table[key]
+        return table
 
     @classmethod
     def of_json(cls, table: Mapping[str, Any], where: Path) -> "Entry":

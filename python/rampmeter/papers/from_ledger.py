@@ -3,28 +3,28 @@
 from pathlib import Path
 
 from rampmeter._core import ResultError
-from rampmeter.papers.figure import Figure
-from rampmeter.papers.ledger import FULL, Ledger, common_seeds
+from rampmeter.papers.entry import Entry
+from rampmeter.papers.figure import Figure, SubFigure
+from rampmeter.papers.ledger import FULL, SEEDS, Current, Ledger
 from rampmeter.papers.reproduce import REPORT, Report, draw_panels, write_report
+from rampmeter.papers.search import Probes
+from rampmeter.papers.series import WITH_SERIES, Series
 from rampmeter.papers.verdict import Row
-
-WITH_RUNS = ("time-space", "probes", "crashes", "sustained", "pareto")
-"""Drawings that need flows, slots or probes of searches, which the ledger does not keep."""
 
 
 def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report:
     """Tables, plots and `report.json` of a figure from current entries.
 
-    Sub-figures without an entry, or whose drawing needs more than values, are left out. Raises
-    `ResultError` if none is left.
+    Sub-figures without a run that has entries are left out. Raises `ResultError` if none is left.
     """
     current = ledger.current(figure)
-    seeds = common_seeds(current)
     absent = frozenset(run for run, of in current.items() if not of)
+    series = {panel.id: _series(panel, current) for panel in figure.sub_figures}
     chosen = [
         panel
         for panel in figure.sub_figures
-        if panel.drawing not in WITH_RUNS and not absent.issuperset(panel.runs)
+        if (not absent.issuperset(panel.runs) or not panel.runs)
+        and (panel.drawing not in WITH_SERIES or series[panel.id])
     ]
     if not chosen:
         raise ResultError(
@@ -35,9 +35,19 @@ def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report:
     by_panel: dict[str, list[Row]] = {panel.id: [] for panel in chosen}
     for row in rows:
         by_panel.get(row.cell.sub_figure, []).append(row)
-    panels = draw_panels(figure, by_panel, (FULL, seeds, absent), {}, out)
-    report = Report(figure, FULL, tuple(panels), tuple(claims), tuple(seeds), out / REPORT)
-    entries = [(run, entry) for run, of in current.items() for entry in of.values()]
+    panels = draw_panels(figure, by_panel, (FULL, SEEDS, absent), series, out)
+    searches = {
+        run: {seed: one for seed, one in of.items() if isinstance(one, Probes)}
+        for run, of in current.items()
+        if of and figure.run(run).search is not None
+    }
+    report = Report(figure, FULL, tuple(panels), tuple(claims), SEEDS, out / REPORT, searches)
+    entries = [
+        (run.id, entry)
+        for run in figure.runs
+        if current[run.id]
+        for entry in ledger.entries(figure, run)
+    ]
     made = {
         "is_interrupted": False,
         "wall_seconds": round(sum(entry.seconds for _, entry in entries), 1),
@@ -45,11 +55,22 @@ def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report:
         "rejections": [],
         "runs": [
             {
-                **{"run": run, "seed": entry.seed, "flows": entry.flows, "status": "entry"},
-                **{"commit": entry.commit, "date": entry.date, "wall_seconds": entry.seconds},
+                **{"run": run, "seed": entry.seed, "load": entry.load, "flows": entry.flows},
+                **{"status": "entry", "commit": entry.commit, "date": entry.date},
+                "wall_seconds": entry.seconds,
             }
             for run, entry in entries
         ],
     }
     write_report(report, made)
     return report
+
+
+def _series(panel: SubFigure, current: Current) -> dict[str, Series]:
+    """Returns the series of the first seed by run."""
+    firsts = {run: current[run].get(SEEDS[0]) for run in panel.runs}
+    return {
+        run: entry.series[panel.id]
+        for run, entry in firsts.items()
+        if isinstance(entry, Entry) and panel.id in entry.series
+    }

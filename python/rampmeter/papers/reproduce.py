@@ -14,8 +14,8 @@ from rampmeter.papers.measure import of_run
 from rampmeter.papers.metric import Y_LABELS
 from rampmeter.papers.pareto import LeastBound, least_bounds
 from rampmeter.papers.search import Probes
+from rampmeter.papers.series import Series, series_of
 from rampmeter.papers.verdict import SEEDS_WANTED, VERDICTS, Row, rows_of
-from rampmeter.results import Run
 from rampmeter.runner import Batch, Job
 from rampmeter.undelivered import of_batch
 
@@ -177,7 +177,16 @@ def make_report(
         panel.id: rows_of(figure, panel, {**runs, **searches}, mode, seeds, left_out)
         for panel in figure.sub_figures
     }
-    panels = draw_panels(figure, tables, (mode, seeds, left_out), runs, out)
+    series = {
+        panel.id: {
+            run_id: points
+            for run_id in panel.runs
+            for run in list(runs.get(run_id, {}).values())[:1]
+            if (points := series_of(panel, run)) is not None
+        }
+        for panel in figure.sub_figures
+    }
+    panels = draw_panels(figure, tables, (mode, seeds, left_out), series, out)
     all_rows = [row for rows in tables.values() for row in rows]
     claims = claim_rows(figure, all_rows, mode, seeds, left_out)
     asked = {id_: found for id_, found in searches.items() if id_ not in left_out}
@@ -208,13 +217,13 @@ def draw_panels(
     figure: Figure,
     tables: Mapping[str, list[Row]],
     judged: tuple[Mode, Sequence[int], frozenset[str]],
-    runs: Mapping[str, Mapping[int, Run]],
+    series: Mapping[str, Mapping[str, Series]],
     out: Path,
 ) -> list[Panel]:
     """Draws the sub-figures of `tables`, rows by sub-figure, into `out`.
 
-    `judged` has the mode, the seeds and the runs left out of the rows; `runs` are those of
-    sub-figures that show single flows or slots.
+    `judged` has the mode, the seeds and the runs left out of the rows; `series` those of
+    sub-figures with packets, probes or crashes, by sub-figure and run.
     """
     from rampmeter.papers.draw import draw, sustained
 
@@ -233,7 +242,7 @@ def draw_panels(
             least = least_bounds(figure, panel, rows, seeds, left_out)
             rows = []
         image = out / f"fig{figure.number}{panel.id}.png"
-        drawing = draw(figure, panel, rows, note, runs, least)
+        drawing = draw(figure, panel, rows, note, series.get(panel.id), least)
         for kind in IMAGES:
             drawing.savefig(image.with_suffix(kind))
         panels.append(Panel(panel.id, panel.title, tuple(rows), image, tuple(least)))

@@ -1,53 +1,60 @@
-"""What a time-space diagram shows of a run: packets on links, from the run's timeline."""
+"""Time-space diagrams: packets on links, from the timeline of a run."""
 
-from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from rampmeter import plots
 from rampmeter._core import PlanError
+from rampmeter.papers.figure import SubFigure
 from rampmeter.plots import Passage
 from rampmeter.results import Run
 from rampmeter.timeline import Event, Timeline
 
 
-def draw_slots(
-    run: Run, links: Sequence[str], window_ns: tuple[float, float], title: str
-) -> Figure:
-    """What is on some links of a switch, with lines between slots where the transport has any."""
+def slots_of(panel: SubFigure, run: Run) -> dict[str, Any]:
+    """Returns the packets on the panel's links in its window, as plain values.
+
+    Times are in nanoseconds at the switch that most of the links join: packets to it are shown
+    when their first bit arrives, those from it when it leaves. Raises `PlanError` if the run has
+    no timeline.
+    """
     file = run.trace_file
     if file is None:
         raise PlanError("run.trace: expected a file's name, as the diagram is drawn from it")
     timeline = Timeline.load(file)
-    kinds = sorted({event.name for track in timeline.links for event in track.slices})
-    slot_ns = float(run.manifest["derived"].get("transport.slot-us", 0.0)) * 1e3
-    shown = passages(run, timeline, links)
-    return plots.time_space(shown, window_ns, kinds=kinds, every_ns=slot_ns, title=title)
-
-
-def passages(run: Run, timeline: Timeline, links: Sequence[str]) -> dict[str, list[Passage]]:
-    """The packets on each link, with times at the switch that most of the links join.
-
-    Packets to it are shown when their first bit arrives, those from it when it leaves.
-    """
-    ends = [end for link in links for end in link.split(">")]
+    ends = [end for link in panel.links for end in link.split(">")]
     switch = max(dict.fromkeys(ends), key=ends.count)
     away_ps = round(float(run.manifest["plan"]["topology"]["propagation-ns"]) * 1e3)
     receivers = {row["flow"]: row["dst"] for row in run.columns("flow", "dst").to_pylist()}
     tracks = {track.name: track.slices for track in timeline.links}
-    shown = {}
-    for link in links:
+    start_ns, end_ns = panel.window_ns
+    links = {}
+    for link in panel.links:
         later_ps = away_ps if link.endswith(f">{switch}") else 0
-        shown[link.replace(">", " → ")] = [
-            Passage(
-                event.name,
-                (event.at + later_ps) / 1e3,
-                (event.until + later_ps) / 1e3,
-                _label(event, receivers),
-            )
+        links[link.replace(">", " → ")] = [
+            [event.name, start, end, _label(event, receivers)]
             for event in tracks.get(link, [])
+            for start, end in [((event.at + later_ps) / 1e3, (event.until + later_ps) / 1e3)]
+            if end >= start_ns and start <= end_ns
         ]
-    return shown
+    return {
+        "kinds": sorted({event.name for track in timeline.links for event in track.slices}),
+        "slot_ns": float(run.manifest["derived"].get("transport.slot-us", 0.0)) * 1e3,
+        "links": links,
+    }
+
+
+NO_SLOTS: dict[str, Any] = {"kinds": [], "slot_ns": 0.0, "links": {}}
+"""The series of a run that has not ended."""
+
+
+def draw_slots(slots: dict[str, Any], window_ns: tuple[float, float], title: str) -> Figure:
+    """Draws the packets on links, with lines between slots if the transport has any."""
+    shown = {link: [Passage(*one) for one in of] for link, of in slots["links"].items()}
+    return plots.time_space(
+        shown, window_ns, kinds=slots["kinds"], every_ns=slots["slot_ns"], title=title
+    )
 
 
 def _label(event: Event, receivers: dict[int, int]) -> str:

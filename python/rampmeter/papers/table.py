@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -10,8 +10,8 @@ from rich.text import Text
 from rampmeter.papers.claims import ClaimRow, limits_text
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.label import load, workload
-from rampmeter.papers.ledger import NOT_RUN
 from rampmeter.papers.reproduce import Panel, Report
+from rampmeter.papers.status import NAMES, FigureStatus, columns, totals
 from rampmeter.papers.verdict import (
     FEWER_FLOWS,
     SEEDS_WANTED,
@@ -235,15 +235,13 @@ def _difference(row: Row, places: int) -> str:
     return f"{row.difference:+.{places}f}"
 
 
-def status_table(counts: Mapping[tuple[str, str], Counter[str]]) -> Table:
+def status_table(statuses: Sequence[FigureStatus]) -> Table:
     """Verdicts of published values and claims in the ledger, by paper and figure, with totals."""
-    names = ("match", "miss", FEWER_FLOWS, NOT_RUN)
-    table = new_table("Published values and claims", "", *names, "all")
-    total: Counter[str] = Counter()
-    for (paper, figure), of in counts.items():
-        total += of
-        values = (str(of[name] or NONE) for name in names)
-        table.add_row(f"{paper} {figure}", *values, str(of.total()))
+    table = new_table("Published values and claims", "", *NAMES, "all", "CPU h")
+    for status in statuses:
+        name = f"{status.figure.paper} {status.figure.number}"
+        table.add_row(name, *columns(status.verdicts, status.cpu_hours))
     table.add_section()
-    table.add_row("all", *(str(total[name]) for name in names), str(total.total()))
+    for name, counts, hours in totals(statuses)[-1:]:
+        table.add_row(name, *columns(counts, hours))
     return table

@@ -247,7 +247,8 @@ def _draw_errors(
     ]
     if known:
         at, middles, sizes = zip(*known, strict=True)
-        both = list(zip(*sizes, strict=True))
+        # The mean of equal values may differ from them in its last digit.
+        both = [[max(0.0, size) for size in side] for side in zip(*sizes, strict=True)]
         look: dict[str, Any] = {
             "fmt": "none",
             "ecolor": INTERVAL,

@@ -1,0 +1,122 @@
+"""Totals of the ledger: verdicts and processor hours of figures and papers."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from rampmeter.confidence import interval
+from rampmeter.papers.claims import ClaimRow
+from rampmeter.papers.entry import Entry
+from rampmeter.papers.expected import CellId
+from rampmeter.papers.figure import Figure
+from rampmeter.papers.ledger import Ledger
+from rampmeter.papers.verdict import FEWER_FLOWS, Row
+from rampmeter.text import NONE
+
+NOT_RUN = "not run"
+"""The verdict on a value without entries of all seeds."""
+NAMES = ("match", "miss", FEWER_FLOWS, NOT_RUN)
+
+
+@dataclass(frozen=True)
+class FigureStatus:
+    """A figure judged by the ledger."""
+
+    figure: Figure
+    rows: tuple[Row, ...]
+    """Rows with a published value."""
+    claims: tuple[ClaimRow, ...]
+    entries: dict[str, list[Entry]]
+    """Current entries by run."""
+
+    @classmethod
+    def of(cls, figure: Figure, ledger: Ledger) -> "FigureStatus":
+        """Judges a figure by its current entries."""
+        rows, claims = ledger.rows(figure)
+        entries = {run.id: ledger.current_entries(figure, run) for run in figure.runs}
+        published = tuple(row for row in rows if row.fact is not None)
+        return cls(figure, published, tuple(claims), entries)
+
+    @property
+    def verdicts(self) -> Counter[str]:
+        """The number of values and claims by verdict."""
+        return Counter(verdict_of(row) for row in self.judged)
+
+    @property
+    def cpu_hours(self) -> float:
+        """Processor hours of all current entries."""
+        return sum(entry.seconds for of in self.entries.values() for entry in of) / 3600.0
+
+    @property
+    def judged(self) -> list[Row | ClaimRow]:
+        """Published values, then claims."""
+        return [*self.rows, *self.claims]
+
+    @property
+    def misses(self) -> list[Row | ClaimRow]:
+        """Values and claims that do not match."""
+        return [row for row in self.judged if row.verdict == "miss"]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything about the figure's values as plain values."""
+        return {
+            "paper": self.figure.paper,
+            "figure": self.figure.number,
+            "verdicts": dict(self.verdicts),
+            "cpu_hours": round(self.cpu_hours, 3),
+            "values": [self._row(row) for row in self.rows],
+            "claims": [self._claim(row) for row in self.claims],
+        }
+
+    def _row(self, row: Row) -> dict[str, Any]:
+        values = row.measured.values if row.measured else ()
+        half = interval(values).half_width
+        return {
+            "sub_figure": row.cell.sub_figure,
+            **row.to_json(),
+            "verdict": verdict_of(row),
+            "interval": half,
+            "made": self._made([row.cell]),
+        }
+
+    def _claim(self, row: ClaimRow) -> dict[str, Any]:
+        made = self._made(row.claim.cells)
+        return row.to_json() | {"verdict": verdict_of(row), "made": made}
+
+    def _made(self, cells: Iterable[CellId]) -> list[dict[str, Any]]:
+        """The entries that values are from."""
+        return [
+            {
+                "run": run,
+                **{"seed": entry.seed, "load": entry.load, "flows": entry.flows},
+                **{"plan": entry.plan, "results": entry.results},
+                **{"commit": entry.commit, "date": entry.date},
+                "cpu_hours": round(entry.seconds / 3600.0, 4),
+            }
+            for run in dict.fromkeys(cell.run for cell in cells)
+            for entry in self.entries.get(run, [])
+        ]
+
+
+def verdict_of(row: Row | ClaimRow) -> str:
+    """Returns the verdict of the ledger on a published value or a claim."""
+    return NOT_RUN if row.verdict == "not judged" else row.verdict
+
+
+def totals(statuses: Iterable[FigureStatus]) -> list[tuple[str, Counter[str], float]]:
+    """Returns verdicts and processor hours by paper, in order; the last one is of all."""
+    found: dict[str, tuple[Counter[str], float]] = {}
+    for status in statuses:
+        for name in (status.figure.paper, "all"):
+            counts, hours = found.get(name, (Counter[str](), 0.0))
+            found[name] = (counts + status.verdicts, hours + status.cpu_hours)
+    everything = [(name, *of) for name, of in found.items() if name != "all"]
+    return [*everything, ("all", *found["all"])] if found else []
+
+
+def columns(counts: Counter[str], cpu_hours: float) -> list[str]:
+    """Returns the cells of a line: verdicts, their sum, and processor hours."""
+    cells = [str(counts[name] or NONE) for name in NAMES]
+    hours = f"{cpu_hours:.1f}" if cpu_hours >= 0.05 else NONE
+    return [*cells, str(counts.total()), hours]
