@@ -28,7 +28,7 @@ help: ## Show what there is
 
 .PHONY: demo
 demo: $(BUILT) ## A reduced figure 3 of dcPIM: a few minutes, verdicts and plots
-	$(RAMPMETER) papers dcpim 3 --quick $(FLAGS)
+	$(RAMPMETER) papers dcpim 3 --quick --beside-ledger $(FLAGS)
 
 .PHONY: figures
 figures: $(BUILT) ## Every figure at the judged flow counts, three seeds; goes on where it stopped
@@ -44,6 +44,7 @@ figures: $(BUILT) ## Every figure at the judged flow counts, three seeds; goes o
 .PHONY: ledger
 ledger: $(BUILT) ## Runs that the ledger of published values lacks, cheapest first, for HOURS
 	nice -n 19 $(RAMPMETER) papers --fill $(HOURS) $(FLAGS)
+	$(BIN)/python -m rampmeter.generate
 
 .PHONY: bench
 bench: $(BUILT) $(DAEMON) ## The speed of whole runs on one core, and of the engine's parts
@@ -208,7 +209,7 @@ docs: $(BUILT) ## The documentation site, in target/site; needs no network
 	@echo "docs: target/site/index.html"
 
 .PHONY: generate
-generate: $(BUILT) ## Renew the Python classes of plans and transports, and the tables of docs/plans.md
+generate: $(BUILT) ## Renew the classes of plans and transports, and tables of docs/plans.md and README.md
 	$(BIN)/python -m rampmeter.generate
 
 .PHONY: build

@@ -13,9 +13,11 @@ RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
 
 
 @pytest.mark.parametrize(
-    "file", [generate.CLASSES, generate.PARTS, generate.PAGE], ids=lambda file: file.name
+    "file",
+    [generate.CLASSES, generate.PARTS, generate.PAGE, generate.README],
+    ids=lambda file: file.name,
 )
-def test_files_are_what_the_core_says(file: Path) -> None:
+def test_files_are_what_the_core_and_the_ledger_say(file: Path) -> None:
     assert file.read_text(encoding="utf-8") == generate.files()[file], RENEW
 
 

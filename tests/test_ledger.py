@@ -267,3 +267,13 @@ def test_a_figure_is_drawn_and_judged_from_the_ledger(papers: Path) -> None:
     assert Path("drawn/fig1a.png").is_file()
     (papers / "ledger" / "test" / "fig1" / "two.json").unlink()
     assert "not run" in call("test", "1", "--from-ledger", "--out", "drawn")
+
+
+def test_a_reduced_figure_is_shown_beside_that_of_the_ledger(papers: Path) -> None:
+    arguments = ("test", "1", "--scale", "0.5", "--seeds", "1", "--quiet", "--beside-ledger")
+    assert "test 1: the ledger has no complete run" in call(*arguments)
+    call("--fill", "0.1", "--quiet")
+    out = call(*arguments)
+    assert "test 1 from the ledger, with as many flows as published" in out
+    assert "verdicts of the ledger: 2 match; 3 seeds" in out
+    assert Path("results/papers/test/fig1/ledger/fig1a.png").is_file()

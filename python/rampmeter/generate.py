@@ -1,8 +1,9 @@
 """Writes what follows from the plans and transports that the core knows, in a checkout.
 
 `python -m rampmeter.generate` renews `rampmeter.transports`, a class for each transport,
-`rampmeter.parts`, a class for each table of a plan, and the tables of the keys of transports in
-`docs/plans.md`. A test compares all with what the core says.
+`rampmeter.parts`, a class for each table of a plan, the tables of the keys of transports in
+`docs/plans.md`, and the totals of the ledger in `README.md`. A test compares all with the core and
+the ledger.
 """
 
 import re
@@ -13,6 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from rampmeter.generate_parts import parts
+from rampmeter.papers import list_figures, load_figure
+from rampmeter.papers.ledger import Ledger
+from rampmeter.papers.status import NAMES, FigureStatus, columns, totals
+from rampmeter.report.figures import PAPERS
 from rampmeter.schema import About, Key, transports
 from rampmeter.toml import literal
 
@@ -21,7 +26,7 @@ ROOT: Final = Path(__file__).parents[2]
 CLASSES: Final = ROOT / "python/rampmeter/transports.py"
 PARTS: Final = ROOT / "python/rampmeter/parts.py"
 PAGE: Final = ROOT / "docs/plans.md"
-BEGIN, END = "<!-- transports -->\n", "<!-- /transports -->\n"
+README: Final = ROOT / "README.md"
 
 SYMBOLS: Final = {"dcpim": {"r": "rounds", "k": "channels"}}
 """Short names that classes have for keys, as papers do."""
@@ -46,16 +51,32 @@ def main() -> None:
 
 def files() -> dict[Path, str]:
     """What the generated files should hold."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE}: expected {BEGIN.strip()} and {END.strip()}")
     return {
         CLASSES: formatted(classes(), CLASSES),
         PARTS: formatted(parts(COMMAND), PARTS),
-        PAGE: f"{before}{begin}\n{tables()}\n{end}{after}",
+        PAGE: renewed(PAGE, "transports", tables()),
+        README: renewed(README, "ledger", ledger_totals()),
     }
+
+
+def renewed(page: Path, name: str, text: str) -> str:
+    """Returns a page with `text` between `<!-- name -->` and `<!-- /name -->`."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
+    before, opened, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, closed, after = rest.partition(end)
+    if not opened or not closed:
+        raise ValueError(f"{page}: expected {begin.strip()} and {end.strip()}")
+    return f"{before}{begin}\n{text}\n{end}{after}"
+
+
+def ledger_totals() -> str:
+    """Returns the table of the verdicts in the ledger by paper."""
+    ledger = Ledger(ROOT / "papers")
+    statuses = [FigureStatus.of(load_figure(one), ledger) for one in list_figures(ROOT / "papers")]
+    lines = [_row("paper", *NAMES, "all", "CPU hours"), _row(*["---"] * 7, space="")]
+    for paper, counts, hours in totals(statuses):
+        lines.append(_row(PAPERS.get(paper, paper), *columns(counts, hours)))
+    return "\n".join(lines) + "\n"
 
 
 def formatted(module: str, file: Path) -> str:

@@ -49,6 +49,9 @@ REPORT = "report.html"
 @click.option(
     "--from-ledger", is_flag=True, help="Draw and judge the full figure from the ledger, at once."
 )
+@click.option(
+    "--beside-ledger", is_flag=True, help="Show the figure of the ledger too, after a reduced one."
+)
 @click.option("--status", is_flag=True, help="Show how many published values match, by figure.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
 @click.option(
@@ -70,6 +73,7 @@ def papers(
     fill: float | None,
     *,
     from_ledger: bool,
+    beside_ledger: bool,
     status: bool,
     as_json: bool,
     everything: bool,
@@ -118,16 +122,19 @@ def papers(
         _list_figures(root, paper)
         return
     one = figures.load_figure(figures.find_figure(root, paper, figure))
+    of_ledger = PAPERS / paper / one.folder.name / "ledger"
     if from_ledger:
-        if quick or full or scale is not None or seeds is not None:
+        if quick or full or scale is not None or seeds is not None or beside_ledger:
             raise PlanError(
-                "--from-ledger: expected no --quick, --full, --scale or --seeds with it"
+                "--from-ledger: expected no --quick, --full, --scale, --seeds or --beside-ledger"
             )
-        _show_from_ledger(one, root, out or PAPERS / paper / one.folder.name / "ledger")
+        _show_from_ledger(one, root, out or of_ledger)
         return
     folder = out or PAPERS / paper / one.folder.name / mode.label
     batch = _make(one, mode, seeds, folder, jobs, force=force, quiet=quiet)
     leave(batch)
+    if beside_ledger:
+        _show_beside(one, root, of_ledger)
     fail(_failures(one, batch))
 
 
@@ -171,6 +178,18 @@ def _show_from_ledger(one: "Figure", root: Path, folder: Path) -> None:
     if left_out:
         click.echo(f"without entries that can be drawn: {', '.join(left_out)}")
     _show_files(report)
+
+
+def _show_beside(one: "Figure", root: Path, folder: Path) -> None:
+    """Show the figure of the ledger after a reduced one, if there are entries."""
+    from rampmeter.papers.ledger import Ledger
+
+    name = f"{one.paper} {one.number}"
+    if not any(Ledger(root).current(one).values()):
+        click.echo(f"\n{name}: the ledger has no complete run; `rampmeter papers --fill HOURS`")
+        return
+    click.echo(f"\n{name} from the ledger, with as many flows as published:\n")
+    _show_from_ledger(one, root, folder)
 
 
 def _fill(root: Path, chosen: list["Figure"], hours: float, *, quiet: bool) -> None:
