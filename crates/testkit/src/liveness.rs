@@ -13,9 +13,10 @@ use crate::network::{Place, leaf_spine_at};
 use crate::run::spec;
 use crate::suite::{Body, Case};
 
-/// Hosts of the network.
-const N_HOSTS: u32 = 24;
+const RACKS: u32 = 3;
 const GBPS: u64 = 10;
+/// Hosts of a rack, seed, and messages: three hosts of a rack send to one more often than seven do.
+const RUNS: [(u32, u64, &str); 3] = [(8, 1, "1500"), (4, 11, "700"), (4, 13, "700")];
 
 /// Heavy-tailed messages at load 0.9 on a network without faults: each is delivered, no timer that is
 /// meant for losses expires unless a packet was dropped, and no message that could be served waits
@@ -63,9 +64,9 @@ struct Idle {
 }
 
 impl Idle {
-    fn new(longest: Span) -> Self {
+    fn new(n_hosts: u32, longest: Span) -> Self {
         Self {
-            times: IdleTimes::new(N_HOSTS, longest),
+            times: IdleTimes::new(n_hosts, longest),
             records: Vec::new(),
             counters: BTreeMap::new(),
             dropped: 0,
@@ -105,12 +106,14 @@ impl Probe for Idle {
 }
 
 /// Messages of all pairs of hosts at load 0.9.
-fn messages(flows: u64, sizes: &str, payload: Bytes, wire: Bytes) -> Vec<Arrival> {
+fn messages((n_hosts, seed): (u32, u64), flows: &str, payload: Bytes, wire: Bytes) -> Vec<Arrival> {
+    let flows = setting("RAMPMETER_FLOWS", flows);
+    let sizes = setting("RAMPMETER_SIZES", "web-search");
     let text =
         format!("pattern = \"all-to-all\"\nsizes = \"{sizes}\"\nload = 0.9\nflows = {flows}\n");
     let workload: WorkloadSpec = toml::from_str(&text).expect("a workload");
     let context = WorkloadContext {
-        n_hosts: N_HOSTS,
+        n_hosts,
         access_rate: Rate::from_gbps(GBPS),
         payload,
         wire,
@@ -119,7 +122,7 @@ fn messages(flows: u64, sizes: &str, payload: Bytes, wire: Bytes) -> Vec<Arrival
         base_dir: ".".into(),
     };
     let workload = workload.validate(&context).expect("a workload for the network");
-    workload.flows(1).map(|f| Arrival::new(f.arrival, f.src, f.dst, f.size)).collect()
+    workload.flows(seed).map(|f| Arrival::new(f.arrival, f.src, f.dst, f.size)).collect()
 }
 
 fn setting(name: &str, default: &str) -> String {
@@ -130,16 +133,22 @@ impl Body for Liveness {
     const NAME: &'static str = "liveness";
 
     fn test<T: Transport>(self, case: &Case<T>) {
-        let flows = setting("RAMPMETER_FLOWS", "1500").parse().expect("a number of messages");
+        RUNS.into_iter().for_each(|run| self.run(case, run));
+    }
+}
+
+impl Liveness {
+    fn run<T: Transport>(self, case: &Case<T>, (hosts, seed, flows): (u32, u64, &str)) {
         let framing = T::framing(&case.keys);
         let wire = framing.payload + framing.header;
-        let arrivals =
-            messages(flows, &setting("RAMPMETER_SIZES", "web-search"), framing.payload, wire);
-        let place = Place::<T>::preferred(&case.keys, leaf_spine_at(GBPS as f64, 3, 8, 2));
+        let n_hosts = RACKS * hosts;
+        let arrivals = messages((n_hosts, seed), flows, framing.payload, wire);
+        let topology = leaf_spine_at(GBPS as f64, RACKS.into(), hosts.into(), 2);
+        let place = Place::<T>::preferred(&case.keys, topology);
         let facts = place.topology.facts(wire, framing.header);
-        let spec = SimSpec { fabric: place.fabric, paranoid: false, ..spec(place.topology, 1) };
+        let spec = SimSpec { fabric: place.fabric, paranoid: false, ..spec(place.topology, seed) };
         let (round_trips, reason) = idle_max(T::NAME);
-        let mut idle = Idle::new(facts.control_rtt * 2);
+        let mut idle = Idle::new(n_hosts, facts.control_rtt * 2);
         let config = std::sync::Arc::new(place.config);
         let mut sim = Sim::<T, _, _>::new(spec, config, arrivals.into_iter(), &mut idle);
         let status = sim.run(u64::MAX);

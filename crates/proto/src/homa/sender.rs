@@ -209,8 +209,13 @@ impl Sender {
         self.rank(slot, homa);
     }
 
-    /// The receiver misses packets. Those that it may have and that have not been sent are granted,
-    /// as a grant may be lost.
+    /// Retransmits packets that the receiver misses. Those that have not been sent are granted, as a
+    /// grant may be lost.
+    ///
+    /// The receiver asks for packets up to the last that it has granted, so their number is that of
+    /// its grants. What has been sent does not tell it: lost unscheduled packets have used grants
+    /// too, and credit beyond the grants would make the sender wait for as many later ones. With
+    /// the last packet all have been granted.
     pub(super) fn on_resend(
         &mut self,
         now: Time,
@@ -228,10 +233,11 @@ impl Sender {
         if sent.0 < sent.1 && !state.again.contains(&sent) && state.again.len() < RANGES_MAX {
             state.again.push_back(sent);
         }
-        let first = state.next.max(state.unscheduled);
-        if end > first {
-            state.credit = state.credit.max(state.used + (end - first)).min(flow.packets);
-        }
+        let granted = match end == flow.packets {
+            true => state.used + (end - state.next) + state.n_lost() as u32,
+            false => end.saturating_sub(state.unscheduled),
+        };
+        state.credit = state.credit.max(granted);
         self.rank(slot, homa);
         if self.ready.first().is_some_and(|(_, first)| first != slot) {
             out.send(dst, msg, HomaHeader::Busy { rx_slot });
