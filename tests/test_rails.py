@@ -169,3 +169,48 @@ period-us = 5
     def test_cosy_wants_hosts_with_one_link(self, tmp_path: Path) -> None:
         with pytest.raises(rm.PlanError, match="hosts with several links"):
             plan(tmp_path, "cosy", LONE).check()
+
+
+IN_AND_OUT = [
+    ends
+    for host in range(8)
+    for ends in ([f"h{host}", f"s{host % 2}"], [f"h{host}", f"s{3 + host // 2}"])
+]
+
+
+class TestPlanes:
+    """Servers of two hosts with a link inside, and a link of each host to one of two rails."""
+
+    def flows(self, tmp_path: Path, transport: str) -> tuple[Any, list[str]]:
+        """Slowdowns of a flow out of a server, and of a longer one of the same host inside."""
+        file = tmp_path / "flows.csv"
+        file.write_text("arrival_ps,src,dst,size_bytes\n0,0,2,10000000\n0,0,1,11000000\n")
+        links = [{"between": ends, "gbps": 100} for ends in IN_AND_OUT]
+        links += [{"between": [f"s{rail}", "s2"], "gbps": 400} for rail in (0, 1)]
+        done = rm.run(
+            topology={"kind": "links", "hosts": 8, "switches": 7, "links": links},
+            transport={"name": transport},
+            workload={"pattern": "trace", "file": str(file)},
+            quiet=True,
+        )
+        return slowdown(done), done.summary["warnings"]
+
+    @pytest.mark.parametrize(
+        "transport",
+        [
+            *("ideal", "dcpim", "phost", "pfabric", "tcp", "dctcp"),
+            *("pias", "ndp", "homa", "homa-aeolus", "sird", "hpcc"),
+        ],
+    )
+    def test_flows_by_different_links_do_not_wait_for_each_other(
+        self, tmp_path: Path, transport: str
+    ) -> None:
+        found, warnings = self.flows(tmp_path, transport)
+        assert found.min() >= 1.0
+        assert found.max() < 1.1
+        assert not any("holds up" in warning for warning in warnings)
+
+    @pytest.mark.parametrize("transport", ["capton", "hyline"])
+    def test_transports_with_agents_are_warned_about(self, tmp_path: Path, transport: str) -> None:
+        _, warnings = self.flows(tmp_path, transport)
+        assert any("holds up those that a host sends" in warning for warning in warnings)

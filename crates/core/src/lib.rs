@@ -27,7 +27,7 @@ pub use family::{
 };
 pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};
-pub use pairs::{HostLink, Pairs, RoundTrip, RoundTrips};
+pub use pairs::{HostLink, Pairs, Planes, RoundTrip, RoundTrips};
 pub use rng::{Purpose, Rng};
 pub use units::{Bytes, Rate, Span, Time};
 pub use wire::{Header, WireError};

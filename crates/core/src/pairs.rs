@@ -159,6 +159,47 @@ impl Pairs {
         Some(sends.min(sum(self.nearest(to, from).map(|link| link.receives))))
     }
 
+    /// Returns the planes of hosts; `None` if each host reaches all peers by one.
+    pub fn planes(&self) -> Option<Planes> {
+        self.distances.as_ref()?;
+        let mut kinds: BTreeMap<&[HostLink], u32> = BTreeMap::new();
+        let mut firsts = Vec::new();
+        let kind_of_host = (0..self.links.len()).map(|host| {
+            *kinds.entry(&self.links[host]).or_insert_with(|| {
+                firsts.push(host);
+                firsts.len() as u32 - 1
+            })
+        });
+        let kind_of_host: Vec<u32> = kind_of_host.collect();
+        let mut is_shared = false;
+        let mut of_pairs = Vec::with_capacity(firsts.len() * firsts.len());
+        let mut links = Vec::with_capacity(firsts.len());
+        for &host in &firsts {
+            let own = &self.links[host];
+            // A host has no packets for itself.
+            let is_alone =
+                kind_of_host.iter().filter(|&&of| firsts[of as usize] == host).count() == 1;
+            let to = |&peer: &usize| -> Vec<usize> {
+                if is_alone && peer == host {
+                    return Vec::new();
+                }
+                let switches: Vec<u32> = self.nearest(host, peer).map(|link| link.switch).collect();
+                (0..own.len()).filter(|&n| switches.contains(&own[n].switch)).collect()
+            };
+            let reaching: Vec<Vec<usize>> = firsts.iter().map(to).collect();
+            let plane_of_link = joined(own.len(), &reaching);
+            let plane = |links: &Vec<usize>| links.first().map_or(0, |&link| plane_of_link[link]);
+            of_pairs.extend(reaching.iter().map(plane));
+            is_shared |= reaching.iter().filter(|links| !links.is_empty()).any(|links| {
+                let plane = plane_of_link[links[0]];
+                links.len() < plane_of_link.iter().filter(|&&of| of == plane).count()
+            });
+            links.push(plane_of_link.iter().copied().zip(own.iter().copied()).collect());
+        }
+        let planes = Planes { kind_of_host, of_pairs, links, is_shared };
+        (0..self.n_hosts()).any(|host| planes.count(NodeId::new(host)) > 1).then_some(planes)
+    }
+
     /// Returns the links of `host` that are nearest to `peer`.
     fn nearest(&self, host: usize, peer: usize) -> impl Iterator<Item = &HostLink> {
         let hops = move |link: &HostLink| {
@@ -170,6 +211,73 @@ impl Pairs {
         let least = self.links[host].iter().map(hops).min();
         self.links[host].iter().filter(move |link| Some(hops(link)) == least)
     }
+}
+
+/// Planes of hosts: groups of a host's links by which it reaches disjoint sets of peers, as a link
+/// inside of a server and one out of it. Planes of a host share nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planes {
+    kind_of_host: Vec<u32>,
+    /// The plane by which hosts of a kind reach hosts of a kind, row by row.
+    of_pairs: Vec<u8>,
+    /// The links of hosts of each kind, with their planes.
+    links: Vec<Vec<(u8, HostLink)>>,
+    is_shared: bool,
+}
+
+impl Planes {
+    /// Returns true if a host reaches some peers by a part of a plane's links.
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// Returns the number of planes of a host.
+    pub fn count(&self, host: NodeId) -> usize {
+        self.links_of(host).iter().map(|(plane, _)| usize::from(*plane) + 1).max().unwrap_or(1)
+    }
+
+    /// Returns the plane by which a host reaches another, from 0.
+    #[inline]
+    pub fn of(&self, host: NodeId, peer: NodeId) -> usize {
+        let kind = |host: NodeId| self.kind_of_host[host.idx()] as usize;
+        usize::from(self.of_pairs[kind(host) * self.links.len() + kind(peer)])
+    }
+
+    /// Returns the plane that a host's links to a switch belong to.
+    pub fn of_switch(&self, host: NodeId, switch: u32) -> Option<usize> {
+        let mut links = self.links_of(host).iter();
+        links.find(|(_, link)| link.switch == switch).map(|(plane, _)| usize::from(*plane))
+    }
+
+    /// Returns the rates at which a host sends and receives by the links of a plane.
+    pub fn rates(&self, host: NodeId, plane: usize) -> (Rate, Rate) {
+        let of_plane = || {
+            let links = self.links_of(host).iter();
+            links.filter(move |(of, _)| usize::from(*of) == plane).map(|(_, link)| link)
+        };
+        (sum(of_plane().map(|link| link.sends)), sum(of_plane().map(|link| link.receives)))
+    }
+
+    fn links_of(&self, host: NodeId) -> &[(u8, HostLink)] {
+        &self.links[self.kind_of_host[host.idx()] as usize]
+    }
+}
+
+/// Returns the group of each of `n` members, from 0 in the order of their first members: members
+/// of one of `sets` are in one group.
+fn joined(n: usize, sets: &[Vec<usize>]) -> Vec<u8> {
+    let mut group: Vec<usize> = (0..n).collect();
+    for set in sets {
+        for pair in set.windows(2) {
+            let (low, high) =
+                (group[pair[0]].min(group[pair[1]]), group[pair[0]].max(group[pair[1]]));
+            group.iter_mut().filter(|of| **of == high).for_each(|of| *of = low);
+        }
+    }
+    let mut firsts = group.clone();
+    firsts.sort_unstable();
+    firsts.dedup();
+    group.iter().map(|of| firsts.partition_point(|first| first < of) as u8).collect()
 }
 
 fn sum(rates: impl Iterator<Item = Rate>) -> Rate {
@@ -205,6 +313,32 @@ mod tests {
         let rates = Pairs::new((0..4).map(host).collect(), || distances);
         assert!(rates.has_partial_pairs());
         assert_eq!([(0, 1), (0, 2), (0, 3)].map(|(a, b)| gbps(&rates, a, b)), [400, 100, 100]);
+        let planes = rates.planes().expect("hosts have two planes");
+        let node = NodeId::new;
+        assert_eq!(planes.count(node(0)), 2);
+        assert!(!planes.is_shared());
+        assert_eq!([1, 2, 3].map(|peer| planes.of(node(0), node(peer))), [0, 1, 1]);
+        assert_eq!(
+            [0, 2, 3].map(|switch| planes.of_switch(node(0), switch)),
+            [Some(0), Some(1), None]
+        );
+        let fast = Rate::from_gbps(400);
+        assert_eq!(planes.rates(node(0), 0), (fast, fast));
+    }
+
+    /// A host at switches 0 and 1 reaches one peer by each, and a third by both.
+    #[test]
+    fn links_that_share_a_peer_are_in_one_plane() {
+        let hosts = vec![
+            vec![link(0, 100), link(1, 100)],
+            vec![link(0, 100)],
+            vec![link(1, 100)],
+            vec![link(2, 100)],
+        ];
+        let distances = vec![vec![0, 2, 1], vec![2, 0, 1], vec![1, 1, 0]];
+        let rates = Pairs::new(hosts, || distances);
+        assert!(rates.has_partial_pairs());
+        assert_eq!(rates.planes(), None);
     }
 
     #[test]

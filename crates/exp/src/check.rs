@@ -180,7 +180,7 @@ impl Plan {
         warnings.extend(sampling::many(sim.sample, workload.last_arrival()));
         warnings.extend(overload::unequal_links(&sim.topology, &imported.names));
         if has_packets {
-            warnings.extend(overload::partial_pairs(&sim.topology));
+            warnings.extend(overload::partial_pairs(&sim));
         }
         warnings.extend(by_port::never_marks(&sim.fabric, &sim.topology));
         warnings.extend(by_rate.warning.filter(|_| is_derived));

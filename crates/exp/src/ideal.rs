@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rampmeter_core::{Bytes, MsgId, NodeId, Rate, Span, Time};
+use rampmeter_core::{Bytes, MsgId, NodeId, Pairs, Planes, Rate, Span, Time};
 use rampmeter_proto::ideal::{Core, IdealScheduler, Job};
 use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe, Source};
 
@@ -21,6 +21,7 @@ const PACE_EVENTS: u64 = 256;
 struct Run {
     cut: Cut,
     scheduler: IdealScheduler,
+    links: LinkNumbers,
     /// What is known of each flow that is not complete.
     open: HashMap<u32, Open>,
     ideals: Ideals,
@@ -30,6 +31,45 @@ struct Run {
     completed_service: u128,
 }
 
+/// Numbers of the planes of all hosts.
+struct LinkNumbers {
+    planes: Option<Planes>,
+    /// The rates at which hosts send and receive by each plane, by number.
+    rates: Vec<(Rate, Rate)>,
+    /// The number of each host's first plane, and last the number of all.
+    firsts: Vec<u32>,
+}
+
+impl LinkNumbers {
+    fn of(rates: &Pairs) -> Self {
+        let planes = rates.planes();
+        let count =
+            |host: u32| planes.as_ref().map_or(1, |all| all.count(NodeId::new(host)) as u32);
+        let mut firsts = vec![0];
+        for host in 0..rates.n_hosts() {
+            firsts.push(firsts[host as usize] + count(host));
+        }
+        let of_host = |host: NodeId| match &planes {
+            None => vec![(rates.sends(host), rates.receives(host))],
+            Some(all) => (0..all.count(host)).map(|plane| all.rates(host, plane)).collect(),
+        };
+        let rates = (0..rates.n_hosts()).map(NodeId::new).flat_map(of_host).collect();
+        Self { planes, rates, firsts }
+    }
+
+    /// Returns the number of the plane by which a host reaches another.
+    fn of_pair(&self, host: NodeId, peer: NodeId) -> u32 {
+        let plane = self.planes.as_ref().map_or(0, |all| all.of(host, peer) as u32);
+        self.firsts[host.idx()] + plane
+    }
+
+    /// Returns the rate at which planes of two hosts can carry messages from the one to the other.
+    fn rate(&self, src: NodeId, dst: NodeId) -> Rate {
+        let [from, to] = [(src, dst), (dst, src)].map(|(a, b)| self.of_pair(a, b) as usize);
+        self.rates[from].0.min(self.rates[to].1)
+    }
+}
+
 struct Open {
     record: FlowRecord,
     service: Span,
@@ -37,13 +77,13 @@ struct Open {
 
 /// Runs the task's flows through the ideal scheduler, over a core that limits them or a wide one.
 pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
-    let Task { sim, facts, cut, total_flows: total, mut source, recorder, observer, .. } = task;
+    let Task { sim, cut, total_flows: total, mut source, recorder, observer, .. } = task;
     let rates = sim.topology.pairs();
-    let hosts = (0..facts.n_hosts).map(NodeId::new);
-    let hosts = hosts.map(|host| (rates.sends(host), rates.receives(host)));
+    let links = LinkNumbers::of(&rates);
     let mut run = Run {
         cut,
-        scheduler: IdealScheduler::new(hosts, core),
+        scheduler: IdealScheduler::new(links.rates.iter().copied(), core),
+        links,
         open: HashMap::new(),
         ideals: Ideals::new(sim, cut),
         counters: Counters::default(),
@@ -124,7 +164,8 @@ impl Run {
         let full = framing.wire.get() * (framing.packets(arrival.size) - 1);
         let wire = Bytes::new(full) + framing.last_wire(arrival.size);
         let [from, to] = self.ideals.rates(arrival.src, arrival.dst);
-        let rate = from.total.min(to.total);
+        let of_links = self.links.rate(arrival.src, arrival.dst);
+        let rate = from.total.min(to.total).min(of_links);
         (rate, rate.tx_time(wire))
     }
 
@@ -132,7 +173,9 @@ impl Run {
         let id = self.counters.submitted as u32;
         let (rate, service) = self.service(arrival);
         let record = FlowRecord::new(MsgId::new(id), arrival.at, arrival);
-        let job = Job { id, src: arrival.src, dst: arrival.dst, rate, service };
+        let (src, dst) = (arrival.src, arrival.dst);
+        let links = [self.links.of_pair(src, dst), self.links.of_pair(dst, src)];
+        let job = Job { id, src, dst, links, rate, service };
         self.scheduler.submit(arrival.at, job);
         self.open.insert(id, Open { record, service });
         self.under_way.add(service, arrival.size, arrival.size.packets_ceil(self.cut.payload));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rampmeter_core::Rate;
 use rampmeter_proto::transport::Slowed;
 use rampmeter_sim::topo::Link;
-use rampmeter_sim::{Delays, HostCut, Node, Topology};
+use rampmeter_sim::{Delays, HostCut, Interface, Node, SimSpec, Topology};
 use rampmeter_workload::WorkloadSpec;
 
 use crate::names::NamesSpec;
@@ -141,11 +141,19 @@ pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<St
     ))
 }
 
-/// A sentence for a network in which peers of a host use different interfaces.
-pub(crate) fn partial_pairs(topology: &Topology) -> Option<String> {
-    topology.pairs().has_partial_pairs().then(|| {
-        "topology: some hosts reach their peers by different interfaces: a packet that waits for one \
-         of them holds up those that a host sends by the others"
+/// Returns a sentence for a network in which a packet for one interface of a host may hold up those
+/// for others: hosts reach peers by different interfaces, and have no endpoint for each.
+pub(crate) fn partial_pairs(sim: &SimSpec) -> Option<String> {
+    let is_held_up = match sim.planes() {
+        Some(planes) => planes.is_shared(),
+        None => {
+            matches!(sim.fabric.interface, Interface::Pull)
+                && sim.topology.pairs().has_partial_pairs()
+        }
+    };
+    is_held_up.then(|| {
+        "topology: some hosts reach their peers by different interfaces: a packet that is queued at \
+         one of them holds up those that a host sends by the others"
             .to_owned()
     })
 }

@@ -237,7 +237,6 @@ pub(crate) fn simulate(
     let mut source = PlanSource::new(plan);
     let ran = plan.transport.ready.simulate(Task {
         sim: &plan.sim,
-        facts: &plan.facts,
         cut: plan.cut,
         total_flows: plan.workload.total_flows(),
         source: &mut source,

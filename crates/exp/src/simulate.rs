@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{FabricFacts, Family};
+use rampmeter_core::Family;
 use rampmeter_sim::fabric::PortId;
 use rampmeter_sim::{Probe, Sim, SimSpec, Source, Status, Watched};
 
@@ -18,7 +18,6 @@ use crate::source::PlanSource;
 pub(crate) struct Task<'a> {
     /// The network and its faults.
     pub(crate) sim: &'a SimSpec,
-    pub(crate) facts: &'a FabricFacts,
     pub(crate) cut: Cut,
     /// Flows that there will be, where that is known.
     pub(crate) total_flows: Option<u64>,

@@ -1,13 +1,18 @@
 //! What sits at the end of a link: a host or an arbiter.
 
-use rampmeter_core::fabric::LinksDown;
-use rampmeter_core::{Endpoint, Event, Gauge, Message, Packet, Phase, Promise, Receipt, Time};
+use std::sync::Arc;
 
-/// A host's endpoint or an arbiter's. For families without arbiter the second is a type without
-/// values, and the distinction costs nothing.
+use rampmeter_core::fabric::LinksDown;
+use rampmeter_core::{
+    Endpoint, Event, Gauge, Message, NodeId, Packet, Phase, Planes, Promise, Receipt, Time,
+};
+
+/// A host's endpoint or an arbiter's.
 pub(crate) enum Role<H, A> {
     Host(H),
     Arbiter(A),
+    /// The endpoints of a host with several planes.
+    Planes(Box<PlaneHost<H>>),
 }
 
 /// The interface of [`Endpoint`], passed on.
@@ -20,6 +25,7 @@ where
         match self {
             Self::Host(e) => e.submit(now, message),
             Self::Arbiter(e) => e.submit(now, message),
+            Self::Planes(e) => e.submit(now, message),
         }
     }
 
@@ -27,6 +33,7 @@ where
         match self {
             Self::Host(e) => e.promise(),
             Self::Arbiter(e) => e.promise(),
+            Self::Planes(e) => e.promise(),
         }
     }
 
@@ -35,6 +42,7 @@ where
         match self {
             Self::Host(e) => e.handle_packet(now, packet),
             Self::Arbiter(e) => e.handle_packet(now, packet),
+            Self::Planes(e) => e.handle_packet(now, packet),
         }
     }
 
@@ -42,6 +50,7 @@ where
         match self {
             Self::Host(e) => e.gauges(each),
             Self::Arbiter(e) => e.gauges(each),
+            Self::Planes(e) => e.gauges(each),
         }
     }
 
@@ -49,6 +58,7 @@ where
         match self {
             Self::Host(e) => e.has_arrived(packet),
             Self::Arbiter(e) => e.has_arrived(packet),
+            Self::Planes(e) => e.has_arrived(packet),
         }
     }
 
@@ -56,6 +66,7 @@ where
         match self {
             Self::Host(e) => e.handle_links(now, down),
             Self::Arbiter(e) => e.handle_links(now, down),
+            Self::Planes(e) => e.handle_links(now, down),
         }
     }
 
@@ -64,6 +75,36 @@ where
         match self {
             Self::Host(e) => e.handle_timeout(now),
             Self::Arbiter(e) => e.handle_timeout(now),
+            Self::Planes(e) => e.handle_timeout(now),
+        }
+    }
+
+    /// Returns true if a host has a packet to send by this plane.
+    pub(crate) fn wants_plane(&self, plane: usize) -> bool {
+        match self {
+            Self::Planes(e) => e.parts[plane].wants_transmit(),
+            _ => self.wants_transmit(),
+        }
+    }
+
+    /// Returns the next packet by a plane.
+    pub(crate) fn poll_plane(&mut self, plane: usize, now: Time) -> Option<Packet<H::Header>> {
+        match self {
+            Self::Planes(e) => e.parts[plane].poll_transmit(now),
+            _ => self.poll_transmit(now),
+        }
+    }
+
+    /// Returns the next packet of the highest class by a plane.
+    pub(crate) fn poll_plane_control(
+        &mut self,
+        plane: usize,
+        now: Time,
+    ) -> Option<Packet<H::Header>> {
+        match self {
+            Self::Planes(e) => e.parts[plane].poll_control(now),
+            Self::Host(e) => e.poll_control(now),
+            Self::Arbiter(e) => e.poll_control(now),
         }
     }
 
@@ -72,13 +113,7 @@ where
         match self {
             Self::Host(e) => e.poll_transmit(now),
             Self::Arbiter(e) => e.poll_transmit(now),
-        }
-    }
-
-    pub(crate) fn poll_control(&mut self, now: Time) -> Option<Packet<H::Header>> {
-        match self {
-            Self::Host(e) => e.poll_control(now),
-            Self::Arbiter(e) => e.poll_control(now),
+            Self::Planes(e) => e.poll_transmit(now),
         }
     }
 
@@ -87,6 +122,7 @@ where
         match self {
             Self::Host(e) => e.wants_transmit(),
             Self::Arbiter(e) => e.wants_transmit(),
+            Self::Planes(e) => e.wants_transmit(),
         }
     }
 
@@ -95,6 +131,7 @@ where
         match self {
             Self::Host(e) => e.poll_timeout(),
             Self::Arbiter(e) => e.poll_timeout(),
+            Self::Planes(e) => e.poll_timeout(),
         }
     }
 
@@ -102,6 +139,7 @@ where
         match self {
             Self::Host(e) => e.counters(each),
             Self::Arbiter(e) => e.counters(each),
+            Self::Planes(e) => e.counters(each),
         }
     }
 
@@ -109,6 +147,7 @@ where
         match self {
             Self::Host(e) => e.phases(each),
             Self::Arbiter(e) => e.phases(each),
+            Self::Planes(e) => e.phases(each),
         }
     }
 
@@ -117,6 +156,82 @@ where
         match self {
             Self::Host(e) => e.poll_event(),
             Self::Arbiter(e) => e.poll_event(),
+            Self::Planes(e) => e.poll_event(),
         }
+    }
+}
+
+/// The endpoints of a host with several planes: one for each, since planes share no links.
+///
+/// A single endpoint sends in one order. A packet for a busy plane would hold up those for an idle
+/// one, and receivers would divide the credit of one link among senders of both.
+pub(crate) struct PlaneHost<H> {
+    host: NodeId,
+    pub(crate) parts: Vec<H>,
+    planes: Arc<Planes>,
+}
+
+impl<H: Endpoint> PlaneHost<H> {
+    /// Returns the endpoints of `host`, which `make` makes by plane.
+    pub(crate) fn new(host: NodeId, planes: Arc<Planes>, make: impl FnMut(usize) -> H) -> Self {
+        let parts = (0..planes.count(host)).map(make).collect();
+        Self { host, parts, planes }
+    }
+
+    fn to(&mut self, peer: NodeId) -> &mut H {
+        &mut self.parts[self.planes.of(self.host, peer)]
+    }
+
+    fn submit(&mut self, now: Time, message: Message) {
+        self.to(message.dst).submit(now, message);
+    }
+
+    fn promise(&self) -> Option<Promise> {
+        self.parts[0].promise()
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet<H::Header>) -> Receipt {
+        self.to(packet.src).handle_packet(now, packet)
+    }
+
+    fn has_arrived(&mut self, packet: &Packet<H::Header>) -> bool {
+        self.to(packet.src).has_arrived(packet)
+    }
+
+    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.parts.iter().for_each(|part| part.gauges(each));
+    }
+
+    fn handle_links(&mut self, now: Time, down: &LinksDown) {
+        self.parts.iter_mut().for_each(|part| part.handle_links(now, down));
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        let due = self.parts.iter_mut().filter(|part| part.poll_timeout() <= now);
+        due.for_each(|part| part.handle_timeout(now));
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<H::Header>> {
+        self.parts.iter_mut().find_map(|part| part.poll_transmit(now))
+    }
+
+    fn wants_transmit(&self) -> bool {
+        self.parts.iter().any(Endpoint::wants_transmit)
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.parts.iter().map(Endpoint::poll_timeout).min().unwrap_or(Time::NEVER)
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.parts.iter().for_each(|part| part.counters(each));
+    }
+
+    fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        self.parts.iter().for_each(|part| part.phases(each));
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.parts.iter_mut().find_map(Endpoint::poll_event)
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Family, Header, Hop, Message, NodeId, Packet, Purpose, Receipt, Rng, Span,
-    TenantId, Time,
+    Bytes, Endpoint, Family, Header, Hop, Message, NodeId, Packet, Planes, Purpose, Receipt, Rng,
+    Span, TenantId, Time,
 };
 
 use crate::clock::{ClockSpec, HostClock};
@@ -13,7 +13,7 @@ use crate::engine::{Key, Wheel};
 use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
 use crate::ledger::Ledger;
 use crate::probe::{Direction, Passing, Probe};
-use crate::role::Role;
+use crate::role::{PlaneHost, Role};
 use crate::source::Source;
 use crate::topo::Topology;
 
@@ -80,6 +80,16 @@ pub struct SimSpec {
     pub sample: Option<Span>,
     /// Encode and decode every packet that a host sends, and compare.
     pub paranoid: bool,
+}
+
+impl SimSpec {
+    /// Returns the planes of hosts, if hosts with several have an endpoint for each. Hosts whose
+    /// interfaces queue have one endpoint, as have those with arbiters, which see hosts as one.
+    pub fn planes(&self) -> Option<Planes> {
+        let is_pulled = matches!(self.fabric.interface, Interface::Pull);
+        let is_split = is_pulled && self.topology.n_arbiters() == 0;
+        is_split.then(|| self.topology.pairs().planes())?
+    }
 }
 
 /// Whether a run goes on.
@@ -158,6 +168,7 @@ where
         // Buckets of about a nanosecond hold nine events each at 144 hosts; larger fabrics have
         // more events in the same time.
         let width = Span::from_ps(1 << (1024 * 144 / u64::from(n_hosts)).clamp(128, 4096).ilog2());
+        let planes = spec.planes().map(Arc::new);
         let station = |number: u32| {
             let clock = HostClock::draw(&spec.clocks, number, spec.seed);
             let rng = Rng::new(spec.seed, u64::from(number), Purpose::Endpoint);
@@ -166,7 +177,15 @@ where
             let endpoint = match number < n_hosts {
                 true => {
                     let config = of_host(number).unwrap_or(config);
-                    Role::Host(F::Host::new(config, node, rng, now))
+                    match planes.as_ref().filter(|planes| planes.count(node) > 1) {
+                        Some(planes) => {
+                            let part = |plane| {
+                                F::Host::new(Arc::clone(&config), node, rng.part(plane as u64), now)
+                            };
+                            Role::Planes(Box::new(PlaneHost::new(node, Arc::clone(planes), part)))
+                        }
+                        None => Role::Host(F::Host::new(config, node, rng, now)),
+                    }
                 }
                 false => Role::Arbiter(F::arbiter(config, number - n_hosts, node, rng, now)),
             };
@@ -183,7 +202,8 @@ where
             stations,
             fabric: Fabric::new(spec.topology, spec.fabric, spec.faults, spec.seed, |switch| {
                 F::hop(&config, switch)
-            }),
+            })
+            .with_planes(planes),
             arrivals,
             next: None,
             release_at: Time::NEVER,

@@ -65,12 +65,15 @@ impl Keys for IdealConfig {
 /// A flow to schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its number; of equals the lower is served first.
+    /// Its number; of equal flows between the same hosts the lower is served first.
     pub id: u32,
     /// The sending host.
     pub src: NodeId,
     /// The receiving host.
     pub dst: NodeId,
+    /// The number of the links by which the sender sends, and of those by which the receiver
+    /// receives.
+    pub links: [u32; 2],
     /// The rate of the pair.
     pub rate: Rate,
     /// Time that it takes at this rate.
@@ -120,9 +123,9 @@ pub struct IdealScheduler {
     now: Time,
     /// Flows that are not complete, by remaining size and number.
     active: Vec<Active>,
-    /// The rates at which each host sends and receives, in bits per second, and what is left of
-    /// them.
-    hosts: Vec<[u64; 2]>,
+    /// The rates at which hosts send and receive by their links, in bits per second, and what is
+    /// left of them. Links by which a host reaches the same peers are one.
+    links: Vec<[u64; 2]>,
     free: Vec<[u64; 2]>,
     core: Option<Core>,
     /// Service given to all flows so far.
@@ -130,16 +133,16 @@ pub struct IdealScheduler {
 }
 
 impl IdealScheduler {
-    /// Returns an idle network of hosts that send and receive at these rates, with a core that
-    /// limits flows or one that is wide.
-    pub fn new(hosts: impl IntoIterator<Item = (Rate, Rate)>, core: Option<Core>) -> Self {
+    /// Returns an idle network of hosts whose links send and receive at these rates, with a core
+    /// that limits flows or one that is wide.
+    pub fn new(links: impl IntoIterator<Item = (Rate, Rate)>, core: Option<Core>) -> Self {
         let bps = |(sends, receives): (Rate, Rate)| [sends.as_bps(), receives.as_bps()];
-        let hosts: Vec<_> = hosts.into_iter().map(bps).collect();
+        let links: Vec<_> = links.into_iter().map(bps).collect();
         Self {
             now: Time::ZERO,
             active: Vec::new(),
-            free: hosts.clone(),
-            hosts,
+            free: links.clone(),
+            links,
             core,
             served: Span::ZERO,
         }
@@ -193,18 +196,21 @@ impl IdealScheduler {
     }
 
     fn schedule(&mut self) {
-        self.active.sort_unstable_by_key(|a| (a.remaining_size(), a.job.id));
-        self.free.clone_from(&self.hosts);
+        // Numbers last: they are in the order of submission, which simultaneous flows do not have.
+        let order = |a: &Active| (a.remaining_size(), a.job.src, a.job.dst, a.job.id);
+        self.active.sort_unstable_by_key(order);
+        self.free.clone_from(&self.links);
         if let Some(core) = &mut self.core {
             core.clear();
         }
         for flow in &mut self.active {
             let (src, dst) = (flow.job.src.idx(), flow.job.dst.idx());
-            let free = self.free[src][SENDS].min(self.free[dst][RECEIVES]);
+            let [from, to] = flow.job.links.map(|links| links as usize);
+            let free = self.free[from][SENDS].min(self.free[to][RECEIVES]);
             let most = flow.job.rate.as_bps().min(free);
             flow.granted = self.core.as_mut().map_or(most, |core| core.take(src, dst, most));
-            self.free[src][SENDS] -= flow.granted;
-            self.free[dst][RECEIVES] -= flow.granted;
+            self.free[from][SENDS] -= flow.granted;
+            self.free[to][RECEIVES] -= flow.granted;
         }
     }
 }

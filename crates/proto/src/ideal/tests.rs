@@ -32,7 +32,7 @@ fn run_over(mut scheduler: IdealScheduler, jobs: &[(Time, Job)]) -> Vec<Time> {
 
 fn job(id: u32, src: u32, dst: u32, ps: u64) -> Job {
     let (src, dst) = (NodeId::new(src), NodeId::new(dst));
-    Job { id, src, dst, rate: RATE, service: Span::from_ps(ps) }
+    Job { id, src, dst, links: [src.get(), dst.get()], rate: RATE, service: Span::from_ps(ps) }
 }
 
 const RATE: Rate = Rate::from_gbps(10);

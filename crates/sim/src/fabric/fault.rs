@@ -112,6 +112,8 @@ pub(super) struct Faults {
     changed_at: Vec<Time>,
     /// Whether routing uses each link.
     routed: Vec<bool>,
+    /// Links that routing does not use.
+    n_avoided: usize,
     failed_at: Vec<Option<Time>>,
 }
 
@@ -138,6 +140,7 @@ impl Faults {
             down: vec![0; links.len()],
             changed_at: vec![Time::ZERO; links.len()],
             routed: vec![true; links.len()],
+            n_avoided: 0,
             failed_at: vec![None; n_ports],
             outages: spec.outages,
             link_changes,
@@ -230,6 +233,10 @@ impl Faults {
                 if is_stable && self.routed[link] != is_up {
                     self.routed[link] = is_up;
                     differs = true;
+                    match is_up {
+                        true => self.n_avoided -= 1,
+                        false => self.n_avoided += 1,
+                    }
                 }
             }
         }
@@ -250,6 +257,11 @@ impl Faults {
             _ => None,
         };
         self.outages.iter().filter_map(restarting).collect()
+    }
+
+    /// Returns true if routing avoids any link.
+    pub(super) fn avoids_links(&self) -> bool {
+        self.n_avoided > 0
     }
 
     /// Whether routing uses a link.

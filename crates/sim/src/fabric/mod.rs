@@ -39,6 +39,8 @@ pub use stats::{
 };
 pub use watch::{PortChange, PortEvent};
 
+use std::sync::Arc;
+
 use crate::engine::event::{ARRIVE, PORTS_END, READY, packet_event};
 use crate::engine::{Handle, PacketPool, Wheel};
 use crate::topo::{Node, Topology};
@@ -52,8 +54,8 @@ use rampmeter_core::fabric::{MarkingPorts, SourceRoute};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::rng::mix;
 use rampmeter_core::{
-    Crossing, Header, Hop, Packet, Priority, Purpose, Queueing, Rate, Rng, SwitchFacts, Time,
-    Verdict,
+    Crossing, Header, Hop, Packet, Planes, Priority, Purpose, Queueing, Rate, Rng, SwitchFacts,
+    Time, Verdict,
 };
 use stats::PathDigit;
 use watch::Watch;
@@ -74,6 +76,8 @@ pub struct Fabric<H, P> {
     pub(crate) pool: PacketPool<H>,
     topology: Topology,
     routes: Routes,
+    /// Planes that endpoints of hosts are divided by.
+    planes: Option<Arc<Planes>>,
     hops: Vec<P>,
     /// When each program's earliest timer event in the queue fires; empty without timers.
     timers: Vec<Time>,
@@ -199,6 +203,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             rates,
             topology,
             routes,
+            planes: None,
             digits,
             next_path,
             rails,
@@ -209,6 +214,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let hops = (0..n_switches).map(|switch| hop(fabric.switch_facts(switch, seed)));
         fabric.hops = hops.collect();
         fabric
+    }
+
+    /// Returns the fabric with hosts whose endpoints are divided by `planes`.
+    pub fn with_planes(self, planes: Option<Arc<Planes>>) -> Self {
+        Self { planes, ..self }
     }
 
     /// The topology it was built from.

@@ -203,12 +203,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.pfc.stats = vec![PfcStats::default(); self.stats.n_tiers()];
     }
 
-    /// The classes of `host` that all of its links stop, a bit each.
-    pub(crate) fn stopped_at(&self, host: u32) -> u8 {
+    /// Returns the classes that all links of a host's plane stop, a bit each.
+    pub(crate) fn stopped_at(&self, host: u32, plane: usize) -> u8 {
         if !self.pfc.is_on() {
             return 0;
         }
-        let ports = self.routes.uplinks_of(host).map(|port| self.ports[port as usize].stopped);
+        let ports = self.uplinks_by(host, plane).map(|port| self.ports[port as usize].stopped);
         ports.fold(!0, |all, stopped| all & stopped)
     }
 

@@ -2,12 +2,13 @@
 
 use rampmeter_core::fabric::{SourceRoute, Spray};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Header, Hop, Packet, Time};
+use rampmeter_core::{Header, Hop, NodeId, Packet, Time};
 
 use super::stats::DropReason;
 use super::{Fabric, flow_hash};
 use crate::engine::Wheel;
 use crate::engine::event::{WAKE, event};
+use crate::topo::Node;
 
 /// Bytes that may wait at an interface of a host with several, where the message chooses the
 /// interface: two long packets.
@@ -39,12 +40,36 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// Whether any of `host`'s uplinks can take a packet at `now`, and none has one waiting; with
-    /// equal-cost multipath, none has many, as packets of other messages may take the idle link.
-    pub(crate) fn can_pull(&self, host: u32, now: Time) -> bool {
+    /// Returns the number of planes that a host's endpoint is divided by.
+    pub(crate) fn n_planes(&self, host: u32) -> usize {
+        match &self.planes {
+            Some(planes) if host < self.topology.n_hosts() => planes.count(NodeId::new(host)),
+            _ => 1,
+        }
+    }
+
+    /// Returns the uplinks of a plane of a host; all of them while routing avoids failed links, as
+    /// packets of one plane may then be sent by links of another.
+    pub(crate) fn uplinks_by(&self, host: u32, plane: usize) -> impl Iterator<Item = u32> {
+        let planes = self.planes.as_ref().filter(|_| !self.faults.avoids_links());
+        self.routes.uplinks_of(host).filter(move |&port| {
+            let Some(planes) = planes.filter(|_| host < self.topology.n_hosts()) else {
+                return true;
+            };
+            match self.routes.end(port) {
+                (_, Node::Switch(to)) => planes.of_switch(NodeId::new(host), to) == Some(plane),
+                _ => true,
+            }
+        })
+    }
+
+    /// Returns true if an uplink of a host's plane can take a packet at `now`, and none has one
+    /// waiting; with equal-cost multipath, none has many, as packets of other messages may take the
+    /// idle link.
+    pub(crate) fn can_pull(&self, host: u32, plane: usize, now: Time) -> bool {
         let most = if self.config.spray.is_by_flow() { INTERFACE_QUEUE } else { 0 };
         let mut has_idle = false;
-        for number in self.routes.uplinks_of(host) {
+        for number in self.uplinks_by(host, plane) {
             let port = &self.ports[number as usize];
             if port.waiting != 0 && port.queued >= most {
                 return false;

@@ -26,46 +26,32 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
         self.pull_by_rails(station);
     }
 
-    /// Asks a host with several links for packets as long as one of them is idle and none has a
-    /// packet waiting. A packet takes an idle one of the links that are nearest to its destination;
-    /// if none of these is idle it waits there, and the host is not asked before it has left.
+    /// Polls the endpoints of a host with several links for packets, plane by plane, as long as a
+    /// link of the plane is idle and none has a packet waiting. A packet is sent by an idle one of
+    /// the links that are nearest to its destination; if none of these is idle it is queued there,
+    /// and the plane is not polled before it has been sent. While all links of a plane have stopped
+    /// some classes, packets of the highest class are sent, if that is not stopped.
     fn pull_by_rails(&mut self, station: u32) {
-        let stopped = self.fabric.stopped_at(station);
-        if stopped != 0 {
-            return self.pull_control(station, stopped);
-        }
-        while self.stations[station as usize].endpoint.wants_transmit()
-            && self.fabric.can_pull(station, self.now)
-        {
-            let state = &mut self.stations[station as usize];
-            let local = state.clock.local(self.now);
-            let Some(packet) = state.endpoint.poll_transmit(local) else { break };
-            if self.paranoid {
-                check_codec(&packet);
+        for plane in 0..self.fabric.n_planes(station) {
+            let stopped = self.fabric.stopped_at(station, plane);
+            while self.stations[station as usize].endpoint.wants_plane(plane)
+                && stopped & 1 == 0
+                && self.fabric.can_pull(station, plane, self.now)
+            {
+                let state = &mut self.stations[station as usize];
+                let local = state.clock.local(self.now);
+                let polled = match stopped {
+                    0 => state.endpoint.poll_plane(plane, local),
+                    _ => state.endpoint.poll_plane_control(plane, local),
+                };
+                let Some(packet) = polled else { break };
+                if self.paranoid {
+                    check_codec(&packet);
+                }
+                self.ledger.on_sent(packet.payload);
+                let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
+                self.fabric.inject_by_rails(station, packet, self.now, &mut self.wheel, leaves);
             }
-            self.ledger.on_sent(packet.payload);
-            let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
-            self.fabric.inject_by_rails(station, packet, self.now, &mut self.wheel, leaves);
-        }
-        if self.stations[station as usize].endpoint.wants_transmit() {
-            self.fabric.wake_uplinks(station, self.now, &mut self.wheel);
-        }
-        self.set_timer(station);
-    }
-
-    /// Asks a host, all of whose links have stopped some classes, for packets of the highest class if
-    /// that is not among them.
-    fn pull_control(&mut self, station: u32, stopped: u8) {
-        while stopped & 1 == 0 && self.fabric.can_pull(station, self.now) {
-            let state = &mut self.stations[station as usize];
-            let local = state.clock.local(self.now);
-            let Some(packet) = state.endpoint.poll_control(local) else { break };
-            if self.paranoid {
-                check_codec(&packet);
-            }
-            self.ledger.on_sent(packet.payload);
-            let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
-            self.fabric.inject_by_rails(station, packet, self.now, &mut self.wheel, leaves);
         }
         if self.stations[station as usize].endpoint.wants_transmit() {
             self.fabric.wake_uplinks(station, self.now, &mut self.wheel);

@@ -39,10 +39,11 @@ impl<F: Family, A, P> Sim<F, A, P> {
         &self.fabric
     }
 
-    /// The endpoint of `host`.
+    /// The endpoint of `host`, or that of its first plane.
     pub fn endpoint(&self, host: u32) -> &F::Host {
         match &self.stations[host as usize].endpoint {
             Role::Host(endpoint) => endpoint,
+            Role::Planes(host) => &host.parts[0],
             Role::Arbiter(_) => panic!("{host} is the number of an arbiter"),
         }
     }
@@ -52,7 +53,7 @@ impl<F: Family, A, P> Sim<F, A, P> {
         let station = self.fabric.topology().n_hosts() + number;
         match &self.stations[station as usize].endpoint {
             Role::Arbiter(endpoint) => endpoint,
-            Role::Host(_) => panic!("there is no arbiter {number}"),
+            Role::Host(_) | Role::Planes(_) => panic!("there is no arbiter {number}"),
         }
     }
 
