@@ -66,11 +66,63 @@ def test_results_are_the_input_of_the_next_run() -> None:
 def test_convert_looks_nodes_up_in_the_topology() -> None:
     call("convert", "flow.txt", "f.csv", "--format", "hpcc", "--topology", "topology.txt")
     assert Path("f.csv").read_text().splitlines()[1] == "0,0,2,200000"
-    plain = call("convert", "flow.txt", "g.csv", "--format", "hpcc")
+    plain = call("convert", "flow.txt", "g.csv")
     assert "numbers of nodes are read as numbers of hosts" in plain
     assert "3 links" in call("convert", "topology.txt", "t.toml", "--format", "hpcc")
     call("check", "plan.toml", "--set", "topology.file=t.toml", "--set", "workload.file=f.csv",
          "--set", "workload.format=csv")  # fmt: skip
+
+
+@pytest.mark.usefixtures("files")
+def test_an_unknown_file_is_named_and_so_are_the_formats() -> None:
+    Path("odd.txt").write_text("1 2 3\n")
+    failed = CliRunner().invoke(main, ["convert", "odd.txt", "f.csv"])
+    assert failed.exit_code == 2
+    assert "odd.txt: expected a format by its name or contents, found none: name one of" in (
+        failed.stderr
+    )
+
+
+def numbered(tmp_path: Path) -> Path:
+    """A plan whose hosts are called 1, 2, 3, 4, and whose switch is called 0."""
+    (tmp_path / "n.csv").write_text("from,to,gbps\n1,0,100\n2,0,10\n3,0,100\n4,0,100\n")
+    (tmp_path / "t.csv").write_text("arrival_us,src,dst,size_bytes\n0,1,3,1000000\n")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        '[topology]\nkind = "file"\nfile = "n.csv"\n[transport]\nname = "homa"\n'
+        '[workload]\npattern = "trace"\nfile = "t.csv"\n[run]\npaths = true\n'
+    )
+    return plan
+
+
+def test_numbers_that_are_names_of_hosts_are_names_in_traces(tmp_path: Path) -> None:
+    plan = numbered(tmp_path)
+    call("run", str(plan), "--out", str(tmp_path / "run"), "--quiet")
+    assert pq.read_table(tmp_path / "run/paths.parquet")["path"].to_pylist() == ["1>0>3"]
+    tiers = json.loads((tmp_path / "run/summary.json").read_text())["tiers"]
+    assert tiers[1]["queue_max_at"]["to"] == "3"
+    arguments = ["convert", str(tmp_path / "t.csv"), str(tmp_path / "o.csv")]
+    failed = CliRunner().invoke(main, [*arguments, "--topology", str(tmp_path / "n.csv")])
+    assert failed.exit_code == 2
+    assert "o.csv: expected a name that ends in .parquet" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        'pattern = "collective"\noperation = "all-reduce"\nalgorithm = "ring"\n'
+        "vector-bytes = 100000000",
+    ],
+)
+def test_a_drain_shorter_than_the_last_flows_is_found_by_check(
+    tmp_path: Path, workload: str
+) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        '[topology]\nkind = "star"\nhosts = 4\naccess-gbps = 0.01\n[transport]\nname = "homa"\n'
+        f"[workload]\n{workload}\n[run]\ndrain-us = 100000.0\n"
+    )
+    assert "run.drain-us: 0.1 s after the last arrival the run ends" in call("check", str(plan))
 
 
 def varint(number: int) -> bytes:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,10 +134,38 @@ def test_slots_are_as_long_as_the_slowest_host_requires(
     assert factors[:, long].min() > 0.9, factors
 
 
-def test_cosy_refuses_ports_with_less_memory_than_it_computes() -> None:
-    load = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 10}
+def test_cosy_has_the_memory_that_it_computes_and_refuses_less() -> None:
+    load: dict[str, Any] = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 10}
+    done = networks.run(leaf_spine(RATES), "cosy", load)
+    assert done.manifest["plan"]["fabric"]["buffer-bytes"] == 1_440_000
     with pytest.raises(rm.PlanError, match=r"fabric\.buffer_bytes: expected at least 1440000, "):
-        networks.run(leaf_spine(RATES), "cosy", load)
+        rm.run(
+            topology=leaf_spine(RATES),
+            transport={"name": "cosy"},
+            workload=load,
+            fabric={"buffer-bytes": 1_000_000},
+            quiet=True,
+        )
+
+
+SLOW_CORE = {
+    "kind": "links",
+    "hosts": 4,
+    "switches": 2,
+    "links": [
+        *({"between": [f"h{n}", f"s{n // 2}"], "gbps": (100, 25)[n % 2]} for n in range(4)),
+        {"between": ["s0", "s1"], "gbps": 25, "propagation-ns": 5_000},
+    ],
+}
+"""Hosts of two rates, and a link between switches as slow as the slow ones."""
+
+
+@pytest.mark.parametrize("transport", ["pfabric", "hyline", "phost", "homa", "sird", "hpcc"])
+def test_a_slow_core_has_memory_for_the_windows_of_fast_hosts(transport: str) -> None:
+    lone = {"pattern": "incast", "fan": 1, "hub": 2, "flow-bytes": 10_000_000, "peers": [0]}
+    flows = networks.run(SLOW_CORE, transport, lone).flows
+    (row,) = flows.to_pylist()
+    assert 1.0 <= row["fct_ps"] / row["ideal_ps"] < 1.1
 
 
 @cases(networks.TRANSPORTS)

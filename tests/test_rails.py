@@ -185,7 +185,7 @@ class TestPlanes:
         """Slowdowns of a flow out of a server, and of a longer one of the same host inside."""
         file = tmp_path / "flows.csv"
         file.write_text("arrival_ps,src,dst,size_bytes\n0,0,2,10000000\n0,0,1,11000000\n")
-        links = [{"between": ends, "gbps": 100} for ends in IN_AND_OUT]
+        links: list[Any] = [{"between": ends, "gbps": 100} for ends in IN_AND_OUT]
         links += [{"between": [f"s{rail}", "s2"], "gbps": 400} for rail in (0, 1)]
         done = rm.run(
             topology={"kind": "links", "hosts": 8, "switches": 7, "links": links},

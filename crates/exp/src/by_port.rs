@@ -5,7 +5,7 @@ use std::fmt;
 
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need};
 use rampmeter_core::{Bytes, Rate};
-use rampmeter_sim::{FabricConfig, PortBytes, PortGroup, Topology, port_groups};
+use rampmeter_sim::{FabricConfig, Node, PortBytes, PortGroup, Topology, link_tiers, port_groups};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Unexpected, Visitor};
@@ -72,7 +72,9 @@ pub(crate) struct NeedsByRate {
 impl NeedsByRate {
     /// Returns the preferences of a transport whose needs are `of` the rate of hosts. Ports slower
     /// than all hosts have those of the slowest host, ports faster than all hosts those of the
-    /// fastest. If ports have more rates than a table has entries, all have those of the slowest host.
+    /// fastest. Ports between switches that are slower than the fastest host have its memory, as its
+    /// windows fill them. If ports have more rates than a table has entries, all have what follows
+    /// from the slowest host.
     pub(crate) fn new(topology: &Topology, of: impl Fn(Rate) -> FabricNeeds) -> Self {
         let (slowest, fastest) = (topology.slowest_host(), topology.fastest_host());
         let ports: BTreeSet<Rate> =
@@ -80,7 +82,8 @@ impl NeedsByRate {
         if slowest == fastest {
             return Self::default();
         }
-        if ports.len() > GROUPS_MAX {
+        let filled = slow_core_tiers(topology, fastest);
+        if ports.len() + filled.len() > GROUPS_MAX {
             let warning = format!(
                 "fabric: ports have {} rates, and tables of packet memory and marks {GROUPS_MAX} \
                  entries: all ports have what follows from the slowest host",
@@ -98,18 +101,39 @@ impl NeedsByRate {
             let entries = all.into_iter().filter(|_| !is_same);
             entries.map(|(rate, bytes)| (PortGroup::Rate(rate), bytes)).collect()
         };
+        let memory = |needs: &FabricNeeds| match needs.buffer {
+            Need::Prefer(Buffer::PerPort(bytes)) => Some(bytes),
+            _ => None,
+        };
+        let mut buffers: PortBytes = table(memory);
+        if !buffers.is_empty() {
+            let most = memory(&of(fastest)).into_iter();
+            let of_tiers = most.flat_map(|most| filled.iter().map(move |tier| (tier, most)));
+            let of_tiers = of_tiers.map(|(tier, most)| (PortGroup::Tier(tier.clone()), most));
+            buffers = buffers
+                .entries()
+                .map(|(group, bytes)| (group.clone(), bytes))
+                .chain(of_tiers)
+                .collect();
+        }
         Self {
             warning: None,
-            buffers: table(|needs| match needs.buffer {
-                Need::Prefer(Buffer::PerPort(bytes)) => Some(bytes),
-                _ => None,
-            }),
+            buffers,
             marks_above: table(|needs| match needs.ecn {
                 Need::Prefer(above) => above,
                 _ => None,
             }),
         }
     }
+}
+
+/// Returns the tiers with ports between switches that are slower than `fastest`.
+fn slow_core_tiers(topology: &Topology, fastest: Rate) -> BTreeSet<String> {
+    let links = topology.links().iter().zip(link_tiers(topology));
+    let between =
+        links.filter(|(link, _)| matches!((link.a, link.b), (Node::Switch(_), Node::Switch(_))));
+    let ports = between.flat_map(|(link, tiers)| [link.rate, link.back].into_iter().zip(tiers));
+    ports.filter(|(rate, _)| *rate < fastest).map(|(_, tier)| tier).collect()
 }
 
 /// Returns a table of bytes by rate as plans have it; `None` if it is empty.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use rampmeter_core::fabric::Buffer;
 use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, Spray};
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::BadKey;
@@ -13,7 +14,7 @@ use rampmeter_sim::{
 };
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
-use crate::by_port::{self, NeedsByRate};
+use crate::by_port::{self, NeedsByRate, PortBytesSpec};
 use crate::capture::CaptureConfig;
 use crate::context::Context;
 use crate::cut::Cut;
@@ -105,7 +106,15 @@ impl Plan {
         let transport = transport.map_err(bad_key)?;
         by_port::check(&fabric, &topology, &cx)?;
         if !(fabric.is_memoryless() && works_without_memory(&needs)) {
-            check_buffer(&fabric.buffer, transport.ready.buffer_min(), &cx)?;
+            let least = transport.ready.buffer_min();
+            if let Buffer::PerPort(own) = fabric.buffer
+                && own < least
+                && !is_memory_written
+            {
+                fabric.buffer = Buffer::PerPort(least);
+                self.fabric.buffer_bytes = Some(PortBytesSpec::All(least.get()));
+            }
+            check_buffer(&fabric.buffer, least, &cx)?;
         }
         let (load_payload, load_header) = match self.load {
             Some(spec) => load_packet(spec, &cx)?,

@@ -6,7 +6,7 @@ use rampmeter_sim::Node;
 use rampmeter_sim::topo::Link;
 use rampmeter_workload::TraceError;
 use rampmeter_workload::trace::{
-    self, Check, Failure, Format, Options, Order, Trace, read_with_notes, write_csv,
+    self, Check, Failure, Format, HostNames, Options, Order, Trace, read_with_notes, write_csv,
     write_graph_csv, write_graph_parquet, write_parquet, write_reference_csv,
 };
 use thiserror::Error;
@@ -21,14 +21,25 @@ pub enum ConvertError {
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// The format has no such name.
-    #[error(
-        "format: expected one of {}, or auto if the file is one of these, got {got:?}",
-        Format::names()
-    )]
+    #[error("format: expected one of {}, or auto, got {got:?}", Format::names())]
     Format {
         /// The name.
         got: String,
     },
+    /// Neither the name nor the contents of the file suggest a format.
+    #[error(
+        "{file}: expected a format by its name or contents, found none: name one of {}",
+        Format::names()
+    )]
+    Unknown {
+        /// The file.
+        file: String,
+    },
+    /// Numbers of hosts in the target would be taken for names.
+    #[error(
+        "{0}: expected a name that ends in .parquet, as nodes of the topology have numbers for names"
+    )]
+    Numbers(String),
     /// A topology cannot be read or written.
     #[error("{0}")]
     Topology(String),
@@ -74,9 +85,15 @@ pub fn convert(
         "auto" => Format::of(source).or_else(|| Format::of_contents(source)),
         name => Format::named(name),
     };
-    let format = known.ok_or_else(|| ConvertError::Format { got: format.to_owned() })?;
+    let format = known.ok_or_else(|| match format {
+        "auto" => ConvertError::Unknown { file: source.display().to_string() },
+        name => ConvertError::Format { got: name.to_owned() },
+    })?;
     let unknown = || ConvertError::Target(target.display().to_string());
     let form = trace::Format::of(target).ok_or_else(unknown)?;
+    if form == Format::Csv && options.hosts.as_ref().is_some_and(HostNames::are_numeric) {
+        return Err(ConvertError::Numbers(target.display().to_string()));
+    }
     let order = if sort { Order::Sort } else { Order::Require };
     let check = Check { n_hosts: u32::MAX, order };
     let (trace, mut notes) = read_with_notes(source, format, check, &options)?;

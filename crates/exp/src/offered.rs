@@ -94,30 +94,43 @@ impl ValidPlan {
         ))
     }
 
-    /// A sentence if a flow ends after the run even if it has the network for itself. Workloads of
-    /// more than [`WARNING_FLOWS`] flows are not judged, nor those whose flows wait for others.
+    /// Returns a sentence if a flow ends after the run even if it has the network for itself.
+    /// Workloads of more than [`WARNING_FLOWS`] flows are not judged. Of flows that wait for others
+    /// the last to start is one that no other waits for; when it starts is not known.
     pub(crate) fn short_drain(&self) -> Option<String> {
         let seed = self.plan.seed;
-        let flows: Vec<Flow> =
-            self.workload.numbered(seed).take(WARNING_FLOWS + 1).map(|(_, flow)| flow).collect();
-        if flows.len() > WARNING_FLOWS || self.workload.graph(seed).is_some() {
+        let graph = self.workload.graph(seed);
+        let flows: Vec<(u32, Flow)> =
+            self.workload.numbered(seed).take(WARNING_FLOWS + 1).collect();
+        if flows.len() > WARNING_FLOWS {
             return None;
         }
-        let end = flows.iter().map(|flow| flow.arrival).max()?.saturating_add(self.sim.drain);
         let mut ideals = Ideals::new(&self.sim, self.cut);
-        let least = |flow: Flow| (ideals.of(flow.src, flow.dst, flow.size).delivered, flow);
-        let (least, flow) = flows
-            .into_iter()
-            .map(least)
-            .filter(|(least, flow)| flow.arrival.saturating_add(*least) > end)
-            .max_by_key(|&(least, _)| least)?;
+        let mut least = |flow: Flow| (ideals.of(flow.src, flow.dst, flow.size).delivered, flow);
+        let found = match &graph {
+            Some(graph) => {
+                let is_last =
+                    |number: u32| number >= graph.len() || graph.dependents(number).is_empty();
+                let last = flows.into_iter().filter(|(number, _)| is_last(*number));
+                let shortest = last.map(|(_, flow)| least(flow)).min_by_key(|&(least, _)| least);
+                shortest.filter(|(least, _)| *least > self.sim.drain)
+            }
+            None => {
+                let last = flows.iter().map(|(_, flow)| flow.arrival).max()?;
+                let end = last.saturating_add(self.sim.drain);
+                let all = flows.into_iter().map(|(_, flow)| least(flow));
+                let late = all.filter(|(least, flow)| flow.arrival.saturating_add(*least) > end);
+                late.max_by_key(|&(least, _)| least)
+            }
+        };
+        let (least, flow) = found?;
         let [src, dst] = [flow.src, flow.dst].map(|host| self.names.node(Node::Host(host.get())));
         Some(format!(
             "run.drain-us: {} s after the last arrival the run ends, before the flow of {} bytes from \
              {src} to {dst}, which takes {} s at least",
-            self.sim.drain.as_ps() as f64 * 1e-12,
+            seconds(self.sim.drain),
             flow.size.get(),
-            least.as_ps() as f64 * 1e-12
+            seconds(least)
         ))
     }
 
@@ -306,6 +319,12 @@ impl ValidPlan {
             links: links.collect(),
         }
     }
+}
+
+/// Returns a time in seconds with at most six significant digits.
+pub(crate) fn seconds(span: Span) -> f64 {
+    let text = format!("{:.5e}", span.as_ps() as f64 * 1e-12);
+    text.parse().expect("a number that was written")
 }
 
 #[cfg(test)]

@@ -205,6 +205,7 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         process: plan.workload.process(),
         has_outages: plan.sim.faults.has_events(),
         topology: &plan.sim.topology,
+        names: &plan.names,
         changes: &plan.sim.faults.changes,
         drain: plan.sim.drain,
     }

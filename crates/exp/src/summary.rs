@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use crate::collective::CollectiveRound;
 use crate::collisions::CollisionReport;
+use crate::names::NamesSpec;
 use crate::plan::MeasureSpec;
 use crate::ran::RunStatus;
 use crate::record::{Kept, Recorder};
@@ -165,8 +166,9 @@ pub(crate) struct Outcome<'a> {
     pub(crate) process: Process,
     /// True if links or nodes fail during the run, so that it is not stationary.
     pub(crate) has_outages: bool,
-    /// The network, and the changes of its links.
+    /// The network, the names of its nodes, and the changes of its links.
     pub(crate) topology: &'a Topology,
+    pub(crate) names: &'a NamesSpec,
     pub(crate) changes: &'a [LinkChange],
 }
 
@@ -228,7 +230,7 @@ impl Summary {
             let bits = bits.filter(|_| is_sampled);
             let pfc = outcome.pfc.and_then(|tiers| tiers.get(i)).copied();
             let utilisation = bits.zip(capacity(&stats.name)).map(|(bits, most)| bits / most);
-            Tier::new(stats.clone(), utilisation, pfc)
+            Tier::new(stats.clone(), utilisation, pfc, outcome.names)
         };
         let tiers: Vec<Tier> = outcome.tiers.iter().enumerate().map(tier).collect();
         let mut by_tier = outcome.tiers.iter().zip(&tiers);

@@ -8,6 +8,8 @@ use rampmeter_sim::{Node, PfcStats};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::names::NamesSpec;
+
 /// Totals of one tier.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Tier {
@@ -76,7 +78,12 @@ pub struct Peak {
 }
 
 impl Tier {
-    pub(crate) fn new(tier: TierStats, utilisation: Option<f64>, pfc: Option<PfcStats>) -> Self {
+    pub(crate) fn new(
+        tier: TierStats,
+        utilisation: Option<f64>,
+        pfc: Option<PfcStats>,
+        names: &NamesSpec,
+    ) -> Self {
         let pfc = pfc.map(|pfc| TierPfc {
             pauses: pfc.pauses,
             paused_ps: pfc.paused.as_ps(),
@@ -84,8 +91,8 @@ impl Tier {
         });
         let drops = DropReason::NAMES.into_iter().zip(tier.drops).filter(|(_, n)| *n > 0);
         let peak = |(from, to, at): (Node, Node, Time)| Peak {
-            from: from.to_string(),
-            to: to.to_string(),
+            from: names.node(from),
+            to: names.node(to),
             time_ps: at.as_ps(),
         };
         Self {

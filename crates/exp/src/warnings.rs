@@ -7,6 +7,7 @@ use rampmeter_metrics::Ideal;
 use rampmeter_metrics::confidence::{BATCHES, correlation_of_batches};
 use rampmeter_workload::Process;
 
+use crate::offered::seconds;
 use crate::record::Kept;
 use crate::summary::{DeadlockReport, FlowCounts, Slowdown};
 use crate::window::WarmUpReport;
@@ -75,12 +76,12 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<String> {
             first.join(", ")
         ));
     }
-    let drain = facts.drain.as_ps() as f64 * 1e-12;
+    let drain = seconds(facts.drain);
     if facts.unfinished_ideal_ps > facts.drain.as_ps() {
         warnings.push(format!(
             "a flow that did not end needs {} s at least, and run.drain-us ends the run {drain} s \
              after the last arrival",
-            facts.unfinished_ideal_ps as f64 * 1e-12,
+            seconds(Span::from_ps(facts.unfinished_ideal_ps)),
         ));
     } else if unfinished > 0 && facts.is_cut_off {
         warnings.push(format!(

@@ -122,7 +122,7 @@ impl Topology {
         let mut host_links = vec![Vec::new(); n_hosts as usize];
         for (idx, link) in links.iter().enumerate() {
             if link.a == link.b {
-                let (expected, got) = ("two different nodes".into(), format!("{:?} twice", link.a));
+                let (expected, got) = ("two different nodes".into(), format!("{} twice", link.a));
                 return Err(TopologyError::BadEnd { link: idx, expected, got });
             }
             for (end, other) in [(link.a, link.b), (link.b, link.a)] {

@@ -96,8 +96,10 @@ fn parse_flow(line: Line<'_>, text: &str, hosts: Option<&HostNames>) -> Result<R
     })
 }
 
-/// Returns true if the fields are a start and a later stop in seconds, and not a size and a start.
+/// Returns true if the fields are a start and a later stop in seconds, and not a size and a start:
+/// sizes are whole numbers.
 fn is_interval(start: &str, stop: &str) -> bool {
+    let is_size = start.parse::<u64>().is_ok() && stop.contains('.');
     let (Ok(start), Ok(stop)) = (start.parse::<f64>(), stop.parse::<f64>()) else { return false };
-    start < stop && (start.fract() != 0.0 || start < 10.0)
+    !is_size && start < stop && (start.fract() != 0.0 || start < 10.0)
 }

@@ -76,6 +76,18 @@ pub(super) fn is_goal(bytes: &[u8]) -> bool {
     lines(bytes).first().is_some_and(|line| line.starts_with("num_ranks"))
 }
 
+/// True for a flow file of the HPCC simulator: a number of flows, and lines of five or six numbers.
+pub(super) fn is_hpcc(bytes: &[u8]) -> bool {
+    let lines = lines(bytes);
+    let [count, flow, ..] = lines[..] else { return false };
+    let fields: Vec<&str> = flow.split_whitespace().collect();
+    let is_whole = |field: &&str| field.parse::<u64>().is_ok();
+    count.parse::<u64>().is_ok()
+        && matches!(fields.len(), 5 | 6)
+        && fields[..fields.len() - 1].iter().all(is_whole)
+        && fields[fields.len() - 1].parse::<f64>().is_ok()
+}
+
 /// True for an algorithm of MSCCL.
 pub(super) fn is_msccl(bytes: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);

@@ -194,17 +194,18 @@ fn parse(file: &str, input: impl Read, options: &Options) -> Result<Import, Trac
                 got: record.len().to_string(),
             });
         }
-        import.rows.push(parse_record(file, place, &columns, &record, options)?);
+        let is_result = import.is_unordered;
+        import.rows.push(parse_record((file, place), &columns, &record, options, is_result)?);
     }
     Ok(import)
 }
 
 fn parse_record(
-    file: &str,
-    place: u64,
+    (file, place): (&str, u64),
     columns: &Columns,
     record: &StringRecord,
     options: &Options,
+    is_result: bool,
 ) -> Result<RawRow, TraceError> {
     let get = |at: usize| record.get(at).unwrap_or("").trim();
     let wrong = |field, expected: &str, got: &str| TraceError::Field {
@@ -216,13 +217,12 @@ fn parse_record(
     };
     let number =
         |field, at| get(at).parse::<u64>().map_err(|_| wrong(field, "a whole number", get(at)));
-    // A number is the number of a host, other texts are names.
-    let host = |field, at| match options.hosts.as_ref().filter(|_| !is_number(get(at))) {
+    // Results have numbers of hosts, and names in columns of their own.
+    let host = |field, at| match options.hosts.as_ref().filter(|_| !is_result) {
         None => number(field, at),
-        Some(hosts) => hosts
-            .host(get(at))
-            .map(u64::from)
-            .map_err(|(expected, got)| wrong(field, &expected, &got)),
+        Some(hosts) => {
+            hosts.host_of_text(get(at)).map_err(|(expected, got)| wrong(field, &expected, &got))
+        }
     };
     let optional = |field, at: Option<usize>| match at.map(|at| (at, get(at))) {
         None | Some((_, "")) => Ok(None),
@@ -260,8 +260,4 @@ fn parse_record(
             deadline_ps: optional_time("deadline", columns.deadline)?,
         },
     })
-}
-
-fn is_number(text: &str) -> bool {
-    text.parse::<u64>().is_ok()
 }

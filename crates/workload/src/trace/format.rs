@@ -104,7 +104,7 @@ formats! {
     /// A connection matrix of htsim; see [`import::htsim`].
     Htsim: import::htsim::read, ["htsim"], [".cm"], contents::is_htsim;
     /// A flow file of the HPCC simulator and other ns-3 programs; see [`import::hpcc`].
-    Hpcc: import::hpcc::read, ["hpcc", "ns-3"], [], |_| false;
+    Hpcc: import::hpcc::read, ["hpcc", "ns-3"], [], contents::is_hpcc;
     /// A GOAL schedule; see [`import::goal`].
     Goal: import::goal::read, ["goal"], [".goal"], contents::is_goal;
     /// A workload of `SimAI`, AICB or ASTRA-sim; see [`import::simai`].

@@ -44,6 +44,23 @@ impl HostNames {
         }
     }
 
+    /// Returns true if a node has a number for a name.
+    pub fn are_numeric(&self) -> bool {
+        self.by_name.keys().any(|name| is_number(name))
+    }
+
+    /// Returns the host that a text in a file stands for: that of the name, else that of the number.
+    /// If a node has a number for a name, numbers are names.
+    ///
+    /// # Errors
+    /// What was expected and what the text stands for.
+    pub fn host_of_text(&self, text: &str) -> Result<u64, (String, String)> {
+        match text.parse() {
+            Ok(number) if !self.are_numeric() => Ok(number),
+            _ => self.host(text).map(u64::from),
+        }
+    }
+
     /// Returns the host of this number in the topology file.
     ///
     /// # Errors
@@ -66,4 +83,9 @@ impl HostNames {
             None => Err((expected, format!("{name}, which is not in the topology"))),
         }
     }
+}
+
+/// Returns true if a text is a whole number.
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

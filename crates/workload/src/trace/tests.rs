@@ -124,6 +124,31 @@ fn columns_that_workloads_do_not_use_are_named() {
 }
 
 #[test]
+fn numbers_are_names_if_a_node_has_one_for_a_name() {
+    let mut names = HostNames::default();
+    for (name, host) in [("1", Some(0)), ("2", Some(1)), ("3", Some(2)), ("0", None)] {
+        names.insert(name, host);
+    }
+    let options = Options { hosts: Some(names), ..Options::default() };
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("t.csv");
+    let ends = |columns: &str, text: &str| {
+        fs::write(&file, format!("{columns}\n{text}\n")).unwrap();
+        match read_with_notes(&file, Format::Csv, check(3, Order::Require), &options) {
+            Ok((Trace::Flows(rows), _)) => Ok((rows[0].flow.src.get(), rows[0].flow.dst.get())),
+            Ok(_) => panic!("no flow waits"),
+            Err(error) => Err(error.to_string().split_once("t.csv:").unwrap().1.to_owned()),
+        }
+    };
+    let columns = "arrival_us,src,dst,size_bytes";
+    assert_eq!(ends(columns, "1,1,3,9"), Ok((0, 2)));
+    let wrong = "2: dst: expected a host of the topology, got \"0, a switch\"";
+    assert_eq!(ends(columns, "1,1,0,9"), Err(wrong.to_owned()));
+    // Results have numbers of hosts.
+    assert_eq!(ends("arrival_us,src,dst,size_bytes,status", "1,1,2,9,done"), Ok((1, 2)));
+}
+
+#[test]
 fn hosts_have_the_names_of_the_network() {
     let mut names = HostNames::default();
     names.insert("gpu-a", Some(1));
