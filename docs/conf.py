@@ -10,6 +10,7 @@ import click
 from rampmeter import __version__
 from rampmeter.commands import COMMANDS
 from rampmeter.papers import list_figures, load_figure
+from rampmeter.papers.inventory import inventory_page, load_inventory
 from rampmeter.report.figures import PAPERS
 
 HERE = Path(__file__).parent
@@ -53,7 +54,7 @@ COMMAND = HERE / "reference" / "command.md"
 
 
 def _notes(_: Any) -> None:
-    """A page for each figure of a paper: what it claims, how it is made, and its notes."""
+    """A page for each figure of a paper (claim, command and notes), and one of the inventory."""
     shutil.rmtree(NOTES, ignore_errors=True)
     by_paper: dict[str, list[str]] = {}
     for folder in list_figures(ROOT / "papers"):
@@ -68,6 +69,14 @@ def _notes(_: Any) -> None:
         text += f"```\nrampmeter papers {paper} {number}\n```\n\n"
         page.write_text(text + _below(_links(notes, folder, 2)), encoding="utf-8")
         by_paper.setdefault(paper, []).append(folder.name)
+    inventory = load_inventory(ROOT / "papers")
+    for folder in inventory.folders_of_notes():
+        paper, name = folder.split("/")
+        notes = (ROOT / "papers" / folder / "NOTES.md").read_text(encoding="utf-8")
+        page = NOTES / paper / f"{name}.md"
+        page.write_text(_links(notes, ROOT / "papers" / folder, 2), encoding="utf-8")
+        by_paper[paper] = sorted([*by_paper[paper], name])
+    (NOTES / "inventory.md").write_text(inventory_page(inventory), encoding="utf-8")
     for paper, names in by_paper.items():
         lines = [f"# {PAPERS.get(paper, paper)}", "", "```{toctree}", *names, "```", ""]
         (NOTES / paper / "index.md").write_text("\n".join(lines), encoding="utf-8")

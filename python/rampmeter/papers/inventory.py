@@ -1,0 +1,305 @@
+"""Inventory of the papers: each figure and table with its panels, and what reproduces them.
+
+`papers/inventory.toml` is the data. A panel is whole if sub-figures of the folders of `papers`
+reproduce it. It is part if only the notes of a folder have values of it, from another command.
+Otherwise it is absent and has a reason. The status of a figure follows from its panels. Folders of
+figures that no paper has are listed too.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias, cast, get_args
+
+from rampmeter._core import PlanError
+from rampmeter.papers.figure import Figure, list_figures, load_figure
+from rampmeter.section import Section
+
+INVENTORY = "inventory.toml"
+NOTES = "NOTES.md"
+
+Kind: TypeAlias = Literal["values", "settings", "drawing"]
+"""Contents of a figure: an evaluation, parameters, or a diagram without values."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Status: TypeAlias = Literal["whole", "part", "absent"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+
+@dataclass(frozen=True)
+class SubFigureId:
+    """A sub-figure of a folder of `papers`."""
+
+    folder: str
+    """Folder below `papers`, such as `dcpim/fig3`."""
+    sub_figure: str
+    """Id in the folder's `figure.toml`; may be empty."""
+
+    @classmethod
+    def parse(cls, text: str) -> "SubFigureId":
+        """Parses `dcpim/fig3:b`; without a colon it is the sub-figure without an id."""
+        folder, _, sub_figure = text.partition(":")
+        return cls(folder, sub_figure)
+
+
+@dataclass(frozen=True)
+class PublishedPanel:
+    """A panel of a published figure."""
+
+    id: str
+    """Letter of the panel; empty if the figure has one panel."""
+    shows: str
+    by: tuple[SubFigureId, ...]
+    """Sub-figures that reproduce it."""
+    notes: str
+    """Folder whose notes have the values of another command; empty if there is none."""
+    reason: str
+    """Reason of its absence; empty if it is reproduced."""
+    differs: str
+    """Differences from the paper's panel that a reader must know; empty if there are none."""
+
+    @property
+    def status(self) -> Status:
+        """Returns `whole` with sub-figures, `part` with notes alone, else `absent`."""
+        if self.by:
+            return "whole"
+        return "part" if self.notes else "absent"
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Folders that reproduce it, each once."""
+        named = [one.folder for one in self.by] + ([self.notes] if self.notes else [])
+        return tuple(dict.fromkeys(named))
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """A figure or a table of a paper."""
+
+    number: str
+    """The paper's number, such as `figure 3` or `table 1`."""
+    kind: Kind
+    section: str
+    shows: str
+    panels: tuple[PublishedPanel, ...]
+
+    @property
+    def status(self) -> Status:
+        """Returns the status of the panels if they have the same, else `part`."""
+        statuses = {panel.status for panel in self.panels}
+        return statuses.pop() if len(statuses) == 1 else "part"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper with all of its figures and tables."""
+
+    id: str
+    """Folder below `papers`."""
+    title: str
+    note: str
+    """Remarks on the document that the list is of; may be empty."""
+    figures: tuple[PublishedFigure, ...]
+
+    def totals(self, *kinds: Kind) -> Counter[Status]:
+        """Counts figures of these kinds by status."""
+        return Counter(one.status for one in self.figures if one.kind in kinds)
+
+
+@dataclass(frozen=True)
+class AdditionalFolder:
+    """A folder of a figure that is in none of the papers."""
+
+    folder: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """All papers, and figures that are in none of them."""
+
+    papers: tuple[Paper, ...]
+    additional: tuple[AdditionalFolder, ...]
+
+    def panels(self) -> Iterator[PublishedPanel]:
+        """Yields the panels of all figures."""
+        for paper in self.papers:
+            for figure in paper.figures:
+                yield from figure.panels
+
+    def folders_of_notes(self) -> list[str]:
+        """Returns the folders that have notes and are no figures of the command."""
+        return sorted({panel.notes for panel in self.panels() if panel.notes})
+
+
+def load_inventory(root: Path) -> Inventory:
+    """Reads the inventory of a folder `papers`; raises `PlanError` that names file and key.
+
+    Every sub-figure that is named must exist, and every folder of a figure must be named.
+    """
+    spec = Section.of_file(root / INVENTORY)
+    additional = tuple(
+        AdditionalFolder(one.take("folder", str), _text(one, "reason"))
+        for one in spec.sections("additional", [])
+    )
+    inventory = Inventory(tuple(_paper(one) for one in spec.sections("paper")), additional)
+    spec.end()
+    _check_folders(root, inventory)
+    return inventory
+
+
+def _paper(section: Section) -> Paper:
+    paper = Paper(
+        id=_text(section, "id"),
+        title=_text(section, "title"),
+        note=section.take("note", str, "").strip(),
+        figures=tuple(_figure(one) for one in section.sections("item")),
+    )
+    section.end()
+    for number, n in Counter(one.number for one in paper.figures).items():
+        if n > 1:
+            raise PlanError(f"{section.where}: number: expected {number} once, got {n}")
+    return paper
+
+
+def _figure(section: Section) -> PublishedFigure:
+    number = _text(section, "number")
+    kind = section.choice("kind", section.take("kind", str), KINDS)
+    place, shows = _text(section, "section"), _text(section, "shows")
+    parts = section.sections("panels", [])
+    panels = [_panel(one, _text(one, "id"), _text(one, "shows")) for one in parts]
+    if not parts:
+        panels = [_panel(section, "", shows)]
+    section.end()
+    return PublishedFigure(number, cast(Kind, kind), place, shows, tuple(panels))
+
+
+def _panel(section: Section, id_: str, shows: str) -> PublishedPanel:
+    by = tuple(SubFigureId.parse(str(text)) for text in section.take("by", list, []))
+    notes, reason = section.take("notes", str, ""), section.take("reason", str, "")
+    differs = section.take("differs", str, "")
+    if sum((bool(by), bool(notes), bool(reason))) != 1:
+        raise PlanError(f"{section.where}: expected one of by, notes and reason")
+    if reason and differs:
+        raise PlanError(f"{section.where}: differs: expected none of an absent panel")
+    if id_:
+        section.end()
+    return PublishedPanel(id_, shows, by, notes, reason, differs)
+
+
+def _text(section: Section, key: str) -> str:
+    text = str(section.take(key, str)).strip()
+    if not text:
+        raise PlanError(f"{section.where}: {key}: expected words, it is empty")
+    return text
+
+
+def _check_folders(root: Path, inventory: Inventory) -> None:
+    where = root / INVENTORY
+    figures = {
+        f"{folder.parent.name}/{folder.name}": load_figure(folder) for folder in list_figures(root)
+    }
+    additional = [one.folder for one in inventory.additional]
+    named = set(additional)
+    for paper in inventory.papers:
+        for figure in paper.figures:
+            for panel in figure.panels:
+                at = f"{where}: {paper.id} {figure.number} {panel.id}".rstrip()
+                _check_panel(root, figures, panel, at)
+                named.update(panel.folders)
+    for name in additional:
+        if name not in figures:
+            raise PlanError(f"{where}: additional: expected a folder of a figure, got {name}")
+    for name in figures:
+        if name not in named:
+            raise PlanError(f"{where}: expected the folder {name} in a panel or in additional")
+
+
+def _check_panel(root: Path, figures: dict[str, Figure], panel: PublishedPanel, where: str) -> None:
+    for one in panel.by:
+        figure = figures.get(one.folder)
+        if figure is None:
+            raise PlanError(f"{where}: by: expected a folder of a figure, got {one.folder}")
+        known = [sub_figure.id for sub_figure in figure.sub_figures]
+        if one.sub_figure not in known:
+            raise PlanError(
+                f"{where}: by: expected a sub-figure of {one.folder} ({', '.join(known)}), "
+                f"got {one.sub_figure or 'the one without an id'}"
+            )
+    if panel.notes and not (root / panel.notes / NOTES).is_file():
+        raise PlanError(f"{where}: notes: expected a folder with {NOTES}, got {panel.notes}")
+
+
+def inventory_page(inventory: Inventory) -> str:
+    """Returns the page of the inventory in Markdown; links lead to the pages of the folders."""
+    lines = [
+        "# Figures and tables of the papers",
+        "",
+        "Each figure and table of the five papers with its panels. A panel is",
+        "",
+        "- `whole` if the command makes it; verdicts on its values are on the page that is linked;",
+        "- `part` if notes have values of it, measured with another command;",
+        "- `absent` otherwise, for the reason given.",
+        "",
+        "A figure whose panels differ in this is `part`. Settings and drawings have no measured",
+        "values.",
+        "",
+        *_table(_totals_row(), [_totals_of(paper) for paper in inventory.papers]),
+    ]
+    for paper in inventory.papers:
+        lines += ["", f"## {paper.title}", ""]
+        if paper.note:
+            lines += [paper.note, ""]
+        rows = [row for figure in paper.figures for row in _rows(figure)]
+        lines += _table(("", "status", "section", "shows", "reproduced by, or why not"), rows)
+    lines += ["", "## In none of the papers", ""]
+    rows = [(_link(one.folder), one.reason) for one in inventory.additional]
+    lines += _table(("folder", "is"), rows)
+    return "\n".join(lines) + "\n"
+
+
+def _totals_row() -> tuple[str, ...]:
+    return ("paper", *(f"values: {status}" for status in STATUSES), "settings, drawings")
+
+
+def _totals_of(paper: Paper) -> tuple[str, ...]:
+    totals = paper.totals("values")
+    n_others = sum(paper.totals("settings", "drawing").values())
+    return (paper.id, *(str(totals[status]) for status in STATUSES), str(n_others))
+
+
+def _rows(figure: PublishedFigure) -> list[tuple[str, ...]]:
+    """One row for the figure, and one for each of its panels if it has several."""
+    kind = "" if figure.kind == "values" else f" ({figure.kind})"
+    first = (f"**{figure.number}**", figure.status + kind, figure.section, figure.shows)
+    if len(figure.panels) == 1:
+        return [(*first, _provenance(figure.panels[0]))]
+    rows = [
+        (panel.id, panel.status, "", panel.shows, _provenance(panel)) for panel in figure.panels
+    ]
+    return [(*first, ""), *rows]
+
+
+def _provenance(panel: PublishedPanel) -> str:
+    """Returns the folders with their sub-figures, or the reason of the absence."""
+    if panel.reason:
+        return panel.reason
+    parts = []
+    for folder in panel.folders:
+        ids = [one.sub_figure for one in panel.by if one.folder == folder]
+        named = ", ".join(id_.removeprefix("-") for id_ in ids if id_)
+        parts.append(f"{_link(folder)} {named}".rstrip())
+    return "; ".join(parts) + (f". {panel.differs}" if panel.differs else "")
+
+
+def _link(folder: str) -> str:
+    return f"[{folder}]({folder}.md)"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [_line(head), _line(["---"] * len(head))]
+    return lines + [_line(row) for row in rows]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
