@@ -13,6 +13,7 @@ from rampmeter.apps.capture import Arrivals, read_arrivals
 from rampmeter.apps.detector import Outage, Probes
 from rampmeter.apps.storage import Host, Network
 from rampmeter.papers import Mode
+from rampmeter.papers.application import of_application
 from rampmeter.papers.draw import draw
 from rampmeter.papers.series import series_of
 from rampmeter.papers.verdict import rows_of
@@ -164,6 +165,16 @@ class TestStorage:
         assert network.command_us.size + network.response_us.size == tenants.count(0) > 400
         assert network.command_us.max() + network.response_us.max() < network.bound_us
         assert network.bound_us == pytest.approx(20.0, abs=0.1)
+
+    def test_settings_of_a_figure_s_run_set_the_service_time(self) -> None:
+        figure = papers.load_figure(ROOT / "papers/cosy/fig6")
+        run = rm.run(figure.plan_of(figure.run("quiet-alone"), 1_600, 1), quiet=True)
+        tails = [
+            of_application("tail-us", run, (), {"policy": "polling", "service-us": service})[0]
+            for service in (1.0, 14.5)
+        ]
+        assert of_application("tail-us", run, (), {"policy": "polling"}) == tails[:1]
+        assert tails[1] - tails[0] == pytest.approx(13.5, abs=1.0)
 
 
 class TestReframer:

@@ -1,6 +1,7 @@
 """Values and drawings of applications, computed from finished runs."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -97,7 +98,10 @@ def _of_storage(value: Callable[[storage.Outcome], float]) -> Compute:
             raise PlanError(f"app.policy: expected one of {known}, got {settings.get('policy')}")
         threshold = _number(settings, "threshold-us")
         network, seed = storage.Network.of(run), int(run.manifest["seed"])
-        hosts = [storage.Host(switch_us=switch) for switch in points] or [storage.Host()]
+        host = storage.Host()
+        if "service-us" in settings:
+            host = replace(host, service_us=_number(settings, "service-us"))
+        hosts = [replace(host, switch_us=switch) for switch in points] or [host]
         return [
             value(storage.simulate(policy, network, host, threshold_us=threshold, seed=seed))
             for host in hosts
