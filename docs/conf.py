@@ -11,6 +11,7 @@ from rampmeter import __version__
 from rampmeter.commands import COMMANDS
 from rampmeter.papers import list_figures, load_figure
 from rampmeter.papers.inventory import inventory_page, load_inventory
+from rampmeter.papers.misses import explanations, misses_section
 from rampmeter.report.figures import PAPERS
 
 HERE = Path(__file__).parent
@@ -67,7 +68,8 @@ def _notes(_: Any) -> None:
         notes = (folder / "NOTES.md").read_text(encoding="utf-8")
         text = f"# {what}: {figure.title}\n\n> {figure.claim}\n\n"
         text += f"```\nrampmeter papers {paper} {number}\n```\n\n"
-        page.write_text(text + _below(_links(notes, folder, 2)), encoding="utf-8")
+        text += _below(_links(notes, folder, 2)) + "\n" + misses_section(explanations(figure))
+        page.write_text(text, encoding="utf-8")
         by_paper.setdefault(paper, []).append(folder.name)
     inventory = load_inventory(ROOT / "papers")
     for folder in inventory.folders_of_notes():
