@@ -71,14 +71,8 @@ def _notes(_: Any) -> None:
         text += _below(_links(notes, folder, 2)) + "\n" + misses_section(explanations(figure))
         page.write_text(text, encoding="utf-8")
         by_paper.setdefault(paper, []).append(folder.name)
-    inventory = load_inventory(ROOT / "papers")
-    for folder in inventory.folders_of_notes():
-        paper, name = folder.split("/")
-        notes = (ROOT / "papers" / folder / "NOTES.md").read_text(encoding="utf-8")
-        page = NOTES / paper / f"{name}.md"
-        page.write_text(_links(notes, ROOT / "papers" / folder, 2), encoding="utf-8")
-        by_paper[paper] = sorted([*by_paper[paper], name])
-    (NOTES / "inventory.md").write_text(inventory_page(inventory), encoding="utf-8")
+    inventory = inventory_page(load_inventory(ROOT / "papers"))
+    (NOTES / "inventory.md").write_text(inventory, encoding="utf-8")
     for paper, names in by_paper.items():
         lines = [f"# {PAPERS.get(paper, paper)}", "", "```{toctree}", *names, "```", ""]
         (NOTES / paper / "index.md").write_text("\n".join(lines), encoding="utf-8")

@@ -36,8 +36,11 @@ BINS = ("<1BDP", "<2BDP", "<4BDP", "<8BDP", "<16BDP", "infi")
 CHANNELS = (1, 2, 4, 8)
 
 DCPIM = sorted(
-    folder.name for folder in papers.list_figures(ROOT / "papers") if "dcpim" in str(folder)
+    folder.name
+    for folder in papers.list_figures(ROOT / "papers")
+    if "dcpim" in str(folder) and folder.name != "fig7"
 )
+"""Figures of dcPIM's simulations; figure 7 is of its testbed."""
 
 
 @cache
@@ -159,7 +162,7 @@ OF_NO_PAPER = {
 }
 """Figures that run nothing, or with settings of this project."""
 COMPARED = {
-    "dcpim": tuple(DCPIM),
+    "dcpim": (*DCPIM, "fig7"),
     "phost": ("fig3", "fig5", "fig6", "fig7", "fig8", "fig9"),
     "cosy": ("fig4", "fig5", "fig6", "fig7", "fig8"),
     "fastpod": ("fig3", "fig5", "million", "prices"),
@@ -236,6 +239,18 @@ class TestSettingsOfDcPim:
             assert has(workload, incast_bytes=64_000 // 1500 * 1460, fan_in=50, incast_load=0.02)
         panels = figure("dcpim", "fig8").sub_figures
         assert {panel.without_bytes for panel in panels} == {61_320, None}
+
+    def test_the_testbed_has_32_hosts_at_10_gbps_and_a_round_trip_of_8_us(self) -> None:
+        """Section 4.2; DCTCP's threshold at 10 Gbit/s is 65 packets in its paper."""
+        for name, plan, derived in resolved("dcpim", "fig7"):
+            topology, transport = plan["topology"], plan["transport"]
+            assert has(topology, racks=8, hosts_per_rack=4, access_gbps=10.0, core_gbps=10.0), name
+            assert derived["control-rtt-us"] == pytest.approx(8.0), name
+            assert plan["workload"]["load"] == 0.5, name
+            if name == "fig7 dctcp":
+                assert plan["fabric"]["ecn-bytes"] == 65 * 1500
+            if transport["name"] != "dcpim":
+                assert has(transport, rto_min_us=200_000, rto_initial_us=1_000_000), name
 
 
 class TestSettingsOfPHost:

@@ -1,9 +1,8 @@
 """Inventory of the papers: each figure and table with its panels, and what reproduces them.
 
 `papers/inventory.toml` is the data. A panel is whole if sub-figures of the folders of `papers`
-reproduce it. It is part if only the notes of a folder have values of it, from another command.
-Otherwise it is absent and has a reason. The status of a figure follows from its panels. Folders of
-figures that no paper has are listed too.
+reproduce it. Otherwise it is absent and has a reason. The status of a figure follows from its
+panels. Folders of figures that no paper has are listed too.
 """
 
 from collections import Counter
@@ -17,7 +16,6 @@ from rampmeter.papers.figure import Figure, list_figures, load_figure
 from rampmeter.section import Section
 
 INVENTORY = "inventory.toml"
-NOTES = "NOTES.md"
 
 Kind: TypeAlias = Literal["values", "settings", "drawing"]
 """Contents of a figure: an evaluation, parameters, or a diagram without values."""
@@ -51,8 +49,6 @@ class PublishedPanel:
     shows: str
     by: tuple[SubFigureId, ...]
     """Sub-figures that reproduce it."""
-    notes: str
-    """Folder whose notes have the values of another command; empty if there is none."""
     reason: str
     """Reason of its absence; empty if it is reproduced."""
     differs: str
@@ -60,16 +56,13 @@ class PublishedPanel:
 
     @property
     def status(self) -> Status:
-        """Returns `whole` with sub-figures, `part` with notes alone, else `absent`."""
-        if self.by:
-            return "whole"
-        return "part" if self.notes else "absent"
+        """Returns `whole` if sub-figures reproduce the panel, else `absent`."""
+        return "whole" if self.by else "absent"
 
     @property
     def folders(self) -> tuple[str, ...]:
         """Folders that reproduce it, each once."""
-        named = [one.folder for one in self.by] + ([self.notes] if self.notes else [])
-        return tuple(dict.fromkeys(named))
+        return tuple(dict.fromkeys(one.folder for one in self.by))
 
 
 @dataclass(frozen=True)
@@ -127,10 +120,6 @@ class Inventory:
             for figure in paper.figures:
                 yield from figure.panels
 
-    def folders_of_notes(self) -> list[str]:
-        """Returns the folders that have notes and are no figures of the command."""
-        return sorted({panel.notes for panel in self.panels() if panel.notes})
-
 
 def load_inventory(root: Path) -> Inventory:
     """Reads the inventory of a folder `papers`; raises `PlanError` that names file and key.
@@ -176,15 +165,14 @@ def _figure(section: Section) -> PublishedFigure:
 
 def _panel(section: Section, id_: str, shows: str) -> PublishedPanel:
     by = tuple(SubFigureId.parse(str(text)) for text in section.take("by", list, []))
-    notes, reason = section.take("notes", str, ""), section.take("reason", str, "")
-    differs = section.take("differs", str, "")
-    if sum((bool(by), bool(notes), bool(reason))) != 1:
-        raise PlanError(f"{section.where}: expected one of by, notes and reason")
+    reason, differs = section.take("reason", str, ""), section.take("differs", str, "")
+    if bool(by) == bool(reason):
+        raise PlanError(f"{section.where}: expected either by or reason")
     if reason and differs:
         raise PlanError(f"{section.where}: differs: expected none of an absent panel")
     if id_:
         section.end()
-    return PublishedPanel(id_, shows, by, notes, reason, differs)
+    return PublishedPanel(id_, shows, by, reason, differs)
 
 
 def _text(section: Section, key: str) -> str:
@@ -205,7 +193,7 @@ def _check_folders(root: Path, inventory: Inventory) -> None:
         for figure in paper.figures:
             for panel in figure.panels:
                 at = f"{where}: {paper.id} {figure.number} {panel.id}".rstrip()
-                _check_panel(root, figures, panel, at)
+                _check_panel(figures, panel, at)
                 named.update(panel.folders)
     for name in additional:
         if name not in figures:
@@ -215,7 +203,7 @@ def _check_folders(root: Path, inventory: Inventory) -> None:
             raise PlanError(f"{where}: expected the folder {name} in a panel or in additional")
 
 
-def _check_panel(root: Path, figures: dict[str, Figure], panel: PublishedPanel, where: str) -> None:
+def _check_panel(figures: dict[str, Figure], panel: PublishedPanel, where: str) -> None:
     for one in panel.by:
         figure = figures.get(one.folder)
         if figure is None:
@@ -226,8 +214,6 @@ def _check_panel(root: Path, figures: dict[str, Figure], panel: PublishedPanel, 
                 f"{where}: by: expected a sub-figure of {one.folder} ({', '.join(known)}), "
                 f"got {one.sub_figure or 'the one without an id'}"
             )
-    if panel.notes and not (root / panel.notes / NOTES).is_file():
-        raise PlanError(f"{where}: notes: expected a folder with {NOTES}, got {panel.notes}")
 
 
 def inventory_page(inventory: Inventory) -> str:
@@ -235,14 +221,10 @@ def inventory_page(inventory: Inventory) -> str:
     lines = [
         "# Figures and tables of the papers",
         "",
-        "Each figure and table of the five papers with its panels. A panel is",
-        "",
-        "- `whole` if the command makes it; verdicts on its values are on the page that is linked;",
-        "- `part` if notes have values of it, measured with another command;",
-        "- `absent` otherwise, for the reason given.",
-        "",
-        "A figure whose panels differ in this is `part`. Settings and drawings have no measured",
-        "values.",
+        "Each figure and table of the five papers with its panels. A panel is `whole` if the",
+        "command makes it; the page that is linked has the verdicts on its values. Otherwise it is",
+        "`absent`, for the reason given. A figure is `part` if it has panels of both kinds.",
+        "Settings and drawings have no measured values.",
         "",
         *_table(_totals_row(), [_totals_of(paper) for paper in inventory.papers]),
     ]
