@@ -11,6 +11,7 @@ from rampmeter.commands.convert import convert
 from rampmeter.commands.examples import examples
 from rampmeter.commands.papers import papers
 from rampmeter.commands.plot import plot
+from rampmeter.commands.replay import replay
 from rampmeter.commands.report import report
 from rampmeter.commands.run import run
 from rampmeter.commands.schema import schema
@@ -22,6 +23,7 @@ COMMANDS: Final[tuple[click.Command, ...]] = (
     compare,
     sweep,
     papers,
+    replay,
     report,
     testbed,
     bench,

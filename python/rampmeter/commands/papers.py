@@ -109,7 +109,7 @@ def papers(
             raise PlanError("--fill: expected neither --status nor --json with it")
         chosen = _chosen(root, paper, figure)
         if fill is None:
-            _show_status(root, chosen, as_json=as_json)
+            _show_status(root, chosen, as_json=as_json, with_replays=paper is None)
         else:
             _fill(root, chosen, fill, quiet=quiet)
         return
@@ -147,18 +147,20 @@ def _chosen(root: Path, paper: str | None, figure: str | None) -> list["Figure"]
     return [load_figure(folder) for folder in _folders_of(root, paper)]
 
 
-def _show_status(root: Path, chosen: list["Figure"], *, as_json: bool) -> None:
-    """Show the verdicts of the ledger by figure."""
+def _show_status(root: Path, chosen: list["Figure"], *, as_json: bool, with_replays: bool) -> None:
+    """Show the verdicts of the ledger by figure, and those of replays."""
     from rampmeter.papers.ledger import Ledger
+    from rampmeter.papers.replays import ReplayLedger, status_tables
     from rampmeter.papers.status import FigureStatus
     from rampmeter.papers.table import status_table
 
     ledger = Ledger(root)
     statuses = [FigureStatus.of(one, ledger) for one in chosen]
+    replays = ReplayLedger(root).states() if with_replays else []
     if as_json:
-        click.echo(json.dumps([status.to_json() for status in statuses], indent=2))
+        click.echo(json.dumps([one.to_json() for one in (*statuses, *replays)], indent=2))
         return
-    show(status_table(statuses))
+    show(status_table(statuses), *status_tables(replays))
 
 
 def _show_from_ledger(one: "Figure", root: Path, folder: Path) -> None:

@@ -1,0 +1,276 @@
+"""Known recordings of other simulators, their setups, and what replays of them measured.
+
+A folder `papers/replays/<name>` has `network.toml`, a plan without a workload, and `replay.toml`:
+the recording with its digest, its source, and the times that are compared. The recordings are not
+in the repository. `papers/ledger/replays/<name>.json` has the measured ratios and what they depend
+on; it is stale by the rule of the ledger.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+
+from rampmeter import _core
+from rampmeter._core import PlanError, ResultError
+from rampmeter.papers.ledger import LEDGER, Ledger, plan_digest
+from rampmeter.plan import Override, Plan
+from rampmeter.replays.compare import ENDS, IDEALS, End, Ideal, Ratios, Replay, Terms
+from rampmeter.replays.recording import digest_of
+from rampmeter.results import read_json
+from rampmeter.section import Section
+from rampmeter.text import NONE, count, number
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+REPLAYS: Final = "replays"
+SETTINGS: Final = "replay.toml"
+NETWORK: Final = "network.toml"
+MEAN_TOLERANCE: Final = 0.01
+"""A replay matches if the mean ratio is this close to 1,"""
+CLASS_TOLERANCE: Final = 0.03
+"""and that of each class with enough flows this close."""
+STAND_IN: Final[Override] = (
+    "workload",
+    {"pattern": "all-to-all", "sizes": {"fixed": 1}, "load": 0.1, "flows": 1},
+)
+"""A workload that completes a plan if the recording is not there."""
+
+Verdict: TypeAlias = Literal["match", "miss", "stale", "not run"]
+
+
+@dataclass(frozen=True)
+class KnownReplay:
+    """A recorded run whose network and transport are known."""
+
+    name: str
+    title: str
+    simulator: str
+    """The simulator that recorded it."""
+    revision: str
+    """The revision of the simulator; empty if it is not known."""
+    recording: str
+    """File name in the folder of recordings."""
+    sha256: str
+    ends_at: End
+    ideal: Ideal
+    from_us: float
+    plan: Plan
+    """Network and transport, without a workload."""
+
+    @classmethod
+    def load(cls, folder: Path) -> "KnownReplay":
+        """Reads a folder of `papers/replays`; raises `PlanError` if a key is wrong."""
+        section = Section.of_file(folder / SETTINGS)
+        ends_at = section.choice("ends-at", section.take("ends-at", str), ENDS)
+        ideal = section.choice("ideal", section.take("ideal", str), IDEALS)
+        known = cls(
+            name=folder.name,
+            title=section.take("title", str),
+            simulator=section.take("simulator", str),
+            revision=section.take("revision", str, ""),
+            recording=section.take("recording", str),
+            sha256=section.take("sha256", str),
+            ends_at=cast(End, ends_at),
+            ideal=cast(Ideal, ideal),
+            from_us=float(section.take("from-us", float, 0.0)),
+            plan=Plan.load(folder / NETWORK),
+        )
+        section.end()
+        return known
+
+    def file_in(self, folder: Path) -> Path:
+        """Returns the recording in a folder; raises `PlanError` if it is another file."""
+        file = folder / self.recording
+        if not file.is_file():
+            raise PlanError(f"{file}: expected the recording of {self.name}, there is no such file")
+        digest = digest_of(file)
+        if digest != self.sha256:
+            raise PlanError(
+                f"{file}: expected the recording of {self.name} with the SHA-256 {self.sha256}, "
+                f"got {digest}"
+            )
+        return file
+
+    @property
+    def terms(self) -> Terms:
+        """The times that are compared."""
+        return Terms(self.ends_at, self.ideal, self.from_us)
+
+
+@dataclass(frozen=True)
+class ReplayEntry:
+    """What a replay measured, and what that depends on."""
+
+    replay: str
+    plan: str
+    """Digest of the complete plan, of the recording, and of the times that are compared."""
+    results: str
+    """Version of the results of the transport: a digest of those recorded."""
+    version: str
+    commit: str
+    date: str
+    seconds: float
+    """Time of the run on one core."""
+    unfinished: int
+    unrecorded: int
+    ratios: Ratios
+
+    @classmethod
+    def load(cls, file: Path) -> "ReplayEntry":
+        """Reads an entry; raises `ResultError` if a key is missing or of another type."""
+        table = read_json(file)
+        try:
+            return cls(
+                replay=str(table["replay"]),
+                plan=str(table["plan"]),
+                results=str(table["results"]),
+                version=str(table["version"]),
+                commit=str(table["commit"]),
+                date=str(table["date"]),
+                seconds=float(table["seconds"]),
+                unfinished=int(table["unfinished"]),
+                unrecorded=int(table["unrecorded"]),
+                ratios=Ratios.of_json(table["ratios"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ResultError(f"{file}: expected an entry of a replay, got {error}") from None
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as plain values."""
+        return asdict(self) | {"ratios": self.ratios.to_json()}
+
+    @property
+    def verdict(self) -> Verdict:
+        """`match` if all flows ended and mean and classes are within their tolerances."""
+        mean, furthest = self.ratios.mean, self.ratios.furthest
+        is_match = (
+            self.unfinished == 0
+            and mean is not None
+            and abs(mean - 1.0) <= MEAN_TOLERANCE
+            and (furthest is None or abs(furthest - 1.0) <= CLASS_TOLERANCE)
+        )
+        return "match" if is_match else "miss"
+
+
+@dataclass(frozen=True)
+class ReplayState:
+    """A known replay with its entry, a stale one too, and its verdict."""
+
+    known: KnownReplay
+    entry: ReplayEntry | None
+    verdict: Verdict
+
+    def to_json(self) -> dict[str, Any]:
+        """The state in the form of a figure's; the key `replay` has what only replays have."""
+        return {
+            "paper": REPLAYS,
+            "figure": self.known.name,
+            "verdicts": {self.verdict: 1},
+            "replay": None if self.entry is None else self.entry.to_json(),
+        }
+
+
+class ReplayLedger:
+    """Known replays and their entries under a folder `papers`."""
+
+    def __init__(self, root: Path) -> None:
+        self._folder = root / REPLAYS
+        self._entries = root / LEDGER / REPLAYS
+        self._root = root
+
+    def known(self) -> list[KnownReplay]:
+        """Returns all known replays by name."""
+        files = sorted(self._folder.glob(f"*/{SETTINGS}"))
+        return [KnownReplay.load(file.parent) for file in files]
+
+    def named(self, name: str) -> KnownReplay | None:
+        """Returns the known replay of a name."""
+        is_name = Path(name).name == name and (self._folder / name / SETTINGS).is_file()
+        return KnownReplay.load(self._folder / name) if is_name else None
+
+    def file_of(self, known: KnownReplay) -> Path:
+        """Returns the file of an entry."""
+        return self._entries / f"{known.name}.json"
+
+    def entry(self, known: KnownReplay) -> ReplayEntry | None:
+        """Returns the entry of a replay, a stale one too."""
+        file = self.file_of(known)
+        return ReplayEntry.load(file) if file.is_file() else None
+
+    def is_current(self, entry: ReplayEntry, known: KnownReplay) -> bool:
+        """Returns true if neither the setup nor the results of the transport have changed."""
+        return (entry.plan, entry.results) == self._dependencies(known)
+
+    def states(self) -> list["ReplayState"]:
+        """Returns all known replays with their entries and verdicts."""
+        return [self._state(known) for known in self.known()]
+
+    def _state(self, known: KnownReplay) -> "ReplayState":
+        entry = self.entry(known)
+        if entry is None:
+            return ReplayState(known, None, "not run")
+        verdict = entry.verdict if self.is_current(entry, known) else "stale"
+        return ReplayState(known, entry, verdict)
+
+    def add(self, known: KnownReplay, replay: Replay) -> ReplayEntry:
+        """Enters what a replay measured, in place of an earlier entry."""
+        plan, results = self._dependencies(known)
+        entry = ReplayEntry(
+            replay=known.name,
+            plan=plan,
+            results=results,
+            version=_core.VERSION,
+            commit=_core.COMMIT,
+            date=datetime.now(UTC).date().isoformat(),
+            seconds=round(float(replay.run.manifest["wall_seconds"]), 1),
+            unfinished=len(replay.unfinished()),
+            unrecorded=replay.n_unrecorded,
+            ratios=replay.ratios(),
+        )
+        file = self.file_of(known)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(".part")
+        part.write_text(json.dumps(entry.to_json(), indent=1) + "\n", encoding="utf-8")
+        part.replace(file)
+        return entry
+
+    def _dependencies(self, known: KnownReplay) -> tuple[str, str]:
+        """Digests of the setup and of the results of the transport."""
+        complete = known.plan.with_(STAND_IN).check()
+        compared = {
+            "seed": complete["seed"],
+            "sha256": known.sha256,
+            "ends-at": known.ends_at,
+            "ideal": known.ideal,
+            "from-us": known.from_us,
+        }
+        topology = _with_file(complete["topology"], known.plan.base)
+        setup = {**complete, "workload": compared, "topology": topology}
+        return plan_digest(setup), Ledger(self._root).results_version(complete)
+
+
+def _with_file(topology: Mapping[str, Any], base: Path) -> Mapping[str, Any]:
+    """A topology with the digest of its file in place of the name, if it has one."""
+    if "file" not in topology:
+        return topology
+    return {**topology, "file": digest_of(base / topology["file"])}
+
+
+def status_tables(states: Sequence[ReplayState]) -> list["Table"]:
+    """Returns a table of replays with their entries and verdicts, if there are any replays."""
+    from rampmeter.tables import new_table
+
+    if not states:
+        return []
+    table = new_table("Replays: ours over theirs", "", "flows", "mean", "furthest class", "verdict")
+    for state in states:
+        cells: tuple[str, ...] = (NONE,) * 3
+        if state.entry is not None:
+            ratios = state.entry.ratios
+            cells = (count(ratios.flows), number(ratios.mean), number(ratios.furthest))
+        table.add_row(state.known.name, *cells, state.verdict)
+    return [table]

@@ -1,0 +1,1 @@
+"""Replays: flows that another simulator recorded, run here and compared flow by flow."""

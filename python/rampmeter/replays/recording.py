@@ -1,0 +1,225 @@
+"""Recordings: flows of another simulator's run with the times that it recorded."""
+
+import csv
+import gzip
+import hashlib
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rampmeter._core import PlanError
+from rampmeter.plan import Plan
+from rampmeter.toml import TomlValue
+
+Floats: TypeAlias = NDArray[np.float64]
+
+ENDINGS: Final = (".csv", ".csv.gz", ".parquet")
+UNITS: Final = {"ps": 1.0, "ns": 1e3, "us": 1e6, "s": 1e12}
+"""Picoseconds of the units that names of columns end in."""
+TIMES: Final = ("fct", "delivered", "acked")
+"""Times from the arrival of a flow to its end, in the names of columns without unit."""
+RECORDED: Final = (*TIMES, "ideal")
+ARRIVAL: Final = "arrival"
+SIZE: Final = "size_bytes"
+AFTER: Final = "after"
+"""Column of a trace whose flows wait for others; results number these by their rows."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The times of a recorded run in picoseconds, by the rows of its file."""
+
+    file: Path
+    columns: Mapping[str, str]
+    """Columns of the file by the names that traces have, if these differ."""
+    n_rows: int
+    times: Mapping[str, Floats]
+    """`fct`, `delivered`, `acked` and `ideal`, those that the file has; NaN if a cell is empty."""
+    order: NDArray[np.int64]
+    """Rows by the numbers that flows have in results: by arrival, unless flows wait for others."""
+    sizes: Floats
+    """Bytes of the flows."""
+    has_other_units: bool
+    """True if a recorded time is not in picoseconds."""
+
+    @classmethod
+    def load(cls, file: Path, columns: Mapping[str, str] | None = None) -> "Recording":
+        """Reads the recorded times of a CSV file, a compressed one, or a Parquet table.
+
+        `columns` maps names such as `fct_us` or `arrival_ns` to columns of the file. Raises
+        `PlanError` if a time is missing or is no number.
+        """
+        mapped = dict(columns or {})
+        header = _header(file)
+        for name, column in mapped.items():
+            if column not in header:
+                got = ", ".join(header)
+                raise PlanError(f"{file}: expected a column {column} for {name}, got {got}")
+        known = {
+            of: found
+            for of in (*RECORDED, ARRIVAL)
+            if (found := _column(of, header, mapped)) is not None
+        }
+        if not any(of in known for of in TIMES):
+            raise PlanError(
+                f"{file}: expected a recorded time, such as fct_ps or delivered_ps, "
+                f"got {', '.join(header)}"
+            )
+        size = mapped.get(SIZE, SIZE)
+        if ARRIVAL not in known or size not in header:
+            raise PlanError(
+                f"{file}: expected the columns of a trace, such as arrival_ps, src, dst and "
+                f"size_bytes, got {', '.join(header)}"
+            )
+        wanted = {column: of in RECORDED for of, (column, _) in known.items()} | {size: False}
+        values = _values(file, header, wanted)
+        in_ps = {of: values[column] * unit for of, (column, unit) in known.items()}
+        has_waiting = mapped.get(AFTER, AFTER) in header
+        n_rows = len(values[size])
+        return cls(
+            file,
+            mapped,
+            n_rows,
+            {of: in_ps[of] for of in RECORDED if of in in_ps},
+            np.arange(n_rows) if has_waiting else np.argsort(in_ps[ARRIVAL], kind="stable"),
+            values[size],
+            any(known[of][1] != 1.0 for of in RECORDED if of in known),
+        )
+
+    def plan(self, base: Plan) -> Plan:
+        """Returns a plan whose workload is the recorded flows.
+
+        Keys of a workload of the pattern `trace`, such as `columns` and `sort`, are kept.
+        """
+        workload = base.get("workload", {})
+        is_trace = isinstance(workload, Mapping) and workload.get("pattern") == "trace"
+        table: dict[str, TomlValue] = dict(workload) if is_trace else {}
+        known = table.get("columns")
+        mapped: dict[str, TomlValue] = dict(known) if isinstance(known, dict) else {}
+        mapped |= {name: of for name, of in self.columns.items() if _stem(name) not in RECORDED}
+        if not mapped and (self.columns or self.has_other_units):
+            # With a mapping, further columns of the file are allowed.
+            mapped = {"src": "src"}
+        table |= {"pattern": "trace", "file": str(self.file.resolve())}
+        if mapped:
+            table["columns"] = mapped
+        return base.with_(("workload", table))
+
+
+def columns_of(plan: Plan) -> dict[str, str]:
+    """Returns the mapping of columns in a plan's workload."""
+    mapped = plan.get("workload.columns", {})
+    return dict(mapped) if isinstance(mapped, Mapping) else {}
+
+
+def digest_of(file: Path) -> str:
+    """Returns the SHA-256 of a file's contents."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _stem(name: str) -> str:
+    """The name of a time without its unit."""
+    return name.rpartition("_")[0]
+
+
+def _column(of: str, header: Sequence[str], mapped: Mapping[str, str]) -> tuple[str, float] | None:
+    """The column of a time, and picoseconds of its unit; the first unit that there is."""
+    names = [(f"{of}_{unit}", ps) for unit, ps in UNITS.items()]
+    for name, ps in names:
+        if name in mapped:
+            return mapped[name], ps
+    return next(((name, ps) for name, ps in names if name in header), None)
+
+
+def _header(file: Path) -> list[str]:
+    if not file.name.endswith(ENDINGS):
+        raise PlanError(
+            f"{file}: expected a name that ends in {', '.join(ENDINGS)}; "
+            "`rampmeter convert` makes such a file of other formats"
+        )
+    if file.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        with _reading(file):
+            return list(pq.read_schema(file).names)
+    with _lines(file) as lines:
+        return [name.strip() for name in next(csv.reader(lines), [])]
+
+
+def _values(file: Path, header: list[str], wanted: Mapping[str, bool]) -> dict[str, Floats]:
+    """Reads columns; `wanted` has true for recorded times, which are above 0."""
+    if file.suffix == ".parquet":
+        return _values_of_parquet(file, wanted)
+    places = [(name, header.index(name)) for name in wanted]
+    values: dict[str, list[float]] = {name: [] for name in wanted}
+    with _lines(file) as lines:
+        rows = csv.reader(lines)
+        next(rows)
+        for row in rows:
+            for name, at in places if row else ():
+                where = f"{file}:{rows.line_num}"
+                if at >= len(row):
+                    raise PlanError(f"{where}: expected {len(header)} cells, got {len(row)}")
+                values[name].append(_number(row[at], f"{where}: {name}", wanted[name]))
+    return {name: np.array(of, dtype=np.float64) for name, of in values.items()}
+
+
+def _values_of_parquet(file: Path, wanted: Mapping[str, bool]) -> dict[str, Floats]:
+    import pyarrow.parquet as pq
+
+    with _reading(file):
+        table = pq.read_table(file, columns=list(wanted))
+    values = {}
+    for name, is_time in wanted.items():
+        cells = ("" if cell is None else str(cell) for cell in table[name].to_pylist())
+        numbers = [
+            _number(cell, f"{file}: row {n}: {name}", is_time) for n, cell in enumerate(cells)
+        ]
+        values[name] = np.array(numbers, dtype=np.float64)
+    return values
+
+
+def _number(text: str, where: str, is_time: bool) -> float:  # noqa: FBT001
+    """A recorded time or another number, or NaN of an empty cell."""
+    if not text.strip() or text == "nan":
+        return math.nan
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (0.0 < value < math.inf if is_time else 0.0 <= value < math.inf):
+        bound = "above 0, or an empty cell" if is_time else "of at least 0"
+        raise PlanError(f"{where}: expected a number {bound}, got {text}")
+    return value
+
+
+@contextmanager
+def _lines(file: Path) -> Iterator[TextIO]:
+    with _reading(file):
+        if file.suffix == ".gz":
+            with gzip.open(file, "rt", encoding="utf-8-sig", newline="") as lines:
+                yield lines
+        else:
+            with file.open(encoding="utf-8-sig", newline="") as lines:
+                yield lines
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """Raises `PlanError` with the file's name if it cannot be read."""
+    try:
+        yield
+    except PlanError:
+        raise
+    except OSError as error:
+        raise PlanError(f"{file}: {error.strerror or error}") from None
+    except (EOFError, UnicodeDecodeError, ValueError, csv.Error, zlib.error) as error:
+        raise PlanError(f"{file}: expected a table of flows, got {error}") from None
