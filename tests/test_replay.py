@@ -210,8 +210,9 @@ def test_flows_out_of_order_are_matched_by_arrival(rows: Rows) -> None:
     rows[CHANGED]["fct_ps"] *= 2
     for row in rows:
         del row["flow"]
-    Path("network.toml").write_text(NETWORK + '[workload]\npattern = "trace"\nsort = true\n')
-    found = replayed(record(rows[::-1]))
+    file = record(rows[::-1])
+    assert "expected at least" in error_line(file, "--plan", "network.toml")
+    found = replayed(file, "--set", "workload.sort=true")
     assert [flow["flow"] for flow in found["furthest-flows"]] == [CHANGED]
     assert found["equal"] == len(rows) - 1
 

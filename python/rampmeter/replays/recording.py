@@ -99,7 +99,7 @@ class Recording:
         Keys of a workload of the pattern `trace`, such as `columns` and `sort`, are kept.
         """
         workload = base.get("workload", {})
-        is_trace = isinstance(workload, Mapping) and workload.get("pattern") == "trace"
+        is_trace = isinstance(workload, Mapping) and workload.get("pattern", "trace") == "trace"
         table: dict[str, TomlValue] = dict(workload) if is_trace else {}
         known = table.get("columns")
         mapped: dict[str, TomlValue] = dict(known) if isinstance(known, dict) else {}

@@ -89,10 +89,13 @@ def _notes(replay: Replay, tolerance: float) -> Iterator[str]:
     ideals = replay.ideals()
     if ideals is not None:
         mean, n_equal = ideals
-        yield (
+        text = (
             f"Our ideal times over the recorded ones: mean {number(mean, 4)}, equal for "
-            f"{count(n_equal)} flows. Other ideals point to another network."
+            f"{count(n_equal)} flows."
         )
+        if n_equal < n:
+            text += " They differ by the network, or by headers that only one of them counts."
+        yield text
     if terms.from_us:
         yield f"Flows that arrive before {terms.from_us:g} µs are left out."
     if replay.n_unrecorded:
