@@ -277,3 +277,25 @@ def test_a_reduced_figure_is_shown_beside_that_of_the_ledger(papers: Path) -> No
     assert "test 1 from the ledger, with as many flows as published" in out
     assert "verdicts of the ledger: 2 match; 3 seeds" in out
     assert Path("results/papers/test/fig1/ledger/fig1a.png").is_file()
+
+
+def test_a_miss_is_listed_with_its_cause_and_command(papers: Path) -> None:
+    folder = papers / "test" / "fig1"
+    (folder / "expected.toml").write_text(EXPECTED.replace("published = 1.5", "published = 0.1"))
+    call("--fill", "0.1", "--quiet")
+    out = call("test", "1", "--status")
+    assert "PAPER --status" in out
+    (papers / "other" / "fig1").mkdir(parents=True)
+    for file in folder.glob("*.toml"):
+        text = file.read_text().replace('paper = "test"', 'paper = "other"')
+        (papers / "other" / "fig1" / file.name).write_text(text)
+    out = call("test", "1", "--status")
+    assert "test 1: one mean (" in out
+    assert "    Open. Not examined.\n    $ rampmeter papers test 1 --from-ledger" in out
+    (folder / "misses.toml").write_text(
+        '[[miss]]\ncells = [{ sub-figure = "a", run = "one", metric = "mean" }]\n'
+        'cause = "The value is wrong."\ncommand = "rampmeter papers test 1"\n'
+    )
+    assert "    The value is wrong.\n    $ rampmeter papers test 1\n" in call("test", "--status")
+    (status,) = json.loads(call("test", "1", "--json"))
+    assert status["values"][0]["cause"] == "The value is wrong."

@@ -152,15 +152,21 @@ def _show_status(root: Path, chosen: list["Figure"], *, as_json: bool, with_repl
     from rampmeter.papers.ledger import Ledger
     from rampmeter.papers.replays import ReplayLedger, status_tables
     from rampmeter.papers.status import FigureStatus
-    from rampmeter.papers.table import status_table
+    from rampmeter.papers.table import misses_lines, status_table
 
     ledger = Ledger(root)
     statuses = [FigureStatus.of(one, ledger) for one in chosen]
     replays = ReplayLedger(root).states() if with_replays else []
     if as_json:
-        click.echo(json.dumps([one.to_json() for one in (*statuses, *replays)], indent=2))
+        tables = [status.to_json() for status in statuses] + [one.to_json() for one in replays]
+        click.echo(json.dumps(tables, indent=2))
         return
     show(status_table(statuses), *status_tables(replays))
+    misses = misses_lines(statuses)
+    if len(chosen) < len(_folders_of(root, None)):
+        click.echo("".join(f"{line}\n" for line in misses), nl=False)
+    elif misses:
+        click.echo("`rampmeter papers PAPER --status` lists misses with their causes")
 
 
 def _show_from_ledger(one: "Figure", root: Path, folder: Path) -> None:

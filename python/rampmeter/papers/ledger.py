@@ -98,7 +98,12 @@ class Ledger:
         return [Entry.of_json(table, file) for table in tables]
 
     def is_current(self, entry: Entry, figure: Figure, run: FigureRun) -> bool:
-        """Returns true if neither the plan nor results of its transports have changed."""
+        """Returns true if neither the plan, nor results of its transports, nor what sub-figures
+        show of the run have changed.
+        """
+        panels = {panel.id for panel in figure.sub_figures if run.id in panel.runs}
+        if run.search is None and entry.cells.keys() != panels:
+            return False
         # Digests of plans are without seeds.
         wanted = Wanted(figure, run, SEEDS[0], entry.load)
         return (entry.plan, entry.results) == self.versions(wanted)
@@ -108,11 +113,14 @@ class Ledger:
         key = (wanted.figure.folder, wanted.run.id, wanted.load)
         if key not in self._versions:
             complete = wanted.plan.check()
-            transports = complete["transport"]
-            tables = transports if isinstance(transports, list) else [transports]
-            recorded = [self._recorded[table["name"]][table["preset"]] for table in tables]
-            self._versions[key] = (plan_digest(complete), _digest(recorded))
+            self._versions[key] = (plan_digest(complete), self.results_version(complete))
         return self._versions[key]
+
+    def results_version(self, complete: Mapping[str, Any]) -> str:
+        """Returns a digest of the results recorded of a plan's transports with their presets."""
+        transports = complete["transport"]
+        tables = transports if isinstance(transports, list) else [transports]
+        return _digest([self._recorded[table["name"]][table["preset"]] for table in tables])
 
     def add(self, wanted: Wanted, done: Run) -> None:
         """Enters what a figure needs of a run, in place of an entry of the same seed and load."""

@@ -11,6 +11,7 @@ from rampmeter.papers.entry import Entry
 from rampmeter.papers.expected import CellId
 from rampmeter.papers.figure import Figure
 from rampmeter.papers.ledger import Ledger
+from rampmeter.papers.misses import Explanation, explanations, find_explanation
 from rampmeter.papers.verdict import FEWER_FLOWS, Row
 from rampmeter.text import NONE
 
@@ -29,6 +30,7 @@ class FigureStatus:
     claims: tuple[ClaimRow, ...]
     entries: dict[str, list[Entry]]
     """Current entries by run."""
+    explanations: tuple[Explanation, ...] = ()
 
     @classmethod
     def of(cls, figure: Figure, ledger: Ledger) -> "FigureStatus":
@@ -36,7 +38,7 @@ class FigureStatus:
         rows, claims = ledger.rows(figure)
         entries = {run.id: ledger.current_entries(figure, run) for run in figure.runs}
         published = tuple(row for row in rows if row.fact is not None)
-        return cls(figure, published, tuple(claims), entries)
+        return cls(figure, published, tuple(claims), entries, tuple(explanations(figure)))
 
     @property
     def verdicts(self) -> Counter[str]:
@@ -77,12 +79,28 @@ class FigureStatus:
             **row.to_json(),
             "verdict": verdict_of(row),
             "interval": half,
+            **self._explained(row),
             "made": self._made([row.cell]),
         }
 
     def _claim(self, row: ClaimRow) -> dict[str, Any]:
         made = self._made(row.claim.cells)
-        return row.to_json() | {"verdict": verdict_of(row), "made": made}
+        explained = self._explained(row)
+        return row.to_json() | {"verdict": verdict_of(row), **explained, "made": made}
+
+    def explanation(self, row: Row | ClaimRow) -> tuple[str, str]:
+        """Returns the cause of a miss, or that it is open, and a command that shows it."""
+        found = find_explanation(self.explanations, row)
+        if found is None:
+            name = f"{self.figure.paper} {self.figure.number}"
+            return "Open. Not examined.", f"rampmeter papers {name} --from-ledger"
+        return found.text, found.command
+
+    def _explained(self, row: Row | ClaimRow) -> dict[str, str]:
+        if row.verdict != "miss":
+            return {}
+        cause, command = self.explanation(row)
+        return {"cause": cause, "command": command}
 
     def _made(self, cells: Iterable[CellId]) -> list[dict[str, Any]]:
         """The entries that values are from."""

@@ -1,6 +1,7 @@
 """Expected and measured values side by side, on a terminal."""
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -245,3 +246,28 @@ def status_table(statuses: Sequence[FigureStatus]) -> Table:
     for name, counts, hours in totals(statuses)[-1:]:
         table.add_row(name, *columns(counts, hours))
     return table
+
+
+def misses_lines(statuses: Iterable[FigureStatus]) -> list[str]:
+    """Returns lines about misses: values and claims of one cause together, and its command."""
+    lines = []
+    for status in statuses:
+        by_cause: dict[tuple[str, str], list[str]] = {}
+        for row in status.misses:
+            by_cause.setdefault(status.explanation(row), []).append(_missed(row))
+        for (cause, command), missed in by_cause.items():
+            name = f"{status.figure.paper} {status.figure.number}"
+            for indent, text in (("", f"{name}: {'; '.join(missed)}"), ("    ", cause)):
+                words = " ".join(text.split())
+                lines += textwrap.wrap(words, 80, initial_indent=indent, subsequent_indent="    ")
+            lines += [f"    $ {command}", ""]
+    return lines
+
+
+def _missed(row: Row | ClaimRow) -> str:
+    """A value or a claim that is missed, with what was measured."""
+    if isinstance(row, ClaimRow):
+        return f"{row.claim.text} ({_claimed(row)})"
+    bin_ = "" if row.cell.bin is None else f" {row.cell.bin}"
+    expected = number(row.fact.expected if row.fact else None)
+    return f"{row.cell.run} {row.cell.metric}{bin_} ({_measured(row.measured, 3)}, not {expected})"
