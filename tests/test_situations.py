@@ -2,6 +2,7 @@
 
 import pytest
 
+import rampmeter as rm
 from rampmeter import schema
 
 from . import situations
@@ -62,6 +63,27 @@ def test_slowdowns_do_not_depend_on_the_unit_of_time(transport: str, preset: str
 
 
 @pytest.mark.parametrize(("transport", "preset"), RECORDED)
-def test_presets_that_do_have_a_key_of_their_recorded_setting(transport: str, preset: str) -> None:
+def test_presets_that_do_have_a_key_of_their_recorded_setting_and_a_warning(
+    transport: str, preset: str
+) -> None:
     values = dict(schema.about(transport)["presets"])[preset]
     assert RECORDED[transport, preset] in values
+    own = 100.0 if transport == "hpcc" else 10.0
+    for gbps, n_warnings in ((own, 0), (25.0, 1)):
+        plan = rm.Plan.of(
+            topology={"kind": "star", "hosts": 4, "access-gbps": gbps},
+            transport={"name": transport, "preset": preset},
+            workload={"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 10},
+        )
+        warnings = [one for one in plan.warnings() if one.startswith("transport.preset:")]
+        assert len(warnings) == n_warnings, warnings
+
+
+@pytest.mark.parametrize("transport", ["homa", "sird"])
+def test_presets_with_packets_of_one_length_are_warned_about(transport: str) -> None:
+    load = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 10}
+    for payload, n_warnings in ((1456, 0), (8936, 1)):
+        table = {"name": transport, "preset": "reference", "payload-bytes": payload}
+        plan = rm.Plan.of(topology=rm.star(4), transport=table, workload=load)
+        warnings = [one for one in plan.warnings() if one.startswith("transport.preset:")]
+        assert len(warnings) == n_warnings, warnings

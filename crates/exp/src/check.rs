@@ -193,6 +193,7 @@ impl Plan {
         }
         warnings.extend(by_port::never_marks(&sim.fabric, &sim.topology));
         warnings.extend(by_rate.warning.filter(|_| is_derived));
+        warnings.extend(self.transport.foreign_settings(&sim.topology));
         let assumptions = transport.ready.assumptions();
         if assumptions.one_rate {
             warnings.extend(overload::one_rate(&sim.topology, name));

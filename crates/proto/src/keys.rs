@@ -32,12 +32,25 @@ impl BadKey {
 /// The name of a preset, and what makes it.
 pub type Preset<K> = (&'static str, fn() -> K);
 
+/// The network that constants of a preset are for, as they were recorded there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The preset.
+    pub preset: &'static str,
+    /// Rate of its hosts, in Gbit/s.
+    pub gbps: u64,
+    /// Payload bytes of its full packets, if constants depend on them.
+    pub payload: Option<u64>,
+}
+
 /// The parameters of a transport. The [`Default`] is the first preset.
 pub trait Keys:
     Clone + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static
 {
     /// The presets by name, the default first.
     const PRESETS: &'static [Preset<Self>];
+    /// Networks of presets that have times or bytes of one network.
+    const SETTINGS: &'static [Setting] = &[];
 }
 
 /// What a key is.

@@ -12,11 +12,12 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Spray};
-use rampmeter_core::{FabricFacts, Pairs, Queueing};
+use rampmeter_core::{FabricFacts, Pairs, Queueing, Rate};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Place, Site};
 use rampmeter_proto::{Framing, Padding};
+use rampmeter_sim::Topology;
 use serde::{Serialize, Serializer};
 use toml::{Table, Value};
 
@@ -83,6 +84,35 @@ impl TransportSpec {
             Cut { payload, header, last }
         };
         self.tables.iter().map(cut).collect()
+    }
+
+    /// Returns a sentence for each preset with constants of another network than `topology`.
+    pub(crate) fn foreign_settings(&self, topology: &Topology) -> Vec<String> {
+        let (slowest, fastest) = (topology.slowest_host(), topology.fastest_host());
+        let sentence = |table: &ReadTable| {
+            let setting = table.keys.setting()?;
+            let own = Rate::from_gbps(setting.gbps);
+            let payload = table.keys.framing().payload.get();
+            let is_own_size = setting.payload.is_none_or(|of| of == payload);
+            let of_size = setting.payload.map(|of| format!(" and packets of {of} bytes"));
+            let gbps = |rate: Rate| rate.as_bps() as f64 / 1e9;
+            let rates = match slowest == fastest {
+                true => gbps(slowest).to_string(),
+                false => format!("{} to {}", gbps(slowest), gbps(fastest)),
+            };
+            ((slowest, fastest) != (own, own) || !is_own_size).then(|| {
+                format!(
+                    "transport.preset: {} of {} has times and bytes recorded with hosts of {} \
+                     Gbit/s{}, which do not follow from this network of {rates} Gbit/s and {payload} \
+                     bytes",
+                    setting.preset,
+                    table.written.name,
+                    setting.gbps,
+                    of_size.unwrap_or_default()
+                )
+            })
+        };
+        self.tables.iter().filter_map(sentence).collect()
     }
 
     /// What the transport needs of a fabric, which is told as the plan tells it.

@@ -15,7 +15,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, Hop, NodeId, Queueing, Rate};
 use rampmeter_proto::Framing;
 use rampmeter_proto::beside::{Beside, Both, below};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor, unknown};
-use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, key_infos};
+use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, Setting, key_infos};
 use rampmeter_proto::mixed::Member;
 use rampmeter_proto::transport::{Assumptions, Derived, Peers, Place, Site, Slowed, Transport};
 use serde::Serialize;
@@ -72,6 +72,10 @@ pub(super) trait Entry: Send + Sync {
 pub(crate) trait AnyKeys: Send + Sync {
     /// The name of the preset, and the values of all keys.
     fn values(&self) -> (String, Table);
+    /// Returns the network that constants of the preset are for, if it has any.
+    fn setting(&self) -> Option<Setting> {
+        None
+    }
     fn framing(&self) -> Framing;
     fn needs(&self, facts: &FabricFacts) -> FabricNeeds;
     fn queueing(&self) -> Queueing;
@@ -285,6 +289,10 @@ struct OneKeys<T: Transport> {
 impl<T: Transport> AnyKeys for OneKeys<T> {
     fn values(&self) -> (String, Table) {
         (self.preset.clone(), values(&self.keys))
+    }
+
+    fn setting(&self) -> Option<Setting> {
+        T::Keys::SETTINGS.iter().find(|of| of.preset == self.preset).copied()
     }
 
     fn framing(&self) -> Framing {

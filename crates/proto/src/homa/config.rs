@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cut::Cut;
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, timeout_of, within};
 use crate::transport::Peers;
 
@@ -116,6 +116,8 @@ impl Default for HomaConfig {
 impl Keys for HomaConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", HomaConfig::paper), ("reference", HomaConfig::reference)];
+    const SETTINGS: &'static [Setting] =
+        &[Setting { preset: "reference", gbps: 100, payload: Some(1456) }];
 }
 
 impl HomaConfig {

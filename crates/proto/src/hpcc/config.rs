@@ -4,7 +4,7 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, Rtt, forget_after, within};
 use crate::transport::Peers;
 
@@ -73,6 +73,8 @@ impl Default for HpccConfig {
 impl Keys for HpccConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", Self::paper), ("dcpim-study", Self::dcpim_study)];
+    const SETTINGS: &'static [Setting] =
+        &[Setting { preset: "dcpim-study", gbps: 100, payload: None }];
 }
 
 impl HpccConfig {

@@ -4,7 +4,7 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap, within};
 use crate::transport::Peers;
 
@@ -90,6 +90,10 @@ impl Default for PfabricConfig {
 impl Keys for PfabricConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", Self::paper), ("reference", Self::reference), ("ns-2", Self::ns2)];
+    const SETTINGS: &'static [Setting] = &[
+        Setting { preset: "reference", gbps: 10, payload: None },
+        Setting { preset: "ns-2", gbps: 10, payload: None },
+    ];
 }
 
 impl PfabricConfig {

@@ -4,7 +4,7 @@ use rampmeter_core::FabricFacts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::tcp::config::{Tcp, TcpConfig};
 
 /// Classes of packets.
@@ -51,6 +51,8 @@ impl Keys for PiasConfig {
         ("data-mining-0.8", || Self::at(DATA_MINING_08)),
         ("reference", PiasConfig::reference),
     ];
+    const SETTINGS: &'static [Setting] =
+        &[Setting { preset: "reference", gbps: 10, payload: None }];
 }
 
 impl PiasConfig {

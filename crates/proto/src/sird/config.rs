@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::control::{Law, Laws};
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, timeout_of, within};
 use crate::transport::Peers;
 
@@ -119,6 +119,8 @@ impl Default for SirdConfig {
 impl Keys for SirdConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", SirdConfig::paper), ("reference", SirdConfig::reference)];
+    const SETTINGS: &'static [Setting] =
+        &[Setting { preset: "reference", gbps: 100, payload: Some(1456) }];
 }
 
 impl SirdConfig {

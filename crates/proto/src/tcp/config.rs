@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::control::{Algorithm, SlowStartExit, Start};
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding};
 use crate::transport::Peers;
 
@@ -204,6 +204,8 @@ impl Keys for TcpConfig {
         ("new-reno", TcpConfig::new_reno),
         ("reference", TcpConfig::reference),
     ];
+    const SETTINGS: &'static [Setting] =
+        &[Setting { preset: "reference", gbps: 10, payload: None }];
 }
 
 impl TcpConfig {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::config::{Connections, Tcp, TcpConfig};
 use super::host::TcpHost;
 use super::wire::TcpHeader;
-use crate::keys::{BadKey, Keys, Preset};
+use crate::keys::{BadKey, Keys, Preset, Setting};
 use crate::parts::Framing;
 use crate::transport::{Derived, Quantity, Site, Transport};
 
@@ -40,6 +40,7 @@ impl Keys for DctcpConfig {
         ("reference", || Self(TcpConfig::dctcp_reference())),
         ("ns-2", || Self(TcpConfig::dctcp_ns2())),
     ];
+    const SETTINGS: &'static [Setting] = &[Setting { preset: "ns-2", gbps: 10, payload: None }];
 }
 
 macro_rules! family {
