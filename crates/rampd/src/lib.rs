@@ -7,6 +7,7 @@ mod agent;
 mod apps;
 mod check;
 mod config;
+mod differs;
 mod host;
 mod keygen;
 mod load;

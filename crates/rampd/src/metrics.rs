@@ -10,13 +10,15 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::{Registry, Unit};
 use rampmeter_core::{Endpoint, NodeId, Span, Time};
-use rampmeter_runtime::{Applications, Datapath, Node, NodeStats, PeerView, RailState, RailView};
+use rampmeter_runtime::{
+    Applications, Datapath, Node, NodeStats, PeerView, RailState, RailView, Setting,
+};
 use tracing::{info, warn};
 
 use crate::config::Setup;
-use crate::status::{StatusServer, keys};
+use crate::status::StatusServer;
 use crate::watchdog::Heart;
-use crate::{log, serve};
+use crate::{differs, log, serve};
 
 /// How often a node looks at itself.
 const EVERY: Span = Span::from_us(1_000_000);
@@ -125,13 +127,13 @@ impl Watch {
             // Hellos at the start are often repeated, and tell no round trip.
             self.greets_at = now;
         }
-        self.warn(&view);
+        self.warn(setup, &view);
         self.warn_of_rails(setup, &view);
         self.show(setup, view, Some(now));
     }
 
     /// Says what is unusual.
-    fn warn(&self, view: &View) {
+    fn warn(&self, setup: &Setup, view: &View) {
         let (old, new) = (&self.before.stats, &view.stats);
         if new.peer_restarts > old.peer_restarts {
             info!(restarts = new.peer_restarts - old.peer_restarts, "peers started again");
@@ -174,16 +176,7 @@ impl Watch {
                 "messages of peers with another network.mtu or transport cannot be put together"
             );
         }
-        if new.wrong_transport > old.wrong_transport {
-            warn!(packets = new.wrong_transport, "peers run another transport");
-        }
-        for peer in view.peers.iter().filter(|peer| !peer.differences.is_empty()) {
-            let before = self.before.peer(peer.node);
-            if before.is_none_or(|old| old.differences != peer.differences) {
-                let keys = keys(peer.differences).join(", ");
-                warn!(peer = peer.node.get(), %keys, "a peer is configured otherwise");
-            }
-        }
+        self.warn_of_settings(setup, view);
         for peer in &view.peers {
             let before = self.before.peer(peer.node);
             if before.and_then(|old| old.path_mtu) == peer.path_mtu {
@@ -198,6 +191,21 @@ impl Watch {
                 ),
                 None => info!(peer = node, "the path to a peer carries packets of network.mtu"),
             }
+        }
+    }
+
+    /// Names the settings in which peers differ.
+    fn warn_of_settings(&self, setup: &Setup, view: &View) {
+        for peer in view.peers.iter().filter(|peer| !peer.differences.is_empty()) {
+            let what = |peer: &PeerView| (peer.differences, peer.settings, peer.other_transport);
+            if self.before.peer(peer.node).map(what) != Some(what(peer)) {
+                let keys = differs::describe(setup, peer);
+                warn!(peer = peer.node.get(), %keys, "a peer is configured otherwise");
+            }
+        }
+        let is_known = view.peers.iter().any(|peer| peer.differences.contains(Setting::Mtu));
+        if view.stats.oversized > self.before.stats.oversized && !is_known {
+            warn!(packets = view.stats.oversized, "dropped packets longer than network.mtu");
         }
     }
 

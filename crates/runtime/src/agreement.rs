@@ -4,6 +4,8 @@
 //! configurations differ. The digests follow the envelope: how many (1 byte), then 4 bytes each in the
 //! order of [`Setting::ALL`].
 
+use std::ops::Range;
+
 use rampmeter_core::WireError;
 use rampmeter_core::wire::{Reader, Writer};
 
@@ -72,18 +74,34 @@ impl Agreement {
         Ok(writer.written())
     }
 
-    /// Compares with the digests of another node, in `bytes`. What either does not tell is no
-    /// difference.
-    pub(crate) fn compare(&self, bytes: &[u8]) -> Result<Differences, WireError> {
+    /// Reads the digests of another node from `bytes`. Those that it does not send are taken to be
+    /// as here.
+    pub(crate) fn read(&self, bytes: &[u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(bytes);
         let n = usize::from(reader.u8()?);
+        let mut digests = self.0;
+        for digest in digests.iter_mut().take(n) {
+            *digest = reader.u32()?;
+        }
+        Ok(Self(digests))
+    }
+
+    /// Returns the settings that are not as in `other`.
+    pub fn differences(&self, other: &Self) -> Differences {
         let mut differences = Differences::default();
-        for (idx, own) in self.0.iter().enumerate().take(n) {
-            if reader.u32()? != *own {
-                differences.0 |= 1 << idx;
+        for (setting, (own, other)) in Setting::ALL.into_iter().zip(self.0.iter().zip(other.0)) {
+            if *own != other {
+                differences = differences.with(setting);
             }
         }
-        Ok(differences)
+        differences
+    }
+
+    /// Returns the number among `candidates` that a setting is, if its text is a decimal number: the
+    /// digests of short numbers differ.
+    pub fn number(&self, setting: Setting, mut candidates: Range<u32>) -> Option<u32> {
+        let digest = self.0[setting as usize];
+        candidates.find(|number| crc32c::crc32c(number.to_string().as_bytes()) == digest)
     }
 }
 
@@ -103,17 +121,20 @@ impl Differences {
         Self(self.0 | 1u8 << setting as u8)
     }
 
+    /// Returns true if `setting` is among them.
+    pub fn contains(self, setting: Setting) -> bool {
+        self.0 & 1u8 << setting as u8 != 0
+    }
+
     /// Returns true if messages may not be put together: their packets have other sizes, or another
     /// meaning.
     pub fn is_incompatible(self) -> bool {
-        self.iter().any(|setting| matches!(setting, Setting::Mtu | Setting::Transport))
+        self.contains(Setting::Mtu) || self.contains(Setting::Transport)
     }
 
     /// The settings, in the order of [`Setting::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Setting> {
-        let differs =
-            move |(idx, setting): (usize, Setting)| (self.0 & 1u8 << idx != 0).then_some(setting);
-        Setting::ALL.into_iter().enumerate().filter_map(differs)
+        Setting::ALL.into_iter().filter(move |setting| self.contains(*setting))
     }
 }
 
@@ -131,25 +152,33 @@ mod tests {
             let other = Agreement::new(|s| text(which.contains(&(s as usize))));
             let mut bytes = [0; 64];
             let len = other.encode(&mut bytes).unwrap();
-            let found: Vec<_> = one.compare(&bytes[..len]).unwrap().iter().collect();
+            let read = one.read(&bytes[..len]).unwrap();
+            let found: Vec<_> = one.differences(&read).iter().collect();
             let expected: Vec<_> = which.iter().map(|&idx| Setting::ALL[idx]).collect();
             prop_assert_eq!(found, expected);
-            prop_assert!(one.compare(&bytes[..len - 1]).is_err());
+            prop_assert!(one.read(&bytes[..len - 1]).is_err());
         }
 
         #[test]
         fn any_bytes_compare(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-            let _ = Agreement::default().compare(&bytes);
+            let _ = Agreement::default().read(&bytes);
         }
     }
 
     #[test]
     fn a_node_that_tells_less_agrees_in_the_rest() {
         let one = Agreement::new(|_| "a".to_owned());
-        assert!(one.compare(&[0]).unwrap().is_empty());
-        assert_eq!(
-            one.compare(&[1, 0, 0, 0, 0]).unwrap().iter().collect::<Vec<_>>(),
-            [Setting::Mtu]
-        );
+        let differences = |bytes: &[u8]| one.differences(&one.read(bytes).unwrap());
+        assert!(differences(&[0]).is_empty());
+        assert_eq!(differences(&[1, 0, 0, 0, 0]).iter().collect::<Vec<_>>(), [Setting::Mtu]);
+    }
+
+    #[test]
+    fn a_number_is_found_by_its_digest() {
+        for mtu in [576, 1_500, 4_000, 9_000] {
+            let agreement = Agreement::new(|_| mtu.to_string());
+            assert_eq!(agreement.number(Setting::Mtu, 1..65_536), Some(mtu));
+            assert_eq!(agreement.number(Setting::Mtu, 1..mtu), None);
+        }
     }
 }

@@ -34,6 +34,11 @@ impl Default for LeavingDigest {
 }
 
 impl LeavingDigest {
+    /// How many bytes have been added: it grows until every byte has left once.
+    pub fn added(&self) -> u32 {
+        self.end
+    }
+
     /// How many bytes will have been added when `len` bytes from `offset` have left, of a message
     /// of `size`.
     fn end_with(&self, offset: u32, len: u32, size: u32) -> u32 {

@@ -65,6 +65,11 @@ impl PathMtu {
         *self = Self { next_at: now, limit: self.limit, ..Self::new(self.most) };
     }
 
+    /// The peer takes no packets of full length: probes would be lost, and say nothing of the path.
+    pub(crate) fn suspend(&mut self) {
+        *self = Self::new(self.most);
+    }
+
     /// The system has refused a datagram of `len` bytes: it is longer than the path carries.
     pub(crate) fn on_refused(&mut self, now: Time, len: usize) {
         if len <= BASE {

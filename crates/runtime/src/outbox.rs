@@ -23,6 +23,8 @@ pub(crate) struct Sending<P> {
     pub(crate) is_queued: Cell<bool>,
     /// Whether any of its bytes have left.
     pub(crate) is_begun: Cell<bool>,
+    /// Time of its submission to the endpoint, or at which bytes left that had not left before.
+    pub(crate) progress_at: Cell<Time>,
     /// The digest of what has left.
     pub(crate) digest: Cell<LeavingDigest>,
     /// Its bytes.
@@ -95,6 +97,14 @@ impl<P> Outbox<P> {
             *n -= 1;
         }
         Some(message)
+    }
+
+    /// Returns the messages that `is_meant` selects, in the order of their numbers.
+    pub(crate) fn select(&self, is_meant: impl Fn(&Sending<P>) -> bool) -> Vec<MsgId> {
+        let mut found: Vec<_> =
+            self.messages.iter().filter(|(_, m)| is_meant(m)).map(|(id, _)| *id).collect();
+        found.sort_unstable();
+        found
     }
 
     /// How many messages go to `dst`.

@@ -9,6 +9,7 @@
 //! that starts says hello to all its peers, and these ask back, so that they know its new life before
 //! they have messages for it.
 
+mod settings;
 #[cfg(test)]
 mod tests;
 mod views;
@@ -16,11 +17,12 @@ mod views;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
+use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{NodeId, Rng, Span, Time};
 
 pub use self::views::{PeerView, Traffic};
-use crate::agreement::{Differences, Setting};
-use crate::app::Submission;
+use crate::agreement::{Agreement, Differences};
+use crate::app::{Failure, Submission};
 use crate::datapath::{Rail, RailSet};
 use crate::liveness::Liveness;
 use crate::mtu::PathMtu;
@@ -61,8 +63,11 @@ pub(crate) struct Peer<P> {
     unanswered: u32,
     /// Round trip of the latest hello that was sent once.
     rtt: Option<Span>,
-    /// What it has configured otherwise, as far as it has told.
+    /// Its settings, and those that differ from this node's, as far as it has sent them.
+    settings: Option<Agreement>,
     differences: Differences,
+    /// The transport that it runs, if its latest packet was of another than this node's.
+    other_transport: Option<TransportId>,
 }
 
 impl<P> Peer<P> {
@@ -81,7 +86,9 @@ impl<P> Peer<P> {
             greeted_at: Time::ZERO,
             unanswered: 0,
             rtt: None,
+            settings: None,
             differences: Differences::default(),
+            other_transport: None,
         }
     }
 }
@@ -101,7 +108,7 @@ impl<P> Peer<P> {
     fn on_judged(&mut self, now: Time, before: RailSet) -> bool {
         let has_changed = self.up() != before;
         if has_changed && self.life.is_some() {
-            self.mtu.restart(now);
+            self.probe_path(now);
         }
         has_changed
     }
@@ -264,9 +271,13 @@ impl<P> Peers<P> {
     }
 
     /// Keeps a message until the peer is known, or until it has waited for too long.
-    pub(crate) fn wait(&mut self, now: Time, waiting: Waiting<P>) {
-        let (dst, until) = (waiting.submission.dst, waiting.until);
+    pub(crate) fn wait(&mut self, now: Time, mut waiting: Waiting<P>) {
+        let dst = waiting.submission.dst;
         if let Some(peer) = self.get_mut(dst) {
+            if peer.other_transport.is_some() {
+                waiting.until = waiting.until.min(now + settings::OTHER_TRANSPORT);
+            }
+            let until = waiting.until;
             let place = peer.waiting.partition_point(|other| other.until <= until);
             peer.waiting.insert(place, waiting);
             self.next = self.next.min(until);
@@ -340,7 +351,7 @@ impl<P> Peers<P> {
             Some(_) => Learned::Restarted,
         };
         if learned != Learned::Same {
-            peer.mtu.restart(now);
+            peer.probe_path(now);
             if let Some(liveness) = &mut peer.liveness {
                 liveness.restart(now, Some(rail));
             }
@@ -368,12 +379,12 @@ impl<P> Peers<P> {
     }
 
     /// Sends hellos that are due through `hello`, with their network, and their least length where they
-    /// probe the path. Gives messages that have waited for too long to `expired`.
+    /// probe the path. Gives messages that have waited for too long to `expired`, with the reason.
     pub(crate) fn fire(
         &mut self,
         now: Time,
         mut hello: impl FnMut((NodeId, Rail), u32, Option<usize>),
-        mut expired: impl FnMut(Submission<P>),
+        mut expired: impl FnMut(Submission<P>, Failure),
     ) {
         if now < self.next {
             return;
@@ -389,7 +400,9 @@ impl<P> Peers<P> {
                     peer.waiting.push_front(waiting);
                     break;
                 }
-                expired(waiting.submission);
+                let is_other = peer.other_transport.is_some();
+                let failure = if is_other { Failure::Mismatch } else { Failure::Unreachable };
+                expired(waiting.submission, failure);
             }
             if let Some(liveness) = &mut peer.liveness {
                 let before = liveness.up();
@@ -453,7 +466,10 @@ impl<P> Peers<P> {
 
     /// A datagram of `node` has come by a network.
     pub(crate) fn on_received(&mut self, now: Time, (node, rail): (NodeId, u8), bytes: usize) {
-        let Some(Peer { traffic, liveness, .. }) = self.get_mut(node) else { return };
+        let Some(Peer { traffic, liveness, other_transport, .. }) = self.get_mut(node) else {
+            return;
+        };
+        *other_transport = None;
         traffic.packets_received += 1;
         traffic.bytes_received += bytes as u64;
         traffic.heard_at = Some(now);
@@ -470,25 +486,6 @@ impl<P> Peers<P> {
         let (deadline, limit) = (peer.mtu.deadline(), peer.mtu.limit());
         self.next = self.next.min(deadline);
         self.have_limits_changed |= limit != before;
-    }
-
-    /// Returns true if `node` has a setting with which its messages cannot be put together here.
-    pub(crate) fn is_incompatible(&self, node: NodeId) -> bool {
-        self.get(node).is_some_and(|peer| peer.differences.is_incompatible())
-    }
-
-    /// The peer runs another transport, as a handshake with it has shown.
-    pub(crate) fn on_other_transport(&mut self, node: NodeId) {
-        if let Some(peer) = self.get_mut(node) {
-            peer.differences = peer.differences.with(Setting::Transport);
-        }
-    }
-
-    /// The peer has told what it has configured otherwise.
-    pub(crate) fn differs(&mut self, node: NodeId, differences: Differences) {
-        if let Some(peer) = self.get_mut(node) {
-            peer.differences = differences;
-        }
     }
 }
 

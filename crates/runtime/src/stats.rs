@@ -23,9 +23,10 @@ pub struct NodeStats {
     pub messages_failed: u64,
     /// Messages delivered to applications here.
     pub messages_delivered: u64,
-    /// Datagrams that are no packets of any node, those that are too long for one and damaged
-    /// frames included.
+    /// Datagrams that are no packets of any node, damaged frames included.
     pub malformed: u64,
+    /// Datagrams that are longer than this node's `network.mtu`: their senders have a longer one.
+    pub oversized: u64,
     /// Packets from nodes, or addresses, that are not in the configuration.
     pub unknown_sender: u64,
     /// Packets meant for another node.
@@ -85,6 +86,7 @@ impl NodeStats {
             ("messages_failed", "Messages reported as failed", self.messages_failed),
             ("messages_delivered", "Messages delivered here", self.messages_delivered),
             ("malformed", "Datagrams that are no packets", self.malformed),
+            ("oversized", "Datagrams longer than the own network.mtu", self.oversized),
             ("unknown_sender", "Packets of unknown nodes or addresses", self.unknown_sender),
             ("misdirected", "Packets for other nodes", self.misdirected),
             ("wrong_transport", "Packets of other transports", self.wrong_transport),

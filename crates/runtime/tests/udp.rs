@@ -264,7 +264,8 @@ fn noise_is_counted_and_dropped() {
         noise.send_to(&[0; 1_500], addr).unwrap();
     }
     thread::sleep(Duration::from_millis(100));
-    assert_eq!(node.stop().malformed, 202);
+    let stats = node.stop();
+    assert_eq!((stats.malformed, stats.oversized), (200, 2));
 }
 
 /// Time of day keeps nodes that were started apart within a millisecond of one another.

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "tests say why they are skipped")]
 
 mod bed;
+mod settings;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -15,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bed::{Bed, SERVICE, wait_until};
-use rampmeter_ring::{Failure, Outcome, Port, PortConfig};
+use rampmeter_ring::{Port, PortConfig};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -152,32 +153,6 @@ fn half_requests_for_metrics_keep_nobody_out() {
     drop(bed.port(0));
     drop(half);
     assert!(scrape().unwrap().contains("rampd_log_lines_dropped_total"));
-}
-
-/// With another `network.mtu` or transport at the other end the outcome, the log and the status say
-/// so.
-#[test]
-fn settings_that_differ_are_named() {
-    let mut bed = Bed::new("");
-    bed.replace(1, "mtu = 1500", "mtu = 9000");
-    bed.start(0);
-    bed.start(1);
-    let (a, b) = (bed.port(0), bed.port(1));
-    bed::message(&a, &b, b"short ones pass");
-    assert_eq!(bed::send(&a, &vec![7; 40_000]), Outcome::Failed(Failure::Mismatch));
-    bed.wait_for_line(1, "another network.mtu or transport cannot be put together");
-    assert!(!bed.log(1).contains("at fault"));
-    drop((a, b));
-    for node in 0..2 {
-        assert_eq!(bed.stop(node), Some(0));
-    }
-    bed.replace(1, "mtu = 9000", "mtu = 1500");
-    bed.replace(1, "dcpim", "phost");
-    bed.start(0);
-    bed.start(1);
-    bed.wait_for_line(0, "peers run another transport");
-    wait_until(|| bed.status(0).contains("\"differs-in\":[\"transport\"]"));
-    assert!(!bed.log(0).contains("packets that no peer has sealed"), "{}", bed.log(0));
 }
 
 /// The service manager is notified that the node is alive, as long as the node's own thread runs.

@@ -169,9 +169,11 @@ pub enum Report {
 /// Counters of a datapath since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// What arrived and was not handed over because no node sends it: datagrams that are too long,
-    /// damaged frames.
+    /// What arrived and was not handed over because no node sends it: damaged frames.
     pub malformed: u64,
+    /// Datagrams that arrived and are longer than this node's: it has a shorter `mtu` than their
+    /// sender.
+    pub oversized: u64,
     /// Packets that the datapath had to drop.
     pub drops: u64,
     /// Packets that were longer than the network takes: `mtu` is too large.
@@ -199,6 +201,7 @@ impl Add for Counts {
     fn add(self, other: Self) -> Self {
         Self {
             malformed: self.malformed + other.malformed,
+            oversized: self.oversized + other.oversized,
             drops: self.drops + other.drops,
             too_long: self.too_long + other.too_long,
             damaged: self.damaged + other.damaged,

@@ -53,7 +53,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.send_queues.on_end(now, queue, size, is_completed);
         }
         self.finish(message.app, message.ticket, outcome);
-        if outcome == Outcome::Failed(Failure::Unreachable) {
+        if matches!(outcome, Outcome::Failed(Failure::Unreachable | Failure::Mismatch)) {
             for msg in self.send_queues.on_unreachable(now, queue) {
                 let Some(message) = self.outbox.remove(msg) else { continue };
                 self.finish(message.app, message.ticket, outcome);

@@ -10,6 +10,7 @@ mod arrivals;
 mod bundles;
 mod config;
 mod events;
+mod mismatch;
 mod receive;
 mod submit;
 mod transmit;
@@ -87,6 +88,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         state.end_overdue(now);
         state.submit_queued(now);
         state.call_peers(now);
+        state.end_mismatched(now);
         if state.peers.take_limits_changed() {
             for (peer, limit) in state.peers.limits() {
                 datapath.set_limit(peer, limit)?;
@@ -136,6 +138,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         let (stats, counts) = (self.state.stats, self.datapath.counts());
         NodeStats {
             malformed: stats.malformed + counts.malformed,
+            oversized: counts.oversized,
             arriving_excess: self.state.endpoint.arriving_excess(),
             datapath_drops: counts.drops,
             too_long: counts.too_long,
@@ -296,6 +299,8 @@ struct State<E: Endpoint, A: Applications> {
     /// floods of others do not keep the node awake.
     active_at: Time,
     is_stopping: bool,
+    /// When messages to peers with other settings are looked at again.
+    mismatch_at: Time,
     stats: NodeStats,
 }
 
@@ -334,6 +339,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             told: now,
             active_at: Time::ZERO,
             is_stopping: false,
+            mismatch_at: Time::NEVER,
             stats: NodeStats::default(),
             config,
         }
@@ -351,7 +357,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn on_report(&mut self, now: Time, peer: NodeId, report: Report) {
         match report {
             Report::TooLong(len) => self.peers.on_refused(now, peer, len),
-            Report::OtherTransport(_) => self.peers.on_other_transport(peer),
+            Report::OtherTransport(theirs) => self.on_other_transport(now, peer, theirs),
         }
     }
 
@@ -382,6 +388,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn next_turn(&self, now: Time) -> Time {
         let overdue = self.overdue.first().map_or(Time::NEVER, |(ends, _)| *ends);
         let mut next = self.endpoint.poll_timeout().min(self.peers.deadline()).min(overdue);
+        next = next.min(self.mismatch_at);
         if self.endpoint.wants_transmit() {
             next = next.min(self.pacer.free_at().max(now));
         }

@@ -39,12 +39,12 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.stats.misdirected += 1;
         } else if transport != self.config.transport {
             self.stats.wrong_transport += 1;
-            self.peers.on_other_transport(src);
+            self.on_other_transport(now, src, transport);
         } else {
             let body = &bytes[read..];
             match kind {
                 Kind::Hello { nonce } => {
-                    self.compare(src, body);
+                    self.compare(now, src, body);
                     // By the same network: it is that which the peer may ask about.
                     self.answer(src, Some(src_life), Kind::Here { nonce }, rail);
                     if self.peers.life(src) != Some(src_life) {
@@ -57,7 +57,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     self.peers.call(now, src);
                 }
                 Kind::Here { nonce } => {
-                    self.compare(src, body);
+                    self.compare(now, src, body);
                     self.on_here(now, (src, rail), nonce, src_life);
                 }
                 _ if self.peers.life(src) != Some(src_life) => {
@@ -101,12 +101,16 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 
     /// Notes what the peer has configured otherwise, if it tells.
-    fn compare(&mut self, src: NodeId, digests: &[u8]) {
+    fn compare(&mut self, now: Time, src: NodeId, digests: &[u8]) {
         if digests.is_empty() {
             return;
         }
-        match self.config.agreement.compare(digests) {
-            Ok(differences) => self.peers.differs(src, differences),
+        let own = self.config.agreement;
+        match own.read(digests) {
+            Ok(settings) => {
+                self.peers.on_settings(now, src, settings, own.differences(&settings));
+                self.watch(now, src);
+            }
             Err(_) => self.stats.malformed += 1,
         }
     }

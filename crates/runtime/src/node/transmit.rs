@@ -11,7 +11,7 @@ use rampmeter_core::{
 
 use super::bundles::Way;
 use super::{BATCH, State};
-use crate::app::{Applications, Failure, Outcome, Payload, Submission};
+use crate::app::{Applications, Outcome, Payload, Submission};
 use crate::datapath::{Datapath, Rail, Route};
 use crate::digest::{count_out, digest_to_be};
 use crate::wire::{Envelope, Fragment, Incarnation, Kind, Protection};
@@ -133,7 +133,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             let payload = &message.payload;
             sent = compose(&envelope, &packet.header, payload, packet.payload, out).unwrap_or(0);
             if sent > 0 {
+                let before = message.digest.get().added();
                 count_out(&message.digest, payload, &fragment, len.into(), &mut out[..sent]);
+                if message.digest.get().added() > before {
+                    message.progress_at.set(now);
+                }
             }
             sent
         })?;
@@ -220,9 +224,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let hello = |(dst, rail), nonce, len| {
             notes.push_front(Note { dst, rail, life: None, kind: Kind::Hello { nonce }, len });
         };
-        self.peers.fire(now, hello, |submission| expired.push(submission));
-        for Submission { app, ticket, .. } in expired {
-            self.finish(app, ticket, Outcome::Failed(Failure::Unreachable));
+        self.peers.fire(now, hello, |submission, failure| expired.push((submission, failure)));
+        for (Submission { app, ticket, .. }, failure) in expired {
+            self.finish(app, ticket, Outcome::Failed(failure));
         }
     }
 }

@@ -15,7 +15,7 @@ fn run(peers: &mut Peers<()>, from: Time, end: Time, answers: bool) -> u32 {
     let (mut now, mut n) = (from, 0);
     while now <= end {
         let mut nonce = None;
-        peers.fire(now, |_, sent, _| nonce = Some(sent), |_| {});
+        peers.fire(now, |_, sent, _| nonce = Some(sent), |_, _| {});
         n += u32::from(nonce.is_some());
         if let Some(nonce) = nonce.filter(|_| answers) {
             let life = Incarnation::new(7);
@@ -63,7 +63,7 @@ fn many_peers_are_greeted_in_paced_steps() {
         let (began, mut first) = (now, std::collections::BTreeSet::new());
         while now < began + Span::from_us(125_000) {
             let mut n = 0;
-            peers.fire(now, |(node, _), _, _| n += usize::from(first.insert(node)), |_| {});
+            peers.fire(now, |(node, _), _, _| n += usize::from(first.insert(node)), |_, _| {});
             assert!(n <= 16, "{n} at {now:?}");
             now += Span::from_us(100);
         }
@@ -71,7 +71,7 @@ fn many_peers_are_greeted_in_paced_steps() {
         // Their repetitions end.
         let end = now + Span::from_us(9_000_000);
         while now < end {
-            peers.fire(now, |_, _, _| {}, |_| {});
+            peers.fire(now, |_, _, _| {}, |_, _| {});
             now = peers.deadline().max(now + Span::from_us(1)).min(end);
         }
     }

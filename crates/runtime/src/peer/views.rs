@@ -1,9 +1,10 @@
 //! What is told of peers: to the node's owner, and to its datapath.
 
+use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{NodeId, Span, Time};
 
 use super::{Peer, Peers};
-use crate::agreement::Differences;
+use crate::agreement::{Agreement, Differences};
 use crate::datapath::RailSet;
 use crate::liveness::RailView;
 use crate::wire::Incarnation;
@@ -42,6 +43,10 @@ pub struct PeerView {
     pub waiting: usize,
     /// What it has configured otherwise.
     pub differences: Differences,
+    /// Digests of its settings, if it has sent them.
+    pub settings: Option<Agreement>,
+    /// The transport that it runs, if its latest packet was of another than this node's.
+    pub other_transport: Option<TransportId>,
 }
 
 impl<P> Peers<P> {
@@ -65,7 +70,9 @@ impl<P> Peers<P> {
             path_mtu: peer.mtu.limit().map(|bytes| bytes + headers),
             sending: sending(node),
             waiting: peer.waiting.len(),
-            differences: peer.differences,
+            differences: peer.differences(),
+            settings: peer.settings,
+            other_transport: peer.other_transport,
         })
     }
 

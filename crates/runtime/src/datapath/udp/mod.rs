@@ -267,6 +267,7 @@ impl Datapath for UdpDatapath {
     fn counts(&self) -> Counts {
         let Self { rx, drops, too_long, .. } = self;
         let (drops, too_long) = (*drops, *too_long);
-        Counts { malformed: rx.malformed(), drops, too_long, ..Counts::default() }
+        let (malformed, oversized) = rx.refused();
+        Counts { malformed, oversized, drops, too_long, ..Counts::default() }
     }
 }

@@ -339,6 +339,7 @@ pub(super) struct RxBatch {
     /// Headers that are to be set before the next call.
     n_filled: usize,
     malformed: u64,
+    oversized: u64,
 }
 
 // SAFETY: as for [`TxBatch`]; the boxes that are pointed to stay where they are.
@@ -375,6 +376,7 @@ impl RxBatch {
             headers: vec![header; capacity],
             n_filled: capacity,
             malformed: 0,
+            oversized: 0,
         };
         for buffer in batch.buffers.chunks_exact_mut(stride) {
             batch.iovecs.push(iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: stride });
@@ -382,9 +384,9 @@ impl RxBatch {
         batch
     }
 
-    /// Datagrams that were too long, or of no address.
-    pub(super) fn malformed(&self) -> u64 {
-        self.malformed
+    /// Datagrams of no address, and those that were too long.
+    pub(super) fn refused(&self) -> (u64, u64) {
+        (self.malformed, self.oversized)
     }
 
     /// Hands over what has arrived at `socket`, at most a batch, each packet with its address and
@@ -437,7 +439,8 @@ impl RxBatch {
                 let (part, later) = rest.split_at(segment.min(rest.len()));
                 match from {
                     Some(from) if part.len() <= self.datagram_max => each(part, from, class),
-                    _ => self.malformed += 1,
+                    Some(_) => self.oversized += 1,
+                    None => self.malformed += 1,
                 }
                 rest = later;
                 if rest.is_empty() {

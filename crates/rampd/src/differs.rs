@@ -1,0 +1,67 @@
+//! Settings in which a peer differs, as the log names them: key, value here and value there.
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_proto::Builtin;
+use rampmeter_proto::beside::wire;
+use rampmeter_proto::catalogue::{Catalogue, Visitor};
+use rampmeter_proto::transport::Transport;
+use rampmeter_runtime::{PeerView, Setting};
+
+use crate::config::Setup;
+
+/// Returns the keys in which `peer` differs, with both values where the peer's can be known.
+pub(crate) fn describe(setup: &Setup, peer: &PeerView) -> String {
+    let describe = |setting: Setting| {
+        let values = match setting {
+            Setting::Mtu => mtu(peer).map(|there| (setup.udp.mtu.to_string(), there.to_string())),
+            Setting::Transport => {
+                peer.other_transport.map(|there| (name(setup.transport.wire), name(there)))
+            }
+            _ => None,
+        };
+        match values {
+            Some((here, there)) => format!("{} ({here} here, {there} there)", setting.key()),
+            None => setting.key().to_owned(),
+        }
+    };
+    peer.differences.iter().map(describe).collect::<Vec<_>>().join(", ")
+}
+
+/// The peer's `network.mtu`, found by its digest among those that a configuration may have.
+fn mtu(peer: &PeerView) -> Option<u32> {
+    peer.settings?.number(Setting::Mtu, 1..65_536)
+}
+
+/// The name of a transport, or its number if it is none of this repository's.
+fn name(number: TransportId) -> String {
+    struct Find(TransportId, Option<String>);
+
+    impl Visitor for Find {
+        fn transport<T: Transport>(&mut self) {
+            if T::WIRE == self.0 {
+                self.1 = Some(T::NAME.to_owned());
+            }
+        }
+
+        fn beside<A: Transport, B: Transport>(&mut self) {
+            if wire(A::WIRE, B::WIRE) == Some(self.0) {
+                self.1 = Some(format!("{} and {}", A::NAME, B::NAME));
+            }
+        }
+    }
+
+    let mut find = Find(number, None);
+    Builtin::visit(&mut find);
+    find.1.unwrap_or_else(|| format!("number {}", number.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transports_are_named_by_their_numbers() {
+        let names = [1, 7, 64 + 8 * 5 + 1, 250].map(|number| name(TransportId(number)));
+        assert_eq!(names, ["dcpim", "dctcp", "cosy and dcpim", "number 250"]);
+    }
+}

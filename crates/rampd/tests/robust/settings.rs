@@ -1,0 +1,111 @@
+//! Nodes whose settings differ: each message has an outcome, and the log says which setting it is.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rampmeter_ring::{Failure, Outcome};
+
+use crate::bed::{self, Bed, wait_until};
+
+/// Nodes whose configurations differ from that of a bed by a replacement in each.
+fn bed_of(changes: [&[(&str, &str)]; 2]) -> Bed {
+    let mut bed = Bed::new("");
+    for (node, changes) in changes.into_iter().enumerate() {
+        for (from, to) in changes {
+            bed.replace(node, from, to);
+        }
+        bed.start(node);
+    }
+    bed
+}
+
+/// Long messages from node 0 end within seconds: they fail for the settings that differ, or some
+/// arrive if `may_arrive`.
+fn long_messages_end(bed: &Bed, case: &str, may_arrive: bool) {
+    let a = bed.port(0);
+    let _b = bed.port(1);
+    for _ in 0..2 {
+        let before = Instant::now();
+        let outcome = bed::send(&a, &vec![7; 200_000]);
+        let is_right = outcome == Outcome::Failed(Failure::Mismatch)
+            || may_arrive && outcome == Outcome::Completed;
+        assert!(is_right, "{case}: {outcome:?} {}", bed.log(0));
+        assert!(before.elapsed() < Duration::from_secs(6), "{case}: {:?}", before.elapsed());
+    }
+}
+
+/// With another `network.mtu` at the other end, longer or shorter, messages that cannot be put
+/// together fail with that reason, and both nodes log both values and no other cause.
+#[test]
+fn another_mtu_is_named_on_both_sides() {
+    const LONG: &[(&str, &str)] = &[("mtu = 1500", "mtu = 9000")];
+    let check = |transport: &str, is_longer_here: bool| {
+        let name = ("dcpim", transport);
+        let (long, short) = ([&[name], LONG].concat(), [name]);
+        let changes: [&[_]; 2] = if is_longer_here { [&long, &short] } else { [&short, &long] };
+        let bed = bed_of(changes);
+        let case = format!("{transport}, longer here: {is_longer_here}");
+        if !is_longer_here {
+            bed::message(&bed.port(0), &bed.port(1), b"short ones pass");
+        }
+        // TCP sends bytes, which packets of any length carry that the receiver takes.
+        long_messages_end(&bed, &case, transport == "tcp" && !is_longer_here);
+        for node in 0..2 {
+            let (here, there) =
+                if (node == 0) == is_longer_here { (9000, 1500) } else { (1500, 9000) };
+            bed.wait_for_line(node, &format!("network.mtu ({here} here, {there} there)"));
+            // The lines of a second are written together.
+            thread::sleep(Duration::from_millis(1_200));
+            let log = bed.log(node);
+            for other in ["none of any peer", "shorter packets", "at fault", "longer than"] {
+                assert!(!log.contains(other), "{case}: {log}");
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for transport in ["dcpim", "tcp", "homa", "phost", "sird"] {
+            for is_longer_here in [true, false] {
+                scope.spawn(move || check(transport, is_longer_here));
+            }
+        }
+    });
+}
+
+/// With another transport at the other end messages fail with that reason, in both directions.
+#[test]
+fn another_transport_is_named_on_both_sides() {
+    let check = |here: &str, there: &str| {
+        let bed = bed_of([&[("dcpim", here)], &[("dcpim", there)]]);
+        long_messages_end(&bed, &format!("{here} to {there}"), false);
+        bed.wait_for_line(0, &format!("transport ({here} here, {there} there)"));
+        bed.wait_for_line(1, &format!("transport ({there} here, {here} there)"));
+        wait_until(|| bed.status(0).contains("\"differs-in\":[\"transport\"]"));
+        assert!(!bed.log(0).contains("packets that no peer has sealed"), "{}", bed.log(0));
+    };
+    thread::scope(|scope| {
+        for (one, other) in [("tcp", "dctcp"), ("homa", "sird"), ("dcpim", "phost")] {
+            scope.spawn(move || check(one, other));
+            scope.spawn(move || check(other, one));
+        }
+    });
+}
+
+/// A node that comes back with another transport: messages in flight to it fail with that reason,
+/// and once it has the right one again messages arrive.
+#[test]
+fn a_peer_that_changes_its_transport_is_noticed_both_times() {
+    let mut bed = bed_of([&[], &[]]);
+    let a = bed.port(0);
+    bed::message(&a, &bed.port(1), b"before");
+    bed.stop(1);
+    bed.replace(1, "\"dcpim\"", "\"phost\"");
+    bed.start(1);
+    bed.wait_for_line(0, "transport (dcpim here, phost there)");
+    let before = Instant::now();
+    assert_eq!(bed::send(&a, b"meanwhile"), Outcome::Failed(Failure::Mismatch));
+    assert!(before.elapsed() < Duration::from_secs(6), "{:?}", before.elapsed());
+    bed.stop(1);
+    bed.replace(1, "\"phost\"", "\"dcpim\"");
+    bed.start(1);
+    bed::message(&a, &bed.port(1), b"after");
+}

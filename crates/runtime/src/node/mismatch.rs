@@ -1,0 +1,66 @@
+//! Messages to peers that are configured otherwise, and that do not get on for that reason.
+//!
+//! Design notes.
+//!
+//! 1. The problem: packets of a peer with a longer `network.mtu` are dropped unread, as they are
+//!    longer than any packet of the receiver. The transport of the sender may retransmit for ever,
+//!    because short packets pass and are answered.
+//! 2. A receiver that can read packets but not put the message together says so
+//!    ([`Kind::Corrupt`](crate::wire::Kind::Corrupt)), and the message fails at once. That does not
+//!    happen to packets that it never sees.
+//! 3. So the sender watches messages to peers that differ in `network.mtu` or in the transport. It
+//!    fails those of which no further byte has left for some time: [`STALL`], or
+//!    [`NodeConfig::patience`](crate::NodeConfig::patience) where only the transport's parameters
+//!    differ, with which most messages arrive.
+//! 4. Hazard: a message that its receiver holds back for want of capacity fails as well.
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::{Endpoint, NodeId, Span, Time};
+
+use super::State;
+use crate::app::{Applications, Failure, Outcome};
+
+/// Time without progress after which a message fails whose receiver has another `network.mtu` or
+/// runs another transport: several retransmission timeouts.
+const STALL: Span = Span::from_us(2_000_000);
+/// Interval at which messages to such peers are checked.
+const EVERY: Span = Span::from_us(250_000);
+
+impl<E: Endpoint, A: Applications> State<E, A> {
+    /// Notes that a peer runs another transport.
+    pub(super) fn on_other_transport(&mut self, now: Time, peer: NodeId, theirs: TransportId) {
+        self.peers.on_other_transport(now, peer, theirs);
+        self.watch(now, peer);
+    }
+
+    /// Begins to watch messages to a peer if its settings require it.
+    pub(super) fn watch(&mut self, now: Time, peer: NodeId) {
+        if self.peers.is_incompatible(peer) {
+            self.mismatch_at = self.mismatch_at.min(now + EVERY);
+        }
+    }
+
+    /// Fails messages without progress to peers that are configured otherwise.
+    pub(super) fn end_mismatched(&mut self, now: Time) {
+        if now < self.mismatch_at {
+            return;
+        }
+        let patience = self.config.patience;
+        let stall = |peer| match self.peers.is_incompatible(peer) {
+            false => None,
+            true if self.peers.has_other_packets(peer) => Some(STALL.min(patience)),
+            true => Some(patience),
+        };
+        let is_stalled = |progress_at: Time, peer| {
+            stall(peer).is_some_and(|stall| now.saturating_since(progress_at) >= stall)
+        };
+        let stalled =
+            self.outbox.select(|m| !m.is_queued.get() && is_stalled(m.progress_at.get(), m.dst));
+        for msg in stalled {
+            self.endpoint.cancel(now, msg);
+            self.on_over(msg, Outcome::Failed(Failure::Mismatch));
+        }
+        let is_watching = self.peers.are_any_incompatible();
+        self.mismatch_at = if is_watching { now + EVERY } else { Time::NEVER };
+    }
+}

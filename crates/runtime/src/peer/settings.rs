@@ -1,0 +1,83 @@
+//! Settings of peers, and those that differ from this node's.
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::{NodeId, Span, Time};
+
+use super::{Peer, Peers};
+use crate::agreement::{Agreement, Differences, Setting};
+
+/// Time for which messages wait for a peer that runs another transport as far as is known.
+pub(super) const OTHER_TRANSPORT: Span = Span::from_us(1_000_000);
+
+impl<P> Peer<P> {
+    /// Returns what the peer has configured otherwise.
+    pub(super) fn differences(&self) -> Differences {
+        match self.other_transport {
+            None => self.differences,
+            Some(_) => self.differences.with(Setting::Transport),
+        }
+    }
+
+    /// Begins to probe the path, unless packets of full length are none to the peer.
+    pub(super) fn probe_path(&mut self, now: Time) {
+        if self.differences.contains(Setting::Mtu) {
+            self.mtu.suspend();
+        } else {
+            self.mtu.restart(now);
+        }
+    }
+}
+
+impl<P> Peers<P> {
+    /// Returns true if `node` has a setting with which its messages cannot be put together here.
+    pub(crate) fn is_incompatible(&self, node: NodeId) -> bool {
+        self.get(node).is_some_and(|peer| peer.differences().is_incompatible())
+    }
+
+    /// Returns true if any peer has.
+    pub(crate) fn are_any_incompatible(&self) -> bool {
+        self.peers.iter().flatten().any(|peer| peer.differences().is_incompatible())
+    }
+
+    /// Returns true if packets of `node` have other lengths than here, or are of another transport.
+    pub(crate) fn has_other_packets(&self, node: NodeId) -> bool {
+        self.get(node).is_some_and(|peer| {
+            peer.other_transport.is_some() || peer.differences.contains(Setting::Mtu)
+        })
+    }
+
+    /// The peer runs another transport, as a packet or a handshake of it shows. Messages that wait for
+    /// it may do so a little: the packet may be older than an answer that is in flight.
+    pub(crate) fn on_other_transport(&mut self, now: Time, node: NodeId, theirs: TransportId) {
+        let Some(peer) = self.get_mut(node) else { return };
+        let is_new = peer.other_transport.replace(theirs) != Some(theirs);
+        if !is_new || peer.waiting.is_empty() {
+            return;
+        }
+        let ends = now + OTHER_TRANSPORT;
+        for waiting in &mut peer.waiting {
+            waiting.until = waiting.until.min(ends);
+        }
+        self.next = self.next.min(ends);
+    }
+
+    /// The peer has sent its settings, of which `differences` differ from this node's.
+    pub(crate) fn on_settings(
+        &mut self,
+        now: Time,
+        node: NodeId,
+        settings: Agreement,
+        differences: Differences,
+    ) {
+        let Some(peer) = self.get_mut(node) else { return };
+        let had_another = peer.differences.contains(Setting::Mtu);
+        (peer.settings, peer.differences) = (Some(settings), differences);
+        peer.other_transport = None;
+        if had_another != differences.contains(Setting::Mtu) && peer.life.is_some() {
+            peer.probe_path(now);
+            let deadline = peer.mtu.deadline();
+            self.next = self.next.min(deadline);
+            self.have_limits_changed = true;
+        }
+    }
+}
