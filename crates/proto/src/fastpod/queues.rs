@@ -113,8 +113,11 @@ fn bytes_left(flow: &OutgoingFlow<Progress>, whole_bytes: u64) -> u64 {
 /// How often the timeout of a message doubles.
 const BACKOFF_MAX: u32 = 6;
 
-fn number(flow: &OutgoingFlow<Progress>) -> (u32, u32) {
-    (flow.dst.get(), flow.flow & 0xffff)
+/// Acknowledgements have so many numbers.
+pub(super) const NUMBERS: u32 = 1 << 16;
+
+fn number(dst: NodeId, flow: u32) -> (u32, u32) {
+    (dst.get(), flow % NUMBERS)
 }
 
 impl Queues {
@@ -173,10 +176,14 @@ impl Queues {
         let to = fastpod.target(self.pod, message.dst.get() as u16);
         // Nothing is sent to other pods without a schedule (§3.4).
         let is_alone = self.waiting(to) == 0 && to & POD_FLAG == 0;
+        // A message that waits for long keeps its number.
+        let (dst, numbers) = (message.dst, &self.numbers);
+        let is_free = |flow| !numbers.contains_key(&number(dst, flow));
+        self.flows.skip_numbers(dst, NUMBERS, is_free);
         let slot =
             self.flows.submit(message, packets, Progress { at: now, to, ..Progress::default() });
         self.flows[slot].state.last_bytes = self.cell(slot, packets - 1, fastpod).wire_bytes;
-        self.numbers.insert(number(&self.flows[slot]), slot);
+        self.numbers.insert(number(dst, self.flows[slot].flow), slot);
         self.submitted += 1;
         if fastpod.config.optimistic && is_alone {
             self.hopeful.push_back((slot, message.id));
@@ -332,9 +339,10 @@ impl Queues {
         self.flows.get(slot)?;
         self.leave(slot);
         let flow = self.flows.remove(slot)?;
-        // A number is used again after 65536 messages.
-        if self.numbers.get(&number(&flow)) == Some(&slot) {
-            self.numbers.remove(&number(&flow));
+        // Only if all numbers are in use does another message have the same.
+        let number = number(flow.dst, flow.flow);
+        if self.numbers.get(&number) == Some(&slot) {
+            self.numbers.remove(&number);
         }
         Some(flow)
     }

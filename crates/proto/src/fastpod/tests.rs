@@ -2,6 +2,7 @@
 
 mod failing;
 mod model;
+mod numbers;
 mod packing;
 mod pod;
 

@@ -23,6 +23,11 @@ impl NextNumber {
         number
     }
 
+    /// Returns the number of the next flow to `dst`.
+    pub fn peek(&self, dst: NodeId) -> u32 {
+        self.0.get(dst.idx()).copied().unwrap_or(0)
+    }
+
     /// Numbers flows to `dst` from zero again: it has lost its state.
     pub fn reset(&mut self, dst: NodeId) {
         if let Some(next) = self.0.get_mut(dst.idx()) {

@@ -79,6 +79,17 @@ impl<T> OutgoingFlows<T> {
         slot
     }
 
+    /// Leaves out numbers of flows to `dst` until the next one is free; at most `max` of them.
+    pub fn skip_numbers(&mut self, dst: NodeId, max: u32, is_free: impl Fn(u32) -> bool) {
+        let numbers = &mut self.rest.numbers;
+        for _ in 0..max {
+            if is_free(numbers.peek(dst)) {
+                return;
+            }
+            numbers.take(dst);
+        }
+    }
+
     /// The flow in `slot`.
     pub fn get(&self, slot: u32) -> Option<&OutgoingFlow<T>> {
         self.flows.get(slot)
