@@ -23,6 +23,8 @@ pub(crate) struct Sending<P> {
     pub(crate) is_queued: Cell<bool>,
     /// Whether any of its bytes have left.
     pub(crate) is_begun: Cell<bool>,
+    /// Time of its submission to the endpoint.
+    pub(crate) submitted_at: Cell<Time>,
     /// Time of its submission to the endpoint, or at which bytes left that had not left before.
     pub(crate) progress_at: Cell<Time>,
     /// The digest of what has left.

@@ -14,7 +14,12 @@
 //! 4. Why by service and program: one that does not read, or that has much to send, delays no other.
 //!    Why by size: endpoints prefer short messages, and a short one is not behind a window of long
 //!    ones.
-//! 5. Hazards: a window below what a round trip needs limits the rate. At most [`MESSAGES_MAX`]
+//! 5. A window is as large as completion times allow. Processors may be slower than links: a window
+//!    of messages that the hosts take 200 ms for delays all other messages by as much, and transports
+//!    retransmit what is only late. So the window of a queue grows by a message with each that
+//!    completes within twice the least completion time of the queue and [`DELAY_MAX`]. It halves, once
+//!    in its own time, if one takes longer, and then grows by a [`GROWTH`]-th in that time.
+//! 6. Hazards: a window below what a round trip needs limits the rate. At most [`MESSAGES_MAX`]
 //!    messages of a queue complete in a round trip. Messages to an unresponsive node would fail a
 //!    window at a time, so that a whole queue fails when one of its messages does and none has
 //!    completed meanwhile.
@@ -26,6 +31,12 @@ use rampmeter_core::{Bytes, MsgId, NodeId, Rate, Span, Time};
 
 /// Messages of a queue that the endpoint has at most: 340 000 a second with a round trip of 3 ms.
 const MESSAGES_MAX: u32 = 1_024;
+/// Window of a new queue.
+const MESSAGES_INITIAL: u32 = 128;
+/// Completion time beyond twice the least of a queue at which its window shrinks.
+const DELAY_MAX: Span = Span::from_us(5_000);
+/// Completions for which a window grows by a message once it has shrunk.
+const GROWTH: u32 = 16;
 /// Messages of a queue that the endpoint may have, however many queues there are and however long
 /// the messages.
 const MESSAGES_MIN: u32 = 16;
@@ -65,6 +76,12 @@ struct SendQueue {
     waiting: VecDeque<MsgId>,
     /// Time of the latest completion of a message, or of the first submission.
     progress_at: Time,
+    /// Messages that the endpoint may have as far as completion times say, completions since it last
+    /// grew, when it last shrank, and the least completion time.
+    window: u32,
+    n_in_time: u32,
+    shrunk_at: Option<Time>,
+    least: Span,
     /// The queue is among those that may admit a message.
     is_ready: bool,
 }
@@ -104,6 +121,10 @@ impl SendQueues {
             submitted_bytes: 0,
             waiting: VecDeque::new(),
             progress_at: now,
+            window: MESSAGES_INITIAL,
+            n_in_time: 0,
+            shrunk_at: None,
+            least: Span::from_ps(u64::MAX),
             is_ready: false,
         });
         if queue.waiting.is_empty() && queue.has_capacity(window) {
@@ -114,13 +135,14 @@ impl SendQueues {
         false
     }
 
-    /// A message that the endpoint had has ended.
-    pub(crate) fn on_end(&mut self, now: Time, key: QueueKey, size: Bytes, is_completed: bool) {
+    /// A message that the endpoint had has ended: completed after the time `took`, or failed.
+    pub(crate) fn on_end(&mut self, now: Time, key: QueueKey, size: Bytes, took: Option<Span>) {
         let Some(queue) = self.queues.get_mut(&key) else { return };
         queue.submitted = queue.submitted.saturating_sub(1);
         queue.submitted_bytes = queue.submitted_bytes.saturating_sub(size.get());
-        if is_completed {
+        if let Some(took) = took {
             queue.progress_at = now;
+            queue.adapt(now, took);
         }
         if queue.waiting.is_empty() {
             if queue.submitted == 0 {
@@ -185,7 +207,29 @@ impl SendQueues {
 
 impl SendQueue {
     fn has_capacity(&self, (messages, bytes): (u32, u64)) -> bool {
+        let messages = messages.min(self.window);
         self.submitted < MESSAGES_MIN || self.submitted < messages && self.submitted_bytes < bytes
+    }
+
+    /// Adapts the window to the completion time of a message.
+    fn adapt(&mut self, now: Time, took: Span) {
+        self.least = self.least.min(took);
+        let is_late = took > self.least * 2 + DELAY_MAX;
+        if !is_late {
+            // A queue that its window does not limit says nothing of a larger one.
+            self.n_in_time += u32::from(!self.waiting.is_empty());
+            if self.n_in_time >= self.shrunk_at.map_or(1, |_| GROWTH) {
+                self.window = (self.window + 1).min(MESSAGES_MAX);
+                self.n_in_time = 0;
+            }
+        } else if self.shrunk_at.is_none_or(|at| now.saturating_since(at) >= took) {
+            if self.window == MESSAGES_MIN {
+                // No smaller window makes messages faster: the path or the receiver is slower now.
+                self.least = took;
+            }
+            self.window = (self.window / 2).max(MESSAGES_MIN);
+            (self.shrunk_at, self.n_in_time) = (Some(now), 0);
+        }
     }
 
     fn submit(&mut self, size: Bytes) {
@@ -214,8 +258,8 @@ mod tests {
     #[test]
     fn the_endpoint_has_a_window_of_each_queue() {
         let mut queues = SendQueues::new(RATE);
-        assert_eq!(enter(&mut queues, key(1), SIZE, 5_000), MESSAGES_MAX);
-        assert_eq!(enter(&mut queues, key(2), SIZE, 5_000), MESSAGES_MAX);
+        assert_eq!(enter(&mut queues, key(1), SIZE, 5_000), MESSAGES_INITIAL);
+        assert_eq!(enter(&mut queues, key(2), SIZE, 5_000), MESSAGES_INITIAL);
         let other_size = QueueKey::new(NodeId::new(1), 7, 0, 100_000);
         assert_eq!(enter(&mut queues, other_size, Bytes::new(100_000), 500), 125);
         let long = QueueKey::new(NodeId::new(1), 7, 0, 1 << 30);
@@ -226,7 +270,7 @@ mod tests {
     fn queues_share_what_the_endpoint_has() {
         let mut queues = SendQueues::new(RATE);
         let n: u32 = (0..100).map(|dst| enter(&mut queues, key(dst), SIZE, 5_000)).sum();
-        assert!(n < MESSAGES_SHARED * 4, "{n}");
+        assert!(n <= MESSAGES_INITIAL * 100, "{n}");
         assert_eq!(enter(&mut queues, key(200), SIZE, 5_000), MESSAGES_SHARED / 100);
         (1_000..3_000).for_each(|dst| {
             enter(&mut queues, key(dst), SIZE, 1);
@@ -238,19 +282,19 @@ mod tests {
     #[test]
     fn a_message_that_ends_admits_the_next_of_its_queue() {
         let mut queues = SendQueues::new(RATE);
-        enter(&mut queues, key(1), SIZE, 1_030);
+        enter(&mut queues, key(1), SIZE, MESSAGES_INITIAL + 6);
         assert_eq!(queues.next(|_| Some(SIZE)), None);
-        queues.on_end(Time::ZERO, key(1), SIZE, true);
-        let has_ended = |msg: MsgId| (msg.get() != MESSAGES_MAX).then_some(SIZE);
-        assert_eq!(queues.next(has_ended), Some(MsgId::new(MESSAGES_MAX + 1)));
+        queues.on_end(Time::ZERO, key(1), SIZE, None);
+        let has_ended = |msg: MsgId| (msg.get() != MESSAGES_INITIAL).then_some(SIZE);
+        assert_eq!(queues.next(has_ended), Some(MsgId::new(MESSAGES_INITIAL + 1)));
         assert_eq!(queues.next(has_ended), None);
         for _ in 0..2 {
-            queues.on_end(Time::ZERO, key(1), SIZE, true);
+            queues.on_end(Time::ZERO, key(1), SIZE, None);
         }
-        assert_eq!(queues.next(has_ended), Some(MsgId::new(MESSAGES_MAX + 2)));
-        assert_eq!(queues.next(has_ended), Some(MsgId::new(MESSAGES_MAX + 3)));
+        assert_eq!(queues.next(has_ended), Some(MsgId::new(MESSAGES_INITIAL + 2)));
+        assert_eq!(queues.next(has_ended), Some(MsgId::new(MESSAGES_INITIAL + 3)));
         while !queues.queues.is_empty() {
-            queues.on_end(Time::ZERO, key(1), SIZE, true);
+            queues.on_end(Time::ZERO, key(1), SIZE, None);
             while queues.next(has_ended).is_some() {}
         }
         assert!(queues.ready.is_empty());
@@ -261,8 +305,8 @@ mod tests {
     fn a_queue_without_progress_fails_with_its_message() {
         let mut queues = SendQueues::new(RATE);
         let at = |ms: u64| Time::ZERO + Span::from_us(ms * 1_000);
-        enter(&mut queues, key(1), SIZE, 1_030);
-        queues.on_end(at(5), key(1), SIZE, true);
+        enter(&mut queues, key(1), SIZE, MESSAGES_INITIAL + 6);
+        queues.on_end(at(5), key(1), SIZE, Some(DELAY_MAX));
         assert!(queues.on_unreachable(at(5_004), key(1)).is_empty());
         assert_eq!(queues.on_unreachable(at(5_005), key(1)).len(), 6);
         assert_eq!(queues.next(|_| Some(SIZE)), None);
@@ -271,11 +315,50 @@ mod tests {
     #[test]
     fn the_queues_to_a_node_are_forgotten() {
         let mut queues = SendQueues::new(RATE);
-        enter(&mut queues, key(1), SIZE, 1_030);
-        enter(&mut queues, key(2), SIZE, 1_030);
+        enter(&mut queues, key(1), SIZE, MESSAGES_INITIAL + 6);
+        enter(&mut queues, key(2), SIZE, MESSAGES_INITIAL + 6);
         assert_eq!(queues.forget_peer(NodeId::new(1)).len(), 6);
-        queues.on_end(Time::ZERO, key(1), SIZE, true);
+        queues.on_end(Time::ZERO, key(1), SIZE, None);
         assert_eq!(queues.next(|_| Some(SIZE)), None);
         assert_eq!(queues.queues.len(), 1);
+    }
+
+    /// Messages that take `each` one after the other, and no less than `least`, while `n` wait.
+    /// Returns the longest completion time of the last tenth, and the time of all.
+    fn run(each: Span, least: Span, n: u32) -> (Span, Span) {
+        let mut queues = SendQueues::new(RATE);
+        let (mut now, mut free_at) = (Time::ZERO, Time::ZERO);
+        let mut in_flight = VecDeque::new();
+        let mut begin = |now: Time| {
+            free_at = free_at.max(now) + each;
+            (now, free_at.max(now + least))
+        };
+        (0..enter(&mut queues, key(1), SIZE, n)).for_each(|_| in_flight.push_back(begin(now)));
+        let (mut n_ended, mut longest) = (0, Span::ZERO);
+        while let Some((at, ends)) = in_flight.pop_front() {
+            now = now.max(ends);
+            n_ended += 1;
+            let took = now.saturating_since(at);
+            longest = if n_ended > n * 9 / 10 { longest.max(took) } else { longest };
+            queues.on_end(now, key(1), SIZE, Some(took));
+            while queues.next(|_| Some(SIZE)).is_some() {
+                in_flight.push_back(begin(now));
+            }
+        }
+        assert_eq!(n_ended, n);
+        (longest, now.saturating_since(Time::ZERO))
+    }
+
+    /// Hosts that take 100 us for a message delay others by no more than the limit, and lose no
+    /// time; a path with a long round trip gets the whole window.
+    #[test]
+    fn windows_follow_completion_times() {
+        let us = Span::from_us;
+        let (longest, all) = run(us(100), us(300), 20_000);
+        assert!(longest <= (us(300) * 2 + DELAY_MAX) * 5 / 4, "{longest}");
+        assert!(all <= us(100) * 20_010, "{all}");
+        let (longest, all) = run(us(1), us(50_000), 100_000);
+        assert!(longest <= us(52_000), "{longest}");
+        assert!(all <= us(50_000) * (100_000 / u64::from(MESSAGES_MAX) + 12), "{all}");
     }
 }

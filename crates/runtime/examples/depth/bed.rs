@@ -17,8 +17,9 @@ use crate::net::{DELAY, Fates, Link, Links, Pings, RATE, Source};
 const PEERS: u32 = 16;
 /// Messages that are not over by then are lost.
 const LIMIT: Span = Span::from_us(60_000_000);
-/// Simulated time that a node takes for a datagram, in the shape `third`.
+/// Simulated time that a node takes for a datagram, in the shapes `third` and `two`.
 const PER_DATAGRAM: Span = Span::from_us(2);
+const PATIENCE: Span = Span::from_us(10_000_000);
 
 /// Who sends to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +28,32 @@ pub(crate) enum Shape {
     In,
     One,
     Third,
+    /// As `Third`, with two programs.
+    Two,
+    /// As `Two`, between slow nodes.
+    Slow,
 }
 
 impl Shape {
+    /// Returns true if a third node is pinged meanwhile, and nodes take time for datagrams.
+    pub(crate) fn has_pings(self) -> bool {
+        self.per_datagram() > Span::ZERO
+    }
+
+    /// Simulated time that a node takes for a datagram.
+    fn per_datagram(self) -> Span {
+        match self {
+            Self::Out | Self::In | Self::One => Span::ZERO,
+            Self::Third | Self::Two => PER_DATAGRAM,
+            Self::Slow => PER_DATAGRAM * 15,
+        }
+    }
+
     fn destinations(self, node: u32) -> Vec<NodeId> {
         match (self, node) {
             (Shape::Out, 0) => (1..=PEERS).map(NodeId::new).collect(),
             (Shape::In, 1..=PEERS) => vec![NodeId::new(0)],
-            (Shape::One | Shape::Third, 0) => vec![NodeId::new(1)],
+            (Shape::One | Shape::Third | Shape::Two | Shape::Slow, 0) => vec![NodeId::new(1)],
             _ => Vec::new(),
         }
     }
@@ -54,9 +73,10 @@ impl Shape {
             _ => messages,
         };
         let pings = Pings { to: NodeId::new(2), at: Time::ZERO, is_in_flight: false };
-        let pings = (self == Shape::Third && node == 0).then_some(pings);
+        let pings = (self.has_pings() && node == 0).then_some(pings);
         let (links, fates) = (Rc::clone(links), Rc::clone(fates));
-        Source { to, left, pings, shift: Span::ZERO, links, fates }
+        let programs = if matches!(self, Shape::Two | Shape::Slow) { 2 } else { 1 };
+        Source { to, left, programs, pings, shift: Span::ZERO, links, fates }
     }
 }
 
@@ -131,7 +151,7 @@ pub(crate) struct Outcome {
 pub(crate) fn run<T: Transport>(shape: Shape, messages: u64) -> Outcome {
     let mut bed = Bed::new::<T>(shape, messages);
     let before = processor_time();
-    let each = if shape == Shape::Third { PER_DATAGRAM } else { Span::ZERO };
+    let each = shape.per_datagram();
     let is_over = |fates: &Fates| fates.completed + fates.failed == messages;
     let ended = bed.run_until(Time::ZERO + LIMIT, each, is_over);
     let processor = processor_time() - before;
@@ -169,7 +189,8 @@ impl Bed {
             data_rtt,
             control_rtt,
             n_pods: 0,
-            patience: Span::ZERO,
+            // As between real hosts by default, where nodes are slow.
+            patience: if shape == Shape::Slow { PATIENCE } else { Span::ZERO },
         };
         let keys = T::Keys::default();
         let n = n_hosts as usize + T::needs(&keys, &facts).arbiters.len();

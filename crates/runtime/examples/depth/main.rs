@@ -1,10 +1,11 @@
 //! Processor time a message where many wait: 200 B each, submitted at once, at both ends together.
 //!
-//!     cargo run --release -p rampmeter-runtime --example depth [TRANSPORT] [out|in|one|third|sim] [MESSAGES ...]
+//!     cargo run --release -p rampmeter-runtime --example depth [TRANSPORT] [out|in|one|third|two|slow|sim] [MESSAGES ...]
 //!
 //! In memory, on simulated time; queues of 500 KB at the receivers. `out`: one node sends to 16. `in`: 16 send to one.
 //! `one`: one sends to one. `third`: one sends to one, and pings a third node meanwhile; nodes
-//! take 2 us of simulated time for each datagram. Then as many flows of a pair in the
+//! take 2 us of simulated time for each datagram. `two`: the same with two programs that send;
+//! `slow`: nodes take 30 us. Then as many flows of a pair in the
 //! simulator, from a tenth of the least number up to 100 000.
 
 #![allow(clippy::print_stdout, reason = "a program")]
@@ -31,8 +32,14 @@ impl Visitor for Table {
             return;
         }
         let is_wanted = |name: &str| self.shape.as_ref().is_none_or(|shape| shape == name);
-        let shapes =
-            [("out", Shape::Out), ("in", Shape::In), ("one", Shape::One), ("third", Shape::Third)];
+        let shapes = [
+            ("out", Shape::Out),
+            ("in", Shape::In),
+            ("one", Shape::One),
+            ("third", Shape::Third),
+            ("two", Shape::Two),
+            ("slow", Shape::Slow),
+        ];
         for (name, shape) in shapes.into_iter().filter(|(name, _)| is_wanted(name)) {
             let mut first = None;
             for &n in &self.messages {
@@ -47,7 +54,7 @@ impl Visitor for Table {
                      completed, {failed} failed, {delivered} delivered, {excess} too many, {dropped} packets dropped, {ms} ms",
                     T::NAME,
                 );
-                if shape == Shape::Third {
+                if shape.has_pings() {
                     pings.sort_unstable_by_key(|(_, took)| *took);
                     let us =
                         |nth: usize| pings.get(nth).map_or(0, |(_, took)| took.as_ps() / 1_000_000);
@@ -86,7 +93,9 @@ fn main() {
     for arg in std::env::args().skip(1) {
         match arg.parse() {
             Ok(n) => messages.push(n),
-            Err(_) if ["out", "in", "one", "third", "sim"].contains(&arg.as_str()) => {
+            Err(_)
+                if ["out", "in", "one", "third", "two", "slow", "sim"].contains(&arg.as_str()) =>
+            {
                 shape = Some(arg)
             }
             Err(_) => only = Some(arg),

@@ -63,13 +63,15 @@ pub(crate) struct Pings {
 /// From the completion of a ping to the next.
 const PING_EVERY: Span = Span::from_us(1_000);
 /// Ticket and application of pings.
-const PING: u32 = 1;
+const PING: u32 = u32::MAX;
 
 /// The applications of a node: one has `left` messages for some nodes in turn, another may ping.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) to: Vec<NodeId>,
     pub(crate) left: u64,
+    /// Programs that send them in turn.
+    pub(crate) programs: u32,
     pub(crate) pings: Option<Pings>,
     /// Time that the node's clock is ahead of that of the simulation.
     pub(crate) shift: Span,
@@ -97,7 +99,8 @@ impl Applications for Source {
         }
         self.left = self.left.checked_sub(1)?;
         let dst = self.to[self.left as usize % self.to.len()];
-        let (app, service, ticket) = (0, 2, Ticket(self.left));
+        let app = self.left as u32 % self.programs;
+        let (service, ticket) = (2, Ticket(self.left));
         Some(Submission { app, ticket, dst, service, deadline, tenant, payload })
     }
 

@@ -48,9 +48,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let Some(message) = self.outbox.remove(msg) else { return };
         let (now, queue) = (self.told, message.queue());
         if !message.is_queued.get() {
-            let (size, is_completed) =
-                (Bytes::new(message.size.into()), outcome == Outcome::Completed);
-            self.send_queues.on_end(now, queue, size, is_completed);
+            let size = Bytes::new(message.size.into());
+            let took = self.turn_at.saturating_since(message.submitted_at.get());
+            let took = (outcome == Outcome::Completed).then_some(took);
+            self.send_queues.on_end(now, queue, size, took);
         }
         self.finish(message.app, message.ticket, outcome);
         if matches!(outcome, Outcome::Failed(Failure::Unreachable | Failure::Mismatch)) {

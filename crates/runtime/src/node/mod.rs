@@ -75,6 +75,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// Those of the datapath that no later attempt would mend.
     pub fn turn(&mut self, now: Time) -> io::Result<Time> {
         let Self { datapath, state, arrivals, has_more } = self;
+        state.turn_at = now;
         let at = state.as_of(now);
         let n = datapath.receive(now, |arrived| state.on_datagram(at, arrived))?;
         arrivals.count(now, n);
@@ -295,6 +296,8 @@ struct State<E: Endpoint, A: Applications> {
     paths: Paths,
     /// Time of the latest turn: the endpoint's time does not go back.
     told: Time,
+    /// Time of the present turn.
+    turn_at: Time,
     /// Time of the latest turn that had a submission, or a packet of a peer in the life that it knows:
     /// floods of others do not keep the node awake.
     active_at: Time,
@@ -337,6 +340,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             bundles: Bundles::default(),
             paths: Paths::new(config.run),
             told: now,
+            turn_at: now,
             active_at: Time::ZERO,
             is_stopping: false,
             mismatch_at: Time::NEVER,

@@ -73,6 +73,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         while let Some(queued) = self.send_queues.next(|msg| self.outbox.get(msg).map(size)) {
             let Some(sending) = self.outbox.remove(queued) else { continue };
             sending.is_queued.set(false);
+            sending.submitted_at.set(now);
             sending.progress_at.set(now);
             let id = self.outbox.insert(sending);
             let Some(message) = self.outbox.get(id).map(|sending| sending.message(id)) else {
@@ -103,6 +104,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             tenant,
             is_queued: Cell::new(false),
             is_begun: Cell::new(false),
+            submitted_at: Cell::new(now),
             progress_at: Cell::new(now),
             digest: Cell::default(),
             payload,
