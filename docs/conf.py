@@ -12,6 +12,7 @@ from rampmeter.commands import COMMANDS
 from rampmeter.papers import list_figures, load_figure
 from rampmeter.papers.inventory import inventory_page, load_inventory
 from rampmeter.papers.misses import explanations, misses_section
+from rampmeter.papers.status import ledger_page
 from rampmeter.report.figures import PAPERS
 
 HERE = Path(__file__).parent
@@ -55,7 +56,7 @@ COMMAND = HERE / "reference" / "command.md"
 
 
 def _notes(_: Any) -> None:
-    """A page for each figure of a paper (claim, command and notes), and one of the inventory."""
+    """Pages of figures (claim, command, notes, misses), of the inventory, and of the ledger."""
     shutil.rmtree(NOTES, ignore_errors=True)
     by_paper: dict[str, list[str]] = {}
     for folder in list_figures(ROOT / "papers"):
@@ -73,6 +74,7 @@ def _notes(_: Any) -> None:
         by_paper.setdefault(paper, []).append(folder.name)
     inventory = inventory_page(load_inventory(ROOT / "papers"))
     (NOTES / "inventory.md").write_text(inventory, encoding="utf-8")
+    (NOTES / "ledger.md").write_text(ledger_page(ROOT / "papers"), encoding="utf-8")
     for paper, names in by_paper.items():
         lines = [f"# {PAPERS.get(paper, paper)}", "", "```{toctree}", *names, "```", ""]
         (NOTES / paper / "index.md").write_text("\n".join(lines), encoding="utf-8")

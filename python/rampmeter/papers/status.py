@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rampmeter.confidence import interval
 from rampmeter.papers.claims import ClaimRow
 from rampmeter.papers.entry import Entry
 from rampmeter.papers.expected import CellId
-from rampmeter.papers.figure import Figure
+from rampmeter.papers.figure import Figure, list_figures, load_figure
 from rampmeter.papers.ledger import Ledger
 from rampmeter.papers.misses import Explanation, explanations, find_explanation
 from rampmeter.papers.verdict import FEWER_FLOWS, Row
@@ -138,3 +139,32 @@ def columns(counts: Counter[str], cpu_hours: float) -> list[str]:
     cells = [str(counts[name] or NONE) for name in NAMES]
     hours = f"{cpu_hours:.1f}" if cpu_hours >= 0.05 else NONE
     return [*cells, str(counts.total()), hours]
+
+
+def ledger_page(root: Path) -> str:
+    """Returns the page of the ledger in `root`: verdicts by figure, in Markdown.
+
+    Misses and their causes are on the pages of figures.
+    """
+    ledger = Ledger(root)
+    statuses = [FigureStatus.of(load_figure(folder), ledger) for folder in list_figures(root)]
+    lines = [
+        "# The ledger",
+        "",
+        "Verdicts on published values and claims, from runs with as many flows as published and",
+        "three seeds. `rampmeter papers PAPER FIGURE --from-ledger` draws a figure from them;",
+        "`make ledger` runs what is missing. Pages of figures list misses with their causes.",
+        "",
+        _line("figure", *NAMES, "all", "CPU hours"),
+        _line(*["---"] * (len(NAMES) + 3)),
+    ]
+    for status in statuses:
+        figure = status.figure
+        name = f"[{figure.paper} {figure.number}]({figure.paper}/{figure.folder.name}.md)"
+        lines.append(_line(name, *columns(status.verdicts, status.cpu_hours)))
+    lines += [_line(name, *columns(counts, hours)) for name, counts, hours in totals(statuses)[-1:]]
+    return "\n".join(lines) + "\n"
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
