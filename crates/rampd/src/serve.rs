@@ -9,7 +9,8 @@
 //! is answered as soon as its request is complete. After the answer the server closes its direction
 //! and discards what still arrives until the client closes the other: closing a socket with unread
 //! bytes resets the connection, and the client may lose the answer. If there are too many
-//! connections the oldest is closed, so that idle ones do not keep out others.
+//! connections the oldest is closed, so that idle ones do not keep out others. There are fewer if
+//! the process may have few descriptors.
 //! None lasts longer than [`DEADLINE`]. If the system has no descriptors left, connections wait in
 //! the backlog.
 
@@ -21,11 +22,16 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, accept_with, recv, send, shutdown};
+use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use tracing::warn;
 
-/// Connections at a time.
+/// Connections at a time, if the process may have many descriptors.
 pub(crate) const CONNECTIONS_MAX: usize = 32;
+/// Connections at a time in any case, and the descriptors of the process for each further one: most
+/// are for programs.
+const CONNECTIONS_MIN: usize = 2;
+const DESCRIPTORS: u64 = 16;
 /// Longest duration of a connection.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 /// Bytes of a request, and those that are discarded after the answer.
@@ -130,7 +136,7 @@ impl<R: FnMut(&[u8]) -> Reply> Server<R> {
                     if !connection.advance(&mut self.reply) {
                         continue;
                     }
-                    if self.connections.len() == CONNECTIONS_MAX {
+                    while self.connections.len() >= connections_max() {
                         self.connections.pop_front();
                     }
                     self.connections.push_back(connection);
@@ -144,6 +150,12 @@ impl<R: FnMut(&[u8]) -> Reply> Server<R> {
             }
         }
     }
+}
+
+/// Connections that the server may have at a time.
+fn connections_max() -> usize {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    (limit / DESCRIPTORS).clamp(CONNECTIONS_MIN as u64, CONNECTIONS_MAX as u64) as usize
 }
 
 impl Connection {

@@ -107,6 +107,9 @@ struct Door {
     /// Memory of applications that have gone, from which messages may still be sent. This thread
     /// lets go of it last, since it takes long to unmap and the node has no time.
     retired: Vec<(User, Arc<Memory>)>,
+    /// A descriptor that is closed if the process has no other left, so that a program can be
+    /// accepted and refused.
+    spare: Option<OwnedFd>,
 }
 
 /// Connections that wait to be accepted.
@@ -156,6 +159,7 @@ pub(crate) fn open(config: DoorConfig, access: &Access) -> Result<Opened, DoorEr
             next: CHANGED + 1,
             next_app: 0,
             retired: Vec::new(),
+            spare: Some(event()?),
         };
         Ok((door, received))
     };
@@ -209,7 +213,21 @@ impl Door {
 
     fn accept(&mut self) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = match accept_with(&self.listener, flags) {
+        if self.spare.is_none() {
+            let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+            self.spare = eventfd(0, flags).ok();
+        }
+        let accepted = accept_with(&self.listener, flags).or_else(|error| {
+            let is_full = matches!(error, Errno::MFILE | Errno::NFILE);
+            match self.spare.take_if(|_| is_full) {
+                Some(spare) => {
+                    drop(spare);
+                    accept_with(&self.listener, flags)
+                }
+                None => Err(error),
+            }
+        });
+        let socket = match accepted {
             Ok(socket) => Arc::new(socket),
             Err(Errno::WOULDBLOCK | Errno::INTR | Errno::CONNABORTED) => return,
             Err(error) => {

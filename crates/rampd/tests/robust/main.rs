@@ -155,6 +155,35 @@ fn half_requests_for_metrics_keep_nobody_out() {
     assert!(scrape().unwrap().contains("rampd_log_lines_dropped_total"));
 }
 
+/// A process of 64 descriptors with strangers at `metrics`: programs attach, and are refused at once
+/// when there are no more descriptors; `rampd status` is answered.
+#[test]
+fn a_lack_of_descriptors_is_told_at_once() {
+    let mut bed = Bed::new("");
+    let address = format!("127.0.0.1:{}", bed::free_port());
+    bed.add_to_node(0, &format!("metrics = \"{address}\""));
+    bed.start(0);
+    let first = bed.port(0);
+    let pid = format!("--pid={}", bed.id(0));
+    assert!(Command::new("prlimit").args([&pid, "--nofile=64:64"]).status().unwrap().success());
+    let half: Vec<_> = (0..64).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    let before = Instant::now();
+    assert!(bed.status(0).contains("peers"));
+    assert!(before.elapsed() < SECOND * 2, "{:?}", before.elapsed());
+    let (mut ports, mut refusals) = (Vec::new(), Vec::new());
+    for service in 100..140 {
+        let before = Instant::now();
+        match Port::attach(bed.socket(0), service, PortConfig::default()) {
+            Ok(port) => ports.push(port),
+            Err(error) => refusals.push(error.to_string()),
+        }
+        assert!(before.elapsed() < SECOND * 2, "{:?}: {refusals:?}", before.elapsed());
+    }
+    assert!(ports.len() >= 2, "{}: {refusals:?}", ports.len());
+    assert!(!refusals.is_empty() && refusals.iter().all(|text| text.contains("Too many open")));
+    drop((first, ports, half));
+}
+
 /// The service manager is notified that the node is alive, as long as the node's own thread runs.
 #[test]
 fn the_watchdog_is_told_of_the_nodes_thread() {
