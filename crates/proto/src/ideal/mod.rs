@@ -65,7 +65,8 @@ impl Keys for IdealConfig {
 /// A flow to schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its number; of equal flows between the same hosts the lower is served first.
+    /// Its number; of equal flows that are submitted at once between the same hosts the lower is
+    /// served first.
     pub id: u32,
     /// The sending host.
     pub src: NodeId,
@@ -85,6 +86,7 @@ pub struct Job {
 struct Active {
     /// The service that it needs.
     remaining: Span,
+    submitted: Time,
     job: Job,
     /// The rate at which it is served, in bits per second.
     granted: u64,
@@ -151,7 +153,7 @@ impl IdealScheduler {
     /// A flow arrives at `now`, which is not past [`IdealScheduler::next_completion`].
     pub fn submit(&mut self, now: Time, job: Job) {
         self.advance(now);
-        self.active.push(Active { remaining: job.service, job, granted: 0 });
+        self.active.push(Active { remaining: job.service, submitted: now, job, granted: 0 });
         self.schedule();
     }
 
@@ -197,7 +199,7 @@ impl IdealScheduler {
 
     fn schedule(&mut self) {
         // Numbers last: they are in the order of submission, which simultaneous flows do not have.
-        let order = |a: &Active| (a.remaining_size(), a.job.src, a.job.dst, a.job.id);
+        let order = |a: &Active| (a.remaining_size(), a.submitted, a.job.src, a.job.dst, a.job.id);
         self.active.sort_unstable_by_key(order);
         self.free.clone_from(&self.links);
         if let Some(core) = &mut self.core {

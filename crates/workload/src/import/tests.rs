@@ -56,7 +56,7 @@ fn formats_are_told_apart_by_contents() {
         (b"<!-- Copyright -->\n<algo name=\"a\">", Some(Format::Msccl)),
         (b"arrival_ns,src,dst,size_bytes\n", Some(Format::Csv)),
         (&trace, Some(Format::Chakra)),
-        (b"2\n2 1 3 100 5 2\n", None),
+        (b"2\n2 1 3 100 5 2\n", Some(Format::Hpcc)),
         (b"", None),
         (b"\x00\x00\x00", None),
         (b"\x80\x80\x80\x80", None),
