@@ -1,5 +1,7 @@
 """Transports in networks unlike those of their papers: the cheap part of `make situations`."""
 
+from typing import Any
+
 import pytest
 
 import rampmeter as rm
@@ -81,9 +83,12 @@ def test_presets_that_do_have_a_key_of_their_recorded_setting_and_a_warning(
 
 @pytest.mark.parametrize("transport", ["homa", "sird"])
 def test_presets_with_packets_of_one_length_are_warned_about(transport: str) -> None:
-    load = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 10}
+    load: dict[str, Any] = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 10}
     for payload, n_warnings in ((1456, 0), (8936, 1)):
-        table = {"name": transport, "preset": "reference", "payload-bytes": payload}
+        table: dict[str, Any] = {
+            **{"name": transport, "preset": "reference"},
+            "payload-bytes": payload,
+        }
         plan = rm.Plan.of(topology=rm.star(4), transport=table, workload=load)
         warnings = [one for one in plan.warnings() if one.startswith("transport.preset:")]
         assert len(warnings) == n_warnings, warnings
