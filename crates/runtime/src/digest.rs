@@ -34,7 +34,7 @@ impl Default for LeavingDigest {
 }
 
 impl LeavingDigest {
-    /// How many bytes have been added: it grows until every byte has left once.
+    /// Number of bytes that have been added; it grows until every byte has left once.
     pub fn added(&self) -> u32 {
         self.end
     }

@@ -44,7 +44,7 @@ EPILOG: Final = """\b
 
 @dataclass(frozen=True)
 class Request:
-    """What the options ask for, of any recording."""
+    """Options that apply to any recording."""
 
     overrides: Sequence[Override]
     out: Path | None
@@ -236,7 +236,7 @@ def _show(replay: "Replay", request: Request) -> None:
 def _show_all(
     rows: "Sequence[tuple[KnownReplay, Ratios]]", ledger: "ReplayLedger", *, as_json: bool
 ) -> None:
-    """Prints what all replays measured, beside their entries."""
+    """Prints the ratios of all replays next to their entries."""
     from rampmeter.sheet import Sheet
     from rampmeter.text import NONE, count, number
 

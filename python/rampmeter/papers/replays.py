@@ -103,7 +103,7 @@ class KnownReplay:
 
 @dataclass(frozen=True)
 class ReplayEntry:
-    """What a replay measured, and what that depends on."""
+    """Measured ratios of a replay, with digests of its setup and of its transport's results."""
 
     replay: str
     plan: str

@@ -1,4 +1,4 @@
-"""Our run of recorded flows beside the recorded one: ratios by size, and the flows that differ."""
+"""Ratios of our run of recorded flows to the recorded one, and the flows that differ."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

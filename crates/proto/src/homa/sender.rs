@@ -213,9 +213,9 @@ impl Sender {
     /// grant may be lost.
     ///
     /// The receiver asks for packets up to the last that it has granted, so their number is that of
-    /// its grants. What has been sent does not tell it: lost unscheduled packets have used grants
-    /// too, and credit beyond the grants would make the sender wait for as many later ones. With
-    /// the last packet all have been granted.
+    /// its grants. The number of sent packets is another: lost unscheduled packets have used grants
+    /// too. Credit beyond the grants would make the sender wait for as many later ones. If the last
+    /// packet is requested, all have been granted.
     pub(super) fn on_resend(
         &mut self,
         now: Time,

@@ -169,7 +169,7 @@ pub enum Report {
 /// Counters of a datapath since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// What arrived and was not handed over because no node sends it: damaged frames.
+    /// Datagrams that no node sends and that were dropped: damaged frames.
     pub malformed: u64,
     /// Datagrams that arrived and are longer than this node's: it has a shorter `mtu` than their
     /// sender.

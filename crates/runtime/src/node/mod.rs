@@ -302,7 +302,7 @@ struct State<E: Endpoint, A: Applications> {
     /// floods of others do not keep the node awake.
     active_at: Time,
     is_stopping: bool,
-    /// When messages to peers with other settings are looked at again.
+    /// Time of the next check of messages to peers with other settings.
     mismatch_at: Time,
     stats: NodeStats,
 }

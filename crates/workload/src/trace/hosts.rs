@@ -53,7 +53,7 @@ impl HostNames {
     /// If a node has a number for a name, numbers are names.
     ///
     /// # Errors
-    /// What was expected and what the text stands for.
+    /// The expected host, and the node that the text stands for.
     pub fn host_of_text(&self, text: &str) -> Result<u64, (String, String)> {
         match text.parse() {
             Ok(number) if !self.are_numeric() => Ok(number),
