@@ -9,11 +9,14 @@ pub struct HostNames {
     by_name: HashMap<String, Option<u32>>,
     /// The host of each number that the topology file has for its nodes; `None` for switches.
     by_number: HashMap<u64, Option<u32>>,
+    /// True if a node has a number for a name.
+    are_numeric: bool,
 }
 
 impl HostNames {
     /// Adds a node that is called `name`; `host` is `None` for a switch.
     pub fn insert(&mut self, name: &str, host: Option<u32>) {
+        self.are_numeric |= is_number(name);
         self.by_name.insert(name.to_owned(), host);
     }
 
@@ -46,7 +49,7 @@ impl HostNames {
 
     /// Returns true if a node has a number for a name.
     pub fn are_numeric(&self) -> bool {
-        self.by_name.keys().any(|name| is_number(name))
+        self.are_numeric
     }
 
     /// Returns the host that a text in a file stands for: that of the name, else that of the number.
