@@ -69,5 +69,5 @@ pub use run::run;
 pub use schema::plan_schema;
 pub use summary::Summary;
 pub use testbed::{CollectError, HostRun, collect, host_packet, prepare};
-pub use transport::{About, Registry, TransportSpec, Written};
+pub use transport::{About, Registry, TransportSpec};
 pub use version::{COMMIT, PROFILE, VERSION};

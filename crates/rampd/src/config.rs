@@ -249,7 +249,7 @@ impl Setup {
     /// The keys in which a running node with this configuration cannot take another without a restart.
     pub(crate) fn fixed(&self, other: &Self) -> Vec<&'static str> {
         let n_arbiters = |setup: &Self| setup.transport.arbiters;
-        let name = |setup: &Self| setup.transport.written.name.clone();
+        let name = |setup: &Self| setup.transport.table.name.clone();
         let udp = |setup: &Self| {
             let UdpConfig { mtu, spray, segment_offload, .. } = setup.udp;
             (mtu, spray, segment_offload)

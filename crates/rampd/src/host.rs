@@ -3,10 +3,9 @@
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Need, Spray};
 use rampmeter_core::{Bytes, FabricFacts};
-use rampmeter_exp::Written;
 use rampmeter_proto::beside::{Both, below, wire};
 use rampmeter_proto::catalogue::{Action, Catalogue, by_name};
-use rampmeter_proto::keys::BadKey;
+use rampmeter_proto::keys::{BadKey, TransportTable};
 use rampmeter_proto::transport::{Derived, Place, Site, Transport};
 use toml::Table;
 
@@ -14,9 +13,9 @@ use toml::Table;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HostTransport {
     /// The table of the configuration.
-    pub(crate) written: Written,
+    pub(crate) table: TransportTable,
     /// That of the transport in lower classes, if there is one.
-    lower: Option<Written>,
+    lower: Option<TransportTable>,
     /// The network, as the transport is told.
     pub(crate) site: Site,
     /// Its number in front of packets.
@@ -41,14 +40,14 @@ impl HostTransport {
         payload: Bytes,
         header: Bytes,
     ) -> Result<Self, BadKey> {
-        let written = take_apart(table)?;
-        let lower = written.best_effort.as_ref().map(|table| take_apart(table).map_err(below));
+        let table = take_apart(table)?;
+        let lower = table.best_effort.as_ref().map(|table| take_apart(table).map_err(below));
         let lower = lower.transpose()?;
-        let facts = written.told(facts);
+        let facts = table.with_round_trips(facts);
         let place = Place::Hosts { payload, header };
         let site = Site { facts, place, lower: None };
-        let (name, lower_name) = (written.name.clone(), lower.as_ref().map(|l| l.name.clone()));
-        let configure = Configure { written, lower, site };
+        let (name, lower_name) = (table.name.clone(), lower.as_ref().map(|l| l.name.clone()));
+        let configure = Configure { table, lower, site };
         by_name::<C, _>(&name, lower_name.as_deref(), configure)?
     }
 
@@ -58,7 +57,7 @@ impl HostTransport {
     /// A name that `C` does not have; [`HostTransport::read`] has found none.
     pub(crate) fn find<C: Catalogue, A: Action>(&self, action: A) -> Result<A::Output, BadKey> {
         let lower = self.lower.as_ref().map(|lower| lower.name.as_str());
-        by_name::<C, A>(&self.written.name, lower, action)
+        by_name::<C, A>(&self.table.name, lower, action)
     }
 
     /// The configuration of `T`, whose name this transport has.
@@ -66,7 +65,7 @@ impl HostTransport {
     /// # Errors
     /// A value that cannot be used; [`HostTransport::read`] has found none.
     pub(crate) fn config<T: Transport>(&self) -> Result<T::Config, BadKey> {
-        T::configure(self.written.keys()?, &self.site)
+        T::configure(self.table.keys()?, &self.site)
     }
 
     /// The configurations of `U` and, in lower classes, `L`, whose names these transports have.
@@ -76,28 +75,28 @@ impl HostTransport {
     pub(crate) fn both<U: Transport, L: Transport>(
         &self,
     ) -> Result<Both<U::Config, L::Config>, BadKey> {
-        both::<U, L>(&self.written, self.lower.as_ref(), &self.site)
+        both::<U, L>(&self.table, self.lower.as_ref(), &self.site)
     }
 }
 
 /// Takes the table of a transport apart.
-fn take_apart(table: &Table) -> Result<Written, BadKey> {
-    let written = Written::new(table)?;
+fn take_apart(table: &Table) -> Result<TransportTable, BadKey> {
+    let table = TransportTable::new(table)?;
     for key in ["payload-bytes", "header-bytes"] {
-        if let Some(value) = written.keys.get(key) {
+        if let Some(value) = table.keys.get(key) {
             return Err(BadKey::new(key, "left out: hosts know it", value));
         }
     }
-    Ok(written)
+    Ok(table)
 }
 
 fn both<U: Transport, L: Transport>(
-    upper: &Written,
-    lower: Option<&Written>,
+    upper: &TransportTable,
+    lower: Option<&TransportTable>,
     site: &Site,
 ) -> Result<Both<U::Config, L::Config>, BadKey> {
     let lower = lower.ok_or_else(|| BadKey::new("best-effort", L::NAME, "none"))?;
-    let (told, keys) = (lower.told(&site.facts), lower.keys().map_err(below)?);
+    let (told, keys) = (lower.with_round_trips(&site.facts), lower.keys().map_err(below)?);
     Both::configure::<U, L>(upper.keys()?, keys, site, told)
 }
 
@@ -110,8 +109,8 @@ fn wanted(need: Need<Spray>) -> Spray {
 }
 
 struct Configure {
-    written: Written,
-    lower: Option<Written>,
+    table: TransportTable,
+    lower: Option<TransportTable>,
     site: Site,
 }
 
@@ -119,21 +118,21 @@ impl Action for Configure {
     type Output = Result<HostTransport, BadKey>;
 
     fn run<T: Transport>(self) -> Self::Output {
-        let Self { written, lower, site } = self;
-        let keys: T::Keys = written.keys()?;
+        let Self { table, lower, site } = self;
+        let keys: T::Keys = table.keys()?;
         let needs = T::needs(&keys, &site.facts);
         let (arbiters, spray) = (needs.arbiters.len() as u32, wanted(needs.spray));
         let derived = T::describe(&T::configure(keys, &site)?);
-        Ok(HostTransport { written, lower, site, wire: T::WIRE, arbiters, spray, derived })
+        Ok(HostTransport { table, lower, site, wire: T::WIRE, arbiters, spray, derived })
     }
 
     fn beside<U: Transport, L: Transport>(self) -> Self::Output {
-        let Self { written, lower, site } = self;
-        let both = both::<U, L>(&written, lower.as_ref(), &site)?;
+        let Self { table, lower, site } = self;
+        let both = both::<U, L>(&table, lower.as_ref(), &site)?;
         let expected = "a transport with a number below 8";
         let wire = wire(U::WIRE, L::WIRE)
             .ok_or_else(|| BadKey::new("best-effort.name", expected, L::NAME))?;
-        let needs = U::needs(&written.keys()?, &site.facts);
+        let needs = U::needs(&table.keys()?, &site.facts);
         let (of_upper, spray) = (needs.arbiters.len() as u32, wanted(needs.spray));
         let of_lower = lower.as_ref().map_or(Ok(0), |lower| {
             let keys: L::Keys = lower.keys().map_err(below)?;
@@ -141,6 +140,6 @@ impl Action for Configure {
         });
         let arbiters = of_upper + of_lower?;
         let derived = U::describe(&both.upper);
-        Ok(HostTransport { written, lower, site, wire, arbiters, spray, derived })
+        Ok(HostTransport { table, lower, site, wire, arbiters, spray, derived })
     }
 }

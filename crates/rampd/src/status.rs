@@ -232,7 +232,7 @@ fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> St
         role: if setup.is_arbiter { "arbiter" } else { "host" }.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         address: joined(setup),
-        transport: setup.transport.written.name.clone(),
+        transport: setup.transport.table.name.clone(),
         security: if setup.keys.is_some() { "encrypted" } else { "checksum" }.to_owned(),
         rate_mbps: setup.facts.access_rate.as_bps() as f64 * 1e-6,
         up_s: 0.0,

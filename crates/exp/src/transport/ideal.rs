@@ -7,12 +7,11 @@ use rampmeter_core::fabric::FabricNeeds;
 use rampmeter_core::{Bytes, FabricFacts, Queueing};
 use rampmeter_proto::Framing;
 use rampmeter_proto::ideal::{Core, IdealConfig, Reach};
-use rampmeter_proto::keys::{BadKey, key_infos};
+use rampmeter_proto::keys::{BadKey, TransportTable, key_infos, values};
 use rampmeter_proto::transport::{Derived, Network, Place, Site};
 use toml::Table;
 
 use super::registry::{About, AnyKeys, Entry, Ready, presets};
-use super::written::{Written, values};
 use crate::ideal::simulate_ideal;
 use crate::ran::Ran;
 use crate::simulate::Task;
@@ -33,12 +32,12 @@ impl Entry for IdealEntry {
         }
     }
 
-    fn read(&self, written: &Written) -> Result<Arc<dyn AnyKeys>, BadKey> {
-        if let Some(us) = written.control_rtt_us.or(written.data_rtt_us) {
+    fn read(&self, table: &TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey> {
+        if let Some(us) = table.control_rtt_us.or(table.data_rtt_us) {
             return Err(BadKey::new("control-rtt-us", "left out: the ideal has no packets", us));
         }
-        let preset = written.preset_name::<IdealConfig>().to_owned();
-        Ok(Arc::new(IdealKeys { preset, config: written.keys()? }))
+        let preset = table.preset_name::<IdealConfig>().to_owned();
+        Ok(Arc::new(IdealKeys { preset, config: table.keys()? }))
     }
 }
 

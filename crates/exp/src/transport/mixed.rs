@@ -38,7 +38,7 @@ pub(super) fn configure(
             Need::Prefer(needed) => Some(spray.unwrap_or(needed)),
             Need::Only(needed) => Some(needed),
         };
-        let class = table.written.class.unwrap_or(0);
+        let class = table.table.class.unwrap_or(0);
         let part = table.keys.member(number, &site, (needed, class));
         parts.push(part.map_err(|bad| of_table(number, bad))?);
     }

@@ -5,7 +5,6 @@
 mod ideal;
 mod mixed;
 mod registry;
-mod written;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Spray};
 use rampmeter_core::{FabricFacts, Pairs, Queueing, Rate};
 use rampmeter_metrics::ideal::LastPacket;
-use rampmeter_proto::keys::BadKey;
+use rampmeter_proto::keys::{BadKey, TransportTable};
 use rampmeter_proto::transport::{Derived, Place, Site};
 use rampmeter_proto::{Framing, Padding};
 use rampmeter_sim::Topology;
@@ -22,7 +21,6 @@ use serde::{Serialize, Serializer};
 use toml::{Table, Value};
 
 pub use registry::{About, Registry};
-pub use written::Written;
 
 use crate::cut::Cut;
 use registry::{AnyKeys, Ready};
@@ -38,7 +36,7 @@ pub struct TransportSpec {
 /// A table that has been read.
 #[derive(Clone)]
 struct ReadTable {
-    written: Written,
+    table: TransportTable,
     keys: Arc<dyn AnyKeys>,
 }
 
@@ -59,7 +57,7 @@ pub(crate) fn key_of(key: &str) -> String {
 
 impl TransportSpec {
     fn new(tables: Vec<ReadTable>) -> Self {
-        let names: Vec<&str> = tables.iter().map(|table| table.written.name.as_str()).collect();
+        let names: Vec<&str> = tables.iter().map(|read| read.table.name.as_str()).collect();
         Self { name: names.join("+"), tables }
     }
 
@@ -70,7 +68,7 @@ impl TransportSpec {
 
     /// The names of the transports, in the order of the tenants that use them.
     pub fn names(&self) -> Vec<&str> {
-        self.tables.iter().map(|table| table.written.name.as_str()).collect()
+        self.tables.iter().map(|read| read.table.name.as_str()).collect()
     }
 
     /// Returns the packets of each transport's messages.
@@ -106,7 +104,7 @@ impl TransportSpec {
                      Gbit/s{}, which do not follow from this network of {rates} Gbit/s and {payload} \
                      bytes",
                     setting.preset,
-                    table.written.name,
+                    table.table.name,
                     setting.gbps,
                     of_size.unwrap_or_default()
                 )
@@ -159,7 +157,7 @@ impl TransportSpec {
 impl ReadTable {
     /// The facts that the plan tells the transport.
     fn told(&self, facts: &FabricFacts) -> FabricFacts {
-        self.written.told(facts)
+        self.table.with_round_trips(facts)
     }
 
     /// Returns the site as the plan tells the transport: all pairs of hosts have round trips that
@@ -177,7 +175,7 @@ impl ReadTable {
 
     fn table(&self) -> Table {
         let (preset, keys) = self.keys.values();
-        let Written { ref name, control_rtt_us, data_rtt_us, class, .. } = self.written;
+        let TransportTable { ref name, control_rtt_us, data_rtt_us, class, .. } = self.table;
         let mut table = Table::new();
         table.insert("name".to_owned(), name.clone().into());
         table.insert("preset".to_owned(), preset.into());

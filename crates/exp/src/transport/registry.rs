@@ -15,7 +15,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, Hop, NodeId, Queueing, Rate};
 use rampmeter_proto::Framing;
 use rampmeter_proto::beside::{Beside, Both, below};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor, unknown};
-use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, Setting, key_infos};
+use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, Setting, TransportTable, key_infos, values};
 use rampmeter_proto::mixed::Member;
 use rampmeter_proto::transport::{Assumptions, Derived, Peers, Place, Site, Slowed, Transport};
 use serde::Serialize;
@@ -23,7 +23,6 @@ use toml::{Table, Value};
 
 use super::ideal::IdealEntry;
 use super::mixed::{MixedPart, of_table};
-use super::written::{Written, values};
 use super::{ReadTable, TransportSpec};
 use crate::ran::Ran;
 use crate::simulate::{Configs, Task, simulate_family};
@@ -61,7 +60,7 @@ pub(super) trait Entry: Send + Sync {
     fn wire(&self) -> Option<Wire> {
         None
     }
-    fn read(&self, written: &Written) -> Result<Arc<dyn AnyKeys>, BadKey>;
+    fn read(&self, table: &TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey>;
     /// Upper and lower transport, where there are two on one network.
     fn pair(&self) -> Option<(&'static str, &'static str)> {
         None
@@ -164,7 +163,7 @@ impl Registry {
         let tables = match value {
             Value::Table(table) => {
                 let read = self.read_table(table)?;
-                if let Some(class) = read.written.class {
+                if let Some(class) = read.table.class {
                     let expected = "this key where several transports share the network";
                     return Err(BadKey::new("class", expected, class));
                 }
@@ -195,19 +194,19 @@ impl Registry {
     const MEMBERS_MAX: usize = 8;
 
     fn read_table(&self, table: &Table) -> Result<ReadTable, BadKey> {
-        let written = Written::new(table)?;
-        let lower = match &written.best_effort {
+        let table = TransportTable::new(table)?;
+        let lower = match &table.best_effort {
             None => None,
-            Some(table) => Some(Written::new(table).map_err(below)?),
+            Some(table) => Some(TransportTable::new(table).map_err(below)?),
         };
-        let wanted = (written.name.as_str(), lower.as_ref().map(|lower| lower.name.as_str()));
+        let wanted = (table.name.as_str(), lower.as_ref().map(|lower| lower.name.as_str()));
         let found = self.entries.iter().find(|entry| match entry.pair() {
             None => (entry.about().name, None) == wanted,
             Some((upper, lower)) => (upper, Some(lower)) == wanted,
         });
         let Some(entry) = found else { return Err(self.unknown(wanted)) };
-        let keys = entry.read(&written)?;
-        Ok(ReadTable { written, keys })
+        let keys = entry.read(&table)?;
+        Ok(ReadTable { table, keys })
     }
 
     fn unknown(&self, wanted: (&str, Option<&str>)) -> BadKey {
@@ -271,9 +270,9 @@ impl<T: Transport> Entry for One<T> {
         Some(Wire::of::<T::Header>(T::WIRE, T::NAME, T::TITLE))
     }
 
-    fn read(&self, written: &Written) -> Result<Arc<dyn AnyKeys>, BadKey> {
-        let preset = written.preset_name::<T::Keys>().to_owned();
-        Ok(Arc::new(OneKeys::<T> { preset, keys: written.keys()? }))
+    fn read(&self, table: &TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey> {
+        let preset = table.preset_name::<T::Keys>().to_owned();
+        Ok(Arc::new(OneKeys::<T> { preset, keys: table.keys()? }))
     }
 }
 
@@ -433,14 +432,14 @@ impl<A: Transport, B: Transport> Entry for Two<A, B> {
         One::<A>(PhantomData).about()
     }
 
-    fn read(&self, written: &Written) -> Result<Arc<dyn AnyKeys>, BadKey> {
-        let preset = written.preset_name::<A::Keys>().to_owned();
-        let upper = OneKeys { preset, keys: written.keys()? };
-        let table = written.best_effort.clone().unwrap_or_default();
-        let told = Written::new(&table).map_err(below)?;
-        let preset = told.preset_name::<B::Keys>().to_owned();
-        let lower = OneKeys { preset, keys: told.keys().map_err(below)? };
-        Ok(Arc::new(TwoKeys::<A, B> { upper, lower, told }))
+    fn read(&self, table: &TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey> {
+        let preset = table.preset_name::<A::Keys>().to_owned();
+        let upper = OneKeys { preset, keys: table.keys()? };
+        let lower_table = table.best_effort.clone().unwrap_or_default();
+        let lower_table = TransportTable::new(&lower_table).map_err(below)?;
+        let preset = lower_table.preset_name::<B::Keys>().to_owned();
+        let lower = OneKeys { preset, keys: lower_table.keys().map_err(below)? };
+        Ok(Arc::new(TwoKeys::<A, B> { upper, lower, lower_table }))
     }
 
     fn pair(&self) -> Option<(&'static str, &'static str)> {
@@ -452,7 +451,7 @@ struct TwoKeys<A: Transport, B: Transport> {
     upper: OneKeys<A>,
     lower: OneKeys<B>,
     /// What the plan tells the lower transport of the network.
-    told: Written,
+    lower_table: TransportTable,
 }
 
 impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
@@ -481,7 +480,12 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
 
     fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
         let (upper, lower) = (self.upper.keys.clone(), self.lower.keys.clone());
-        let both = Both::configure::<A, B>(upper, lower, site, self.told.told(&site.facts))?;
+        let both = Both::configure::<A, B>(
+            upper,
+            lower,
+            site,
+            self.lower_table.with_round_trips(&site.facts),
+        )?;
         let derived = A::describe(&both.upper);
         let buffer_min = A::buffer_min(&both.upper).max(B::buffer_min(&both.lower));
         let buffer_min = buffer_min.max(self.framing().full()).max(self.lower.framing().full());

@@ -52,7 +52,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     if setup.is_arbiter {
         return refuse("is an arbiter's configuration: use `rampd arbiter`");
     }
-    if setup.transport.written.name != CaptonFamily::NAME {
+    if setup.transport.table.name != CaptonFamily::NAME {
         return refuse("transport.name: expected capton, which agents are for");
     }
     if setup.interface.is_some() {

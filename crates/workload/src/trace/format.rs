@@ -7,7 +7,9 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Options, RawRow, TraceError, contents, csv, parquet};
+#[cfg(feature = "parquet")]
+use super::parquet;
+use super::{Options, RawRow, TraceError, contents, csv};
 use crate::import;
 use crate::pattern::collective::Round;
 
@@ -76,15 +78,18 @@ struct Entry {
 }
 
 macro_rules! formats {
-    ($($(#[$doc:meta])* $variant:ident: $read:path, $names:expr, $suffixes:expr, $is:expr;)*) => {
+    ($(
+        $(#[$doc:meta])*
+        $variant:ident $(if $cfg:meta)?: $read:path, $names:expr, $suffixes:expr, $is:expr;
+    )*) => {
         /// The formats of trace files.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Format {
-            $($(#[$doc])* $variant,)*
+            $($(#[$doc])* $(#[cfg($cfg)])? $variant,)*
         }
 
-        const ENTRIES: &[Entry] = &[$(Entry {
+        const ENTRIES: &[Entry] = &[$($(#[cfg($cfg)])? Entry {
             format: Format::$variant,
             names: &$names,
             suffixes: &$suffixes,
@@ -98,7 +103,8 @@ formats! {
     /// Comma-separated values with a header, plain or, with the suffix `.gz`, compressed.
     Csv: csv::import, ["csv"], [".csv", ".csv.gz"], contents::is_csv;
     /// An Apache Parquet table.
-    Parquet: parquet::import, ["parquet"], [".parquet"], |bytes| bytes.starts_with(b"PAR1");
+    Parquet if feature = "parquet": parquet::import, ["parquet"], [".parquet"],
+        |bytes| bytes.starts_with(b"PAR1");
     /// The output of YAPS, pHost's simulator, or of dcPIM's; see [`import::yaps`].
     Yaps: import::yaps::read, ["yaps", "dcpim"], [], |_| false;
     /// A connection matrix of htsim; see [`import::htsim`].

@@ -22,7 +22,9 @@ mod csv;
 mod decimal;
 mod format;
 mod hosts;
+#[cfg(feature = "parquet")]
 mod number;
+#[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(test)]
 mod tests;
@@ -41,6 +43,7 @@ pub(crate) use self::decimal::parse_ps;
 pub use self::format::Format;
 pub(crate) use self::format::{Import, Source};
 pub use self::hosts::HostNames;
+#[cfg(feature = "parquet")]
 pub use self::parquet::{write_graph_parquet, write_parquet};
 use crate::flow::Flow;
 use crate::graph::Graph;

@@ -4,11 +4,15 @@
 //! attributes of serde and schemars. [`key_infos`] reads them back, and plans, checks, tables of the
 //! documentation and classes of the Python package follow from that.
 
+mod table;
+
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
+
+pub use table::{TransportTable, values};
 
 /// A parameter that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

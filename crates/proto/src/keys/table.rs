@@ -1,31 +1,31 @@
-//! The `transport` table as it is written: what every transport has, and the keys of its own.
+//! The `transport` table of plans and of hosts' configurations.
 
 use rampmeter_core::{FabricFacts, Span};
-use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, key_infos};
 use toml::{Table, Value};
 
-/// A `transport` table: name, preset and round trips, which every transport has, apart from the
-/// keys of its own.
+use super::{BadKey, KeyInfo, Keys, key_infos};
+
+/// A `transport` table: the keys that every transport has, and its own keys.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Written {
-    /// Which transport.
+pub struct TransportTable {
+    /// Name of the transport.
     pub name: String,
-    /// Where values of keys that are left out come from; the first preset if `None`.
+    /// Preset that gives the keys without a value; the first preset if `None`.
     pub preset: Option<String>,
-    /// Unloaded round trip of a control packet that the transport is told, in microseconds.
+    /// Unloaded round trip of a control packet, in microseconds, instead of the network's.
     pub control_rtt_us: Option<f64>,
-    /// The same of a full packet.
+    /// Unloaded round trip of a full packet, in microseconds, instead of the network's.
     pub data_rtt_us: Option<f64>,
-    /// The transport in lower classes, for all tenants but the first.
+    /// Transport in the lower classes, for all tenants but the first.
     pub best_effort: Option<Table>,
-    /// Added to the classes of its packets, where several transports share the network.
+    /// Offset of the classes of its packets, if several transports share the network.
     pub class: Option<u8>,
-    /// All other keys.
+    /// Keys of this transport alone.
     pub keys: Table,
 }
 
-impl Written {
-    /// Takes a table apart.
+impl TransportTable {
+    /// Parses a table. The transport's own keys are parsed by [`TransportTable::keys`].
     ///
     /// # Errors
     /// A missing name, or a common key whose value cannot be used.
@@ -68,24 +68,25 @@ impl Written {
         Ok(Self { name, preset, control_rtt_us, data_rtt_us, best_effort, class, keys })
     }
 
-    /// What the transport takes the fabric for: its facts, but for round trips that are given.
-    pub fn told(&self, facts: &FabricFacts) -> FabricFacts {
+    /// Returns `facts` with the round trips of the table, if it has any.
+    pub fn with_round_trips(&self, facts: &FabricFacts) -> FabricFacts {
         let span = |us: f64| Span::from_ps((us * 1e6).round() as u64);
         let control_rtt = self.control_rtt_us.map_or(facts.control_rtt, span);
-        // A full packet takes as much longer than a small one as it does in the network.
-        let more = facts.data_rtt.saturating_sub(facts.control_rtt);
+        // Without `data-rtt-us`, a full packet is slower than a small one by as much as in the
+        // network.
+        let serialization = facts.data_rtt.saturating_sub(facts.control_rtt);
         let data_rtt = match (self.data_rtt_us, self.control_rtt_us) {
             (Some(us), _) => span(us),
-            (None, Some(_)) => control_rtt + more,
+            (None, Some(_)) => control_rtt + serialization,
             (None, None) => facts.data_rtt,
         };
         FabricFacts { control_rtt, data_rtt, ..*facts }
     }
 
-    /// The parameters: those of the preset with the keys that are written.
+    /// Returns the parameters: those of the preset, overridden by the keys of the table.
     ///
     /// # Errors
-    /// An unknown preset or key, or a value out of its range, as it was written.
+    /// An unknown preset or key, or a value outside of its range.
     pub fn keys<K: Keys>(&self) -> Result<K, BadKey> {
         let preset = preset::<K>(self.preset.as_deref())?;
         check(&self.name, &self.keys, &key_infos::<K>())?;
@@ -96,15 +97,18 @@ impl Written {
         })
     }
 
-    /// The name of the preset.
-    pub(crate) fn preset_name<K: Keys>(&self) -> &str {
+    /// Returns the name of the preset.
+    pub fn preset_name<K: Keys>(&self) -> &str {
         self.preset.as_deref().unwrap_or(K::PRESETS[0].0)
     }
 }
 
-/// The values of all keys of a configuration that has any.
-pub(crate) fn values<K: Keys>(keys: &K) -> Table {
-    Table::try_from(keys).unwrap_or_default()
+/// Returns the values of all keys.
+///
+/// # Panics
+/// The type of the keys is no table, or has an integer above `i64::MAX`.
+pub fn values<K: Keys>(keys: &K) -> Table {
+    Table::try_from(keys).expect("keys are a table")
 }
 
 fn preset<K: Keys>(name: Option<&str>) -> Result<fn() -> K, BadKey> {
