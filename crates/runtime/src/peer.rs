@@ -157,6 +157,8 @@ pub(crate) enum Learned {
 #[derive(Debug)]
 pub(crate) struct Peers<P> {
     peers: Vec<Option<Peer<P>>>,
+    /// Number of times that each node was removed.
+    n_removed: Vec<u32>,
     rng: Rng,
     /// Bytes of the longest datagram.
     datagram_max: usize,
@@ -180,8 +182,18 @@ impl<P> Peers<P> {
         let liveness = || liveness(n_rails, addresses.len());
         let peer = |ip| Peer::at(ip, datagram_max, liveness());
         let peers = addresses.iter().map(|of| of.map(peer)).collect();
+        let n_removed = vec![0; addresses.len()];
         let (have_limits_changed, have_rails_changed, next) = (false, false, Time::NEVER);
-        Self { peers, rng, datagram_max, have_limits_changed, n_rails, have_rails_changed, next }
+        Self {
+            peers,
+            n_removed,
+            rng,
+            datagram_max,
+            have_limits_changed,
+            n_rails,
+            have_rails_changed,
+            next,
+        }
     }
 
     /// Changes the nodes and their addresses. Returns the nodes that are gone, and the messages that
@@ -192,7 +204,9 @@ impl<P> Peers<P> {
         addresses: &[Option<Option<IpAddr>>],
     ) -> (Vec<NodeId>, Vec<Submission<P>>) {
         let (mut gone, mut waited) = (Vec::new(), Vec::new());
-        self.peers.resize_with(self.peers.len().max(addresses.len()), || None);
+        let len = self.peers.len().max(addresses.len());
+        self.peers.resize_with(len, || None);
+        self.n_removed.resize(len, 0);
         for (idx, slot) in self.peers.iter_mut().enumerate() {
             match (addresses.get(idx).copied().flatten(), &mut *slot) {
                 (None, None) => {}
@@ -200,6 +214,7 @@ impl<P> Peers<P> {
                     let waiting = slot.take().map(|peer| peer.waiting).unwrap_or_default();
                     waited.extend(waiting.into_iter().map(|waiting| waiting.submission));
                     gone.push(NodeId::new(idx as u32));
+                    self.n_removed[idx] = self.n_removed[idx].wrapping_add(1);
                 }
                 (Some(ip), Some(peer)) => {
                     peer.ip = ip;
@@ -246,6 +261,16 @@ impl<P> Peers<P> {
                 peer.greeted_at = at;
             }
         }
+    }
+
+    /// Returns the incarnation of this node in packets to and from `node`, whose first is `own`.
+    ///
+    /// A node that is removed and added again meets another incarnation. This node has forgotten
+    /// which messages it sent and received, and its message numbers begin at zero again. In the
+    /// same incarnation, the peer would take these messages for ones that it has delivered.
+    pub(crate) fn own_life(&self, own: Incarnation, node: NodeId) -> Incarnation {
+        let n_removed = self.n_removed.get(node.idx()).copied().unwrap_or(0);
+        Incarnation::new(own.get().wrapping_add(n_removed))
     }
 
     pub(crate) fn contains(&self, node: NodeId) -> bool {

@@ -51,7 +51,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                         self.peers.call(now, src);
                     }
                 }
-                _ if dst_life != Some(self.config.incarnation) => {
+                _ if dst_life != Some(self.peers.own_life(self.config.incarnation, src)) => {
                     // The peer addresses an earlier incarnation; a hello makes it ask for this one.
                     self.stats.stale += 1;
                     self.peers.call(now, src);

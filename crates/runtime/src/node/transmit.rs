@@ -199,7 +199,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             transport: self.config.transport,
             src: self.config.node,
             dst,
-            src_life: self.config.incarnation,
+            src_life: self.peers.own_life(self.config.incarnation, dst),
             dst_life,
             kind,
             protection: Protection::Bare,

@@ -126,7 +126,18 @@ impl<E: Endpoint> MemBed<E> {
     pub(crate) fn start(&mut self, node: usize) {
         assert!(self.nodes[node].is_none());
         self.lives += 1;
-        let config = NodeConfig {
+        let config = self.config(node);
+        let (hub, handle) = Hub::new().unwrap();
+        let port = handle.open(SERVICE, self.port).unwrap();
+        let datapath = self.net.datapath(config.node);
+        let node_of = Node::new(config, Arc::clone(&self.protocol), datapath, hub, self.now);
+        self.nodes[node] = Some(MemNode { node: node_of, port, handle, life: self.lives });
+        self.next[node] = self.now;
+    }
+
+    /// Returns the configuration of a node that starts now.
+    fn config(&self, node: usize) -> NodeConfig {
+        NodeConfig {
             node: NodeId::new(node as u32),
             transport: TransportId(1),
             incarnation: Incarnation::new(self.lives),
@@ -141,12 +152,16 @@ impl<E: Endpoint> MemBed<E> {
             patience: Span::from_us(2_000_000),
             peers: vec![Some(None); self.nodes.len()],
             seed: 1,
-        };
-        let (hub, handle) = Hub::new().unwrap();
-        let port = handle.open(SERVICE, self.port).unwrap();
-        let datapath = self.net.datapath(config.node);
-        let node_of = Node::new(config, Arc::clone(&self.protocol), datapath, hub, self.now);
-        self.nodes[node] = Some(MemNode { node: node_of, port, handle, life: self.lives });
+        }
+    }
+
+    /// Changes the peers of a running node, as a reload of its configuration does.
+    pub(crate) fn set_peers(&mut self, node: usize, peers: &[usize]) {
+        let is_peer = |idx| peers.contains(&idx).then_some(None);
+        let peers = (0..self.nodes.len()).map(is_peer).collect();
+        let config = NodeConfig { peers, ..self.config(node) };
+        let running = self.nodes[node].as_mut().expect("the node runs");
+        running.node.set_config(self.now, config);
         self.next[node] = self.now;
     }
 
