@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use rampmeter_core::{Endpoint, Time};
+use rampmeter_core::{Endpoint, Span, Time};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_runtime::{Applications, Datapath, Node, NodeConfig, PrivateKey, Secured, Signals};
 use tracing::{info, warn};
@@ -24,6 +24,11 @@ use crate::run::{Error, node_config};
 /// The parameters of the protocol in a configuration.
 pub(crate) type Protocol<'a, E> =
     &'a dyn Fn(&Setup) -> Result<Arc<<E as Endpoint>::Config>, BadKey>;
+
+/// Time after which a thread that reads counts as stalled.
+const STALLED: Span = Span::from_us(10_000_000);
+/// Number of stalled threads that a node leaves behind.
+const STALLED_MAX: u32 = 8;
 
 /// Result of reading.
 #[derive(Debug)]
@@ -39,6 +44,9 @@ pub(crate) struct Loading {
     result: Option<Receiver<Result<Loaded, Error>>>,
     /// Another SIGHUP came while the files were being read.
     again: bool,
+    /// Start of the present thread.
+    began: Time,
+    n_stalled: u32,
 }
 
 impl Loading {
@@ -53,6 +61,7 @@ impl Loading {
     ) {
         if signals.take_reload() {
             self.again = true;
+            self.end_stalled(now);
         }
         if let Some(result) = self.take_result() {
             match result.and_then(|loaded| apply(loaded, setup, protocol, node, now)) {
@@ -62,7 +71,23 @@ impl Loading {
         }
         if self.again && self.result.is_none() {
             self.again = false;
+            self.began = now;
             self.begin(setup, signals);
+        }
+    }
+
+    /// Abandons a thread that has read for too long, so that another one can begin.
+    fn end_stalled(&mut self, now: Time) {
+        if self.result.is_none() {
+            return;
+        }
+        let seconds = now.saturating_since(self.began).as_secs_f64().round();
+        if now >= self.began + STALLED && self.n_stalled < STALLED_MAX {
+            self.n_stalled += 1;
+            self.result = None;
+            warn!(seconds, "reading the configuration has stalled: it is read anew");
+        } else {
+            warn!(seconds, "the configuration is still being read: it is read again afterwards");
         }
     }
 

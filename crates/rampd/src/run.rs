@@ -20,7 +20,7 @@ use rampmeter_runtime::{
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sd_notify::NotifyState;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use thiserror::Error;
 use tracing::{info, warn};
 
@@ -299,17 +299,20 @@ fn tell_systemd(state: NotifyState<'_>) {
     }
 }
 
-/// What tells the node to stop when SIGTERM or SIGINT comes, and to reload at SIGHUP.
+/// Returns signals that stop the node at SIGTERM or SIGINT and reload its configuration at SIGHUP.
+///
+/// With a handler for SIGXFSZ, a write beyond `ulimit -f` is an error instead of the end of the
+/// process: the log loses lines, and a program whose memory would be longer is refused.
 pub(crate) fn stop_signals() -> Result<Signals, Error> {
     let signals = Signals::new()?;
-    let mut system = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    let mut system = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXFSZ])?;
     let told = signals.clone();
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in system.forever() {
-            if signal == SIGHUP {
-                told.reload();
-            } else {
-                told.stop();
+            match signal {
+                SIGHUP => told.reload(),
+                SIGXFSZ => {}
+                _ => told.stop(),
             }
         }
     })?;

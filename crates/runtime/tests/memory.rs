@@ -543,3 +543,23 @@ fn messages_of_many_windows_arrive() {
     arrives::<PfabricFamily>();
     arrives::<TcpFamily>();
 }
+
+#[test]
+fn a_long_message_to_the_same_node_delays_no_other() {
+    let facts = net(2);
+    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimFamily>(&facts), &facts, fair(), 1);
+    bed.run_until(bed.now + Span::from_us(100_000));
+    for (number, (dst, size)) in (0..).zip([(0, 8_000_000), (0, 1_000), (1, 1_000)]) {
+        assert!(bed.submit(0, dst, size, number));
+    }
+    let node = bed.nodes[0].as_mut().unwrap();
+    assert_eq!(node.node.turn(bed.now).unwrap(), bed.now, "the node has more to copy");
+    while let Some(completion) = node.port.try_next() {
+        bed.seen.note(0, node.life, completion);
+    }
+    let first: Vec<u64> = bed.seen.outcomes.keys().map(|(_, _, number)| *number).collect();
+    assert_eq!(first, [1], "the short message completes after one poll, the long one does not");
+    bed.run_until(bed.now + Span::from_us(1_000_000));
+    assert!(bed.seen.outcomes.values().all(|outcome| *outcome == Outcome::Completed));
+    assert_eq!((bed.seen.outcomes.len(), bed.seen.delivered.len()), (3, 3));
+}

@@ -77,6 +77,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.finish(app, ticket, Outcome::Failed(Failure::Stopping));
         }
         self.send_queues.clear();
+        for (app, ticket) in self.local.take_all() {
+            self.finish(app, ticket, Outcome::Failed(Failure::Stopping));
+        }
         for message in self.outbox.take_all() {
             self.finish(message.app, message.ticket, Outcome::Failed(Failure::Stopping));
         }

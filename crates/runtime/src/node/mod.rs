@@ -10,6 +10,7 @@ mod arrivals;
 mod bundles;
 mod config;
 mod events;
+mod local;
 mod mismatch;
 mod receive;
 mod submit;
@@ -26,6 +27,7 @@ use rampmeter_core::{ClockOrigin, Endpoint, MsgId, NodeId, Purpose, Rate, Rng, S
 use self::arrivals::Arrivals;
 use self::bundles::Bundles;
 pub use self::config::NodeConfig;
+use self::local::LocalCopies;
 use self::transmit::{Note, Paths};
 use crate::app::{Applications, Failure, Outcome, Submission};
 use crate::datapath::{Datapath, Report};
@@ -85,6 +87,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         if state.take_submissions(at) {
             state.active_at = now;
         }
+        let is_copying = state.copy_local();
         state.fire(at, now);
         state.end_overdue(now);
         state.submit_queued(now);
@@ -103,7 +106,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         }
         let room_at = state.release_held(now);
         let is_full = state.transmit(now, arrivals.are_many(), datapath)?;
-        *has_more = n >= BATCH || is_full;
+        *has_more = n >= BATCH || is_full || is_copying;
         if *has_more {
             return Ok(now);
         }
@@ -157,7 +160,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// Messages being sent, waiting for their receivers, and arriving.
     pub fn messages(&self) -> (usize, usize, usize) {
         let state = &self.state;
-        (state.outbox.len(), state.peers.n_waiting(), state.inbox.len())
+        (state.outbox.len() + state.local.len(), state.peers.n_waiting(), state.inbox.len())
     }
 
     /// How many of its peers it has heard.
@@ -263,7 +266,8 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
 
     /// Whether nothing is under way that this node sends.
     pub fn is_drained(&self) -> bool {
-        self.state.outbox.len() == 0 && self.state.peers.n_waiting() == 0
+        let State { outbox, peers, local, .. } = &self.state;
+        outbox.len() + peers.n_waiting() + local.len() == 0
     }
 
     /// Reports everything that is still under way as failed.
@@ -287,6 +291,7 @@ struct State<E: Endpoint, A: Applications> {
     inbox: Inbox<A::Assembly>,
     absences: Absences,
     held: Held,
+    local: LocalCopies<A::Payload, A::Assembly>,
     pacer: Pacer,
     rng: Rng,
     /// Packets of the node itself that are to be sent, the oldest first.
@@ -334,6 +339,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             inbox: Inbox::new(),
             absences: Absences::default(),
             held: Held::default(),
+            local: LocalCopies::default(),
             pacer: Pacer::new(config.rate, config.burst),
             rng: rng(Purpose::Spray),
             notes: VecDeque::new(),

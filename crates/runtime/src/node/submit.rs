@@ -5,7 +5,7 @@ use std::cell::Cell;
 use rampmeter_core::{Bytes, Endpoint, Message, MsgId, Time};
 
 use super::{BATCH, State};
-use crate::app::{Admission, Applications, Assembly, Failure, Outcome, Payload, Submission};
+use crate::app::{Applications, Failure, Outcome, Payload, Submission};
 use crate::outbox::Sending;
 use crate::peer::Waiting;
 use crate::send_queues::QueueKey;
@@ -122,24 +122,5 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     pub(super) fn submit_again(&mut self, now: Time, sending: Sending<A::Payload>) {
         let Sending { app, ticket, dst, service, deadline, tenant, payload, .. } = sending;
         self.submit(now, Submission { app, ticket, dst, service, deadline, tenant, payload });
-    }
-
-    /// Delivers a message from one application of this node to another.
-    fn deliver_here(&mut self, submission: Submission<A::Payload>) {
-        let Submission { app, ticket, service, payload, .. } = submission;
-        let size = payload.size() as u32;
-        if self.apps.admission(service, size) != Admission::Accept {
-            return self.finish(app, ticket, Outcome::Failed(Failure::Refused));
-        }
-        let mut assembly = self.apps.open(service, size);
-        let mut part = [0; 4_096];
-        for offset in (0..size as usize).step_by(part.len()) {
-            let len = part.len().min(size as usize - offset);
-            payload.copy_to(offset, &mut part[..len]);
-            assembly.write(offset, &part[..len]);
-        }
-        self.stats.messages_delivered += 1;
-        self.apps.deliver_local(self.config.node, app, service, assembly);
-        self.finish(app, ticket, Outcome::Completed);
     }
 }
