@@ -340,6 +340,32 @@ mod arbiters {
         }
     }
 
+    /// Slots of an arbiter whose clock is an hour ahead begin at once, as far apart as planned.
+    #[test]
+    fn slots_of_a_clock_that_is_ahead_begin_at_once() {
+        let fastpass = fastpass();
+        let mut host = endpoint::<FastpassHost>(&fastpass, NodeId::new(0));
+        let n = 16;
+        let size = Bytes::new(n * fastpass.framing().payload.get());
+        host.submit(Time::ZERO, Message::new(MsgId::new(7), NodeId::new(1), size));
+        let mut slots = List::default();
+        (0..n as u8).for_each(|offset| assert!(slots.push(Slot { dst: 1, offset, path: 0 })));
+        let first = Span::from_us(3_600_000_000).div_floor(fastpass.slot);
+        let header =
+            FastpassHeader::Allocation { incarnation: 1, heard: 1, given: 16, first, slots };
+        host.handle_packet(Time::ZERO, &packet(ARBITER, NodeId::new(0), header));
+        let (mut now, mut n_sent) = (Time::ZERO, 0);
+        while now < Time::ZERO + fastpass.slot * n {
+            host.handle_timeout(now);
+            while let Some(packet) = host.poll_transmit(now) {
+                n_sent += u64::from(matches!(packet.header, FastpassHeader::Data { .. }));
+            }
+            now += fastpass.slot;
+            assert!(n_sent <= now.as_ps().div_ceil(fastpass.slot.as_ps()));
+        }
+        assert_eq!(n_sent, n);
+    }
+
     /// Where the link is slower than the schedule, a host makes few packets ahead, and none a second time
     /// because the first has not left yet.
     #[test]

@@ -71,6 +71,9 @@ const ANSWERS_MAX: u32 = 64;
 /// not jump by more, and packets are not later.
 const LEAD_CHANGE: Span = Span::from_us(1_000_000);
 const LEAD_CHANGE_SLOTS: u64 = 1_024;
+/// Maximum time from an allocation to its batch if the clocks of host and arbiter agree. Arbiters plan
+/// some batches ahead.
+const LEAD_MAX: Span = Span::from_us(50_000);
 
 impl Timetable {
     pub(super) fn new() -> Self {
@@ -186,10 +189,12 @@ impl Timetable {
         self.answers = if slots.as_slice().is_empty() { self.answers + 1 } else { 0 };
         self.heard = self.heard.max(heard);
         self.given = self.given.max(given);
+        let excess = self.excess_lead(now, first, fastpass);
         for &Slot { dst, offset, path } in slots.as_slice() {
             self.received += 1;
             let number = first.saturating_add(offset.into());
-            let at = self.clock.start_of(number, fastpass.slot);
+            let start = self.clock.start_of(number, fastpass.slot);
+            let at = Time::from_ps(start.as_ps().saturating_sub(excess.as_ps()));
             // A slot that has begun is used at once: hosts whose clocks are ahead of the arbiter's
             // by more than it plans ahead would else never send.
             stats.slots_late += u64::from(at < now);
@@ -213,6 +218,14 @@ impl Timetable {
         let before = self.lead.replace(lead);
         start < Time::NEVER
             && before.is_none_or(|before| before.abs_diff(lead) <= u128::from(most.as_ps()))
+    }
+
+    /// Returns by how much the batch from slot `first` must begin earlier. It is zero unless the
+    /// arbiter's clock is far ahead: slots of its clock would begin after minutes or hours.
+    fn excess_lead(&self, now: Time, first: u64, fastpass: &Fastpass) -> Span {
+        let lead = self.clock.start_of(first, fastpass.slot).saturating_since(now);
+        let is_usual = lead <= LEAD_MAX + fastpass.slot * LEAD_CHANGE_SLOTS;
+        if is_usual { Span::ZERO } else { lead }
     }
 
     /// The arbiter asked is the standby.
