@@ -9,6 +9,15 @@ use rampmeter_runtime::{PeerView, Setting};
 
 use crate::config::Setup;
 
+/// Key of a peer's public key in configurations.
+const PUBLIC_KEY: &str = "peer.public-key";
+
+/// Returns the keys in which `peer` differs.
+pub(crate) fn keys(peer: &PeerView) -> Vec<String> {
+    let settings = peer.differences.iter().map(Setting::key);
+    settings.chain(peer.has_other_key.then_some(PUBLIC_KEY)).map(str::to_owned).collect()
+}
+
 /// Returns the keys in which `peer` differs, with both values where the peer's can be known.
 pub(crate) fn describe(setup: &Setup, peer: &PeerView) -> String {
     let describe = |setting: Setting| {
@@ -24,7 +33,9 @@ pub(crate) fn describe(setup: &Setup, peer: &PeerView) -> String {
             None => setting.key().to_owned(),
         }
     };
-    peer.differences.iter().map(describe).collect::<Vec<_>>().join(", ")
+    let other_key = format!("{PUBLIC_KEY} (or a forged handshake)");
+    let settings = peer.differences.iter().map(describe);
+    settings.chain(peer.has_other_key.then_some(other_key)).collect::<Vec<_>>().join(", ")
 }
 
 /// The peer's `network.mtu`, found by its digest among those that a configuration may have.

@@ -196,8 +196,11 @@ impl Watch {
 
     /// Names the settings in which peers differ.
     fn warn_of_settings(&self, setup: &Setup, view: &View) {
-        for peer in view.peers.iter().filter(|peer| !peer.differences.is_empty()) {
-            let what = |peer: &PeerView| (peer.differences, peer.settings, peer.other_transport);
+        let differs = |peer: &&PeerView| !peer.differences.is_empty() || peer.has_other_key;
+        for peer in view.peers.iter().filter(differs) {
+            let what = |peer: &PeerView| {
+                (peer.differences, peer.settings, peer.other_transport, peer.has_other_key)
+            };
             if self.before.peer(peer.node).map(what) != Some(what(peer)) {
                 let keys = differs::describe(setup, peer);
                 warn!(peer = peer.node.get(), %keys, "a peer is configured otherwise");

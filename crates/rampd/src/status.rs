@@ -15,13 +15,14 @@ use std::time::Duration;
 use rampmeter_core::Time;
 use rampmeter_proto::Catalogue;
 use rampmeter_ring::Listener;
-use rampmeter_runtime::{Differences, PeerView, RailState, RailView};
+use rampmeter_runtime::{PeerView, RailState, RailView};
 use rustix::net::SocketType;
 use serde::{Deserialize, Serialize};
 use tracing::info;
 
 use crate::check::joined;
 use crate::config::Setup;
+use crate::differs;
 use crate::metrics::View;
 use crate::run::Error;
 use crate::serve::{self, Reply};
@@ -119,11 +120,6 @@ pub(crate) fn state_name(state: RailState) -> &'static str {
     }
 }
 
-/// The keys of settings.
-pub(crate) fn keys(differences: Differences) -> Vec<String> {
-    differences.iter().map(|setting| setting.key().to_owned()).collect()
-}
-
 /// The latest status, as JSON.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shown(Arc<Mutex<String>>);
@@ -218,7 +214,7 @@ fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> St
             sending: peer.sending,
             waiting: peer.waiting,
             path_mtu: peer.path_mtu,
-            differs_in: keys(peer.differences),
+            differs_in: differs::keys(peer),
             rails: view.rails_of(peer.node).iter().map(rail).collect(),
         }
     };

@@ -68,6 +68,8 @@ pub(crate) struct Peer<P> {
     differences: Differences,
     /// The transport that it runs, if its latest packet was of another than this node's.
     other_transport: Option<TransportId>,
+    /// True if a handshake in its name had another key than this node expects.
+    has_other_key: bool,
 }
 
 impl<P> Peer<P> {
@@ -89,6 +91,7 @@ impl<P> Peer<P> {
             settings: None,
             differences: Differences::default(),
             other_transport: None,
+            has_other_key: false,
         }
     }
 }
@@ -491,10 +494,9 @@ impl<P> Peers<P> {
 
     /// A datagram of `node` has come by a network.
     pub(crate) fn on_received(&mut self, now: Time, (node, rail): (NodeId, u8), bytes: usize) {
-        let Some(Peer { traffic, liveness, other_transport, .. }) = self.get_mut(node) else {
-            return;
-        };
-        *other_transport = None;
+        let Some(peer) = self.get_mut(node) else { return };
+        let Peer { traffic, liveness, other_transport, has_other_key, .. } = peer;
+        (*other_transport, *has_other_key) = (None, false);
         traffic.packets_received += 1;
         traffic.bytes_received += bytes as u64;
         traffic.heard_at = Some(now);

@@ -164,6 +164,8 @@ pub enum Report {
     TooLong(usize),
     /// It runs another transport: handshakes with it fail.
     OtherTransport(TransportId),
+    /// A handshake in its name has another key than this node expects.
+    OtherKey,
 }
 
 /// Counters of a datapath since its start.

@@ -368,6 +368,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         match report {
             Report::TooLong(len) => self.peers.on_refused(now, peer, len),
             Report::OtherTransport(theirs) => self.on_other_transport(now, peer, theirs),
+            Report::OtherKey => self.peers.on_other_key(peer),
         }
     }
 

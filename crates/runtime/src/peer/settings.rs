@@ -61,6 +61,13 @@ impl<P> Peers<P> {
         self.next = self.next.min(ends);
     }
 
+    /// A handshake in the name of the peer has another key. Anybody can send one, so messages wait on.
+    pub(crate) fn on_other_key(&mut self, node: NodeId) {
+        if let Some(peer) = self.get_mut(node) {
+            peer.has_other_key = true;
+        }
+    }
+
     /// The peer has sent its settings, of which `differences` differ from this node's.
     pub(crate) fn on_settings(
         &mut self,

@@ -47,6 +47,8 @@ pub struct PeerView {
     pub settings: Option<Agreement>,
     /// The transport that it runs, if its latest packet was of another than this node's.
     pub other_transport: Option<TransportId>,
+    /// True if a handshake in its name had another key than this node expects.
+    pub has_other_key: bool,
 }
 
 impl<P> Peers<P> {
@@ -73,6 +75,7 @@ impl<P> Peers<P> {
             differences: peer.differences(),
             settings: peer.settings,
             other_transport: peer.other_transport,
+            has_other_key: peer.has_other_key,
         })
     }
 

@@ -513,6 +513,7 @@ impl Pairs {
         let read = handshake::read(&ends, &self.key, noise)?;
         let pair = &self.pairs[src.idx()];
         if !pair.keys.contains(&read.remote) {
+            self.report(src, Report::OtherKey);
             return None;
         }
         if read.time <= pair.heard {
@@ -564,10 +565,14 @@ impl Pairs {
         if is_coded() != Some(true) {
             return Refusal::Forged;
         }
-        if self.reports.len() < REPORTS_MAX {
-            self.reports.push_back((src, Report::OtherTransport(theirs)));
-        }
+        self.report(src, Report::OtherTransport(theirs));
         Refusal::OtherTransport
+    }
+
+    fn report(&mut self, peer: NodeId, report: Report) {
+        if self.reports.len() < REPORTS_MAX {
+            self.reports.push_back((peer, report));
+        }
     }
 
     /// Returns true if an initiation is answered: as long as there are few, and those of senders

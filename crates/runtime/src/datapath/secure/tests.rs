@@ -574,6 +574,20 @@ fn another_transport_is_reported_as_such() {
     assert_eq!(net.ends[1].poll_report(), None);
 }
 
+/// A peer with another key than this node expects is named.
+#[test]
+fn another_key_is_reported_as_such() {
+    let mut net = Net::sealed();
+    let config = net.config(0, PrivateKey::generate().unwrap());
+    net.ends[0] =
+        Secured::new(Wire { node: 0, wires: Rc::clone(&net.wires) }, Security::Sealed(config));
+    net.send(0, b"x");
+    net.run(MOMENT);
+    assert_eq!(net.counts(1).forged, 1);
+    assert_eq!(net.ends[1].poll_report(), Some((NodeId::new(0), Report::OtherKey)));
+    assert_eq!(net.ends[1].poll_report(), None);
+}
+
 #[test]
 fn keys_change_without_a_break() {
     let mut net = Net::sealed();
