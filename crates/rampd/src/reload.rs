@@ -150,9 +150,7 @@ fn apply<E: Endpoint, D: Datapath, A: Applications>(
     let is_same = new.facts == setup.facts && new.transport == setup.transport;
     if !is_same && !node.reconfigure(now, parameters) {
         set_peers(node, setup);
-        return refuse(
-            "network.rate-mbps, control-rtt-us, data-rtt-us, unreachable-after-ms or transport",
-        );
+        return refuse(&changed_parameters(setup, &new).join(", "));
     }
     if let (Some(key), Some(keys)) = (key, &new.keys) {
         node.datapath_mut().set_keys(key, keys.public.iter().cloned().map(Some).collect());
@@ -164,6 +162,20 @@ fn apply<E: Endpoint, D: Datapath, A: Applications>(
     }
     *setup = new;
     Ok(())
+}
+
+/// Returns the keys that differ and that parameters of the transport follow from.
+fn changed_parameters(before: &Setup, new: &Setup) -> Vec<&'static str> {
+    let (old, facts) = (&before.facts, &new.facts);
+    let keys = [
+        ("network.rate-mbps", old.access_rate != facts.access_rate),
+        ("network.control-rtt-us", old.control_rtt != facts.control_rtt),
+        ("network.data-rtt-us", old.data_rtt != facts.data_rtt),
+        ("network.unreachable-after-ms", old.patience != facts.patience),
+        ("peer", old.n_hosts != facts.n_hosts),
+        ("transport", before.transport != new.transport),
+    ];
+    keys.into_iter().filter(|(_, has_changed)| *has_changed).map(|(key, _)| key).collect()
 }
 
 /// Changes the addresses of all nodes on all networks; false if the datapath cannot do that.

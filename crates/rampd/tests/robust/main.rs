@@ -96,9 +96,28 @@ fn a_slow_reload_does_not_hold_up_the_node() {
         bed::message(&a, &b, b"meanwhile");
         assert!(before.elapsed() < SECOND / 2, "{:?}", before.elapsed());
     }
-    assert!(!bed.log(0).contains("read again"));
+    assert!(!bed.log(0).contains("has been read again"));
+    bed.signal(0, "HUP");
+    bed.wait_for_line(0, "the configuration is still being read");
     fs::write(&file, text).unwrap();
     bed.wait_for_line(0, "the configuration has been read again");
+}
+
+/// A limit of file sizes costs lines of the log and memory for programs, never the node.
+#[test]
+fn a_limit_of_file_sizes_ends_no_node() {
+    let mut bed = Bed::new("");
+    bed.start(0);
+    bed.start(1);
+    let (a, b) = (bed.port(0), bed.port(1));
+    let pid = format!("--pid={}", bed.id(0));
+    assert!(Command::new("prlimit").args([&pid, "--fsize=64:64"]).status().unwrap().success());
+    for _ in 0..3 {
+        // Each causes a line, and asks for memory.
+        assert!(Port::attach(bed.socket(0), SERVICE + 1, PortConfig::default()).is_err());
+    }
+    bed::message(&a, &b, b"after");
+    assert_eq!(bed.stop(0), Some(0));
 }
 
 /// Reports of a reload hold: a user who has lost the right to a service is disconnected.
