@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
 use rampmeter_runtime::NodeConfig;
+use rampmeter_workload::table::Records;
 use rampmeter_workload::{Flow, Graph, GraphBuilder, GraphError, Releases};
 use serde::Deserialize;
 
@@ -145,11 +146,18 @@ struct RawRow {
 /// are wanted tenant, after and compute_ps.
 pub(crate) fn read(file: &Path, n_hosts: u32) -> Result<Table, Error> {
     let bad = |message: String| Error::Input(format!("{}: {message}", file.display()));
-    let mut reader = csv::Reader::from_path(file).map_err(|e| bad(e.to_string()))?;
+    let input = File::open(file).map_err(|e| bad(e.to_string()))?;
+    let mut records = Records::new(input, None);
+    let header = records.next_record().map_err(|e| bad(e.to_string()))?;
+    let header = header.map(|(_, header)| header.clone()).unwrap_or_default();
     let mut builder = GraphBuilder::default();
     let (mut rows, mut places, mut waits) = (Vec::new(), HashMap::new(), Vec::new());
-    for row in reader.deserialize() {
-        let row: RawRow = row.map_err(|e| bad(e.to_string()))?;
+    while let Some((line, record)) = records.next_record().map_err(|e| bad(e.to_string()))? {
+        if record.len() != header.len() {
+            let (expected, got) = (header.len(), record.len());
+            return Err(bad(format!("line {line}: expected {expected} fields, got {got}")));
+        }
+        let row: RawRow = record.deserialize(Some(&header)).map_err(|e| bad(e.to_string()))?;
         let RawRow { flow, arrival_ps, src, dst, size_bytes, .. } = row;
         let is_computation = src == dst && size_bytes == 0;
         if src >= n_hosts || dst >= n_hosts || src == dst && !is_computation {
@@ -263,6 +271,7 @@ mod tests {
         let cases = [
             ("5,0,1,1,9,0,,0", "flow 5: expected two of 4 hosts, got 1 and 1"),
             ("5,0,0,1,9,0,6,0", "flow 5: after: expected flows of the table, got 6"),
+            ("5,0,0,1,9,0,,0\r\n\r\n6,0,1", "line 4: expected 8 fields, got 3"),
             ("5,0,0,1,9,0,,0\n5,0,0,1,9,0,,0", "flow 5: expected a number that no row before has"),
             (
                 "5,0,0,1,9,0,,0\n6,0,2,1,9,0,5,0",

@@ -16,6 +16,7 @@ pub mod pattern;
 mod phases;
 pub mod size;
 pub mod spec;
+pub mod table;
 pub mod trace;
 
 pub use flow::{Flow, FlowSource, Limit, merge};

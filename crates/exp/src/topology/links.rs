@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use csv::StringRecord;
 use rampmeter_sim::{LinkSpec, TopologySpec};
+use rampmeter_workload::table::Records;
 use serde::Deserialize as _;
 use toml::de::DeTable;
 use toml::{Table, Value};
@@ -59,21 +61,14 @@ pub(super) fn read_json(text: &str) -> Result<Imported, String> {
 /// Reads a file with the columns `from`, `to`, `gbps`, `propagation-ns` and, if wanted, `loss`. A
 /// node that is never in `to` is a host.
 pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
-    let mut lines = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .comment(Some(b'#'))
-        .trim(csv::Trim::All)
-        .from_reader(text.as_bytes())
-        .into_records()
-        .map(|record| {
-            let record = record.map_err(|error| error.to_string())?;
-            let at = record.position().map_or(0, csv::Position::line);
-            let field = |field: &str| field.trim_matches('"').to_owned();
-            Ok((at as usize, record.iter().map(field).collect::<Vec<String>>()))
-        });
-    let header = lines.next().ok_or("line 1: expected names of columns, got none")?;
-    let (at, header): (usize, Vec<String>) = header.map_err(|error: String| error)?;
+    let mut records = Records::new(text.as_bytes(), Some(b'#'));
+    let mut next_line = || {
+        let record = records.next_record().map_err(|error| error.to_string())?;
+        let field = |field: &str| field.trim().trim_matches('"').to_owned();
+        let fields = |record: &StringRecord| record.iter().map(field).collect::<Vec<String>>();
+        Ok::<_, String>(record.map(|(at, record)| (at as usize, fields(record))))
+    };
+    let (at, header) = next_line()?.ok_or("line 1: expected names of columns, got none")?;
     let columns: Vec<String> = header.iter().map(|name| name.replace('_', "-")).collect();
     let place = |name: &str| {
         let place = columns.iter().position(|column| column == name);
@@ -89,8 +84,7 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
     let (from, to) = (place("from")?, place("to")?);
     let (mut links, mut places, mut targets) = (Vec::new(), Vec::new(), Vec::new());
     let mut nodes: Vec<String> = Vec::new();
-    for line in lines {
-        let (at, fields) = line?;
+    while let Some((at, fields)) = next_line()? {
         if fields.len() != columns.len() {
             let n = columns.len();
             return Err(format!("line {at}: expected {n} fields, got {}", fields.len()));

@@ -215,6 +215,18 @@ fn byte_order_marks_are_no_part_of_a_topology() {
 }
 
 #[test]
+fn lines_of_csv_are_counted_whatever_ends_them() {
+    let text = "# links\nfrom,to,gbps\n\na,s,1\n# more\nb,s";
+    for end in ["\n", "\r\n", "\r"] {
+        for mark in ["", "\u{feff}"] {
+            let got = error("t.csv", &format!("{mark}{}", text.replace('\n', end)));
+            let expected = "line 6: expected 3 fields, got 2 (read as a topology of CSV)";
+            assert_eq!(got, expected, "{end:?} {mark:?}");
+        }
+    }
+}
+
+#[test]
 fn columns_of_links_are_there_once() {
     let got = error("t.csv", "from,to,gbps,gbps\na,s,1,2\n");
     let expected = "line 1: expected each column once, got gbps twice (read as a topology of CSV)";

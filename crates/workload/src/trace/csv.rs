@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use csv::{ReaderBuilder, StringRecord};
+use csv::StringRecord;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -17,6 +17,7 @@ use super::{
 };
 use crate::flow::Flow;
 use crate::graph::Graph;
+use crate::table::Records;
 
 /// Writes `flows`, which wait for nothing, with a header; compressed if the name of `file` ends in
 /// `.gz`.
@@ -174,17 +175,17 @@ impl Columns {
 }
 
 fn parse(file: &str, input: impl Read, options: &Options) -> Result<Import, TraceError> {
-    let mut reader = ReaderBuilder::new().flexible(true).from_reader(input);
+    let mut records = Records::new(input, None);
     let format = |error: csv::Error| broken(file, &error);
-    let header = reader.headers().map_err(format)?.iter().map(|column| column.trim().to_owned());
-    let renamed = columns::rename(file, header.collect(), options)?;
+    let header = records.next_record().map_err(format)?;
+    let header = header.into_iter().flat_map(|(_, header)| header.iter());
+    let header = header.map(|column| column.trim().to_owned()).collect();
+    let renamed = columns::rename(file, header, options)?;
     let columns = Columns::find(file, &renamed)?;
     let mut import =
         Import { notes: columns::notes(file, &renamed, options)?, ..Import::default() };
     import.is_unordered = columns::is_result(&renamed);
-    let mut record = StringRecord::new();
-    while reader.read_record(&mut record).map_err(format)? {
-        let place = record.position().map_or(0, csv::Position::line);
+    while let Some((place, record)) = records.next_record().map_err(format)? {
         if record.len() > renamed.len() {
             return Err(TraceError::Field {
                 file: file.to_owned(),
@@ -195,7 +196,7 @@ fn parse(file: &str, input: impl Read, options: &Options) -> Result<Import, Trac
             });
         }
         let is_result = import.is_unordered;
-        import.rows.push(parse_record((file, place), &columns, &record, options, is_result)?);
+        import.rows.push(parse_record((file, place), &columns, record, options, is_result)?);
     }
     Ok(import)
 }

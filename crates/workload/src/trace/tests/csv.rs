@@ -101,3 +101,15 @@ fn a_byte_order_mark_is_no_part_of_a_header() {
     fs::write(&file, text).unwrap();
     assert_eq!(Format::of_contents(&file), Some(Format::Csv));
 }
+
+#[test]
+fn errors_name_the_line_whatever_ends_lines() {
+    let text = "arrival_ps,src,dst,size_bytes\n1,0,1,9\n\n2,x,1,9";
+    let expected = "t.csv:4: src: expected a whole number, got \"x\"";
+    for end in ["\n", "\r\n", "\r"] {
+        for mark in ["", "\u{feff}"] {
+            let text = format!("{mark}{}", text.replace('\n', end));
+            assert_eq!(parse(&text, Order::Require).unwrap_err(), expected, "{end:?} {mark:?}");
+        }
+    }
+}
