@@ -101,6 +101,20 @@ def test_a_replay_of_our_own_run_differs_in_nothing(rows: Rows, name: str) -> No
     assert (found["ends-at"], found["ideal"]) == ("acked", "recorded")
 
 
+@pytest.mark.parametrize("name", ["flows.csv", "flows.parquet"])
+def test_cells_of_a_recording_may_have_units(rows: Rows, name: str) -> None:
+    for row in rows:
+        row["arrival_ms"] = f"{row.pop('arrival_ps')}ps"
+        row["size_bytes"] = f"{row['size_bytes'] / 1000} kB"
+        row["fct_us"] = f"{row.pop('fct_ps') / 1000}ns"
+    found = replayed(record(rows, name))
+    assert found["equal"] == len(rows)
+    rows[CHANGED]["fct_us"] = "5 MB"
+    assert 'fct_us: expected a number above 0, or an empty cell, got 5 MB' in error_line(
+        record(rows, name), "--plan", "network.toml"
+    )
+
+
 def test_the_flow_whose_recorded_time_was_changed_is_named(rows: Rows) -> None:
     rows[CHANGED]["fct_ps"] *= 2
     file = record(rows)

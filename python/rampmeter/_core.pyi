@@ -39,6 +39,7 @@ __all__ = [
     "host_packet",
     "offered",
     "plan_schema",
+    "quantity",
     "run",
     "statistics",
     "testbed_collect",
@@ -274,6 +275,9 @@ def bench(plan: str, base: str) -> str:
 
 def host_packet(mtu: int) -> tuple[int, int]:
     """Give the payload of a full packet between hosts, and the other bytes of the link it takes."""
+
+def quantity(text: str, unit: str) -> float | None:
+    """Give the number in a unit such as `us` or `bytes` of a text with a unit, such as `5ms`."""
 
 def cosy_share(slots: int, cores: int) -> float:
     """Give the share of the best sustainable load that cosy sustains in expectation."""

@@ -1,10 +1,10 @@
 //! The vocabulary that every part of Rampmeter shares.
 //!
-//! Time, bytes and rates as types ([`units`]), origins of clocks ([`clock`]), identifiers ([`id`]),
-//! random streams ([`rng`]), the packet ([`packet`]), the wire codec ([`wire`]), what stands in
-//! front of headers on real networks ([`envelope`]), the settings of a fabric ([`fabric`]), and the
-//! seam between protocols and the drivers that run them ([`endpoint`], [`family`]). Nothing here
-//! does I/O, reads a clock or draws entropy.
+//! Time, bytes and rates as types ([`units`]) and as texts ([`quantity`]), origins of clocks
+//! ([`clock`]), identifiers ([`id`]), random streams ([`rng`]), the packet ([`packet`]), the wire
+//! codec ([`wire`]), what stands in front of headers on real networks ([`envelope`]), the settings
+//! of a fabric ([`fabric`]), and the seam between protocols and the drivers that run them
+//! ([`endpoint`], [`family`]). Nothing here does I/O, reads a clock or draws entropy.
 
 pub mod clock;
 pub mod collections;
@@ -15,6 +15,7 @@ pub mod family;
 pub mod id;
 pub mod packet;
 mod pairs;
+pub mod quantity;
 pub mod rng;
 pub mod units;
 pub mod wire;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use rampmeter_core::quantity::Unit;
 use rampmeter_proto::keys::{KeyInfo, KeyKind};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
@@ -10,7 +11,6 @@ use serde_json::{Map, Value, json};
 
 use crate::plan::Plan;
 use crate::transport::{About, Registry};
-use crate::units::Unit;
 
 /// Numbers from here on stand for "no limit".
 const UNLIMITED: u64 = 1 << 63;

@@ -17,6 +17,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use rampmeter_core::quantity::Unit;
 use rampmeter_core::{Bytes, Family};
 pub use rampmeter_exp::Registry;
 use rampmeter_exp::{Broken, Observer, Plan, Progress, RunError, ValidPlan, caught};
@@ -161,6 +162,12 @@ fn speed(py: Python<'_>, plan: &str, base: &str) -> PyResult<String> {
 #[pyfunction]
 fn host_packet(mtu: usize) -> (usize, usize) {
     rampmeter_exp::host_packet(mtu)
+}
+
+/// Returns the number in `unit` (`us`, `bytes`) of a text with a unit, such as `5us` or `2MB`.
+#[pyfunction]
+fn quantity(text: &str, unit: &str) -> Option<f64> {
+    Unit::of_time(unit).or_else(|| Unit::of_key(unit))?.read(text)
 }
 
 /// Writes the flows of a plan for hosts to send; returns what a run on hosts needs to know as JSON.
@@ -352,6 +359,7 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(speed, module)?)?;
     module.add_function(wrap_pyfunction!(host_packet, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::cosy_share, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::cosy_limits, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::cosy_queues, module)?)?;

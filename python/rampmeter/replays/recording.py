@@ -9,19 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TextIO, TypeAlias
+from typing import Final, NamedTuple, TextIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rampmeter._core import PlanError
+from rampmeter._core import PlanError, quantity
 from rampmeter.plan import Plan
 from rampmeter.toml import TomlValue
 
 Floats: TypeAlias = NDArray[np.float64]
 
 ENDINGS: Final = (".csv", ".csv.gz", ".parquet")
-UNITS: Final = {"ps": 1.0, "ns": 1e3, "us": 1e6, "s": 1e12}
+UNITS: Final = {"ps": 1.0, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12}
 """Picoseconds of the units that names of columns end in."""
 TIMES: Final = ("fct", "delivered", "acked")
 """Times from the arrival of a flow to its end, in the names of columns without unit."""
@@ -30,6 +30,14 @@ ARRIVAL: Final = "arrival"
 SIZE: Final = "size_bytes"
 AFTER: Final = "after"
 """Column of a trace whose flows wait for others; results number these by their rows."""
+
+
+class Cells(NamedTuple):
+    """The cells of a column."""
+
+    unit: str
+    is_recorded: bool
+    """True for recorded times, which are above 0."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +86,9 @@ class Recording:
                 f"{file}: expected the columns of a trace, such as arrival_ps, src, dst and "
                 f"size_bytes, got {', '.join(header)}"
             )
-        wanted = {column: of in RECORDED for of, (column, _) in known.items()} | {size: False}
-        values = _values(file, header, wanted)
-        in_ps = {of: values[column] * unit for of, (column, unit) in known.items()}
+        wanted = {column: Cells(unit, of in RECORDED) for of, (column, unit) in known.items()}
+        values = _values(file, header, wanted | {size: Cells("bytes", is_recorded=False)})
+        in_ps = {of: values[column] * UNITS[unit] for of, (column, unit) in known.items()}
         has_waiting = mapped.get(AFTER, AFTER) in header
         n_rows = len(values[size])
         return cls(
@@ -90,7 +98,7 @@ class Recording:
             {of: in_ps[of] for of in RECORDED if of in in_ps},
             np.arange(n_rows) if has_waiting else np.argsort(in_ps[ARRIVAL], kind="stable"),
             values[size],
-            any(known[of][1] != 1.0 for of in RECORDED if of in known),
+            any(known[of][1] != "ps" for of in RECORDED if of in known),
         )
 
     def plan(self, base: Plan) -> Plan:
@@ -130,13 +138,13 @@ def _stem(name: str) -> str:
     return name.rpartition("_")[0]
 
 
-def _column(of: str, header: Sequence[str], mapped: Mapping[str, str]) -> tuple[str, float] | None:
-    """The column of a time, and picoseconds of its unit; the first unit that there is."""
-    names = [(f"{of}_{unit}", ps) for unit, ps in UNITS.items()]
-    for name, ps in names:
+def _column(of: str, header: Sequence[str], mapped: Mapping[str, str]) -> tuple[str, str] | None:
+    """The column of a time and its unit, the first that there is."""
+    names = [(f"{of}_{unit}", unit) for unit in UNITS]
+    for name, unit in names:
         if name in mapped:
-            return mapped[name], ps
-    return next(((name, ps) for name, ps in names if name in header), None)
+            return mapped[name], unit
+    return next(((name, unit) for name, unit in names if name in header), None)
 
 
 def _header(file: Path) -> list[str]:
@@ -154,8 +162,8 @@ def _header(file: Path) -> list[str]:
         return [name.strip() for name in next(csv.reader(lines), [])]
 
 
-def _values(file: Path, header: list[str], wanted: Mapping[str, bool]) -> dict[str, Floats]:
-    """Reads columns; `wanted` has true for recorded times, which are above 0."""
+def _values(file: Path, header: list[str], wanted: Mapping[str, Cells]) -> dict[str, Floats]:
+    """Reads columns."""
     if file.suffix == ".parquet":
         return _values_of_parquet(file, wanted)
     places = [(name, header.index(name)) for name in wanted]
@@ -172,31 +180,30 @@ def _values(file: Path, header: list[str], wanted: Mapping[str, bool]) -> dict[s
     return {name: np.array(of, dtype=np.float64) for name, of in values.items()}
 
 
-def _values_of_parquet(file: Path, wanted: Mapping[str, bool]) -> dict[str, Floats]:
+def _values_of_parquet(file: Path, wanted: Mapping[str, Cells]) -> dict[str, Floats]:
     import pyarrow.parquet as pq
 
     with _reading(file):
         table = pq.read_table(file, columns=list(wanted))
     values = {}
-    for name, is_time in wanted.items():
+    for name, kind in wanted.items():
         cells = ("" if cell is None else str(cell) for cell in table[name].to_pylist())
-        numbers = [
-            _number(cell, f"{file}: row {n}: {name}", is_time) for n, cell in enumerate(cells)
-        ]
+        numbers = [_number(cell, f"{file}: row {n}: {name}", kind) for n, cell in enumerate(cells)]
         values[name] = np.array(numbers, dtype=np.float64)
     return values
 
 
-def _number(text: str, where: str, is_time: bool) -> float:  # noqa: FBT001
-    """A recorded time or another number, or NaN of an empty cell."""
+def _number(text: str, where: str, kind: Cells) -> float:
+    """A recorded time or another number in the unit of its column, or NaN of an empty cell."""
     if not text.strip() or text == "nan":
         return math.nan
     try:
         value = float(text)
     except ValueError:
-        value = math.nan
-    if not (0.0 < value < math.inf if is_time else 0.0 <= value < math.inf):
-        bound = "above 0, or an empty cell" if is_time else "of at least 0"
+        with_unit = quantity(text, kind.unit)
+        value = math.nan if with_unit is None else with_unit
+    if not (0.0 < value < math.inf if kind.is_recorded else 0.0 <= value < math.inf):
+        bound = "above 0, or an empty cell" if kind.is_recorded else "of at least 0"
         raise PlanError(f"{where}: expected a number {bound}, got {text}")
     return value
 

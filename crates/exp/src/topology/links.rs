@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use csv::StringRecord;
+use rampmeter_core::quantity::Unit;
 use rampmeter_sim::{LinkSpec, TopologySpec};
 use rampmeter_workload::table::Records;
 use serde::Deserialize as _;
@@ -16,7 +17,7 @@ use toml::{Table, Value};
 use super::Imported;
 use crate::locate;
 use crate::names::NamesSpec;
-use crate::units::{self, DELAY, RATE, Unit};
+use crate::units::{self, DELAY, RATE};
 
 pub(super) fn is_json(name: &str, first: &str, _text: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".json") || first.starts_with('{')

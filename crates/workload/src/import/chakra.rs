@@ -47,7 +47,14 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
     draft.messages()?;
     draft.collectives()?;
     let notes = draft.notes(source.name);
-    Ok(Import { rows: draft.rows, rounds: draft.rounds, notes, is_graph: true, is_unordered: true })
+    Ok(Import {
+        rows: draft.rows,
+        rounds: draft.rounds,
+        notes,
+        is_graph: true,
+        is_unordered: true,
+        ..Import::default()
+    })
 }
 
 /// The trace of a rank.

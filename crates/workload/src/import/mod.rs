@@ -27,7 +27,7 @@ impl Line<'_> {
         TraceError::Field {
             file: self.file.to_owned(),
             place: self.number,
-            field,
+            field: field.to_owned(),
             expected: expected.to_owned(),
             got: format!("\"{got}\""),
         }

@@ -78,7 +78,8 @@ fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceEr
     notes.iter_mut().for_each(|note| *note = format!("{file}: {note}"));
     let schedule = run(file, &groups, &layers)?;
     let (rows, rounds) = (schedule.rows, schedule.rounds);
-    Ok(Import { rows, rounds, notes, is_graph: true, is_unordered: true })
+    let import = Import { rows, rounds, notes, ..Import::default() };
+    Ok(Import { is_graph: true, is_unordered: true, ..import })
 }
 
 /// Sizes of groups.

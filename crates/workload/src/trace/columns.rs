@@ -1,6 +1,10 @@
 //! The columns that traces may have.
 
-use super::decimal::ARRIVAL_UNITS;
+use std::collections::BTreeMap;
+
+use rampmeter_core::quantity::Unit;
+use rampmeter_core::units::PS_PER_SECOND;
+
 use super::{Options, TraceError};
 
 /// The columns of workloads beside those of times.
@@ -30,24 +34,51 @@ const UNUSED: [&str; 16] = [
     "__index_level_0__",
 ];
 
-/// The units of times, by the end of their names.
-const UNITS: [&str; 4] = ["ps", "ns", "us", "s"];
+/// The units of times, by the end of their names. The first that a file has is used.
+/// With each its picoseconds.
+const UNITS: [(&str, u64); 5] = [
+    ("ps", 1),
+    ("ns", PS_PER_SECOND / 1_000_000_000),
+    ("us", PS_PER_SECOND / 1_000_000),
+    ("ms", PS_PER_SECOND / 1_000),
+    ("s", PS_PER_SECOND),
+];
 
-/// The column of a time among `names`, and picoseconds of its unit: the first of `time_ps`,
-/// `time_ns`, `time_us` and `time_s` that is there.
-pub(super) fn time<'a>(time: &str, has: impl Fn(&str) -> bool + 'a) -> Option<(&'static str, u64)> {
-    let names = match time {
-        "arrival" => ARRIVAL_UNITS,
-        "compute" => renamed(["compute_ps", "compute_ns", "compute_us", "compute_s"]),
-        _ => renamed(["deadline_ps", "deadline_ns", "deadline_us", "deadline_s"]),
-    };
-    names.into_iter().find(|(name, _)| has(name))
+/// A column of times.
+#[derive(Clone, Debug)]
+pub(super) struct Times {
+    /// Its name, such as `arrival_us`.
+    pub(super) name: String,
+    pub(super) unit: Unit,
+    /// Picoseconds of the unit.
+    pub(super) unit_ps: u64,
 }
 
-fn renamed(names: [&'static str; 4]) -> [(&'static str, u64); 4] {
-    let mut units = ARRIVAL_UNITS;
-    units.iter_mut().zip(names).for_each(|(unit, name)| unit.0 = name);
-    units
+impl Times {
+    /// Returns the column of `time`, which is one of [`TIMES`].
+    pub(super) fn find(time: &str, has: impl Fn(&str) -> bool) -> Option<Self> {
+        UNITS.iter().find_map(|&(symbol, unit_ps)| {
+            let name = Some(format!("{time}_{symbol}")).filter(|name| has(name))?;
+            Some(Self { name, unit: Unit::of_time(symbol)?, unit_ps })
+        })
+    }
+
+    /// Returns a phrase for errors.
+    pub(super) fn expected(&self) -> String {
+        format!("{}, from 0 to 2^63 ps", self.unit.expected())
+    }
+}
+
+/// Returns the file's names of the columns that have a field of a row, by the names of the fields
+/// in errors. `original` are the names in the file, `renamed` those of this module.
+pub(super) fn of_fields(original: &[String], renamed: &[String]) -> BTreeMap<&'static str, String> {
+    let position = |name: &str| renamed.iter().position(|column| column == name);
+    let times = TIMES.iter().filter_map(|&time| {
+        let times = Times::find(time, |name| position(name).is_some())?;
+        Some((time, position(&times.name)?))
+    });
+    let others = USED.iter().filter_map(|&name| Some((name, position(name)?)));
+    times.chain(others).map(|(field, at)| (field, original[at].clone())).collect()
 }
 
 /// Returns the columns of a file by the names that this module knows.
@@ -109,15 +140,15 @@ pub(super) fn notes(
     options: &Options,
 ) -> Result<Vec<String>, TraceError> {
     let has = |name: &str| columns.iter().any(|column| column == name);
-    let chosen: Vec<&str> =
-        TIMES.iter().filter_map(|of| time(of, has)).map(|(name, _)| name).chain(USED).collect();
+    let times = TIMES.iter().filter_map(|of| Times::find(of, has)).map(|times| times.name);
+    let chosen: Vec<String> = times.chain(USED.map(str::to_owned)).collect();
     let mut left = Vec::new();
     for column in columns {
         let is_known = is_used(column) || UNUSED.contains(&column.as_str());
         if !is_known && options.columns.is_empty() {
             return Err(unknown(file, column));
         }
-        if !chosen.contains(&column.as_str()) {
+        if !chosen.contains(column) {
             left.push(column.as_str());
         }
     }
@@ -133,7 +164,9 @@ pub(super) fn is_result(columns: &[String]) -> bool {
 fn is_used(column: &str) -> bool {
     let time = column.rsplit_once('_');
     USED.contains(&column)
-        || time.is_some_and(|(time, unit)| TIMES.contains(&time) && UNITS.contains(&unit))
+        || time.is_some_and(|(time, unit)| {
+            TIMES.contains(&time) && UNITS.iter().any(|&(symbol, _)| symbol == unit)
+        })
 }
 
 fn unknown(file: &str, column: &str) -> TraceError {

@@ -8,11 +8,13 @@ use csv::StringRecord;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
+use rampmeter_core::quantity::Unit;
 
-use super::decimal::parse_ps;
+use super::columns::Times;
+use super::decimal::{parse_bytes, parse_time};
 use super::write::{Row, Sheet};
 use super::{
-    ARRIVAL_EXPECTED, Extra, Import, Options, RawRow, ReferenceRow, Source, TIME_EXPECTED,
+    ARRIVAL_EXPECTED, Extra, Import, Options, RawRow, ReferenceRow, SIZE_EXPECTED, Source,
     TraceError, columns,
 };
 use crate::flow::Flow;
@@ -130,7 +132,7 @@ fn broken(name: &str, error: &csv::Error) -> TraceError {
 
 /// Where the columns are.
 struct Columns {
-    arrival: (usize, u64),
+    arrival: (usize, Times),
     src: usize,
     dst: usize,
     size: usize,
@@ -139,8 +141,8 @@ struct Columns {
     flow: Option<usize>,
     after: Option<usize>,
     tenant: Option<usize>,
-    compute: Option<(usize, u64)>,
-    deadline: Option<(usize, u64)>,
+    compute: Option<(usize, Times)>,
+    deadline: Option<(usize, Times)>,
 }
 
 impl Columns {
@@ -153,8 +155,8 @@ impl Columns {
         };
         let need = |name: &str| position(name).ok_or_else(|| missing(name));
         let time = |of: &str| {
-            let (name, unit) = columns::time(of, |name| position(name).is_some())?;
-            Some((position(name)?, unit))
+            let times = Times::find(of, |name| position(name).is_some())?;
+            Some((position(&times.name)?, times))
         };
         let arrival = time("arrival").ok_or_else(|| missing(ARRIVAL_EXPECTED))?;
         let (src, dst, size) = (need("src")?, need("dst")?, need("size_bytes")?);
@@ -179,24 +181,26 @@ fn parse(file: &str, input: impl Read, options: &Options) -> Result<Import, Trac
     let format = |error: csv::Error| broken(file, &error);
     let header = records.next_record().map_err(format)?;
     let header = header.into_iter().flat_map(|(_, header)| header.iter());
-    let header = header.map(|column| column.trim().to_owned()).collect();
-    let renamed = columns::rename(file, header, options)?;
+    let header: Vec<String> = header.map(|column| column.trim().to_owned()).collect();
+    let renamed = columns::rename(file, header.clone(), options)?;
     let columns = Columns::find(file, &renamed)?;
     let mut import =
         Import { notes: columns::notes(file, &renamed, options)?, ..Import::default() };
     import.is_unordered = columns::is_result(&renamed);
+    import.fields = columns::of_fields(&header, &renamed);
     while let Some((place, record)) = records.next_record().map_err(format)? {
         if record.len() > renamed.len() {
             return Err(TraceError::Field {
                 file: file.to_owned(),
                 place,
-                field: "line",
+                field: "line".to_owned(),
                 expected: format!("at most {} fields, as the header has", renamed.len()),
                 got: record.len().to_string(),
             });
         }
         let is_result = import.is_unordered;
-        import.rows.push(parse_record((file, place), &columns, record, options, is_result)?);
+        let row = parse_record((file, place), &columns, record, options, is_result);
+        import.rows.push(row.map_err(|error| error.in_columns(&import.fields))?);
     }
     Ok(import)
 }
@@ -209,10 +213,10 @@ fn parse_record(
     is_result: bool,
 ) -> Result<RawRow, TraceError> {
     let get = |at: usize| record.get(at).unwrap_or("").trim();
-    let wrong = |field, expected: &str, got: &str| TraceError::Field {
+    let wrong = |field: &str, expected: &str, got: &str| TraceError::Field {
         file: file.to_owned(),
         place,
-        field,
+        field: field.to_owned(),
         expected: expected.to_owned(),
         got: format!("\"{got}\""),
     };
@@ -229,11 +233,18 @@ fn parse_record(
         None | Some((_, "")) => Ok(None),
         Some((at, _)) => number(field, at).map(Some),
     };
-    let time = |field, (at, unit_ps): (usize, u64)| {
-        parse_ps(get(at), unit_ps).ok_or_else(|| wrong(field, TIME_EXPECTED, get(at)))
+    let recorded = |field, at: Option<usize>| {
+        let text = at.map(get).filter(|text| !text.is_empty());
+        let expected = Unit::PICOSECONDS.expected();
+        let ps = |text| parse_time(text, 1).ok_or_else(|| wrong(field, expected, text));
+        text.map(ps).transpose()
     };
-    let optional_time = |field, column: Option<(usize, u64)>| {
-        column.filter(|&(at, _)| !get(at).is_empty()).map(|column| time(field, column)).transpose()
+    let time = |field, (at, times): &(usize, Times)| {
+        let ps = parse_time(get(*at), times.unit_ps);
+        ps.ok_or_else(|| wrong(field, &times.expected(), get(*at)))
+    };
+    let optional_time = |field, column: Option<&(usize, Times)>| {
+        column.filter(|(at, _)| !get(*at).is_empty()).map(|column| time(field, column)).transpose()
     };
     let after = columns.after.map_or("", get);
     let ids: Result<Vec<u64>, _> =
@@ -242,23 +253,24 @@ fn parse_record(
     let after = ids.map_err(|_| wrong("after", expected, after))?;
     // Only what waits for nothing must say when it arrives.
     let arrival_ps = match after.is_empty() {
-        true => time("arrival", columns.arrival)?,
-        false => optional_time("arrival", Some(columns.arrival))?.unwrap_or(0),
+        true => time("arrival", &columns.arrival)?,
+        false => optional_time("arrival", Some(&columns.arrival))?.unwrap_or(0),
     };
+    let size = get(columns.size);
     Ok(RawRow {
         place,
         arrival_ps,
         src: host("src", columns.src)?,
         dst: host("dst", columns.dst)?,
-        size_bytes: number("size_bytes", columns.size)?,
-        fct_ps: optional("fct_ps", columns.fct)?,
-        ideal_ps: optional("ideal_ps", columns.ideal)?,
+        size_bytes: parse_bytes(size).ok_or_else(|| wrong("size_bytes", SIZE_EXPECTED, size))?,
+        fct_ps: recorded("fct_ps", columns.fct)?,
+        ideal_ps: recorded("ideal_ps", columns.ideal)?,
         extra: Extra {
             flow: optional("flow", columns.flow)?,
             after,
-            compute_ps: optional_time("compute", columns.compute)?.unwrap_or(0),
+            compute_ps: optional_time("compute", columns.compute.as_ref())?.unwrap_or(0),
             tenant: optional("tenant", columns.tenant)?.unwrap_or(0),
-            deadline_ps: optional_time("deadline", columns.deadline)?,
+            deadline_ps: optional_time("deadline", columns.deadline.as_ref())?,
         },
     })
 }

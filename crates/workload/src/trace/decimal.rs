@@ -1,6 +1,21 @@
-//! Times in decimal notation, read without going through floating point.
+//! Times in decimal notation, read without going through floating point, and quantities with units.
 
-use rampmeter_core::units::PS_PER_SECOND;
+use rampmeter_core::quantity::Unit;
+
+use super::number::Number;
+
+/// Returns picoseconds of `text`: a number of units of `unit_ps` picoseconds, or a number with a
+/// unit of its own (`"5us"`). Errors as [`parse_ps`].
+pub(super) fn parse_time(text: &str, unit_ps: u64) -> Option<u64> {
+    let with_unit = || Number::Real(Unit::PICOSECONDS.read(text)?).ps(1);
+    parse_ps(text, unit_ps).or_else(with_unit)
+}
+
+/// Returns bytes of `text`: a whole number, or one with a unit (`"2MB"`).
+pub(super) fn parse_bytes(text: &str) -> Option<u64> {
+    let with_unit = || Number::Real(Unit::BYTES.read(text)?).whole();
+    text.parse().ok().or_else(with_unit)
+}
 
 /// Picoseconds in `text`, a plain decimal number of units of `unit_ps` picoseconds; digits beyond
 /// the picosecond round to nearest. Numbers with an exponent are read as floating point. `None`
@@ -41,18 +56,11 @@ fn digit_of(byte: u8) -> Option<u64> {
 /// The latest time of a trace.
 pub(super) const PS_MAX: u64 = 1 << 63;
 
-/// The units of the arrival column, by its name.
-pub(super) const ARRIVAL_UNITS: [(&str, u64); 4] = [
-    ("arrival_ps", 1),
-    ("arrival_ns", PS_PER_SECOND / 1_000_000_000),
-    ("arrival_us", PS_PER_SECOND / 1_000_000),
-    ("arrival_s", PS_PER_SECOND),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use rampmeter_core::units::PS_PER_SECOND;
 
     #[test]
     fn decimals_are_exact_and_round_below_a_picosecond() {
@@ -68,6 +76,35 @@ mod tests {
     fn other_texts_are_rejected() {
         for text in ["", ".", "-1", "+1", "1,5", "nan", "e", "1e99", "9223372036854775809"] {
             assert_eq!(parse_ps(text, 1), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn units_in_texts_come_before_those_of_columns() {
+        let us = 1_000_000;
+        for (text, ps) in [
+            ("5us", Some(5 * us)),
+            ("1.0246 us", Some(1_024_600)),
+            ("2ms", Some(2000 * us)),
+            ("1.5 ps", Some(2)),
+            ("5", Some(5 * us)),
+            ("2 h", None),
+            ("5 MB", None),
+            ("-5us", None),
+            ("1e30s", None),
+        ] {
+            assert_eq!(parse_time(text, us), ps, "{text}");
+        }
+        for (text, bytes) in [
+            ("2MB", Some(2_000_000)),
+            ("1.5 KiB", Some(1536)),
+            ("64", Some(64)),
+            ("0.5B", None),
+            ("1.5", None),
+            ("-1kB", None),
+            ("2 Mb", None),
+        ] {
+            assert_eq!(parse_bytes(text), bytes, "{text}");
         }
     }
 

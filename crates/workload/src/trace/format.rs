@@ -1,5 +1,6 @@
 //! The formats of trace files: one line each, with a reader.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
@@ -57,6 +58,8 @@ pub(crate) struct Import {
     pub(crate) is_graph: bool,
     /// True if the format does not order its rows by arrival.
     pub(crate) is_unordered: bool,
+    /// The file's names of columns, by the fields of rows.
+    pub(crate) fields: BTreeMap<&'static str, String>,
 }
 
 impl From<Vec<RawRow>> for Import {

@@ -1,15 +1,16 @@
 //! Traces: flows from files, checked before anything runs.
 //!
-//! A trace has the columns `arrival_ps` (or `arrival_ns`, `arrival_us`, `arrival_s`), `src`,
-//! `dst` and `size_bytes`; a header or schema names them, in any order. It may have more:
+//! A trace has the columns `arrival_ps` (or `arrival_ns`, `arrival_us`, `arrival_ms`, `arrival_s`),
+//! `src`, `dst` and `size_bytes`; a header or schema names them, in any order. Times and sizes may
+//! be texts with units: `5us`, `2MB`. It may have more columns:
 //!
 //! | column | |
 //! |---|---|
 //! | `after` | ids of the flows that this one waits for; its arrival, which may then be left out, is the earliest time of its start |
-//! | `compute_ps` (`_ns`, `_us`, `_s`) | how long it starts after that |
+//! | `compute_ps` (`_ns`, `_us`, `_ms`, `_s`) | how long it starts after that |
 //! | `flow` | its id; without the column the number of the row, from zero |
 //! | `tenant` | whom it belongs to |
-//! | `deadline_ps` (`_ns`, `_us`, `_s`) | how long after its start the application needs it |
+//! | `deadline_ps` (`_ns`, `_us`, `_ms`, `_s`) | how long after its start the application needs it |
 //!
 //! A row with `after` or a time of computing, no bytes, and equal ends is a computation, for which
 //! others may wait. Files may also say how long each flow took and the least it could have taken
@@ -97,12 +98,25 @@ pub enum TraceError {
         /// The line of a text file or the row of a table, from 1.
         place: u64,
         /// The field or column.
-        field: &'static str,
+        field: String,
         /// What is allowed there.
         expected: String,
         /// What is there.
         got: String,
     },
+}
+
+impl TraceError {
+    /// Names the column of the file instead of the field of a row.
+    fn in_columns(self, fields: &BTreeMap<&'static str, String>) -> Self {
+        match self {
+            Self::Field { file, place, field, expected, got } => {
+                let field = fields.get(&*field).cloned().unwrap_or(field);
+                Self::Field { file, place, field, expected, got }
+            }
+            other => other,
+        }
+    }
 }
 
 /// What to do with flows that are not in arrival order.
@@ -235,7 +249,7 @@ pub fn read_with_notes(
     let n_hosts = (check.n_hosts < u32::MAX).then_some(check.n_hosts);
     let import = format.read(&Source { path: file, name: &name, options, n_hosts });
     let import = import.map_err(|error| hinted(error, file, format))?;
-    let Import { rows, rounds, notes, is_graph, is_unordered } = import;
+    let Import { rows, rounds, notes, is_graph, is_unordered, fields } = import;
     let without_flows = |got: &str| {
         let reason = format!("expected at least one flow, got {got}");
         Err(TraceError::Format { file: name.clone(), reason })
@@ -245,7 +259,7 @@ pub fn read_with_notes(
     }
     let order = if is_unordered { Order::Sort } else { check.order };
     let check = Check { order, ..check };
-    let named = |error| named(error, options.hosts.as_ref());
+    let named = |error| named(error, options.hosts.as_ref()).in_columns(&fields);
     let trace = if is_graph || rows.iter().any(waiting::waits) {
         let graph = waiting::graph(&name, &rows, rounds, check).map_err(named)?;
         if graph.n_flows() == 0 {
@@ -261,7 +275,9 @@ pub fn read_with_notes(
 /// Puts the name of a host for its number in an error about an end of a flow.
 fn named(error: TraceError, hosts: Option<&HostNames>) -> TraceError {
     match error {
-        TraceError::Field { file, place, field: field @ ("src" | "dst"), expected, got } => {
+        TraceError::Field { file, place, field, expected, got }
+            if ["src", "dst"].contains(&&*field) =>
+        {
             let name = || hosts?.name_of(got.parse().ok()?).map(str::to_owned);
             let got = name().unwrap_or(got);
             TraceError::Field { file, place, field, expected, got }
@@ -288,17 +304,18 @@ fn hinted(error: TraceError, file: &Path, format: Format) -> TraceError {
 }
 
 /// What stands for the column of arrivals, in errors.
-const ARRIVAL_EXPECTED: &str = "arrival_ps (or arrival_ns, arrival_us, arrival_s)";
-/// What an arrival may be, in errors.
-const TIME_EXPECTED: &str = "a time from 0 to 2^63 ps";
+const ARRIVAL_EXPECTED: &str = "arrival_ps (or arrival_ns, arrival_us, arrival_ms, arrival_s)";
+/// The size of a flow, in errors.
+const SIZE_EXPECTED: &str = "a whole number of bytes, such as 2000000 or \"2MB\"";
 
 /// Applies `check` to rows, in their order.
 fn checked(file: &str, rows: Vec<RawRow>, check: Check) -> Result<Vec<ReferenceRow>, TraceError> {
     let mut before = 0;
     let mut flows = Vec::with_capacity(rows.len());
     for row in rows {
-        let wrong = |field, expected, got: u64| {
-            let (file, place, got) = (file.to_owned(), row.place, got.to_string());
+        let wrong = |field: &str, expected, got: u64| {
+            let (file, field) = (file.to_owned(), field.to_owned());
+            let (place, got) = (row.place, got.to_string());
             Err(TraceError::Field { file, place, field, expected, got })
         };
         let src = host(file, &row, "src", row.src, check)?;
@@ -340,18 +357,12 @@ fn checked(file: &str, rows: Vec<RawRow>, check: Check) -> Result<Vec<ReferenceR
 /// The most tenants of a trace; statistics have a column for each.
 const TENANTS_MAX: u32 = 1 << 16;
 
-fn host(
-    file: &str,
-    row: &RawRow,
-    field: &'static str,
-    id: u64,
-    check: Check,
-) -> Result<u32, TraceError> {
+fn host(file: &str, row: &RawRow, field: &str, id: u64, check: Check) -> Result<u32, TraceError> {
     let known = u32::try_from(id).ok().filter(|&id| id < check.n_hosts);
     known.ok_or_else(|| TraceError::Field {
         file: file.to_owned(),
         place: row.place,
-        field,
+        field: field.to_owned(),
         expected: format!("a host below {}", check.n_hosts),
         got: id.to_string(),
     })
@@ -362,7 +373,7 @@ fn tenant(file: &str, row: &RawRow) -> Result<TenantId, TraceError> {
     known.map(TenantId::new).ok_or_else(|| TraceError::Field {
         file: file.to_owned(),
         place: row.place,
-        field: "tenant",
+        field: "tenant".to_owned(),
         expected: format!("a tenant below {TENANTS_MAX}"),
         got: row.extra.tenant.to_string(),
     })

@@ -11,11 +11,13 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
+use rampmeter_core::quantity::Unit;
 
+use super::columns::Times;
 use super::number::{After, Column, Ids, Number, after, numbers, texts};
 use super::write::{Row, Sheet};
 use super::{
-    ARRIVAL_EXPECTED, Extra, HostNames, Import, Options, RawRow, Source, TIME_EXPECTED, TraceError,
+    ARRIVAL_EXPECTED, Extra, HostNames, Import, Options, RawRow, SIZE_EXPECTED, Source, TraceError,
     columns,
 };
 use crate::flow::Flow;
@@ -97,14 +99,20 @@ fn table(sheet: &Sheet, rows: &[Row]) -> (Vec<Field>, Vec<ArrayRef>) {
 pub(crate) fn import(source: &Source<'_>) -> Result<Import, TraceError> {
     let Source { path, name, options, .. } = *source;
     let builder = open(path, name)?;
-    let header = builder.schema().fields().iter().map(|field| field.name().clone()).collect();
-    let header = columns::rename(name, header, options)?;
-    let mut import = Import { is_unordered: columns::is_result(&header), ..Import::default() };
+    let original: Vec<String> =
+        builder.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let header = columns::rename(name, original.clone(), options)?;
+    let mut import = Import {
+        is_unordered: columns::is_result(&header),
+        fields: columns::of_fields(&original, &header),
+        ..Import::default()
+    };
     let reader = builder.build().map_err(|error| broken(name, error))?;
     for batch in reader {
         let batch = renamed(&batch.map_err(|error| broken(name, error))?, &header)
             .map_err(|error| broken(name, error))?;
-        read_batch(name, &batch, options, &mut import.rows)?;
+        read_batch(name, &batch, options, &mut import.rows)
+            .map_err(|error| error.in_columns(&import.fields))?;
     }
     import.notes = columns::notes(name, &header, options)?;
     Ok(import)
@@ -132,12 +140,11 @@ fn read_batch(
 ) -> Result<(), TraceError> {
     let table = Table { name, batch, first: rows.len() as u64 + 1 };
     let has = |name: &str| batch.column_by_name(name).is_some();
-    let (arrival, unit_ps) =
-        columns::time("arrival", has).ok_or_else(|| table.missing(ARRIVAL_EXPECTED))?;
-    let arrivals = table.required(arrival)?;
+    let arrival = Times::find("arrival", has).ok_or_else(|| table.missing(ARRIVAL_EXPECTED))?;
+    let arrivals = table.quantities(&arrival.name, arrival.unit, "arrival", &arrival.expected())?;
     let hosts = options.hosts.as_ref();
     let (src, dst) = (table.hosts("src", hosts)?, table.hosts("dst", hosts)?);
-    let size = table.required("size_bytes")?;
+    let size = table.quantities("size_bytes", Unit::BYTES, "size_bytes", SIZE_EXPECTED)?;
     let (fct, ideal) = (table.optional("fct_ps")?, table.optional("ideal_ps")?);
     let (flow, tenant) = (table.optional("flow")?, table.optional("tenant")?);
     let (compute, deadline) = (table.times("compute")?, table.times("deadline")?);
@@ -147,14 +154,14 @@ fn read_batch(
             Some(after) => table.ids(after, row)?,
             None => Vec::new(),
         };
-        let arrival_ps = arrivals[row].and_then(|number| number.ps(unit_ps));
+        let arrival_ps = arrivals[row].and_then(|number| number.ps(arrival.unit_ps));
         // Only what waits for nothing must say when it arrives.
         let arrival_ps = match arrivals[row] {
             None if !after.is_empty() => Some(0),
             _ => arrival_ps,
         };
-        let arrival_ps =
-            arrival_ps.ok_or_else(|| table.wrong("arrival", row, TIME_EXPECTED, &arrivals))?;
+        let arrival_ps = arrival_ps
+            .ok_or_else(|| table.wrong("arrival", row, &arrival.expected(), &arrivals))?;
         rows.push(RawRow {
             place: table.first + row as u64,
             arrival_ps,
@@ -183,8 +190,34 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    fn required(&self, column: &'static str) -> Result<Column, TraceError> {
+    fn required(&self, column: &str) -> Result<Column, TraceError> {
         self.optional(column)?.ok_or_else(|| self.missing(column))
+    }
+
+    /// Returns a column of numbers, or of texts with units, as numbers of `unit`.
+    fn quantities(
+        &self,
+        column: &str,
+        unit: Unit,
+        field: &str,
+        expected: &str,
+    ) -> Result<Column, TraceError> {
+        let Some(cells) = self.batch.column_by_name(column).and_then(texts) else {
+            return self.required(column);
+        };
+        let number = |(row, cell): (u64, Option<String>)| {
+            let Some(cell) = cell.filter(|cell| !cell.trim().is_empty()) else { return Ok(None) };
+            let plain = || cell.trim().parse().ok().filter(|number: &f64| number.is_finite());
+            let number = unit.read(&cell).or_else(plain).map(Number::Real);
+            number.map(Some).ok_or_else(|| TraceError::Field {
+                file: self.name.to_owned(),
+                place: self.first + row,
+                field: field.to_owned(),
+                expected: expected.to_owned(),
+                got: format!("\"{cell}\""),
+            })
+        };
+        (0..).zip(cells).map(number).collect()
     }
 
     fn optional(&self, column: &str) -> Result<Option<Column>, TraceError> {
@@ -200,13 +233,13 @@ impl Table<'_> {
     }
 
     /// Returns the hosts of a column of numbers or of names.
-    fn hosts(&self, column: &'static str, hosts: Option<&HostNames>) -> Result<Column, TraceError> {
+    fn hosts(&self, column: &str, hosts: Option<&HostNames>) -> Result<Column, TraceError> {
         let names = self.batch.column_by_name(column).and_then(texts);
         let (Some(names), Some(hosts)) = (names, hosts) else { return self.required(column) };
         let host = |(row, name): (u64, Option<String>)| {
             let wrong = |(expected, got)| {
                 let (file, place) = (self.name.to_owned(), self.first + row);
-                TraceError::Field { file, place, field: column, expected, got }
+                TraceError::Field { file, place, field: column.to_owned(), expected, got }
             };
             let host = name.map(|name| hosts.host(&name).map_err(wrong)).transpose()?;
             Ok(host.map(|host| Number::Whole(host.into())))
@@ -214,15 +247,16 @@ impl Table<'_> {
         (0..).zip(names).map(host).collect()
     }
 
-    fn value(&self, field: &'static str, column: &Column, row: usize) -> Result<u64, TraceError> {
+    fn value(&self, field: &str, column: &Column, row: usize) -> Result<u64, TraceError> {
         let whole = column[row].and_then(Number::whole);
-        whole.ok_or_else(|| self.wrong(field, row, "a whole number", column))
+        let expected = if field == "size_bytes" { SIZE_EXPECTED } else { "a whole number" };
+        whole.ok_or_else(|| self.wrong(field, row, expected, column))
     }
 
     /// The value of a column that need not be there, nor have a value in every row.
     fn maybe(
         &self,
-        field: &'static str,
+        field: &str,
         column: Option<&Column>,
         row: usize,
     ) -> Result<Option<u64>, TraceError> {
@@ -230,23 +264,24 @@ impl Table<'_> {
         column.map(|column| self.value(field, column, row)).transpose()
     }
 
-    /// A column of times that need not be there, and picoseconds of its unit.
-    fn times(&self, of: &str) -> Result<Option<(Column, u64)>, TraceError> {
-        let found = columns::time(of, |name| self.batch.column_by_name(name).is_some());
-        let Some((name, unit)) = found else { return Ok(None) };
-        Ok(self.optional(name)?.map(|column| (column, unit)))
+    /// Returns a column of times that need not be there.
+    fn times(&self, of: &str) -> Result<Option<(Column, Times)>, TraceError> {
+        let found = Times::find(of, |name| self.batch.column_by_name(name).is_some());
+        let Some(times) = found else { return Ok(None) };
+        let column = self.quantities(&times.name, times.unit, of, &times.expected())?;
+        Ok(Some((column, times)))
     }
 
     fn maybe_time(
         &self,
-        field: &'static str,
-        column: Option<&(Column, u64)>,
+        field: &str,
+        column: Option<&(Column, Times)>,
         row: usize,
     ) -> Result<Option<u64>, TraceError> {
-        let Some((column, unit)) = column else { return Ok(None) };
+        let Some((column, times)) = column else { return Ok(None) };
         let Some(number) = column[row] else { return Ok(None) };
-        let ps = number.ps(*unit);
-        ps.map(Some).ok_or_else(|| self.wrong(field, row, TIME_EXPECTED, column))
+        let ps = number.ps(times.unit_ps);
+        ps.map(Some).ok_or_else(|| self.wrong(field, row, &times.expected(), column))
     }
 
     /// What rows wait for: lists of ids, texts of ids, or single ids.
@@ -265,7 +300,7 @@ impl Table<'_> {
         let wrong = |got: String| TraceError::Field {
             file: self.name.to_owned(),
             place: self.first + row as u64,
-            field: "after",
+            field: "after".to_owned(),
             expected: "whole numbers".to_owned(),
             got,
         };
@@ -296,16 +331,11 @@ impl Table<'_> {
         }
     }
 
-    fn wrong(
-        &self,
-        field: &'static str,
-        row: usize,
-        expected: &str,
-        column: &Column,
-    ) -> TraceError {
+    fn wrong(&self, field: &str, row: usize, expected: &str, column: &Column) -> TraceError {
         let got = column[row].map_or_else(|| "null".to_owned(), |number| number.to_string());
         let (file, place) = (self.name.to_owned(), self.first + row as u64);
-        TraceError::Field { file, place, field, expected: expected.to_owned(), got }
+        let (field, expected) = (field.to_owned(), expected.to_owned());
+        TraceError::Field { file, place, field, expected, got }
     }
 }
 

@@ -84,14 +84,9 @@ fn flow(file: &str, row: &RawRow, check: Check) -> Result<Flow, TraceError> {
     })
 }
 
-fn wrong(
-    file: &str,
-    row: &RawRow,
-    field: &'static str,
-    expected: &str,
-    got: impl ToString,
-) -> TraceError {
-    let (file, place, got) = (file.to_owned(), row.place, got.to_string());
+fn wrong(file: &str, row: &RawRow, field: &str, expected: &str, got: impl ToString) -> TraceError {
+    let (file, field) = (file.to_owned(), field.to_owned());
+    let (place, got) = (row.place, got.to_string());
     TraceError::Field { file, place, field, expected: expected.to_owned(), got }
 }
 

@@ -22,7 +22,7 @@ fn columns_may_be_in_any_order_and_unit_among_those_of_results() {
 #[test]
 fn the_format_of_recorded_runs_carries_completion_and_ideal() {
     let text = "flow,arrival_ps,src,dst,size_bytes,fct_ps,ideal_ps\n\
-                0,24600,1,12,1460,5511200,5508000\n1,31000,3,4,1460,,5508000\n";
+                0,24600,1,12,1460,5.5112us,5508000\n1,31000,3,4,1460,,5508000\n";
     let rows = parse(text, Order::Require).unwrap();
     assert_eq!(rows[0].fct, Some(Span::from_ps(5_511_200)));
     assert_eq!((rows[1].fct, rows[1].ideal), (None, Some(Span::from_ps(5_508_000))));
@@ -33,7 +33,7 @@ fn flows_out_of_order_are_rejected_or_sorted() {
     let text = "arrival_ps,src,dst,size_bytes\n5,0,1,1\n4,2,3,1\n5,4,5,1\n";
     assert_eq!(
         parse(text, Order::Require).unwrap_err(),
-        "t.csv:3: arrival: expected at least 5 ps, the one before, got 4"
+        "t.csv:3: arrival_ps: expected at least 5 ps, the one before, got 4"
     );
     let sources: Vec<u32> =
         parse(text, Order::Sort).unwrap().iter().map(|row| row.flow.src.get()).collect();
@@ -49,19 +49,28 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
         ("1,16,3,9,", "t.csv:2: src: expected a host below 16, got 16"),
         ("1,0,99999999999,9,", "t.csv:2: dst: expected a host below 16, got 99999999999"),
         ("1,0,1,9,\n2,x,1,9,", "t.csv:3: src: expected a whole number, got \"x\""),
-        ("1,0,1,1.5,", "t.csv:2: size_bytes: expected a whole number, got \"1.5\""),
-        ("-1,0,1,9,", "t.csv:2: arrival: expected a time from 0 to 2^63 ps, got \"-1\""),
-        (",0,1,9,", "t.csv:2: arrival: expected a time from 0 to 2^63 ps, got \"\""),
-        ("1,0,1", "t.csv:2: size_bytes: expected a whole number, got \"\""),
+        ("1,0,1,1.5,", "t.csv:2: size_bytes: expected BYTES, got \"1.5\""),
+        ("-1,0,1,9,", "t.csv:2: arrival_ps: expected TIME, got \"-1\""),
+        ("5 MB,0,1,9,", "t.csv:2: arrival_ps: expected TIME, got \"5 MB\""),
+        (",0,1,9,", "t.csv:2: arrival_ps: expected TIME, got \"\""),
+        ("1,0,1", "t.csv:2: size_bytes: expected BYTES, got \"\""),
+        ("1,0,1,2Mb,", "t.csv:2: size_bytes: expected BYTES, got \"2Mb\""),
+        ("1,0,1,0B,", "t.csv:2: size_bytes: expected at least 1, got 0"),
         ("1,0,1,9,,7", "t.csv:2: line: expected at most 5 fields, as the header has, got 6"),
-        ("1,0,1,9,slow", "t.csv:2: fct_ps: expected a whole number, got \"slow\""),
+        (
+            "1,0,1,9,slow",
+            "t.csv:2: fct_ps: expected picoseconds, such as 500 or \"0.5ns\", got \"slow\"",
+        ),
     ];
     for (line, message) in cases {
+        let bytes = "a whole number of bytes, such as 2000000 or \"2MB\"";
+        let time = "picoseconds, such as 500 or \"0.5ns\", from 0 to 2^63 ps";
+        let message = message.replace("TIME", time).replace("BYTES", bytes);
         assert_eq!(parse(&format!("{head}{line}\n"), Order::Require).unwrap_err(), message);
     }
     assert_eq!(
         parse("arrival,src,dst,size_bytes\n", Order::Require).unwrap_err(),
-        "t.csv: expected a column arrival_ps (or arrival_ns, arrival_us, arrival_s), \
+        "t.csv: expected a column arrival_ps (or arrival_ns, arrival_us, arrival_ms, arrival_s), \
          got arrival,src,dst,size_bytes"
     );
     assert_eq!(
@@ -111,5 +120,51 @@ fn errors_name_the_line_whatever_ends_lines() {
             let text = format!("{mark}{}", text.replace('\n', end));
             assert_eq!(parse(&text, Order::Require).unwrap_err(), expected, "{end:?} {mark:?}");
         }
+    }
+}
+
+#[test]
+fn cells_may_have_units_whatever_the_unit_of_the_column() {
+    let plain = "arrival_us,src,dst,size_bytes,deadline_us\n5,0,1,2000000,10\n6,0,2,1536,\n";
+    let rows = parse(plain, Order::Require).unwrap();
+    assert_eq!(rows[0].flow.arrival, Time::from_ps(5_000_000));
+    for text in [
+        "arrival_us,src,dst,size_bytes,deadline_us\n5us,0,1,2MB,10us\n0.006ms,0,2,1.5KiB,\n",
+        "arrival_ms,src,dst,size_bytes,deadline_ms\n0.005,0,1,2 MB,0.01\n6us,0,2,1536B,\n",
+        "arrival_s,src,dst,size_bytes,deadline_s\n5us,0,1,2MB,10us\n0.000006,0,2,1536,\n",
+        "arrival_ps,src,dst,size_bytes,deadline_ps\n5us,0,1,2e3kB,1e4ns\n6000000,0,2,1536,\n",
+    ] {
+        assert_eq!(parse(text, Order::Require).unwrap(), rows, "{text}");
+    }
+    let text = "arrival_ms,src,dst,size_bytes,deadline_s\n1,0,1,9,2 weeks\n";
+    let expected = "t.csv:2: deadline_s: expected seconds, such as 0.5 or \"500ms\", from 0 to \
+                    2^63 ps, got \"2 weeks\"";
+    assert_eq!(parse(text, Order::Require).unwrap_err(), expected);
+}
+
+/// An error names the column as the file does.
+#[test]
+fn errors_name_mapped_columns_of_the_file() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("t.csv");
+    let columns = [("arrival_us", "when"), ("src", "from"), ("dst", "to"), ("size_bytes", "len")];
+    let columns = columns.map(|(ours, theirs)| (ours.to_owned(), theirs.to_owned())).into();
+    let options = Options { columns, ..Options::default() };
+    for (row, expected) in [
+        (
+            "x,0,1,9",
+            "when: expected microseconds, such as 5 or \"5us\", from 0 to 2^63 ps, got \"x\"",
+        ),
+        (
+            "1,0,1,2 MBit",
+            "len: expected a whole number of bytes, such as 2000000 or \"2MB\", got \"2 MBit\"",
+        ),
+        ("1,0,1,0", "len: expected at least 1, got 0"),
+        ("1,0,0,9", "to: expected a host other than src, got 0"),
+    ] {
+        fs::write(&file, format!("when,from,to,len\n{row}\n")).unwrap();
+        let check = check(2, Order::Require);
+        let error = read_with_notes(&file, Format::Csv, check, &options).unwrap_err().to_string();
+        assert_eq!(error.split_once("t.csv:2: ").unwrap().1, expected);
     }
 }

@@ -12,6 +12,9 @@ use arrow_array::{
 
 use super::*;
 
+const BYTES: &str = "expected a whole number of bytes, such as 2000000 or \"2MB\"";
+const MICROSECONDS: &str = "expected microseconds, such as 5 or \"5us\", from 0 to 2^63 ps";
+
 type Named = (&'static str, ArrayRef);
 
 fn table(columns: Vec<Named>, compression: Compression) -> Result<Vec<Flow>, String> {
@@ -57,13 +60,36 @@ fn every_compression_reads_alike() {
 
 #[test]
 fn arrivals_may_be_in_any_unit() {
-    for (name, unit) in
-        [("arrival_ps", 1.0), ("arrival_ns", 1e3), ("arrival_us", 1e6), ("arrival_s", 1e12)]
-    {
+    for (name, unit) in [
+        ("arrival_ps", 1.0),
+        ("arrival_ns", 1e3),
+        ("arrival_us", 1e6),
+        ("arrival_ms", 1e9),
+        ("arrival_s", 1e12),
+    ] {
         let read = table(columns(name, [2e12 / unit, 3e12 / unit]), Compression::SNAPPY);
         let arrivals: Vec<u64> = read.unwrap().iter().map(|f| f.arrival.as_ps()).collect();
         assert_eq!(arrivals, [2_000_000_000_000, 3_000_000_000_000], "{name}");
     }
+}
+
+#[test]
+fn texts_may_have_units() {
+    let with = |arrivals: [&str; 2], sizes: [&str; 2]| {
+        let mut all = columns("arrival_us", [1.0, 2.0]);
+        all.retain(|&(column, _)| !["arrival_us", "size_bytes"].contains(&column));
+        all.push(("arrival_us", Arc::new(StringArray::from(arrivals.to_vec()))));
+        all.push(("size_bytes", Arc::new(StringArray::from(sizes.to_vec()))));
+        table(all, Compression::SNAPPY)
+    };
+    let flows = [(24_600, 0, 2, 1460), (1_000_000_000, 1, 3, 2_000_000)].map(flow);
+    assert_eq!(with(["0.0246", "1ms"], ["1460", "2MB"]).unwrap(), flows);
+    let expected = format!("t.parquet:2: size_bytes: {BYTES}, got \"2 MBit\"");
+    assert_eq!(with(["1", "2"], ["1", "2 MBit"]).unwrap_err(), expected);
+    let expected = format!("t.parquet:2: size_bytes: {BYTES}, got null");
+    assert_eq!(with(["1", "2"], ["1", " "]).unwrap_err(), expected);
+    let expected = format!("t.parquet:1: arrival_us: {MICROSECONDS}, got \"soon\"");
+    assert_eq!(with(["soon", "2"], ["1", "2"]).unwrap_err(), expected);
 }
 
 #[test]
@@ -78,15 +104,15 @@ fn wrong_columns_say_where_what_was_expected_and_what_came() {
     let sizes = |sizes: Vec<Option<f64>>| with("size_bytes", Arc::new(Float64Array::from(sizes)));
     assert_eq!(
         error(sizes(vec![Some(1.0), Some(1.5)])),
-        "t.parquet:2: size_bytes: expected a whole number, got 1.5"
+        format!("t.parquet:2: size_bytes: {BYTES}, got 1.5")
     );
     assert_eq!(
         error(sizes(vec![None, Some(1.0)])),
-        "t.parquet:1: size_bytes: expected a whole number, got null"
+        format!("t.parquet:1: size_bytes: {BYTES}, got null")
     );
     assert_eq!(
         error(columns("arrival_us", [1.0, -2.0])),
-        "t.parquet:2: arrival: expected a time from 0 to 2^63 ps, got -2"
+        format!("t.parquet:2: arrival_us: {MICROSECONDS}, got -2")
     );
     assert_eq!(
         error(with("src", Arc::new(StringArray::from(vec!["a", "b"])))),
@@ -94,7 +120,7 @@ fn wrong_columns_say_where_what_was_expected_and_what_came() {
     );
     assert_eq!(
         error(columns("arrival", [1.0, 2.0])),
-        "t.parquet: expected a column arrival_ps (or arrival_ns, arrival_us, arrival_s), \
+        "t.parquet: expected a column arrival_ps (or arrival_ns, arrival_us, arrival_ms, arrival_s), \
          got arrival,src,dst,size_bytes"
     );
     let empty = columns("arrival_us", [1.0, 2.0]).into_iter();

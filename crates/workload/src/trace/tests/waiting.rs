@@ -138,13 +138,16 @@ fn wrong_rows_say_where_what_was_expected_and_what_came() {
         ("6,,1,2,0,5,,,", "t.csv:3: size_bytes: expected at least 1, got 0"),
         ("6,,1,1,9,5,,,", "t.csv:3: dst: expected a host other than src, got 1"),
         ("6,,1,16,9,5,,,", "t.csv:3: dst: expected a host below 16, got 16"),
-        ("6,,1,2,9,5,-1,,", "t.csv:3: compute: expected a time from 0 to 2^63 ps, got \"-1\""),
+        ("6,,1,2,9,5,-1,,", "t.csv:3: compute_ps: expected PICOSECONDS, got \"-1\""),
         ("6,,1,2,9,5,,65536,", "t.csv:3: tenant: expected a tenant below 65536, got 65536"),
-        ("6,,1,2,9,5,,,soon", "t.csv:3: deadline: expected a time from 0 to 2^63 ps, got \"soon\""),
-        ("6,,1,2,9,,1,,", "t.csv:3: arrival: expected a time from 0 to 2^63 ps, got \"\""),
-        ("6,0,1,2,9,,1,,", "t.csv:3: arrival: expected at least 1 ps, the one before, got 0"),
+        ("6,,1,2,9,5,,,soon", "t.csv:3: deadline_ns: expected NANOSECONDS, got \"soon\""),
+        ("6,,1,2,9,,1,,", "t.csv:3: arrival_ps: expected PICOSECONDS, got \"\""),
+        ("6,0,1,2,9,,1,,", "t.csv:3: arrival_ps: expected at least 1 ps, the one before, got 0"),
     ];
     for (line, message) in cases {
+        let message = message
+            .replace("PICOSECONDS", "picoseconds, such as 500 or \"0.5ns\", from 0 to 2^63 ps")
+            .replace("NANOSECONDS", "nanoseconds, such as 500 or \"0.5us\", from 0 to 2^63 ps");
         assert_eq!(parse(&format!("{head}{first}{line}\n")).unwrap_err(), message);
     }
     assert_eq!(
