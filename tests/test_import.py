@@ -216,7 +216,7 @@ def test_failures_of_htsim_become_outages(tmp_path: Path, monkeypatch: pytest.Mo
     assert 'faults.outages = [{ link = "agg1-core3", from-us = 0 }]' in text
     Path("a.cm").write_text(matrix + failure.format(2))
     done = CliRunner().invoke(main, ["convert", "a.cm", "a.csv", "--topology", "fat.topo"])
-    assert "failure: expected an uplink below 2 of agg1, got link 2 of AGG 1" in done.output
+    assert "a.cm:5: failure: expected an uplink below 2 of agg1, got link 2 of AGG 1" in done.output
 
 
 @pytest.mark.parametrize(

@@ -305,11 +305,7 @@ fn topology(
             }
             (imported, "topology.file")
         }
-        spec => {
-            let names = NamesSpec::default();
-            let (losses, numbers, notes) = (Vec::new(), Vec::new(), Vec::new());
-            (Imported { spec: spec.clone(), names, losses, numbers, notes }, "topology")
-        }
+        spec => (Imported::plain(spec.clone()), "topology"),
     };
     if !names.hosts.is_empty() {
         imported.names.hosts.clone_from(&names.hosts);
@@ -318,12 +314,15 @@ fn topology(
         imported.names.switches.clone_from(&names.switches);
     }
     let built = imported.spec.build().map_err(|error| {
-        let error = imported.names.in_message(&error.to_string());
-        match spec {
-            TopologySpec::File { file, .. } => {
-                cx.bad(key, format!("{}: {error}", cx.path(file).display()))
+        let message = imported.explain(&error);
+        match (spec, error.link()) {
+            (TopologySpec::File { file, .. }, _) => {
+                cx.bad(key, format!("{}: {message}", cx.path(file).display()))
             }
-            _ => cx.bad(key, error),
+            (TopologySpec::Links { .. }, Some(link)) => {
+                cx.bad(&format!("topology.links[{link}]"), message)
+            }
+            _ => cx.bad(key, message),
         }
     })?;
     imported.names.add_forwarding(&imported.spec, &built);

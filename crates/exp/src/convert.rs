@@ -11,6 +11,7 @@ use rampmeter_workload::trace::{
 };
 use thiserror::Error;
 
+use crate::names::sample;
 use crate::topology::{self, Imported};
 
 /// Why a trace could not be converted.
@@ -101,7 +102,13 @@ pub fn convert(
         && let Some(imported) = &imported
     {
         for failure in trace::failures(source)? {
-            notes.push(outage(imported, &failure)?);
+            let note = outage(imported, &failure).map_err(|expected| {
+                let place = format!("{}:{}", source.display(), failure.line);
+                ConvertError::Topology(format!(
+                    "{place}: failure: expected {expected}, got {failure}"
+                ))
+            });
+            notes.push(note?);
         }
     }
     let rows = match trace {
@@ -128,15 +135,16 @@ pub fn convert(
 }
 
 /// Returns the outage of a plan that stands for a failure. Link `n` of a switch leads to the `n`-th
-/// of the switches above it; of a bundle the first link fails, as in htsim.
-fn outage(imported: &Imported, failure: &Failure) -> Result<String, ConvertError> {
-    let wrong = |expected: &str| {
-        ConvertError::Topology(format!("failure: expected {expected}, got {failure}"))
-    };
-    let built = imported.spec.build().map_err(|error| wrong(&error.to_string()))?;
+/// of the switches above it; of a bundle the first link fails, as in htsim. An error is what was
+/// expected.
+fn outage(imported: &Imported, failure: &Failure) -> Result<String, String> {
+    let built = imported.spec.build().map_err(|error| imported.explain(&error))?;
     let below = format!("{}{}", failure.tier.to_ascii_lowercase(), failure.switch);
     let switch = imported.names.switches.iter().position(|name| *name == below);
-    let switch = switch.ok_or_else(|| wrong("a switch of the topology"))? as u32;
+    let switch = switch.ok_or_else(|| {
+        let names = sample(imported.names.switches.iter().cloned(), 3);
+        format!("a switch of the topology ({names})")
+    })? as u32;
     let level = built.level(switch);
     let far = |link: &Link| match (link.a, link.b) {
         (Node::Switch(a), Node::Switch(b)) if a == switch => Some(b),
@@ -147,7 +155,7 @@ fn outage(imported: &Imported, failure: &Failure) -> Result<String, ConvertError
         built.links().iter().filter_map(far).filter(|&to| built.level(to) > level).collect();
     above.dedup();
     let to = usize::try_from(failure.link).ok().and_then(|n| above.get(n));
-    let to = to.ok_or_else(|| wrong(&format!("an uplink below {} of {below}", above.len())))?;
+    let to = to.ok_or_else(|| format!("an uplink below {} of {below}", above.len()))?;
     let above = imported.names.node(Node::Switch(*to));
     Ok(format!(
         "{failure} as an outage of a plan: faults.outages = [{{ link = \"{below}-{above}\", \
@@ -159,8 +167,7 @@ fn outage(imported: &Imported, failure: &Failure) -> Result<String, ConvertError
 fn convert_topology(source: &Path, target: &Path) -> Result<Converted, ConvertError> {
     let imported = topology::read(source).map_err(ConvertError::Topology)?;
     imported.spec.build().map_err(|error| {
-        let error = imported.names.in_message(&error.to_string());
-        ConvertError::Topology(format!("{}: {error}", source.display()))
+        ConvertError::Topology(format!("{}: {}", source.display(), imported.explain(&error)))
     })?;
     let text = imported.to_toml().map_err(ConvertError::Topology)?;
     std::fs::write(target, &text.0)

@@ -57,12 +57,18 @@ impl Check<'_, '_> {
     }
 
     fn link(&self, key: &str, name: &LinkName) -> Result<u32, PlanError> {
-        if let LinkName::Ends(ends) = name
-            && let Some(number) = self.names.link(self.topology, ends)
-        {
-            return Ok(number);
-        }
-        let found = self.topology.link_named(&name.to_string());
+        let count = self.topology.links().len() as u32;
+        let known = |number: u32| (number < count).then_some(number);
+        let found = match name {
+            LinkName::Number(number) => {
+                known(*number).ok_or_else(|| format!("a number below {count}"))
+            }
+            LinkName::Ends(ends) => {
+                let number = |expected| ends.parse().ok().and_then(known).ok_or(expected);
+                let found = self.names.link_from(self.topology, ends);
+                found.map(|(number, _)| number).or_else(number)
+            }
+        };
         found.map_err(|expected| self.cx.bad(key, format!("expected {expected}, got {name}")))
     }
 
@@ -85,7 +91,7 @@ impl Check<'_, '_> {
                 }
                 LinkName::Number(_) => Some([there, back]),
                 LinkName::Ends(ends) => match self.names.link_from(self.topology, ends) {
-                    Some((_, true)) => Some([back, there]),
+                    Ok((_, true)) => Some([back, there]),
                     _ => Some([there, back]),
                 },
             },
@@ -190,6 +196,10 @@ mod tests {
         let error = check("{ host = 'leaf', from-us = 1 }").unwrap_err();
         let expected = "plan: line 16: faults.outages[0].host: expected a number below 2 or a name, \
                         a to b, got \"leaf\"";
+        assert_eq!(error, expected);
+        let error = check("{ link = 'a-b', from-us = 1 }").unwrap_err();
+        let expected = "plan: line 16: faults.outages[0].link: expected the ends of a link of the \
+                        topology (a-leaf, b-leaf), got a-b";
         assert_eq!(error, expected);
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use rampmeter_sim::fabric::Routes;
-use rampmeter_sim::topo::Node;
+use rampmeter_sim::topo::{Link, Node};
 use rampmeter_sim::{Target, Topology, TopologySpec};
 use rampmeter_workload::trace::HostNames;
 use schemars::JsonSchema;
@@ -28,6 +28,14 @@ impl std::fmt::Display for NodeName {
             Self::Name(name) => write!(f, "{name:?}"),
         }
     }
+}
+
+/// Returns the first `n` of some names, and dots if there are more.
+pub(crate) fn sample(names: impl IntoIterator<Item = String>, n: usize) -> String {
+    let mut names = names.into_iter();
+    let mut first: Vec<String> = names.by_ref().take(n).collect();
+    first.extend(names.next().map(|_| "...".to_owned()));
+    first.join(", ")
 }
 
 /// The `names` table: the user's names of hosts and switches, in their order.
@@ -149,19 +157,25 @@ impl NamesSpec {
     /// Returns the link between two named nodes; of several between the same ends `a-b#1` is the
     /// second. `None` if the name is none of such a link.
     pub(crate) fn link(&self, topology: &Topology, name: &str) -> Option<u32> {
-        self.link_from(topology, name).map(|(number, _)| number)
+        self.link_from(topology, name).map(|(number, _)| number).ok()
     }
 
-    /// Returns the link between two named nodes, and true if its second end is named first. `None`
-    /// also if the name is that of links between several pairs of nodes, as `a-b-c` may be.
-    pub(crate) fn link_from(&self, topology: &Topology, name: &str) -> Option<(u32, bool)> {
-        let (ends, which) = name.split_once('#').unwrap_or((name, "0"));
-        let which: usize = which.parse().ok()?;
+    /// Returns the link between two named nodes, and true if its second end is named first.
+    ///
+    /// # Errors
+    /// The values that were expected: for a name that is none of a link, for one that is that of
+    /// links between several pairs of nodes, as `a-b-c` may be, and for a number after `#` that is
+    /// too large.
+    pub(crate) fn link_from(&self, topology: &Topology, name: &str) -> Result<(u32, bool), String> {
+        let (ends, which) = match name.rsplit_once('#') {
+            Some((ends, which)) => (ends, which.parse::<usize>().ok()),
+            None => (name, Some(0)),
+        };
         let is = |a: &str, b: &str| {
             ends.strip_prefix(a).and_then(|rest| rest.strip_prefix('-')) == Some(b)
         };
         let find = |name: &dyn Fn(Node) -> String| -> Vec<(u32, bool)> {
-            let turned = |(number, link): (u32, &rampmeter_sim::topo::Link)| {
+            let turned = |(number, link): (u32, &Link)| {
                 let (a, b) = (name(link.a), name(link.b));
                 let is_there = is(&a, &b);
                 (is_there || is(&b, &a)).then_some((number, !is_there))
@@ -170,12 +184,30 @@ impl NamesSpec {
         };
         let own = find(&|node| self.node(node));
         let found = if own.is_empty() { find(&|node| node.to_string()) } else { own };
-        let ends = |&(number, is_turned): &(u32, bool)| {
+        let mut readings: BTreeMap<(Node, Node), u32> = BTreeMap::new();
+        for &(number, is_turned) in &found {
             let link = topology.links()[number as usize];
-            if is_turned { (link.b, link.a) } else { (link.a, link.b) }
-        };
-        let is_one = found.windows(2).all(|pair| ends(&pair[0]) == ends(&pair[1]));
-        found.get(which).copied().filter(|_| is_one)
+            let ends = if is_turned { (link.b, link.a) } else { (link.a, link.b) };
+            readings.entry(ends).or_insert(number);
+        }
+        if readings.len() > 1 {
+            let reading = |(&(a, b), number): (&(Node, Node), &u32)| {
+                format!("{} to {} ({number})", self.node(a), self.node(b))
+            };
+            let readings: Vec<String> = readings.iter().map(reading).collect();
+            let readings = readings.join(" or ");
+            return Err(format!("the number of one link, as the name may be {readings}"));
+        }
+        match which.and_then(|which| found.get(which)) {
+            Some(&link) => Ok(link),
+            None if found.is_empty() => {
+                let n_links = topology.links().len() as u32;
+                let names = (0..n_links).map(|link| self.target(topology, Target::Link(link)));
+                Err(format!("the ends of a link of the topology ({})", sample(names, 3)))
+            }
+            None if found.len() == 1 => Err(format!("{ends}, as there is one such link")),
+            None => Err(format!("{ends}#0 to {ends}#{}", found.len() - 1)),
+        }
     }
 
     /// Returns the names for traces.
@@ -337,7 +369,7 @@ mod tests {
         let host = |name: &str| names.host(&NodeName::Name(name.to_owned()), &topology);
         assert_eq!([host("h2"), host("h1"), host("a")], [Ok(0), Ok(1), Ok(2)]);
         assert_eq!(names.link(&topology, "h2-b-c"), Some(0));
-        assert_eq!(names.link_from(&topology, "b-c-a-b"), Some((1, true)));
+        assert_eq!(names.link_from(&topology, "b-c-a-b"), Ok((1, true)));
         assert_eq!(names.link(&topology, "h2-s0"), Some(2));
         let switches = vec!["c".to_owned()];
         let hosts = ["a", "a-b", "b"].map(str::to_owned).to_vec();
@@ -348,5 +380,33 @@ mod tests {
         let both = ["b-a", "b-a-b", "x"].map(str::to_owned).to_vec();
         let both = NamesSpec { hosts: both, switches: vec!["b".to_owned()] };
         assert_eq!(both.link(&topology, "b-a-b"), Some(0));
+    }
+
+    #[test]
+    fn names_that_are_none_of_one_link_are_answered_with_those_that_are() {
+        let text = r#"
+            kind = "links"
+            hosts = 2
+            switches = 2
+            links = [
+                { between = ["h0", "s0"] }, { between = ["h1", "s1"] },
+                { between = ["s0", "s1"] }, { between = ["s0", "s1"] },
+            ]
+        "#;
+        let topology = toml::from_str::<TopologySpec>(text).unwrap().build().unwrap();
+        let list = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+        let names = NamesSpec { hosts: list(["a", "a-b"]), switches: list(["b-c", "c"]) };
+        let wrong = |name: &str| names.link_from(&topology, name).unwrap_err();
+        let expected = "the number of one link, as the name may be a to b-c (0) or a-b to c (1)";
+        assert_eq!(wrong("a-b-c"), expected);
+        let expected = "the ends of a link of the topology (a-b-c, a-b-c, b-c-c, ...)";
+        assert_eq!(wrong("a-c"), expected);
+        assert_eq!(wrong("b-c-c#2"), "b-c-c#0 to b-c-c#1");
+        assert_eq!(wrong("b-c-c#x"), "b-c-c#0 to b-c-c#1");
+        let plain = NamesSpec::default();
+        let expected = "the ends of a link of the topology (h0-s0, h1-s1, s0-s1, ...)";
+        assert_eq!(plain.link_from(&topology, "h0-s1").unwrap_err(), expected);
+        let expected = "h0-s0, as there is one such link";
+        assert_eq!(plain.link_from(&topology, "h0-s0#1").unwrap_err(), expected);
     }
 }

@@ -75,7 +75,8 @@ fn links_that_make_no_sense_are_errors() {
         ),
         (
             vec![["h0", "s0"], ["h0", "s0"], ["h1", "s1"]],
-            "expected host h0 to have one link to each of its switches, got two to s0",
+            "expected one link between host h0 and s0, got two: one with the sum of their rates stands \
+             for both",
         ),
     ];
     for (ends, message) in wrong {

@@ -15,6 +15,8 @@ pub(super) struct Draft {
     /// Processing in every switch, in nanoseconds; hosts have none.
     pub(super) switch_ns: f64,
     pub(super) notes: Vec<String>,
+    /// Lines of the links, if the file lists them.
+    pub(super) lines: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -92,6 +94,6 @@ impl Draft {
         let spec = TopologySpec::deserialize(Value::Table(table)).map_err(|e| e.to_string())?;
         let losses = (0..).zip(&self.links).filter(|(_, link)| link.loss > 0.0);
         let losses = losses.map(|(number, link)| (number, link.loss)).collect();
-        Ok(Imported { spec, names, losses, numbers, notes: self.notes })
+        Ok(Imported { spec, names, losses, numbers, notes: self.notes, lines: self.lines })
     }
 }

@@ -16,7 +16,7 @@ use toml::{Table, Value};
 
 use super::Imported;
 use crate::locate;
-use crate::names::NamesSpec;
+use crate::names::{NamesSpec, sample};
 use crate::units::{self, DELAY, RATE};
 
 pub(super) fn is_json(name: &str, first: &str, _text: &str) -> bool {
@@ -38,7 +38,7 @@ pub(super) fn read_toml(text: &str) -> Result<Imported, String> {
     if let TopologySpec::File { .. } = spec {
         return Err("expected a topology, got another file".to_owned());
     }
-    Ok(plain(spec))
+    Ok(Imported::plain(spec))
 }
 
 pub(super) fn read_json(text: &str) -> Result<Imported, String> {
@@ -52,15 +52,17 @@ pub(super) fn read_json(text: &str) -> Result<Imported, String> {
     }
     table.entry("kind").or_insert_with(|| "links".into());
     if table.get("kind").and_then(Value::as_str) == Some("links") {
-        let lines = (1..).zip(text.lines()).filter(|(_, line)| line.contains("\"between\""));
-        let lines: Vec<usize> = lines.map(|(at, _)| at).collect();
+        let key = "\"between\"";
+        let lines = (1..).zip(text.lines());
+        let lines = lines.flat_map(|(at, line)| line.matches(key).map(move |_| at));
+        let lines: Vec<usize> = lines.collect();
         return canonical(&mut table, &lines, NamesSpec::default());
     }
-    TopologySpec::deserialize(Value::Table(table)).map(plain).map_err(|e| e.to_string())
+    TopologySpec::deserialize(Value::Table(table)).map(Imported::plain).map_err(|e| e.to_string())
 }
 
 /// Reads a file with the columns `from`, `to`, `gbps`, `propagation-ns` and, if wanted, `loss`. A
-/// node that is never in `to` is a host.
+/// node that is never in `to` is a host, so that each link must be listed in one direction.
 pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
     let mut records = Records::new(text.as_bytes(), Some(b'#'));
     let mut next_line = || {
@@ -85,6 +87,7 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
     let (from, to) = (place("from")?, place("to")?);
     let (mut links, mut places, mut targets) = (Vec::new(), Vec::new(), Vec::new());
     let mut nodes: Vec<String> = Vec::new();
+    let mut directions = BTreeMap::new();
     while let Some((at, fields)) = next_line()? {
         if fields.len() != columns.len() {
             let n = columns.len();
@@ -101,6 +104,8 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
                 link.insert(column.clone(), value);
             }
         }
+        check_direction((&fields[from], &fields[to]), at, &mut directions)
+            .map_err(|error| format!("line {at}: link {}: {error}", links.len()))?;
         targets.push(fields[to].clone());
         let ends = [&fields[from], &fields[to]].map(|end| Value::from(end.clone()));
         link.insert("between".to_owned(), Value::Array(ends.to_vec()));
@@ -118,6 +123,26 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
     canonical(&mut table, &places, NamesSpec::default())
 }
 
+/// Checks that a link of a CSV file is not listed in its other direction too. `seen` has the first
+/// line of each pair of ends.
+fn check_direction(
+    (from, to): (&str, &str),
+    line: usize,
+    seen: &mut BTreeMap<(String, String), usize>,
+) -> Result<(), String> {
+    if from != to
+        && let Some(other) = seen.get(&(to.to_owned(), from.to_owned()))
+    {
+        return Err(format!(
+            "expected each link in one direction, got {from}-{to} after {to}-{from} in line {other}: \
+             a link carries both; gbps-back has the rate from its second end to its first, and \
+             several links between two switches have the same first end"
+        ));
+    }
+    seen.entry((from.to_owned(), to.to_owned())).or_insert(line);
+    Ok(())
+}
+
 /// Reads the `topology` table of a plan that lists links; `text` is the plan.
 pub(crate) fn inline(mut table: Table, text: &str, names: NamesSpec) -> Result<Imported, String> {
     canonical(&mut table, &lines_of(text, &["topology"]), names)
@@ -130,11 +155,6 @@ pub(crate) fn lists_links(text: &str) -> bool {
     let kind =
         topology.and_then(|table| table.get("kind")).and_then(|kind| kind.get_ref().as_str());
     kind == Some("links")
-}
-
-fn plain(spec: TopologySpec) -> Imported {
-    let (losses, numbers, notes) = (Vec::new(), Vec::new(), Vec::new());
-    Imported { spec, names: NamesSpec::default(), losses, numbers, notes }
 }
 
 /// Returns the line of each link of the table at `path`.
@@ -181,11 +201,11 @@ fn canonical(table: &mut Table, lines: &[usize], names: NamesSpec) -> Result<Imp
         let loss = one_link(link, &nodes).map_err(|error| format!("{place}: {error}"))?;
         losses.extend(loss.filter(|&loss| loss > 0.0).map(|loss| (number as u32, loss)));
         LinkSpec::deserialize(Value::Table(link.clone()))
-            .map_err(|error| format!("{place}: {}", spoken(&error.to_string())))?;
+            .map_err(|error| format!("{place}: {}", of_link(&error.to_string())))?;
     }
     let spec = TopologySpec::deserialize(Value::Table(table.clone()))
         .map_err(|error| spoken(&error.to_string()))?;
-    Ok(Imported { spec, names, losses, numbers: Vec::new(), notes: Vec::new() })
+    Ok(Imported { names, losses, lines: lines.to_vec(), ..Imported::plain(spec) })
 }
 
 /// Returns the names of `key`, which is a number or a list of names, and makes it a number.
@@ -204,6 +224,7 @@ fn listed(table: &mut Table, key: &str, known: Vec<String>) -> Result<Vec<String
 struct Nodes {
     /// The node of each name of the user's.
     named: BTreeMap<String, String>,
+    names: NamesSpec,
     hosts: u64,
     switches: u64,
 }
@@ -224,7 +245,7 @@ impl Nodes {
         let (hosts, switches) = (count("hosts"), count("switches"));
         // What is missing is an error of the whole table.
         let [hosts, switches] = [hosts, switches].map(|count| count.unwrap_or(u64::MAX));
-        Ok(Self { named, hosts, switches })
+        Ok(Self { named, names: names.clone(), hosts, switches })
     }
 
     fn node(&self, name: &str) -> Result<String, String> {
@@ -239,10 +260,18 @@ impl Nodes {
             return Ok(name.to_owned());
         }
         let last = |n: u64| n.saturating_sub(1);
-        let own = format!("h0 to h{} or s0 to s{}", last(self.hosts), last(self.switches));
-        let expected = match self.named.is_empty() {
-            true => own,
-            false => format!("the name of a host or a switch, or {own}"),
+        let or_number = |names: &[String], kind: char, count: u64| match names.is_empty() {
+            true => format!("{kind}0 to {kind}{}", last(count)),
+            false => sample(names.iter().cloned(), 3),
+        };
+        let hosts = or_number(&self.names.hosts, 'h', self.hosts);
+        let expected = match (self.switches, self.named.is_empty()) {
+            (0, _) => format!("a host ({hosts})"),
+            (n, true) => format!("{hosts} or {}", or_number(&self.names.switches, 's', n)),
+            (n, false) => {
+                let switches = or_number(&self.names.switches, 's', n);
+                format!("a host ({hosts}) or a switch ({switches})")
+            }
         };
         Err(format!("between: expected {expected}, got {name:?}"))
     }
@@ -251,10 +280,16 @@ impl Nodes {
 /// Turns names and units of one link into what plans hold; returns its loss.
 fn one_link(link: &mut Table, nodes: &Nodes) -> Result<Option<f64>, String> {
     if let Some(Value::Array(ends)) = link.get_mut("between") {
-        for end in ends {
+        let written = Value::Array(ends.clone());
+        for end in &mut *ends {
             if let Value::String(name) = end {
                 *name = nodes.node(name)?;
             }
+        }
+        if let [a, b] = &ends[..]
+            && a == b
+        {
+            return Err(format!("between: expected two different nodes, got {written}"));
         }
     }
     for (key, value) in link.iter_mut() {
@@ -282,6 +317,15 @@ fn one_link(link: &mut Table, nodes: &Nodes) -> Result<Option<f64>, String> {
     let loss = value.as_float().or_else(|| value.as_integer().map(|n| n as f64));
     let loss = loss.filter(|loss| (0.0..=1.0).contains(loss));
     loss.map(Some).ok_or_else(|| format!("loss: expected a probability from 0 to 1, got {value}"))
+}
+
+/// Returns a message about the keys of a link, with those that [`one_link`] takes out.
+fn of_link(message: &str) -> String {
+    let message = spoken(message);
+    match message.starts_with("unknown field") {
+        true => format!("{message}, `loss`"),
+        false => message,
+    }
 }
 
 /// Replaces words of programmers in a message.

@@ -19,7 +19,7 @@ mod tests;
 
 use std::path::Path;
 
-use rampmeter_sim::TopologySpec;
+use rampmeter_sim::{TopologyError, TopologySpec};
 use rampmeter_workload::trace::{HostNames, without_mark};
 
 pub(crate) use links::{inline, lists_links};
@@ -37,6 +37,8 @@ pub(crate) struct Imported {
     pub(crate) numbers: Vec<(u64, Option<u32>)>,
     /// Sentences about what was left out or looks wrong.
     pub(crate) notes: Vec<String>,
+    /// Lines of the links in the file; empty if it does not list links.
+    pub(crate) lines: Vec<usize>,
 }
 
 /// A line of the table of readers.
@@ -85,6 +87,31 @@ fn parse(name: &str, text: &str) -> Result<Imported, String> {
 }
 
 impl Imported {
+    /// Returns the topology of a file or a plan that names no nodes.
+    pub(crate) fn plain(spec: TopologySpec) -> Self {
+        let (losses, numbers, notes, lines) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { spec, names: NamesSpec::default(), losses, numbers, notes, lines }
+    }
+
+    /// Returns the message of an error in the user's names, after the line and the link if it is
+    /// about one.
+    pub(crate) fn explain(&self, error: &TopologyError) -> String {
+        let message = self.names.in_message(&error.to_string());
+        let Some(number) = error.link() else { return message };
+        let link = format!("link {number}");
+        let message = message.strip_prefix(&format!("{link}: ")).unwrap_or(&message);
+        let line = self.lines.get(number).map_or(String::new(), |line| format!("line {line}: "));
+        let ends = match &self.spec {
+            TopologySpec::Links { links, .. } => links.get(number).map(|link| &link.between),
+            _ => None,
+        };
+        let ends = ends.map_or(String::new(), |ends| {
+            let [a, b] = ends.each_ref().map(|end| self.names.of_default(end));
+            format!(" ({a}-{b})")
+        });
+        format!("{line}{link}{ends}: {message}")
+    }
+
     /// Returns the topology as TOML, with the names of its nodes, and the number of its links.
     pub(crate) fn to_toml(&self) -> Result<(String, usize), String> {
         let mut table = toml::Table::try_from(&self.spec).map_err(|error| error.to_string())?;

@@ -80,6 +80,7 @@ pub(super) fn read(text: &str) -> Result<Imported, String> {
     for (at, line) in lines.by_ref().take(n_links as usize) {
         let link = link(at, found, line, n_nodes, &mut draft)?;
         draft.link(link);
+        draft.lines.push(at);
         found += 1;
     }
     if found < n_links {
@@ -115,6 +116,9 @@ fn link(
         format!("line {at}: link {place} (n{a}-n{b}): {key}: expected {expected}, got {got:?}")
     };
     let ends = [node(at, a, n_nodes)?, node(at, b, n_nodes)?].map(|end| end as usize);
+    if ends[0] == ends[1] {
+        return Err(format!("line {at}: link {place}: expected two different nodes, got {line:?}"));
+    }
     let gbps = units::rate(rate_text).or_else(|| Some(rate_text.parse::<f64>().ok()? / 1e9));
     let gbps = gbps.filter(|&gbps| units::is_rate(gbps));
     let gbps = gbps.ok_or_else(|| wrong("rate", RATE, rate_text))?;

@@ -184,15 +184,17 @@ fn mistakes_in_links_name_line_and_link() {
     let got = wrong("gbps = 25,", "gbps = 0,");
     assert_eq!(got, format!("line 6: link 1 (leaf-gpu-b): {rate}, got 0"));
     let got = wrong("[\"leaf\", \"gpu-b\"]", "[\"leaf\", \"gpu-c\"]");
-    let expected = "line 6: link 1 (leaf-gpu-c): between: expected the name of a host or a \
-                    switch, or h0 to h1 or s0 to s0, got \"gpu-c\"";
+    let expected = "line 6: link 1 (leaf-gpu-c): between: expected a host (gpu-a, gpu-b) or a \
+                    switch (leaf), got \"gpu-c\"";
     assert_eq!(got, expected);
     let got = wrong("loss = 0.5", "lost = 0.5");
-    assert!(
-        got.starts_with("line 6: link 1 (h1-s0): unknown field `lost`")
-            || got.starts_with("line 6: link 1 (leaf-gpu-b): unknown field `lost`"),
-        "{got}"
-    );
+    let expected = "line 6: link 1 (leaf-gpu-b): unknown field `lost`, expected one of `between`, \
+                    `gbps`, `gbps-back`, `propagation-ns`, `loss`";
+    assert_eq!(got, expected);
+    let got = wrong("[\"leaf\", \"gpu-b\"]", "[\"leaf\", \"leaf\"]");
+    let expected = "line 6: link 1 (leaf-leaf): between: expected two different nodes, got \
+                    [\"leaf\", \"leaf\"]";
+    assert_eq!(got, expected);
     let got = wrong("\"gpu-b\"]\nsw", "\"gpu-a\"]\nsw");
     assert_eq!(got, "expected each name once, got \"gpu-a\" twice");
     let got = error("t.csv", "from,to,gbps\na,s,1\nb,s\n");
@@ -204,6 +206,52 @@ fn mistakes_in_links_name_line_and_link() {
     );
     let expected = format!("line 3: link 0 (h0-s0): {rate}, got true (read as a topology of JSON)");
     assert_eq!(got, expected);
+}
+
+/// Returns the message of a topology that cannot be built.
+fn unbuilt(name: &str, text: &str) -> String {
+    let imported = parse(name, text).unwrap();
+    imported.explain(&imported.spec.build().unwrap_err())
+}
+
+#[test]
+fn links_that_cannot_be_built_are_named_with_their_line() {
+    let twice = "expected one link between host gpu-a and leaf, got two: one with the sum of their \
+                 rates stands for both";
+    let again = "{ between = [\"leaf\", \"gpu-a\"] },\n]";
+    let got = unbuilt("t.toml", &NAMED.replace("\n]", &format!("\n{again}")));
+    assert_eq!(got, format!("line 7: link 2 (leaf-gpu-a): {twice}"));
+    let csv = "from,to\ngpu-a,leaf\ngpu-b,leaf\ngpu-a,leaf\n";
+    assert_eq!(unbuilt("t.csv", csv), format!("line 4: link 2 (gpu-a-leaf): {twice}"));
+    let json = "{\"hosts\": [\"gpu-a\", \"b\"], \"switches\": [\"leaf\"], \"links\": [\n\
+                {\"between\": [\"gpu-a\", \"leaf\"]}, {\"between\": [\"b\", \"leaf\"]},\n\
+                {\"between\": [\"gpu-a\", \"leaf\"]}]}";
+    assert_eq!(unbuilt("t.json", json), format!("line 3: link 2 (gpu-a-leaf): {twice}"));
+    let ns3 = NS3.replace("3 4 10Gb/s", "1 4 10Gb/s");
+    let got = unbuilt("t.txt", &ns3);
+    assert!(
+        got.starts_with("line 6: link 3 (n1-n4): expected links of host n1 to lead to"),
+        "{got}"
+    );
+    let got = error("t.txt", &NS3.replace("0 3 100Gbps", "3 3 100Gbps"));
+    assert!(got.starts_with("line 5: link 2: expected two different nodes, got \"3 3 "), "{got}");
+}
+
+#[test]
+fn links_of_csv_have_one_direction() {
+    let text = "from,to,gbps\na,leaf,25\nb,leaf,25\nleaf,a,25\nleaf,b,25\n";
+    let expected = "line 4: link 2: expected each link in one direction, got leaf-a after a-leaf in \
+                    line 2: a link carries both; gbps-back has the rate from its second end to its \
+                    first, and several links between two switches have the same first end (read as \
+                    a topology of CSV)";
+    assert_eq!(error("t.csv", text), expected);
+    let (topology, _) = read("t.csv", "from,to\na,s\nb,t\ns,t\ns,t\n");
+    assert_eq!(topology.links().len(), 4);
+    let got = error("t.csv", "from,to\na,s\nb,s\ns,s\n");
+    assert!(
+        got.starts_with("line 4: link 2 (s-s): between: expected two different nodes"),
+        "{got}"
+    );
 }
 
 #[test]

@@ -53,14 +53,21 @@ pub enum TopologyError {
          forward packets unless topology.hosts-forward is true"
     )]
     HostToHost {
+        /// The link's place in the list, from zero.
+        link: usize,
         /// The host.
         host: u32,
         /// The other host.
         other: u32,
     },
     /// A host with two links to one switch.
-    #[error("expected host h{host} to have one link to each of its switches, got two to s{switch}")]
+    #[error(
+        "expected one link between host h{host} and s{switch}, got two: one with the sum of their \
+         rates stands for both"
+    )]
     TwoLinks {
+        /// The place of the second link in the list, from zero.
+        link: usize,
         /// The host.
         host: u32,
         /// The switch.
@@ -78,6 +85,18 @@ pub enum TopologyError {
     /// A switch that no host can reach.
     #[error("expected every switch to be joined to hosts, got s{0} without a path to any")]
     Unreached(u32),
+}
+
+impl TopologyError {
+    /// Returns the place in the list of the link that is wrong, if it is one.
+    pub fn link(&self) -> Option<usize> {
+        match *self {
+            Self::BadEnd { link, .. }
+            | Self::HostToHost { link, .. }
+            | Self::TwoLinks { link, .. } => Some(link),
+            _ => None,
+        }
+    }
 }
 
 /// Rates and delays that the builders of this module share.
@@ -127,7 +146,7 @@ impl Topology {
             }
             for (end, other) in [(link.a, link.b), (link.b, link.a)] {
                 if let Node::Host(h) = end {
-                    host_links[h as usize].push(other);
+                    host_links[h as usize].push((idx, other));
                 }
             }
         }
@@ -156,11 +175,11 @@ impl Topology {
     }
 
     /// Checks that all hosts can reach one another over switches, and that each switch can be
-    /// reached. `ends` are the far ends of each host's links.
-    fn check_joined(&self, ends: &[Vec<Node>]) -> Result<(), TopologyError> {
+    /// reached. `ends` are the places and far ends of each host's links.
+    fn check_joined(&self, ends: &[Vec<(usize, Node)>]) -> Result<(), TopologyError> {
         let parts = self.parts();
         let of = |host: usize| -> BTreeSet<u32> {
-            let part = |end: &Node| match end {
+            let part = |(_, end): &(usize, Node)| match end {
                 Node::Switch(switch) => Some(parts[*switch as usize]),
                 Node::Host(_) | Node::Arbiter(_) => None,
             };
@@ -298,16 +317,16 @@ fn access(host: u32, switch: u32, wires: &Wires) -> Link {
 }
 
 /// The switches of a host whose links lead to `ends`, in the order of its links.
-fn switches_of(host: u32, ends: &[Node]) -> Result<Vec<u32>, TopologyError> {
+fn switches_of(host: u32, ends: &[(usize, Node)]) -> Result<Vec<u32>, TopologyError> {
     let mut own = Vec::with_capacity(ends.len());
-    for &end in ends {
+    for &(link, end) in ends {
         match end {
             Node::Switch(switch) if own.contains(&switch) => {
-                return Err(TopologyError::TwoLinks { host, switch });
+                return Err(TopologyError::TwoLinks { link, host, switch });
             }
             Node::Switch(switch) => own.push(switch),
             Node::Host(other) | Node::Arbiter(other) => {
-                return Err(TopologyError::HostToHost { host, other });
+                return Err(TopologyError::HostToHost { link, host, other });
             }
         }
     }

@@ -399,6 +399,8 @@ impl Matrix {
 /// A link that has failed: an uplink of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
+    /// Its line in the file, from 1.
+    pub line: u64,
     /// The tier of the switch: `TOR`, `AGG` or `CORE`.
     pub tier: String,
     /// Number of the switch in its tier.
@@ -445,7 +447,7 @@ fn failure(line: Line<'_>, fields: &[&str]) -> Result<Failure, TraceError> {
     }
     match (switch, number, link) {
         (Some(tier), Some(switch), Some(link)) => {
-            Ok(Failure { tier: tier.to_owned(), switch, link })
+            Ok(Failure { line: line.number, tier: tier.to_owned(), switch, link })
         }
         _ => {
             let expected = "switch_type, switch_id and link_id";
