@@ -19,9 +19,13 @@ use crate::simulate::Task;
 pub(super) struct IdealEntry;
 
 impl Entry for IdealEntry {
+    fn name(&self) -> &'static str {
+        "ideal"
+    }
+
     fn about(&self) -> About {
         About {
-            name: "ideal",
+            name: self.name(),
             title: "the ideal",
             summary: "No protocol: what a clairvoyant scheduler over the links would reach.",
             wire: None,

@@ -5,6 +5,7 @@
 mod ideal;
 mod mixed;
 mod registry;
+mod two;
 
 use std::fmt;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use rampmeter_core::fabric::{FabricNeeds, Spray};
 use rampmeter_core::wire::Wire;
 use rampmeter_core::{Bytes, FabricFacts, Family, Hop, NodeId, Queueing, Rate};
 use rampmeter_proto::Framing;
-use rampmeter_proto::beside::{Beside, Both, below};
+use rampmeter_proto::beside::below;
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor, unknown};
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, Setting, TransportTable, key_infos, values};
 use rampmeter_proto::mixed::Member;
@@ -23,6 +23,7 @@ use toml::{Table, Value};
 
 use super::ideal::IdealEntry;
 use super::mixed::{MixedPart, of_table};
+use super::two::Two;
 use super::{ReadTable, TransportSpec};
 use crate::ran::Ran;
 use crate::simulate::{Configs, Task, simulate_family};
@@ -55,6 +56,9 @@ pub struct About {
 
 /// A transport whose type is erased.
 pub(super) trait Entry: Send + Sync {
+    /// Its name in plans; of two transports on one network, that of the upper one.
+    fn name(&self) -> &'static str;
+    /// What documents know of it. The keys are read from a schema, which takes a while.
     fn about(&self) -> About;
     /// Its packets, if they have a format of their own.
     fn wire(&self) -> Option<Wire> {
@@ -201,7 +205,7 @@ impl Registry {
         };
         let wanted = (table.name.as_str(), lower.as_ref().map(|lower| lower.name.as_str()));
         let found = self.entries.iter().find(|entry| match entry.pair() {
-            None => (entry.about().name, None) == wanted,
+            None => (entry.name(), None) == wanted,
             Some((upper, lower)) => (upper, Some(lower)) == wanted,
         });
         let Some(entry) = found else { return Err(self.unknown(wanted)) };
@@ -217,16 +221,14 @@ impl Registry {
     }
 
     fn add(&mut self, entry: Box<dyn Entry>) {
-        let new = entry.about();
+        let number = |entry: &dyn Entry| entry.wire().map(|wire| wire.id);
+        let (name, id) = (entry.name(), number(&*entry));
         for known in self.entries.iter().filter(|known| known.pair() == entry.pair()) {
-            let old = known.about();
-            assert!(old.name != new.name, "two transports are called {}", new.name);
+            let old = known.name();
+            assert!(old != name, "two transports are called {name}");
             assert!(
-                new.wire.is_none() || old.wire != new.wire,
-                "{} and {} have the same number {:?}",
-                old.name,
-                new.name,
-                new.wire
+                id.is_none() || number(&**known) != id,
+                "{old} and {name} have the same number {id:?}"
             );
         }
         self.entries.push(entry);
@@ -235,24 +237,35 @@ impl Registry {
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.about().iter().map(|about| about.name)).finish()
+        let single = self.entries.iter().filter(|entry| entry.pair().is_none());
+        f.debug_list().entries(single.map(|entry| entry.name())).finish()
     }
 }
 
 impl Visitor for Registry {
     fn transport<T: Transport>(&mut self) {
-        self.add(Box::new(One::<T>(PhantomData)));
+        self.add(Box::new(One::<T>::new()));
     }
 
     fn beside<A: Transport, B: Transport>(&mut self) {
-        self.add(Box::new(Two::<A, B>(PhantomData)));
+        self.add(Box::new(Two::<A, B>::new()));
     }
 }
 
 /// A transport.
-struct One<T>(PhantomData<fn() -> T>);
+pub(super) struct One<T>(PhantomData<fn() -> T>);
+
+impl<T> One<T> {
+    pub(super) fn new() -> Self {
+        Self(PhantomData)
+    }
+}
 
 impl<T: Transport> Entry for One<T> {
+    fn name(&self) -> &'static str {
+        T::NAME
+    }
+
     fn about(&self) -> About {
         About {
             name: T::NAME,
@@ -280,9 +293,9 @@ pub(super) fn presets<K: Keys>() -> Vec<(&'static str, Table)> {
     K::PRESETS.iter().map(|(name, preset)| (*name, values(&preset()))).collect()
 }
 
-struct OneKeys<T: Transport> {
-    preset: String,
-    keys: T::Keys,
+pub(super) struct OneKeys<T: Transport> {
+    pub(super) preset: String,
+    pub(super) keys: T::Keys,
 }
 
 impl<T: Transport> AnyKeys for OneKeys<T> {
@@ -389,13 +402,13 @@ impl<T: Transport> OneKeys<T> {
 }
 
 /// A family with its parameters for one network.
-struct Configured<F: Family> {
-    configs: Configs<F::Config>,
-    buffer_min: Bytes,
-    derived: Vec<Derived>,
-    wire: Option<TransportId>,
-    assumptions: Assumptions,
-    slowed: Option<Slowed>,
+pub(super) struct Configured<F: Family> {
+    pub(super) configs: Configs<F::Config>,
+    pub(super) buffer_min: Bytes,
+    pub(super) derived: Vec<Derived>,
+    pub(super) wire: Option<TransportId>,
+    pub(super) assumptions: Assumptions,
+    pub(super) slowed: Option<Slowed>,
 }
 
 impl<F: Family> Ready for Configured<F> {
@@ -424,82 +437,31 @@ impl<F: Family> Ready for Configured<F> {
     }
 }
 
-/// Two transports on one network.
-struct Two<A, B>(PhantomData<fn() -> (A, B)>);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl<A: Transport, B: Transport> Entry for Two<A, B> {
-    fn about(&self) -> About {
-        One::<A>(PhantomData).about()
+    /// A transport that is slow to describe, as all are.
+    struct Undescribed;
+
+    impl Entry for Undescribed {
+        fn name(&self) -> &'static str {
+            "undescribed"
+        }
+
+        fn about(&self) -> About {
+            panic!("a plan needs no description of the transports that it does not name")
+        }
+
+        fn read(&self, _: &TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey> {
+            unreachable!("no plan names it")
+        }
     }
 
-    fn read(&self, table: &TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey> {
-        let preset = table.preset_name::<A::Keys>().to_owned();
-        let upper = OneKeys { preset, keys: table.keys()? };
-        let lower_table = table.best_effort.clone().unwrap_or_default();
-        let lower_table = TransportTable::new(&lower_table).map_err(below)?;
-        let preset = lower_table.preset_name::<B::Keys>().to_owned();
-        let lower = OneKeys { preset, keys: lower_table.keys().map_err(below)? };
-        Ok(Arc::new(TwoKeys::<A, B> { upper, lower, lower_table }))
-    }
-
-    fn pair(&self) -> Option<(&'static str, &'static str)> {
-        Some((A::NAME, B::NAME))
-    }
-}
-
-struct TwoKeys<A: Transport, B: Transport> {
-    upper: OneKeys<A>,
-    lower: OneKeys<B>,
-    /// What the plan tells the lower transport of the network.
-    lower_table: TransportTable,
-}
-
-impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
-    fn values(&self) -> (String, Table) {
-        let (preset, mut table) = self.upper.values();
-        let (lower_preset, lower) = self.lower.values();
-        let mut inner = Table::new();
-        inner.insert("name".to_owned(), B::NAME.into());
-        inner.insert("preset".to_owned(), lower_preset.into());
-        inner.extend(lower);
-        table.insert("best-effort".to_owned(), inner.into());
-        (preset, table)
-    }
-
-    fn framing(&self) -> Framing {
-        self.upper.framing()
-    }
-
-    fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
-        self.upper.needs(facts)
-    }
-
-    fn queueing(&self) -> Queueing {
-        self.upper.queueing()
-    }
-
-    fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
-        let (upper, lower) = (self.upper.keys.clone(), self.lower.keys.clone());
-        let both = Both::configure::<A, B>(
-            upper,
-            lower,
-            site,
-            self.lower_table.with_round_trips(&site.facts),
-        )?;
-        let derived = A::describe(&both.upper);
-        let buffer_min = A::buffer_min(&both.upper).max(B::buffer_min(&both.lower));
-        let buffer_min = buffer_min.max(self.framing().full()).max(self.lower.framing().full());
-        let assumptions = A::assumptions(&both.upper, site).and(B::assumptions(&both.lower, site));
-        let assumptions = Assumptions { one_rate: true, one_round_trip: true, ..assumptions };
-        let (configs, wire) = (Configs { network: Arc::new(both), by_host: Vec::new() }, None);
-        let configured = Configured::<Beside<A, B>> {
-            configs,
-            buffer_min,
-            derived,
-            wire,
-            assumptions,
-            slowed: None,
-        };
-        Ok(Arc::new(configured))
+    #[test]
+    fn a_transport_is_found_without_describing_others() {
+        let entries: Vec<Box<dyn Entry>> = vec![Box::new(Undescribed), Box::new(IdealEntry)];
+        let table = toml::toml! { name = "ideal" };
+        assert!(Registry { entries }.read(&Value::Table(table)).is_ok());
     }
 }

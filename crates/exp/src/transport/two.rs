@@ -1,0 +1,105 @@
+//! Two transports on one network in the registry: the lower one has the classes that are left.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use rampmeter_core::fabric::FabricNeeds;
+use rampmeter_core::{FabricFacts, Queueing};
+use rampmeter_proto::Framing;
+use rampmeter_proto::beside::{Beside, Both, below};
+use rampmeter_proto::keys::{BadKey, TransportTable};
+use rampmeter_proto::transport::{Assumptions, Site, Transport};
+use toml::Table;
+
+use super::registry::{About, AnyKeys, Configured, Entry, One, OneKeys, Ready};
+use crate::simulate::Configs;
+
+/// Two transports on one network.
+pub(super) struct Two<A, B>(PhantomData<fn() -> (A, B)>);
+
+impl<A, B> Two<A, B> {
+    pub(super) fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<A: Transport, B: Transport> Entry for Two<A, B> {
+    fn name(&self) -> &'static str {
+        A::NAME
+    }
+
+    fn about(&self) -> About {
+        One::<A>::new().about()
+    }
+
+    fn read(&self, table: &TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey> {
+        let preset = table.preset_name::<A::Keys>().to_owned();
+        let upper = OneKeys { preset, keys: table.keys()? };
+        let lower_table = table.best_effort.clone().unwrap_or_default();
+        let lower_table = TransportTable::new(&lower_table).map_err(below)?;
+        let preset = lower_table.preset_name::<B::Keys>().to_owned();
+        let lower = OneKeys { preset, keys: lower_table.keys().map_err(below)? };
+        Ok(Arc::new(TwoKeys::<A, B> { upper, lower, lower_table }))
+    }
+
+    fn pair(&self) -> Option<(&'static str, &'static str)> {
+        Some((A::NAME, B::NAME))
+    }
+}
+
+struct TwoKeys<A: Transport, B: Transport> {
+    upper: OneKeys<A>,
+    lower: OneKeys<B>,
+    /// What the plan tells the lower transport of the network.
+    lower_table: TransportTable,
+}
+
+impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
+    fn values(&self) -> (String, Table) {
+        let (preset, mut table) = self.upper.values();
+        let (lower_preset, lower) = self.lower.values();
+        let mut inner = Table::new();
+        inner.insert("name".to_owned(), B::NAME.into());
+        inner.insert("preset".to_owned(), lower_preset.into());
+        inner.extend(lower);
+        table.insert("best-effort".to_owned(), inner.into());
+        (preset, table)
+    }
+
+    fn framing(&self) -> Framing {
+        self.upper.framing()
+    }
+
+    fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
+        self.upper.needs(facts)
+    }
+
+    fn queueing(&self) -> Queueing {
+        self.upper.queueing()
+    }
+
+    fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
+        let (upper, lower) = (self.upper.keys.clone(), self.lower.keys.clone());
+        let both = Both::configure::<A, B>(
+            upper,
+            lower,
+            site,
+            self.lower_table.with_round_trips(&site.facts),
+        )?;
+        let derived = A::describe(&both.upper);
+        let buffer_min = A::buffer_min(&both.upper).max(B::buffer_min(&both.lower));
+        let buffer_min = buffer_min.max(self.framing().full()).max(self.lower.framing().full());
+        let assumptions = A::assumptions(&both.upper, site).and(B::assumptions(&both.lower, site));
+        let assumptions = Assumptions { one_rate: true, one_round_trip: true, ..assumptions };
+        let (configs, wire) = (Configs { network: Arc::new(both), by_host: Vec::new() }, None);
+        let configured = Configured::<Beside<A, B>> {
+            configs,
+            buffer_min,
+            derived,
+            wire,
+            assumptions,
+            slowed: None,
+        };
+        Ok(Arc::new(configured))
+    }
+}
