@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -84,7 +85,7 @@ class Plan:
         except UnicodeDecodeError as error:
             raise PlanError(f"{file}: expected UTF-8 text, got {error.reason}") from None
         plan = cls(text, file.parent, str(file))
-        plan.table()
+        _ = plan._parsed
         return plan
 
     @classmethod
@@ -107,6 +108,11 @@ class Plan:
 
     def table(self) -> dict[str, Any]:
         """The plan as a nested table. A list of one transport is the table of that transport."""
+        return deepcopy(self._parsed)
+
+    @cached_property
+    def _parsed(self) -> dict[str, Any]:
+        """The table of the plan, which is parsed once and must not be changed."""
         try:
             table = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
@@ -135,7 +141,8 @@ class Plan:
 
         A quantity may be a text such as `25Gbps`; `resolved` returns its number.
         """
-        return _value_at(self.table(), key, default)
+        value = _value_at(self._parsed, key, default)
+        return value if value is default else deepcopy(value)
 
     def resolved(self, key: str, default: Any = None) -> Any:
         """The value at a path without units, or `default` if the plan does not set it.
@@ -146,7 +153,7 @@ class Plan:
         >>> Plan("[run]\\ndrain-us = 5.0").resolved("run.drain-us")
         5.0
         """
-        value = self.get(key, default)
+        value = _value_at(self._parsed, key, default)
         if value is default or isinstance(value, int | float):
             return value
         return _value_at(self.check(), key, default)

@@ -1,13 +1,11 @@
-"""Values and drawings of applications, computed from finished runs."""
+"""Values and series of applications, computed from finished runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
 
-from rampmeter import plots
 from rampmeter._core import PlanError
 from rampmeter.apps import detector, reframer, storage
 from rampmeter.apps.capture import Arrivals
@@ -41,14 +39,6 @@ def probes_of(run: Run) -> dict[str, Any]:
     }
 
 
-def draw_probes(series: Sequence[tuple[str, dict[str, Any]]], title: str) -> Drawing:
-    """Draws the probes of the first series; an empty plot without any."""
-    if not series:
-        return plots.probes([], [], [], [], title=title)
-    of = series[0][1]
-    return plots.probes(of["sent"], of["answered"], of["suspected"], of["crashes"], title=title)
-
-
 def crashes_of(run: Run) -> dict[str, Any]:
     """Returns the detections of crashes of a run as plain values, in microseconds."""
     probes, crashes = detector.Probes.of(run), detector.outages(run)
@@ -59,14 +49,6 @@ def crashes_of(run: Run) -> dict[str, Any]:
         "detection": detector.detections_us(probes, crashes).tolist(),
         "limit": detector.limit_us(probes),
     }
-
-
-def draw_crashes(series: Sequence[tuple[str, dict[str, Any]]], title: str) -> Drawing:
-    """Draws the time to detection over the time since the last probe."""
-    sweeps = [
-        plots.Sweep(name, of["since_probe"], of["detection"], of["limit"]) for name, of in series
-    ]
-    return plots.crashes(sweeps, title=title)
 
 
 def _detection_us(run: Run, points: Points, settings: Settings) -> list[float]:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure as Drawing
 
 from rampmeter import plots
+from rampmeter.papers.draw_series import draw_series
 from rampmeter.papers.figure import Figure, SubFigure
 from rampmeter.papers.label import load, workload
 from rampmeter.papers.metric import Y_LABELS, Metric
 from rampmeter.papers.pareto import LeastBound
-from rampmeter.papers.series import Series, draw_series
+from rampmeter.papers.series import Series
 from rampmeter.papers.verdict import Measured, Row
 
 WHISKERS: dict[Metric, Metric] = {

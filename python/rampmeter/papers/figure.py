@@ -191,13 +191,15 @@ class Figure:
         self, run: FigureRun, flows: int | None, seed: int, load: float | None = None
     ) -> Plan:
         """The plan of a run, or of the probe of a search at a load."""
-        plan = self.plan.with_(*run.overrides, ("seed", seed))
+        changes = [*run.overrides, ("seed", seed)]
         if flows is not None:
-            plan = plan.with_(("workload.flows", flows))
+            changes.append(("workload.flows", flows))
         if load is not None:
-            plan = plan.with_((LOAD, load))
-        # Papers count every flow unless they say otherwise.
-        return plan if plan.get(WARM_UP) is not None else plan.with_((WARM_UP, 0))
+            changes.append((LOAD, load))
+        if self.plan.get(WARM_UP) is None:
+            # Papers count every flow unless they say otherwise.
+            changes.insert(0, (WARM_UP, 0))
+        return self.plan.with_(*changes)
 
 
 def load_figure(folder: Path) -> Figure:
@@ -370,10 +372,21 @@ def _check_references(figure: Figure) -> None:
 def _check_flows(figure: Figure, run: FigureRun) -> None:
     """A run has a number of flows unless its workload decides that."""
     where = f"{figure.folder / FIGURE}: {run.id}"
-    pattern = figure.plan.with_(*run.overrides).get("workload.pattern")
+    pattern = _pattern(figure, run)
     if pattern not in WITHOUT_FLOWS and run.flows is None:
         raise PlanError(f"{where}: expected the key flows, it is missing")
     if pattern in WITHOUT_FLOWS and (run.flows, run.quick_flows) != (None, None):
         raise PlanError(f"{where}: expected no flows and quick-flows of a {pattern}")
     if pattern not in WITHOUT_FLOWS and run.is_quick:
         raise PlanError(f"{where}: expected quick-flows instead of quick")
+
+
+def _pattern(figure: Figure, run: FigureRun) -> object:
+    """Returns the pattern of the run's workload without making its plan."""
+    pattern = figure.plan.get("workload.pattern")
+    for key, value in run.overrides:
+        if key == "workload" and isinstance(value, Mapping):
+            pattern = value.get("pattern")
+        elif key == "workload.pattern":
+            pattern = value
+    return pattern

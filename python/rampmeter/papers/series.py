@@ -1,13 +1,11 @@
-"""Drawings of single packets, probes and crashes: their series, kept as plain values."""
+"""Series of single packets, probes and crashes, kept as plain values; they are drawn elsewhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from matplotlib.figure import Figure as Drawing
-
-from rampmeter.papers.application import crashes_of, draw_crashes, draw_probes, probes_of
+from rampmeter.papers.application import crashes_of, probes_of
 from rampmeter.papers.figure import SubFigure
-from rampmeter.papers.slots import NO_SLOTS, draw_slots, slots_of
+from rampmeter.papers.slots import slots_of
 from rampmeter.results import Run
 
 Series: TypeAlias = Mapping[str, Any]
@@ -27,11 +25,3 @@ def series_of(panel: SubFigure, run: Run) -> Series | None:
             return crashes_of(run)
         case _:
             return None
-
-
-def draw_series(panel: SubFigure, series: Sequence[tuple[str, Any]], title: str) -> Drawing:
-    """Draws the series of a panel, which have names."""
-    if panel.drawing == "time-space":
-        return draw_slots(series[0][1] if series else NO_SLOTS, panel.window_ns, title)
-    draw = draw_probes if panel.drawing == "probes" else draw_crashes
-    return draw(series, title)

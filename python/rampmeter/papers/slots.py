@@ -1,15 +1,13 @@
 """Time-space diagrams: packets on links, from the timeline of a run."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
-from rampmeter import plots
 from rampmeter._core import PlanError
 from rampmeter.papers.figure import SubFigure
-from rampmeter.plots import Passage
 from rampmeter.results import Run
-from rampmeter.timeline import Event, Timeline
+
+if TYPE_CHECKING:
+    from rampmeter.timeline import Event
 
 
 def slots_of(panel: SubFigure, run: Run) -> dict[str, Any]:
@@ -19,6 +17,8 @@ def slots_of(panel: SubFigure, run: Run) -> dict[str, Any]:
     when their first bit arrives, those from it when it leaves. Raises `PlanError` if the run has
     no timeline.
     """
+    from rampmeter.timeline import Timeline
+
     file = run.trace_file
     if file is None:
         raise PlanError("run.trace: expected a file's name, as the diagram is drawn from it")
@@ -45,19 +45,7 @@ def slots_of(panel: SubFigure, run: Run) -> dict[str, Any]:
     }
 
 
-NO_SLOTS: dict[str, Any] = {"kinds": [], "slot_ns": 0.0, "links": {}}
-"""The series of a run that has not ended."""
-
-
-def draw_slots(slots: dict[str, Any], window_ns: tuple[float, float], title: str) -> Figure:
-    """Draws the packets on links, with lines between slots if the transport has any."""
-    shown = {link: [Passage(*one) for one in of] for link, of in slots["links"].items()}
-    return plots.time_space(
-        shown, window_ns, kinds=slots["kinds"], every_ns=slots["slot_ns"], title=title
-    )
-
-
-def _label(event: Event, receivers: dict[int, int]) -> str:
+def _label(event: "Event", receivers: dict[int, int]) -> str:
     """The receiver of a cell."""
     flow = event.args.get("flow")
     return "" if flow is None or event.name != "cell" else f"h{receivers[flow]}"
