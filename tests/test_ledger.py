@@ -4,6 +4,8 @@ import contextlib
 import json
 import random
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -267,6 +269,33 @@ def test_a_figure_is_drawn_and_judged_from_the_ledger(papers: Path) -> None:
     assert Path("drawn/fig1a.png").is_file()
     (papers / "ledger" / "test" / "fig1" / "two.json").unlink()
     assert "not run" in call("test", "1", "--from-ledger", "--out", "drawn")
+
+
+def test_all_figures_are_drawn_from_the_ledger_and_nothing_is_run(papers: Path) -> None:
+    empty = papers / "other" / "fig1"
+    shutil.copytree(papers / "test" / "fig1", empty)
+    text = (empty / "figure.toml").read_text()
+    (empty / "figure.toml").write_text(text.replace('paper = "test"', 'paper = "other"'))
+    call("test", "1", "--fill", "0.1", "--quiet")
+    out = call("--all", "--from-ledger", "--out", "drawn")
+    assert "1 figures drawn, 1 have no entries" in out
+    files = {file.name for file in Path("drawn").rglob("*") if file.is_file()}
+    images = {f"fig1a.{kind}" for kind in ("png", "svg", "pdf")}
+    assert files == images | {"report.json", "report.html"}
+    wrong = CliRunner().invoke(main, ["papers", "--all", "--from-ledger", "--seeds", "2"])
+    assert wrong.exit_code == 2
+    assert "--from-ledger: expected no" in wrong.stderr
+
+
+@pytest.mark.usefixtures("papers")
+def test_verdicts_of_the_ledger_need_no_plots() -> None:
+    code = (
+        "import sys; from rampmeter.cli import main;"
+        "main(['papers', '--status'], standalone_mode=False); print('matplotlib' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "False"
+    assert "test 1" in done.stdout
 
 
 def test_a_reduced_figure_is_shown_beside_that_of_the_ledger(papers: Path) -> None:

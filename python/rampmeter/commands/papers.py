@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rampmeter._core import PlanError
+from rampmeter._core import PlanError, ResultError
 from rampmeter.commands.common import (
     EXIT_CODES_PAPERS,
     FOLDER,
@@ -20,7 +20,7 @@ from rampmeter.commands.common import (
     show,
     warn,
 )
-from rampmeter.runner import Batch
+from rampmeter.runner import Batch, n_cores
 
 if TYPE_CHECKING:
     from rampmeter.papers import Figure, Mode, Report
@@ -29,6 +29,8 @@ PAPERS = Path("results/papers")
 """Where figures are made."""
 REPORT = "report.html"
 """The report of all figures, there."""
+LEDGER = "ledger"
+"""The folder of a figure that is drawn from the ledger."""
 
 
 @click.command(epilog=EXIT_CODES_PAPERS)
@@ -92,7 +94,7 @@ def papers(
     The ledger papers/ledger keeps values of runs with as many flows as published and 3 seeds.
     --status judges its entries and runs nothing; values of runs that it lacks, or whose plan or
     transport has changed since, are "not run". --fill runs these. --from-ledger draws and judges
-    a figure from its entries; parts without any are left out.
+    a figure from its entries, and with --all every figure; parts without any are left out.
 
     \b
     Example: dcPIM's figure 3 in a few minutes, in full, and all figures of all papers
@@ -113,21 +115,24 @@ def papers(
         else:
             _fill(root, chosen, fill, quiet=quiet)
         return
+    if from_ledger and (quick or full or scale is not None or seeds is not None or beside_ledger):
+        raise PlanError(
+            "--from-ledger: expected no --quick, --full, --scale, --seeds or --beside-ledger"
+        )
     if everything:
         if figure is not None:
             raise PlanError(f"--all: expected no figure, got {figure}")
-        _make_all(root, paper, mode, seeds, out, jobs, force=force, quiet=quiet)
+        if from_ledger:
+            _draw_all(root, paper, out or PAPERS, jobs)
+        else:
+            _make_all(root, paper, mode, seeds, out, jobs, force=force, quiet=quiet)
         return
     if paper is None or figure is None:
         _list_figures(root, paper)
         return
     one = figures.load_figure(figures.find_figure(root, paper, figure))
-    of_ledger = PAPERS / paper / one.folder.name / "ledger"
+    of_ledger = PAPERS / paper / one.folder.name / LEDGER
     if from_ledger:
-        if quick or full or scale is not None or seeds is not None or beside_ledger:
-            raise PlanError(
-                "--from-ledger: expected no --quick, --full, --scale, --seeds or --beside-ledger"
-            )
         _show_from_ledger(one, root, out or of_ledger)
         return
     folder = out or PAPERS / paper / one.folder.name / mode.label
@@ -177,6 +182,11 @@ def _show_from_ledger(one: "Figure", root: Path, folder: Path) -> None:
 
     ledger = Ledger(root)
     report = report_from_ledger(one, ledger, folder)
+    if report is None:
+        raise ResultError(
+            f"{ledger.root}: expected entries of {one.paper} {one.number} for a plot, "
+            "found none; `rampmeter papers --fill HOURS` makes them"
+        )
     drawn = {panel.id for panel in report.panels}
     left_out = [panel.id for panel in one.sub_figures if panel.id not in drawn]
     _show_tables(report)
@@ -186,6 +196,21 @@ def _show_from_ledger(one: "Figure", root: Path, folder: Path) -> None:
     if left_out:
         click.echo(f"without entries that can be drawn: {', '.join(left_out)}")
     _show_files(report)
+
+
+def _draw_all(root: Path, paper: str | None, folder: Path, jobs: int | None) -> None:
+    """Draw the figures of a paper or of all from the ledger, and write their report."""
+    from rampmeter.papers.from_ledger import draw_all
+    from rampmeter.papers.ledger import Ledger
+    from rampmeter.papers.status import FigureStatus
+    from rampmeter.papers.table import status_table
+
+    outs = {one: folder / one.parent.name / one.name / LEDGER for one in _folders_of(root, paper)}
+    drawn = draw_all(root, outs, jobs or n_cores())
+    ledger = Ledger(root)
+    show(status_table([FigureStatus.of(one, ledger) for one in _chosen(root, paper, None)]))
+    click.echo(f"{len(drawn)} figures drawn, {len(outs) - len(drawn)} have no entries")
+    _write_report(drawn, folder)
 
 
 def _show_beside(one: "Figure", root: Path, folder: Path) -> None:
@@ -230,7 +255,6 @@ def _make_all(
 ) -> None:
     """Make the figures of a paper or of all, and the report of those that have been made."""
     from rampmeter.papers import load_figure
-    from rampmeter.report import find, write
 
     folder = out or PAPERS
     made: list[Path] = []
@@ -244,12 +268,19 @@ def _make_all(
             leave(batch)
         batches.append(batch)
         failures += _failures(one, batch)
-    report = folder / REPORT
-    write(find(made, folder), report, "Rampmeter: figures of papers")
-    click.echo(f"\nreport of all figures: {report}")
+    _write_report(made, folder)
     for batch in batches:
         leave(batch)
     fail(failures)
+
+
+def _write_report(made: list[Path], folder: Path) -> None:
+    """Write the report of the figures in the folders `made`."""
+    from rampmeter.report import find, write
+
+    report = folder / REPORT
+    write(find(made, folder), report, "Rampmeter: figures of papers")
+    click.echo(f"\nreport of all figures: {report}")
 
 
 def _failures(one: "Figure", batch: Batch) -> list[str]:

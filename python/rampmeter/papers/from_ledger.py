@@ -1,10 +1,14 @@
 """A figure from the ledger: drawn and judged without running anything."""
 
+import multiprocessing
+import signal
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
-from rampmeter._core import ResultError
 from rampmeter.papers.entry import Entry
-from rampmeter.papers.figure import Figure, SubFigure
+from rampmeter.papers.figure import Figure, SubFigure, load_figure
 from rampmeter.papers.ledger import FULL, SEEDS, Current, Ledger
 from rampmeter.papers.reproduce import REPORT, Report, draw_panels, write_report
 from rampmeter.papers.search import Probes
@@ -12,10 +16,31 @@ from rampmeter.papers.series import WITH_SERIES, Series
 from rampmeter.papers.verdict import Row
 
 
-def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report:
+def draw_all(root: Path, outs: Mapping[Path, Path], n_processes: int) -> list[Path]:
+    """Draws figures from the ledger in `root`, several at a time.
+
+    `outs` has the folder of the results of each figure's folder. Returns those that were written:
+    figures without entries are left out.
+    """
+    # Threads take turns in Python, and drawing is Python.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_processes, context, signal.signal, _IGNORED) as pool:
+        drawn = pool.map(partial(_draw, root), outs, outs.values())
+        return [out for out, is_drawn in zip(outs.values(), drawn, strict=True) if is_drawn]
+
+
+_IGNORED = (signal.SIGINT, signal.SIG_IGN)
+"""Ctrl-C stops the command, which gives its processes no further figures."""
+
+
+def _draw(root: Path, folder: Path, out: Path) -> bool:
+    return report_from_ledger(load_figure(folder), Ledger(root), out) is not None
+
+
+def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report | None:
     """Tables, plots and `report.json` of a figure from current entries.
 
-    Sub-figures without a run that has entries are left out. Raises `ResultError` if none is left.
+    Sub-figures without a run that has entries are left out. Returns nothing if none is left.
     """
     current = ledger.current(figure)
     absent = frozenset(run for run, of in current.items() if not of)
@@ -27,10 +52,7 @@ def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report:
         and (panel.drawing not in WITH_SERIES or series[panel.id])
     ]
     if not chosen:
-        raise ResultError(
-            f"{ledger.root}: expected entries of {figure.paper} {figure.number} for a plot, "
-            "found none; `rampmeter papers --fill HOURS` makes them"
-        )
+        return None
     rows, claims = ledger.rows(figure)
     by_panel: dict[str, list[Row]] = {panel.id: [] for panel in chosen}
     for row in rows:
@@ -55,8 +77,11 @@ def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report:
         "rejections": [],
         "runs": [
             {
-                **{"run": run, "seed": entry.seed, "load": entry.load, "flows": entry.flows},
+                **{"run": run, "seed": entry.seed, "load": entry.load},
                 **{"status": "entry", "commit": entry.commit, "date": entry.date},
+                # Entries have no flows that a report can link to.
+                "folder": "",
+                "flows": {"submitted": entry.flows, "delivered": None},
                 "wall_seconds": entry.seconds,
             }
             for run, entry in entries

@@ -245,6 +245,8 @@ def draw_panels(
         drawing = draw(figure, panel, rows, note, series.get(panel.id), least)
         for kind in IMAGES:
             drawing.savefig(image.with_suffix(kind))
+            # The layout of the first holds for all; computing it takes as long as drawing.
+            drawing.set_layout_engine("none")
         panels.append(Panel(panel.id, panel.title, tuple(rows), image, tuple(least)))
     return panels
 
