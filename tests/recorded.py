@@ -43,7 +43,18 @@ MIXED = {
     "workload": {"pattern": "all-to-all", "sizes": "web-search", "load": 0.4, "flows": 300},
 }
 """Hosts of two rates without faults."""
-NETWORKS: dict[str, dict[str, Any]] = {"uniform": UNIFORM, "mixed": MIXED}
+EQUAL = {
+    "topology": {"kind": "star", "hosts": 8},
+    "workload": {"pattern": "all-to-all", "sizes": {"fixed": 100_000}, "load": 0.8, "flows": 300},
+}
+"""Flows of one size, as in collectives. The ideal chooses which of them is served first; for
+transports with packets the order follows from arrivals."""
+
+
+def networks_of(transport: str) -> dict[str, dict[str, Any]]:
+    """Returns the plans that are recorded of a transport, by name."""
+    own = {"equal": EQUAL} if transport == "ideal" else {}
+    return {"uniform": UNIFORM, "mixed": MIXED, **own}
 
 
 def cases() -> list[tuple[str, str]]:
@@ -70,7 +81,7 @@ def digest(transport: str, preset: str, plan: dict[str, Any]) -> str:
 
 def digests(transport: str, preset: str) -> dict[str, str]:
     """Returns the digests of a transport by network."""
-    return {name: digest(transport, preset, plan) for name, plan in NETWORKS.items()}
+    return {name: digest(transport, preset, plan) for name, plan in networks_of(transport).items()}
 
 
 def recorded() -> dict[str, dict[str, dict[str, str]]]:
