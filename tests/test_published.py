@@ -166,7 +166,7 @@ COMPARED = {
     "phost": ("fig3", "fig5", "fig6", "fig7", "fig8", "fig9"),
     "cosy": ("fig4", "fig5", "fig6", "fig7", "fig8"),
     "fastpod": ("fig3", "fig5", "million", "prices"),
-    "capton": ("table1", "fig8", "fig9"),
+    "capton": ("table1", "fig7", "fig8", "fig9"),
 }
 """Figures whose settings are compared with their paper's."""
 

@@ -252,6 +252,13 @@ def _packets_below(run: Run, points: Points) -> list[float]:
     return [float(count[latency <= point * 1e6].sum() / total) for point in points]
 
 
+def _flows_below(run: Run, points: Points) -> list[float]:
+    """Returns the share of flows that have at most each number of full packets."""
+    packets = run.columns("size_bytes")["size_bytes"].to_numpy()
+    packets = packets / float(run.manifest["derived"]["payload-bytes"])
+    return [float((packets <= point).mean()) for point in points]
+
+
 def _late(run: Run) -> float:
     """The share of messages, but for rejected ones, whose sender knew too late that they arrived.
 
@@ -281,5 +288,6 @@ BY_POINT: dict[Metric, Callable[[Run, Points], list[float]]] = {
     "goodput": _goodputs,
     "drop-rate": _hop_drops,
     "packets-below": _packets_below,
+    "flows-below": _flows_below,
 }
 """Metrics of whole runs that have a value a point, in panels that have points."""
