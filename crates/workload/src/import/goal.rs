@@ -30,32 +30,51 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
 
 fn parse(file: &str, text: &str) -> Result<Import, TraceError> {
     let mut schedule = Schedule::default();
-    let mut rank = None;
+    let mut place = Place::Outside;
     let mut is_comment = false;
     for (text, number) in text.lines().zip(1..) {
         let line = Line { file, number };
         let text = uncommented(text, &mut is_comment);
-        let text = text.replace('{', " { ").replace('}', " } ");
-        let fields: Vec<&str> = text.split_whitespace().collect();
-        match (&fields[..], rank) {
-            ([], _) => {}
-            (["num_ranks", n], None) => schedule.n_ranks = Some(line.number("num_ranks", n)?),
-            (["rank", number, "{"], None) => {
-                rank = Some(line.number("rank", number)?);
-            }
-            (["}"], Some(_)) => {
-                schedule.end_rank(file)?;
-                rank = None;
-            }
-            (fields, Some(rank)) => schedule.take(line, rank, fields)?,
-            ([first, ..], None) => {
-                return Err(line.wrong("line", "num_ranks or a rank", first));
-            }
+        let text = text.replace('{', "\n{\n").replace('}', "\n}\n").replace(':', ": ");
+        for statement in text.lines() {
+            let fields: Vec<&str> = statement.split_whitespace().collect();
+            place = match (&fields[..], place) {
+                ([], place) => place,
+                (["num_ranks", n], Place::Outside) => {
+                    schedule.n_ranks = Some(line.number("num_ranks", n)?);
+                    place
+                }
+                (["rank", number], Place::Outside) => Place::Before(line.number("rank", number)?),
+                (["{"], Place::Before(rank)) => Place::Within(rank),
+                (["}"], Place::Within(_)) => {
+                    schedule.end_rank(file)?;
+                    Place::Outside
+                }
+                (fields, Place::Within(rank)) => {
+                    schedule.take(line, rank, fields)?;
+                    place
+                }
+                ([first, ..], Place::Outside) => {
+                    return Err(line.wrong("line", "num_ranks or a rank", first));
+                }
+                ([first, ..], Place::Before(_)) => {
+                    return Err(line.wrong("line", "{ after the number of a rank", first));
+                }
+            };
         }
     }
     schedule.end_rank(file)?;
     let (rows, notes) = schedule.rows(file)?;
     Ok(Import { rows, notes, is_graph: true, is_unordered: true, ..Import::default() })
+}
+
+/// The place of a statement.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Outside,
+    /// Between the number of a rank and its brace.
+    Before(u64),
+    Within(u64),
 }
 
 /// Returns the part of a line that is no comment.
@@ -104,8 +123,8 @@ struct Operation {
 struct Schedule {
     n_ranks: Option<u64>,
     operations: Vec<Operation>,
-    /// The operations of the present rank by label.
-    labels: HashMap<String, usize>,
+    /// The operations of the present rank by label. Several may have one, unless an order names it.
+    labels: HashMap<String, Vec<usize>>,
     /// Orders of the present rank: line, the later label, the earlier one, and true for `requires`.
     orders: Vec<(u64, String, String, bool)>,
     /// True if an operation names a `cpu` or a `nic` other than 0.
@@ -121,14 +140,13 @@ impl Schedule {
             return Ok(());
         }
         let (label, fields) = match fields {
+            [label, ":", rest @ ..] => (Some(*label), rest),
             [first, rest @ ..] if first.ends_with(':') => (Some(first.trim_end_matches(':')), rest),
             _ => (None, fields),
         };
         let action = self.action(line, fields)?;
-        if let Some(label) = label
-            && self.labels.insert(label.to_owned(), self.operations.len()).is_some()
-        {
-            return Err(line.wrong("label", "one that the rank has not had", label));
+        if let Some(label) = label {
+            self.labels.entry(label.to_owned()).or_default().push(self.operations.len());
         }
         let (after, with) = (Vec::new(), Vec::new());
         self.operations.push(Operation { place: line.number, rank, action, after, with });
@@ -139,9 +157,16 @@ impl Schedule {
     fn end_rank(&mut self, file: &str) -> Result<(), TraceError> {
         for (number, later, earlier, is_after) in std::mem::take(&mut self.orders) {
             let line = Line { file, number };
-            let known = |label: &str| {
-                let wrong = || line.wrong("label", "an operation of the rank", label);
-                self.labels.get(label).copied().ok_or_else(wrong)
+            let known = |label: &str| match self.labels.get(label).map(Vec::as_slice) {
+                Some(&[one]) => Ok(one),
+                Some(&[first, second, ..]) => {
+                    let [first, second] = [first, second].map(|at| self.operations[at].place);
+                    let expected = format!(
+                        "a label of one operation, not of those in lines {first} and {second}"
+                    );
+                    Err(line.wrong("label", &expected, label))
+                }
+                _ => Err(line.wrong("label", "an operation of the rank", label)),
             };
             let (later, earlier) = (known(&later)?, known(&earlier)?);
             let operation = &mut self.operations[later];

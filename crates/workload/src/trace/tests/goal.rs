@@ -65,6 +65,27 @@ fn a_receive_may_come_first() {
     assert_eq!(graph(reply).unwrap().dependencies(), [vec![1u32], vec![]]);
 }
 
+/// A file of htsim's converter has a label twice, which no order names.
+#[test]
+fn labels_that_no_order_names_may_repeat() {
+    let text = "num_ranks 2\nrank 0 {\nl1: send 5b to 1\nl1: send 6b to 1\nl2: calc 7\n\
+        l3: send 8b to 1\nl3 requires l2\n}\n\
+        rank 1 {\nl1: recv 5b from 0\nl1: recv 6b from 0\nl2: recv 8b from 0\n}\n";
+    assert_eq!(graph(text).unwrap().dependencies(), [vec![], vec![], vec![], vec![2u32]]);
+}
+
+#[test]
+fn braces_and_colons_need_no_line_or_space_of_their_own() {
+    let plain = "num_ranks 3\nrank 0 {\nl1: send 5b to 1\n}\nrank 1 {\nl1: recv 5b from 0\n}\n";
+    for text in [
+        "num_ranks 3\nrank 0\n{\nl1:send 5b to 1\n}\nrank 1 /* a */\n\n{ l1 : recv 5b from 0 }\n",
+        "num_ranks 3\nrank 0{l1:send 5b to 1}\nrank 1 {l1:recv 5b from 0} rank 2 { }\n",
+    ] {
+        let (graph, expected) = (graph(text).unwrap(), graph(plain).unwrap());
+        assert_eq!(canonical(&graph), canonical(&expected));
+    }
+}
+
 #[test]
 fn cpu_nic_and_unequal_sizes_are_named() {
     let dir = TempDir::new().unwrap();
@@ -107,8 +128,14 @@ fn wrong_schedules_say_where_what_was_expected_and_what_came() {
             "f.goal:3: label: expected an operation of the rank, got \"b\"",
         ),
         (
-            "rank 0 {\na: calc 5\na: calc 6\n}\n",
-            "f.goal:3: label: expected one that the rank has not had, got \"a\"",
+            "rank 0 {\na: calc 5\na: calc 6\nb: calc 7\nb requires a\n}\n",
+            "f.goal:5: label: expected a label of one operation, not of those in lines 2 and 3, got \
+             \"a\"",
+        ),
+        ("rank 0\ncalc 5\n", "f.goal:2: line: expected { after the number of a rank, got \"calc\""),
+        (
+            "rank 0 { a: calc 5\n} calc 6\n",
+            "f.goal:2: line: expected num_ranks or a rank, got \"calc\"",
         ),
         (
             "rank 0 {\na: calc 5\nb: calc 5\na irequires b\nb irequires a\n}\n",
