@@ -95,6 +95,12 @@ pub fn convert(
     if form == Format::Csv && options.hosts.as_ref().is_some_and(HostNames::are_numeric) {
         return Err(ConvertError::Numbers(target.display().to_string()));
     }
+    // Where a host has a number for a name, plans read numbers in CSV as names.
+    let names = match (form, format) {
+        (Format::Csv, Format::Parquet) => trace::host_names(source)?,
+        _ => Vec::new(),
+    };
+    let names = Some(names).filter(|names| HostNames::has_number(names)).unwrap_or_default();
     let order = if sort { Order::Sort } else { Order::Require };
     let check = Check { n_hosts: u32::MAX, order };
     let (trace, mut notes) = read_with_notes(source, format, check, &options)?;
@@ -125,8 +131,8 @@ pub fn convert(
     let flows = || rows.iter().map(|row| row.flow);
     match form {
         Format::Parquet => write_parquet(target, flows())?,
-        Format::Csv if rows.iter().any(|row| row.fct.is_some()) => {
-            write_reference_csv(target, &rows)?;
+        Format::Csv if !names.is_empty() || rows.iter().any(|row| row.fct.is_some()) => {
+            write_reference_csv(target, &rows, &names)?;
         }
         Format::Csv => write_csv(target, flows())?,
         _ => return Err(unknown()),

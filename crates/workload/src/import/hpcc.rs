@@ -81,7 +81,7 @@ fn parse_flow(line: Line<'_>, text: &str, hosts: Option<&HostNames>) -> Result<R
         match hosts.map(|hosts| hosts.node(number)) {
             None => Ok(number),
             Some(Ok(host)) => Ok(host.into()),
-            Some(Err((expected, got))) => Err(line.wrong(field, &expected, &got)),
+            Some(Err((expected, got))) => Err(line.wrong_as(field, &expected, got)),
         }
     };
     Ok(RawRow {
@@ -97,9 +97,9 @@ fn parse_flow(line: Line<'_>, text: &str, hosts: Option<&HostNames>) -> Result<R
 }
 
 /// Returns true if the fields are a start and a later stop in seconds, and not a size and a start:
-/// sizes are whole numbers.
+/// sizes are whole numbers without a point.
 fn is_interval(start: &str, stop: &str) -> bool {
-    let is_size = start.parse::<u64>().is_ok() && stop.contains('.');
+    let is_size = start.parse::<u64>().is_ok();
     let (Ok(start), Ok(stop)) = (start.parse::<f64>(), stop.parse::<f64>()) else { return false };
     !is_size && start < stop && (start.fract() != 0.0 || start < 10.0)
 }

@@ -24,12 +24,17 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn wrong(&self, field: &'static str, expected: &str, got: &str) -> TraceError {
+        self.wrong_as(field, expected, format!("\"{got}\""))
+    }
+
+    /// Returns an error with `got` as it is, not as a text of the file.
+    fn wrong_as(&self, field: &'static str, expected: &str, got: String) -> TraceError {
         TraceError::Field {
             file: self.file.to_owned(),
             place: self.number,
             field: field.to_owned(),
             expected: expected.to_owned(),
-            got: format!("\"{got}\""),
+            got,
         }
     }
 

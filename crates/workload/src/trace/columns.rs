@@ -13,13 +13,14 @@ const USED: [&str; 6] = ["src", "dst", "size_bytes", "flow", "after", "tenant"];
 /// Times of workloads, before the unit. Only the first is the arrival.
 const TIMES: [&str; 3] = ["arrival", "compute", "deadline"];
 
+/// How flows went, for those who compare.
+const RECORDED: [&str; 2] = ["fct_ps", "ideal_ps"];
+
 /// Columns of results and of tables, which workloads have no use for: a table of results is a trace
 /// of its flows.
 const UNUSED: [&str; 16] = [
-    "fct_ps",
     "delivered_ps",
     "acked_ps",
-    "ideal_ps",
     "acked_ideal_ps",
     "figure_ideal_ps",
     "ideal_is_bound",
@@ -32,6 +33,8 @@ const UNUSED: [&str; 16] = [
     "retransmitted_bytes",
     "delivered_bytes",
     "__index_level_0__",
+    "Unnamed: 0",
+    "",
 ];
 
 /// The units of times, by the end of their names. The first that a file has is used.
@@ -141,15 +144,21 @@ pub(super) fn notes(
 ) -> Result<Vec<String>, TraceError> {
     let has = |name: &str| columns.iter().any(|column| column == name);
     let times = TIMES.iter().filter_map(|of| Times::find(of, has)).map(|times| times.name);
-    let chosen: Vec<String> = times.chain(USED.map(str::to_owned)).collect();
+    let others = USED.iter().chain(&RECORDED).map(|&name| name.to_owned());
+    let chosen: Vec<String> = times.chain(others).collect();
     let mut left = Vec::new();
     for column in columns {
-        let is_known = is_used(column) || UNUSED.contains(&column.as_str());
+        let is_known = is_used(column)
+            || RECORDED.contains(&column.as_str())
+            || UNUSED.contains(&column.as_str());
         if !is_known && options.columns.is_empty() {
             return Err(unknown(file, column));
         }
         if !chosen.contains(column) {
-            left.push(column.as_str());
+            left.push(match column.as_str() {
+                "" => "the one without a name (an index of pandas?)",
+                name => name,
+            });
         }
     }
     let note = format!("{file}: columns are not used: {}", left.join(", "));

@@ -8,6 +8,7 @@ use csv::StringRecord;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
+use rampmeter_core::NodeId;
 use rampmeter_core::quantity::Unit;
 
 use super::columns::Times;
@@ -40,6 +41,32 @@ pub fn write_graph_csv(file: &Path, graph: &Graph) -> Result<(), TraceError> {
 }
 
 fn write_sheet(file: &Path, sheet: &Sheet) -> Result<(), TraceError> {
+    let lines = sheet.rows.iter().map(|row| line(sheet, row, &[]));
+    write_lines(file, &header(sheet), lines)
+}
+
+/// Writes flows with their completion and ideal times, in the format of [`super::read_reference`];
+/// hosts by their `names`, or by their numbers if there are none.
+///
+/// # Errors
+/// [`TraceError::Io`] with the file's name.
+pub fn write_reference_csv(
+    file: &Path,
+    rows: &[ReferenceRow],
+    names: &[String],
+) -> Result<(), TraceError> {
+    let sheet = Sheet::of_flows(rows.iter().map(|row| row.flow));
+    let header = format!("flow,{},fct_ps,ideal_ps", header(&sheet));
+    let text = |span: Option<_>| {
+        span.map(rampmeter_core::Span::as_ps).map_or(String::new(), |ps| ps.to_string())
+    };
+    let lines = rows.iter().zip(&sheet.rows).enumerate().map(|(idx, (row, flow))| {
+        format!("{idx},{},{},{}", line(&sheet, flow, names), text(row.fct), text(row.ideal))
+    });
+    write_lines(file, &header, lines)
+}
+
+fn header(sheet: &Sheet) -> String {
     let mut header = "arrival_ps,src,dst,size_bytes".to_owned();
     for (column, is_there) in [
         ("tenant", sheet.has_tenants),
@@ -51,43 +78,33 @@ fn write_sheet(file: &Path, sheet: &Sheet) -> Result<(), TraceError> {
             header = format!("{header},{column}");
         }
     }
-    let text = |row: &Row| {
-        let Row { flow, after, compute } = row;
-        let mut text = line(flow);
-        if sheet.has_tenants {
-            text = format!("{text},{}", flow.tenant.get());
-        }
-        if sheet.has_deadlines {
-            let deadline = Some(flow.deadline.as_ps()).filter(|&ps| ps < u64::MAX);
-            text = format!("{text},{}", deadline.map_or(String::new(), |ps| ps.to_string()));
-        }
-        if sheet.waits {
-            let after: Vec<String> = after.iter().map(u32::to_string).collect();
-            text = format!("{text},{},{}", after.join(" "), compute.as_ps());
-        }
-        text
-    };
-    write_lines(file, &header, sheet.rows.iter().map(text))
+    header
 }
 
-/// Writes flows with their completion and ideal times, in the format of [`super::read_reference`].
-///
-/// # Errors
-/// [`TraceError::Io`] with the file's name.
-pub fn write_reference_csv(file: &Path, rows: &[ReferenceRow]) -> Result<(), TraceError> {
-    let header = "flow,arrival_ps,src,dst,size_bytes,fct_ps,ideal_ps";
-    let text = |span: Option<_>| {
-        span.map(rampmeter_core::Span::as_ps).map_or(String::new(), |ps| ps.to_string())
-    };
-    let lines = rows.iter().enumerate().map(|(idx, row)| {
-        format!("{idx},{},{},{}", line(&row.flow), text(row.fct), text(row.ideal))
-    });
-    write_lines(file, header, lines)
+fn line(sheet: &Sheet, Row { flow, after, compute }: &Row, names: &[String]) -> String {
+    let host = |host: NodeId| names.get(host.idx()).map_or(host.get().to_string(), |it| quoted(it));
+    let (src, dst) = (host(flow.src), host(flow.dst));
+    let mut text = format!("{},{src},{dst},{}", flow.arrival.as_ps(), flow.size.get());
+    if sheet.has_tenants {
+        text = format!("{text},{}", flow.tenant.get());
+    }
+    if sheet.has_deadlines {
+        let deadline = Some(flow.deadline.as_ps()).filter(|&ps| ps < u64::MAX);
+        text = format!("{text},{}", deadline.map_or(String::new(), |ps| ps.to_string()));
+    }
+    if sheet.waits {
+        let after: Vec<String> = after.iter().map(u32::to_string).collect();
+        text = format!("{text},{},{}", after.join(" "), compute.as_ps());
+    }
+    text
 }
 
-fn line(flow: &Flow) -> String {
-    let (src, dst) = (flow.src.get(), flow.dst.get());
-    format!("{},{src},{dst},{}", flow.arrival.as_ps(), flow.size.get())
+/// Returns a text as a field.
+fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r', '#']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
 }
 
 fn write_lines(
@@ -213,20 +230,22 @@ fn parse_record(
     is_result: bool,
 ) -> Result<RawRow, TraceError> {
     let get = |at: usize| record.get(at).unwrap_or("").trim();
-    let wrong = |field: &str, expected: &str, got: &str| TraceError::Field {
+    let wrong_as = |field: &str, expected: &str, got: String| TraceError::Field {
         file: file.to_owned(),
         place,
         field: field.to_owned(),
         expected: expected.to_owned(),
-        got: format!("\"{got}\""),
+        got,
     };
+    let wrong =
+        |field: &str, expected: &str, got: &str| wrong_as(field, expected, format!("\"{got}\""));
     let number =
         |field, at| get(at).parse::<u64>().map_err(|_| wrong(field, "a whole number", get(at)));
     // Results have numbers of hosts, and names in columns of their own.
     let host = |field, at| match options.hosts.as_ref().filter(|_| !is_result) {
         None => number(field, at),
         Some(hosts) => {
-            hosts.host_of_text(get(at)).map_err(|(expected, got)| wrong(field, &expected, &got))
+            hosts.host_of_text(get(at)).map_err(|(expected, got)| wrong_as(field, &expected, got))
         }
     };
     let optional = |field, at: Option<usize>| match at.map(|at| (at, get(at))) {

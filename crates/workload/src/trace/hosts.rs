@@ -14,6 +14,11 @@ pub struct HostNames {
 }
 
 impl HostNames {
+    /// Returns true if a number in a text would stand for one of these names.
+    pub fn has_number(names: &[String]) -> bool {
+        names.iter().any(|name| is_number(name))
+    }
+
     /// Adds a node that is called `name`; `host` is `None` for a switch.
     pub fn insert(&mut self, name: &str, host: Option<u32>) {
         self.are_numeric |= is_number(name);
@@ -43,7 +48,7 @@ impl HostNames {
         let place = || name.strip_prefix('h')?.parse().ok();
         match self.by_name.is_empty().then(place).flatten() {
             Some(host) => Ok(host),
-            None => Self::known(self.by_name.get(name).copied(), name),
+            None => Self::known(self.by_name.get(name).copied(), &format!("{name:?}")),
         }
     }
 
@@ -78,12 +83,12 @@ impl HostNames {
         named.map(|(name, _)| name.as_str())
     }
 
-    fn known(host: Option<Option<u32>>, name: &str) -> Result<u32, (String, String)> {
+    fn known(host: Option<Option<u32>>, node: &str) -> Result<u32, (String, String)> {
         let expected = "a host of the topology".to_owned();
         match host {
             Some(Some(host)) => Ok(host),
-            Some(None) => Err((expected, format!("{name}, a switch"))),
-            None => Err((expected, format!("{name}, which is not in the topology"))),
+            Some(None) => Err((expected, format!("{node}, a switch"))),
+            None => Err((expected, format!("{node}, which is not in the topology"))),
         }
     }
 }

@@ -45,7 +45,7 @@ pub use self::format::Format;
 pub(crate) use self::format::{Import, Source};
 pub use self::hosts::HostNames;
 #[cfg(feature = "parquet")]
-pub use self::parquet::{write_graph_parquet, write_parquet};
+pub use self::parquet::{host_names, write_graph_parquet, write_parquet};
 use crate::flow::Flow;
 use crate::graph::Graph;
 pub use crate::import::htsim::{Failure, failures};

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, UInt32Array, UInt64Array};
-use arrow_schema::{ArrowError, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use rampmeter_core::quantity::Unit;
@@ -129,8 +131,46 @@ fn renamed(batch: &RecordBatch, header: &[String]) -> Result<RecordBatch, ArrowE
 fn open(file: &Path, name: &str) -> Result<ParquetRecordBatchReaderBuilder<File>, TraceError> {
     let input =
         File::open(file).map_err(|source| TraceError::Io { file: name.to_owned(), source })?;
-    ParquetRecordBatchReaderBuilder::try_new(input).map_err(|error| broken(name, error))
+    let wrong = |error| broken(name, error);
+    let metadata = ArrowReaderMetadata::load(&input, ArrowReaderOptions::new()).map_err(wrong)?;
+    let fields = metadata.schema().fields();
+    if !fields.iter().any(|field| matches!(field.data_type(), DataType::Dictionary(..))) {
+        return Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(input, metadata));
+    }
+    let plain: Vec<Field> = fields.iter().map(undictionaried).collect();
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(plain)));
+    let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options);
+    Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(input, metadata.map_err(wrong)?))
 }
+
+/// Returns a column of the values where a table has a dictionary of them, as dataframes write
+/// categories.
+fn undictionaried(field: &Arc<Field>) -> Field {
+    match field.data_type() {
+        DataType::Dictionary(_, values) => {
+            field.as_ref().clone().with_data_type(values.as_ref().clone())
+        }
+        _ => field.as_ref().clone(),
+    }
+}
+
+/// Returns the user's names of hosts that a table of results holds; none if it has none.
+///
+/// # Errors
+/// [`TraceError::Io`] or [`TraceError::Format`] with the file's name.
+pub fn host_names(file: &Path) -> Result<Vec<String>, TraceError> {
+    let name = file.display().to_string();
+    let builder = open(file, &name)?;
+    let entries = builder.metadata().file_metadata().key_value_metadata();
+    let entry = entries.into_iter().flatten().find(|entry| entry.key == HOSTS_KEY);
+    let Some(names) = entry.and_then(|entry| entry.value.as_deref()) else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_str(names).map_err(|error| broken(&name, format!("{HOSTS_KEY}: {error}")))
+}
+
+/// Where results have the user's names of hosts.
+const HOSTS_KEY: &str = "rampmeter.hosts";
 
 fn read_batch(
     name: &str,
@@ -235,13 +275,17 @@ impl Table<'_> {
     /// Returns the hosts of a column of numbers or of names.
     fn hosts(&self, column: &str, hosts: Option<&HostNames>) -> Result<Column, TraceError> {
         let names = self.batch.column_by_name(column).and_then(texts);
-        let (Some(names), Some(hosts)) = (names, hosts) else { return self.required(column) };
+        let Some(names) = names else { return self.required(column) };
+        let of_text = |name: &str| match hosts {
+            Some(hosts) => hosts.host_of_text(name),
+            None => name.parse().map_err(|_| ("a whole number".to_owned(), format!("{name:?}"))),
+        };
         let host = |(row, name): (u64, Option<String>)| {
             let wrong = |(expected, got)| {
                 let (file, place) = (self.name.to_owned(), self.first + row);
                 TraceError::Field { file, place, field: column.to_owned(), expected, got }
             };
-            let host = name.map(|name| hosts.host(&name).map_err(wrong)).transpose()?;
+            let host = name.map(|name| of_text(name.trim()).map_err(wrong)).transpose()?;
             Ok(host.map(|host| Number::Whole(host.into())))
         };
         (0..).zip(names).map(host).collect()

@@ -213,7 +213,9 @@ fn hosts_are_called_by_their_own_names_where_they_have_some() {
         workload.unwrap().flows(1).map(|flow| (flow.src.get(), flow.dst.get())).collect();
     flows.sort_unstable();
     assert_eq!(flows, [(4, 3), (15, 3)]);
-    for (hub, got) in [("leaf", "leaf, a switch"), ("h3", "h3, which is not in the topology")] {
+    for (hub, got) in
+        [("leaf", "\"leaf\", a switch"), ("h3", "\"h3\", which is not in the topology")]
+    {
         let error = plan(&format!("pattern = 'incast'\n{fan}hub = '{hub}'")).unwrap_err();
         assert_eq!(error, format!("hub: expected a host of the topology, got {got}"));
     }

@@ -93,6 +93,7 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
             "f:2: line: expected src dst pg dport size start, not the src dst pg packets start \
              stop of ns3-rdma, whose lengths are packets, got \"2 1 3 60000 2.0 9.5\"",
         ),
+        (Format::Hpcc, "1\n2 1 3 100 0 2\n", "f:2: size_bytes: expected at least 1, got 0"),
         (
             Format::Hpcc,
             "2\n2 1 3 100 5 2\n2 1 3 100 5 1\n",
@@ -105,6 +106,21 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
         fs::write(&file, text).unwrap();
         let error = read(&file, format, check(144, Order::Require)).unwrap_err().to_string();
         assert_eq!(error.replace(&format!("{}/", dir.path().display()), ""), message);
+    }
+}
+
+/// Flows of HPCC usually start at 2 s, and may be shorter than that.
+#[test]
+fn small_sizes_of_hpcc_are_no_starts() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("f");
+    for (text, size) in [("1\n2 1 3 100 1 2\n", 1), ("1\n2 1 3 100 1 2.000\n", 1)] {
+        fs::write(&file, text).unwrap();
+        let flows = read(&file, Format::Hpcc, check(144, Order::Require)).unwrap();
+        assert_eq!(
+            (flows[0].size.get(), flows[0].arrival),
+            (size, Time::from_ps(2 * 10u64.pow(12)))
+        );
     }
 }
 
@@ -222,7 +238,7 @@ fn a_flow_file_may_number_switches_too() {
     assert_eq!(rows[0].flow, flow((0, 1, 0, 200)));
     assert!(notes.is_empty());
     let error = read("1\n2 0 3 100 200 0\n").unwrap_err().to_string();
-    let expected = "flow.txt:2: dst: expected a host of the topology, got \"node 0, a switch\"";
+    let expected = "flow.txt:2: dst: expected a host of the topology, got node 0, a switch";
     assert!(error.ends_with(expected), "{error}");
 }
 

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::Compression;
 use ::parquet::file::properties::WriterProperties;
+use arrow_array::types::Int8Type;
 use arrow_array::{
-    Array, ArrayRef, Float32Array, Float64Array, Int16Array, RecordBatch, StringArray, UInt8Array,
+    Array, ArrayRef, DictionaryArray, Float32Array, Float64Array, Int8Array, Int16Array,
+    Int64Array, RecordBatch, StringArray, UInt8Array,
 };
 
 use super::*;
@@ -116,7 +118,7 @@ fn wrong_columns_say_where_what_was_expected_and_what_came() {
     );
     assert_eq!(
         error(with("src", Arc::new(StringArray::from(vec!["a", "b"])))),
-        "t.parquet: column src: expected numbers, got Utf8"
+        "t.parquet:1: src: expected a whole number, got \"a\""
     );
     assert_eq!(
         error(columns("arrival", [1.0, 2.0])),
@@ -128,6 +130,24 @@ fn wrong_columns_say_where_what_was_expected_and_what_came() {
         error(empty.map(|(name, array)| (name, array.slice(0, 0))).collect()),
         "t.parquet: expected at least one flow, got none"
     );
+}
+
+/// Hosts as texts, and as the categories of dataframes.
+#[test]
+fn hosts_may_be_texts_and_categories() {
+    let flows = [(1_000_000, 0, 2, 1460), (2_000_000, 1, 3, 2920)].map(flow);
+    let texts = ["0", " 1"];
+    let categories: DictionaryArray<Int8Type> = ["0", "1"].into_iter().collect();
+    let keys = Int8Array::from(vec![1, 0]);
+    let numbers = DictionaryArray::new(keys, Arc::new(Int64Array::from(vec![1, 0])));
+    let sources: [ArrayRef; 3] =
+        [Arc::new(StringArray::from(texts.to_vec())), Arc::new(categories), Arc::new(numbers)];
+    for src in sources {
+        let kind = src.data_type().clone();
+        let mut all = columns("arrival_us", [1.0, 2.0]);
+        all[1].1 = src;
+        assert_eq!(table(all, Compression::SNAPPY).unwrap(), flows, "{kind}");
+    }
 }
 
 #[test]
