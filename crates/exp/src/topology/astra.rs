@@ -49,9 +49,23 @@ pub(super) fn read(text: &str) -> Result<Imported, String> {
         return Err(expected.to_owned());
     }
     let mut draft = Draft::default();
-    let dimensions = dimensions(&value, &mut draft.notes)?;
+    let dimensions = dimensions(&value, &mut draft.notes).map_err(|error| located(error, text))?;
     build(&dimensions, &mut draft)?;
     draft.finish()
+}
+
+/// Puts the line of the key with which an error begins before it.
+fn located(error: String, text: &str) -> String {
+    let key = error.split(':').next().unwrap_or_default();
+    let is_of_key = |line: &str| {
+        let line = line.trim_start_matches(|c: char| c.is_whitespace() || "{,\"'".contains(c));
+        let rest = line.strip_prefix(key).map(|rest| rest.trim_start_matches(['"', '\'', ' ']));
+        rest.is_some_and(|rest| rest.starts_with(':'))
+    };
+    match text.lines().position(is_of_key) {
+        Some(at) => format!("line {}: {error}", at + 1),
+        None => error,
+    }
 }
 
 /// Returns the value of a YAML file.
@@ -90,9 +104,12 @@ fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, 
         true => ["topologies-per-dim", "units-count", "link-bandwidth", "link-latency"],
         false => ["topology", "npus_count", "bandwidth", "latency"],
     };
-    let list = |key: &str| {
-        let list = object.get(key).and_then(Value::as_array);
-        list.ok_or_else(|| format!("{key}: expected a list, got none"))
+    // One dimension may be a value without brackets.
+    let list = |key: &str| match object.get(key) {
+        Some(Value::Array(list)) => Ok(list.clone()),
+        Some(value @ (Value::String(_) | Value::Number(_))) => Ok(vec![value.clone()]),
+        Some(other) => Err(format!("{key}: expected a list, got {other}")),
+        None => Err(format!("{key}: expected a list, got none")),
     };
     let kinds = list(keys[0])?;
     let numbers = |key: &str| -> Result<Vec<f64>, String> {

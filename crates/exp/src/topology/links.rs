@@ -28,6 +28,15 @@ pub(super) fn is_csv(name: &str, first: &str, _text: &str) -> bool {
         || first.contains(',') && !first.contains(['=', '[', '{'])
 }
 
+/// The first line is a key with a value, or begins a table.
+pub(super) fn is_toml(name: &str, first: &str, _text: &str) -> bool {
+    let is_of_key = |c: char| c.is_alphanumeric() || "-_.\"' ".contains(c);
+    let key = first.split_once('=').map(|(key, _)| key);
+    name.to_ascii_lowercase().ends_with(".toml")
+        || first.starts_with('[')
+        || key.is_some_and(|key| key.chars().all(is_of_key))
+}
+
 pub(super) fn read_toml(text: &str) -> Result<Imported, String> {
     let mut table: Table = locate::parse(text)?;
     if table.get("kind").and_then(Value::as_str) == Some("links") {
@@ -85,7 +94,7 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
         return Err(format!("line {at}: expected each column once, got {name} twice"));
     }
     let (from, to) = (place("from")?, place("to")?);
-    let (mut links, mut places, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut links, mut places, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
     let mut nodes: Vec<String> = Vec::new();
     let mut directions = BTreeMap::new();
     while let Some((at, fields)) = next_line()? {
@@ -106,21 +115,57 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
         }
         check_direction((&fields[from], &fields[to]), at, &mut directions)
             .map_err(|error| format!("line {at}: link {}: {error}", links.len()))?;
-        targets.push(fields[to].clone());
+        pairs.push([fields[from].clone(), fields[to].clone()]);
         let ends = [&fields[from], &fields[to]].map(|end| Value::from(end.clone()));
         link.insert("between".to_owned(), Value::Array(ends.to_vec()));
         links.push(Value::Table(link));
         places.push(at);
     }
-    targets.sort_unstable();
-    let (switches, hosts): (Vec<String>, Vec<String>) =
-        nodes.into_iter().partition(|node| targets.binary_search(node).is_ok());
+    let (hosts, switches) = by_direction(&nodes, &pairs)?;
     let mut table = Table::new();
     table.insert("kind".to_owned(), "links".into());
     table.insert("hosts".to_owned(), hosts.into());
     table.insert("switches".to_owned(), switches.into());
     table.insert("links".to_owned(), Value::Array(links));
     canonical(&mut table, &places, NamesSpec::default())
+}
+
+/// Divides nodes into hosts, which are never the second end of a link, and switches. Links that lead
+/// from the top of a network to its hosts are an error.
+fn by_direction(
+    nodes: &[String],
+    links: &[[String; 2]],
+) -> Result<(Vec<String>, Vec<String>), String> {
+    let mut counts: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
+    for ends in links {
+        for (end, name) in ends.iter().enumerate() {
+            counts.entry(name).or_default()[end] += 1;
+        }
+    }
+    let count = |node: &&String| counts.get(node.as_str()).copied().unwrap_or_default();
+    let is_host = |node: &&String| count(node)[1] == 0;
+    let (hosts, switches): (Vec<&String>, Vec<&String>) = nodes.iter().partition(is_host);
+    let rule = "a node that is never in column to is a host";
+    let remedy = "list links from the hosts upwards, or exchange the names of the columns from \
+                  and to";
+    if hosts.len() < 2 {
+        let got = match hosts[..] {
+            [] => "none".to_owned(),
+            [one, ..] => format!("{one} alone"),
+        };
+        return Err(format!("expected at least two hosts, got {got}: {rule}; {remedy}"));
+    }
+    let several = hosts.iter().find(|node| count(node)[0] > 1);
+    let mut ends = switches.iter().filter(|node| count(node) == [0, 1]);
+    if let (Some(top), Some(end), Some(_)) = (several, ends.next(), ends.next()) {
+        let n = count(top)[0];
+        return Err(format!(
+            "expected links from hosts to switches, got host {top} with {n} links and switch {end} \
+             with one: {rule}; {remedy}"
+        ));
+    }
+    let owned = |nodes: Vec<&String>| nodes.into_iter().cloned().collect();
+    Ok((owned(hosts), owned(switches)))
 }
 
 /// Checks that a link of a CSV file is not listed in its other direction too. `seen` has the first

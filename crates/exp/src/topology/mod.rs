@@ -57,7 +57,7 @@ const READERS: &[Reader] = &[
     Reader { name: "htsim", recognises: htsim::recognises, read: htsim::read },
     Reader { name: "JSON", recognises: links::is_json, read: links::read_json },
     Reader { name: "CSV", recognises: links::is_csv, read: links::read_csv },
-    Reader { name: "TOML", recognises: |_, _, _| true, read: links::read_toml },
+    Reader { name: "TOML", recognises: links::is_toml, read: links::read_toml },
 ];
 
 /// Reads the topology in `file`.
@@ -79,11 +79,21 @@ fn parse(name: &str, text: &str) -> Result<Imported, String> {
     let is_said = |line: &&str| !line.is_empty() && !line.starts_with('#');
     let first = text.lines().map(str::trim).find(is_said).unwrap_or_default();
     let reader = READERS.iter().find(|reader| (reader.recognises)(name, first, text));
-    let reader = reader.expect("the last reader recognises every file");
+    let Some(reader) = reader else { return Err(unknown(first)) };
     (reader.read)(text).map_err(|error| match reader.name {
         "TOML" => error,
         format => format!("{error} (read as a topology of {format})"),
     })
+}
+
+/// Returns the error of a file that no reader recognises.
+fn unknown(first: &str) -> String {
+    let names: Vec<&str> = READERS.iter().map(|reader| reader.name).collect();
+    let got = match first {
+        "" => "none in it".to_owned(),
+        first => format!("one that begins with {:?}", first.chars().take(60).collect::<String>()),
+    };
+    format!("expected a topology file of one of the formats {}, got {got}", names.join(", "))
 }
 
 impl Imported {

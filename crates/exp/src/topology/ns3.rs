@@ -13,7 +13,8 @@
 //! other nodes, in the order of their numbers: here nodes 1, 2 and 3 are the hosts 0, 1 and 2.
 //!
 //! The first line of `SimAI` has nodes, GPUs a server, switches within servers, other switches,
-//! links and the kind of GPU. Nodes are called `n0`, `n1`, ... Rates without a unit are bit/s and
+//! links and the kind of GPU. That of `ns3-datacenter` (`PowerTCP`, Reverie) has nodes, switches, ToR
+//! switches and links, with or without two rates after them. Nodes are called `n0`, `n1`, ... Rates without a unit are bit/s and
 //! delays without a unit seconds, as in ns-3.
 
 use std::collections::BTreeSet;
@@ -22,13 +23,13 @@ use super::Imported;
 use super::draft::{Draft, Link};
 use crate::units::{self, DELAY, RATE};
 
-/// The first line is of three whole numbers, or of five and a word.
+/// The first line is of three, four or six whole numbers, or of five and a word.
 pub(super) fn recognises(_name: &str, first: &str, _text: &str) -> bool {
     let fields: Vec<&str> = first.split_whitespace().collect();
     let is_whole = |field: &&str| field.parse::<u64>().is_ok();
     match fields.len() {
-        3 => fields.iter().all(is_whole),
-        6 => fields[..5].iter().all(is_whole) && !is_whole(&fields[5]),
+        3 | 4 => fields.iter().all(is_whole),
+        6 => fields[..5].iter().all(is_whole),
         _ => false,
     }
 }
@@ -42,6 +43,16 @@ pub(super) fn read(text: &str) -> Result<Imported, String> {
     let fields: Vec<&str> = header.split_whitespace().collect();
     let (n_nodes, n_switches, n_links) = match fields[..] {
         [nodes, switches, links] => (number(at, nodes)?, number(at, switches)?, number(at, links)?),
+        [nodes, switches, _, links] => {
+            draft.notes.push("the number of ToR switches is not used".to_owned());
+            (number(at, nodes)?, number(at, switches)?, number(at, links)?)
+        }
+        [nodes, switches, _, links, _, rate] if rate.parse::<f64>().is_ok() => {
+            let note = "the number of ToR switches and the two rates of the first line are not used: \
+                        each link has its own";
+            draft.notes.push(note.to_owned());
+            (number(at, nodes)?, number(at, switches)?, number(at, links)?)
+        }
         [nodes, _, inner, outer, links, gpu] => {
             draft.notes.push(format!("the kind of GPU ({gpu}) and GPUs a server are not used"));
             (number(at, nodes)?, number(at, inner)? + number(at, outer)?, number(at, links)?)

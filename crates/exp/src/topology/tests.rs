@@ -60,6 +60,25 @@ fn simai_counts_switches_within_servers_apart() {
     assert_eq!(imported.notes, ["the kind of GPU (H100) and GPUs a server are not used"]);
 }
 
+/// First lines of `PowerTCP`'s and Reverie's files.
+#[test]
+fn ns3_datacenter_counts_tors_and_names_two_rates() {
+    let rest = "\n0\n1 0 25000000000 1us 0\n2 0 25000000000 1us 0\n3 0 25Gbps 1us 0\n";
+    for (header, note) in [
+        ("4 1 1 3", "the number of ToR switches is not used"),
+        (
+            "4 1 1 3 25000000000 25000000000",
+            "the number of ToR switches and the two rates of the first line are not used: each link \
+             has its own",
+        ),
+    ] {
+        let (topology, imported) = read("topology.txt", &format!("{header}{rest}"));
+        assert_eq!(links(&topology), ["h0-s0 25 1000", "h1-s0 25 1000", "h2-s0 25 1000"]);
+        assert_eq!(imported.names.hosts, ["n1", "n2", "n3"]);
+        assert_eq!(imported.notes, [note]);
+    }
+}
+
 #[test]
 fn wrong_files_of_ns_3_say_where_what_was_expected_and_what_came() {
     let of = " (read as a topology of ns-3)";
@@ -145,7 +164,26 @@ fn networks_of_astra_sim_are_read_in_yaml_and_json() {
     assert_eq!(imported.notes[0], "nic-latency are not used");
     assert!(error("n.json", r#"{"logical-dims": ["8"]}"#).contains("TOPOLOGY_FILE"));
     let wrong = error("n.yml", &yaml.replace("Switch", "Torus"));
-    assert!(wrong.starts_with("topology: expected Ring, FullyConnected or Switch, got"), "{wrong}");
+    let expected = "line 2: topology: expected Ring, FullyConnected or Switch, got \"Torus\"";
+    assert!(wrong.starts_with(expected), "{wrong}");
+}
+
+#[test]
+fn networks_of_astra_sim_may_have_one_dimension_without_brackets() {
+    let text = "# of\ntopology: Switch  # Ring, Switch\nnpus_count: [4]\nbandwidth: 25.0\n\
+                latency: [1.0]\n";
+    let (topology, _) = read("e2e.yml", text);
+    assert_eq!(links(&topology)[..1], ["h0-s0 214.7483648 1"]);
+    assert_eq!(topology.n_hosts(), 4);
+    for (from, to, expected) in [
+        ("25.0", "25GB/s", "line 4: bandwidth: expected numbers, got \"25GB/s\""),
+        ("[4]", "[4, 2]", "line 3: npus_count: expected 1 values, one a dimension, got 2"),
+        ("[4]", "{a: 4}", "line 3: npus_count: expected a list, got {\"a\":4}"),
+        ("latency: [1.0]", "", "latency: expected a list, got none"),
+    ] {
+        let got = error("e2e.yml", &text.replace(from, to));
+        assert_eq!(got, format!("{expected} (read as a topology of ASTRA-sim)"));
+    }
 }
 
 const NAMED: &str = "kind = \"links\"\nhosts = [\"gpu-a\", \"gpu-b\"]\nswitches = [\"leaf\"]\n\
@@ -291,4 +329,46 @@ fn networks_of_astra_sim_may_be_yaml_in_blocks() {
     assert_eq!(read("n.yml", block).0, read("n.yml", flow).0);
     let got = error("n.yml", &block.replace("- 4", "\t- 4"));
     assert!(got.starts_with("line 4: "), "{got}");
+}
+
+#[test]
+fn files_of_unknown_formats_name_the_known_ones() {
+    let known = "expected a topology file of one of the formats ASTRA-sim, ns-3, htsim, JSON, CSV, \
+                 TOML, got ";
+    for (name, text, got) in [
+        ("g.dot", "graph G { a -- s; }\n", "one that begins with \"graph G { a -- s; }\""),
+        ("x.yml", "# of\nnodes:\n  - a\n", "one that begins with \"nodes:\""),
+        (
+            "x.graphml",
+            "<graphml xmlns=\"a\">",
+            "one that begins with \"<graphml xmlns=\\\"a\\\">\"",
+        ),
+        ("t.txt", "5 2\n", "one that begins with \"5 2\""),
+        ("t.txt", "\n", "none in it"),
+    ] {
+        assert_eq!(error(name, text), format!("{known}{got}"));
+    }
+    assert!(error("t.toml", "kind links\n").starts_with("line 1, column 6"));
+    assert!(error("t.txt", "kind = links\n").starts_with("line 1, column 8"));
+}
+
+#[test]
+fn links_of_csv_that_lead_to_the_hosts_are_an_error_with_the_rule() {
+    let rule = "a node that is never in column to is a host; list links from the hosts upwards, or \
+                exchange the names of the columns from and to (read as a topology of CSV)";
+    let down = "from,to,gbps\nspine0,leaf0,100\nspine0,leaf1,100\nspine1,leaf0,100\n\
+                spine1,leaf1,100\nleaf0,h0,10\nleaf0,h1,10\nleaf1,h2,10\nleaf1,h3,10\n";
+    let got = "expected links from hosts to switches, got host spine0 with 2 links and switch h0 \
+               with one";
+    assert_eq!(error("t.csv", down), format!("{got}: {rule}"));
+    let (topology, imported) = read("t.csv", &down.replace("from,to", "to,from"));
+    assert_eq!(imported.names.hosts, ["h0", "h1", "h2", "h3"]);
+    assert_eq!(topology.n_switches(), 4);
+    let got = "expected at least two hosts, got s alone";
+    assert_eq!(error("t.csv", "from,to\ns,a\ns,b\n"), format!("{got}: {rule}"));
+    let got = "expected at least two hosts, got none";
+    assert_eq!(error("t.csv", "from,to\n"), format!("{got}: {rule}"));
+    // Hosts with two interfaces, and a switch at the top that has one link.
+    let (topology, _) = read("t.csv", "from,to\na,s\na,t\nb,s\nb,t\ns,top\n");
+    assert_eq!((topology.n_hosts(), topology.n_switches()), (2, 3));
 }
