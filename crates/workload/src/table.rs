@@ -20,10 +20,16 @@ impl<R: Read> Records<R> {
     /// Returns the records of `input`, the header among them. Lines that begin with `comment` are
     /// skipped.
     pub fn new(input: R, comment: Option<u8>) -> Self {
+        Self::separated(input, comment, b',')
+    }
+
+    /// Returns the records of `input`, whose fields end with `separator`.
+    pub fn separated(input: R, comment: Option<u8>, separator: u8) -> Self {
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .comment(comment)
+            .delimiter(separator)
             .from_reader(LineFeeds::new(input));
         Self { reader, record: StringRecord::new() }
     }
@@ -45,6 +51,13 @@ impl<R: Read> Records<R> {
         }
         Ok(Some((line, &self.record)))
     }
+}
+
+/// Returns what ends the fields of a table with this header: a comma, or, in a header without one,
+/// a semicolon or a tab.
+pub fn separator(header: &str) -> u8 {
+    let is_there = |separator: &u8| header.contains(char::from(*separator));
+    *b",;\t".iter().find(|it| is_there(it)).unwrap_or(&b',')
 }
 
 /// Bytes of a byte-order mark and of one character: `csv` takes a mark alone for the end.

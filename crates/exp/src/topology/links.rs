@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use csv::StringRecord;
 use rampmeter_core::quantity::Unit;
 use rampmeter_sim::{LinkSpec, TopologySpec};
-use rampmeter_workload::table::Records;
+use rampmeter_workload::table::{Records, separator};
 use serde::Deserialize as _;
 use toml::de::DeTable;
 use toml::{Table, Value};
@@ -73,7 +73,9 @@ pub(super) fn read_json(text: &str) -> Result<Imported, String> {
 /// Reads a file with the columns `from`, `to`, `gbps`, `propagation-ns` and, if wanted, `loss`. A
 /// node that is never in `to` is a host, so that each link must be listed in one direction.
 pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
-    let mut records = Records::new(text.as_bytes(), Some(b'#'));
+    let header = text.lines().find(|line| !line.is_empty() && !line.starts_with('#'));
+    let separator = separator(header.unwrap_or_default());
+    let mut records = Records::separated(text.as_bytes(), Some(b'#'), separator);
     let mut next_line = || {
         let record = records.next_record().map_err(|error| error.to_string())?;
         let field = |field: &str| field.trim().trim_matches('"').to_owned();

@@ -1,5 +1,7 @@
 //! Formats of files by their contents.
 
+use crate::table::separator;
+
 /// Beginnings of common binary files, and their names.
 const MAGIC: [(&[u8], &str); 9] = [
     (b"\x1f\x8b", "compressed by gzip"),
@@ -56,8 +58,10 @@ fn lines(bytes: &[u8]) -> Vec<&str> {
 /// True for a header that names columns of a trace.
 pub(super) fn is_csv(bytes: &[u8]) -> bool {
     let lines = lines(bytes);
-    let columns: Vec<&str> =
-        lines.first().map(|line| line.split(',').collect()).unwrap_or_default();
+    let columns: Vec<&str> = lines
+        .first()
+        .map(|line| line.split(char::from(separator(line))).collect())
+        .unwrap_or_default();
     ["src", "dst", "size_bytes"].iter().all(|name| columns.contains(name))
 }
 

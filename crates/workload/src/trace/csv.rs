@@ -20,7 +20,7 @@ use super::{
 };
 use crate::flow::Flow;
 use crate::graph::Graph;
-use crate::table::Records;
+use crate::table::{Records, separator};
 
 /// Writes `flows`, which wait for nothing, with a header; compressed if the name of `file` ends in
 /// `.gz`.
@@ -134,8 +134,19 @@ fn is_gz(file: &Path) -> bool {
 
 /// Reads the rows of a file with a header.
 pub(crate) fn import(source: &Source<'_>) -> Result<Import, TraceError> {
-    parse(source.name, open(source.path, source.name)?, source.options)
+    let Source { path, name, options, .. } = *source;
+    let mut records = Records::new(open(path, name)?, COMMENT);
+    let header = records.next_record().map_err(|error| broken(name, &error))?;
+    let Some((_, header)) = header else {
+        let reason = "expected a header with the names of columns, got an empty file".to_owned();
+        return Err(TraceError::Format { file: name.to_owned(), reason });
+    };
+    let separator = separator(&header.iter().collect::<Vec<_>>().join(","));
+    parse(name, Records::separated(open(path, name)?, COMMENT, separator), options)
 }
+
+/// Begins a line that is not read.
+const COMMENT: Option<u8> = Some(b'#');
 
 fn open(file: &Path, name: &str) -> Result<Box<dyn Read>, TraceError> {
     let io = |source| TraceError::Io { file: name.to_owned(), source };
@@ -193,8 +204,11 @@ impl Columns {
     }
 }
 
-fn parse(file: &str, input: impl Read, options: &Options) -> Result<Import, TraceError> {
-    let mut records = Records::new(input, None);
+fn parse(
+    file: &str,
+    mut records: Records<impl Read>,
+    options: &Options,
+) -> Result<Import, TraceError> {
     let format = |error: csv::Error| broken(file, &error);
     let header = records.next_record().map_err(format)?;
     let header = header.into_iter().flat_map(|(_, header)| header.iter());

@@ -332,7 +332,7 @@ fn checked(file: &str, rows: Vec<RawRow>, check: Check) -> Result<Vec<ReferenceR
         if check.order == Order::Require && row.arrival_ps < before {
             return wrong(
                 "arrival",
-                format!("at least {before} ps, the one before"),
+                format!("at least {before} ps, the one before, unless sort is set"),
                 row.arrival_ps,
             );
         }

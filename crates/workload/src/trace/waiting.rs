@@ -35,7 +35,7 @@ pub(super) fn graph(
         let flow = flow(file, row, check)?;
         if row.extra.after.is_empty() {
             if check.order == Order::Require && row.arrival_ps < before {
-                let expected = format!("at least {before} ps, the one before");
+                let expected = format!("at least {before} ps, the one before, unless sort is set");
                 return Err(wrong(file, row, "arrival", &expected, row.arrival_ps));
             }
             before = row.arrival_ps;

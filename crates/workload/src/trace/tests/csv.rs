@@ -33,7 +33,8 @@ fn flows_out_of_order_are_rejected_or_sorted() {
     let text = "arrival_ps,src,dst,size_bytes\n5,0,1,1\n4,2,3,1\n5,4,5,1\n";
     assert_eq!(
         parse(text, Order::Require).unwrap_err(),
-        "t.csv:3: arrival_ps: expected at least 5 ps, the one before, got 4"
+        "t.csv:3: arrival_ps: expected at least 5 ps, the one before, \
+             unless sort is set, got 4"
     );
     let sources: Vec<u32> =
         parse(text, Order::Sort).unwrap().iter().map(|row| row.flow.src.get()).collect();
@@ -82,7 +83,8 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
         "t.csv: expected at least one flow, got none"
     );
     let message = parse("", Order::Require).unwrap_err();
-    assert!(message.starts_with("t.csv: expected a column arrival_ps"), "{message}");
+    let expected = "t.csv: expected a header with the names of columns, got an empty file";
+    assert_eq!(message, expected);
 }
 
 #[test]
@@ -92,6 +94,61 @@ fn a_file_that_is_not_compressed_although_its_name_says_so_is_an_error() {
     fs::write(&file, "arrival_ps,src,dst,size_bytes\n").unwrap();
     let message = read(&file, Format::Csv, check(2, Order::Require)).unwrap_err().to_string();
     assert!(message.contains("t.csv.gz: invalid gzip header"), "{message}");
+}
+
+#[test]
+fn fields_may_end_with_semicolons_or_tabs_between_comments() {
+    let text = "# flows\narrival_ps,src,dst,size_bytes,after\n#1,x\n\n5,0,1,9,\n,1,2,8,0\n";
+    let read = |text: &str| {
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().join("t.csv");
+        fs::write(&file, text).unwrap();
+        assert_eq!(Format::of_contents(&file), Some(Format::Csv));
+        match read_trace(&file, Format::Csv, check(16, Order::Require)) {
+            Ok(Trace::Graph(graph)) => Ok(graph.dependencies()),
+            Ok(Trace::Flows(_)) => panic!("a flow waits"),
+            Err(error) => Err(error.to_string().split_once("t.csv:").unwrap().1.to_owned()),
+        }
+    };
+    for separator in [",", ";", "\t"] {
+        let text = text.replace(',', separator);
+        assert_eq!(read(&text).unwrap(), [vec![], vec![0u32]], "{separator:?}");
+        let wrong = read(&text.replace('8', "x")).unwrap_err();
+        assert!(wrong.starts_with("6: size_bytes: expected a whole number"), "{wrong}");
+    }
+}
+
+/// An index of pandas has no name.
+#[test]
+fn a_column_without_a_name_is_not_used() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("t.csv");
+    fs::write(&file, ",arrival_ps,src,dst,size_bytes\n0,1,0,1,9\n").unwrap();
+    let read = read_with_notes(&file, Format::Csv, check(16, Order::Require), &Options::default());
+    let (_, notes) = read.unwrap();
+    assert!(
+        notes[0].ends_with("not used: the one without a name (an index of pandas?)"),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn names_tenants_and_deadlines_of_a_record_are_kept() {
+    let text = "arrival_ps,src,dst,size_bytes,fct_ps,tenant,deadline_ps\n1,0,1,9,5,2,7\n\
+                2,1,0,8,,0,\n";
+    let rows = parse(text, Order::Require).unwrap();
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("t.csv");
+    let mut names = HostNames::default();
+    let own = ["1".to_owned(), "a,\"b\"".to_owned()];
+    own.iter().zip(0..).for_each(|(name, host)| names.insert(name, Some(host)));
+    for (names, hosts) in [(&own[..], Some(names)), (&[], None)] {
+        write_reference_csv(&file, &rows, names).unwrap();
+        let options = Options { hosts, ..Options::default() };
+        let read = read_with_notes(&file, Format::Csv, check(16, Order::Require), &options);
+        let (Trace::Flows(read), notes) = read.unwrap() else { panic!("no flow waits") };
+        assert_eq!((read, notes.len()), (rows.clone(), 0));
+    }
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
             Format::Hpcc,
             "2\n2 1 3 100 5 2\n2 1 3 100 5 1\n",
             "f:3: arrival: expected at least 2000000000000 ps, the one before, \
-             got 1000000000000",
+             unless sort is set, got 1000000000000",
         ),
     ];
     for (format, text, message) in cases {

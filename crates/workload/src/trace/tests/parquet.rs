@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::Compression;
+use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::WriterProperties;
 use arrow_array::types::Int8Type;
 use arrow_array::{
@@ -13,6 +14,7 @@ use arrow_array::{
 };
 
 use super::*;
+use crate::trace::host_names;
 
 const BYTES: &str = "expected a whole number of bytes, such as 2000000 or \"2MB\"";
 const MICROSECONDS: &str = "expected microseconds, such as 5 or \"5us\", from 0 to 2^63 ps";
@@ -148,6 +150,26 @@ fn hosts_may_be_texts_and_categories() {
         all[1].1 = src;
         assert_eq!(table(all, Compression::SNAPPY).unwrap(), flows, "{kind}");
     }
+}
+
+/// Results have the user's names of hosts beside their numbers.
+#[test]
+fn names_of_hosts_are_those_of_the_results() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("t.parquet");
+    write_parquet(&file, [flow((1, 0, 1, 9))]).unwrap();
+    assert!(host_names(&file).unwrap().is_empty());
+    let names = ["1", "2", "0"].map(str::to_owned);
+    let entry = KeyValue::new("rampmeter.hosts".to_owned(), Some("[\"1\",\"2\",\"0\"]".to_owned()));
+    let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![entry])).build();
+    let batch = RecordBatch::try_from_iter(columns("arrival_us", [1.0, 2.0])).unwrap();
+    let out = File::create(&file).unwrap();
+    let mut writer = ArrowWriter::try_new(out, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    assert_eq!(host_names(&file).unwrap(), names);
+    assert!(HostNames::has_number(&names));
+    assert!(!HostNames::has_number(&["h1".to_owned()]));
 }
 
 #[test]
