@@ -184,8 +184,9 @@ impl Summary {
         let mark = recorder.mark_ps();
         let mut all = recorder.kept;
         all.sort_unstable_by_key(|k| k.number);
-        // With an outage no run is stationary.
-        let process = match outcome.has_outages {
+        // With an outage no run is stationary, nor is a trace of one burst.
+        let is_one_burst = all.len() > 1 && all.iter().all(|k| k.arrival == all[0].arrival);
+        let process = match outcome.has_outages || is_one_burst {
             true => Process::Bursts,
             false => outcome.process,
         };

@@ -58,6 +58,10 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<String> {
     let Facts { flows, warmup, process, .. } = *facts;
     let mut warnings = Vec::new();
     let FlowCounts { submitted, delivered, failed, rejected, unfinished, .. } = *flows;
+    if submitted == 0 && flows.not_started == 0 {
+        warnings
+            .push("no flow was submitted: the workload ends before its first arrival".to_owned());
+    }
     if delivered < submitted {
         warnings.push(format!(
             "{} of {submitted} flows were not delivered ({failed} failed, {rejected} rejected, \
