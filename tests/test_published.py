@@ -121,6 +121,21 @@ class TestValuesOfTheArtifact:
         for cell, fact in facts.items():
             assert bool(fact.revision) == (cell.run.endswith("dcpim")), cell
 
+    @pytest.mark.skipif(not FILES.is_dir(), reason="no files of the artifact")
+    def test_published_bins_of_figure_3c_are_of_another_run_than_the_mean(self) -> None:
+        """Shares of flows by bin, from a run of IMC10 with 1 000 000 flows."""
+        shares = (0.816, 0.019, 0.037, 0.034, 0.021, 0.072)
+
+        def weighted(name: str, column: int) -> float:
+            rows = rows_of_file(name)
+            return sum(share * rows[bin_][column] for share, bin_ in zip(shares, BINS, strict=True))
+
+        mean = rows_of_file("all-to-all_slowdown.dat")["IMC10"][FOUR.index("dcpim")]
+        assert weighted("aditya_all-to-all_100_slowdown_size.dat", 0) == pytest.approx(mean, 5e-3)
+        assert weighted("all-to-all_aditya_100_slowdown_size.dat", 6) < 0.95 * mean
+        for cell, fact in figure("dcpim", "fig3").expected.facts.items():
+            assert (cell.sub_figure == "c") == fact.revision.startswith("another run"), cell
+
     def test_no_run_of_fewer_flows_can_match(self) -> None:
         """Figure 5a's Data Mining has 10 000 of the published 1 000 000 flows."""
         one = figure("dcpim", "fig5a")
