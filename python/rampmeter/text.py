@@ -1,6 +1,7 @@
-"""Numbers as people read them."""
+"""Numbers and tables as people read them."""
 
 import math
+from collections.abc import Iterable, Sequence
 
 NONE = "-"
 """What stands for a value that is not there."""
@@ -30,6 +31,15 @@ def thousands(value: float) -> str:
     ('0.5', '20')
     """
     return f"{value:,.6g}".replace(",", "\u2009")
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Returns the lines of a table in Markdown.
+
+    >>> markdown(["a", "b"], [["1", "2"]])
+    ['| a | b |', '| --- | --- |', '| 1 | 2 |']
+    """
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
 
 
 def byte_size(size: float) -> str:

@@ -2,9 +2,9 @@
 
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 from rich.console import Console
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from rampmeter.sheet import Sheet
+
+Command: TypeAlias = Callable[..., Any]
 
 BAD_INPUT = 2
 NOT_ALL_DELIVERED = 3
@@ -57,6 +59,22 @@ jobs_option = click.option(
 force_option = click.option(
     "--force", is_flag=True, help="Replace results of another plan in the folder."
 )
+
+
+def plan_options(command: Command) -> Command:
+    """Adds `--set` and `--seed`; see `overrides_of`."""
+    return set_option(seed_option(command))
+
+
+def result_options(default: str, *, has_jobs: bool = False) -> Callable[[Command], Command]:
+    """Adds `--out`, with the folder that results are in without it, `--force` and `--quiet`."""
+    out = click.option("--out", type=FOLDER, help=f"Folder of the results; {default}.")
+
+    def add(command: Command) -> Command:
+        command = quiet_option(command)
+        return out(force_option(jobs_option(command) if has_jobs else command))
+
+    return add
 
 
 class Stopped(Exception):

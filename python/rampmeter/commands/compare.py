@@ -10,18 +10,14 @@ from rampmeter import naming
 from rampmeter.commands.common import (
     EXIT_CODES_COMPARED,
     FILE,
-    FOLDER,
     NOT_ALL_DELIVERED,
     fail,
     folder_name,
-    force_option,
-    jobs_option,
     leave,
     overrides_of,
-    quiet_option,
+    plan_options,
+    result_options,
     run_jobs,
-    seed_option,
-    set_option,
     show,
     warn,
 )
@@ -46,8 +42,7 @@ from rampmeter.results import Run
     help="Flows that some transport did not deliver: left out of the statistics of all, or "
     "infinitely slow there.",
 )
-@set_option
-@seed_option
+@plan_options
 @click.option(
     "--seeds", type=click.IntRange(1, 1000), help="Seeds of each transport, with intervals."
 )
@@ -56,10 +51,7 @@ from rampmeter.results import Run
     type=click.FloatRange(0, 1, min_open=True),
     help="Add seeds until each mean slowdown's 95 % interval is within this share of it.",
 )
-@click.option("--out", type=FOLDER, help="Folder of the results; results/<plan>-compare.")
-@force_option
-@jobs_option
-@quiet_option
+@result_options("results/<plan>-compare", has_jobs=True)
 def compare(
     plan: Path,
     transports: str,

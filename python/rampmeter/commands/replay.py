@@ -14,13 +14,11 @@ from rampmeter.commands.common import (
     FILE,
     FOLDER,
     folder_name,
-    force_option,
     leave,
     overrides_of,
-    quiet_option,
+    plan_options,
+    result_options,
     run_jobs,
-    seed_option,
-    set_option,
     show,
     warn,
 )
@@ -58,8 +56,7 @@ class Request:
 @click.command(epilog=EPILOG)
 @click.argument("recording", required=False, metavar="[FILE|NAME]")
 @click.option("--plan", type=FILE, help="Network and transport; its workload is replaced.")
-@set_option
-@seed_option
+@plan_options
 @click.option(
     "--column",
     "columns",
@@ -98,11 +95,7 @@ class Request:
 @click.option("--all", "everything", is_flag=True, help="Replay all known recordings.")
 @click.option("--enter", is_flag=True, help="Enter known replays in papers/ledger/replays.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-@click.option(
-    "--out", type=FOLDER, help="Folder of the results; results/<file>-replay or results/replays."
-)
-@force_option
-@quiet_option
+@result_options("results/<file>-replay or results/replays")
 def replay(
     recording: str | None,
     plan: Path | None,

@@ -8,16 +8,13 @@ import click
 from rampmeter.commands.common import (
     EXIT_CODES,
     FILE,
-    FOLDER,
     folder_name,
-    force_option,
     leave,
     name_of,
     overrides_of,
-    quiet_option,
+    plan_options,
+    result_options,
     run_jobs,
-    seed_option,
-    set_option,
     show,
     warn,
 )
@@ -27,11 +24,8 @@ from rampmeter.runner import Job
 
 @click.command(epilog=EXIT_CODES)
 @click.argument("plan", type=FILE)
-@set_option
-@seed_option
-@click.option("--out", type=FOLDER, help="Folder of the results; results/<plan> by default.")
-@force_option
-@quiet_option
+@plan_options
+@result_options("results/<plan> by default")
 def run(
     plan: Path,
     settings: Sequence[str],

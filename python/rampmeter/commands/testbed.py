@@ -12,9 +12,8 @@ from rampmeter.commands.common import (
     FOLDER,
     folder_name,
     overrides_of,
+    plan_options,
     quiet_option,
-    seed_option,
-    set_option,
     warn,
 )
 from rampmeter.commands.compare import show_comparison
@@ -40,8 +39,7 @@ from rampmeter.plan import Plan
 @click.option(
     "--waits", is_flag=True, help="Count times at ports in waits.json, marks or not; root only."
 )
-@set_option
-@seed_option
+@plan_options
 @click.option("--out", type=FOLDER, help="Folder of the results; results/<plan>-testbed.")
 @quiet_option
 def testbed(

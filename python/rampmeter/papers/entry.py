@@ -3,12 +3,15 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rampmeter import _core
 from rampmeter._core import ResultError
 from rampmeter.papers.measure import Cells
 from rampmeter.papers.series import Series
+from rampmeter.results import Run
 
 
 @dataclass(frozen=True)
@@ -63,3 +66,21 @@ class Entry:
             return cls(**{**table, "cells": cells})
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ResultError(f"{where}: expected an entry of the ledger, got {error}") from None
+
+
+def made(run: Run) -> dict[str, Any]:
+    """Returns the build, the date and the seconds of a run that has just ended."""
+    return {
+        "version": _core.VERSION,
+        "commit": _core.COMMIT,
+        "date": datetime.now(UTC).date().isoformat(),
+        "seconds": round(float(run.manifest["wall_seconds"]), 1),
+    }
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Writes a file of entries, whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)

@@ -6,7 +6,7 @@ panels. Folders of figures that no paper has are listed too.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, cast, get_args
@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, cast, get_args
 from rampmeter._core import PlanError
 from rampmeter.papers.figure import Figure, list_figures, load_figure
 from rampmeter.section import Section
+from rampmeter.text import markdown
 
 INVENTORY = "inventory.toml"
 
@@ -226,17 +227,17 @@ def inventory_page(inventory: Inventory) -> str:
         "`absent`, for the reason given. A figure is `part` if it has panels of both kinds.",
         "Settings and drawings have no measured values.",
         "",
-        *_table(_totals_row(), [_totals_of(paper) for paper in inventory.papers]),
+        *markdown(_totals_row(), [_totals_of(paper) for paper in inventory.papers]),
     ]
     for paper in inventory.papers:
         lines += ["", f"## {paper.title}", ""]
         if paper.note:
             lines += [paper.note, ""]
         rows = [row for figure in paper.figures for row in _rows(figure)]
-        lines += _table(("", "status", "section", "shows", "reproduced by, or why not"), rows)
+        lines += markdown(("", "status", "section", "shows", "reproduced by, or why not"), rows)
     lines += ["", "## In none of the papers", ""]
     rows = [(_link(one.folder), one.reason) for one in inventory.additional]
-    lines += _table(("folder", "is"), rows)
+    lines += markdown(("folder", "is"), rows)
     return "\n".join(lines) + "\n"
 
 
@@ -276,12 +277,3 @@ def _provenance(panel: PublishedPanel) -> str:
 
 def _link(folder: str) -> str:
     return f"[{folder}]({folder}.md)"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [_line(head), _line(["---"] * len(head))]
-    return lines + [_line(row) for row in rows]
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"

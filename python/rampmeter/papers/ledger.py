@@ -8,18 +8,16 @@ many flows as published. A run counts if it has current entries of all seeds.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeAlias
 
-from rampmeter import _core
 from rampmeter._core import ResultError
 from rampmeter.papers.claims import ClaimRow, claim_rows
-from rampmeter.papers.entry import Entry
+from rampmeter.papers.entry import Entry, made, write_whole
 from rampmeter.papers.figure import Figure, FigureRun, Mode
 from rampmeter.papers.measure import Cells, measure, of_run
 from rampmeter.papers.reproduce import cost_of, job_name, probe_name
@@ -140,13 +138,10 @@ class Ledger:
             flows=wanted.flows,
             plan=plan,
             results=results,
-            version=_core.VERSION,
-            commit=_core.COMMIT,
-            date=datetime.now(UTC).date().isoformat(),
-            seconds=round(float(done.manifest["wall_seconds"]), 1),
             cells=cells,
             load=wanted.load,
             series=series if wanted.seed == SEEDS[0] else {},
+            **made(done),
         )
         with self._lock:
             known = [
@@ -156,7 +151,10 @@ class Ledger:
             ]
             known.append(entry)
             known.sort(key=lambda one: (one.seed, one.load or 0.0))
-            _write(self.file_of(figure, run), run.id, known)
+            # A line for each entry.
+            lines = ",\n".join(json.dumps(one.to_json(), allow_nan=False) for one in known)
+            text = f'{{"run": {json.dumps(run.id)}, "seeds": [\n{lines}\n]}}\n'
+            write_whole(self.file_of(figure, run), text)
 
     def missing(self, figure: Figure) -> list[Wanted]:
         """Returns runs without a current entry, and the next probe of each search."""
@@ -232,13 +230,3 @@ def plan_digest(complete: Mapping[str, Any]) -> str:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _write(file: Path, run: str, entries: Iterable[Entry]) -> None:
-    """Writes a file with a line for each entry, whole or not at all."""
-    lines = (json.dumps(entry.to_json(), allow_nan=False) for entry in entries)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    text = f'{{"run": {json.dumps(run)}, "seeds": [\n' + ",\n".join(lines) + "\n]}\n"
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)

@@ -9,12 +9,11 @@ on; it is stale by the rule of the ledger.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
-from rampmeter import _core
 from rampmeter._core import PlanError, ResultError
+from rampmeter.papers.entry import made, write_whole
 from rampmeter.papers.ledger import LEDGER, Ledger, plan_digest
 from rampmeter.plan import Override, Plan
 from rampmeter.replays.compare import ENDS, IDEALS, End, Ideal, Ratios, Replay, Terms
@@ -124,18 +123,7 @@ class ReplayEntry:
         """Reads an entry; raises `ResultError` if a key is missing or of another type."""
         table = read_json(file)
         try:
-            return cls(
-                replay=str(table["replay"]),
-                plan=str(table["plan"]),
-                results=str(table["results"]),
-                version=str(table["version"]),
-                commit=str(table["commit"]),
-                date=str(table["date"]),
-                seconds=float(table["seconds"]),
-                unfinished=int(table["unfinished"]),
-                unrecorded=int(table["unrecorded"]),
-                ratios=Ratios.of_json(table["ratios"]),
-            )
+            return cls(**{**table, "ratios": Ratios.of_json(table["ratios"])})
         except (KeyError, TypeError, ValueError) as error:
             raise ResultError(f"{file}: expected an entry of a replay, got {error}") from None
 
@@ -223,19 +211,12 @@ class ReplayLedger:
             replay=known.name,
             plan=plan,
             results=results,
-            version=_core.VERSION,
-            commit=_core.COMMIT,
-            date=datetime.now(UTC).date().isoformat(),
-            seconds=round(float(replay.run.manifest["wall_seconds"]), 1),
+            **made(replay.run),
             unfinished=len(replay.unfinished()),
             unrecorded=replay.n_unrecorded,
             ratios=replay.ratios(),
         )
-        file = self.file_of(known)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(".part")
-        part.write_text(json.dumps(entry.to_json(), indent=1) + "\n", encoding="utf-8")
-        part.replace(file)
+        write_whole(self.file_of(known), json.dumps(entry.to_json(), indent=1) + "\n")
         return entry
 
     def _dependencies(self, known: KnownReplay) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from rampmeter.papers.figure import Figure, list_figures, load_figure
 from rampmeter.papers.ledger import Ledger
 from rampmeter.papers.misses import Explanation, explanations, find_explanation
 from rampmeter.papers.verdict import FEWER_FLOWS, Row
-from rampmeter.text import NONE
+from rampmeter.text import NONE, markdown
 
 NOT_RUN = "not run"
 """The verdict on a value without entries of all seeds."""
@@ -155,16 +155,12 @@ def ledger_page(root: Path) -> str:
         "three seeds. `rampmeter papers PAPER FIGURE --from-ledger` draws a figure from them;",
         "`make ledger` runs what is missing. Pages of figures list misses with their causes.",
         "",
-        _line("figure", *NAMES, "all", "CPU hours"),
-        _line(*["---"] * (len(NAMES) + 3)),
     ]
-    for status in statuses:
-        figure = status.figure
-        name = f"[{figure.paper} {figure.number}]({figure.paper}/{figure.folder.name}.md)"
-        lines.append(_line(name, *columns(status.verdicts, status.cpu_hours)))
-    lines += [_line(name, *columns(counts, hours)) for name, counts, hours in totals(statuses)[-1:]]
+    rows = [[_link(one.figure), *columns(one.verdicts, one.cpu_hours)] for one in statuses]
+    rows += [[name, *columns(counts, hours)] for name, counts, hours in totals(statuses)[-1:]]
+    lines += markdown(("figure", *NAMES, "all", "CPU hours"), rows)
     return "\n".join(lines) + "\n"
 
 
-def _line(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
+def _link(figure: Figure) -> str:
+    return f"[{figure.paper} {figure.number}]({figure.paper}/{figure.folder.name}.md)"
