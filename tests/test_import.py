@@ -235,3 +235,46 @@ def test_networks_that_cannot_be_built_are_not_converted(
     assert done.exit_code == 2
     assert message in done.output
     assert not Path("links.toml").exists()
+
+
+NAMED = """
+names.hosts = ["1", "2", "0"]
+topology = { kind = "star", hosts = 3 }
+transport.name = "ideal"
+workload = { pattern = "trace", file = "FILE" }
+"""
+
+
+def test_results_of_hosts_with_numbers_for_names_are_written_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    columns = "arrival_us,src,dst,size_bytes,tenant,deadline_us"
+    Path("flows.csv").write_text(f"{columns}\n0,1,2,1000,0,\n1,2,0,500,1,7\n")
+    tables: list[list[dict[str, object]]] = []
+    for file in ("flows.csv", "run0/flows.parquet", "again.csv"):
+        Path("plan.toml").write_text(NAMED.replace("FILE", file))
+        out = f"run{len(tables)}"
+        printed = call("run", "plan.toml", "--out", out, "--quiet")
+        assert "not used" not in printed or file.endswith(".parquet")
+        call("convert", f"{out}/flows.parquet", "again.csv")
+        tables.append(pq.read_table(f"{out}/flows.parquet").to_pylist())
+    assert tables[0] == tables[1] == tables[2]
+    ends = [(row["src"], row["dst"], row["tenant"]) for row in tables[0]]
+    assert ends == [(0, 1, 0), (1, 2, 1)]
+    assert [row["deadline_ps"] for row in tables[0]] == [None, 7_000_000]
+    assert ",1,2," in Path("again.csv").read_text().splitlines()[1]
+
+
+def test_a_trace_of_one_burst_has_no_intervals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"5,{n % 3},3,{1000 + n}\n" for n in range(300))
+    Path("flows.csv").write_text(f"arrival_us,src,dst,size_bytes\n{rows}")
+    plan = NAMED.replace("FILE", "flows.csv").replace("hosts = 3", "hosts = 4")
+    Path("plan.toml").write_text(plan.replace('names.hosts = ["1", "2", "0"]', ""))
+    call("run", "plan.toml", "--out", "run", "--quiet")
+    summary = json.loads(Path("run/summary.json").read_text())
+    assert summary["slowdown"]["delivered"]["overall"]["mean_ci"] is None
+    assert any("flows come in bursts" in warning for warning in summary["warnings"])

@@ -44,7 +44,7 @@ def run(transport: dict[str, str | int], size: int, folder: Path) -> rm.Run:
 
 def time_us(done: rm.Run) -> float:
     assert done.status == "finished"
-    [delivered] = done.flows["fct_ps"].to_pylist()
+    [delivered] = done.flows["fct_ps"].to_numpy()
     return float(delivered) / 1e6
 
 

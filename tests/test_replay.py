@@ -110,7 +110,7 @@ def test_cells_of_a_recording_may_have_units(rows: Rows, name: str) -> None:
     found = replayed(record(rows, name))
     assert found["equal"] == len(rows)
     rows[CHANGED]["fct_us"] = "5 MB"
-    assert 'fct_us: expected a number above 0, or an empty cell, got 5 MB' in error_line(
+    assert "fct_us: expected a number above 0, or an empty cell, got 5 MB" in error_line(
         record(rows, name), "--plan", "network.toml"
     )
 

@@ -19,9 +19,10 @@ def flows(table: object, *, file: str | PathLike[str] | None = None) -> Trace:
     """A workload of the flows in a table, a row a flow, with the columns that traces have.
 
     The table is one of Arrow, pandas, polars, or any other that has the Arrow interface, or a
-    mapping of columns: `arrival_us` (or `_ps`, `_ns`, `_ms`, `_s`), `src`, `dst`, `size_bytes` and so on.
-    Plans name files, so it is written to `file`, a Parquet file. Without one that is a temporary
-    file, which is gone when Python ends: results stay, but their plan cannot be run again.
+    mapping of columns: `arrival_us` (or `_ps`, `_ns`, `_ms`, `_s`), `src`, `dst`, `size_bytes` and
+    so on. Plans name files, so it is written to `file`, a Parquet file. Without one that is a
+    temporary file, which is gone when Python ends: results stay, but their plan cannot be run
+    again.
 
     >>> import rampmeter as rm
     >>> trace = rm.flows({"arrival_us": [0, 1.5], "src": [0, 2], "dst": [1, 1],
