@@ -182,7 +182,7 @@ class TestErrors:
             (["plot", "none"], "none/summary.json: No such file"),
             (["convert", "none.csv", "a.csv", "--format", "csv"], "none.csv"),
             (["convert", "none.csv", "a.csv", "--format", "xml"], "xml"),
-            (["papers", "dcpim", "99"], "expected one of capton 8, capton 9, "),
+            (["papers", "dcpim", "99"], "expected one of capton 7, capton 8, "),
             (
                 ["papers", "other"],
                 "expected one of capton, collectives, cosy, dcpim, fastpod, homa-dispute, phost, "
