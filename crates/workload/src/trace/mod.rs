@@ -17,13 +17,14 @@
 //! (`fct_ps`, `ideal_ps`); see [`read_reference`]. Columns of results are known and not used; any
 //! other column is an error.
 
+#[cfg(feature = "parquet")]
+mod arrays;
 mod columns;
 mod contents;
 mod csv;
 mod decimal;
 mod format;
 mod hosts;
-#[cfg(feature = "parquet")]
 mod number;
 #[cfg(feature = "parquet")]
 mod parquet;

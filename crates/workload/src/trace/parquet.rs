@@ -15,8 +15,9 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use rampmeter_core::quantity::Unit;
 
+use super::arrays::{After, Column, Ids, after, numbers, texts};
 use super::columns::Times;
-use super::number::{After, Column, Ids, Number, after, numbers, texts};
+use super::number::Number;
 use super::write::{Row, Sheet};
 use super::{
     ARRIVAL_EXPECTED, Extra, HostNames, Import, Options, RawRow, SIZE_EXPECTED, Source, TraceError,
