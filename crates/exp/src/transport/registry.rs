@@ -58,7 +58,7 @@ pub struct About {
 pub(super) trait Entry: Send + Sync {
     /// Its name in plans; of two transports on one network, that of the upper one.
     fn name(&self) -> &'static str;
-    /// What documents know of it. The keys are read from a schema, which takes a while.
+    /// Description for documents. The keys are read from a schema, which takes a while.
     fn about(&self) -> About;
     /// Its packets, if they have a format of their own.
     fn wire(&self) -> Option<Wire> {

@@ -50,7 +50,7 @@ impl<A: Transport, B: Transport> Entry for Two<A, B> {
 struct TwoKeys<A: Transport, B: Transport> {
     upper: OneKeys<A>,
     lower: OneKeys<B>,
-    /// What the plan tells the lower transport of the network.
+    /// Table of the lower transport, with the round trips that the plan gives.
     lower_table: TransportTable,
 }
 

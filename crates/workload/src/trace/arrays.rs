@@ -42,14 +42,14 @@ pub(super) fn texts(array: &ArrayRef) -> Option<Vec<Option<String>>> {
     })
 }
 
-/// What a row waits for.
+/// Numbers of the rows that a row waits for.
 #[derive(Clone, Debug)]
 pub(super) enum Ids {
     Numbers(Column),
     Text(String),
 }
 
-/// What each row waits for.
+/// Numbers of the rows that each row waits for.
 pub(super) type After = Vec<Ids>;
 
 /// The ids of `array`: lists of numbers, texts, or single numbers; `None` if it holds anything else.

@@ -13,7 +13,7 @@ const USED: [&str; 6] = ["src", "dst", "size_bytes", "flow", "after", "tenant"];
 /// Times of workloads, before the unit. Only the first is the arrival.
 const TIMES: [&str; 3] = ["arrival", "compute", "deadline"];
 
-/// How flows went, for those who compare.
+/// Outcomes of flows, for comparisons.
 const RECORDED: [&str; 2] = ["fct_ps", "ideal_ps"];
 
 /// Columns of results and of tables, which workloads have no use for: a table of results is a trace

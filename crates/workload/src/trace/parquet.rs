@@ -170,7 +170,7 @@ pub fn host_names(file: &Path) -> Result<Vec<String>, TraceError> {
     serde_json::from_str(names).map_err(|error| broken(&name, format!("{HOSTS_KEY}: {error}")))
 }
 
-/// Where results have the user's names of hosts.
+/// Place of the user's names of hosts in results.
 const HOSTS_KEY: &str = "rampmeter.hosts";
 
 fn read_batch(
