@@ -105,6 +105,8 @@ pub struct Fabric<H, P> {
     next_path: Vec<u16>,
     /// The most links of any host.
     rails: u16,
+    /// By port.
+    loads: Vec<uplink::Load>,
     spray: Vec<Rng>,
     /// Draws of each switch which packet to trim; empty where ports do not.
     coins: Vec<Rng>,
@@ -168,7 +170,6 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         for (port, faulty) in ports.iter_mut().zip(faults.faulty_ports(&routes)) {
             port.faulty = faulty;
         }
-        let rails = topology.rails().into_iter().max().unwrap_or(1) as u16;
         let by_ingress = P::INGRESS || config.by_ingress || config.pfc.is_some();
         let asked = P::ACTIVE || by_ingress;
         let opposite = if asked { routes.opposites(&topology) } else { Vec::new() };
@@ -201,12 +202,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             first_ports,
             ports,
             rates,
+            rails: topology.rails().into_iter().max().unwrap_or(1) as u16,
             topology,
             routes,
             planes: None,
             digits,
             next_path,
-            rails,
+            loads: vec![uplink::Load::default(); n_ports],
             faults,
             watch: Watch::new(),
         };

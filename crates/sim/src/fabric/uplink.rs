@@ -2,7 +2,7 @@
 
 use rampmeter_core::fabric::{SourceRoute, Spray};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Header, Hop, NodeId, Packet, Time};
+use rampmeter_core::{Bytes, Header, Hop, NodeId, Packet, Time};
 
 use super::stats::DropReason;
 use super::{Fabric, flow_hash};
@@ -15,6 +15,15 @@ use crate::topo::Node;
 const INTERFACE_QUEUE: u32 = 2 * 9_216;
 /// The number that stands for the switch in the hash that chooses an interface.
 const INTERFACES: u32 = u32::MAX;
+
+/// Load of an interface, to spread packets over links of several rates.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Load {
+    /// Start of the last packet that found the link idle.
+    busy_since: Time,
+    /// End of the transmissions by this link, if none had waited for its turn.
+    ends: Time,
+}
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// The host or arbiter whose interface a port is; the port itself if it is none.
@@ -89,9 +98,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Puts a packet of a host with several links on an idle one of those that are nearest to its
-    /// destination, by turns; it waits at one of these if none is idle. With equal-cost multipath
-    /// the hash of its message chooses the link. One with a source route takes the link that it
-    /// names. `leaves` is called with it when it starts.
+    /// destination, by turns; it waits at one of these if none is idle. Links of several rates are
+    /// chosen as [`Self::by_rate`] describes. With equal-cost multipath the hash of its message
+    /// chooses the link. One with a source route takes the link that it names. `leaves` is called
+    /// with it when it starts.
     pub(crate) fn inject_by_rails(
         &mut self,
         host: u32,
@@ -115,8 +125,21 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let by_turns = || (0..ports.len()).map(|i| ports[(turn + i) % ports.len()]);
         let stops = |port: u32| self.ports[port as usize].stops(packet.priority);
         let may_take = |port| self.uplink_idle(port, now) && !stops(port);
-        let idle = by_turns().find(|&port| may_take(port));
-        let shortest = by_turns().min_by_key(|&port| self.ports[port as usize].queued);
+        let by_rate = self.by_rate(ports, &packet, now);
+        let (idle, shortest) = match by_rate {
+            Some((port, _)) => (Some(port).filter(|&port| may_take(port)), Some(port)),
+            None => (
+                by_turns().find(|&port| may_take(port)),
+                by_turns().min_by_key(|&port| self.ports[port as usize].queued),
+            ),
+        };
+        if let Some(port) = idle.or(shortest) {
+            let load = &mut self.loads[port as usize];
+            if self.ports[port as usize].busy_until < now {
+                load.busy_since = now;
+            }
+            load.ends = by_rate.map_or(load.ends, |(_, ends)| ends);
+        }
         match (idle, shortest) {
             (Some(port), _) => self.inject((host, port), packet, now, wheel, leaves),
             (None, Some(port)) => {
@@ -131,6 +154,59 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 self.discard(host, handle, DropReason::NoRoute);
             }
         }
+    }
+
+    /// Returns the interface of `ports` that a packet takes if their links have several rates, and
+    /// the end of its transmission there; `None` if all have one rate.
+    ///
+    /// An endpoint hands over packets one by one, so the length of its backlog is unknown. A lone
+    /// packet must not take a slow link because that is idle, and a backlog must fill all links.
+    /// So a packet takes the link that delivers it first, and slower links count as if they could
+    /// send their packets from the start of the fastest link's busy period on. After n packets back
+    /// to back a link of 1/n of the highest rate sends one, and in the long run its share.
+    fn by_rate(&self, ports: &[u32], packet: &Packet<H>, now: Time) -> Option<(u32, Time)> {
+        let rate = |port: u32| self.rates[port as usize];
+        let (&first, rest) = ports.split_first()?;
+        if rest.iter().all(|&port| rate(port) == rate(first)) {
+            return None;
+        }
+        let fastest = rest.iter().fold(first, |a, &b| if rate(b) > rate(a) { b } else { a });
+        let since = match self.ports[fastest as usize].busy_until < now {
+            true => now,
+            false => self.loads[fastest as usize].busy_since,
+        };
+        let ends = |port: u32| match rate(port) == rate(fastest) {
+            true => self.queue_ends(port, packet, now),
+            false => {
+                let start = self.loads[port as usize].ends.max(since);
+                start + rate(port).tx_time(Bytes::new(packet.wire_bytes.into()))
+            }
+        };
+        let stops = |port: u32| self.ports[port as usize].stops(packet.priority);
+        let arrives = |port: u32| ends(port) + self.ports[port as usize].delay;
+        let best = ports.iter().copied().min_by_key(|&port| (stops(port), arrives(port)))?;
+        Some((best, ends(best)))
+    }
+
+    /// Returns the end of a packet's transmission by a port, after all that are queued there.
+    fn queue_ends(&self, port: u32, packet: &Packet<H>, now: Time) -> Time {
+        let of = &self.ports[port as usize];
+        let bytes = u64::from(of.queued) + u64::from(packet.wire_bytes);
+        of.busy_until.max(now) + self.rates[port as usize].tx_time(Bytes::new(bytes))
+    }
+
+    /// Returns the interface of `ports` whose queue delivers a packet first; the first of them if
+    /// all have one rate.
+    fn shortest_by_rate(&self, ports: &[u32], packet: &Packet<H>, now: Time) -> Option<u32> {
+        let rate = |port: u32| self.rates[port as usize];
+        let (&first, rest) = ports.split_first()?;
+        if rest.iter().all(|&port| rate(port) == rate(first)) {
+            return Some(first);
+        }
+        let stops = |port: u32| self.ports[port as usize].stops(packet.priority);
+        let delay = |port: u32| self.ports[port as usize].delay;
+        let arrives = |port: u32| self.queue_ends(port, packet, now) + delay(port);
+        ports.iter().copied().min_by_key(|&port| (stops(port), arrives(port)))
     }
 
     /// The one of several interfaces that equal-cost multipath chooses for a packet; `None` if each
@@ -208,9 +284,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             }
             true => Some(host),
             false => {
-                let ports = self.routes.interfaces(host, packet.dst.get()).unwrap_or(&[]);
-                let of_flow = self.interface_of_flow(&packet, ports);
-                of_flow.or_else(|| self.routes.interface(host, packet.dst.get()))
+                let only = [host];
+                let ports = self.routes.interfaces(host, packet.dst.get()).unwrap_or(&only);
+                let of_flow = match ports.len() {
+                    1 => None,
+                    _ => self.interface_of_flow(&packet, ports),
+                };
+                of_flow.or_else(|| self.shortest_by_rate(ports, &packet, now))
             }
         };
         if let Some(port) = port
