@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Bytes, NodeId, Span, Time};
+use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 use rampmeter_workload::{Flow, Graph, Round};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -138,6 +138,13 @@ pub(crate) trait Network {
     /// How long it keeps its sender's and its receiver's links busy, which share it.
     fn service(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2];
 
+    /// Returns the links by which packets leave `src` for `dst`, and those by which they reach it,
+    /// as (port, rate). An empty list stands for all links of the host.
+    fn access(&mut self, src: NodeId, dst: NodeId) -> [Vec<(u32, Rate)>; 2];
+
+    /// Returns the bytes of a message on the wire.
+    fn wire(&self, size: Bytes) -> Bytes;
+
     /// Returns the time of one packet with this payload on the slowest link of either.
     fn packet(&mut self, src: NodeId, dst: NodeId, payload: Bytes) -> [Span; 2];
 }
@@ -153,10 +160,17 @@ impl Network for Ideals {
     }
 
     fn service(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2] {
-        let framing = self.framing();
-        let full = framing.wire.get() * (framing.packets(size) - 1);
-        let wire = Bytes::new(full) + framing.last_wire(size);
+        let wire = self.wire(size);
         self.rates(src, dst).map(|links| links.total.tx_time(wire))
+    }
+
+    fn access(&mut self, src: NodeId, dst: NodeId) -> [Vec<(u32, Rate)>; 2] {
+        Self::access(self, src, dst)
+    }
+
+    fn wire(&self, size: Bytes) -> Bytes {
+        let framing = self.framing();
+        Bytes::new(framing.wire.get() * (framing.packets(size) - 1)) + framing.last_wire(size)
     }
 
     fn packet(&mut self, src: NodeId, dst: NodeId, payload: Bytes) -> [Span; 2] {
@@ -172,13 +186,16 @@ impl Network for Ideals {
 ///   compute between them: of a ring `2 (n - 1)` flows of one part each;
 /// - for each host and direction: the time until the first of its packets can be at its link, the
 ///   time in which the link can carry all of them, and the time from there to the end of the round
-///   (the one-machine bound of scheduling).
+///   (the one-machine bound of scheduling);
+/// - the same for each set of a host's links by which some destination is reached, with the flows
+///   that can take only links of the set.
 pub(crate) fn bound(graph: &Graph, round: &Round, network: &mut impl Network) -> Span {
     let times = Times::new(graph, round, network);
     let flows = || round.nodes.clone().filter(|&node| !graph.is_computation(node));
     let start = flows().map(|node| times.head(node)).min().unwrap_or(Span::ZERO);
     let chain = flows().map(|node| times.head(node) + times.tail(node)).fold(Span::ZERO, Span::max);
     let mut links: BTreeMap<(NodeId, usize), Link> = BTreeMap::new();
+    let mut cuts = Cuts::new(graph, flows(), network);
     for node in flows() {
         let flow = graph.node(node);
         let Flow { src, dst, size, .. } = *flow;
@@ -193,10 +210,13 @@ pub(crate) fn bound(graph: &Graph, round: &Round, network: &mut impl Network) ->
         let behind = network.alone(src, dst, last)[0] - network.packet(src, dst, last)[0];
         let out = links.entry((src, 0)).or_default();
         out.add(times.head(node), busy[0], behind + rest);
+        let wire = network.wire(size);
+        cuts.add((src, dst), 0, wire, [times.head(node), behind + rest]);
+        cuts.add((src, dst), 1, wire, [times.head(node) + ahead, rest]);
         let into = links.entry((dst, 1)).or_default();
         into.add(times.head(node) + ahead, busy[1], rest);
     }
-    let longest = links.values().map(Link::total).fold(chain, Span::max);
+    let longest = links.values().map(Link::total).fold(chain, Span::max).max(cuts.longest());
     longest.saturating_sub(start)
 }
 
@@ -239,6 +259,67 @@ impl Link {
 
     fn total(&self) -> Span {
         self.least.map_or(Span::ZERO, |(before, after)| before + self.busy + after)
+    }
+}
+
+/// Sets of a host's links by which destinations are reached, in one direction. A host all of whose
+/// flows may take the same links has none.
+#[derive(Debug, Default)]
+struct Cuts {
+    /// The ports of each pair of hosts, by direction.
+    pairs: BTreeMap<(NodeId, NodeId), [Vec<u32>; 2]>,
+    /// The sets of each host and direction.
+    of: BTreeMap<(NodeId, usize), Vec<LinkSet>>,
+}
+
+/// A set of links, with the flows that can take only these.
+#[derive(Debug)]
+struct LinkSet {
+    ports: Vec<u32>,
+    rate: Rate,
+    link: Link,
+}
+
+impl Cuts {
+    fn new(graph: &Graph, flows: impl Iterator<Item = u32>, network: &mut impl Network) -> Self {
+        let mut cuts = Self::default();
+        for node in flows {
+            let Flow { src, dst, .. } = *graph.node(node);
+            if cuts.pairs.contains_key(&(src, dst)) {
+                continue;
+            }
+            let access = network.access(src, dst);
+            for (host, direction) in [(src, 0), (dst, 1)] {
+                let links = &access[direction];
+                let ports: Vec<u32> = links.iter().map(|&(port, _)| port).collect();
+                let sum = links.iter().map(|(_, rate)| rate.as_bps()).sum();
+                let sets = cuts.of.entry((host, direction)).or_default();
+                if let Some(rate) = Rate::from_bps(sum)
+                    && sets.iter().all(|set| set.ports != ports)
+                {
+                    sets.push(LinkSet { ports, rate, link: Link::default() });
+                }
+            }
+            let ports = access.map(|links| links.into_iter().map(|(port, _)| port).collect());
+            cuts.pairs.insert((src, dst), ports);
+        }
+        cuts
+    }
+
+    /// Adds a flow to the sets of a host, of the sender at 0 and of the receiver at 1.
+    fn add(&mut self, pair: (NodeId, NodeId), direction: usize, wire: Bytes, about: [Span; 2]) {
+        let ports = &self.pairs[&pair][direction];
+        let host = if direction == 0 { pair.0 } else { pair.1 };
+        let [before, after] = about;
+        for set in self.of.get_mut(&(host, direction)).into_iter().flatten() {
+            if !ports.is_empty() && ports.iter().all(|port| set.ports.contains(port)) {
+                set.link.add(before, set.rate.tx_time(wire), after);
+            }
+        }
+    }
+
+    fn longest(&self) -> Span {
+        self.of.values().flatten().map(|set| set.link.total()).fold(Span::ZERO, Span::max)
     }
 }
 

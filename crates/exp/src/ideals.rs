@@ -19,6 +19,8 @@ pub(crate) struct Ideals {
     /// True if links change while the run goes on. Ideals are those of the network in which each
     /// link is as fast and as short as it ever is.
     has_changes: bool,
+    /// True if links or nodes fail while the run goes on, so that packets may take other links.
+    has_outages: bool,
     /// Between hosts of two classes; `None` if there is no way.
     by_classes: IdMap<(u32, u32), Option<Between>>,
 }
@@ -77,11 +79,12 @@ impl Ideals {
             Switching::Shaped { burst } => Forwarding::Shaped { burst },
         };
         let has_changes = !sim.faults.changes.is_empty();
+        let has_outages = !sim.faults.outages.is_empty();
         let topology = sim.topology.clone().at_best(&sim.faults.changes);
         let hosts = hosts(&topology);
         let model = IdealModel { forwarding, framing: cut.framing() };
         let paths = Paths::new(topology);
-        Self { paths, model, hosts, has_changes, by_classes: IdMap::default() }
+        Self { paths, model, hosts, has_changes, has_outages, by_classes: IdMap::default() }
     }
 
     /// The ideals of a flow, over all links on shortest paths; zero if there is no path.
@@ -109,6 +112,16 @@ impl Ideals {
     /// The rates of the links by which `src` sends, and of those by which `dst` receives.
     pub(crate) fn rates(&self, src: NodeId, dst: NodeId) -> [LinkRates; 2] {
         [self.hosts[src.idx()].sends, self.hosts[dst.idx()].receives]
+    }
+
+    /// Returns the links by which packets leave `src` for `dst`, and those by which they reach it,
+    /// each as (port, rate); empty if outages may lead packets by others.
+    pub(crate) fn access(&self, src: NodeId, dst: NodeId) -> [Vec<(u32, Rate)>; 2] {
+        if self.has_outages {
+            return [Vec::new(), Vec::new()];
+        }
+        let ports = self.paths.access_ports(src.get(), dst.get());
+        ports.map(|of| of.into_iter().map(|port| (port, self.paths.port_rate(port))).collect())
     }
 }
 

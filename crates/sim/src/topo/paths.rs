@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Bytes, Span};
+use rampmeter_core::{Bytes, Rate, Span};
 
 use super::{Node, PathHop, PathLink, Topology};
 use crate::fabric::Routes;
@@ -65,6 +65,35 @@ impl Paths {
             }
             ports = next;
         }
+    }
+
+    /// Returns the ports by which packets leave host `src` for host `dst`, and those of switches by
+    /// which they reach it, each in ascending order. Empty if there is no path.
+    pub fn access_ports(&self, src: u32, dst: u32) -> [Vec<u32>; 2] {
+        let first = [src];
+        let mut out = self.routes.interfaces(src, dst).unwrap_or(&first).to_vec();
+        let mut at: Vec<u32> = out.clone();
+        let mut into = Vec::new();
+        while !at.is_empty() {
+            let mut next = Vec::new();
+            for port in at {
+                match self.routes.end(port).1 {
+                    Node::Switch(switch) => next.extend_from_slice(self.routes.next(switch, dst)),
+                    _ => into.push(port),
+                }
+            }
+            next.sort_unstable();
+            next.dedup();
+            at = next;
+        }
+        out.sort_unstable();
+        [out, into]
+    }
+
+    /// Returns the rate of a port's link in the port's direction.
+    pub fn port_rate(&self, port: u32) -> Rate {
+        let (link, to) = self.routes.end(port);
+        self.topology.links[link as usize].rate_to(to)
     }
 
     /// Returns the share of the packets from host `src` to host `dst` on each link, and the end at
