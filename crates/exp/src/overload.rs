@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rampmeter_core::Rate;
+use rampmeter_core::{NodeId, Planes, Rate};
 use rampmeter_proto::transport::Slowed;
 use rampmeter_sim::topo::Link;
 use rampmeter_sim::{Delays, HostCut, Interface, Node, SimSpec, Topology};
@@ -111,33 +111,46 @@ pub(crate) fn slowed(slowed: &Slowed, transport: &str) -> String {
     )
 }
 
-/// A sentence if two switches are joined by links of several rates.
+/// Returns a sentence if links of several rates serve the same peers: links between two switches, or
+/// links of a host by which it reaches the same hosts.
 pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<String> {
-    let mut rates: BTreeMap<(Node, Node), (Rate, Rate)> = BTreeMap::new();
+    // Links of other planes serve other peers.
+    let planes = topology.pairs().planes();
+    let mut rates: BTreeMap<(Node, Node, usize), [(Rate, Node); 2]> = BTreeMap::new();
     for link in topology.links() {
-        let ends = match (link.a, link.b) {
-            (Node::Switch(_), Node::Switch(_)) => Some((link.a.min(link.b), link.a.max(link.b))),
-            // All links of a host together.
-            (Node::Host(_), _) => Some((link.a, link.a)),
+        let together = match (link.a, link.b) {
+            (Node::Switch(_), Node::Switch(_)) => Some((link.a.min(link.b), link.a.max(link.b), 0)),
+            (Node::Host(host), Node::Switch(switch)) => {
+                let of = |planes: &Planes| planes.of_switch(NodeId::new(host), switch);
+                Some((link.a, link.a, planes.as_ref().and_then(of).unwrap_or(0)))
+            }
             _ => None,
         };
-        if let Some(ends) = ends {
+        if let Some(together) = together {
             // Links with two rates are alike if the faster directions are.
-            let rate = link.rates().1;
-            let (least, most) = rates.entry(ends).or_insert((rate, rate));
-            (*least, *most) = ((*least).min(rate), (*most).max(rate));
+            let rate = (link.rates().1, link.b);
+            let [slowest, fastest] = rates.entry(together).or_insert([rate; 2]);
+            if rate.0 < slowest.0 {
+                *slowest = rate;
+            } else if rate.0 > fastest.0 {
+                *fastest = rate;
+            }
         }
     }
-    let ((a, b), (least, most)) = rates.into_iter().find(|(_, (least, most))| least < most)?;
+    let is_unequal = |(_, [slowest, fastest]): &(_, [(Rate, Node); 2])| slowest.0 < fastest.0;
+    let ((a, b, _), [slowest, fastest]) = rates.into_iter().find(is_unequal)?;
     let links = match a == b {
-        true => format!("of {}", names.node(a)),
+        true => {
+            let ends = [slowest.1, fastest.1].map(|end| names.node(end));
+            format!("of {} to {} and {}", names.node(a), ends[0], ends[1])
+        }
         false => format!("between {} and {}", names.node(a), names.node(b)),
     };
     Some(format!(
         "topology: the links {links} have rates from {} to {} Gbit/s: packets \
          are spread over them by rate, and a message that keeps its path may have a slow one",
-        least.as_bps() as f64 / 1e9,
-        most.as_bps() as f64 / 1e9
+        slowest.0.as_bps() as f64 / 1e9,
+        fastest.0.as_bps() as f64 / 1e9
     ))
 }
 
@@ -238,6 +251,37 @@ mod tests {
         ] {
             assert!(warnings(topology, 1.0).is_empty(), "{topology}");
         }
+    }
+
+    fn topology(switches: u32, links: &[(&str, &str, f64)]) -> String {
+        let link = |&(a, b, gbps): &(&str, &str, f64)| {
+            format!("{{ between = ['{a}', '{b}'], gbps = {gbps} }}")
+        };
+        let links: Vec<String> = links.iter().map(link).collect();
+        let hosts = "hosts = ['a', 'b', 'c', 'd']";
+        format!("kind = 'links', {hosts}, switches = {switches}, links = [{}]", links.join(", "))
+    }
+
+    #[test]
+    fn links_of_different_planes_may_have_different_rates() {
+        // Servers of two with a switch within; a rail for each place in a server, and a spine.
+        let within =
+            [("a", "s0", 400.0), ("b", "s0", 400.0), ("c", "s1", 400.0), ("d", "s1", 400.0)];
+        let rails = |[even, odd, spine]: [&'static str; 3], gbps| {
+            let of_hosts = [("a", even), ("b", odd), ("c", even), ("d", odd)];
+            let of_hosts = of_hosts.map(|(host, rail)| (host, rail, gbps));
+            [&of_hosts[..], &[(even, spine, 200.0), (odd, spine, 200.0)]].concat()
+        };
+        let first = rails(["s2", "s3", "s4"], 100.0);
+        assert_eq!(warnings(&topology(5, &[&within[..], &first].concat()), 0.1), [""; 0]);
+        let second = |gbps| rails(["s5", "s6", "s7"], gbps);
+        let equal = [&within[..], &first, &second(100.0)].concat();
+        assert_eq!(warnings(&topology(8, &equal), 0.1), [""; 0]);
+        let unequal = [&within[..], &first, &second(50.0)].concat();
+        let expected = "topology: the links of a to s5 and s2 have rates from 50 to 100 Gbit/s: \
+                        packets are spread over them by rate, and a message that keeps its path may \
+                        have a slow one";
+        assert_eq!(warnings(&topology(8, &unequal), 0.1), [expected]);
     }
 
     #[test]
