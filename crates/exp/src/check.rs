@@ -198,6 +198,9 @@ impl Plan {
         if assumptions.one_rate {
             warnings.extend(overload::one_rate(&sim.topology, name));
         }
+        let fastest = assumptions.one_rate.then(|| sim.topology.slowest_host());
+        let on = (&sim.topology, &imported.names);
+        warnings.extend(overload::slow_returns(on.0, on.1, name, &cuts, fastest));
         if has_packets {
             let sharing = assumptions.one_round_trip.then_some(name);
             warnings.extend(overload::far_hosts(&delays, sharing));

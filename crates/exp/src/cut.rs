@@ -11,12 +11,14 @@ pub(crate) struct Cut {
     /// Headers on the wire; also the length of a control packet.
     pub(crate) header: Bytes,
     pub(crate) last: LastPacket,
+    /// Control packets that a receiver sends for a full packet.
+    pub(crate) reply: Bytes,
 }
 
 impl Cut {
     /// Returns the lengths of packets.
     pub(crate) fn framing(self) -> Framing {
-        let Self { payload, header: ack, last } = self;
+        let Self { payload, header: ack, last, .. } = self;
         Framing { payload, wire: payload + ack, last, ack }
     }
 }

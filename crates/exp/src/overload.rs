@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rampmeter_core::{NodeId, Planes, Rate};
 use rampmeter_proto::transport::Slowed;
-use rampmeter_sim::topo::Link;
-use rampmeter_sim::{Delays, HostCut, Interface, Node, SimSpec, Topology};
+use rampmeter_sim::topo::{Link, Return};
+use rampmeter_sim::{Delays, HostCut, Interface, Node, SimSpec, Target, Topology};
 use rampmeter_workload::WorkloadSpec;
 
+use crate::cut::Cut;
 use crate::names::NamesSpec;
 
 /// A sentence if the traffic between all pairs of hosts is more than the links between some of
@@ -151,6 +152,49 @@ pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<St
          are spread over them by rate, and a message that keeps its path may have a slow one",
         slowest.0.as_bps() as f64 / 1e9,
         fastest.0.as_bps() as f64 / 1e9
+    ))
+}
+
+/// Returns a sentence if links are too slow for the control packets that return for the data of the
+/// other direction. `fastest` bounds the rate of data.
+pub(crate) fn slow_returns(
+    topology: &Topology,
+    names: &NamesSpec,
+    transport: &str,
+    cuts: &[Cut],
+    fastest: Option<Rate>,
+) -> Option<String> {
+    let share = |cut: &Cut| cut.reply.get() as f64 / (cut.payload + cut.header).get() as f64;
+    let share = cuts.iter().map(share).fold(0.0, f64::max);
+    let data = |found: &Return| found.data_bps.min(fastest.map_or(u64::MAX, Rate::as_bps)) as f64;
+    let needed = |found: &Return| share * data(found);
+    let lack = |found: &Return| needed(found) / found.back_bps as f64;
+    let slow: Vec<Return> =
+        topology.returns().into_iter().filter(|found| lack(found) > 1.0).collect();
+    let worst = slow.iter().max_by(|a, b| lack(a).total_cmp(&lack(b)))?;
+    let (number, from) = worst.link;
+    let link = topology.links()[number as usize];
+    let to = if link.a == from { link.b } else { link.a };
+    let name = names.target(topology, Target::Link(number));
+    let (which, have) = match worst.n_links {
+        1 => (format!("link {name}"), "has"),
+        n => (format!("{n} links, of which {name} is the slowest,"), "have"),
+    };
+    let mut links: Vec<u32> = slow.iter().map(|found| found.link.0).collect();
+    links.sort_unstable();
+    links.dedup();
+    let others = match links.len() {
+        1 => String::new(),
+        n => format!(" ({} more links are too slow)", n - 1),
+    };
+    Some(format!(
+        "topology: {which} {have} {} Gbit/s from {} to {}, and the control packets of {transport} for \
+         {} Gbit/s of data in the other direction need {:.3}: expect that data wait for them{others}",
+        worst.back_bps as f64 / 1e9,
+        names.node(from),
+        names.node(to),
+        data(worst) / 1e9,
+        needed(worst) / 1e9,
     ))
 }
 

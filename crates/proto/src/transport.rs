@@ -33,6 +33,12 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     /// How it cuts messages into packets.
     fn framing(keys: &Self::Keys) -> Framing;
 
+    /// Returns the bytes of control packets that a receiver sends for a full packet of data, at least:
+    /// acknowledgements, tokens, grants, pulls. Zero if it sends none, or if it is not known.
+    fn reply_bytes(keys: &Self::Keys) -> Bytes {
+        Self::framing(keys).header
+    }
+
     /// What it needs of the fabric.
     fn needs(_keys: &Self::Keys, _facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds::default()

@@ -61,6 +61,10 @@ impl AnyKeys for IdealKeys {
         Framing { payload: Bytes::new(1_460), header: Bytes::new(40), padding }
     }
 
+    fn reply_bytes(&self) -> Bytes {
+        Bytes::ZERO
+    }
+
     fn needs(&self, _facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds::default()
     }

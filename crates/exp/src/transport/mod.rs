@@ -80,7 +80,7 @@ impl TransportSpec {
                 Padding::Exact => LastPacket::OwnSize,
                 Padding::Full => LastPacket::Padded,
             };
-            Cut { payload, header, last }
+            Cut { payload, header, last, reply: table.keys.reply_bytes() }
         };
         self.tables.iter().map(cut).collect()
     }

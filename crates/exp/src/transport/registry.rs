@@ -80,6 +80,8 @@ pub(crate) trait AnyKeys: Send + Sync {
         None
     }
     fn framing(&self) -> Framing;
+    /// Returns the control packets that a receiver sends for a full packet.
+    fn reply_bytes(&self) -> Bytes;
     fn needs(&self, facts: &FabricFacts) -> FabricNeeds;
     fn queueing(&self) -> Queueing;
     fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey>;
@@ -309,6 +311,10 @@ impl<T: Transport> AnyKeys for OneKeys<T> {
 
     fn framing(&self) -> Framing {
         T::framing(&self.keys)
+    }
+
+    fn reply_bytes(&self) -> Bytes {
+        T::reply_bytes(&self.keys)
     }
 
     fn needs(&self, facts: &FabricFacts) -> FabricNeeds {

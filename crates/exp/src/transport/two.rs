@@ -70,6 +70,10 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
         self.upper.framing()
     }
 
+    fn reply_bytes(&self) -> Bytes {
+        self.upper.reply_bytes().max(self.lower.reply_bytes())
+    }
+
     fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
         self.upper.needs(facts)
     }

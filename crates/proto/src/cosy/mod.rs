@@ -73,6 +73,10 @@ impl Transport for CosyFamily {
         Framing { payload, header, padding }
     }
 
+    fn reply_bytes(_keys: &CosyConfig) -> Bytes {
+        Bytes::ZERO
+    }
+
     /// Packets of a slot leave at their times, so they must not wait in interfaces.
     fn needs(_keys: &CosyConfig, _facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {

@@ -94,6 +94,10 @@ impl Transport for FastpodFamily {
         keys.framing()
     }
 
+    fn reply_bytes(_keys: &FastpodConfig) -> Bytes {
+        Bytes::ZERO
+    }
+
     /// In pods: switches that cut through and have no memory, and arbiters at every rack (§3.1,
     /// §3.2), of several pods at aggregation switches too (§3.4). In other networks nothing keeps
     /// packets apart, so ports have memory there. They drop unscheduled cells if some are queued, as

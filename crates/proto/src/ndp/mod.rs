@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow};
-use rampmeter_core::{FabricFacts, Family, NoArbiter, SwitchFacts, Trimming};
+use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts, Trimming};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
@@ -68,6 +68,16 @@ impl Transport for NdpFamily {
     fn framing(keys: &NdpConfig) -> Framing {
         let &NdpConfig { payload, header, padding, .. } = keys;
         Framing { payload, header, padding }
+    }
+
+    /// An acknowledgement carries the pull that is due. If pulls are further apart than packets, each
+    /// is late for its acknowledgement and a packet of its own.
+    fn reply_bytes(keys: &NdpConfig) -> Bytes {
+        let full = (keys.payload + keys.header).get();
+        match keys.pull_bytes {
+            Some(bytes) if bytes > full => keys.control * 2,
+            _ => keys.control,
+        }
     }
 
     /// Ports with a data queue of eight packets and a header queue of as many bytes (section 3).

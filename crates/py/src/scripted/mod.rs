@@ -127,6 +127,10 @@ impl Transport for Scripted {
         keys.framing()
     }
 
+    fn reply_bytes(_keys: &ScriptedKeys) -> Bytes {
+        Bytes::ZERO
+    }
+
     fn configure(keys: ScriptedKeys, site: &Site) -> Result<ScriptedConfig, BadKey> {
         check_ranges(&keys)?;
         if !matches!(site.place, Place::Network(_)) {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use rampmeter_core::fabric::Racks;
+use rampmeter_core::{NodeId, Planes, Rate};
 
-use super::{Node, Topology};
+use super::{Link, Node, Topology};
 
 /// Some hosts, and the links by which they reach the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,14 +16,154 @@ pub struct HostCut {
     pub bps: u64,
 }
 
+/// Data in one direction between some hosts and all others, and the links by which the control
+/// packets for them return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Return {
+    /// The most data that hosts can send in that direction, in bits per second.
+    pub data_bps: u64,
+    /// What the links carry in the other direction, in bits per second.
+    pub back_bps: u64,
+    /// The slowest of these links, and the end that sends there.
+    pub link: (u32, Node),
+    /// Number of these links.
+    pub n_links: u32,
+}
+
+/// The links around some hosts, in both directions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Border {
+    into_bps: u64,
+    out_bps: u64,
+    /// The rates at which the hosts send and receive.
+    sends_bps: u64,
+    receives_bps: u64,
+    n_links: u32,
+    /// The slowest link out of the group, and into it, with the ends that send there.
+    slowest_out: Option<(Rate, u32, Node)>,
+    slowest_in: Option<(Rate, u32, Node)>,
+}
+
+impl Border {
+    /// Adds a link of which `inner` is the end in the group.
+    fn add(&mut self, number: u32, link: &Link, inner: Node) {
+        let outer = if link.a == inner { link.b } else { link.a };
+        let slower = |known: Option<(Rate, u32, Node)>, rate: Rate, from: Node| {
+            let new = (rate, number, from);
+            Some(known.filter(|&(of, ..)| of <= rate).unwrap_or(new))
+        };
+        self.into_bps += link.rate_to(inner).as_bps();
+        self.out_bps += link.rate_from(inner).as_bps();
+        self.n_links += 1;
+        self.slowest_out = slower(self.slowest_out, link.rate_from(inner), inner);
+        self.slowest_in = slower(self.slowest_in, link.rate_to(inner), outer);
+    }
+
+    /// Returns the data into the group and out of it. `all` are the rates at which all hosts send
+    /// and receive.
+    fn returns(self, (all_send, all_receive): (u64, u64)) -> impl Iterator<Item = Return> {
+        let from_others = all_send - self.sends_bps;
+        let to_others = all_receive - self.receives_bps;
+        let n_links = self.n_links;
+        let data_in = self.into_bps.min(self.receives_bps).min(from_others);
+        let data_out = self.out_bps.min(self.sends_bps).min(to_others);
+        let of = move |data_bps, back_bps, slowest: Option<(Rate, u32, Node)>| {
+            let (_, number, from) = slowest?;
+            Some(Return { data_bps, back_bps, link: (number, from), n_links })
+        };
+        [of(data_in, self.out_bps, self.slowest_out), of(data_out, self.into_bps, self.slowest_in)]
+            .into_iter()
+            .flatten()
+    }
+}
+
 impl Topology {
+    /// Returns the data into and out of each host, rack and pod, with the links by which control
+    /// packets return. Planes of a host are apart. Empty if all links have one rate.
+    pub fn returns(&self) -> Vec<Return> {
+        if self.links.iter().all(|link| link.rate == link.back) {
+            return Vec::new();
+        }
+        let rate = |link: &Link, host: u32| {
+            let host = Node::Host(host);
+            (link.rate_from(host).as_bps(), link.rate_to(host).as_bps())
+        };
+        let mut of_hosts = vec![(0, 0); self.n_hosts() as usize];
+        let mut all = (0, 0);
+        for (host, link) in self.access() {
+            let (sends, receives) = rate(&link, host);
+            for sum in [&mut of_hosts[host as usize], &mut all] {
+                *sum = (sum.0 + sends, sum.1 + receives);
+            }
+        }
+        let planes = self.pairs().planes();
+        let mut borders: BTreeMap<(u32, usize), Border> = BTreeMap::new();
+        for (number, link) in (0..).zip(&self.links) {
+            let (Node::Host(host), Node::Switch(switch)) = (link.a, link.b) else { continue };
+            let of = |planes: &Planes| planes.of_switch(NodeId::new(host), switch);
+            let plane = planes.as_ref().and_then(of).unwrap_or(0);
+            let border = borders.entry((host, plane)).or_default();
+            border.add(number, link, link.a);
+            let (sends, receives) = rate(link, host);
+            border.sends_bps += sends;
+            border.receives_bps += receives;
+        }
+        let mut found: Vec<Return> =
+            borders.into_values().flat_map(|border| border.returns(all)).collect();
+        for group in self.host_groups() {
+            let borders = self.borders_of(&group, &of_hosts);
+            found.extend(borders.into_iter().flat_map(|border| border.returns(all)));
+        }
+        found
+    }
+
+    /// Returns the links around each group of switches that has some of the hosts, and not all.
+    fn borders_of(&self, group: &[u32], of_hosts: &[(u64, u64)]) -> Vec<Border> {
+        let mut borders: BTreeMap<u32, (u32, Border)> = BTreeMap::new();
+        for (host, &(sends, receives)) in (0..).zip(of_hosts) {
+            let own = group[self.rack(host) as usize];
+            let (n_hosts, border) = borders.entry(own).or_default();
+            *n_hosts += 1;
+            border.sends_bps += sends;
+            border.receives_bps += receives;
+        }
+        for (number, link) in (0..).zip(&self.links) {
+            let (Some(a), Some(b)) = (self.group_of(group, link.a), self.group_of(group, link.b))
+            else {
+                continue;
+            };
+            for (own, inner) in [(a, link.a), (b, link.b)] {
+                if let Some((_, border)) = borders.get_mut(&own).filter(|_| a != b) {
+                    border.add(number, link, inner);
+                }
+            }
+        }
+        let is_part = |(n_hosts, _): &(u32, Border)| *n_hosts < self.n_hosts();
+        borders.into_values().filter(is_part).map(|(_, border)| border).collect()
+    }
+
+    /// Returns the groups of switches for cuts: each alone, and those that are joined below each
+    /// level.
+    fn host_groups(&self) -> impl Iterator<Item = Vec<u32>> {
+        let top = self.levels.iter().copied().max().unwrap_or(1);
+        let racks: Vec<u32> = (0..self.n_switches()).collect();
+        std::iter::once(racks).chain((1..top).map(|level| self.joined_up_to(level)))
+    }
+
+    /// Returns the group of a node, that of its switch if it is a host; `None` for arbiters.
+    fn group_of(&self, group: &[u32], node: Node) -> Option<u32> {
+        match node {
+            Node::Switch(switch) => Some(group[switch as usize]),
+            Node::Host(host) => Some(group[self.rack(host) as usize]),
+            Node::Arbiter(_) => None,
+        }
+    }
+
     /// The cuts around the hosts of each rack, and around those that are joined below each level
     /// of switches: racks and pods. Groups of all hosts are left out, and equal cuts.
     pub fn host_cuts(&self) -> Vec<HostCut> {
-        let top = self.levels.iter().copied().max().unwrap_or(1);
-        let racks: Vec<u32> = (0..self.n_switches()).collect();
-        let groups = std::iter::once(racks).chain((1..top).map(|level| self.joined_up_to(level)));
-        let mut cuts: Vec<HostCut> = groups.flat_map(|groups| self.cuts_of(&groups)).collect();
+        let groups = self.host_groups();
+        let mut cuts: Vec<HostCut> = groups.flat_map(|group| self.cuts_of(&group)).collect();
         cuts.sort_unstable_by_key(|cut| (cut.hosts, cut.bps));
         cuts.dedup();
         cuts
@@ -85,12 +226,10 @@ impl Topology {
             cuts.entry(own).or_insert(HostCut { hosts: 0, bps: 0 }).hosts += 1;
         }
         for link in &self.links {
-            let of = |node| match node {
-                Node::Switch(switch) => Some(group[switch as usize]),
-                Node::Host(host) => Some(group[self.rack(host) as usize]),
-                Node::Arbiter(_) => None,
+            let (Some(a), Some(b)) = (self.group_of(group, link.a), self.group_of(group, link.b))
+            else {
+                continue;
             };
-            let (Some(a), Some(b)) = (of(link.a), of(link.b)) else { continue };
             for (end, rate) in [(a, link.rate), (b, link.back)] {
                 if let Some(cut) = cuts.get_mut(&end).filter(|_| a != b) {
                     cut.bps += rate.as_bps();
@@ -109,6 +248,43 @@ mod tests {
         let spec: TopologySpec = toml::from_str(text).unwrap();
         let cuts = spec.build().unwrap().host_cuts();
         cuts.iter().map(|cut| (cut.hosts, cut.bps / 1_000_000_000)).collect()
+    }
+
+    /// Data in Gbit/s, what returns, and the name of the slowest link.
+    fn returns(text: &str) -> Vec<(u64, u64, String)> {
+        let spec: TopologySpec = toml::from_str(text).unwrap();
+        let topology = spec.build().unwrap();
+        let of = |found: super::Return| {
+            let (link, from) = found.link;
+            let name = format!("{} {from}", topology.name(crate::Target::Link(link)));
+            (found.data_bps / 1_000_000_000, found.back_bps / 1_000_000_000, name)
+        };
+        topology.returns().into_iter().map(of).collect()
+    }
+
+    #[test]
+    fn data_are_bounded_by_those_who_send_and_receive_them() {
+        let text = "kind = 'links'\nhosts = 2\nswitches = 2\nlinks = [\
+            { between = ['h0', 's0'], gbps = 10, gbps-back = 400 },\
+            { between = ['h1', 's1'], gbps = 100 },\
+            { between = ['s0', 's1'], gbps = 50, gbps-back = 5 }]";
+        let of = |data, back, link: &str| (data, back, link.to_owned());
+        assert_eq!(
+            returns(text),
+            [
+                // Into h0, out of it, and the same of h1.
+                of(100, 10, "h0-s0 h0"),
+                of(10, 400, "h0-s0 s0"),
+                of(10, 100, "h1-s1 h1"),
+                of(100, 100, "h1-s1 s1"),
+                // Into the rack of h0 and out of it; into the rack of h1 and out of it.
+                of(5, 50, "s0-s1 s0"),
+                of(10, 5, "s0-s1 s1"),
+                of(10, 5, "s0-s1 s1"),
+                of(5, 50, "s0-s1 s0"),
+            ]
+        );
+        assert_eq!(returns("kind = 'leaf-spine'\nracks = 4\nhosts-per-rack = 8\nspines = 2"), []);
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod regular;
 mod spec;
 
 pub use build::TopologyError;
-pub use cut::HostCut;
+pub use cut::{HostCut, Return};
 pub use delays::Delays;
 pub use paths::Paths;
 pub use regular::RegularPaths;
