@@ -55,6 +55,11 @@ def test_the_tables_have_the_documented_columns(small_run: rm.Run) -> None:
     assert small_run.queues.column_names[:3] == ["tier", "queue_bytes", "samples"]
 
 
+def test_the_manifest_has_the_processor_time_of_the_simulation(small_run: rm.Run) -> None:
+    cpu, wall = (small_run.manifest[f"{name}_seconds"] for name in ("cpu", "wall"))
+    assert 0.0 < cpu <= wall + 0.01
+
+
 def test_latencies_are_those_of_the_summary(small_run: rm.Run) -> None:
     table = small_run.latencies
     assert table is not None

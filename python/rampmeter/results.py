@@ -75,7 +75,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What the run was: plan, seed, version, commit, counts, wall time, status."""
+        """What the run was: plan, seed, version, commit, counts, times, status."""
         return read_json(self.path / MANIFEST)
 
     @cached_property

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::check::ValidPlan;
-use crate::pace::wall_clock;
+use crate::pace::Stopwatch;
 use crate::progress::Silent;
 use crate::run::{recorder, simulate};
 
@@ -31,12 +31,10 @@ pub struct BenchReport {
 /// Runs `plan` with everything observed but nothing written.
 pub fn bench(plan: &ValidPlan) -> BenchReport {
     let mut recorder = recorder(plan, None);
-    let (cpu, wall) = (thread_cpu_seconds(), wall_clock());
+    let watch = Stopwatch::start();
     let ran = simulate(plan, &mut recorder, None, &mut Silent);
-    let cpu_seconds = match (cpu, thread_cpu_seconds()) {
-        (Some(before), Some(after)) => after - before,
-        _ => wall.elapsed().as_secs_f64(),
-    };
+    let elapsed = watch.elapsed();
+    let cpu_seconds = elapsed.cpu_seconds.unwrap_or(elapsed.wall.as_secs_f64());
     let per_second = |n: u64| n as f64 / cpu_seconds.max(1e-9);
     BenchReport {
         hops: ran.hops,
@@ -48,13 +46,6 @@ pub fn bench(plan: &ValidPlan) -> BenchReport {
         events_per_cpu_second: per_second(ran.counters.events),
         packets_per_cpu_second: per_second(ran.counters.fresh_packets),
     }
-}
-
-/// Processor time of the calling thread, from the first field of its schedstat (nanoseconds).
-fn thread_cpu_seconds() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;
-    Some(nanoseconds * 1e-9)
 }
 
 fn peak_rss_bytes() -> Option<u64> {

@@ -1,4 +1,4 @@
-//! What a result says of itself: plan, seed, version, commit, counts, wall time.
+//! What a result says of itself: plan, seed, version, commit, counts, time.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::observe::ObservedReport;
 use crate::plan::Plan;
 use crate::ran::RunStatus;
 
-/// The manifest of a result folder. Everything but the wall time is the same whenever the plan
+/// The manifest of a result folder. Everything but its times is the same whenever the plan
 /// is run again.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Manifest<'a> {
@@ -23,6 +23,9 @@ pub(crate) struct Manifest<'a> {
     pub(crate) events: u64,
     pub(crate) simulated_ps: u64,
     pub(crate) wall_seconds: f64,
+    /// Processor time of the simulation; `None` of runs on hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu_seconds: Option<f64>,
     /// How ports queue: by class, or by rank of the message.
     pub(crate) queueing: &'static str,
     /// What follows from plan and network: round trips, windows, timeouts. Names end in their units.

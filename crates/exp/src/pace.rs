@@ -1,4 +1,4 @@
-//! When an observer is told of progress.
+//! Clocks of runs: when an observer is told of progress, and how long a run took.
 
 use std::time::{Duration, Instant};
 
@@ -25,8 +25,42 @@ impl Pace {
     }
 }
 
+/// Measures a run.
+pub(crate) struct Stopwatch {
+    wall: Instant,
+    /// Processor time of this thread, in seconds; `None` if the system does not report it.
+    cpu: Option<f64>,
+}
+
+/// Time that a run took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Elapsed {
+    pub(crate) wall: Duration,
+    /// Processor time of the thread in seconds. Other work on the machine lengthens `wall` alone.
+    pub(crate) cpu_seconds: Option<f64>,
+}
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self { wall: wall_clock(), cpu: thread_cpu_seconds() }
+    }
+
+    /// Returns the time since the start, which was in the same thread.
+    pub(crate) fn elapsed(&self) -> Elapsed {
+        let cpu_seconds = self.cpu.zip(thread_cpu_seconds()).map(|(from, until)| until - from);
+        Elapsed { wall: self.wall.elapsed(), cpu_seconds }
+    }
+}
+
+/// Processor time of the calling thread, from the first field of its schedstat (nanoseconds).
+fn thread_cpu_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;
+    Some(nanoseconds * 1e-9)
+}
+
 /// The wall clock, for progress and manifests; results do not depend on it.
 #[expect(clippy::disallowed_methods, reason = "progress and manifests tell wall time")]
-pub(crate) fn wall_clock() -> std::time::Instant {
+fn wall_clock() -> std::time::Instant {
     std::time::Instant::now()
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use rampmeter_core::{Queueing, Time};
 use rampmeter_metrics::FlowWriter;
@@ -16,7 +15,7 @@ use crate::error::{RunError, io};
 use crate::ideals::Ideals;
 use crate::manifest::Manifest;
 use crate::observe::Observed;
-use crate::pace::wall_clock;
+use crate::pace::{Elapsed, Stopwatch};
 use crate::progress::Observer;
 use crate::ran::Ran;
 use crate::rates::Rates;
@@ -44,9 +43,9 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
         recorder.windows = Some(BoundedTable::new(out.join("windows.parquet")));
     }
     let mut observed = Observed::start(plan, out)?;
-    let started = wall_clock();
+    let watch = Stopwatch::start();
     let ran = simulate(plan, &mut recorder, observed.as_mut(), observer);
-    publish(plan, recorder, observed, &ran, started.elapsed(), out)
+    publish(plan, recorder, observed, &ran, watch.elapsed(), out)
 }
 
 /// What not every run writes, and the manifest.
@@ -83,7 +82,7 @@ pub(crate) fn publish(
     mut recorder: Recorder,
     observed: Option<Observed>,
     ran: &Ran,
-    wall: Duration,
+    elapsed: Elapsed,
     out: &Path,
 ) -> Result<Summary, RunError> {
     let metadata = metadata(plan);
@@ -106,7 +105,8 @@ pub(crate) fn publish(
             packet_hops: summary.counters.packet_hops,
             events: summary.counters.events,
             simulated_ps: summary.counters.end_ps,
-            wall_seconds: wall.as_secs_f64(),
+            wall_seconds: elapsed.wall.as_secs_f64(),
+            cpu_seconds: elapsed.cpu_seconds,
             queueing: match plan.plan().transport.queueing() {
                 Queueing::Classes => "classes",
                 Queueing::Trimming => "trimming",

@@ -24,6 +24,7 @@ use crate::check::ValidPlan;
 use crate::collective::{Rounds, latest_start};
 use crate::error::{RunError, io};
 use crate::ideals::Ideals;
+use crate::pace::Elapsed;
 use crate::ran::{Ran, RunStatus};
 use crate::rpc::Calls;
 use crate::run::{clear, publish, recorder};
@@ -208,7 +209,8 @@ pub fn collect(
         rpcs,
         offered_packets,
     };
-    Ok(publish(plan, recorder, None, &ran, wall, out)?)
+    let elapsed = Elapsed { wall, cpu_seconds: None };
+    Ok(publish(plan, recorder, None, &ran, elapsed, out)?)
 }
 
 fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: Seen) -> FlowRecord {

@@ -113,7 +113,7 @@ class ReplayEntry:
     commit: str
     date: str
     seconds: float
-    """Time of the run on one core."""
+    """Processor time of the run, as in `Entry`."""
     unfinished: int
     unrecorded: int
     ratios: Ratios
