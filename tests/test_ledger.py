@@ -16,7 +16,7 @@ from rampmeter.cli import main
 from rampmeter.papers import load_figure
 from rampmeter.papers.figure import list_figures
 from rampmeter.papers.fill import fill
-from rampmeter.papers.ledger import Ledger, Wanted
+from rampmeter.papers.ledger import SEEDS, Ledger, Wanted
 from rampmeter.papers.status import NOT_RUN, FigureStatus
 from rampmeter.runner import Job, Silent
 
@@ -222,6 +222,19 @@ def test_a_damaged_entry_is_an_error_with_its_file(papers: Path, text: str) -> N
     done = CliRunner().invoke(main, ["papers", "--status"])
     assert done.exit_code != 0
     assert "one.json: expected" in f"{done.output}{done.exception}"
+
+
+def test_no_value_costs_more_than_20_cpu_hours() -> None:
+    """At 4 microseconds a packet, twice what the costliest runs take (`papers/ledger/NOTES.md`).
+
+    A value that costs more needs replications of shorter runs, which the ledger does not have.
+    """
+    for folder in list_figures(ROOT):
+        figure = load_figure(folder)
+        for run in figure.runs:
+            probes = run.search.probes_max if run.search else 1
+            one = Wanted(figure, run, SEEDS[0], run.search.loads[0] if run.search else None)
+            assert one.cost * probes * len(SEEDS) * 4e-6 < 20 * 3600, (folder, run.id)
 
 
 def test_entries_drawn_at_random_are_those_of_their_runs(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from rampmeter.papers.claims import ClaimRow
 from rampmeter.papers.entry import Entry
 from rampmeter.papers.expected import CellId
 from rampmeter.papers.figure import Figure, list_figures, load_figure
-from rampmeter.papers.ledger import Ledger
+from rampmeter.papers.ledger import LEDGER, Ledger
 from rampmeter.papers.misses import Explanation, explanations, find_explanation
 from rampmeter.papers.verdict import FEWER_FLOWS, Row
 from rampmeter.text import NONE, markdown
@@ -142,7 +142,7 @@ def columns(counts: Counter[str], cpu_hours: float) -> list[str]:
 
 
 def ledger_page(root: Path) -> str:
-    """Returns the page of the ledger in `root`: verdicts by figure, in Markdown.
+    """Returns the page of the ledger in `root`: verdicts by figure, and its notes, in Markdown.
 
     Misses and their causes are on the pages of figures.
     """
@@ -159,6 +159,8 @@ def ledger_page(root: Path) -> str:
     rows = [[_link(one.figure), *columns(one.verdicts, one.cpu_hours)] for one in statuses]
     rows += [[name, *columns(counts, hours)] for name, counts, hours in totals(statuses)[-1:]]
     lines += markdown(("figure", *NAMES, "all", "CPU hours"), rows)
+    notes = root / LEDGER / "NOTES.md"
+    lines += ["", notes.read_text(encoding="utf-8").rstrip()] if notes.is_file() else []
     return "\n".join(lines) + "\n"
 
 
