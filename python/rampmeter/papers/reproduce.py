@@ -246,7 +246,7 @@ def draw_panels(
         for kind in IMAGES:
             drawing.savefig(image.with_suffix(kind))
             # The layout of the first holds for all; computing it takes as long as drawing.
-            drawing.set_layout_engine("none")
+            drawing.set_layout_engine(None)
         panels.append(Panel(panel.id, panel.title, tuple(rows), image, tuple(least)))
     return panels
 
