@@ -30,8 +30,12 @@ fn results(topology: &str, transport: &str, workload: &str, csv: &str) -> (Summa
     let plan = plan.check("plan", dir.path()).unwrap_or_else(|error| panic!("{error}"));
     let summary = run(&plan, &dir.path().join("r"), &mut Silent).unwrap();
     let (flows, _) = read_flows(&dir.path().join("r").join("flows.parquet")).unwrap();
-    let slowdowns =
-        flows.fct_ps.iter().zip(&flows.ideal_ps).map(|(&f, &i)| f as f64 / i as f64).collect();
+    let slowdowns = flows
+        .fct_ps
+        .iter()
+        .zip(&flows.ideal_ps)
+        .map(|(&f, &i)| f.unwrap() as f64 / i as f64)
+        .collect();
     (summary, slowdowns)
 }
 

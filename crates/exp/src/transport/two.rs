@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rampmeter_core::fabric::FabricNeeds;
-use rampmeter_core::{FabricFacts, Queueing};
+use rampmeter_core::{Bytes, FabricFacts, Queueing};
 use rampmeter_proto::Framing;
 use rampmeter_proto::beside::{Beside, Both, below};
 use rampmeter_proto::keys::{BadKey, TransportTable};
