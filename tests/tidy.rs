@@ -1,0 +1,289 @@
+//! Rules of this repository's text that neither the compiler nor a linter checks.
+//!
+//! `tests/tidy.toml` holds the number of breaches of each rule in each area of the tree. A number
+//! may only fall: more breaches fail the test with their places, and so do fewer, until the file
+//! has the smaller number. `TIDY_WRITE=1 cargo test -p rampmeter-testkit --test tidy` writes it,
+//! and `TIDY_LIST=function-length` prints every place of one rule.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+const COLUMNS: usize = 100;
+const LINES_OF_FUNCTION: usize = 70;
+const LINES_OF_FILE: usize = 500;
+const COLUMNS_OF_SUBJECT: usize = 72;
+
+/// The mark at the head of files that are made, not written.
+const GENERATED: &str = "Made by `";
+
+/// Words that no first sentence of documentation begins with.
+const QUESTIONS: [&str; 5] = ["What", "How", "Whether", "Where", "Who"];
+
+/// The commit after which the rule for subjects holds.
+const SUBJECTS_SINCE: &str = "c1d0684143cc";
+
+/// A place that breaks a rule, as `file:line: text`.
+type Breach = String;
+
+/// Breaches by rule and area.
+type Breaches = BTreeMap<&'static str, BTreeMap<String, Vec<Breach>>>;
+
+#[test]
+fn breaches_of_the_rules_for_text_only_fall() {
+    let root = root();
+    let Some(files) = tracked_files(&root) else {
+        println!("tidy: skipped, this is no checkout of the repository");
+        return;
+    };
+    let found = all_breaches(&root, &files);
+    if let Ok(rule) = env::var("TIDY_LIST") {
+        found.get(rule.as_str()).into_iter().flatten().flat_map(|(_, places)| places).for_each(
+            |place| {
+                println!("{place}");
+            },
+        );
+    }
+    let file = root.join("tests/tidy.toml");
+    if env::var_os("TIDY_WRITE").is_some() {
+        fs::write(&file, written(&found)).expect("tests/tidy.toml can be written");
+        return;
+    }
+    let text = fs::read_to_string(&file).expect("tests/tidy.toml can be read");
+    let recorded: BTreeMap<String, BTreeMap<String, usize>> =
+        toml::from_str(&text).expect("tests/tidy.toml has a table of numbers for each rule");
+    let differences = differences(&found, &recorded);
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn breaches_of_each_kind_are_found() {
+    let line = "a ".repeat(51);
+    assert_eq!(long_lines("a.md", &[&line, "| a row |", "short"]), [(1, 102)]);
+    assert_eq!(long_lines("a.md", &[&format!("| {line}"), &"a".repeat(200)]), []);
+
+    let mut rust = vec!["    pub(crate) async fn long(", "        &self,", "    ) -> Found {"];
+    rust.extend(["        step();"; LINES_OF_FUNCTION]);
+    rust.extend(["    }", "    fn short() {}"]);
+    assert_eq!(long_functions("a.rs", &rust), [(1, LINES_OF_FUNCTION + 4)]);
+    let mut python = vec!["def long(", "    size: int,", ") -> int:"];
+    python.extend(["    step()"; LINES_OF_FUNCTION]);
+    python.extend(["", "def short() -> None: ..."]);
+    assert_eq!(long_functions("a.py", &python), [(1, LINES_OF_FUNCTION + 4)]);
+
+    let rust = ["/// What it is.", "/// How it is continued.", "fn f() {}", "//! Whether it is"];
+    let found: Vec<_> = questions("a.rs", &rust).into_iter().map(|(line, _)| line).collect();
+    assert_eq!(found, [1, 4]);
+    assert_eq!(questions("a.py", &["    \"\"\"Whoever it is.", "    \"\"\"Who it is."]).len(), 1);
+}
+
+#[test]
+fn subjects_of_commits_fit_into_72_columns() {
+    let range = format!("{SUBJECTS_SINCE}..HEAD");
+    let Some(log) = git(&root(), &["log", "--no-merges", "--format=%h %s", &range]) else {
+        println!("tidy: skipped, the history does not reach back to {SUBJECTS_SINCE}");
+        return;
+    };
+    let long: Vec<_> = log
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter(|(_, subject)| subject.chars().count() > COLUMNS_OF_SUBJECT)
+        .map(|(commit, subject)| format!("{commit}: {} columns: {subject}", subject.len()))
+        .collect();
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn git(root: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Returns the files that the rules are for, or nothing outside of a checkout.
+fn tracked_files(root: &Path) -> Option<Vec<String>> {
+    let listed = git(root, &["ls-files"])?;
+    let ours = |file: &&str| {
+        let extension = Path::new(file).extension().and_then(|e| e.to_str()).unwrap_or_default();
+        matches!(extension, "rs" | "py" | "md" | "toml") && root.join(file).is_file()
+    };
+    Some(listed.lines().filter(ours).map(str::to_owned).collect())
+}
+
+fn all_breaches(root: &Path, files: &[String]) -> Breaches {
+    let mut found = Breaches::new();
+    for file in files {
+        let text = fs::read_to_string(root.join(file)).unwrap_or_default();
+        if text.lines().take(5).any(|line| line.contains(GENERATED)) {
+            continue;
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        let is_code = file.ends_with(".rs") || file.ends_with(".py");
+        let mut add = |rule, line: usize, what: String| {
+            let place = format!("{file}:{line}: {what}");
+            found.entry(rule).or_default().entry(area(file)).or_default().push(place);
+        };
+        for (number, columns) in long_lines(file, &lines) {
+            add("line-length", number, format!("{columns} columns"));
+        }
+        if is_code && lines.len() > LINES_OF_FILE {
+            add("file-length", lines.len(), format!("{} lines", lines.len()));
+        }
+        for (number, length) in long_functions(file, &lines) {
+            add("function-length", number, format!("{length} lines"));
+        }
+        for (number, text) in questions(file, &lines) {
+            add("question-in-documentation", number, text.to_owned());
+        }
+    }
+    found
+}
+
+/// Returns the part of the tree whose breaches are counted together: a crate, or a folder of the root.
+fn area(file: &str) -> String {
+    let folders: Vec<&str> = file.split('/').collect();
+    match folders[..] {
+        [_] => ".".to_owned(),
+        ["crates", name, ..] => format!("crates/{name}"),
+        [first, ..] => first.to_owned(),
+        [] => unreachable!("a path has a part"),
+    }
+}
+
+/// Returns the number and the columns of lines that are too long. Rows of tables and lines without a
+/// space to break at, such as addresses, may be.
+fn long_lines(file: &str, lines: &[&str]) -> Vec<(usize, usize)> {
+    let may_be_long = |line: &str| {
+        let is_row = file.ends_with(".md") && line.trim_start().starts_with('|');
+        is_row || !line.trim().contains(' ')
+    };
+    let numbered = lines.iter().enumerate().map(|(i, line)| (i + 1, line));
+    numbered
+        .filter(|(_, line)| !may_be_long(line))
+        .map(|(number, line)| (number, line.chars().count()))
+        .filter(|(_, columns)| *columns > COLUMNS)
+        .collect()
+}
+
+/// Returns the first line and the length of functions that are too long. Formatters put the end of
+/// a Rust function into the column of its start, and indent the body of a Python function.
+fn long_functions(file: &str, lines: &[&str]) -> Vec<(usize, usize)> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let is_rust = file.ends_with(".rs");
+    let starts = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().take(6).collect();
+        let keyword = if is_rust { "fn" } else { "def" };
+        let before = words.iter().position(|word| *word == keyword)?;
+        let is_declaration = words[..before].iter().all(|word| {
+            let word = word.split('(').next().unwrap_or_default();
+            matches!(word, "pub" | "const" | "async" | "unsafe" | "extern" | "\"C\"")
+        });
+        is_declaration.then(|| indent(line))
+    };
+    let end = |first: usize, column: usize| {
+        let mut after = lines[first + 1..].iter().enumerate();
+        let last = after.find(|(_, line)| {
+            let line = **line;
+            if is_rust {
+                indent(line) == column && matches!(line.trim(), "}" | "};" | ");")
+            } else {
+                !line.trim().is_empty()
+                    && indent(line) <= column
+                    && !line.trim_start().starts_with([')', '#'])
+            }
+        });
+        last.map_or(lines.len() - first, |(i, _)| i + if is_rust { 2 } else { 1 })
+    };
+    if !is_rust && !file.ends_with(".py") {
+        return Vec::new();
+    }
+    let one_line = |line: &str| is_rust && (line.ends_with('}') || line.ends_with(';'));
+    (0..lines.len())
+        .filter(|&i| !one_line(lines[i]))
+        .filter_map(|i| Some((i + 1, end(i, starts(lines[i])?))))
+        .filter(|(_, length)| *length > LINES_OF_FUNCTION)
+        .collect()
+}
+
+/// Returns the lines at which documentation begins with the word of a question.
+fn questions<'a>(file: &str, lines: &[&'a str]) -> Vec<(usize, &'a str)> {
+    let sentence = |line: &'a str, before: &str| -> Option<&'a str> {
+        let line = line.trim_start();
+        if file.ends_with(".rs") {
+            let mark = ["///", "//!"].into_iter().find(|mark| line.starts_with(mark))?;
+            let continues =
+                before.trim_start().strip_prefix(mark).is_some_and(|text| !text.trim().is_empty());
+            (!continues).then(|| line[mark.len()..].trim_start())
+        } else if file.ends_with(".py") {
+            line.strip_prefix("\"\"\"")
+        } else {
+            None
+        }
+    };
+    let asks = |text: &str| {
+        let first = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        QUESTIONS.contains(&first)
+    };
+    lines
+        .iter()
+        .enumerate()
+        .filter_map(|(i, line)| {
+            let before = if i == 0 { "" } else { lines[i - 1] };
+            sentence(line, before).filter(|text| asks(text)).map(|text| (i + 1, text))
+        })
+        .collect()
+}
+
+/// Returns the file of recorded numbers.
+fn written(found: &Breaches) -> String {
+    let mut text = String::from(
+        "# Breaches of the rules for text, by rule and area. Numbers may only fall. See tidy.rs.\n",
+    );
+    for (rule, areas) in found {
+        text.push_str(&format!("\n[{rule}]\n"));
+        for (area, places) in areas {
+            text.push_str(&format!("\"{area}\" = {}\n", places.len()));
+        }
+    }
+    text
+}
+
+/// Returns a line for each rule and area whose number differs from the recorded one, and the first
+/// places of those that have more.
+fn differences(
+    found: &Breaches,
+    recorded: &BTreeMap<String, BTreeMap<String, usize>>,
+) -> Vec<String> {
+    let none = Vec::new();
+    let mut keys: Vec<(&str, &str)> = recorded
+        .iter()
+        .flat_map(|(rule, areas)| areas.keys().map(move |area| (rule.as_str(), area.as_str())))
+        .chain(
+            found.iter().flat_map(|(rule, areas)| areas.keys().map(move |a| (*rule, a.as_str()))),
+        )
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let mut lines = Vec::new();
+    for (rule, area) in keys {
+        let places = found.get(rule).and_then(|areas| areas.get(area)).unwrap_or(&none);
+        let limit = recorded.get(rule).and_then(|areas| areas.get(area)).copied().unwrap_or(0);
+        if places.len() < limit {
+            lines.push(format!(
+                "{rule}, {area}: expected {limit} breaches, got {}: write the smaller number into \
+                 tests/tidy.toml",
+                places.len()
+            ));
+        } else if places.len() > limit {
+            lines.push(format!(
+                "{rule}, {area}: expected at most {limit} breaches, got {}; some of them:",
+                places.len()
+            ));
+            lines.extend(places.iter().take(20).map(|place| format!("    {place}")));
+        }
+    }
+    lines
+}
