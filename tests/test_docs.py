@@ -39,6 +39,8 @@ class Block:
     line: int
     file: str = ""
     why_not: str = ""
+    is_output: bool = False
+    """True for lines that the block before prints."""
 
 
 def blocks_of(page: Path) -> Iterator[Block]:
@@ -48,14 +50,16 @@ def blocks_of(page: Path) -> Iterator[Block]:
         key, _, value = (found["directive"] or "").partition(": ")
         file = value if key == "file" else ""
         why_not = value if key == "not run" else ""
-        yield Block(found["language"], found["text"], line, file, why_not)
+        yield Block(found["language"], found["text"], line, file, why_not, key == "output")
 
 
-def run_command(line: str, where: str) -> None:
+def run_command(line: str, where: str) -> str:
+    """Runs a command of a page, and returns what it printed."""
     words = shlex.split(line, comments=True)
     assert words[0] == "rampmeter", f"{where}: run by nobody: {line}"
     result = CliRunner().invoke(main, words[1:])
     assert result.exit_code == 0, f"{where}: {line}: {result.output}{result.exception}"
+    return result.output
 
 
 def check_plan(text: str, folder: Path, where: str) -> None:
@@ -74,9 +78,14 @@ def check_plan(text: str, folder: Path, where: str) -> None:
 
 @pytest.mark.parametrize("page", OWN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_runs_or_says_why_not(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Blocks of a page run one after the other, beside a `plan.toml`."""
+    printed = ""
+    monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "plan.toml").write_text(SMALL, encoding="utf-8")
@@ -85,18 +94,28 @@ def test_every_block_runs_or_says_why_not(
         where = f"{page.relative_to(ROOT)}:{block.line}"
         if block.why_not or block.language.startswith("{"):
             continue
+        if block.is_output:
+            missing = set(trimmed(block.text)) - set(trimmed(printed))
+            assert not missing, f"{where}: not printed: {missing} of {printed}"
+            continue
         if block.file:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
         if block.language == "python":
             exec(compile(block.text, where, "exec"), names)
+            printed = capsys.readouterr().out
         elif block.language == "sql":
             duckdb.sql(block.text).fetchall()
         elif block.language == "toml":
             check_plan(block.text, tmp_path, where)
         elif not block.file:
+            printed = ""
             for line in block.text.replace("\\\n", " ").splitlines():
                 if line.strip() and not line.startswith("#"):
-                    run_command(line, where)
+                    printed += run_command(line, where)
+
+
+def trimmed(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines()]
 
 
 def test_every_page_is_in_the_site_and_builds_without_a_warning(tmp_path: Path) -> None:

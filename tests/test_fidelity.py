@@ -1,5 +1,6 @@
-"""Numbers that docs/fidelity-review.md and README.md give of single runs and of replays."""
+"""Numbers that the documentation gives of single runs and of replays."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -54,20 +55,20 @@ def measured(name: str) -> Ratios:
     return entry.ratios
 
 
-README_ROWS = {
-    "dcpim-imc10": "[dcPIM](docs/protocols/dcpim.md), IMC10",
+REPLAY_ROWS = {
+    "dcpim-imc10": "[dcPIM](../protocols/dcpim.md), IMC10",
     "dcpim-web-search": "dcPIM, Web Search",
-    "phost": "[pHost](docs/protocols/phost.md)",
-    "pfabric": "[pFabric](docs/protocols/pfabric.md)",
-    "fastpass": "[Fastpass](docs/protocols/fastpass.md)",
-    "ndp": "[NDP](docs/protocols/ndp.md)",
+    "phost": "[pHost](../protocols/phost.md)",
+    "pfabric": "[pFabric](../protocols/pfabric.md)",
+    "fastpass": "[Fastpass](../protocols/fastpass.md)",
+    "ndp": "[NDP](../protocols/ndp.md)",
     "ndp-opera-1": "NDP, Clos at load 0.01",
     "ndp-opera-5": "NDP, Clos at load 0.05",
-    "homa": "[Homa](docs/protocols/homa.md)",
+    "homa": "[Homa](../protocols/homa.md)",
     "homa-incast": "Homa, incast",
-    "dctcp": "[DCTCP](docs/protocols/dctcp.md)",
-    "tcp": "[TCP Cubic](docs/protocols/tcp.md)",
-    "pias": "[PIAS](docs/protocols/pias.md)",
+    "dctcp": "[DCTCP](../protocols/dctcp.md)",
+    "tcp": "[TCP Cubic](../protocols/tcp.md)",
+    "pias": "[PIAS](../protocols/pias.md)",
     "dctcp-capton": "DCTCP, preset `ns-2`",
 }
 
@@ -76,21 +77,29 @@ OTHER_TABLES = ("homa", "homa-incast", "pias", "dctcp-capton")
 """Replays whose pages have the classes of their studies."""
 
 
-def test_all_replays_are_in_the_readme() -> None:
+def test_all_replays_are_in_the_documentation() -> None:
     known = ReplayLedger(ROOT / "papers").known()
-    assert {one.name for one in known} == README_ROWS.keys()
+    assert {one.name for one in known} == REPLAY_ROWS.keys()
 
 
-@pytest.mark.parametrize("name", README_ROWS)
-def test_the_readme_has_what_the_replay_measured(name: str) -> None:
-    _, flows, everything, furthest, *_ = rows("README.md")[README_ROWS[name]]
+@pytest.mark.parametrize("name", REPLAY_ROWS)
+def test_the_documentation_has_what_the_replay_measured(name: str) -> None:
+    _, flows, everything, furthest = rows("docs/howto/reference-data.md")[REPLAY_ROWS[name]]
     ratios = measured(name)
     assert int(flows.replace(" ", "")) == ratios.flows
     assert everything == f"{ratios.mean:.3f}"
     assert furthest == ("-" if ratios.furthest is None else f"{ratios.furthest:.3f}")
 
 
-@pytest.mark.parametrize("name", [name for name in README_ROWS if name not in OTHER_TABLES])
+def test_the_readme_has_the_ratios_of_the_documentation() -> None:
+    pages = rows("docs/howto/reference-data.md")
+    names = {re.sub(r"[][]|\(.*?\)", "", name): cells for name, cells in pages.items()}
+    ratios = {name: cells[:4] for name, cells in rows("README.md").items() if name in names}
+    assert len(ratios) == 9, "eight rows and the head"
+    assert all(names[name] == cells for name, cells in ratios.items())
+
+
+@pytest.mark.parametrize("name", [name for name in REPLAY_ROWS if name not in OTHER_TABLES])
 def test_the_page_of_the_protocol_has_what_the_replay_measured(name: str) -> None:
     ratios = measured(name)
     values = [ratios.mean, *(value for value in ratios.classes if value is not None)]

@@ -17,7 +17,6 @@ from rampmeter.generate_parts import parts
 from rampmeter.papers import list_figures, load_figure
 from rampmeter.papers.ledger import Ledger
 from rampmeter.papers.status import NAMES, FigureStatus, columns, totals
-from rampmeter.report.figures import PAPERS
 from rampmeter.schema import About, Key, transports
 from rampmeter.toml import literal
 
@@ -70,13 +69,14 @@ def renewed(page: Path, name: str, text: str) -> str:
 
 
 def ledger_totals() -> str:
-    """Returns the table of the verdicts in the ledger by paper."""
+    """Returns a sentence with the totals of the verdicts in the ledger."""
     ledger = Ledger(ROOT / "papers")
     statuses = [FigureStatus.of(load_figure(one), ledger) for one in list_figures(ROOT / "papers")]
-    lines = [_row("paper", *NAMES, "all", "CPU hours"), _row(*["---"] * 7, space="")]
-    for paper, counts, hours in totals(statuses):
-        lines.append(_row(PAPERS.get(paper, paper), *columns(counts, hours)))
-    return "\n".join(lines) + "\n"
+    _, counts, hours = totals(statuses)[-1]
+    verdicts = ", ".join(
+        f"{count} {name}" for name, count in zip(NAMES, columns(counts, hours), strict=False)
+    ).replace("- ", "0 ")
+    return f"{sum(counts.values())} values and claims: {verdicts}; {hours:.1f} CPU hours.\n"
 
 
 def formatted(module: str, file: Path) -> str:
