@@ -1,5 +1,6 @@
 //! Hosts with several links: all are used, none is needed, and no packet takes one that is down.
 
+use rampmeter_sim::topo::Paths;
 use rampmeter_sim::{LinkSpec, Node, Target, Topology, TopologySpec};
 
 /// Two racks of three hosts and `rails` leaf switches, two spines.
@@ -74,12 +75,55 @@ fn links_that_make_no_sense_are_errors() {
              packets unless topology.hosts-forward is true",
         ),
         (
-            vec![["h0", "s0"], ["h0", "s0"], ["h1", "s1"]],
-            "expected one link between host h0 and s0, got two: one with the sum of their rates stands \
-             for both",
+            vec![["h0", "s0"], ["s0", "h0"], ["h1", "s1"]],
+            "expected each link of a host once, got \"s0-h0\" after \"h0-s0\": a link carries both \
+             directions; links in parallel have the same first end",
         ),
     ];
     for (ends, message) in wrong {
         assert_eq!(links(&ends), Err(message.to_owned()));
+    }
+}
+
+/// Hosts 0 and 1 have links of these rates to switch 0, host 2 one link to switch 1.
+fn by_parallel_links(gbps: &[f64]) -> Topology {
+    let link = |between: [&str; 2], gbps| LinkSpec {
+        gbps_back: None,
+        between: between.map(str::to_owned),
+        gbps,
+        propagation_ns: 200.0,
+    };
+    let of_hosts =
+        ["h0", "h1"].iter().flat_map(|host| gbps.iter().map(|&it| link([host, "s0"], it)));
+    let links = of_hosts.chain([link(["h2", "s1"], 400.0), link(["s0", "s1"], 400.0)]).collect();
+    let (switch_ns, host_ns, hosts_forward) = (0.0, 0.0, false);
+    let spec =
+        TopologySpec::Links { hosts: 3, switches: 2, links, switch_ns, host_ns, hosts_forward };
+    spec.build().unwrap()
+}
+
+#[test]
+fn packets_are_spread_over_parallel_links_of_a_host_by_rate_both_ways() {
+    for (gbps, expected) in [
+        (&[100.0, 100.0][..], &[0.5, 0.5][..]),
+        (&[100.0, 50.0], &[2.0 / 3.0, 1.0 / 3.0]),
+        (&[100.0, 100.0, 200.0], &[0.25, 0.25, 0.5]),
+    ] {
+        let paths = Paths::new(by_parallel_links(gbps));
+        let own = 0..gbps.len() as u32;
+        for (src, dst, from) in
+            [(0, 2, Node::Host(0)), (2, 0, Node::Switch(0)), (1, 0, Node::Switch(0))]
+        {
+            let mut shares = vec![0.0; gbps.len()];
+            for (link, end, share) in paths.shares(src, dst) {
+                if end == from && own.contains(&link) {
+                    shares[link as usize] += share;
+                }
+            }
+            let is_near = shares.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9);
+            assert!(is_near, "{gbps:?} from h{src} to h{dst}: {shares:?}");
+        }
+        let [out, into] = paths.access_ports(0, 1);
+        assert_eq!((out.len(), into.len()), (gbps.len(), gbps.len()));
     }
 }

@@ -4,7 +4,8 @@
 //! come further uplinks of hosts and arbiters, the ports of switch 0 in the order of its links, of
 //! switch 1, and so on. Hosts of a rack hang at the same switches, so a table by (switch, rack of
 //! the destination) is enough: 160 KB for 1024 hosts instead of 1.3 MB. Hosts and arbiters with
-//! several links make racks that several switches belong to.
+//! several links make racks that several switches belong to; one with several links to a switch is
+//! a rack of its own, to which its switches spread packets as over other parallel links.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -90,19 +91,25 @@ impl Routes {
             }
             for switch in 0..n {
                 let start = self.choices.len() as u32;
-                if let Some(own) = of.switches.iter().position(|&s| s == switch as u32) {
+                let own = of.switches.iter().position(|&s| s == switch as u32);
+                if let Some(own) = own.filter(|_| !of.has_parallel) {
                     self.choices.extend(&of.down[own]);
                     self.table[switch * self.racks + rack] = Entry { start, count: OWN, mask: 0 };
                     continue;
                 }
                 let mut ports = Vec::new();
                 for (i, &(link, to)) in wiring.of_switch[switch].iter().enumerate() {
-                    let Node::Switch(next) = to else { continue };
-                    let closer = distance[next as usize] < u32::MAX
-                        && distance[next as usize] + 1 == distance[switch];
-                    if closer && up(link) {
+                    let port = wiring.first[switch] + i as u32;
+                    let is_closer = match to {
+                        Node::Switch(next) => {
+                            distance[next as usize] < u32::MAX
+                                && distance[next as usize] + 1 == distance[switch]
+                        }
+                        _ => own.is_some_and(|own| of.down[own].contains(&port)),
+                    };
+                    if is_closer && up(link) {
                         let bps = wiring.links[link as usize].rate_to(to).as_bps();
-                        ports.push((wiring.first[switch] + i as u32, bps));
+                        ports.push((port, bps));
                     }
                 }
                 push_weighted(&ports, &mut self.choices);
@@ -278,6 +285,28 @@ struct Rack {
     switches: Vec<u32>,
     /// At each of its switches the ports that lead to its members.
     down: Vec<Vec<u32>>,
+    /// True for the rack of one end with several links to a switch: packets are spread over them.
+    has_parallel: bool,
+}
+
+impl Rack {
+    fn new(switches: Vec<u32>) -> Self {
+        let down = vec![Vec::new(); switches.len()];
+        Self { members: Vec::new(), switches, down, has_parallel: false }
+    }
+
+    /// Returns the rack of an end that ports of `switches` lead to, some of them of one switch.
+    fn of_parallel(end: u32, switches: &[u32], ports: &[u32]) -> Self {
+        let mut own = switches.to_vec();
+        own.sort_unstable();
+        own.dedup();
+        let mut rack = Self { members: vec![end], has_parallel: true, ..Self::new(own) };
+        for (switch, &port) in switches.iter().zip(ports) {
+            let at = rack.switches.binary_search(switch).expect("every switch is listed");
+            rack.down[at].push(port);
+        }
+        rack
+    }
 }
 
 impl Wiring {
@@ -329,9 +358,7 @@ impl Wiring {
         let mut tors: Vec<u32> = homes().map(|(_, &tor)| tor).collect();
         tors.sort_unstable();
         tors.dedup();
-        let rack =
-            |&tor: &u32| Rack { members: Vec::new(), switches: vec![tor], down: vec![Vec::new()] };
-        let mut racks: Vec<Rack> = tors.iter().map(rack).collect();
+        let mut racks: Vec<Rack> = tors.iter().map(|&tor| Rack::new(vec![tor])).collect();
         for (end, tor) in homes() {
             let rack = &mut racks[tors.binary_search(tor).expect("every rack is listed")];
             rack.members.push(end);
@@ -343,9 +370,12 @@ impl Wiring {
             let ports: Vec<u32> = ports.filter(|&p| up(self.ends[p as usize].0)).collect();
             let switch = |port: &u32| self.first.partition_point(|first| first <= port) as u32 - 1;
             let switches: Vec<u32> = ports.iter().map(switch).collect();
+            if (1..switches.len()).any(|n| switches[..n].contains(&switches[n])) {
+                racks.push(Rack::of_parallel(end, &switches, &ports));
+                continue;
+            }
             let at = *known.entry(switches.clone()).or_insert_with(|| {
-                let down = vec![Vec::new(); switches.len()];
-                racks.push(Rack { members: Vec::new(), switches, down });
+                racks.push(Rack::new(switches));
                 racks.len() - 1
             });
             racks[at].members.push(end);

@@ -60,18 +60,18 @@ pub enum TopologyError {
         /// The other host.
         other: u32,
     },
-    /// A host with two links to one switch.
+    /// A link of a host that is listed from each of its ends.
     #[error(
-        "expected one link between host h{host} and s{switch}, got two: one with the sum of their \
-         rates stands for both"
+        "expected each link of a host once, got \"{from}-{to}\" after \"{to}-{from}\": a link \
+         carries both directions; links in parallel have the same first end"
     )]
-    TwoLinks {
+    TwoDirections {
         /// The place of the second link in the list, from zero.
         link: usize,
-        /// The host.
-        host: u32,
-        /// The switch.
-        switch: u32,
+        /// Its first end.
+        from: Node,
+        /// Its second end.
+        to: Node,
     },
     /// Two hosts cannot reach one another.
     #[error("expected a path between all hosts, got none between h{0} and h{1}")]
@@ -93,7 +93,7 @@ impl TopologyError {
         match *self {
             Self::BadEnd { link, .. }
             | Self::HostToHost { link, .. }
-            | Self::TwoLinks { link, .. } => Some(link),
+            | Self::TwoDirections { link, .. } => Some(link),
             _ => None,
         }
     }
@@ -321,9 +321,6 @@ fn switches_of(host: u32, ends: &[(usize, Node)]) -> Result<Vec<u32>, TopologyEr
     let mut own = Vec::with_capacity(ends.len());
     for &(link, end) in ends {
         match end {
-            Node::Switch(switch) if own.contains(&switch) => {
-                return Err(TopologyError::TwoLinks { link, host, switch });
-            }
             Node::Switch(switch) => own.push(switch),
             Node::Host(other) | Node::Arbiter(other) => {
                 return Err(TopologyError::HostToHost { link, host, other });

@@ -107,8 +107,14 @@ impl Paths {
         self.spread(ports, Node::Host(src), 1.0, &mut shares, &mut at);
         while !at.is_empty() {
             for (switch, share) in std::mem::take(&mut at) {
-                let ports = self.routes.next(switch, dst);
-                self.spread(ports, Node::Switch(switch), share, &mut shares, &mut at);
+                // A port is there several times where links have several rates.
+                let mut ports: Vec<u32> = Vec::new();
+                for &port in self.routes.next(switch, dst) {
+                    if !ports.contains(&port) {
+                        ports.push(port);
+                    }
+                }
+                self.spread(&ports, Node::Switch(switch), share, &mut shares, &mut at);
             }
         }
         shares

@@ -1,5 +1,7 @@
 //! Topologies as plans write them.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -290,15 +292,16 @@ impl TopologySpec {
                 let spread = delay("cable-spread-ns", cable_spread_ns)?;
                 Topology::new_pod(k as u32, spread, &self.wires(gbps)?)
             }
-            Self::Links { hosts, switches, ref links, hosts_forward, .. } => {
+            Self::Links { hosts, switches, links: ref specs, hosts_forward, .. } => {
                 let hosts = check_count("hosts", hosts, 2, "2 to 65536")?;
                 // Without switches an error names the first host with a link to another.
                 let switches = check_count("switches", switches, 0, "0 to 65536")?;
                 let wires = self.wires(access())?;
                 let parse = |(i, spec): (usize, &LinkSpec)| spec.parse(i, hosts, switches);
                 let mut links: Vec<Link> =
-                    links.iter().enumerate().map(parse).collect::<Result<_, _>>()?;
+                    specs.iter().enumerate().map(parse).collect::<Result<_, _>>()?;
                 if !hosts_forward {
+                    check_directions(specs, &links)?;
                     return Topology::check(hosts, switches, links, &wires);
                 }
                 let all = expand(hosts, switches, &mut links);
@@ -335,6 +338,23 @@ impl TopologySpec {
             host_latency: delay("host-ns", host_ns)?,
         })
     }
+}
+
+/// Checks that no link of a host is listed from both of its ends, as readers of directed graphs
+/// write them.
+fn check_directions(specs: &[LinkSpec], links: &[Link]) -> Result<(), TopologyError> {
+    let mut first_ends = BTreeMap::new();
+    for (link, (spec, &Link { a, b, .. })) in specs.iter().zip(links).enumerate() {
+        if !matches!((a, b), (Node::Host(_), Node::Switch(_))) {
+            continue;
+        }
+        let is_from_host = spec.between[0].starts_with('h');
+        if *first_ends.entry((a, b)).or_insert(is_from_host) != is_from_host {
+            let (from, to) = if is_from_host { (a, b) } else { (b, a) };
+            return Err(TopologyError::TwoDirections { link, from, to });
+        }
+    }
+    Ok(())
 }
 
 impl LinkSpec {
