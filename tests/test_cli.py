@@ -172,7 +172,7 @@ class TestErrors:
         plan_file.write_text(plan_file.read_text().replace("seed = 1", 'seed = "x"'))
         line = error_line("run", plan_file)
         assert line.startswith(f"rampmeter: {plan_file}: line 1, column 8: ")
-        assert "expected u64" in line
+        assert "expected a whole number" in line
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

@@ -69,8 +69,14 @@ impl Unit {
             (Quantity::Rate, 9) => "Gbit/s, such as 25 or \"25Gbps\"",
             (Quantity::Rate, 6) => "Mbit/s, such as 25 or \"25Mbps\"",
             (Quantity::Rate, _) => "bit/s, such as 25000 or \"25kbps\"",
-            (Quantity::Bytes, _) => "bytes, such as 2000000 or \"2MB\"",
+            (Quantity::Bytes, _) => "a whole number of bytes, such as 2000000 or \"2MB\"",
         }
+    }
+
+    /// Returns true if this unit may have the number: bytes are whole, and below 2^53.
+    pub fn holds(self, number: f64) -> bool {
+        let is_whole = number.fract() == 0.0 && number.abs() < BYTES_MAX;
+        self.quantity != Quantity::Bytes || is_whole
     }
 
     /// Returns the number in this unit of a text with a unit. Powers of ten are exact.
@@ -94,6 +100,9 @@ impl Unit {
         Some(value * factor).filter(|value| value.is_finite())
     }
 }
+
+/// Numbers of bytes below this are exact in floating point.
+const BYTES_MAX: f64 = (1u64 << 53) as f64;
 
 /// Returns the power of ten of a unit of time, in seconds.
 fn time(unit: &str) -> Option<i32> {

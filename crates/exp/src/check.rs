@@ -10,7 +10,8 @@ use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Network, Place, Quantity, Site};
 use rampmeter_sim::{
-    ClockSpec, Delays, FabricConfig, Shape, SimSpec, Switching, Topology, TopologySpec,
+    ClockSpec, Delays, FabricConfig, Shape, SimSpec, Switching, Topology, TopologyError,
+    TopologySpec,
 };
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
@@ -325,7 +326,15 @@ fn topology(
             (TopologySpec::Links { .. }, Some(link)) => {
                 cx.bad(&format!("topology.links[{link}]"), message)
             }
-            _ => cx.bad(key, message),
+            (_, _) => match error {
+                TopologyError::Number { what, expected, got } => {
+                    cx.bad(&format!("topology.{what}"), format!("expected {expected}, got {got}"))
+                }
+                TopologyError::Count { what, expected, got } if !what.contains(' ') => {
+                    cx.bad(&format!("topology.{what}"), format!("expected {expected}, got {got}"))
+                }
+                _ => cx.bad(key, message),
+            },
         }
     })?;
     imported.names.add_forwarding(&imported.spec, &built);

@@ -124,14 +124,49 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
         let message = error.message().trim().replace('\n', " ");
         let root = toml::from_str(&plain).ok();
         match root.and_then(|root| find(&root, &message, |root| T::deserialize(root).err())) {
-            Some(path) => at_path(text, &path, &message),
+            Some(path) => at_path(text, &path, &spoken(&message)),
             None => at_offset(
                 text,
                 error.span().map(|span| same_line(&plain, text, span.start)),
-                &message,
+                &spoken(&message),
             ),
         }
     })
+}
+
+/// Returns a message of serde about a value of a wrong type in the words of other errors.
+pub(crate) fn spoken(message: &str) -> String {
+    let message = message.trim().replace('\n', " ");
+    let is_of_range = message.starts_with("invalid value: ");
+    let rest = ["invalid type: ", "invalid value: "].iter().find_map(|it| message.strip_prefix(it));
+    let Some((got, expected)) = rest.and_then(|rest| rest.split_once(", expected ")) else {
+        return message;
+    };
+    let expected = match (expected, is_of_range) {
+        ("u64" | "usize" | "u32" | "u16" | "u8", false) => "a whole number",
+        ("u64" | "usize", true) => "a whole number from 0",
+        ("u32", true) => "a whole number from 0 to 4294967295",
+        ("u16", true) => "a whole number from 0 to 65535",
+        ("u8", true) => "a whole number from 0 to 255",
+        ("i64" | "i32", _) => "a whole number",
+        ("f64" | "f32", _) => "a number",
+        ("a string" | "a borrowed string" | "string or map", _) => "a text",
+        ("a boolean", _) => "true or false",
+        ("a sequence", _) => "a list",
+        ("a map", _) => "a table",
+        (other, _) if other.starts_with("struct ") || other.contains("enum ") => "a table",
+        (other, _) => other,
+    };
+    let number = ["floating point `", "integer `", "boolean `"].iter().find_map(|kind| {
+        let number = got.strip_prefix(kind)?;
+        number.strip_suffix('`')
+    });
+    let got = match got {
+        "sequence" => "a list",
+        "map" => "a table",
+        other => number.or_else(|| other.strip_prefix("string ")).unwrap_or(other),
+    };
+    format!("expected {expected}, got {got}")
 }
 
 /// Returns the offset in `text` of the place `at` of `plain`, which has the same lines: the same
@@ -293,15 +328,38 @@ mod tests {
     fn errors_name_line_column_and_path_of_the_key() {
         let cases = [
             ("hosts = 4", "host = 4", "line 4, column 1: topology.host: unknown field `host`, "),
-            ("hosts = 4", "hosts = \"4\"", "line 4, column 9: topology.hosts: invalid type: "),
+            (
+                "hosts = 4",
+                "hosts = \"4\"",
+                "line 4, column 9: topology.hosts: expected a whole number, got \"4\" (at: ",
+            ),
             ("hosts = 4", "", "line 2, column 2: topology: missing field `hosts` "),
             ("\"star\"", "\"sun\"", "line 3, column 8: topology.kind: unknown variant `sun`, "),
-            ("load = 0.5", "load = []", "line 12, column 8: workload.parts[0].load: invalid type"),
+            (
+                "load = 0.5",
+                "load = []",
+                "line 12, column 8: workload.parts[0].load: expected a number, got a list",
+            ),
             ("flow-bytes", "flow-byte", "line 15, column 1: workload.parts[1].flow-byte: unknown"),
             ("first = 1", "from = 1", "line 17, column 11: workload.parts[1].peers"),
             ("from-us = 1", "form-us = 1", "line 19, column 1: faults.outages[0].form-us: unknown"),
             ("from-us = 1", "", "line 18, column 1: faults.outages[0]: missing field `from-us`"),
-            ("seed = 1", "seed = true", "line 1, column 8: seed: invalid type: boolean `true`, "),
+            (
+                "seed = 1",
+                "seed = true",
+                "line 1, column 8: seed: expected a whole number, got true ",
+            ),
+            ("seed = 1", "seed = 0.5", "line 1, column 8: seed: expected a whole number, got 0.5 "),
+            (
+                "seed = 1",
+                "seed = -3",
+                "line 1, column 8: seed: expected a whole number from 0, got -3",
+            ),
+            (
+                "fan = 2",
+                "fan = \"2B\"",
+                "line 16, column 7: workload.parts[1].fan: expected a whole",
+            ),
             ("seed = 1", "sead = 1", "line 1, column 1: sead: unknown field `sead`, expected"),
             ("seed = 1", "seed = ", "line 1, column 8: "),
         ];

@@ -91,7 +91,9 @@ fn of_value(
             of_value(item, unit, &path.join(Step::Item(number)), edits)
         }),
         (DeValue::String(text), Some(unit)) => {
-            let number = unit.read(text).ok_or_else(|| {
+            // Range checks name the number alone, in the unit of the key.
+            let number = unit.read(text).filter(|&number| number >= 0.0 && unit.holds(number));
+            let number = number.ok_or_else(|| {
                 (path.clone(), format!("expected {}, got {text:?}", unit.expected()))
             })?;
             edits.push((value.span(), written(number)));
@@ -132,12 +134,29 @@ mod tests {
             ),
             (
                 "[fabric]\nbuffer-bytes = { tor = \"1us\" }",
-                "line 2, column 24: fabric.buffer-bytes.tor: expected bytes, such as 2000000 or \
-                 \"2MB\", got \"1us\" (at: buffer-bytes = { tor = \"1us\" })",
+                "line 2, column 24: fabric.buffer-bytes.tor: expected a whole number of bytes, \
+                 such as 2000000 or \"2MB\", got \"1us\" (at: buffer-bytes = { tor = \"1us\" })",
             ),
         ] {
             assert_eq!(without_units(text).unwrap_err(), message);
         }
         assert!(without_units("a-gbps = \"5\"").unwrap_err().contains("25Gbps"));
+        for (key, text) in [
+            ("fixed", "0.5B"),
+            ("fixed", "1.0001kB"),
+            ("fixed", "-2kB"),
+            ("fixed", "1e30B"),
+            ("fixed", "1e400B"),
+            ("core-gbps", "-3Gbps"),
+            ("drain-us", "-1ms"),
+            ("drain-us", "1e400us"),
+            ("drain-us", "infus"),
+            ("drain-us", "nan us"),
+        ] {
+            let got = without_units(&format!("[run]\n{key} = \"{text}\"")).unwrap_err();
+            let unit = Unit::of_key(key).unwrap().expected();
+            let expected = format!("run.{key}: expected {unit}, got \"{text}\" (at: ");
+            assert!(got.starts_with("line 2, column ") && got.contains(&expected), "{got}");
+        }
     }
 }

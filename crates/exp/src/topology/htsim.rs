@@ -116,10 +116,12 @@ pub(super) fn read(text: &str) -> Result<Imported, String> {
         value.filter(|&value| value > 0).ok_or_else(|| format!("expected {key}, got none"))
     };
     let (nodes, n_tiers) = (need(nodes, "Nodes")?, need(n_tiers, "Tiers")? as usize);
-    let pod = need(pod, "Podsize")?;
     if !(2..=3).contains(&n_tiers) {
         return Err(format!("expected 2 or 3 Tiers, got {n_tiers}"));
     }
+    // All pods of two tiers share their spines, so that they may be one.
+    let pod = if n_tiers == 2 { pod.or(Some(nodes)) } else { pod };
+    let pod = need(pod, "Podsize, the number of hosts in a pod of three tiers,")?;
     let shape = Shape::new(nodes, pod, &tiers[..n_tiers])?;
     shape.build(&mut draft, &tiers[..n_tiers]);
     draft.finish()

@@ -15,7 +15,7 @@ use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::Imported;
-use crate::locate;
+use crate::locate::{self, spoken};
 use crate::names::{NamesSpec, sample};
 use crate::units::{self, DELAY, RATE};
 
@@ -158,16 +158,63 @@ fn by_direction(
         return Err(format!("expected at least two hosts, got {got}: {rule}; {remedy}"));
     }
     let several = hosts.iter().find(|node| count(node)[0] > 1);
-    let mut ends = switches.iter().filter(|node| count(node) == [0, 1]);
-    if let (Some(top), Some(end), Some(_)) = (several, ends.next(), ends.next()) {
+    let ends: Vec<&&String> = switches.iter().filter(|node| count(node)[0] == 0).collect();
+    let mut leaves = ends.iter().filter(|node| count(node) == [0, 1]);
+    if let (Some(top), Some(end), Some(_)) = (several, leaves.next(), leaves.next()) {
         let n = count(top)[0];
         return Err(format!(
             "expected links from hosts to switches, got host {top} with {n} links and switch {end} \
              with one: {rule}; {remedy}"
         ));
     }
+    // Hosts with several links may be listed from the top too. Their names tell, or else their number.
+    let has_single = hosts.iter().any(|node| count(node)[0] == 1);
+    let (of_hosts, of_ends) = (kind_of_names(&hosts), kind_of_names(&ends));
+    let is_from_top = match (of_hosts, of_ends) {
+        (Some(Kind::Switch), Some(Kind::Host)) => true,
+        (Some(Kind::Host), Some(Kind::Switch)) => false,
+        _ => !has_single && ends.len() > hosts.len(),
+    };
+    if is_from_top && let ([top, ..], [end, ..]) = (&hosts[..], &ends[..]) {
+        let (n_hosts, n_ends) = (hosts.len(), ends.len());
+        return Err(format!(
+            "expected links from hosts to switches, got {n_hosts} hosts such as {top} below {n_ends} \
+             switches such as {end}: {rule}; {remedy}; if these are the hosts, give them names such \
+             as h0, or write the topology as TOML"
+        ));
+    }
     let owned = |nodes: Vec<&String>| nodes.into_iter().cloned().collect();
     Ok((owned(hosts), owned(switches)))
+}
+
+/// Kind of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Host,
+    Switch,
+}
+
+/// Names of nodes before their numbers.
+const NAMES: [(Kind, &[&str]); 2] = [
+    (Kind::Host, &["h", "host", "gpu", "npu", "server", "srv", "client", "nic", "rank", "vm"]),
+    (
+        Kind::Switch,
+        &[
+            "s", "sw", "switch", "leaf", "spine", "tor", "agg", "core", "edge", "rail", "nvswitch",
+            "l", "t", "sp",
+        ],
+    ),
+];
+
+/// Returns the kind of nodes whose names all begin with one of [`NAMES`], as `leaf-1` does.
+fn kind_of_names(names: &[impl AsRef<str>]) -> Option<Kind> {
+    let kind = |name: &str| {
+        let end = name.find(|c: char| !c.is_alphabetic()).unwrap_or(name.len());
+        let word = name[..end].to_lowercase();
+        NAMES.iter().find(|(_, words)| words.contains(&&*word)).map(|(kind, _)| *kind)
+    };
+    let first = kind(names.first()?.as_ref())?;
+    names.iter().all(|name| kind(name.as_ref()) == Some(first)).then_some(first)
 }
 
 /// Checks that a link of a CSV file is not listed in its other direction too. `seen` has the first
@@ -373,10 +420,4 @@ fn of_link(message: &str) -> String {
         true => format!("{message}, `loss`"),
         false => message,
     }
-}
-
-/// Replaces words of programmers in a message.
-fn spoken(message: &str) -> String {
-    let message = message.trim().replace('\n', " ").replace("expected f64", "expected a number");
-    message.replace("expected u64", "expected a whole number")
 }

@@ -133,6 +133,15 @@ fn spines_of_htsim_are_shared_by_all_racks() {
                 Downlink_speed_Gbps 100\nRadix_Down 2\nDownlink_Latency_ns 1000\n";
     let (topology, _) = read("t", text);
     assert_eq!((topology.n_hosts(), topology.n_switches(), topology.links().len()), (8, 4, 12));
+    // Two tiers need no pods.
+    for pod in ["", "Podsize 4\n"] {
+        assert_eq!(read("t", &text.replace("Podsize 8\n", pod)).0, topology, "{pod}");
+    }
+    let wrong = error("t", &TOPO.replace("Podsize 4\n", ""));
+    assert!(
+        wrong.starts_with("expected Podsize, the number of hosts in a pod of three"),
+        "{wrong}"
+    );
     let wrong = error("t", &text.replace("Oversubscribed 2", "Oversubscribed 4"));
     let expected = "line 4: tier 0: expected Oversubscribed 2, as the radixes say, got 4 (read as \
                     a topology of htsim)";
@@ -254,17 +263,15 @@ fn unbuilt(name: &str, text: &str) -> String {
 
 #[test]
 fn links_that_cannot_be_built_are_named_with_their_line() {
-    let twice = "expected one link between host gpu-a and leaf, got two: one with the sum of their \
-                 rates stands for both";
+    let twice = "expected each link of a host once, got \"leaf-gpu-a\" after \"gpu-a-leaf\": a link \
+                 carries both directions; links in parallel have the same first end";
     let again = "{ between = [\"leaf\", \"gpu-a\"] },\n]";
     let got = unbuilt("t.toml", &NAMED.replace("\n]", &format!("\n{again}")));
     assert_eq!(got, format!("line 7: link 2 (leaf-gpu-a): {twice}"));
-    let csv = "from,to\ngpu-a,leaf\ngpu-b,leaf\ngpu-a,leaf\n";
-    assert_eq!(unbuilt("t.csv", csv), format!("line 4: link 2 (gpu-a-leaf): {twice}"));
     let json = "{\"hosts\": [\"gpu-a\", \"b\"], \"switches\": [\"leaf\"], \"links\": [\n\
                 {\"between\": [\"gpu-a\", \"leaf\"]}, {\"between\": [\"b\", \"leaf\"]},\n\
-                {\"between\": [\"gpu-a\", \"leaf\"]}]}";
-    assert_eq!(unbuilt("t.json", json), format!("line 3: link 2 (gpu-a-leaf): {twice}"));
+                {\"between\": [\"leaf\", \"gpu-a\"]}]}";
+    assert_eq!(unbuilt("t.json", json), format!("line 3: link 2 (leaf-gpu-a): {twice}"));
     let ns3 = NS3.replace("3 4 10Gb/s", "1 4 10Gb/s");
     let got = unbuilt("t.txt", &ns3);
     assert!(
@@ -273,6 +280,41 @@ fn links_that_cannot_be_built_are_named_with_their_line() {
     );
     let got = error("t.txt", &NS3.replace("0 3 100Gbps", "3 3 100Gbps"));
     assert!(got.starts_with("line 5: link 2: expected two different nodes, got \"3 3 "), "{got}");
+}
+
+#[test]
+fn hosts_may_have_parallel_links_to_a_switch_in_all_formats() {
+    let again = "{ between = [\"gpu-a\", \"leaf\"], gbps = 25 },\n]";
+    let (topology, _) = read("t.toml", &NAMED.replace("\n]", &format!("\n{again}")));
+    assert_eq!(topology.rails(), [2, 1]);
+    let (topology, _) = read("t.csv", "from,to\na,s\nb,s\na,s\nb,s\n");
+    assert_eq!(topology.rails(), [2, 2]);
+    let ns3 = "3 1 4\n0\n1 0 25Gbps 1us 0\n1 0 25Gbps 1us 0\n2 0 25Gbps 1us 0\n2 0 25Gbps 1us 0\n";
+    let (topology, _) = read("t.txt", ns3);
+    assert_eq!(topology.rails(), [2, 2]);
+    let got = unbuilt("t.txt", &ns3.replacen("1 0 25", "0 1 25", 1));
+    assert!(got.starts_with("line 4: link 1 (n1-n0): expected each link of a host once"), "{got}");
+}
+
+/// Tables of spreadsheets in other languages, and tables that people align and comment.
+#[test]
+fn fields_of_csv_may_end_with_semicolons_or_tabs_and_lines_may_be_comments() {
+    let text = "# links of a rack\nfrom,to,gbps,propagation_ns,loss\n# first\na,s,25,500,\n\n\
+                \"b\",s,25Gbps,0.5us,0.5\n#c,s,1,1,\n";
+    let (topology, imported) = read("t.csv", text);
+    assert_eq!(links(&topology), ["h0-s0 25 500", "h1-s0 25 500"]);
+    for separator in [";", "\t", " , "] {
+        let (same, again) = read("t.csv", &text.replace(',', separator));
+        assert_eq!(
+            (same, again.losses),
+            (topology.clone(), imported.losses.clone()),
+            "{separator}"
+        );
+        assert_eq!(again.names, imported.names, "{separator}");
+        let got = error("t.csv", &text.replace("25Gbps", "fast").replace(',', separator));
+        let expected = "line 6: link 1 (b-s): gbps: expected a rate from";
+        assert!(got.starts_with(expected), "{separator}: {got}");
+    }
 }
 
 #[test]
@@ -368,6 +410,26 @@ fn links_of_csv_that_lead_to_the_hosts_are_an_error_with_the_rule() {
     assert_eq!(error("t.csv", "from,to\ns,a\ns,b\n"), format!("{got}: {rule}"));
     let got = "expected at least two hosts, got none";
     assert_eq!(error("t.csv", "from,to\n"), format!("{got}: {rule}"));
+    // Hosts with two interfaces, from the top.
+    let two = "from,to\nA,x\nA,y\nA,z\nB,x\nB,y\nB,z\n";
+    let (of_two, remedy) = (
+        "expected links from hosts to switches, got 2 hosts such as A below 3 switches such as x",
+        "if these are the hosts, give them names such as h0, or write the topology as TOML",
+    );
+    let rule = rule.replace(" (read", &format!("; {remedy} (read"));
+    assert_eq!(error("t.csv", two), format!("{of_two}: {rule}"));
+    let (_, imported) = read("t.csv", &two.replace("from,to", "to,from"));
+    assert_eq!(imported.names.hosts, ["x", "y", "z"]);
+    let tiers = "from,to\nsp0,leaf0\nsp0,leaf1\nsp1,leaf0\nsp1,leaf1\nleaf0,h0\nleaf1,h0\n\
+                 leaf0,h1\nleaf1,h1\n";
+    assert!(error("t.csv", tiers).contains("got 2 hosts such as sp0 below 2 switches such as h0"));
+    let (_, imported) = read("t.csv", &tiers.replace("from,to", "to,from"));
+    assert_eq!(imported.names.hosts, ["h0", "h1"]);
+    // Two servers with a rail for each of three interfaces.
+    let rails = two.replace(['A', 'B'], "gpu").replace("gpu,", "gpu0,");
+    let rails = rails.replacen("gpu0", "gpu1", 3).replace(",x", ",rail0").replace(",y", ",rail1");
+    let (_, imported) = read("t.csv", &rails.replace(",z", ",rail2"));
+    assert_eq!(imported.names.hosts, ["gpu1", "gpu0"]);
     // Hosts with two interfaces, and a switch at the top that has one link.
     let (topology, _) = read("t.csv", "from,to\na,s\na,t\nb,s\nb,t\ns,top\n");
     assert_eq!((topology.n_hosts(), topology.n_switches()), (2, 3));
