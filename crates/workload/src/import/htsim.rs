@@ -24,7 +24,7 @@
 //! (`msg`) are flows of their own. Notes name what is not part of a workload: failures, `prio` and
 //! `addon`. Lines that begin with `#` are comments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::{Line, count};
@@ -92,6 +92,8 @@ struct Matrix {
     /// Announced numbers of connections and triggers, with their lines.
     announced: BTreeMap<&'static str, (u64, u64)>,
     connections: Vec<Connection>,
+    /// Lines of the ids of connections.
+    ids: BTreeMap<u64, u64>,
     triggers: BTreeMap<u64, Kind>,
     failures: Vec<Failure>,
     n_priorities: usize,
@@ -141,7 +143,8 @@ impl Matrix {
             dst: self.node(line, "dst", dst)?,
             ..Connection::default()
         };
-        let mut size = None;
+        let (mut size, mut id, mut is_message) = (None, None, false);
+        let mut seen = BTreeSet::new();
         let mut words = rest.iter().copied().peekable();
         while let Some(word) = words.next() {
             if word == "addon" {
@@ -150,6 +153,7 @@ impl Matrix {
             }
             if word == "msg" {
                 self.n_messages += 1;
+                is_message = true;
                 // The number of the message may be left out.
                 words.next_if(|next| next.parse::<u64>().is_ok());
                 continue;
@@ -157,6 +161,9 @@ impl Matrix {
             let Some(value) = words.next() else {
                 return Err(line.wrong("connection", "a value after every key", word));
             };
+            if !word.ends_with("_done_trigger") && !seen.insert(word) {
+                return Err(line.wrong("connection", "each key once", &format!("{word} twice")));
+            }
             match word {
                 "start" => {
                     let ps = parse_ps(value, 1);
@@ -165,7 +172,7 @@ impl Matrix {
                     self.has_fractions |= value.contains('.') && value.parse() != Ok(0.0);
                 }
                 "size" => size = Some(line.number("size", value)?),
-                "id" => _ = line.number("id", value)?,
+                "id" => id = Some(line.number("id", value)?),
                 "prio" => {
                     line.number("prio", value)?;
                     self.n_priorities += 1;
@@ -186,13 +193,24 @@ impl Matrix {
                 }
             }
         }
-        match size {
-            None => return Err(line.wrong("size", "a size", "none")),
-            Some(0) => {
-                let expected = "at least 1 byte, as an endless flow (0) is none of a trace";
-                return Err(line.wrong("size", expected, "0"));
+        connection.size = match size {
+            None | Some(0) => {
+                let expected = "at least 1 byte: a flow of size 0 or of no size is endless in htsim, \
+                                and flows of a trace end";
+                return Err(line.wrong(
+                    "size",
+                    expected,
+                    if size.is_none() { "none" } else { "0" },
+                ));
             }
-            Some(size) => connection.size = size,
+            Some(size) => size,
+        };
+        // Messages of one connection share its id.
+        if let Some(id) = id.filter(|_| !is_message)
+            && let Some(first) = self.ids.insert(id, line.number)
+        {
+            let (expected, file) = ("a number that no connection before has", line.file);
+            return Err(line.wrong("id", expected, &format!("{id}, as {file}:{first} has")));
         }
         match (connection.start_ps, connection.trigger) {
             (None, None) => Err(line.wrong("start", "a start time or a trigger", "none")),

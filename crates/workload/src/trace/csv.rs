@@ -12,7 +12,7 @@ use rampmeter_core::NodeId;
 use rampmeter_core::quantity::Unit;
 
 use super::columns::Times;
-use super::decimal::{parse_bytes, parse_time};
+use super::decimal::{parse_bytes, parse_time, parse_whole};
 use super::write::{Row, Sheet};
 use super::{
     ARRIVAL_EXPECTED, Extra, Import, Options, RawRow, ReferenceRow, SIZE_EXPECTED, Source,
@@ -155,7 +155,15 @@ fn open(file: &Path, name: &str) -> Result<Box<dyn Read>, TraceError> {
 }
 
 fn broken(name: &str, error: &csv::Error) -> TraceError {
-    TraceError::Format { file: name.to_owned(), reason: error.to_string() }
+    let reason = match error.kind() {
+        csv::ErrorKind::Utf8 { pos, .. } => {
+            let line = pos.as_ref().map_or(String::new(), |pos| format!("line {}: ", pos.line()));
+            format!("{line}expected text in UTF-8, got other bytes (UTF-16, or an older encoding?)")
+        }
+        csv::ErrorKind::Io(error) => error.to_string(),
+        _ => error.to_string(),
+    };
+    TraceError::Format { file: name.to_owned(), reason }
 }
 
 /// Where the columns are.
@@ -254,7 +262,7 @@ fn parse_record(
     let wrong =
         |field: &str, expected: &str, got: &str| wrong_as(field, expected, format!("\"{got}\""));
     let number =
-        |field, at| get(at).parse::<u64>().map_err(|_| wrong(field, "a whole number", get(at)));
+        |field, at| parse_whole(get(at)).ok_or_else(|| wrong(field, "a whole number", get(at)));
     // Results have numbers of hosts, and names in columns of their own.
     let host = |field, at| match options.hosts.as_ref().filter(|_| !is_result) {
         None => number(field, at),

@@ -14,7 +14,14 @@ pub(super) fn parse_time(text: &str, unit_ps: u64) -> Option<u64> {
 /// Returns bytes of `text`: a whole number, or one with a unit (`"2MB"`).
 pub(super) fn parse_bytes(text: &str) -> Option<u64> {
     let with_unit = || Number::Real(Unit::BYTES.read(text)?).whole();
-    text.parse().ok().or_else(with_unit)
+    parse_whole(text).or_else(with_unit)
+}
+
+/// Returns a whole number, as programs may write it in a column of floating-point numbers (`7.0`,
+/// `1e6`). `None` if it is not whole, is negative, or is written so and not exact.
+pub(super) fn parse_whole(text: &str) -> Option<u64> {
+    let real = || Number::Real(text.parse().ok()?).whole();
+    text.parse().ok().or_else(real)
 }
 
 /// Picoseconds in `text`, a plain decimal number of units of `unit_ps` picoseconds; digits beyond
@@ -101,6 +108,13 @@ mod tests {
             ("64", Some(64)),
             ("0.5B", None),
             ("1.5", None),
+            ("7.0", Some(7)),
+            ("1e6", Some(1_000_000)),
+            ("1.5E+3", Some(1500)),
+            ("1e16", None),
+            ("-1.0", None),
+            ("inf", None),
+            ("1,000", None),
             ("-1kB", None),
             ("2 Mb", None),
         ] {

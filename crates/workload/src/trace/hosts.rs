@@ -1,5 +1,6 @@
 //! The user's names of hosts, for files that use them.
 
+use super::decimal::parse_whole;
 use std::collections::HashMap;
 
 /// Names of a network's nodes, and the hosts among them.
@@ -63,8 +64,9 @@ impl HostNames {
     /// # Errors
     /// The expected host, and the node that the text stands for.
     pub fn host_of_text(&self, text: &str) -> Result<u64, (String, String)> {
-        match text.parse() {
-            Ok(number) if !self.are_numeric() => Ok(number),
+        let is_name = self.are_numeric() || self.by_name.contains_key(text);
+        match parse_whole(text) {
+            Some(number) if !is_name => Ok(number),
             _ => self.host(text).map(u64::from),
         }
     }

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `after` | ids of the flows that this one waits for; its arrival, which may then be left out, is the earliest time of its start |
 //! | `compute_ps` (`_ns`, `_us`, `_ms`, `_s`) | how long it starts after that |
-//! | `flow` | its id; without the column the number of the row, from zero |
+//! | `flow` | its id, which no other row has; without the column the number of the row, from zero |
 //! | `tenant` | whom it belongs to |
 //! | `deadline_ps` (`_ns`, `_us`, `_ms`, `_s`) | how long after its start the application needs it |
 //!
@@ -258,6 +258,7 @@ pub fn read_with_notes(
     if rows.is_empty() {
         return without_flows("none");
     }
+    waiting::check_ids(&name, &rows).map_err(|error| error.in_columns(&fields))?;
     let order = if is_unordered { Order::Sort } else { check.order };
     let check = Check { order, ..check };
     let named = |error| named(error, options.hosts.as_ref()).in_columns(&fields);

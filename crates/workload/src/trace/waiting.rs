@@ -19,6 +19,19 @@ pub(super) fn waits(row: &RawRow) -> bool {
     !row.extra.after.is_empty() || row.extra.compute_ps > 0
 }
 
+/// Checks that no two rows have the same number in the column `flow`.
+pub(super) fn check_ids(file: &str, rows: &[RawRow]) -> Result<(), TraceError> {
+    let mut places = HashMap::new();
+    for row in rows {
+        let Some(id) = row.extra.flow else { continue };
+        if let Some(first) = places.insert(id, row.place) {
+            let got = format!("{id}, as {file}:{first} has");
+            return Err(wrong(file, row, "flow", "a number that no row before has", got));
+        }
+    }
+    Ok(())
+}
+
 /// Makes a graph of rows and their rounds, after checking them. Only rows that wait for no others
 /// must be in order.
 pub(super) fn graph(
@@ -108,9 +121,7 @@ impl Ids {
             let Some(id) = row.extra.flow else {
                 return Err(wrong(file, row, "flow", "a whole number", "none"));
             };
-            if ids.insert(id, node).is_some() {
-                return Err(wrong(file, row, "flow", "a number that no row before has", id));
-            }
+            ids.insert(id, node);
         }
         Ok(Self::Column(ids))
     }

@@ -88,6 +88,41 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
 }
 
 #[test]
+fn ids_are_there_once_in_traces_without_dependencies_too() {
+    let text = "flow,arrival_ps,src,dst,size_bytes\n3,1,0,1,9\n\n4,1,0,1,9\n3,1,0,1,9\n";
+    let expected = "t.csv:5: flow: expected a number that no row before has, got 3, as t.csv:2 has";
+    assert_eq!(parse(text, Order::Require).unwrap_err(), expected);
+    assert_eq!(parse(&text.replace("\n3,", "\n,"), Order::Require).unwrap().len(), 3);
+}
+
+/// Dataframes with missing values have columns of floating-point numbers.
+#[test]
+fn whole_numbers_may_be_written_as_floating_point() {
+    let text = "flow,arrival_us,src,dst,size_bytes\n3.0,1E+03,0.0,1.0,1e6\n4.0,2e3,1.0,0.0,20.0\n";
+    let rows = parse(text, Order::Require).unwrap();
+    let expected = [(1_000_000_000, 0, 1, 1_000_000), (2_000_000_000, 1, 0, 20)].map(flow);
+    assert_eq!(rows.iter().map(|row| row.flow).collect::<Vec<_>>(), expected);
+    let error = parse(&text.replace("0.0,1.0", "0.5,1.0"), Order::Require).unwrap_err();
+    assert_eq!(error, "t.csv:2: src: expected a whole number, got \"0.5\"");
+}
+
+#[test]
+fn text_in_another_encoding_is_named_with_its_line() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("t.csv");
+    let text = "arrival_us,src,dst,size_bytes\n0,0,1,9\n";
+    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let wide = [&[0xff, 0xfe][..], &wide].concat();
+    let latin = [text.as_bytes(), b"0,caf\xe9,1,9\n"].concat();
+    for (bytes, line) in [(wide, 1), (latin, 3)] {
+        fs::write(&file, bytes).unwrap();
+        let got = read(&file, Format::Csv, check(2, Order::Require)).unwrap_err().to_string();
+        let expected = format!("t.csv: line {line}: expected text in UTF-8, got other bytes");
+        assert!(got.contains(&expected), "{got}");
+    }
+}
+
+#[test]
 fn a_file_that_is_not_compressed_although_its_name_says_so_is_an_error() {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("t.csv.gz");

@@ -59,7 +59,28 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
             "f:1: failure: expected switch_type, switch_id and link_id, each with a value, got \
              \"link\"",
         ),
-        (Format::Htsim, "1->0 start 0\n", "f:1: size: expected a size, got \"none\""),
+        (
+            Format::Htsim,
+            "1->0 start 0\n",
+            "f:1: size: expected at least 1 byte: a flow of size 0 or of no size is endless in htsim, \
+             and flows of a trace end, got \"none\"",
+        ),
+        (
+            Format::Htsim,
+            "1->0 start 0 size 5\n0->1 id 2 start 0 size 0\n",
+            "f:2: size: expected at least 1 byte: a flow of size 0 or of no size is endless in htsim, \
+             and flows of a trace end, got \"0\"",
+        ),
+        (
+            Format::Htsim,
+            "1->0 id 7 start 0 size 5\n\n0->1 id 7 start 0 size 5\n",
+            "f:3: id: expected a number that no connection before has, got \"7, as f:1 has\"",
+        ),
+        (
+            Format::Htsim,
+            "1->0 size 5 start 0 size 6\n",
+            "f:1: connection: expected each key once, got \"size twice\"",
+        ),
         (
             Format::Htsim,
             "1->0 start 0 length 5\n",
@@ -203,8 +224,8 @@ fn triggers_that_flows_cannot_wait_for_are_named() {
         ("trigger id 1\n", "f.cm:1: trigger: expected oneshot, multishot or barrier, got \"none\""),
         (
             "0->1 start 0 size 0\n",
-            "f.cm:1: size: expected at least 1 byte, as an endless flow (0) is none of a trace, \
-             got \"0\"",
+            "f.cm:1: size: expected at least 1 byte: a flow of size 0 or of no size is endless in \
+             htsim, and flows of a trace end, got \"0\"",
         ),
     ];
     for (text, message) in cases {

@@ -173,6 +173,18 @@ fn names_of_hosts_are_those_of_the_results() {
 }
 
 #[test]
+fn ids_are_there_once() {
+    let mut columns = columns("arrival_us", [1.0, 2.0]);
+    columns.push(("flow", Arc::new(Int64Array::from(vec![5, 5]))));
+    let got = table(columns, Compression::UNCOMPRESSED).unwrap_err();
+    assert!(
+        got.contains(":2: flow: expected a number that no row before has, got 5, as "),
+        "{got}"
+    );
+    assert!(got.ends_with(":1 has"), "{got}");
+}
+
+#[test]
 fn wrong_tables_name_the_row() {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("t.parquet");

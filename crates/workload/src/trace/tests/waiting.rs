@@ -133,7 +133,10 @@ fn wrong_rows_say_where_what_was_expected_and_what_came() {
             "6,,1,2,9,8,,,\n8,,2,1,9,6,,,",
             "t.csv:3: after: expected flows that do not wait for this one in turn, got 8",
         ),
-        ("5,,1,2,9,5,,,", "t.csv:3: flow: expected a number that no row before has, got 5"),
+        (
+            "5,,1,2,9,5,,,",
+            "t.csv:3: flow: expected a number that no row before has, got 5, as t.csv:2 has",
+        ),
         (",,1,2,9,5,,,", "t.csv:3: flow: expected a whole number, got none"),
         ("6,,1,2,0,5,,,", "t.csv:3: size_bytes: expected at least 1, got 0"),
         ("6,,1,1,9,5,,,", "t.csv:3: dst: expected a host other than src, got 1"),
