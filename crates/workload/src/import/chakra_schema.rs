@@ -178,8 +178,16 @@ impl Node {
 /// Returns the next message and the rest of the file.
 fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
     let mut rest = bytes;
+    if bytes.is_empty() {
+        return Err("expected a message, got the end of the file".to_owned());
+    }
+    // A message of 123 bytes begins with a brace too, and is not followed by a key.
+    let is_json = bytes[0] == b'{' && bytes[1..].trim_ascii_start().starts_with(b"\"");
+    if is_json && std::str::from_utf8(bytes).is_ok() {
+        return Err("expected messages of Protobuf, got JSON: Chakra's tools convert it".to_owned());
+    }
     let length = prost::decode_length_delimiter(&mut rest)
-        .map_err(|error| format!("expected the length of a message, got {error}"))?;
+        .map_err(|_| "expected the length of a message, got other bytes".to_owned())?;
     if length > rest.len() {
         let left = rest.len();
         return Err(format!(

@@ -38,9 +38,10 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
     }
     let n_chunks = file.number(algo, "nchunksperloop")?.max(1);
     let n_gpus = file.number(algo, "ngpus")?;
-    let Some(vector) = source.options.vector_bytes else {
+    let Some(vector) = source.options.vector_bytes.filter(|&vector| vector > 0) else {
         let expected = "vector-bytes beside the file, which has no sizes";
-        return Err(file.line(algo).wrong("vector-bytes", expected, "none"));
+        let got = if source.options.vector_bytes.is_none() { "none" } else { "0" };
+        return Err(file.line(algo).wrong("vector-bytes", expected, got));
     };
     let notes = notes(&file, algo, vector);
     let blocks = blocks(&file, algo, n_gpus)?;
@@ -124,7 +125,9 @@ fn blocks(file: &Xml<'_>, algo: Node<'_, '_>, n_gpus: u64) -> Result<Vec<Block>,
         let is = move |child: &Node<'_, '_>| child.has_tag_name(name);
         node.children().filter(is).map(|child| child.id()).collect::<Vec<_>>()
     };
-    for gpu in named(algo, "gpu").into_iter().filter_map(|id| file.document.get_node(id)) {
+    let gpus = named(algo, "gpu");
+    let n_listed = gpus.len();
+    for gpu in gpus.into_iter().filter_map(|id| file.document.get_node(id)) {
         let number = file.number(gpu, "id")?;
         if number >= n_gpus {
             let expected = format!("a GPU below {n_gpus}, as ngpus says");
@@ -144,6 +147,10 @@ fn blocks(file: &Xml<'_>, algo: Node<'_, '_>, n_gpus: u64) -> Result<Vec<Block>,
                     .collect::<Result<_, _>>()?,
             });
         }
+    }
+    if n_listed as u64 != n_gpus {
+        let expected = format!("{}, as many as follow", n_listed);
+        return Err(file.line(algo).wrong("ngpus", &expected, &n_gpus.to_string()));
     }
     Ok(blocks)
 }
@@ -173,6 +180,9 @@ fn step(file: &Xml<'_>, node: Node<'_, '_>, place: usize) -> Result<BlockStep, T
         _ => None,
     };
     let chunks = file.optional(node, "cnt")?.unwrap_or(1);
+    if (sends || receives) && chunks == 0 {
+        return Err(line.wrong("cnt", "at least 1 chunk of a step that sends or receives", "0"));
+    }
     Ok(BlockStep { place: line.number, sends, receives, chunks, dependency })
 }
 

@@ -158,6 +158,9 @@ struct Header {
     gpus: Option<usize>,
 }
 
+/// The largest number of a first line.
+const HEADER_MAX: u64 = 1 << 20;
+
 fn header<'a>(
     line: Line<'_>,
     mut words: impl Iterator<Item = &'a str>,
@@ -169,7 +172,12 @@ fn header<'a>(
         let Some(value) = words.next() else {
             return Err(line.wrong("header", "a number after every key", key));
         };
-        let value = line.number("header", value)?.min(1 << 20) as usize;
+        let number = line.number("header", value)?;
+        if number > HEADER_MAX {
+            let expected = format!("{key} up to {HEADER_MAX}");
+            return Err(line.wrong("header", &expected, value));
+        }
+        let value = number as usize;
         if let "checkpoints" | "checkpoint_initiates" = key {
             let mut layers = Vec::new();
             for _ in 0..value {

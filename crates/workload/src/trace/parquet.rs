@@ -17,6 +17,7 @@ use rampmeter_core::quantity::Unit;
 
 use super::arrays::{After, Column, Ids, after, numbers, texts};
 use super::columns::Times;
+use super::decimal::parse_whole;
 use super::number::Number;
 use super::write::{Row, Sheet};
 use super::{
@@ -279,7 +280,9 @@ impl Table<'_> {
         let Some(names) = names else { return self.required(column) };
         let of_text = |name: &str| match hosts {
             Some(hosts) => hosts.host_of_text(name),
-            None => name.parse().map_err(|_| ("a whole number".to_owned(), format!("{name:?}"))),
+            None => {
+                parse_whole(name).ok_or_else(|| ("a whole number".to_owned(), format!("{name:?}")))
+            }
         };
         let host = |(row, name): (u64, Option<String>)| {
             let wrong = |(expected, got)| {

@@ -280,6 +280,21 @@ fn wrong_traces_name_file_node_and_field() {
 }
 
 #[test]
+fn files_that_are_no_messages_are_named() {
+    let dir = TempDir::new().unwrap();
+    for (bytes, expected) in [
+        (&b""[..], "expected a message, got the end of the file"),
+        (b"{\"schema\": 1}", "expected messages of Protobuf, got JSON: Chakra's tools convert it"),
+        (&[0xff; 12], "expected the length of a message, got other bytes"),
+    ] {
+        write(&dir, "t.0.et", bytes);
+        write(&dir, "t.1.et", bytes);
+        let got = read_trace(&dir).unwrap_err();
+        assert!(got.contains(expected), "{got}");
+    }
+}
+
+#[test]
 fn one_rank_alone_has_no_flows() {
     let dir = TempDir::new().unwrap();
     trace(&dir, &[vec![Fields::collective(1, 0, 100).text("pg_name", "0")]]);

@@ -156,6 +156,20 @@ proptest! {
 }
 
 #[test]
+fn steps_without_chunks_and_gpus_that_are_missing_are_errors() {
+    let error = |text: &str, vector| read_text(text, Some(vector)).unwrap_err();
+    let got = error(&ring(3).replace("cnt=\"1\"", "cnt=\"0\""), 900);
+    assert!(
+        got.contains("cnt: expected at least 1 chunk of a step that sends or receives"),
+        "{got}"
+    );
+    let got = error(&ring(3).replace("ngpus=\"3\"", "ngpus=\"4\""), 900);
+    assert!(got.contains(":2: ngpus: expected 3, as many as follow, got \"4\""), "{got}");
+    let got = error(&ring(3), 0);
+    assert!(got.contains("vector-bytes: expected vector-bytes beside the file"), "{got}");
+}
+
+#[test]
 fn counts_of_both_ends_and_numbers_of_steps_must_agree() {
     let text = ring(4);
     assert!(read_text(&format!("\u{feff}{text}"), Some(1 << 20)).is_ok());

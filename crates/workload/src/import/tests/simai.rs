@@ -59,6 +59,17 @@ fn groups_that_a_policy_needs_must_be_there() {
 
 /// The layers after the number were read as keys.
 #[test]
+fn numbers_beyond_the_largest_network_are_not_cut() {
+    let header = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 all_gpus: 4000000000";
+    let error =
+        read_text(&format!("{header}\n1\nl -1 5 NONE 0 1 NONE 0 1 NONE 0 1\n"), 8).unwrap_err();
+    assert!(
+        error.contains(":1: header: expected all_gpus up to 1048576, got \"4000000000\""),
+        "{error}"
+    );
+}
+
+#[test]
 fn lists_of_checkpoints_are_named() {
     let text = "\u{feff}HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 checkpoints: 2 0 \
                 1 checkpoint_initiates: 1 1 all_gpus: 4\n1\nl -1 5 ALLGATHER 37632 5 NONE 0 5 NONE 0 \
