@@ -214,3 +214,52 @@ class TestPlanes:
     def test_transports_with_agents_are_warned_about(self, tmp_path: Path, transport: str) -> None:
         _, warnings = self.flows(tmp_path, transport)
         assert any("holds up those that a host sends" in warning for warning in warnings)
+
+
+class TestParallelLinks:
+    """Hosts with two links to the switch of their rack, as link aggregation has them."""
+
+    def run(self, tmp_path: Path, transport: str, gbps: tuple[int, int], **faults: Any) -> rm.Run:
+        """Runs two flows of 10 MB, one after the other, out of a rack and within it."""
+        file = tmp_path / "flows.csv"
+        file.write_text("arrival_us,src,dst,size_bytes\n0,0,3,10000000\n20000,1,0,10000000\n")
+        links: list[Any] = [
+            {"between": [f"h{host}", f"s{host // 2}"], "gbps": rate}
+            for host in range(4)
+            for rate in gbps
+        ]
+        links.append({"between": ["s0", "s1"], "gbps": 400})
+        return rm.run(
+            topology={"kind": "links", "hosts": 4, "switches": 2, "links": links},
+            transport={"name": transport},
+            workload={"pattern": "trace", "file": str(file)},
+            run={"drain-us": 1_000_000.0, "links": True},
+            faults=faults,
+            out=tmp_path / "run",
+            quiet=True,
+        )
+
+    @pytest.mark.parametrize("gbps", [(50, 50), (100, 50)])
+    @pytest.mark.parametrize("transport", ["ideal", "phost", "pfabric", "ndp", "homa", "sird"])
+    def test_a_lone_flow_takes_both_links_by_their_rates(
+        self, tmp_path: Path, transport: str, gbps: tuple[int, int]
+    ) -> None:
+        done = self.run(tmp_path, transport, gbps)
+        found = slowdown(done)
+        assert found.min() >= 1.0
+        assert found.max() < 1.1
+        if transport == "ideal":
+            # It sends no packets.
+            return
+        table = pq.read_table(tmp_path / "run" / "links.parquet").to_pandas()
+        sent = table[table["to"] == "h3"].groupby("link")["sent_bytes"].sum()
+        assert list(sent.index) == [6, 7]
+        assert sent[6] / sent[7] == pytest.approx(gbps[0] / gbps[1], rel=0.1)
+
+    @pytest.mark.parametrize("transport", ["ndp", "homa", "tcp"])
+    def test_one_link_carries_all_while_the_other_is_down(
+        self, tmp_path: Path, transport: str
+    ) -> None:
+        outage = {"link": "h3-s1#1", "from-us": 100.0, "until-us": 15_000.0}
+        done = self.run(tmp_path, transport, (50, 50), outages=[outage])
+        assert done.flows["status"].to_pylist() == ["finished", "finished"]

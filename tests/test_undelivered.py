@@ -145,3 +145,21 @@ class TestCompare:
         (line,) = (line for line in result.stderr.splitlines() if line.startswith("rampmeter:"))
         assert line.startswith("rampmeter: pfabric:attempts-max=1: ")
         assert "of 7 flows failed without a fault in the plan" in line
+
+
+def test_a_run_without_flows_is_warned_of(tmp_path: Path) -> None:
+    done = rm.run(
+        topology=rm.star(4),
+        transport=rm.Homa(),
+        workload={
+            "pattern": "all-to-all",
+            "sizes": "imc10",
+            "load": 0.000001,
+            "until-us": 1.0,
+        },
+        out=tmp_path / "run",
+        quiet=True,
+    )
+    assert done.flows.num_rows == 0
+    expected = "no flow was submitted: the workload ends before its first arrival"
+    assert expected in done.summary["warnings"]

@@ -21,7 +21,9 @@ from rampmeter.commands.common import FILE
 )
 @click.option("--sort", is_flag=True, help="Sort flows that are not in order of arrival.")
 @click.option("--topology", type=FILE, help="The file that numbers or names the hosts.")
-@click.option("--vector-bytes", type=click.IntRange(1, 2**50), help="The vector of an MSCCL algorithm.")
+@click.option(
+    "--vector-bytes", type=click.IntRange(1, 2**50), help="The vector of an MSCCL algorithm."
+)
 @click.option("--groups", type=FILE, help="The file with the groups of a Chakra trace.")
 def convert(
     source: Path,
