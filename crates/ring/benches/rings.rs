@@ -13,7 +13,7 @@ use rampmeter_runtime::Wait;
 
 const HERE: NodeId = NodeId::new(0);
 
-/// Waits for a message, without sleep if the node does not sleep either.
+/// Waits for a message, and does not sleep if the node does not sleep either.
 fn receive(port: &Port, wait: Wait) {
     loop {
         let next = match wait {
@@ -30,7 +30,7 @@ fn ports(bed: &Bed) -> [Port; 2] {
     [1, 2].map(|service| Port::attach(&bed.sockets[0], service, PortConfig::default()).unwrap())
 }
 
-/// A message of 64 bytes there and one back.
+/// Measures the round trip of a message of 64 bytes.
 fn round_trip(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("round trip");
     for (name, wait) in [("asleep", Wait::Block { spin: Span::ZERO }), ("awake", Wait::Poll)] {
@@ -51,7 +51,7 @@ fn round_trip(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// As many messages one way as the rings take.
+/// Measures one-way throughput with as many messages in flight as the rings hold.
 fn one_way(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("one way");
     for size in [64, 1_024, 16_384] {

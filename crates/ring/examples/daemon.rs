@@ -1,5 +1,6 @@
-//! Nodes for tests of programs that use the rings: `daemon <folder> [nodes]` makes the sockets
-//! `node0.sock`, `node1.sock` and so on there, says `ready`, and ends with its standard input.
+//! Nodes for tests of programs that use the rings. `daemon <folder> [nodes]` makes the sockets
+//! `node0.sock`, `node1.sock` and so on in the folder, prints `ready`, and ends with its standard
+//! input.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -1,12 +1,12 @@
-//! Room for messages: a first-fit allocator over offsets, which touches no memory itself.
+//! Allocator of message memory: first fit over offsets. It touches no memory itself.
 //!
-//! First fit keeps what is in use at low addresses, so that an arena far larger than what is ever
-//! under way costs no memory. There are never more free extents than extents in use, and one.
+//! First fit keeps allocations at low addresses, so that an arena far larger than what is ever in
+//! flight costs no memory. There are never more free extents than allocated extents plus one.
 
-/// Bytes of the unit in which room is given: a cache line, so that messages share none.
+/// Allocation unit in bytes: a cache line, so that messages share none.
 pub(crate) const UNIT: u64 = 64;
 
-/// A piece of an arena. It can be given back once only.
+/// Piece of an arena. It can be freed once only.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     start: u32,
@@ -14,7 +14,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Its first byte within the arena.
+    /// Returns the offset of the first byte within the arena.
     pub(crate) fn offset(&self) -> u64 {
         u64::from(self.start) * UNIT
     }
@@ -24,18 +24,18 @@ impl Extent {
     }
 }
 
-/// Whether there is room for a message.
+/// Answer to a request for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// There is.
+    /// The message fits now.
     Now,
-    /// There will be, when enough is given back.
+    /// The message fits after enough has been freed.
     Later,
     /// The arena is too small.
     Never,
 }
 
-/// An arena's free extents: in order, apart from one another.
+/// Free extents of an arena: in order, and never adjacent.
 #[derive(Debug)]
 pub(crate) struct Arena {
     free: Vec<Extent>,
@@ -43,7 +43,7 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// An arena of `bytes`, of which a last part of a unit is not used.
+    /// Creates an arena of `bytes`, of which an incomplete last unit is not used.
     ///
     /// # Panics
     /// More than 2^32 - 1 units.
@@ -53,7 +53,7 @@ impl Arena {
         Self { free, units }
     }
 
-    /// Units for `bytes`; a message without bytes has a place too.
+    /// Returns the units for `bytes`; at least one, as an empty message has an address too.
     fn units(bytes: u64) -> u64 {
         bytes.div_ceil(UNIT).max(1)
     }
@@ -62,7 +62,7 @@ impl Arena {
         self.free.iter().position(|extent| u64::from(extent.units) >= units)
     }
 
-    /// Whether [`Arena::alloc`] would find room.
+    /// Returns whether [`Arena::alloc`] would succeed.
     pub(crate) fn fit(&self, bytes: u64) -> Fit {
         let units = Self::units(bytes);
         if units > self.units.into() {
@@ -74,7 +74,7 @@ impl Arena {
         }
     }
 
-    /// Room for `bytes`, at the lowest offset.
+    /// Allocates `bytes` at the lowest offset.
     pub(crate) fn alloc(&mut self, bytes: u64) -> Option<Extent> {
         let units = Self::units(bytes);
         let idx = self.find(units)?;
@@ -88,10 +88,10 @@ impl Arena {
         Some(Extent { start, units })
     }
 
-    /// Takes room back.
+    /// Frees an extent.
     ///
     /// # Panics
-    /// Part of it is free: it is of another arena.
+    /// Part of it is free already: it belongs to another arena.
     pub(crate) fn free(&mut self, extent: Extent) {
         let next = self.free.partition_point(|free| free.start < extent.start);
         let is_apart = self.free.get(next).is_none_or(|free| extent.end() <= free.start)
@@ -120,11 +120,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Which units are in use, one by one.
+    /// Reference model: a flag for each unit, true if allocated.
     struct Model(Vec<bool>);
 
     impl Model {
-        /// The first run of free units that is long enough.
+        /// Returns the first run of free units that is long enough.
         fn first_fit(&self, units: usize) -> Option<usize> {
             (0..=self.0.len().checked_sub(units)?)
                 .find(|&at| self.0[at..at + units].iter().all(|is_used| !is_used))
@@ -138,8 +138,8 @@ mod tests {
             ..ProptestConfig::default()
         })]
 
-        /// Any sequence of allocations and returns goes as in an array of units that is searched
-        /// from the front; nothing overlaps, and when all is back, all can be had in one piece.
+        /// Any sequence of allocations and frees matches a linear search in an array of units.
+        /// Nothing overlaps, and after all frees the whole arena can be allocated in one piece.
         #[test]
         fn room_is_given_as_by_a_search_from_the_front(
             units in 1usize..200,

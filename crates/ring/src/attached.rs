@@ -1,8 +1,8 @@
-//! An attached application, as its node sees it.
+//! An attached application, on the node's side.
 //!
-//! What an application writes is read once and checked. The first invalid entry ends that
-//! application: its socket is shut down, so that the door removes it as if it had died. The
-//! transport finishes its messages under way, their outcomes are dropped, and its memory is freed
+//! Entries that an application writes are read once and checked. The first invalid entry ends that
+//! application: its socket is shut down, so that the acceptor removes it as if it had died. The
+//! transport finishes its messages in flight and their outcomes are dropped. Its memory is freed
 //! with the last of them.
 
 use std::io::{self, IoSlice};
@@ -26,29 +26,29 @@ use crate::layout::{CQ_WORDS, Layout, RQ_WORDS, SQ_WORDS};
 use crate::map::Memory;
 use crate::ring::{Consumer, Producer};
 
-/// One application.
+/// An attached application.
 #[derive(Debug)]
 pub(crate) struct Client {
-    /// Its number, which no other ever has.
+    /// Unique number of the application, which is never reused.
     app: u32,
     service: u16,
-    /// Whose program it is.
+    /// User of the program.
     uid: u32,
     memory: Arc<Memory>,
     layout: Layout,
     submissions: Consumer<SQ_WORDS>,
     completions: Producer<CQ_WORDS>,
-    /// Messages that it submitted and that are not over.
+    /// Messages that it submitted and that have no outcome yet.
     in_flight: u32,
     intake: Arc<Mutex<Intake>>,
-    /// What it rings to wake the node.
+    /// Descriptor that the application writes to, to wake the node.
     doorbell: OwnedFd,
-    /// What the node writes to, to wake it.
+    /// Socket that the node writes to, to wake the application.
     socket: Arc<OwnedFd>,
     is_broken: bool,
 }
 
-/// What a client is made of, beside its memory.
+/// Parts of a client other than its memory.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) app: u32,
@@ -101,22 +101,22 @@ impl Client {
         self.doorbell.as_fd()
     }
 
-    /// Messages that it submitted and that are not over.
+    /// Returns the number of messages that it submitted and that have no outcome yet.
     pub(crate) fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Messages that arrive for it or that it holds.
+    /// Returns the number of messages that arrive for it or that it holds.
     pub(crate) fn n_received(&self) -> u32 {
         lock(&self.intake).n
     }
 
-    /// Whether it has broken the rules of its rings.
+    /// Returns whether it has broken the rules of its rings.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    /// Hands the application its memory, and tells it the bound of its messages.
+    /// Sends the application its memory and the latency bound of its messages.
     pub(crate) fn admit(&self, memory: &OwnedFd, promise: Option<Promise>) -> io::Result<()> {
         let answer = Answer::Granted(Grant::new(&self.layout, promise)).encode();
         let fds = [memory.as_fd(), self.doorbell.as_fd()];
@@ -128,7 +128,7 @@ impl Client {
         Ok(())
     }
 
-    /// Parts with an application that has broken the rules.
+    /// Disconnects an application that has broken the rules.
     fn send_away(&self, what: &'static str) {
         tracing::warn!(service = self.service, what, "an application broke the rules of its rings");
         let _ = shutdown(&self.socket, Shutdown::Both);
@@ -141,7 +141,7 @@ impl Client {
         }
     }
 
-    /// The next message, if there is one and its fields are valid.
+    /// Returns the next message, if there is one and its fields are valid.
     pub(crate) fn poll_submission(&mut self, clock: &Clock) -> Option<Submission<Outgoing>> {
         if self.is_broken {
             return None;
@@ -152,7 +152,7 @@ impl Client {
         };
         let submit = Submit::decode(next?);
         let located = self.layout.send.locate(submit.offset, submit.size.into());
-        // Packets have room for so many tenants.
+        // Tenant numbers have 16 bits in packets.
         let is_good = self.in_flight < self.layout.depth && submit.tenant <= u16::MAX.into();
         let Some(offset) = located.filter(|_| is_good) else {
             self.broken("submission");
@@ -171,7 +171,7 @@ impl Client {
         })
     }
 
-    /// Asks the application to ring the doorbell at its next submission.
+    /// Requests that the application rings the doorbell at its next submission.
     pub(crate) fn arm(&self) {
         self.submissions.arm();
     }
@@ -181,18 +181,18 @@ impl Client {
         self.submissions.disarm();
     }
 
-    /// Whether [`Client::poll_submission`] has something to look at.
+    /// Returns whether [`Client::poll_submission`] has an entry to check.
     pub(crate) fn has_submission(&mut self) -> bool {
         !self.is_broken && self.submissions.has_next() != Ok(false)
     }
 
-    /// Tells the application the outcome of a message that it submitted.
+    /// Reports the outcome of a message to the application that submitted it.
     pub(crate) fn finish(&mut self, ticket: Ticket, outcome: app::Outcome) {
         self.in_flight -= 1;
         self.complete(Complete::Finished { ticket: ticket.0, outcome: outcome.into() });
     }
 
-    /// Whether the application has room for a message of `size` bytes.
+    /// Returns whether the application has memory for a message of `size` bytes.
     pub(crate) fn admission(&self, size: u32) -> Admission {
         let mut intake = lock(&self.intake);
         let was_broken = intake.is_broken;
@@ -203,7 +203,7 @@ impl Client {
         admission
     }
 
-    /// Makes room for a message of `size` bytes, which has just been accepted.
+    /// Allocates memory for a message of `size` bytes, which has just been accepted.
     pub(crate) fn open(&self, size: u32) -> Incoming {
         let mut intake = lock(&self.intake);
         let extent = intake.arena.alloc(size.into());
@@ -219,13 +219,13 @@ impl Client {
         }
     }
 
-    /// Whether the message is in this application's memory.
+    /// Returns whether the message is in this application's memory.
     pub(crate) fn has_opened(&self, message: &Incoming) -> bool {
         Arc::ptr_eq(&self.memory, &message.memory)
     }
 
-    /// Gives the application a complete message, from a program of the user `uid` where that is known. It
-    /// holds the memory until it releases it.
+    /// Delivers a complete message to the application. `uid` is the user of the sending program if
+    /// known. The application holds the memory until it releases it.
     pub(crate) fn deliver(&mut self, from: NodeId, uid: Option<u32>, mut message: Incoming) {
         let Some(extent) = message.extent.take() else { return };
         let (offset, size) = (extent.offset(), message.size as u32);
@@ -241,27 +241,28 @@ impl Client {
         if self.completions.push(completion.encode()).is_err() {
             self.broken("completions");
         } else if self.completions.must_wake() {
-            // Where the socket is full there is a wake-up in it. Where it is closed the door knows.
+            // A full socket contains a wake-up already. If the socket is closed, the acceptor
+            // notices.
             let _ = send(&self.socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
         }
     }
 }
 
-/// What arrives for an application.
+/// Receive side of an application.
 #[derive(Debug)]
 struct Intake {
     arena: Arena,
-    /// Messages that it has been given, by their offset in the arena.
+    /// Extents of delivered messages, by their offset in the arena.
     held: IdMap<u64, Extent>,
     releases: Consumer<RQ_WORDS>,
-    /// Messages that arrive or are held.
+    /// Number of messages that arrive or are held.
     n: u32,
     slots: u32,
-    /// Whether it released what it does not hold.
+    /// True if the application released memory that it does not hold.
     is_broken: bool,
 }
 
-/// A message that an application sends. Keeps its memory.
+/// Message that an application sends. Keeps its memory allocated.
 #[derive(Debug)]
 pub struct Outgoing {
     memory: Arc<Memory>,
@@ -269,7 +270,7 @@ pub struct Outgoing {
     size: usize,
 }
 
-/// A message that arrives for an application. Keeps its memory.
+/// Message that arrives for an application. Keeps its memory allocated.
 #[derive(Debug)]
 pub struct Incoming {
     memory: Arc<Memory>,
@@ -315,7 +316,7 @@ impl Drop for Incoming {
 }
 
 impl Intake {
-    /// Takes back what the application has released.
+    /// Frees the memory that the application has released.
     fn take_released(&mut self) {
         while !self.is_broken {
             let Ok(released) = self.releases.pop() else { break };
@@ -338,7 +339,7 @@ impl Intake {
     }
 }
 
-/// An application's deadline on the node's clock.
+/// Returns an application's deadline on the node's clock.
 fn deadline(deadline_ns: u64, clock: &Clock) -> Time {
     if deadline_ns == u64::MAX {
         return Time::NEVER;

@@ -1,4 +1,4 @@
-//! The clock of deadlines and of waiting, which all processes of a machine share.
+//! Clock of deadlines and of waiting, which all processes of a machine share.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ pub(crate) fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Returns the nanoseconds of a duration; what is too long becomes the longest.
+/// Converts a duration to nanoseconds; longer ones saturate.
 pub(crate) fn nanoseconds(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
-//! The door: a thread that lets applications in and notices when they go.
+//! Acceptor: a thread that admits applications and notices when they end.
 //!
-//! What programs take is counted by user, so that none can shut out the others: connections without a
-//! request, attachments, memory.
+//! Resources are limited per user, so that no user can exhaust them for the others: connections
+//! without a request, attachments, memory.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,39 +30,39 @@ use crate::listener::{DoorError, Listener};
 use crate::map::Memory;
 use crate::users::{Access, Limits, Services, User};
 
-/// Where applications come in, and how many and how large they may be.
+/// Configuration of the acceptor: its socket, limits and access rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoorConfig {
-    /// The socket. Who may write to it may attach.
+    /// Path of the socket. Users who may write to it may attach.
     pub path: PathBuf,
-    /// How much applications may take.
+    /// Limits on the number and size of applications.
     pub limits: Limits,
-    /// Services that are not for everybody.
+    /// Services with restricted access.
     pub services: Services,
 }
 
 impl DoorConfig {
-    /// The usual limits, and all services for everybody.
+    /// Returns a configuration with the default limits and unrestricted services.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), limits: Limits::default(), services: Services::default() }
     }
 }
 
-/// What the door tells the node.
+/// Events from the acceptor to the node.
 #[derive(Debug)]
 pub(crate) enum Event {
     Opened(Box<Opening>),
     Closed(u32),
 }
 
-/// An application that comes in, and what the node hands it.
+/// An application to be admitted, and the memory that the node sends it.
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) client: Client,
     pub(crate) memory: OwnedFd,
 }
 
-/// An open door, as the node has it.
+/// A running acceptor, as the node has it.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) events: Receiver<Event>,
@@ -71,7 +71,7 @@ pub(crate) struct Opened {
     pub(crate) thread: JoinHandle<()>,
 }
 
-/// Someone at the door, or inside.
+/// A connection, before or after it is attached.
 #[derive(Debug)]
 struct Guest {
     socket: Arc<OwnedFd>,
@@ -81,11 +81,11 @@ struct Guest {
 
 #[derive(Debug)]
 enum State {
-    /// It has connected and says nothing; until when that is tolerated.
+    /// Connected without a request, tolerated until `until_ns`.
     Silent { until_ns: u64 },
-    /// It waits for memory that the node is about to let go of, and how long it does.
+    /// Waits until `until_ns` for memory that the node is about to free.
     Waiting { request: Request, until_ns: u64 },
-    /// It is attached.
+    /// Attached.
     Attached { app: u32, service: u16, memory: Arc<Memory> },
 }
 
@@ -98,37 +98,37 @@ struct Door {
     changed: Arc<OwnedFd>,
     epoll: OwnedFd,
     bells: Arc<OwnedFd>,
-    /// Rung for each event.
+    /// Written to at each event.
     news: OwnedFd,
     events: Sender<Event>,
     guests: BTreeMap<u64, Guest>,
     next: u64,
     next_app: u32,
-    /// Memory of applications that have gone, from which messages may still be sent. This thread
-    /// lets go of it last, since it takes long to unmap and the node has no time.
+    /// Memory of applications that have ended, from which messages may still be sent. This thread
+    /// drops the last reference, since unmapping is slow and would delay the node.
     retired: Vec<(User, Arc<Memory>)>,
-    /// A descriptor that is closed if the process has no other left, so that a program can be
+    /// Spare descriptor. It is closed if the process has no other left, so that a program can be
     /// accepted and refused.
     spare: Option<OwnedFd>,
 }
 
-/// Connections that wait to be accepted.
+/// Maximum number of connections that are not accepted yet.
 const BACKLOG: i32 = 64;
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
 const CHANGED: u64 = 2;
-/// Connections without a request that one user may have.
+/// Maximum number of connections without a request per user.
 const SILENT_PER_USER: usize = 8;
-/// Those of all users. A further one takes the place of the oldest.
+/// Maximum number of connections without a request of all users. A further one replaces the oldest.
 const SILENT_MAX: usize = 256;
-/// How long a connection may be without a request.
+/// Timeout of a connection without a request.
 const SILENCE: Duration = Duration::from_secs(1);
-/// How long a program waits for memory of one that has gone.
+/// Time for which a program waits for memory of one that has ended.
 const LETTING_GO: Duration = Duration::from_secs(2);
-/// How often the door looks after what nothing tells it.
+/// Interval of checks that no event triggers.
 const SWEEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// Opens the door. `access` has the limits and services of `config` from now on.
+/// Opens the acceptor. From now on `access` has the limits and services of `config`.
 pub(crate) fn open(config: DoorConfig, access: &Access) -> Result<Opened, DoorError> {
     let DoorConfig { path, limits, services } = config;
     let system = |source: io::Error| DoorError::System { path: path.clone(), source };
@@ -143,7 +143,7 @@ pub(crate) fn open(config: DoorConfig, access: &Access) -> Result<Opened, DoorEr
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
         epoll::add(&epoll, &changed, EventData::new_u64(CHANGED), EventFlags::IN)?;
-        // Edges, so that nobody has to read what has been rung.
+        // Edge-triggered, so that nobody has to read the counter.
         epoll::add(&bells, &news, EventData::new_u64(0), EventFlags::IN | EventFlags::ET)?;
         let (events, received) = mpsc::channel();
         let door = Door {
@@ -178,7 +178,7 @@ impl Door {
             let timeout = is_restless.then_some(&SWEEP);
             match epoll::wait(&self.epoll, spare_capacity(&mut ready), timeout) {
                 Ok(_) | Err(Errno::INTR) => {}
-                // A node whose door is gone would serve nobody and seem to be alive.
+                // A node without an acceptor would serve nobody and seem to be alive.
                 Err(error) => panic!("the door cannot wait: {error}"),
             }
             for event in &ready {
@@ -193,14 +193,14 @@ impl Door {
         }
     }
 
-    /// The connections without a request, the oldest first, with their users.
+    /// Returns the connections without a request, the oldest first, with their users.
     fn silent(&self) -> impl Iterator<Item = (u64, User)> {
         let silent = self.guests.iter().filter(|(_, g)| matches!(g.state, State::Silent { .. }));
         silent.map(|(&token, guest)| (token, guest.user))
     }
 
-    /// How many applications are attached of users that `counts` says yes to, and the bytes that they
-    /// share with the node. Memory counts until the node has no more use for it.
+    /// Returns the number of attached applications of users for which `counts` returns true, and
+    /// the bytes that they share with the node. Memory counts until the node has freed it.
     fn taken(&self, counts: impl Fn(User) -> bool) -> (usize, u64) {
         let attached = self.guests.values().filter_map(|guest| match &guest.state {
             State::Attached { memory, .. } if counts(guest.user) => Some(memory.len() as u64),
@@ -231,7 +231,7 @@ impl Door {
             Ok(socket) => Arc::new(socket),
             Err(Errno::WOULDBLOCK | Errno::INTR | Errno::CONNABORTED) => return,
             Err(error) => {
-                // Out of descriptors: whoever waits at the door goes on waiting.
+                // Out of descriptors: pending connections stay in the backlog.
                 tracing::warn!(%error, "cannot let an application in");
                 thread::sleep(Duration::from_millis(10));
                 return;
@@ -246,12 +246,12 @@ impl Door {
         self.next += 1;
         let until_ns = monotonic_ns() + SILENCE.as_nanos() as u64;
         self.guests.insert(token, Guest { socket, user, state: State::Silent { until_ns } });
-        // Programs send their request with the connection: few are ever silent.
+        // Programs send their request with the connection, so few are ever without one.
         self.hear(token);
         self.limit_silent(user);
     }
 
-    /// Sends away those who have been silent for longest, where there are too many.
+    /// Closes the oldest connections without a request, if there are too many.
     fn limit_silent(&mut self, user: User) {
         let silent: Vec<_> = self.silent().collect();
         let mut of_user = silent.iter().filter(|(_, of)| of.uid == user.uid);
@@ -267,11 +267,11 @@ impl Door {
         }
     }
 
-    /// A guest has said something, or has gone.
+    /// Handles input from a connection, or its end.
     fn hear(&mut self, token: u64) {
         let Some(guest) = self.guests.get(&token) else { return };
         if !matches!(guest.state, State::Silent { .. }) {
-            // An application that has asked has nothing more to say.
+            // An application sends nothing after its request.
             return self.leave(token);
         }
         let mut bytes = [0; Request::LEN + 1];
@@ -293,7 +293,7 @@ impl Door {
         }
     }
 
-    /// Lets a guest in, sends it away, or has it wait for memory until then.
+    /// Admits an application, refuses it, or defers it until memory is freed.
     fn answer(&mut self, token: u64, request: Request, until_ns: u64) {
         let Some(guest) = self.guests.get(&token) else { return };
         let (socket, user) = (Arc::clone(&guest.socket), guest.user);
@@ -324,7 +324,8 @@ impl Door {
             rules.0
         };
         let layout = request.layout(limits.arena_max)?;
-        // Reap clients that hung up before this request, even if epoll has not reported them.
+        // Clients that hung up before this request are removed, even if epoll has not reported them
+        // yet.
         self.sweep_out();
         let is_taken = |guest: &Guest| match guest.state {
             State::Attached { service: taken, .. } => taken == service,
@@ -369,7 +370,7 @@ impl Door {
         Ok(())
     }
 
-    /// Sends away applications whose users no longer have the right to their service.
+    /// Disconnects applications whose users no longer have the right to their service.
     fn on_changed_rules(&mut self) {
         let _ = rustix::io::read(&self.changed, &mut [0u8; 8]);
         let rules = self.access.rules();
@@ -389,7 +390,7 @@ impl Door {
         }
     }
 
-    /// A guest goes.
+    /// Removes a connection.
     fn leave(&mut self, token: u64) {
         let Some(Guest { socket, user, state }) = self.guests.remove(&token) else { return };
         let _ = epoll::delete(&self.epoll, &socket);
@@ -402,13 +403,13 @@ impl Door {
     }
 
     fn tell(&self, event: Event) {
-        // A node that is gone will stop the door, too.
+        // A node that has ended will stop the acceptor, too.
         if self.events.send(event).is_ok() {
             let _ = rustix::io::write(&self.news, &1u64.to_ne_bytes());
         }
     }
 
-    /// Sends out who has been silent for too long, and lets go of memory that nobody uses.
+    /// Closes connections whose request is overdue, and frees memory that nobody uses.
     fn sweep(&mut self) {
         let now_ns = monotonic_ns();
         let is_over =
@@ -427,12 +428,12 @@ impl Door {
         }
     }
 
-    /// Lets go of memory that the node has no more use for.
+    /// Frees memory that the node no longer uses.
     fn let_go(&mut self) {
         self.retired.retain(|(_, memory)| Arc::strong_count(memory) > 1);
     }
 
-    /// Sees out everybody whose socket has closed.
+    /// Removes all connections whose socket has closed.
     fn sweep_out(&mut self) {
         let has_gone = |guest: &Guest| {
             let mut polled = [PollFd::new(&guest.socket, PollFlags::RDHUP)];
@@ -454,16 +455,17 @@ impl Drop for Door {
     }
 }
 
-/// Tells a program why it is not let in.
+/// Sends a program the reason for which it is refused.
 fn turn_away(socket: &OwnedFd, refusal: &Refusal) {
     tracing::info!(%refusal, "turned an application away");
     let answer = Answer::from(refusal).encode();
-    // What it has said and nobody has read would have the system drop the answer.
+    // Unread input would make the system drop the answer.
     let _ = recv(socket, &mut [0; Request::LEN + 1], RecvFlags::DONTWAIT);
     let _ = send(socket, &answer, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
 }
 
-/// Memory that keeps its size, so that nobody can make the node touch what is not there.
+/// Makes memory of a sealed size, so that no application can make the node access pages that do not
+/// exist.
 fn make_memory(layout: &Layout) -> io::Result<(OwnedFd, Memory)> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = rustix::fs::memfd_create("rampmeter-ring", flags)?;

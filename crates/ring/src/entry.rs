@@ -1,47 +1,47 @@
-//! What stands in the rings.
+//! Entries of the rings.
 
 use rampmeter_runtime::app;
 
 use crate::layout::{CQ_WORDS, SQ_WORDS};
 
-/// What became of a message that was submitted.
+/// Outcome of a submitted message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The receiving node has all of it and has handed it to the application.
+    /// The receiving node has all of it and has delivered it to the application.
     Completed,
-    /// It may have been delivered or not.
+    /// It may or may not have been delivered.
     Failed(Failure),
 }
 
-/// Why a message failed.
+/// Reason for which a message failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The receiver does not answer.
     Unreachable,
-    /// The receiver was started again after bytes of the message had left: its earlier life may have
-    /// delivered it. Messages with a bound end so wherever they were.
+    /// The receiver was restarted after bytes of the message had been sent: its earlier incarnation
+    /// may have delivered it. Messages with a bound fail so at any stage.
     PeerRestarted,
-    /// No application takes messages of this service or size there.
+    /// No application there receives messages of this service or size.
     Refused,
     /// No node has this number.
     UnknownPeer,
-    /// The message is empty or longer than nodes take.
+    /// The message is empty or longer than the maximum.
     BadSize,
     /// This machine's node is being stopped.
     Stopping,
-    /// This machine's node has died, or has sent the application away.
+    /// This machine's node has died, or has disconnected the application.
     NodeGone,
-    /// The transport, which promises a bound, does not take it now. Nothing of it was sent.
+    /// The transport, which promises a bound, does not accept it now. None of it was sent.
     Rejected,
-    /// Other bytes have arrived than were sent, and were dropped: a memory or a network card is at
-    /// fault, or the program has changed the message while it was being sent.
+    /// The bytes that arrived differ from those sent, and were dropped. A memory or a network card
+    /// is faulty, or the program has changed the message while it was being sent.
     Corrupt,
-    /// The receiver could not put the message together: it has another `network.mtu` or transport.
+    /// The receiver could not reassemble the message: its `network.mtu` or transport differs.
     Mismatch,
 }
 
 impl Failure {
-    /// Its number in the completion queue and in C: 1 or more.
+    /// Returns the number in the completion queue and in C: 1 or more.
     pub const fn code(self) -> u32 {
         match self {
             Self::Unreachable => 1,
@@ -57,7 +57,7 @@ impl Failure {
         }
     }
 
-    /// Its name in lower case, with hyphens.
+    /// Returns the name in lower case, with hyphens.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unreachable => "unreachable",
@@ -107,7 +107,7 @@ impl From<app::Outcome> for Outcome {
     }
 }
 
-/// A message to send, as it is in the submission queue. Any words are one.
+/// A message to send, as it is in the submission queue. Any words are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Submit {
     pub(crate) ticket: u64,
@@ -117,7 +117,7 @@ pub(crate) struct Submit {
     pub(crate) dst: u32,
     pub(crate) service: u16,
     pub(crate) tenant: u32,
-    /// When it is needed: nanoseconds of the machine's monotonic clock, `u64::MAX` if nobody says.
+    /// Deadline in nanoseconds of the machine's monotonic clock; `u64::MAX` if there is none.
     pub(crate) deadline_ns: u64,
 }
 
@@ -144,7 +144,7 @@ pub(crate) enum Complete {
         ticket: u64,
         outcome: Outcome,
     },
-    /// `uid` is the sender's user where its program is of this machine.
+    /// A message has arrived. `uid` is the user of the sending program, if it is on this machine.
     Received {
         offset: u64,
         size: u32,
@@ -164,14 +164,14 @@ impl Complete {
                 [1, ticket, code.into(), 0]
             }
             Self::Received { offset, size, from, uid } => {
-                // One more than the user's number, so that zero is nobody.
+                // One more than the user's number, so that zero means no user.
                 let sender = uid.map_or(0, |uid| u64::from(uid) + 1);
                 [2, offset, u64::from(size) | u64::from(from) << 32, sender]
             }
         }
     }
 
-    /// `None` if no node writes this.
+    /// Decodes a completion; `None` if no node writes this.
     pub(crate) fn decode([kind, word, more, sender]: [u64; CQ_WORDS]) -> Option<Self> {
         match kind {
             1 => {

@@ -1,6 +1,6 @@
-//! What an application and a node say to each other before they share memory.
+//! Handshake of an application and a node, before they share memory.
 //!
-//! One packet each way on a socket that keeps packets apart. Numbers are little-endian.
+//! One packet each way on a socket that preserves packet boundaries. Numbers are little-endian.
 //!
 //! | bytes of a request | field |
 //! |---|---|
@@ -8,33 +8,33 @@
 //! | 8-11 | version, 2 |
 //! | 12-13 | service |
 //! | 14-15 | zero |
-//! | 16-19 | messages that may be under way |
+//! | 16-19 | maximum number of messages in flight |
 //! | 20-23 | zero |
 //! | 24-31 | bytes of the send arena |
 //! | 32-39 | bytes of the receive arena |
 //!
 //! The answer starts with magic and version, too; then a code of four bytes. Zero means that two
-//! descriptors come with it, the memory and the node's doorbell (an eventfd), and that a grant
-//! follows. Any other code is an error, and what follows is its text.
+//! descriptors are attached, the memory and the node's doorbell (an eventfd), and that a grant
+//! follows. Any other code is an error, and its text follows.
 //!
 //! | bytes of a grant | field |
 //! |---|---|
 //! | 0-7 | bytes of the memory |
-//! | 8-11 | messages that may be under way |
-//! | 12-15 | received messages that may be held |
+//! | 8-11 | maximum number of messages in flight |
+//! | 12-15 | maximum number of received messages that are held |
 //! | 16-23 | bytes of the send arena |
 //! | 24-31 | bytes of the receive arena |
-//! | 32-35 | whose messages have a bound: 0 nobody's, 1 everybody's, 2 those of one tenant |
+//! | 32-35 | messages that have a bound: 0 none, 1 all, 2 those of one tenant |
 //! | 36-39 | the tenant, zero unless there is one |
 //! | 40-47 | payload of a full packet in bytes |
-//! | 48-55 | picoseconds of the bound that are the same for every message |
+//! | 48-55 | constant part of the bound in picoseconds |
 //! | 56-63 | picoseconds that each packet of a message adds |
 //!
-//! The last three are zero where nobody's messages have a bound.
+//! The last three are zero if no messages have a bound.
 //!
-//! Later the node sends packets of one byte, each of which wakes an application that sleeps. The
-//! application sends nothing: it rings the doorbell. That the bell of the other direction is no
-//! eventfd has a reason: whether a write to one may block is up to everybody who has it, so that an
+//! Later the node sends packets of one byte, each of which wakes a sleeping application. The
+//! application sends nothing on the socket: it writes to the doorbell. The other direction has no
+//! eventfd for a reason: everybody who has an eventfd can make writes to it block, so that an
 //! application could make the node hang.
 
 use thiserror::Error;
@@ -43,85 +43,85 @@ use rampmeter_core::{Bytes, Promise, Span, TenantId};
 
 use crate::layout::{ARENA_MAX, DEPTH_MAX, Layout, LayoutError, MAGIC, VERSION};
 
-/// What an application asks for.
+/// Request of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The service whose messages it takes.
+    /// Service whose messages it receives.
     pub service: u16,
-    /// Messages that it may have under way.
+    /// Maximum number of messages in flight.
     pub depth: u32,
-    /// Bytes for messages that it sends.
+    /// Bytes of the send arena.
     pub send: u64,
-    /// Bytes for messages that it receives.
+    /// Bytes of the receive arena.
     pub receive: u64,
 }
 
-/// Why a node turns an application away.
+/// Reason for which a node refuses an application.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// It is no application.
+    /// The request is not one of an application.
     #[error(
         "expected a request of {} bytes that starts with `RMRING`, got {got} bytes",
         Request::LEN
     )]
     Garbage {
-        /// Bytes that it sent.
+        /// Bytes that were received.
         got: usize,
     },
     /// It was built with another version.
     #[error("expected version {VERSION} of the handshake, got {got}")]
     Version {
-        /// The application's.
+        /// Version of the application.
         got: u32,
     },
-    /// A depth that no node gives.
+    /// Depth out of range.
     #[error("expected a depth of 1 to {DEPTH_MAX} messages, got {got}")]
     Depth {
-        /// What it asked for.
+        /// Requested depth.
         got: u32,
     },
-    /// Larger arenas than the node gives.
+    /// Arenas larger than the node's maximum.
     #[error("expected at most {max} bytes for messages, got {asked}")]
     Memory {
-        /// What it asked for.
+        /// Requested bytes.
         asked: u64,
-        /// What there would be.
+        /// Maximum in bytes.
         max: u64,
     },
-    /// Another application has the service.
+    /// Another application is attached to the service.
     #[error("service {service} is taken")]
     Taken {
         /// The service.
         service: u16,
     },
-    /// As many applications are attached as the node takes.
+    /// The maximum number of applications is attached.
     #[error("{max} applications are attached already")]
     Crowded {
-        /// How many.
+        /// Maximum number of applications.
         max: usize,
     },
-    /// As many applications of the user are attached as one user may have.
+    /// The maximum number of applications of this user is attached.
     #[error("user {uid} has {max} applications attached already")]
     UserCrowded {
         /// The user.
         uid: u32,
-        /// How many.
+        /// Maximum number of applications of one user.
         max: usize,
     },
-    /// Applications have as much memory as they may have together.
+    /// The applications' total memory has reached its maximum.
     #[error(
         "expected at most {left} bytes, which {} has left, got {asked}",
         user.map_or("the node".to_owned(), |uid| format!("user {uid}"))
     )]
     NoMemory {
-        /// What it asked for.
+        /// Requested bytes.
         asked: u64,
-        /// What there would be.
+        /// Bytes that are left.
         left: u64,
-        /// Whose memory it is: the user, or the node.
+        /// Owner of the limit: the user, or the node if `None`.
         user: Option<u32>,
     },
-    /// The service is for others.
+    /// The user has no access to the service.
     #[error("user {uid} may not have service {service}")]
     Forbidden {
         /// The user.
@@ -129,12 +129,12 @@ pub enum Refusal {
         /// The service.
         service: u16,
     },
-    /// The user has too many connections that have asked for nothing.
+    /// The user has too many connections without a request.
     #[error("user {uid} has {max} connections without a request already")]
     Waiting {
         /// The user.
         uid: u32,
-        /// How many.
+        /// Maximum number of such connections.
         max: usize,
     },
     /// The node has no memory or descriptors left.
@@ -143,7 +143,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Its number in answers: 1 or more.
+    /// Returns the number of the reason in answers: 1 or more.
     pub const fn code(&self) -> u32 {
         match self {
             Self::Garbage { .. } => 1,
@@ -170,34 +170,34 @@ impl From<LayoutError> for Refusal {
     }
 }
 
-/// What a node answers.
+/// Answer of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The memory comes with the answer.
+    /// Accepted; the memory is attached to the answer.
     Granted(Grant),
-    /// There will be none.
+    /// Refused.
     Refused {
         /// [`Refusal::code`].
         code: u32,
-        /// What was expected, and what came.
+        /// Expected and actual value.
         text: String,
     },
 }
 
-/// The sizes that the memory was made with, and the bound of messages.
+/// Sizes that the memory was made with, and the bound of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// Bytes of the memory.
     pub total: u64,
-    /// Messages that may be under way.
+    /// Maximum number of messages in flight.
     pub depth: u32,
-    /// Received messages that may be held.
+    /// Maximum number of received messages that are held.
     pub slots: u32,
     /// Bytes of the send arena.
     pub send: u64,
     /// Bytes of the receive arena.
     pub receive: u64,
-    /// The bound that the node's transport promises, if it promises one.
+    /// Bound that the node's transport promises, if it promises one.
     pub promise: Option<Promise>,
 }
 
@@ -208,7 +208,7 @@ impl Request {
     /// Bytes of a request.
     pub const LEN: usize = 40;
 
-    /// The request as it is sent.
+    /// Returns the encoded request.
     pub fn encode(&self) -> [u8; Self::LEN] {
         let mut out = [0; Self::LEN];
         out[..8].copy_from_slice(&MAGIC.to_le_bytes());
@@ -246,10 +246,11 @@ impl Request {
         Ok(Self { service, depth, send: word(24), receive: word(32) })
     }
 
-    /// The memory for the request, of which at most `arena_max` bytes are for messages.
+    /// Returns the memory layout for the request, of which at most `arena_max` bytes are for
+    /// messages.
     ///
     /// # Errors
-    /// More than any node gives, or than this one.
+    /// The request exceeds the maximum of all nodes, or of this one.
     pub fn layout(&self, arena_max: u64) -> Result<Layout, Refusal> {
         let asked = self.send.saturating_add(self.receive);
         let max = arena_max.min(2 * ARENA_MAX);
@@ -264,7 +265,7 @@ impl Answer {
     /// Bytes of the longest answer.
     pub const LEN_MAX: usize = PRELUDE + 4 + TEXT_MAX;
 
-    /// The answer as it is sent.
+    /// Returns the encoded answer.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(Self::LEN_MAX);
         out.extend(MAGIC.to_le_bytes());
@@ -344,7 +345,7 @@ fn encode_promise(promise: Option<Promise>) -> [u8; 32] {
     out
 }
 
-/// Reads the last 32 bytes of a grant. The outer `None` is for what no node writes.
+/// Reads the last 32 bytes of a grant. The outer `None` means that no node writes these bytes.
 fn decode_promise(bytes: &[u8]) -> Option<Option<Promise>> {
     let only = TenantId::new(u32_at(bytes, 4)?);
     let tenant = match u32_at(bytes, 0)? {

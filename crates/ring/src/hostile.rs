@@ -1,5 +1,5 @@
-//! Applications that write anything into their memory: the node's side never panics and never reads
-//! or writes outside, and other applications do not notice.
+//! Applications that write arbitrary bytes into their memory. The node's side never panics and
+//! never accesses memory outside, and other applications do not notice.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ fn clients(dir: &tempfile::TempDir) -> (Clients, PathBuf) {
     (Clients::listen(DoorConfig::new(&path), clock).unwrap(), path)
 }
 
-/// Attaches a port, while this thread does the node's part.
+/// Attaches a port, while this thread runs the node's part.
 fn attach(clients: &mut Clients, path: &std::path::Path, service: u16) -> Port {
     thread::scope(|scope| {
         let port = scope.spawn(|| Port::attach(path, service, CONFIG).unwrap());
@@ -40,7 +40,7 @@ fn attach(clients: &mut Clients, path: &std::path::Path, service: u16) -> Port {
     })
 }
 
-/// Waits until the door has noticed that an application has gone, or was sent away.
+/// Waits until the acceptor has noticed that an application has ended, or was disconnected.
 fn wait_until_alone(clients: &mut Clients) {
     while clients.len() > 1 {
         clients.poll_submission();
@@ -48,24 +48,24 @@ fn wait_until_alone(clients: &mut Clients) {
     }
 }
 
-/// Something that either side does.
+/// Action of either side.
 #[derive(Clone, Debug)]
 enum Step {
     /// The application sets a counter or flag.
     Control { line: usize, value: u32 },
-    /// The application moves a counter on.
+    /// The application advances a counter.
     Advance { line: usize, by: u32 },
     /// The application writes a word of a ring.
     Word { ring: usize, at: usize, value: u64 },
     /// The node takes a submission.
     Poll,
-    /// The node reports one.
+    /// The node reports the outcome of one.
     Finish(prop::sample::Index),
-    /// A message comes.
+    /// A message begins to arrive.
     Arrive(u32),
     /// A message is complete.
     Deliver(prop::sample::Index),
-    /// A message never gets complete.
+    /// A message never completes.
     Abandon(prop::sample::Index),
     /// The node is about to sleep.
     Arm,
@@ -89,7 +89,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The node, with what it has under way.
+/// The node, with the messages in flight.
 #[derive(Default)]
 struct Busy {
     sending: Vec<Submission<Outgoing>>,
@@ -165,7 +165,7 @@ proptest! {
         }
         drop(port);
         wait_until_alone(&mut clients);
-        // What was under way outlives the application, and ends without harm.
+        // Messages in flight outlive the application, and end without harm.
         for Submission { app, ticket, payload, .. } in busy.sending.drain(..) {
             payload.copy_to(0, &mut vec![0; payload.size()]);
             clients.finish(app, ticket, app::Outcome::Completed);
@@ -174,7 +174,8 @@ proptest! {
             clients.deliver(NodeId::new(1), SERVICE, message);
         }
         let ticket = bystander.submit(NodeId::new(1), 1, b"unharmed").unwrap().ticket;
-        // What the application left in its ring comes first, one more than its depth at most.
+        // Entries that the application left in its ring are read first: at most one more than its
+        // depth.
         let mut submissions = std::iter::from_fn(|| clients.poll_submission()).take(6);
         let is_its = |submission: &Submission<Outgoing>| {
             let mut bytes = vec![0; submission.payload.size()];
@@ -185,7 +186,7 @@ proptest! {
     }
 }
 
-/// Breaks the rules in one way, and says whether the node has sent the application away.
+/// Breaks the rules in one way, and returns whether the node has disconnected the application.
 fn is_sent_away(offence: impl FnOnce(&mut Clients, &Memory, &Layout)) -> bool {
     let dir = tempfile::tempdir().unwrap();
     let (mut clients, path) = clients(&dir);
@@ -250,7 +251,7 @@ fn each_offence_ends_the_application_that_commits_it() {
         assert_eq!(clients.admission(SERVICE, 1), Admission::Refuse);
     }));
     assert!(is_sent_away(|clients, memory, layout| {
-        // The ring is full by what the application says it has read.
+        // The ring is full according to the application's read counter.
         memory.word(layout.cq.head).store(0x8000_0000, Ordering::Relaxed);
         for n in 1..=layout.cq.capacity + 1 {
             submit(memory, layout, n, Submit { ticket: 1_000, ..FINE });
@@ -262,8 +263,8 @@ fn each_offence_ends_the_application_that_commits_it() {
     }));
 }
 
-/// The doorbell belongs to an application, but it cannot keep the node awake once it is gone, nor
-/// block it while it is there.
+/// The doorbell belongs to an application. It cannot keep the node awake after the application has
+/// ended, nor block the node before.
 #[test]
 fn a_doorbell_is_unhooked_when_its_owner_goes() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,27 +1,27 @@
-//! Where things are in the memory that a node and an application share.
+//! Layout of the memory that a node and an application share.
 //!
 //! | part | contents |
 //! |---|---|
-//! | page 0 | magic, version and sizes, for people who look at a dump; the node never reads them |
+//! | page 0 | magic, version and sizes, for readers of a dump; the node never reads them |
 //! | page 1 | heads, tails and sleep flags of the rings, 128 bytes apart |
 //! | SQ | submissions: application to node, 64 bytes each |
 //! | CQ | completions: node to application, 32 bytes each |
 //! | RQ | releases of received messages: application to node, 8 bytes each |
-//! | send arena | bytes of messages to send; the application divides it |
-//! | receive arena | bytes of messages received; the node divides it |
+//! | send arena | bytes of messages to send; the application allocates it |
+//! | receive arena | bytes of messages received; the node allocates it |
 //!
 //! Every part starts a page. Both sides compute the layout from the same three numbers. The rings
-//! cannot overflow: no more than `depth` submissions are without a completion that has been taken,
-//! and no more than `slots` messages arrive or are held, so that the CQ has room for both.
+//! cannot overflow: at most `depth` submissions have no completion that has been taken, and at most
+//! `slots` messages arrive or are held. The CQ has entries for both.
 
 use thiserror::Error;
 
 use crate::map::Memory;
 use crate::ring::Place;
 
-/// The first word of the memory, and of every handshake: `RMRING`.
+/// First word of the memory, and of every handshake: `RMRING`.
 pub(crate) const MAGIC: u64 = 0x0000_474e_4952_4d52;
-/// The version of the layout and the handshake.
+/// Version of the layout and the handshake.
 pub(crate) const VERSION: u32 = 2;
 
 /// Words of 8 bytes in a submission, a completion and a release.
@@ -30,16 +30,16 @@ pub(crate) const CQ_WORDS: usize = 4;
 pub(crate) const RQ_WORDS: usize = 1;
 
 const PAGE: u64 = 4_096;
-/// Two cache lines: the processor fetches neighbours in pairs.
+/// Distance between counters: two cache lines, as the processor prefetches lines in pairs.
 const APART: usize = 128;
-/// Messages that an application may have under way.
+/// Maximum number of messages that an application may have in flight.
 pub(crate) const DEPTH_MAX: u32 = 1 << 16;
-/// Bytes of an arena, whatever the node would allow.
+/// Maximum size of an arena in bytes, whatever the node's limit is.
 pub(crate) const ARENA_MAX: u64 = 1 << 36;
-/// Received messages that every application may hold, however shallow.
+/// Received messages that every application may hold, even with a smaller depth.
 const SLOTS_MIN: u32 = 64;
 
-/// The layout of one application's memory.
+/// Layout of one application's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub(crate) depth: u32,
@@ -52,23 +52,23 @@ pub struct Layout {
     pub(crate) total: u64,
 }
 
-/// A part of the memory.
+/// Part of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) offset: u64,
     pub(crate) len: u64,
 }
 
-/// A number beyond what any node gives.
+/// A number above the maximum of all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LayoutError {
-    /// A depth that no node gives.
+    /// Depth out of range.
     #[error("expected a depth of 1 to {DEPTH_MAX} messages, got {got}")]
     Depth {
-        /// The depth.
+        /// Requested depth.
         got: u32,
     },
-    /// A larger arena than any node gives.
+    /// Arena larger than the maximum.
     #[error("expected at most {ARENA_MAX} bytes for messages, got {got}")]
     Arena {
         /// Bytes of the larger arena.
@@ -77,7 +77,8 @@ pub enum LayoutError {
 }
 
 impl Span {
-    /// Where a piece of this part is in the memory, if it is within the part.
+    /// Returns the offset in the memory of a piece of this part; `None` if the piece is not within
+    /// the part.
     pub(crate) fn locate(&self, offset: u64, len: u64) -> Option<usize> {
         let is_within = offset.checked_add(len)? <= self.len;
         is_within.then(|| (self.offset + offset) as usize)
@@ -85,11 +86,11 @@ impl Span {
 }
 
 impl Layout {
-    /// The layout for `depth` submissions under way and arenas of `send` and `receive` bytes, which
-    /// are rounded up to pages.
+    /// Computes the layout for `depth` submissions in flight and arenas of `send` and `receive`
+    /// bytes, which are rounded up to pages.
     ///
     /// # Errors
-    /// A number beyond what any node gives.
+    /// A number above the maximum of all nodes.
     pub fn new(depth: u32, send: u64, receive: u64) -> Result<Self, LayoutError> {
         if depth == 0 || depth > DEPTH_MAX {
             return Err(LayoutError::Depth { got: depth });
@@ -119,12 +120,13 @@ impl Layout {
         Ok(Self { depth, slots, sq, cq, rq, send, receive, total: at })
     }
 
-    /// Messages that may arrive, or be held by the application, at the same time.
+    /// Returns the number of messages that may arrive, or be held by the application, at the same
+    /// time.
     pub fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// Bytes of the whole memory.
+    /// Returns the bytes of the whole memory.
     pub fn total(&self) -> u64 {
         self.total
     }

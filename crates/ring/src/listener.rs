@@ -1,13 +1,13 @@
-//! A Unix socket at a path that one process has at a time.
+//! Unix socket at a path, owned by one process at a time.
 //!
-//! A file beside the socket, `<socket>.lock`, is locked for as long as the process lives. The system
-//! unlocks it however the process ends; so a socket that lies there while the lock is free is of a dead
-//! process and is replaced, and two that start at the same time do not take it from each other. Programs
-//! that clean folders may remove the lock file. So a socket is replaced only where nobody listens at it,
-//! whatever the lock says.
+//! A file next to the socket, `<socket>.lock`, is locked while the process lives. The system
+//! unlocks it at every end of the process. A socket file whose lock is free belongs to a dead
+//! process and is replaced. Two processes that start at the same time do not take it from each
+//! other. Programs that clean folders may remove the lock file. So a socket is replaced only if
+//! nobody listens on it, whatever the lock's state.
 //!
 //! A service manager may have opened the socket before the process started (systemd's socket
-//! activation). Then it is the manager's: nothing is locked, replaced or removed.
+//! activation). Then it belongs to the manager: nothing is locked, replaced or removed.
 
 use std::fs;
 use std::io;
@@ -25,55 +25,55 @@ use rustix::net::{
 };
 use thiserror::Error;
 
-/// Why there is no socket.
+/// Reason for which there is no socket.
 #[derive(Debug, Error)]
 pub enum DoorError {
-    /// A living node has the socket.
+    /// A running node owns the socket.
     #[error("another node listens on {}", path.display())]
     Taken {
         /// The socket.
         path: PathBuf,
     },
-    /// Something else is where the socket would be.
+    /// The path exists and is not a socket.
     #[error("expected a socket or nothing at {}", path.display())]
     NotASocket {
         /// The socket's path.
         path: PathBuf,
     },
-    /// The system does not let it.
+    /// The system refuses.
     #[error("cannot listen on {}: {source}", path.display())]
     System {
         /// The socket.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-/// A socket that listens and does not block. Its file goes when it is dropped.
+/// Listening, non-blocking socket. Its file is removed when it is dropped.
 #[derive(Debug)]
 pub struct Listener {
     socket: OwnedFd,
-    /// The file; `None` where it is the service manager's.
+    /// The file; `None` if it belongs to the service manager.
     _own: Option<Own>,
 }
 
-/// The file of a socket that this process has made.
+/// File of a socket that this process has made.
 #[derive(Debug)]
 struct Own {
     path: PathBuf,
-    /// Device and number of the file, to know it by.
+    /// Device and inode number, which identify the file.
     file: (u64, u64),
-    /// Held for as long as the socket is there.
+    /// Held while the socket exists.
     _lock: OwnedFd,
 }
 
 impl Listener {
-    /// Listens at `path`; up to `backlog` connections wait. Takes the socket of the service manager where
-    /// that has one at the path.
+    /// Listens at `path` with a backlog of `backlog` connections. Uses the socket of the service
+    /// manager if that has one at the path.
     ///
     /// # Errors
-    /// Somebody listens there, something else is there, or the system does not let it.
+    /// Another process listens there, the path exists and is not a socket, or the system refuses.
     pub fn open(path: &Path, kind: SocketType, backlog: i32) -> Result<Self, DoorError> {
         let owned = || path.to_owned();
         let system = |source: io::Error| DoorError::System { path: owned(), source };
@@ -87,9 +87,9 @@ impl Listener {
         match fs::symlink_metadata(path) {
             Ok(found) if found.file_type().is_socket() => match visit(path, kind) {
                 Err(Errno::CONNREFUSED) => fs::remove_file(path).map_err(system)?,
-                // Gone meanwhile.
+                // Removed meanwhile.
                 Err(Errno::NOENT) => {}
-                // Full, of another kind, or not for this user: somebody is there.
+                // Full, of another kind, or not for this user: a process listens.
                 Ok(()) | Err(_) => return Err(DoorError::Taken { path: owned() }),
             },
             Ok(_) => return Err(DoorError::NotASocket { path: owned() }),
@@ -115,14 +115,15 @@ impl AsFd for Listener {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        // Where somebody has removed the file and another process has made its own, that stays.
+        // If the file was removed and another process has made its own, that one is kept.
         if identity(&self.path).is_ok_and(|file| file == self.file) {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// The socket at `path` that the service manager has opened for this process, if there is one.
+/// Returns the socket at `path` that the service manager has opened for this process, if there is
+/// one.
 fn inherited(path: &Path, kind: SocketType) -> io::Result<Option<OwnedFd>> {
     for fd in sd_notify::listen_fds()? {
         let socket = adopt(fd)?;
@@ -146,7 +147,7 @@ fn inherited(path: &Path, kind: SocketType) -> io::Result<Option<OwnedFd>> {
     Ok(None)
 }
 
-/// A descriptor of its own for what the service manager has left open for this process.
+/// Duplicates a descriptor that the service manager has left open for this process.
 fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     #[expect(unsafe_code, reason = "descriptors are passed by number")]
     // SAFETY: the service manager has opened it for this process, and nobody closes it.
@@ -154,7 +155,7 @@ fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(fcntl_dupfd_cloexec(fd, 0)?)
 }
 
-/// What tells a file from all others.
+/// Returns the numbers that identify a file.
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
     let found = fs::symlink_metadata(path)?;
     Ok((found.dev(), found.ino()))
@@ -165,12 +166,12 @@ fn endpoint(kind: SocketType) -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, kind, flags, None)
 }
 
-/// Connects to whoever listens there.
+/// Connects to the process that listens there.
 fn visit(path: &Path, kind: SocketType) -> Result<(), Errno> {
     connect(&endpoint(kind)?, &SocketAddrUnix::new(path)?)
 }
 
-/// Locks the file beside the socket.
+/// Locks the file next to the socket.
 fn lock(path: &Path) -> Result<OwnedFd, Errno> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");

@@ -1,9 +1,9 @@
 //! Memory that another process may write at any time. All `unsafe` of the crate is here.
 //!
 //! Words that both sides use are atomics. Messages are copied to and from raw pointers, and no
-//! reference is formed to memory that the other side may write. [`Region`] is the exception: the
-//! application's own view of a message that is, by the protocol, its own at the time; nodes do not
-//! use it.
+//! reference is formed to memory that the other side may write. [`Region`] is the exception: it is
+//! the application's view of a message that, by the protocol, belongs to the application at the
+//! time. Nodes do not use it.
 
 #![allow(unsafe_code, reason = "memory shared with other processes")]
 
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// Memory of fixed size, at an address that is a multiple of the page's.
+/// Memory of fixed size, at a page-aligned address.
 #[derive(Debug)]
 pub(crate) struct Memory {
     base: NonNull<u8>,
@@ -49,12 +49,12 @@ impl Memory {
         Ok(Self { base, len, origin: Origin::Mapped })
     }
 
-    /// Its bytes.
+    /// Returns the number of bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Memory of this process alone, zeroed.
+    /// Allocates zeroed memory of this process alone.
     #[cfg(test)]
     pub(crate) fn heap(len: usize) -> Self {
         let layout = std::alloc::Layout::from_size_align(len, 4_096).unwrap();
@@ -64,7 +64,7 @@ impl Memory {
         Self { base: NonNull::new(base).unwrap(), len, origin: Origin::Heap }
     }
 
-    /// The address of `len` bytes from `offset` on.
+    /// Returns the address of `len` bytes from `offset` on.
     fn at(&self, offset: usize, len: usize) -> *mut u8 {
         let is_within = offset.checked_add(len).is_some_and(|end| end <= self.len);
         assert!(is_within, "{len} bytes at {offset} are not within {} bytes", self.len);
@@ -72,7 +72,7 @@ impl Memory {
         unsafe { self.base.as_ptr().add(offset) }
     }
 
-    /// The word of four bytes at `offset`, a multiple of four.
+    /// Returns the word of four bytes at `offset`, a multiple of four.
     pub(crate) fn word(&self, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4), "a word is at a multiple of 4, not at {offset}");
         // SAFETY: within the memory and aligned, as the memory is; it lives as long as `self`. Both
@@ -80,7 +80,7 @@ impl Memory {
         unsafe { AtomicU32::from_ptr(self.at(offset, 4).cast()) }
     }
 
-    /// The word of eight bytes at `offset`, a multiple of eight.
+    /// Returns the word of eight bytes at `offset`, a multiple of eight.
     pub(crate) fn long(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(8), "a long word is at a multiple of 8, not at {offset}");
         // SAFETY: as `word`.
@@ -91,20 +91,20 @@ impl Memory {
     pub(crate) fn copy_out(&self, offset: usize, out: &mut [u8]) {
         let from = self.at(offset, out.len());
         // SAFETY: `from` has as many bytes as `out`, which is not in the memory. If the other side
-        // writes meanwhile, any mixture of its bytes is as good as any other: they are not looked
-        // at.
+        // writes meanwhile, any mixture of its bytes is valid: they are not interpreted.
         unsafe { std::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), out.len()) }
     }
 
     /// Copies bytes to the memory.
     pub(crate) fn copy_in(&self, offset: usize, bytes: &[u8]) {
         let to = self.at(offset, bytes.len());
-        // SAFETY: as `copy_out`, the other way round.
+        // SAFETY: as `copy_out`, in the other direction.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) }
     }
 
-    /// A message that belongs to the caller alone: the arena that the piece is from gives no byte
-    /// twice, and the node leaves alone what is the application's turn to use.
+    /// Returns a message that belongs to the caller alone: the arena that the piece is from
+    /// allocates no byte twice, and the node does not access it while it belongs to the
+    /// application.
     pub(crate) fn region(self: &Arc<Self>, offset: usize, len: usize) -> Region {
         let base = NonNull::new(self.at(offset, len)).expect("no memory is at address zero");
         Region { _memory: Arc::clone(self), base, len }
@@ -129,10 +129,10 @@ impl Drop for Memory {
     }
 }
 
-/// The bytes of one message, in an application.
+/// Bytes of one message, in an application.
 #[derive(Debug)]
 pub(crate) struct Region {
-    /// Keeps the bytes where they are.
+    /// Keeps the bytes at their address.
     _memory: Arc<Memory>,
     base: NonNull<u8>,
     len: usize,

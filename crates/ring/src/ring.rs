@@ -1,18 +1,18 @@
-//! Queues between two processes: one writes, one reads.
+//! Single-producer, single-consumer queues between two processes.
 //!
-//! Head and tail count entries since the start and wrap at 2^32. Each side keeps its own counter to
-//! itself and only publishes it, so that the other cannot change it; the other's counter is read
-//! once and must make sense. Entries are words that are read one by one.
+//! Head and tail count entries since the start and wrap at 2^32. Each side keeps a private copy of
+//! its counter and only publishes it, so that the other cannot change it. The other's counter is
+//! read once and must be consistent. Entries are words that are read one by one.
 //!
-//! A reader that is about to sleep raises the ring's flag and looks once more; a writer that has
-//! written looks at the flag. As both have a fence in between, one of them sees the other.
+//! A reader that is about to sleep raises the ring's flag and polls once more. A writer reads the
+//! flag after it has written. As both have a fence in between, one of them sees the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use crate::map::Memory;
 
-/// Where a ring is in the memory.
+/// Location of a ring in the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) head: usize,
@@ -24,33 +24,33 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Where a word of an entry is.
+    /// Returns the offset of a word of an entry.
     fn at(&self, n: u32, words: usize, word: usize) -> usize {
         let idx = (n & (self.capacity - 1)) as usize;
         self.entries + (idx * words + word) * 8
     }
 }
 
-/// The other side's counter makes no sense.
+/// The other side's counter is inconsistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Corrupt;
 
-/// Why an entry was not written.
+/// Reason for which an entry was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PushError {
-    /// The reader has not read enough.
+    /// The reader has not read enough entries.
     Full,
-    /// The reader's counter makes no sense.
+    /// The reader's counter is inconsistent.
     Corrupt,
 }
 
-/// The side that writes entries of `N` words.
+/// Writing side of a ring of entries of `N` words.
 #[derive(Debug)]
 pub(crate) struct Producer<const N: usize> {
     memory: Arc<Memory>,
     place: Place,
     tail: u32,
-    /// The reader's counter when it was last looked at.
+    /// Reader's counter when it was last read.
     head: u32,
 }
 
@@ -66,7 +66,7 @@ impl<const N: usize> Producer<N> {
             self.head = self.memory.word(head).load(Ordering::Acquire);
             let n = self.tail.wrapping_sub(self.head);
             if n > capacity {
-                // Keep the last consistent view.
+                // The last consistent view is kept.
                 self.head = self.tail.wrapping_sub(capacity);
                 return Err(PushError::Corrupt);
             }
@@ -83,7 +83,8 @@ impl<const N: usize> Producer<N> {
         Ok(())
     }
 
-    /// Whether the reader sleeps, and this is the first to notice: then it must be woken.
+    /// Returns whether the reader sleeps and this is the first call to notice: then it must be
+    /// woken.
     pub(crate) fn must_wake(&self) -> bool {
         fence(Ordering::SeqCst);
         let flag = self.memory.word(self.place.flag);
@@ -91,13 +92,13 @@ impl<const N: usize> Producer<N> {
     }
 }
 
-/// The side that reads entries of `N` words.
+/// Reading side of a ring of entries of `N` words.
 #[derive(Debug)]
 pub(crate) struct Consumer<const N: usize> {
     memory: Arc<Memory>,
     place: Place,
     head: u32,
-    /// The writer's counter when it was last looked at.
+    /// Writer's counter when it was last read.
     tail: u32,
 }
 
@@ -106,7 +107,7 @@ impl<const N: usize> Consumer<N> {
         Self { memory, place, head: 0, tail: 0 }
     }
 
-    /// Whether there is an entry.
+    /// Returns whether there is an entry.
     pub(crate) fn has_next(&mut self) -> Result<bool, Corrupt> {
         if self.head == self.tail {
             let tail = self.memory.word(self.place.tail).load(Ordering::Acquire);
@@ -132,13 +133,14 @@ impl<const N: usize> Consumer<N> {
         Ok(Some(entry))
     }
 
-    /// From now on the writer must wake this side. [`Consumer::has_next`] must be asked once more.
+    /// Requests that the writer wakes this side from now on. [`Consumer::has_next`] must be called
+    /// once more.
     pub(crate) fn arm(&self) {
         self.memory.word(self.place.flag).store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// This side is awake.
+    /// Withdraws the request of [`Consumer::arm`].
     pub(crate) fn disarm(&self) {
         self.memory.word(self.place.flag).store(0, Ordering::Relaxed);
     }
@@ -215,7 +217,7 @@ mod tests {
         assert!(!producer.must_wake());
     }
 
-    /// Two threads, one of which sleeps whenever there is nothing: every entry arrives in order
+    /// Two threads, one of which sleeps whenever the queue is empty: every entry arrives in order
     /// with its checksum, and no wake-up is lost.
     #[test]
     fn two_threads_hand_over_every_entry_in_order() {
@@ -281,7 +283,7 @@ mod tests {
             }
         }
 
-        /// Whatever the other side writes, nothing is read or written outside, and nothing panics.
+        /// Arbitrary writes of the other side cause no access outside and no panic.
         #[test]
         fn any_memory_is_survived(
             words in prop::collection::vec(any::<u64>(), 72),

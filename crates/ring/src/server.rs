@@ -1,4 +1,4 @@
-//! The node's side: all applications that are attached, as the node's thread sees them.
+//! The node's side: all attached applications, as the node's thread uses them.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,21 +16,21 @@ use crate::door::{self, DoorConfig, Event, Opening};
 use crate::listener::DoorError;
 use crate::users::Access;
 
-/// The applications that are attached to a node: give it to [`Node::new`](rampmeter_runtime::Node).
+/// Applications that are attached to a node. Pass it to [`Node::new`](rampmeter_runtime::Node).
 ///
-/// When it is dropped, the socket goes, and applications notice that their node has.
+/// When it is dropped, the socket is removed, and applications notice that their node has ended.
 #[derive(Debug)]
 pub struct Clients {
     clients: Vec<Client>,
-    /// Those that have gone while messages that they submitted were still in their rings.
+    /// Applications that ended while messages that they submitted were still in their rings.
     leaving: Vec<Client>,
-    /// Client that is asked first, for fairness.
+    /// Index of the client that is polled first, for fairness.
     turn: usize,
     is_armed: bool,
-    /// What applications are told of the bound of their messages.
+    /// Latency bound of messages, which applications receive.
     promise: Option<Promise>,
     events: Receiver<Event>,
-    /// Readable when a doorbell has rung.
+    /// Readable if a doorbell was written to.
     bells: Arc<OwnedFd>,
     clock: Clock,
     door: Option<JoinHandle<()>>,
@@ -38,16 +38,16 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Opens the door to applications. `clock` is the node's.
+    /// Opens the acceptor. `clock` is the node's.
     ///
     /// # Errors
-    /// The socket cannot be opened, or a living node has it.
+    /// The socket cannot be opened, or a running node owns it.
     pub fn listen(config: DoorConfig, clock: Clock) -> Result<Self, DoorError> {
         Self::listen_with(config, &Access::default(), clock)
     }
 
-    /// As [`Clients::listen`]; `access` gets the limits and services of `config`, and changes them
-    /// later.
+    /// Opens the acceptor like [`Clients::listen`]. `access` gets the limits and services of
+    /// `config`, and changes them later.
     ///
     /// # Errors
     /// As [`Clients::listen`].
@@ -72,18 +72,18 @@ impl Clients {
         })
     }
 
-    /// How many applications are attached.
+    /// Returns the number of attached applications.
     pub fn len(&self) -> usize {
         self.clients.len()
     }
 
-    /// Whether none is.
+    /// Returns whether no application is attached.
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty()
     }
 
-    /// The services that applications take messages of, and how many messages of each are on their
-    /// way out and on their way in or held.
+    /// Returns each service with an application, the number of its messages in flight, and the
+    /// number of its messages that arrive or are held.
     pub fn services(&self) -> impl Iterator<Item = (u16, u32, u32)> {
         self.clients.iter().map(|c| (c.service(), c.in_flight(), c.n_received()))
     }
@@ -93,7 +93,7 @@ impl Clients {
             match event {
                 Event::Opened(opened) => {
                     let Opening { client, memory } = *opened;
-                    // From here on the application may count on being known.
+                    // From here on the application may rely on being attached.
                     if let Err(error) = client.admit(&memory, self.promise) {
                         tracing::debug!(service = client.service(), %error, "gone before it came");
                     }
@@ -104,7 +104,7 @@ impl Clients {
                         continue;
                     };
                     let client = self.clients.remove(idx);
-                    // Whoever still has the doorbell shall not wake the node any more.
+                    // Other holders of the doorbell must not wake the node any more.
                     let _ = epoll::delete(&self.bells, client.doorbell());
                     self.leaving.push(client);
                 }
@@ -112,15 +112,15 @@ impl Clients {
         }
     }
 
-    /// Gives a message to the application whose memory it is in.
+    /// Delivers a message to the application whose memory it is in.
     fn hand(&mut self, from: NodeId, uid: Option<u32>, service: u16, message: Incoming) {
-        // An application that has gone has no use for it; its successor never asked.
+        // An application that has ended cannot use it, and its successor did not request it.
         let is_its = |c: &&mut Client| c.service() == service && c.has_opened(&message);
         let Some(client) = self.clients.iter_mut().find(is_its) else { return };
         client.deliver(from, uid, message);
     }
 
-    /// The application of a service: the latest, where an earlier one has gone a moment ago.
+    /// Returns the application of a service: the latest, if an earlier one has ended a moment ago.
     fn client(&self, service: u16) -> Option<&Client> {
         self.clients.iter().rev().find(|client| client.service() == service)
     }
@@ -156,7 +156,7 @@ impl Applications for Clients {
     }
 
     fn finish(&mut self, app: u32, ticket: Ticket, outcome: app::Outcome) {
-        // An application that has gone does not care.
+        // An application that has ended needs no outcome.
         let Some(client) = self.clients.iter_mut().find(|client| client.app() == app) else {
             return;
         };
@@ -191,13 +191,13 @@ impl Applications for Clients {
     }
 
     fn arm(&mut self) -> bool {
-        // What has rung until now is forgotten before anybody is asked to ring again.
+        // Earlier doorbell events are cleared before any application is armed again.
         let mut rung = [MaybeUninit::uninit(); 32];
         let _ = epoll::wait(&self.bells, &mut rung, Some(&Timespec::default()));
         self.take_events();
         self.is_armed = true;
         self.clients.iter().for_each(Client::arm);
-        // What makes no sense is looked at when the next submission is asked for.
+        // An inconsistent counter is handled when the next submission is polled.
         !self.leaving.is_empty() || self.clients.iter_mut().any(Client::has_submission)
     }
 

@@ -1,7 +1,7 @@
-//! Users of the machine at the door: what each may take, and which services each may have.
+//! Users of the machine: resource limits and access to services.
 //!
-//! The system says whose a connection is (`SO_PEERCRED`): the user and the group that the program
-//! had when it connected.
+//! The system reports the owner of a connection (`SO_PEERCRED`): the user and the group that the
+//! program had when it connected.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -9,24 +9,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::net::UCred;
 
-/// How much applications may take: each one, those of one user, and all together.
+/// Resource limits of each application, of one user's applications, and of all together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Applications that may be attached at the same time.
+    /// Maximum number of attached applications.
     pub clients_max: usize,
-    /// Applications of one user that may be attached at the same time.
+    /// Maximum number of attached applications of one user.
     pub clients_per_user: usize,
-    /// Bytes of both arenas of one application together.
+    /// Maximum bytes of both arenas of one application together.
     pub arena_max: u64,
-    /// Bytes that all applications may share with the node.
+    /// Maximum bytes that all applications share with the node.
     pub memory_max: u64,
-    /// Bytes that the applications of one user may share with the node.
+    /// Maximum bytes that the applications of one user share with the node.
     pub memory_per_user: u64,
 }
 
 impl Default for Limits {
-    /// 256 applications, 64 of each user. Up to 4 GiB each, half of the machine's memory together, and
-    /// a quarter of it for each user.
+    /// 256 applications, 64 of each user. Up to 4 GiB each, half of the machine's memory together,
+    /// and a quarter of it for each user.
     fn default() -> Self {
         let info = rustix::system::sysinfo();
         let memory = info.totalram * u64::from(info.mem_unit.max(1));
@@ -40,30 +40,30 @@ impl Default for Limits {
     }
 }
 
-/// Who may attach as a service.
+/// Users and groups that may attach to a service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
     /// Users, by number.
     pub users: BTreeSet<u32>,
-    /// Groups, by number: programs whose group it is when they connect.
+    /// Groups, by number: those that programs have when they connect.
     pub groups: BTreeSet<u32>,
 }
 
-/// The services that are not for everybody, and for whom they are.
+/// Services with restricted access, and the users and groups that have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Services(pub BTreeMap<u16, Allowed>);
 
-/// The limits and services in force, which may change while applications are attached.
+/// Limits and services in force, which may change while applications are attached.
 ///
-/// A request that arrives after [`Access::set`] has returned is judged by the new rules.
-/// Applications that are attached and no longer may be are sent away.
+/// A request that arrives after [`Access::set`] has returned is checked against the new rules.
+/// Attached applications that are no longer allowed are disconnected.
 #[derive(Clone, Debug, Default)]
 pub struct Access(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     rules: Mutex<(Limits, Services)>,
-    /// Written to when the rules change, once the door is open.
+    /// Written to when the rules change, once the acceptor is open.
     changed: Mutex<Option<Arc<OwnedFd>>>,
 }
 
@@ -77,7 +77,7 @@ impl Access {
         }
     }
 
-    /// The rules in force.
+    /// Returns the rules in force.
     pub(crate) fn rules(&self) -> MutexGuard<'_, (Limits, Services)> {
         self.0.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +88,7 @@ impl Access {
     }
 }
 
-/// Whose a connection is.
+/// User and group of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) uid: u32,
@@ -102,7 +102,7 @@ impl From<UCred> for User {
 }
 
 impl Services {
-    /// Whether programs of `user` may have `service`.
+    /// Returns whether programs of `user` may have `service`.
     pub(crate) fn allow(&self, service: u16, user: User) -> bool {
         let is_of = |allowed: &Allowed| {
             allowed.users.contains(&user.uid) || allowed.groups.contains(&user.gid)

@@ -1,4 +1,4 @@
-//! The bound that a program is told is the transport's, and outcomes keep it.
+//! The bound that a program receives is the transport's, and outcomes keep it.
 
 mod common;
 
@@ -10,10 +10,11 @@ use rampmeter_proto::cosy::CosyFamily;
 use rampmeter_ring::{Completion, Options, Outcome, Port, PortConfig, Submitted};
 
 const SERVICE: u16 = 7;
-/// What a machine with nothing to spare may take to run this program and two nodes.
+/// Maximum delay of this program and two nodes on a fully loaded machine.
 const LATE: Duration = Duration::from_millis(500);
 
-/// Round trips that hosts keep to while others use their processors.
+/// Returns a configuration with round trips that hosts keep while other programs use their
+/// processors.
 fn config() -> BedConfig {
     BedConfig { rtt: Span::from_us(50_000), ..BedConfig::default() }
 }
@@ -59,7 +60,7 @@ fn outcomes_come_within_the_bound() {
     let (a, _b) = (attach(&bed, 0), attach(&bed, 1));
     let mut completed = 0;
     for n in 0..40 {
-        // Also to a node that there is not, to a service that nobody has, and of no bytes.
+        // Also to a node that does not exist, to a service without an application, and of no bytes.
         let (dst, service, size) = match n % 10 {
             7 => (5, SERVICE, 10),
             8 => (1, SERVICE + 1, 3_000),
@@ -79,7 +80,7 @@ fn outcomes_come_within_the_bound() {
         assert_eq!(ended, ticket);
         completed += usize::from(outcome == Outcome::Completed);
     }
-    // A machine that is busy for longer than it is granted makes some fail.
+    // A machine that is busy for longer than the allowance makes some fail.
     assert!((14..=28).contains(&completed), "{completed} of 28 completed");
     bed.stop();
 }

@@ -1,4 +1,4 @@
-//! What happens when an application, a node or a whole process dies.
+//! Death of an application, a node or a whole process.
 
 mod common;
 
@@ -21,13 +21,13 @@ const SERVICE: u16 = 7;
 const ROLE: &str = "RAMPMETER_RING_TEST_ROLE";
 const PATH: &str = "RAMPMETER_RING_TEST_PATH";
 
-/// This program again, as another process with a role, which has said that it is ready.
+/// Starts this program again, as another process with a role, and waits until it is ready.
 fn process(role: &str, path: &Path) -> Child {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "role", "--ignored", "--nocapture"])
         .env(ROLE, role)
         .env(PATH, path)
-        .stdin(Stdio::piped()) // Closes with this process, whatever becomes of it.
+        .stdin(Stdio::piped()) // Closes with this process, even if it is killed.
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -41,7 +41,7 @@ fn kill(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// What other processes do until they are killed.
+/// Roles of other processes, which run until they are killed.
 #[test]
 #[ignore = "run by other tests in processes of their own"]
 fn role() {
@@ -74,7 +74,7 @@ fn role() {
             }
         }
         "node" => {
-            // So slow that messages of 16 MiB are still under way when it is killed.
+            // So slow that messages of 16 MiB are still in flight when it is killed.
             let config = BedConfig { mbps: 50, ..BedConfig::default() };
             let _bed = Bed::start(Path::new(&path), &config);
             ready();
@@ -84,7 +84,7 @@ fn role() {
     }
 }
 
-/// Whether a message gets through from one port to another.
+/// Checks that a message is delivered from one port to another.
 fn works(from: &Port, to: &Port, dst: u32) {
     from.submit(NodeId::new(dst), SERVICE, b"still there").unwrap();
     loop {
@@ -106,7 +106,7 @@ fn a_sender_that_is_killed_leaves_its_node_and_service_in_order() {
     }
     let port = Port::attach(&bed.sockets[0], SERVICE, PortConfig::default()).unwrap();
     port.submit(NodeId::new(1), SERVICE, b"still there").unwrap();
-    // What was under way is finished, from memory that its owner no longer has.
+    // Messages in flight complete, from memory that their owner no longer has.
     let (mut n, mut is_there) = (0, false);
     while n < 12 || !is_there {
         let Some(Completion::Received(message)) = receiver.wait(LONG).unwrap() else {
@@ -135,7 +135,7 @@ fn a_receiver_that_is_killed_leaves_its_node_and_service_in_order() {
         }
         std::thread::sleep(Duration::from_millis(50));
         kill(receiver);
-        // Either all of it has arrived in time, or nobody takes it any more.
+        // Either all of it has arrived in time, or no application receives it any more.
         for _ in 0..2 {
             match sender.wait(LONG).unwrap() {
                 Some(Completion::Finished { outcome, .. }) => assert!(matches!(
@@ -151,7 +151,8 @@ fn a_receiver_that_is_killed_leaves_its_node_and_service_in_order() {
     bed.stop();
 }
 
-/// Takes what is left of a port whose node has died: an outcome for each ticket, then the error.
+/// Takes the remaining events of a port whose node has died: an outcome for each ticket, then the
+/// error.
 fn remains(port: &Port) -> Vec<(u64, Outcome)> {
     let mut outcomes = Vec::new();
     loop {
@@ -194,7 +195,7 @@ fn applications_notice_that_their_node_was_killed() {
         Err(AttachError::NoNode { .. }) => {}
         other => panic!("{other:?}"),
     }
-    // The next life of the node finds the socket of the last, and replaces it.
+    // The next incarnation of the node finds the socket of the last, and replaces it.
     let next = process("node", dir.path());
     assert!(Port::attach(&socket, SERVICE, PortConfig::default()).is_ok());
     kill(next);
@@ -225,7 +226,8 @@ fn a_program_that_only_looks_notices_too() {
     assert!(noticed);
 }
 
-/// The lock file goes, as where folders of temporary files are cleaned: the socket stays its node's.
+/// The lock file is removed, as by programs that clean folders of temporary files: the socket stays
+/// its node's.
 #[test]
 fn a_living_node_keeps_its_socket_without_the_lock() {
     let dir = tempfile::tempdir().unwrap();

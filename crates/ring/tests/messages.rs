@@ -40,7 +40,7 @@ fn outcome(port: &Port) -> (Ticket, Outcome) {
     }
 }
 
-/// Bytes that follow from a number.
+/// Returns bytes that follow from a number.
 fn pattern(n: u64, size: usize) -> Vec<u8> {
     let mut word = n;
     let mut bytes = Vec::with_capacity(size + 8);
@@ -159,7 +159,7 @@ fn what_cannot_be_sent_is_refused_or_fails_with_its_reason() {
     bed.stop();
 }
 
-/// An application that holds what it has received makes its senders wait; when it lets go,
+/// An application that holds received messages makes its senders wait. After it releases them,
 /// everything arrives.
 #[test]
 fn a_receiver_that_holds_messages_holds_its_senders_back() {
@@ -226,7 +226,7 @@ fn a_process_has_a_port_for_each_service_and_a_service_one_port() {
         assert_eq!(message.bytes(), [service as u8; 9]);
     }
     drop(ports);
-    // What has been given up can be had at once, time and again.
+    // Resources of a closed port are available at once, repeatedly.
     for n in 0..50 {
         let port = attach(&bed, 1, 2);
         a.submit(node(1), 2, &[n]).unwrap();
@@ -260,7 +260,7 @@ fn limits_of_the_door_are_told() {
     }
 }
 
-/// Four threads wait at one port; each message is taken by one, and none is forgotten.
+/// Four threads wait at one port: each message is taken by one, and none is lost.
 #[test]
 fn threads_share_a_port() {
     const N: u64 = 2_000;

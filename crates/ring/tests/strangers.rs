@@ -1,4 +1,4 @@
-//! What comes to the door: what is no application, and programs of several users.
+//! Connections to the acceptor: foreign programs, and programs of several users.
 
 mod common;
 
@@ -38,15 +38,15 @@ fn say(socket: &OwnedFd, bytes: &[u8]) -> Option<Answer> {
 
 const SMALL: PortConfig = PortConfig { depth: 1, send: 4_096, receive: 4_096 };
 
-/// The user of this process.
+/// Returns the user of this process.
 fn me() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// Another user, one without privileges.
+/// An unprivileged user.
 const OTHER: u32 = 65_534;
 
-/// Runs `act` on a thread that belongs to [`OTHER`]; `None` where this user cannot become others.
+/// Runs `act` on a thread that belongs to [`OTHER`]; `None` if this user cannot become others.
 #[expect(clippy::print_stdout, reason = "says what was not tested")]
 fn as_other<R: Send>(bed: &Bed, act: impl FnOnce(&Path) -> R + Send) -> Option<R> {
     if me() != 0 {
@@ -84,7 +84,7 @@ fn connections_that_one_user_holds_open_do_not_shut_out_others() {
         let refused = Answer::decode(&answer[..got]);
         let expected = "user 65534 has 8 connections without a request already";
         assert_eq!(refused, Some(Answer::Refused { code: 11, text: expected.into() }));
-        // Other programs of the user come in.
+        // Other programs of the user are admitted.
         for service in 100..199 {
             drop(Port::attach(path, service, SMALL).unwrap());
         }
@@ -109,17 +109,17 @@ fn attachments_are_limited_by_user() {
         assert_eq!(refusal(path, service + 2, SMALL), expected);
         ports
     };
-    // Attachments of one are no matter of the other.
+    // Attachments of one user do not count for another.
     let theirs = as_other(&bed, |path| fill(path, OTHER, 1));
     let [first, _second] = fill(&bed.sockets[0], me(), 10);
-    // What has gone no longer counts.
+    // Attachments that have ended no longer count.
     drop(first);
     drop(attach(&bed.sockets[0], 21));
     drop(theirs);
     bed.stop();
 }
 
-/// Bytes that a port of [`SMALL`] shares with its node.
+/// Returns the bytes that a port of [`SMALL`] shares with its node.
 fn small() -> u64 {
     Layout::new(SMALL.depth, SMALL.send, SMALL.receive).unwrap().total()
 }
@@ -139,7 +139,7 @@ fn memory_is_limited_by_user() {
     };
     let theirs = as_other(&bed, |path| fill(path, OTHER, 1));
     let [first, _second] = fill(&bed.sockets[0], me(), 10);
-    // A program that starts again has what it had.
+    // A program that restarts gets the same resources.
     let mut port = first;
     for service in 20..40 {
         drop(port);
@@ -215,7 +215,7 @@ fn strangers_get_a_reason_and_applications_go_on() {
             other => panic!("{other:?}"),
         }
     }
-    // Who says nothing is not waited for, and who says more than there is to say is sent away.
+    // Connections without a request are not waited for, and those that send too much are closed.
     let silent: Vec<OwnedFd> = (0..40).map(|_| visit(path)).collect();
     drop(silent);
     let talker = visit(path);

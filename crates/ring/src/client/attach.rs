@@ -1,4 +1,4 @@
-//! How an application attaches to its node.
+//! Attachment of an application to its node.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -20,10 +20,10 @@ use crate::handshake::{Answer, Request};
 use crate::layout::Layout;
 use crate::map::Memory;
 
-/// A node answers at once, unless it is hung.
+/// Timeout of the node's answer. A node answers at once, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a node hands to an application that it lets in.
+/// Memory and descriptors that a node sends to an application that it admits.
 pub(super) struct Granted {
     pub(super) socket: OwnedFd,
     pub(super) doorbell: OwnedFd,
@@ -32,7 +32,7 @@ pub(super) struct Granted {
     pub(super) promise: Option<Promise>,
 }
 
-/// Asks the node at `path` for memory that both share.
+/// Requests shared memory from the node at `path`.
 pub(super) fn attach(
     path: &Path,
     service: u16,
@@ -47,7 +47,7 @@ pub(super) fn attach(
     reach().map_err(|error| AttachError::NoNode { path: path.into(), source: error.into() })?;
     let request = Request { service, depth, send: send_bytes, receive };
     match send(&socket, &request.encode(), SendFlags::NOSIGNAL) {
-        // The node has closed the connection, and may have said why.
+        // The node has closed the connection, and may have sent the reason.
         Ok(_) | Err(Errno::PIPE) => {}
         Err(error) => return Err(io::Error::from(error).into()),
     }
@@ -67,7 +67,7 @@ pub(super) fn attach(
     Ok(Granted { socket, doorbell, memory, layout, promise: grant.promise })
 }
 
-/// The node's answer, and the descriptors that come with it.
+/// Receives the node's answer, and the descriptors with it.
 fn receive_answer(
     socket: &OwnedFd,
 ) -> Result<(Answer, Option<OwnedFd>, Option<OwnedFd>), AttachError> {

@@ -1,30 +1,30 @@
-//! Why a port cannot be had, and why a message is not taken.
+//! Errors of attaching a port and of submitting a message.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a port cannot be had.
+/// Reason for which a port cannot be attached.
 #[derive(Debug, Error)]
 pub enum AttachError {
     /// No node listens.
     #[error("no node listens on {}: {source}", path.display())]
     NoNode {
-        /// The socket.
+        /// Path of the socket.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The node turns the application away.
+    /// The node refuses the application.
     #[error("the node refuses: {text}")]
     Refused {
-        /// The number of the reason: [`Refusal::code`](crate::handshake::Refusal::code).
+        /// Number of the reason: [`Refusal::code`](crate::handshake::Refusal::code).
         code: u32,
-        /// What was expected, and what came.
+        /// Expected and actual value.
         text: String,
     },
-    /// What listens is no node of this version, or does not answer.
+    /// The listener is not a node of this version, or does not answer.
     #[error("expected the answer of a node, got {0}")]
     NotANode(&'static str),
     /// The system has no more memory or descriptors.
@@ -38,16 +38,16 @@ impl From<io::Error> for AttachError {
     }
 }
 
-/// Why a message was not taken.
+/// Reason for which a message was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SubmitError {
-    /// As many messages as the port's depth are under way.
+    /// As many messages as the port's depth are in flight.
     #[error("{depth} messages are under way already")]
     Full {
         /// The port's depth.
         depth: u32,
     },
-    /// The send arena has no room for it until others are over.
+    /// The send arena has no memory for it until earlier messages have completed or failed.
     #[error("the send arena has no room for {size} bytes at present")]
     NoRoom {
         /// Bytes of the message.
@@ -61,12 +61,12 @@ pub enum SubmitError {
         /// Bytes of the arena.
         max: u64,
     },
-    /// The node has died or has sent the application away.
+    /// The node has died or has disconnected the application.
     #[error(transparent)]
     NodeGone(#[from] NodeGone),
 }
 
-/// The node has died, or has sent the application away. Everything that was under way has been
+/// The node has died, or has disconnected the application. All messages in flight have been
 /// reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the node is gone")]

@@ -11,13 +11,13 @@ use super::shared::Shared;
 use crate::arena::Extent;
 use crate::map::Region;
 
-/// A message that has arrived. Its room is the node's again when it is dropped, which may be after
-/// its port; until then it counts against the port's receive arena.
+/// A message that has arrived. Its memory is released when it is dropped, which may be after its
+/// port was dropped. Until then it counts against the port's receive arena.
 #[derive(Debug)]
 pub struct Received {
-    /// The sending node.
+    /// Sending node.
     pub from: NodeId,
-    /// The user of the sending program, where it is a program of the same node.
+    /// User of the sending program, if that program is on the same node.
     pub uid: Option<u32>,
     region: Region,
     offset: u64,
@@ -25,7 +25,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// A message that has been received, if it is where messages are.
+    /// Returns a received message; `None` if the entry is not within the receive arena.
     pub(super) fn new(
         shared: &Arc<Shared>,
         (from, uid): (NodeId, Option<u32>),
@@ -36,7 +36,7 @@ impl Received {
         Some(Self { from, uid, region, offset, shared: Arc::clone(shared) })
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the message.
     pub fn bytes(&self) -> &[u8] {
         self.region.bytes()
     }
@@ -48,7 +48,7 @@ impl Drop for Received {
     }
 }
 
-/// Room for a message to send, in the send arena. It is given back when it is dropped.
+/// Memory for a message to send, in the send arena. It is freed when it is dropped.
 #[derive(Debug)]
 pub struct SendBuffer {
     region: Region,
@@ -58,18 +58,18 @@ pub struct SendBuffer {
 }
 
 impl SendBuffer {
-    /// Room for a message of `size` bytes.
+    /// Allocates memory for a message of `size` bytes.
     pub(super) fn new(shared: &Arc<Shared>, size: usize) -> Result<Self, SubmitError> {
         let (region, extent) = shared.alloc(size)?;
         Ok(Self { region, extent: Some(extent), shared: Arc::clone(shared) })
     }
 
-    /// The message.
+    /// Returns the bytes of the message.
     pub fn bytes(&self) -> &[u8] {
         self.region.bytes()
     }
 
-    /// The message, to be written.
+    /// Returns the bytes of the message, to be written.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.region.bytes_mut()
     }
@@ -78,7 +78,7 @@ impl SendBuffer {
         std::ptr::eq(&*self.shared, shared)
     }
 
-    /// Submits the message; also says whether the node must be woken.
+    /// Submits the message, and returns whether the node must be woken.
     pub(super) fn submit(
         mut self,
         dst: NodeId,

@@ -1,4 +1,4 @@
-//! The application's side.
+//! Application's side of the rings.
 
 mod attach;
 mod error;

@@ -1,4 +1,4 @@
-//! A port: submits messages, and reports what becomes of them and what arrives.
+//! Port: submits messages, and reports their outcomes and the messages that arrive.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,34 +23,34 @@ use super::shared::Shared;
 use crate::clock::{monotonic_ns, nanoseconds};
 use crate::entry::{Complete, Failure, Outcome};
 
-/// What a port hears.
+/// Events that a port reports.
 #[derive(Debug)]
 pub enum Completion {
-    /// A message that it submitted is over. Its room in the send arena is free.
+    /// A message that it submitted has completed or failed. Its memory in the send arena is free.
     Finished {
         /// The message.
         ticket: Ticket,
-        /// What became of it.
+        /// Outcome of the message.
         outcome: Outcome,
     },
-    /// A message for it.
+    /// A message has arrived.
     Received(Received),
 }
 
-/// The answer to a message that was submitted.
+/// Result of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submitted {
-    /// The message's number.
+    /// Number of the message.
     pub ticket: Ticket,
-    /// Within what time its outcome is known, where the node's transport promises a bound: see
+    /// Time until its outcome is known, if the node's transport promises a bound: see
     /// [`Port::bound`].
     pub bound: Option<Duration>,
 }
 
 /// An application's access to a node, for one service. Threads may share it.
 ///
-/// Messages are submitted at any time and have an outcome each, which is told once. Whoever has an
-/// event loop of their own watches [`Port::fd`]; the others [`wait`](Port::wait).
+/// Messages can be submitted at any time, and each has one outcome, which is reported once.
+/// Applications with a custom event loop watch [`Port::fd`]; the others [`wait`](Port::wait).
 ///
 /// ```no_run
 /// use rampmeter_core::NodeId;
@@ -70,33 +70,34 @@ pub struct Submitted {
 pub struct Port {
     shared: Arc<Shared>,
     socket: OwnedFd,
-    /// Rung to wake the node.
+    /// Descriptor that is written to, to wake the node.
     doorbell: OwnedFd,
-    /// Readable while a thread has found completions that it leaves to others.
+    /// Readable while a thread has found completions that it leaves to other threads.
     kick: OwnedFd,
     is_kicked: AtomicBool,
-    /// The socket and the kick.
+    /// Epoll descriptor of the socket and the kick.
     epoll: OwnedFd,
     is_gone: AtomicBool,
-    /// Times that a look at the queue was in vain.
+    /// Number of polls of the queue that found nothing.
     in_vain: AtomicU32,
-    /// How long a thread that waits stays awake.
+    /// Duration for which a waiting thread polls before it sleeps.
     busy: Mutex<BusyPoll>,
     promise: Option<Promise>,
 }
 
-/// Longer times make no difference to how long threads stay awake.
+/// Maximum waiting time that is measured. Longer times do not change how long threads poll.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A look at the queue in vain is a look at the socket every so often.
+/// Polls of the queue without a result per poll of the socket.
 const LOOKS: u32 = 256;
 
 impl Port {
-    /// Attaches to the node whose socket is at `path`, to take the messages of `service`. On return
-    /// the node takes messages for it. A process may attach several times, with a service each.
+    /// Attaches to the node whose socket is at `path`, to receive the messages of `service`. On
+    /// return the node accepts messages for it. A process may attach several times, once for each
+    /// service.
     ///
     /// # Errors
-    /// There is no node, or it refuses: the message says why.
+    /// There is no node, or it refuses: the error has the reason.
     pub fn attach(
         path: impl AsRef<Path>,
         service: u16,
@@ -126,11 +127,11 @@ impl Port {
         })
     }
 
-    /// Submits a copy of `bytes` to `service` at `dst`; its outcome is told once, by a
+    /// Submits a copy of `bytes` to `service` at `dst`. Its outcome is reported once, by a
     /// [`Completion::Finished`] with this ticket.
     ///
     /// # Errors
-    /// There is no room at present, there never will be, or the node is gone.
+    /// There is no memory at present, there never will be, or the node is gone.
     pub fn submit(
         &self,
         dst: NodeId,
@@ -140,7 +141,7 @@ impl Port {
         self.submit_with(dst, service, bytes, Options::default())
     }
 
-    /// As [`Port::submit`], with options.
+    /// Submits a message like [`Port::submit`], with options.
     ///
     /// # Errors
     /// As [`Port::submit`].
@@ -156,8 +157,8 @@ impl Port {
         self.submit_buffer(dst, service, buffer, options).map_err(|(error, _)| error)
     }
 
-    /// Room for a message of `size` bytes in the send arena, to be filled and submitted without a
-    /// copy. What is in it is left over from earlier messages.
+    /// Allocates memory for a message of `size` bytes in the send arena, to be filled and submitted
+    /// without a copy. Its initial content is left over from earlier messages.
     ///
     /// # Errors
     /// As [`Port::submit`].
@@ -171,7 +172,7 @@ impl Port {
     /// As [`Port::submit`], with the message.
     ///
     /// # Panics
-    /// The buffer is another port's.
+    /// The buffer belongs to another port.
     pub fn submit_buffer(
         &self,
         dst: NodeId,
@@ -183,26 +184,26 @@ impl Port {
         let bound = self.bound(buffer.bytes().len(), options.tenant);
         let (ticket, must_wake) = buffer.submit(dst, service, options)?;
         if must_wake {
-            // The counter has room for more rings than there will ever be.
+            // The eventfd counter cannot overflow in practice.
             let _ = rustix::io::write(&self.doorbell, &1u64.to_ne_bytes());
         }
         Ok(Submitted { ticket, bound })
     }
 
-    /// Within what time the outcome of a message of `size` bytes is known, from when the node takes
-    /// it from the submission queue. A node that sleeps is woken to do so at once. `None` if the
-    /// transport promises no bound for messages of `tenant`.
+    /// Returns the time until the outcome of a message of `size` bytes is known. It counts from
+    /// when the node takes the message from the submission queue; a sleeping node is woken to do so
+    /// at once. `None` if the transport promises no bound for messages of `tenant`.
     ///
-    /// The node reports the outcome by then on its clock. That it and the program must be on a
-    /// processor to do their parts comes on top.
+    /// The node reports the outcome by then on its clock. The time until node and program are
+    /// scheduled on a processor is not included.
     pub fn bound(&self, size: usize, tenant: u32) -> Option<Duration> {
         let bound = self.promise?.bound(Bytes::new(size as u64), TenantId::new(tenant))?;
         Some(Duration::from_nanos(bound.as_ps().div_ceil(1_000)))
     }
 
-    /// From now on threads that wait stay awake for at most `most` before they sleep, in which they
-    /// offer the processor to others. Zero for not at all; [`BusyPoll::MOST`] unless something else has
-    /// been set. How long they do follows from how soon completions come.
+    /// Sets the maximum duration for which waiting threads poll before they sleep; they yield the
+    /// processor meanwhile. Zero disables polling; the default is [`BusyPoll::MOST`]. The actual
+    /// duration adapts to the intervals between completions.
     pub fn set_busy_poll(&self, most: Duration) {
         *self.busy() = BusyPoll::new(Span::from_ns(nanoseconds(most).min(SECOND_NS)));
     }
@@ -211,7 +212,7 @@ impl Port {
         self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next completion, if there is one.
+    /// Returns the next completion, if there is one.
     ///
     /// # Errors
     /// The node is gone, and everything has been reported.
@@ -223,7 +224,7 @@ impl Port {
         Ok(next)
     }
 
-    /// The next completion, waiting for it for at most `timeout`, or as long as need be.
+    /// Returns the next completion. Waits for at most `timeout`, or without a limit.
     ///
     /// # Errors
     /// The node is gone, and everything has been reported.
@@ -251,13 +252,13 @@ impl Port {
         }
     }
 
-    /// A wait that began at `since_ns` is over, with a completion or in vain.
+    /// Records the end of a wait that began at `since_ns`, with a completion or without.
     fn on_waited(&self, since_ns: u64, is_served: bool) {
         let waited_ns = monotonic_ns().saturating_sub(since_ns).min(SECOND_NS);
         self.busy().on_event(Span::from_ns(if is_served { waited_ns } else { SECOND_NS }));
     }
 
-    /// As [`Port::wait`], but returns early, with nothing, when a signal comes.
+    /// Waits like [`Port::wait`], but returns early, with nothing, if a signal arrives.
     ///
     /// # Errors
     /// As [`Port::wait`].
@@ -275,15 +276,15 @@ impl Port {
         Ok(next)
     }
 
-    /// Becomes readable when there is a completion, or the node is gone, after [`Port::arm`] has
-    /// answered false.
+    /// Returns a descriptor that becomes readable at the next completion, or when the node is gone,
+    /// after [`Port::arm`] has returned false.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
 
-    /// Asks the node to make [`Port::fd`] readable at the next completion. True if there may be one
-    /// already, or the node is gone: take everything with [`Port::try_next`], then arm again.
-    /// Between that and the next call the descriptor may be readable for nothing.
+    /// Requests that the node makes [`Port::fd`] readable at the next completion. Returns true if
+    /// there may be one already, or the node is gone: take everything with [`Port::try_next`], then
+    /// arm again. Before the next call the descriptor may be readable without a completion.
     pub fn arm(&self) -> bool {
         if self.is_kicked.swap(false, Ordering::Acquire) {
             let _ = rustix::io::read(&self.kick, &mut [0u8; 8]);
@@ -298,19 +299,19 @@ impl Port {
         if !self.shared.arm() {
             return false;
         }
-        // What has just been read may have been meant for another thread that sleeps.
-        // In this order: whoever takes the flag reads what has been written.
+        // The wake-up that has just been read may have been meant for another sleeping thread. The
+        // order matters: the thread that takes the flag reads what was written before.
         let _ = rustix::io::write(&self.kick, &1u64.to_ne_bytes());
         self.is_kicked.store(true, Ordering::Release);
         true
     }
 
-    /// Messages that have been submitted and not been reported.
+    /// Returns the number of messages that have been submitted and not been reported.
     pub fn in_flight(&self) -> usize {
         self.shared.in_flight()
     }
 
-    /// The next completion, if it comes while the thread stays awake, and before `until_ns`.
+    /// Returns the next completion, if it arrives while the thread polls, and before `until_ns`.
     fn next_soon(&self, until_ns: Option<u64>) -> Result<Option<Completion>, NodeGone> {
         let next = self.next()?;
         let budget_ns = self.busy().budget().as_ps() / 1_000;
@@ -329,9 +330,9 @@ impl Port {
         Ok(None)
     }
 
-    /// The next completion, or what has to be reported because the node is gone.
+    /// Returns the next completion, or the next message that failed because the node is gone.
     fn next(&self) -> Result<Option<Completion>, NodeGone> {
-        // Asked first: what the node wrote before it went is there then.
+        // Read first: completions that the node wrote before it ended are visible then.
         let is_gone = self.is_gone.load(Ordering::SeqCst);
         match self.shared.pop() {
             Ok(None) if is_gone => self.fail_next().map(Some),
@@ -349,7 +350,7 @@ impl Port {
         }
     }
 
-    /// The node writes what no node writes: it is as good as gone.
+    /// Treats the node as gone, because it has written an invalid entry.
     fn part(&self) -> Result<Option<Completion>, NodeGone> {
         self.is_gone.store(true, Ordering::SeqCst);
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
@@ -362,7 +363,7 @@ impl Port {
         Ok(Completion::Finished { ticket, outcome: Outcome::Failed(Failure::NodeGone) })
     }
 
-    /// Notices a node that is gone.
+    /// Checks the socket for the end of the node.
     fn look_at_socket(&self) {
         let mut polled = [PollFd::new(&self.socket, PollFlags::RDHUP)];
         if poll(&mut polled, Some(&Timespec::default())).is_ok_and(|n| n > 0) {
@@ -370,7 +371,7 @@ impl Port {
         }
     }
 
-    /// The memory, for tests that misuse it.
+    /// Returns the memory, for tests that misuse it.
     #[cfg(test)]
     pub(crate) fn memory(&self) -> (&crate::map::Memory, crate::layout::Layout) {
         self.shared.memory()
@@ -388,7 +389,7 @@ impl Port {
         });
         let flags = PollFlags::IN;
         let mut polled = [PollFd::new(&self.socket, flags), PollFd::new(&self.kick, flags)];
-        // A signal is as good as a wake-up: the caller looks again.
+        // A signal counts as a wake-up: the caller polls again.
         let _ = poll(&mut polled, timeout.as_ref());
     }
 }

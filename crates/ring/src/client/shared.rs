@@ -1,4 +1,4 @@
-//! What a port shares with its messages, which may outlive it.
+//! State that a port shares with its messages, which may outlive it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::layout::{CQ_WORDS, Layout, RQ_WORDS, SQ_WORDS};
 use crate::map::{Memory, Region};
 use crate::ring::{Consumer, Corrupt, Producer};
 
-/// An application's half of the memory.
+/// Application's half of the memory.
 #[derive(Debug)]
 pub(crate) struct Shared {
     memory: Arc<Memory>,
@@ -26,15 +26,15 @@ pub(crate) struct Shared {
     releases: Mutex<Producer<RQ_WORDS>>,
 }
 
-/// What is being sent.
+/// Send side of a port.
 #[derive(Debug)]
 struct Sending {
     submissions: Producer<SQ_WORDS>,
     arena: Arena,
     next: u64,
-    /// The room of messages that are under way.
+    /// Extents of messages in flight.
     under_way: IdMap<Ticket, Extent>,
-    /// Messages that were under way when the node went; `None` while it has not.
+    /// Messages that were in flight when the node ended; `None` before that.
     lost: Option<VecDeque<Ticket>>,
 }
 
@@ -66,7 +66,7 @@ impl Shared {
         (&self.memory, self.layout)
     }
 
-    /// Whether one more message may be under way.
+    /// Returns an error if no further message may be in flight.
     fn check(&self, sending: &Sending) -> Result<(), SubmitError> {
         let depth = self.layout.depth;
         if sending.lost.is_some() {
@@ -78,7 +78,7 @@ impl Shared {
         }
     }
 
-    /// Room for a message of `size` bytes in the send arena.
+    /// Allocates memory for a message of `size` bytes in the send arena.
     pub(crate) fn alloc(&self, size: usize) -> Result<(Region, Extent), SubmitError> {
         let mut sending = lock(&self.sending);
         self.check(&sending)?;
@@ -93,8 +93,8 @@ impl Shared {
         Ok((self.memory.region(at, size), extent))
     }
 
-    /// Submits a message of `size` bytes in `extent`, and takes the extent. Also says whether the
-    /// node must be woken.
+    /// Submits a message of `size` bytes in `extent`, and takes the extent. Returns also whether
+    /// the node must be woken.
     pub(crate) fn submit(
         &self,
         dst: NodeId,
@@ -132,7 +132,7 @@ impl Shared {
         lock(&self.sending).arena.free(extent);
     }
 
-    /// The next message that is lost with the node.
+    /// Returns the next message that is lost with the node.
     pub(crate) fn fail_next(&self) -> Option<Ticket> {
         let sending = &mut *lock(&self.sending);
         let lost = sending.lost.get_or_insert_with(|| {
@@ -152,8 +152,8 @@ impl Shared {
         sending.under_way.len() + sending.lost.as_ref().map_or(0, VecDeque::len)
     }
 
-    /// The next completion. What it says of a message is settled before another thread can find
-    /// that there is no more, so that no message is over twice.
+    /// Returns the next completion. Its effect on a message is applied before another thread can
+    /// find the queue empty, so that no message is reported twice.
     pub(crate) fn pop(&self) -> Result<Option<Complete>, Corrupt> {
         let mut completions = lock(&self.completions);
         let Some(words) = completions.pop()? else { return Ok(None) };
@@ -166,21 +166,21 @@ impl Shared {
         Ok(Some(completion))
     }
 
-    /// Asks the node for a wake-up; true if there is a completion already.
+    /// Requests a wake-up from the node; returns true if there is a completion already.
     pub(crate) fn arm(&self) -> bool {
         let mut completions = lock(&self.completions);
         completions.arm();
         completions.has_next() != Ok(false)
     }
 
-    /// Memory of a message that has been received, if it is where messages are.
+    /// Returns the memory of a received message; `None` if it is not within the receive arena.
     pub(crate) fn received(&self, offset: u64, size: u32) -> Option<Region> {
         let at = self.layout.receive.locate(offset, size.into())?;
         Some(self.memory.region(at, size as usize))
     }
 
     pub(crate) fn release(&self, offset: u64) {
-        // The ring has room for every message that may be held.
+        // The ring has an entry for every message that may be held.
         let _ = lock(&self.releases).push([offset]);
     }
 }

@@ -1,4 +1,4 @@
-//! Two nodes or more in one process, over UDP on loopback, each with a door for applications.
+//! Two nodes or more in one process, over UDP on loopback, each with an acceptor.
 
 #![allow(dead_code, reason = "each program uses a part")]
 
@@ -25,27 +25,27 @@ use rampmeter_runtime::{
 
 /// Running nodes.
 pub(crate) struct Bed {
-    /// Their sockets, by number.
+    /// Sockets, by node number.
     pub(crate) sockets: Vec<PathBuf>,
     signals: Vec<Signals>,
     threads: Vec<JoinHandle<NodeStats>>,
 }
 
-/// What a bed is made of.
+/// Configuration of a bed.
 pub(crate) struct BedConfig {
-    /// How many nodes.
+    /// Number of nodes.
     pub(crate) n_nodes: usize,
-    /// How fast each sends.
+    /// Sending rate of each node in Mbit/s.
     pub(crate) mbps: u64,
-    /// How much applications of each may take.
+    /// Limits on the applications of each node.
     pub(crate) limits: Limits,
-    /// Services that are not for everybody.
+    /// Services with restricted access.
     pub(crate) services: Services,
-    /// How nodes wait.
+    /// Mode in which nodes wait.
     pub(crate) wait: Wait,
-    /// How long a message waits for a node that has not been heard.
+    /// Time for which a message waits for a node that has not responded yet.
     pub(crate) patience: Span,
-    /// The round trip that transports are told.
+    /// Round trip that transports are configured with.
     pub(crate) rtt: Span,
 }
 
@@ -58,14 +58,14 @@ impl Default for BedConfig {
             services: Services::default(),
             wait: Wait::Block { spin: Span::ZERO },
             patience: Span::from_us(2_000_000),
-            // What busy machines have: transports give up after some thousand of these.
+            // Typical of busy machines. Transports give up after some thousand of these.
             rtt: Span::from_us(2_000),
         }
     }
 }
 
 impl BedConfig {
-    /// A transport as its nodes run it, in its default preset.
+    /// Returns a transport as its nodes run it, in its default preset.
     pub(crate) fn protocol<T: Transport>(&self) -> T::Config {
         let access_rate = Rate::from_bps(self.mbps * 1_000_000).unwrap();
         let data_rtt = self.rtt + access_rate.tx_time(Bytes::new(1_500)) * 4;
@@ -106,7 +106,7 @@ impl Bed {
         bed
     }
 
-    /// Stops a node; the others go on.
+    /// Stops one node; the others continue.
     pub(crate) fn stop_one(&mut self, node: usize) {
         self.signals[node].stop();
     }
