@@ -1,4 +1,4 @@
-//! Gates: what a program waits at that may not send.
+//! Gates: descriptors at which a program waits that may not send.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -8,14 +8,14 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
 };
 
-/// The system makes it as small as it allows.
+/// Requested size of the socket's buffer in bytes. The system raises it to its minimum.
 const BUFFER: usize = 1;
-/// More than a quarter of such a buffer, which is from where on a socket is not writable.
+/// Datagram that fills more than a quarter of such a buffer, above which a socket is not writable.
 const FILL: [u8; 2048] = [0; 2048];
-/// Datagrams that are taken at once. A program puts in one at a time.
+/// Datagrams that are taken at once. A program sends one at a time.
 const DATAGRAMS: usize = 8;
 
-/// A gate: the program's end and the agent's.
+/// Makes a gate: returns the program's end and the agent's.
 ///
 /// # Errors
 /// No more file descriptors.
@@ -26,14 +26,14 @@ pub fn gate_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     Ok((ours, theirs))
 }
 
-/// Closes a gate from the program's end: it is not writable until the agent opens it or ends. An
-/// order must be looked at after this, since the agent may have given it before.
+/// Closes a gate from the program's end: it is not writable until the agent opens it or ends. The
+/// order must be read after this, since the agent may have given it before.
 pub fn close_gate(ours: BorrowedFd<'_>) {
-    // It is closed already if there is no room, and open for good if the agent has gone.
+    // It is closed already if the buffer is full, and open permanently if the agent has ended.
     let _ = send(ours, &FILL, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
 }
 
-/// Opens a gate from the agent's end. The order must have been given before.
+/// Opens a gate from the agent's end. The order must have been written before.
 pub fn open_gate(theirs: BorrowedFd<'_>) {
     let mut byte = [0u8; 1];
     for _ in 0..DATAGRAMS {
@@ -70,7 +70,8 @@ mod tests {
         }
     }
 
-    /// Nothing but writable: a program would take anything else for the end of its connection.
+    /// The end is writable and reports nothing else, which a program would take for the end of its
+    /// connection.
     #[test]
     fn a_gate_opens_when_the_agent_goes() {
         let (ours, theirs) = gate_pair().unwrap();

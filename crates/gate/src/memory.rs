@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// Words at one address for as long as the value lives.
+/// Words at a fixed address while the value lives.
 #[derive(Debug)]
 pub(crate) struct Memory {
     base: NonNull<AtomicU64>,
@@ -34,10 +34,10 @@ impl Memory {
         Ok(Self { base, words })
     }
 
-    /// The words.
+    /// Returns the words.
     pub(crate) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: mapped for as long as `self` lives, aligned to pages, and any bits are a value.
-        // Everybody uses the words as atomics.
+        // SAFETY: mapped as long as `self` lives, aligned to pages, and any bits are a value. All
+        // processes use the words as atomics.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
     }
 }

@@ -1,48 +1,48 @@
-//! What programs tell their agent.
+//! Notes: packets that programs send to their agent.
 //!
-//! A note is a packet of 48 bytes. Numbers are in the order of the machine, addresses are those of
-//! IPv6.
+//! A note is a packet of 48 bytes. Numbers are in the machine's byte order, addresses are IPv6
+//! addresses.
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0-3 | what it says: 1 a connection has a slot, 2 a burst begins, 3 a connection is closed |
+//! | 0-3 | kind: 1 a connection has a slot, 2 a burst begins, 3 a connection is closed |
 //! | 4-7 | the slot |
 //! | 8-23, 24-25 | the connection's own address and port |
 //! | 26-41, 42-43 | those of its peer |
 //! | 44-47 | zero |
 //!
-//! The agent's end of a gate comes with the first kind. Addresses are zero in the others.
+//! The agent's end of a gate is attached to the first kind. Addresses are zero in the others.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Bytes of a note.
+/// Length of a note in bytes.
 pub const NOTE_LEN: usize = 48;
 
-/// Both ends of a connection: the program's own, and its peer's.
+/// Addresses of both ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuple {
-    /// The program's end.
+    /// Address of the program's end.
     pub local: SocketAddr,
-    /// The other end.
+    /// Address of the peer's end.
     pub remote: SocketAddr,
 }
 
-/// What a program says of a slot.
+/// Note about a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// A connection has it. The agent's end of the gate comes with this.
+    /// A connection uses the slot. The agent's end of the gate is attached.
     Connected {
         /// The slot.
         slot: u32,
         /// The connection.
         tuple: Tuple,
     },
-    /// A burst begins; the slot says which.
+    /// A burst begins; its number is in the slot.
     Begins {
         /// The slot.
         slot: u32,
     },
-    /// The connection was closed by a program; what it has given to the system may still be sent.
+    /// A program has closed the connection; the kernel may still send queued bytes.
     Closed {
         /// The slot.
         slot: u32,
@@ -50,7 +50,7 @@ pub enum Note {
 }
 
 impl Note {
-    /// The bytes of the note.
+    /// Returns the bytes of the note.
     pub fn encode(&self) -> [u8; NOTE_LEN] {
         let mut out = [0; NOTE_LEN];
         let (kind, slot) = match *self {
@@ -67,7 +67,7 @@ impl Note {
         out
     }
 
-    /// The note of a packet; `None` for anything else.
+    /// Decodes a note; `None` for any other packet.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; NOTE_LEN] = bytes.try_into().ok()?;
         let word = |at: usize| {

@@ -1,29 +1,29 @@
-//! The memory of an agent and a program: settings, the addresses of hosts, and slots.
+//! Memory that an agent and a program share: settings, the addresses of hosts, and slots.
 //!
-//! Words have eight bytes, in the order of the machine.
+//! Words have eight bytes, in the machine's byte order.
 //!
-//! | words | what |
+//! | words | contents |
 //! |---|---|
 //! | 0 | magic and version |
 //! | 1 | bytes of a burst that are sent at once |
-//! | 2 | bytes that the system may take before it has sent them |
-//! | 3 | addresses |
-//! | 4 | slots |
-//! | 5 | nanoseconds of silence after which an agent is done without |
-//! | 6 | counts the turns of the agent |
+//! | 2 | maximum number of bytes that the kernel accepts ahead of sending |
+//! | 3 | number of addresses |
+//! | 4 | number of slots |
+//! | 5 | time in ns after which an unresponsive agent is ignored |
+//! | 6 | iterations of the agent |
 //! | from 16 on | addresses in ascending order, two words each |
 //! | after them | slots of eight words |
 //!
-//! | word of a slot | written by | what |
+//! | word of a slot | written by | contents |
 //! |---|---|---|
-//! | 0 | program claims, agent frees | whether a connection has it |
-//! | 1 | agent | how often it was freed |
+//! | 0 | program claims, agent frees | 1 if a connection uses it |
+//! | 1 | agent | times that it was freed |
 //! | 2 | program | number of the present burst |
-//! | 3 | agent | the order (see [`Order`]) and the burst that it is about |
+//! | 3 | agent | the order (see [`Order`]) and the burst that it refers to |
 //! | 4 | program | bytes that a call could not send yet |
-//! | 5 | program | bytes given to the system, of all bursts |
-//! | 6 | program | counts calls |
-//! | 7 | program | bytes of the burst that were asked for by calls before the last |
+//! | 5 | program | bytes written to the kernel, of all bursts |
+//! | 6 | program | number of calls |
+//! | 7 | program | bytes of the burst that were requested by calls before the last |
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
@@ -39,24 +39,24 @@ const MAGIC: u64 = u64::from_le_bytes(*b"RMGATE\0\x01");
 const HEAD: usize = 16;
 const SLOT: usize = 8;
 
-/// Connections of a program that may be scheduled at once; further ones are not.
+/// Connections of a program that may be scheduled at once; further ones are not scheduled.
 pub const SLOTS: usize = 4096;
 
-/// The most addresses that a region may have.
+/// Maximum number of addresses in a region.
 const ADDRESSES_MAX: usize = 1 << 20;
 
-/// What an agent tells a program at the beginning.
+/// Settings that an agent sends to a program at the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Bytes of a burst that are sent at once.
     pub threshold: u64,
-    /// Bytes that the system may take before it has sent them.
+    /// Maximum number of bytes that the kernel accepts ahead of sending.
     pub unsent: u64,
-    /// Nanoseconds of silence after which an agent is done without.
+    /// Time in ns after which an unresponsive agent is ignored.
     pub patience_ns: u64,
 }
 
-/// The memory that an agent and a program share.
+/// Memory that an agent and a program share.
 #[derive(Debug)]
 pub struct Region {
     memory: Memory,
@@ -64,21 +64,21 @@ pub struct Region {
     n_addresses: usize,
 }
 
-/// What a burst may do.
+/// Permission of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// It is over, or the agent does not know it.
+    /// The burst has ended, or the agent does not know it.
     None,
     /// Wait.
     Hold,
-    /// Send at a rate in bytes a second; as congestion control allows if there is none.
+    /// Send at a rate in bytes a second, or as congestion control allows if there is none.
     Go(Option<u64>),
 }
 
-/// An order and the burst that it is about.
+/// An order and the burst that it refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Orders {
-    /// The burst, modulo 65 536.
+    /// Number of the burst, modulo 65 536.
     pub burst: u16,
     /// The order.
     pub order: Order,
@@ -107,12 +107,12 @@ impl Orders {
     }
 }
 
-/// What a connection and its agent say to each other.
+/// State that a connection and its agent share.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot<'a>(&'a [AtomicU64]);
 
 impl Region {
-    /// Memory for a program whose peers have `addresses`, and the file that it maps.
+    /// Makes memory for a program whose peers have `addresses`, and the file that the program maps.
     ///
     /// # Errors
     /// Those of the system.
@@ -161,12 +161,12 @@ impl Region {
         Ok(Self { memory, settings, n_addresses })
     }
 
-    /// What the agent has said.
+    /// Returns the settings that the agent has written.
     pub fn settings(&self) -> Settings {
         self.settings
     }
 
-    /// Whether flows to an address are scheduled.
+    /// Returns whether flows to an address are scheduled.
     pub fn has_address(&self, ip: IpAddr) -> bool {
         let wanted = halves(bytes_of(ip));
         let (mut low, mut high) = (0, self.n_addresses);
@@ -183,19 +183,19 @@ impl Region {
         false
     }
 
-    /// The agent has had a turn.
+    /// Counts an iteration of the agent.
     pub fn beat(&self) {
         if let Some(word) = self.memory.words().get(6) {
             word.fetch_add(1, SeqCst);
         }
     }
 
-    /// How many turns the agent has had.
+    /// Returns the number of iterations of the agent.
     pub fn beats(&self) -> u64 {
         self.memory.words().get(6).map_or(0, |word| word.load(SeqCst))
     }
 
-    /// A slot; `None` beyond the last one.
+    /// Returns a slot; `None` beyond the last one.
     pub fn slot(&self, idx: u32) -> Option<Slot<'_>> {
         if idx as usize >= SLOTS {
             return None;
@@ -204,7 +204,7 @@ impl Region {
         self.memory.words().get(at..at + SLOT).map(Slot)
     }
 
-    /// Claims a free slot, looked for from `hint` on; its number and generation.
+    /// Claims a free slot, searched from `hint` on. Returns its number and generation.
     pub fn claim(&self, hint: u32) -> Option<(u32, u64)> {
         (0..SLOTS as u32).map(|i| hint.wrapping_add(i) % SLOTS as u32).find_map(|idx| {
             let slot = self.slot(idx)?;
@@ -215,78 +215,80 @@ impl Region {
 }
 
 impl Slot<'_> {
-    /// How often the slot was freed: a connection that remembers another number has lost it.
+    /// Returns the number of times that the slot was freed. A connection that remembers another
+    /// number has lost the slot.
     pub fn generation(&self) -> u64 {
         self.0[1].load(SeqCst)
     }
 
-    /// The connection is gone.
+    /// Frees the slot after its connection has closed.
     pub fn free(&self) {
         self.0[1].fetch_add(1, SeqCst);
-        // Bursts go on counting; the next connection must not take the last one for its own.
+        // Numbers of bursts continue, so that the next connection does not take the last burst for
+        // its own.
         self.set(self.burst(), Order::None);
         self.0[0].store(0, SeqCst);
     }
 
-    /// The number of the present burst.
+    /// Returns the number of the present burst.
     pub fn burst(&self) -> u64 {
         self.0[2].load(SeqCst)
     }
 
-    /// Begins the burst after `before`; false if somebody else has.
+    /// Begins the burst after `before`; returns false if another thread has begun it.
     pub fn begin(&self, before: u64) -> bool {
         let next = before.wrapping_add(1);
         self.0[2].compare_exchange(before, next, SeqCst, SeqCst).is_ok()
     }
 
-    /// What the agent has said of the present burst; `None` if it has said nothing yet.
+    /// Returns the agent's order for the present burst; `None` if there is none yet.
     pub fn order(&self) -> Option<Order> {
         let orders = Orders::unpack(self.0[3].load(SeqCst));
         (orders.burst == self.burst() as u16).then_some(orders.order)
     }
 
-    /// Gives an order.
+    /// Writes an order.
     pub fn set(&self, burst: u64, order: Order) {
         self.0[3].store(Orders { burst: burst as u16, order }.pack(), SeqCst);
     }
 
-    /// Bytes that a call could not send yet.
+    /// Returns the bytes that a call could not send yet.
     pub fn asked(&self) -> u64 {
         self.0[4].load(SeqCst)
     }
 
-    /// A call has so many bytes left to send.
+    /// Sets the bytes that a call has left to send.
     pub fn ask(&self, bytes: u64) {
         self.0[4].store(bytes, SeqCst);
     }
 
-    /// The system has taken so many bytes.
+    /// Counts bytes that the kernel has accepted.
     pub fn wrote(&self, bytes: u64) {
         self.0[5].fetch_add(bytes, SeqCst);
     }
 
-    /// What changes whenever the program does something: bytes written and calls made.
+    /// Returns numbers that change whenever the program acts: bytes written and calls made.
     pub fn activity(&self) -> (u64, u64) {
         (self.0[5].load(SeqCst), self.0[6].load(SeqCst))
     }
 
-    /// A call is made.
+    /// Counts a call.
     pub fn call(&self) {
         self.0[6].fetch_add(1, SeqCst);
     }
 
-    /// Bytes of the burst that were asked for by calls before the last.
+    /// Returns the bytes of the burst that were requested by calls before the last.
     pub fn age(&self) -> u64 {
         self.0[7].load(SeqCst)
     }
 
-    /// Earlier calls of the burst have asked for so many bytes.
+    /// Sets the bytes that earlier calls of the burst have requested.
     pub fn set_age(&self, bytes: u64) {
         self.0[7].store(bytes, SeqCst);
     }
 }
 
-/// An address as IPv6 has it.
+/// Returns an address as IPv6 address.
 fn bytes_of(ip: IpAddr) -> [u8; 16] {
     let v6: Ipv6Addr = match ip {
         IpAddr::V4(v4) => v4.to_ipv6_mapped(),
