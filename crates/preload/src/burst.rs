@@ -1,4 +1,4 @@
-//! When a connection asks, and what it may do.
+//! Requests of connections, and the permission to send.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -10,10 +10,10 @@ use crate::link::{Link, Quiet, keep, link, own};
 use crate::table::{Entry, KNOWN, Kind, entry};
 use crate::{lock, sandbox, sys, watch};
 
-/// What a call may do.
+/// Permission of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// What it would without this library.
+    /// As without this library.
     Free,
     /// Send; the rate has been set.
     Open,
@@ -21,7 +21,7 @@ pub(crate) enum Way {
     Held,
 }
 
-/// How much a call asks for.
+/// Bytes that a call requests to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
     /// A call begins.
@@ -37,7 +37,8 @@ impl Asks {
     }
 }
 
-/// What a descriptor is. Connections are [`Kind::Tcp`] until there is an agent who knows their peer.
+/// Returns the kind of a descriptor. Connections are [`Kind::Tcp`] until there is an agent that
+/// knows their peer.
 pub(crate) fn kind(fd: c_int) -> Kind {
     if sandbox::is_on() {
         return Kind::Other;
@@ -68,7 +69,7 @@ pub(crate) fn kind(fd: c_int) -> Kind {
     entry.kind()
 }
 
-/// What a call may do that wants to send on `fd`.
+/// Requests permission for a call that sends on `fd`.
 pub(crate) fn ask(fd: c_int, asks: Asks) -> Way {
     if kind(fd) != Kind::Scheduled {
         return Way::Free;
@@ -96,12 +97,12 @@ pub(crate) fn ask(fd: c_int, asks: Asks) -> Way {
     begin(fd, entry, link, asks)
 }
 
-/// Whether a burst is under way in a slot.
+/// Returns whether a burst is active in a slot.
 fn is_burst(slot: Slot<'_>) -> bool {
     slot.order() != Some(Order::None)
 }
 
-/// The slot of a connection; `None` if it has none of this agent's, or has lost it.
+/// Returns the slot of a connection; `None` if it has none of this agent's, or has lost it.
 fn slot<'a>(link: &'a Link, entry: &Entry) -> Option<Slot<'a>> {
     let slot = link.region.slot(entry.slot.load(SeqCst))?;
     let is_ours = entry.link.load(SeqCst) == link.number
@@ -109,7 +110,7 @@ fn slot<'a>(link: &'a Link, entry: &Entry) -> Option<Slot<'a>> {
     is_ours.then_some(slot)
 }
 
-/// Enters what a call asks for.
+/// Writes the bytes that a call requests into the slot.
 fn note(entry: &Entry, slot: Slot<'_>, asks: Asks) {
     slot.call();
     let bytes = asks.bytes();
@@ -122,7 +123,7 @@ fn note(entry: &Entry, slot: Slot<'_>, asks: Asks) {
     slot.ask(bytes);
 }
 
-/// What the agent says.
+/// Returns the permission that follows from the agent's order.
 fn way(fd: c_int, entry: &Entry, slot: Slot<'_>) -> Way {
     match slot.order() {
         None | Some(Order::Hold) => Way::Held,
@@ -137,7 +138,7 @@ fn way(fd: c_int, entry: &Entry, slot: Slot<'_>) -> Way {
     }
 }
 
-/// A burst begins: the agent is asked.
+/// Begins a burst, and notifies the agent.
 fn begin(fd: c_int, entry: &Entry, link: &Link, asks: Asks) -> Way {
     let guard = lock::lock();
     let Some((slot, number)) = slot_for(fd, entry, link) else {
@@ -168,7 +169,8 @@ fn begin(fd: c_int, entry: &Entry, link: &Link, asks: Asks) -> Way {
     way(fd, entry, slot)
 }
 
-/// The slot of a connection, which the agent is told of if it is new. The lock must be held.
+/// Returns the slot of a connection. Claims one and notifies the agent if there is none. The lock
+/// must be held.
 fn slot_for<'a>(fd: c_int, entry: &Entry, link: &'a Link) -> Option<(Slot<'a>, u32)> {
     if let Some(slot) = slot(link, entry) {
         return Some((slot, entry.slot.load(SeqCst)));
@@ -198,7 +200,7 @@ fn pace(fd: c_int, entry: &Entry, rate: Option<u64>) {
     }
 }
 
-/// The connection is done without the agent: all is as the program had it.
+/// Restores the program's own settings of a connection that is no longer scheduled.
 fn release(fd: c_int, entry: &Entry) {
     pace(fd, entry, None);
     let before = entry.unsent.swap(0, SeqCst);
@@ -222,7 +224,7 @@ pub(crate) fn hold(fd: c_int) -> Option<c_int> {
     crate::link::link()?;
     let gate = entry.gate.load(SeqCst) - 1;
     close(gate)?;
-    // After this the agent opens the gate if it says anything else.
+    // If the agent changes its order after this, it opens the gate.
     is_held().then_some(gate)
 }
 
@@ -231,25 +233,25 @@ fn close(gate: c_int) -> Option<()> {
     if gate < 0 {
         return None;
     }
-    // SAFETY: the descriptor is open; if another thread closes the connection meanwhile, a datagram
-    // goes nowhere.
+    // SAFETY: the descriptor is open. If another thread closes the connection meanwhile, a datagram
+    // is sent into the void.
     close_gate(unsafe { std::os::fd::BorrowedFd::borrow_raw(gate) });
     Some(())
 }
 
-/// The agent may have ended, or may be silent.
+/// Checks whether the agent has ended or is unresponsive.
 pub(crate) fn check_agent() {
     if let Some(link) = link() {
         link.check();
     }
 }
 
-/// The descriptor that hangs up when the agent ends.
+/// Returns the descriptor that hangs up when the agent ends.
 pub(crate) fn agent_fd() -> Option<c_int> {
     link().map(Link::fd)
 }
 
-/// Of a call the system has taken `sent` bytes, and `rest` are left.
+/// Records that the system has accepted `sent` bytes of a call, and that `rest` are left.
 pub(crate) fn sent(fd: c_int, sent: usize, rest: usize) {
     if let (Some(entry), Some(link)) = (entry(fd), link())
         && let Some(slot) = slot(link, entry)
@@ -268,7 +270,7 @@ fn drop_gate(entry: &Entry) {
     }
 }
 
-/// A descriptor is closed, or becomes another.
+/// Forgets a descriptor that is closed, or becomes another.
 pub(crate) fn forget(fd: c_int) {
     if !KNOWN.has(fd) || !lock::is_own_process() {
         return;
@@ -284,7 +286,7 @@ pub(crate) fn forget(fd: c_int) {
     if let Some(link) = link()
         && let Some(slot) = slot(link, entry)
     {
-        // What the call that failed has left is not sent any more.
+        // The rest of the failed call is not sent any more.
         slot.ask(0);
         link.tell(Note::Closed { slot: entry.slot.load(SeqCst) }, None);
     }

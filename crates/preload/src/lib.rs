@@ -1,35 +1,35 @@
-//! CAPTON for programs as they are (§IV.C): `LD_PRELOAD=librampmeter_capton.so program`.
+//! CAPTON for unmodified programs (§IV.C): `LD_PRELOAD=librampmeter_capton.so program`.
 //!
-//! The library stands in front of the C library's functions for sockets. A *burst* is what a
-//! program gives to a connection without a pause. What is within the threshold goes through at once.
-//! For more the library asks the agent of the host (`rampd agent`), which asks the controller, and
-//! the burst waits for a GRANT. Then it is paced at the granted rate by the kernel
-//! (`SO_MAX_PACING_RATE`), and the kernel takes no more than it can soon send
-//! (`TCP_NOTSENT_LOWAT`), so that a STOP stops it.
+//! The library interposes the C library's functions for sockets. A *burst* is the data that a
+//! program writes to a connection without a pause. Bytes within the threshold are sent at once. For
+//! more the library sends a request to the agent of the host (`rampd agent`), which sends one to
+//! the controller, and the burst waits for a GRANT. Then the kernel paces it at the granted rate
+//! (`SO_MAX_PACING_RATE`), and accepts no more than it can soon send (`TCP_NOTSENT_LOWAT`), so that
+//! a STOP takes effect.
 //!
 //! # Decisions
 //!
-//! * **Data goes to the kernel and nowhere else.** So streams, half-closed connections, `sendfile`,
-//!   `exec` and peers that never read are as they always are. The price: the size of a burst is what
-//!   the connection holds and what the present call asks for, not what later calls will.
-//! * **No threads.** What a program waits at is a descriptor, the [gate](rampmeter_gate), which the
-//!   agent opens, or the system if the agent has ended. The agent learns from the kernel how much is
-//!   sent (sock_diag). So there is nothing to start again after a fork.
-//! * **Readiness is true.** While a burst is held its connection is not writable: `poll` and `select`
-//!   look at the gate instead, and epoll descriptors have the gate in place of `EPOLLOUT`. A call on
-//!   a socket that does not block fails with `EAGAIN`; one that blocks waits, as long as
-//!   `SO_SNDTIMEO` and signals let it.
-//! * **Whatever fails, the program goes on**, as if the library were not there: no agent, one that
-//!   ends, no more descriptors or slots. Calls that block go on without an agent that hangs, too.
-//!   A program that installs a filter of system calls (seccomp) is on its own from then on.
-//! * Calls that nobody can hold pass: `io_uring`, system calls without the C library (programs in
-//!   Go), and the C library's own streams (`fdopen` on a socket).
+//! * **Data is passed to the kernel and nowhere else.** So streams, half-closed connections,
+//!   `sendfile`, `exec` and peers that never read behave as usual. The price: the size of a burst
+//!   is the data queued on the connection plus the present call, without later calls.
+//! * **No threads.** A program waits at a descriptor, the [gate](rampmeter_gate), which the agent
+//!   opens, or the system if the agent has ended. The agent reads the number of bytes sent from the
+//!   kernel (sock_diag). So nothing has to be restarted after a fork.
+//! * **Readiness is true.** While a burst is held its connection is not writable: `poll` and
+//!   `select` wait for the gate instead, and epoll descriptors have the gate in place of
+//!   `EPOLLOUT`. A call on a non-blocking socket fails with `EAGAIN`; one that blocks waits, within
+//!   `SO_SNDTIMEO` and until a signal.
+//! * **If anything fails, the program continues** as if the library were not loaded: no agent, one
+//!   that ends, no more descriptors or slots. Blocking calls also continue if the agent hangs. A
+//!   program that installs a filter of system calls (seccomp) is not scheduled from then on.
+//! * Calls that cannot be held are passed on: `io_uring`, system calls without the C library
+//!   (programs in Go), and the C library's own streams (`fdopen` on a socket).
 //!
 //! # Modules
 //!
 //! * `hooks`: the functions
 //! * `transfer`: sending piece by piece, and waiting
-//! * `burst`: when a connection asks and what it may do
+//! * `burst`: requests of connections, and the permission to send
 //! * `ready`, `watch`: waiting for several descriptors; epoll
 //! * `link`: the agent
 //! * `sandbox`: programs that give up system calls

@@ -1,7 +1,7 @@
-//! The connection to the agent.
+//! Connection to the agent.
 //!
-//! There is one at a time; a later one has a higher number, and what belongs to an earlier one is
-//! forgotten. Processes that were forked share it.
+//! There is one at a time. A later one has a higher number, and state of an earlier one is invalid.
+//! Forked processes share it.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -29,15 +29,15 @@ pub(crate) struct Link {
     pub(crate) number: u64,
     socket: OwnedFd,
     pub(crate) region: Region,
-    /// Whether it has ended, or is silent.
+    /// True if it has ended, or is unresponsive.
     is_over: AtomicBool,
-    /// The agent's turns when they were last looked at, and when.
+    /// The agent's iterations when they were last read, and the time of their last change.
     beats: AtomicU64,
     heard_ns: AtomicU64,
 }
 
-/// Where the agent is. It is looked up when the library is loaded: programs such as nginx clear their
-/// environment.
+/// Path of the agent's socket. It is read when the library is loaded, since programs such as nginx
+/// clear their environment.
 static PLACE: OnceLock<PathBuf> = OnceLock::new();
 
 #[used]
@@ -56,19 +56,19 @@ fn place() -> &'static Path {
 
 static CURRENT: AtomicPtr<Link> = AtomicPtr::new(null_mut());
 static NUMBER: AtomicU64 = AtomicU64::new(0);
-/// When the agent was last looked for, plus one.
+/// Time of the last attempt to reach the agent in ns, plus one.
 static TRIED_NS: AtomicU64 = AtomicU64::new(0);
-/// The time of the last attempt that has ended.
+/// Time of the last attempt that has ended, in ns.
 static ENDED_NS: AtomicU64 = AtomicU64::new(0);
 
-/// Time between two attempts to reach the agent.
+/// Time between two attempts to reach the agent in ns.
 const AGAIN_NS: u64 = 1_000_000_000;
-/// How long an agent may take to answer.
+/// Timeout of the agent's answer in ns.
 const ANSWER_NS: u64 = 500_000_000;
-/// How often other threads look whether it has.
+/// Interval in ns at which other threads check for the answer.
 const PAUSE_NS: u64 = 100_000;
 
-/// The agent, if there is one. Looks for it from time to time.
+/// Returns the agent, if there is one. Retries from time to time.
 pub(crate) fn link() -> Option<&'static Link> {
     if let Some(link) = current().filter(|link| !link.is_over.load(SeqCst)) {
         return Some(link);
@@ -94,8 +94,8 @@ pub(crate) fn link() -> Option<&'static Link> {
     current().filter(|link| !link.is_over.load(SeqCst))
 }
 
-/// What a thread finds that looks for the agent at present: without waiting for it, the first bursts
-/// of several threads would pass but for one.
+/// Waits for the attempt of another thread, and returns its result. Without this wait the first
+/// bursts of all threads but one would be sent unscheduled.
 fn answer() -> Option<&'static Link> {
     let tried = TRIED_NS.load(SeqCst);
     while ENDED_NS.load(SeqCst) != tried && sys::now_ns() < tried.saturating_add(ANSWER_NS) {
@@ -110,7 +110,7 @@ fn current() -> Option<&'static Link> {
     unsafe { CURRENT.load(SeqCst).as_ref() }
 }
 
-/// Says whether there is an agent, to those who ask for it.
+/// Prints whether there is an agent, if `RAMPMETER_CAPTON_VERBOSE` is set.
 fn tell(is_there: bool) {
     static TOLD: AtomicBool = AtomicBool::new(false);
     if std::env::var_os("RAMPMETER_CAPTON_VERBOSE").is_some() && !TOLD.swap(true, SeqCst) {
@@ -138,7 +138,7 @@ fn attach() -> Option<Link> {
     Some(Link { number, socket, region, is_over: AtomicBool::new(false), beats, heard_ns })
 }
 
-/// The memory that the agent sends.
+/// Receives the memory that the agent sends.
 fn receive(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
     let mut bytes = [0; 16];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -155,7 +155,7 @@ fn raw(fd: &OwnedFd) -> c_int {
     std::os::fd::AsRawFd::as_raw_fd(fd)
 }
 
-/// A descriptor that is closed past this library's own `close`, which takes the lock.
+/// Descriptor that is closed without this library's own `close`, which takes the lock.
 #[derive(Debug)]
 pub(crate) struct Quiet(Option<OwnedFd>);
 
@@ -181,21 +181,21 @@ impl Drop for Quiet {
     }
 }
 
-/// Moves a descriptor out of the way of those that programs use themselves.
+/// Moves a descriptor to a high number, away from those that programs use.
 #[allow(unsafe_code, reason = "a descriptor that has just been made")]
 pub(crate) fn keep(fd: OwnedFd) -> Quiet {
     let least = (sys::fd_limit() / 2).clamp(64, 1 << 15) as c_int;
     match sys::dup_above(raw(&fd), least) {
         Some(kept) => {
             drop(Quiet::new(fd));
-            // SAFETY: nobody else knows of it.
+            // SAFETY: nobody else has it.
             Quiet::new(unsafe { OwnedFd::from_raw_fd(kept) })
         }
         None => Quiet::new(fd),
     }
 }
 
-/// Makes a descriptor the library's own, for good.
+/// Makes a descriptor the library's own, permanently.
 pub(crate) fn own(fd: OwnedFd) -> c_int {
     let fd = fd.into_raw_fd();
     OWN.set(fd, true);
@@ -203,7 +203,7 @@ pub(crate) fn own(fd: OwnedFd) -> c_int {
 }
 
 impl Link {
-    /// Tells the agent something; false if it cannot be told.
+    /// Sends a note to the agent; returns false if this fails.
     pub(crate) fn tell(&self, note: Note, gate: Option<BorrowedFd<'_>>) -> bool {
         let (bytes, fds) = (note.encode(), gate.as_slice());
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -219,19 +219,19 @@ impl Link {
         sent.is_ok()
     }
 
-    /// The descriptor that hangs up when the agent ends.
+    /// Returns the descriptor that hangs up when the agent ends.
     pub(crate) fn fd(&self) -> c_int {
         raw(&self.socket)
     }
 
-    /// Looks whether the agent is there. It is not if it has ended, or has had no turn for longer
-    /// than its patience.
+    /// Checks the agent. The link is over if the agent has ended, or has had no iteration for
+    /// longer than its patience.
     pub(crate) fn check(&self) {
         let mut fds = [libc::pollfd { fd: self.fd(), events: 0, revents: 0 }];
         let has_ended = sys::ppoll(&mut fds, Some(0)).is_ok_and(|n| n > 0);
         let (beats, now) = (self.region.beats(), sys::now_ns());
         if self.beats.load(SeqCst) != beats {
-            // In this order: another thread that sees the new turn sees its time as well.
+            // The order matters: a thread that reads the new iteration reads its time as well.
             self.heard_ns.store(now, SeqCst);
             self.beats.store(beats, SeqCst);
         }

@@ -1,7 +1,7 @@
 //! The library's only lock. It is held for a few system calls that do not wait.
 //!
-//! Signals are blocked meanwhile, so that no handler of the same thread waits for it; it is taken
-//! around a fork, so that the child never finds it taken by a thread that it has not got.
+//! Signals are blocked meanwhile, so that no handler of the same thread waits for it. It is taken
+//! around a fork, so that the child never finds it taken by a thread that the child does not have.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
 use crate::{sandbox, sys};
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
-/// Signals that were blocked before, while a fork has the lock.
+/// Signals that were blocked before, while a fork holds the lock.
 static SIGNALS: AtomicU64 = AtomicU64::new(0);
 static OWNER: AtomicI32 = AtomicI32::new(0);
 static FORKS: AtomicU32 = AtomicU32::new(1);
 static READY: AtomicBool = AtomicBool::new(false);
 
-/// Has the lock until it is dropped.
+/// Holds the lock until it is dropped.
 pub(crate) struct Guard(u64);
 
 /// Waits for the lock.
@@ -38,7 +38,7 @@ fn take() {
     }
 }
 
-/// Begins to count forks, once.
+/// Installs the counter of forks, once.
 pub(crate) fn start() {
     if !READY.swap(true, SeqCst) {
         OWNER.store(sys::pid(), SeqCst);
@@ -46,13 +46,13 @@ pub(crate) fn start() {
     }
 }
 
-/// Whether this is the process whose memory this is: not the child of a `vfork`, which uses its
-/// parent's until it executes a program, and not a process that has given up system calls.
+/// Returns whether this process owns its memory. False for the child of a `vfork`, which uses its
+/// parent's memory until it executes a program, and for a process that has given up system calls.
 pub(crate) fn is_own_process() -> bool {
     !sandbox::is_on() && OWNER.load(SeqCst) == sys::pid()
 }
 
-/// How many forks there were on the way to this process.
+/// Returns the number of forks from the first process to this one.
 pub(crate) fn forks() -> u32 {
     FORKS.load(SeqCst)
 }

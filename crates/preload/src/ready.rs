@@ -7,21 +7,21 @@ use crate::sys::{self, Answer};
 use crate::table::{KNOWN, Kind, entry};
 
 const OUT: i16 = POLLOUT | POLLWRNORM | POLLWRBAND;
-/// Descriptors for which no memory has to be asked for.
+/// Number of descriptors for which no memory is allocated.
 const FEW: usize = 64;
 
-/// The gate of a connection that somebody wants to write to and may not.
+/// Returns the gate of a connection that is held while the program waits to write to it.
 fn gate(fd: c_int) -> Option<c_int> {
     let is_scheduled = KNOWN.has(fd) && entry(fd)?.kind() == Kind::Scheduled;
     if is_scheduled { burst::hold(fd) } else { None }
 }
 
-/// Whether any of the descriptors is a connection that may be held.
+/// Returns whether any of the descriptors is a connection that may be held.
 pub(crate) fn concerns(fds: &[pollfd]) -> bool {
     fds.iter().any(|of| of.events & OUT != 0 && gate(of.fd).is_some())
 }
 
-/// Waits as `poll` does, for at most so many nanoseconds; `wait` is the system's.
+/// Waits as `poll` does, for at most the given nanoseconds. `wait` is the system's function.
 pub(crate) fn wait(
     fds: &mut [pollfd],
     time: Option<u64>,
@@ -57,14 +57,14 @@ pub(crate) fn wait(
         match answer {
             Err(error) => return Err(error),
             Ok(0) => return Ok(0),
-            // A gate has opened, and the time is not over: is its connection writable?
+            // A gate has opened, and the time is not over: the connection is polled again.
             Ok(_) if n == 0 && left != Some(0) => {}
             Ok(_) => return Ok(n),
         }
     }
 }
 
-/// The sets of `select`, one bit a descriptor.
+/// Sets of `select`, one bit a descriptor.
 pub(crate) struct Sets<'a> {
     pub(crate) read: Option<&'a mut [u64]>,
     pub(crate) write: Option<&'a mut [u64]>,
@@ -76,7 +76,7 @@ fn has(set: Option<&[u64]>, fd: usize) -> bool {
 }
 
 impl Sets<'_> {
-    /// Whether a connection that may be held is among those to write to, up to `n`.
+    /// Returns whether a connection that may be held is in the write set, up to `n`.
     pub(crate) fn concern(&self, n: usize) -> bool {
         let write = self.write.as_deref();
         (0..n).any(|fd| has(write, fd) && gate(fd as c_int).is_some())

@@ -1,4 +1,4 @@
-//! The functions that this library stands in front of.
+//! Functions that this library interposes.
 
 #![allow(unsafe_code, reason = "functions of the C library, found by name")]
 
@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use libc::{c_int, c_void};
 
-/// A function that is looked for when it is first called.
+/// Function that is resolved at its first call.
 pub(crate) struct Real {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -21,8 +21,8 @@ impl Real {
         Self { name, found: AtomicPtr::new(null_mut()) }
     }
 
-    /// The function behind this library's, as a function of the type `F`; `None` if the C library
-    /// has none of that name.
+    /// Returns the C library's function, as a function of the type `F`; `None` if the C library has
+    /// none of that name.
     ///
     /// # Safety
     /// `F` must be a pointer to functions of that name's type.
@@ -39,7 +39,7 @@ impl Real {
     }
 }
 
-/// Calls the C library's function of that name; answers `ENOSYS` where there is none.
+/// Calls the C library's function of that name; returns `ENOSYS` if there is none.
 macro_rules! real {
     ($name:ident($($arg:expr => $kind:ty),*) -> $ret:ty) => {{
         static REAL: $crate::real::Real = $crate::real::Real::new(
@@ -51,7 +51,7 @@ macro_rules! real {
         type Function = unsafe extern "C-unwind" fn($($kind),*) -> $ret;
         // SAFETY: the type is that of the function in the C library's headers.
         match unsafe { REAL.get::<Function>() } {
-            // SAFETY: the arguments are those of our caller, or as good.
+            // SAFETY: the arguments are those of our caller, or as valid.
             Some(function) => unsafe { function($($arg),*) },
             None => $crate::real::missing() as $ret,
         }

@@ -1,4 +1,4 @@
-//! System calls that do not go through the C library's functions: those are this library's own.
+//! System calls that bypass the C library's functions, which this library interposes.
 
 #![allow(unsafe_code, reason = "system calls")]
 
@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use libc::{c_int, c_long, c_void, epoll_event, msghdr, pollfd, timespec};
 
-/// What the system answers: a number, or the number of an error.
+/// Result of a system call: a number, or an error number.
 pub(crate) type Answer = Result<usize, c_int>;
 
 fn answer(returned: c_long) -> Answer {
@@ -15,7 +15,7 @@ fn answer(returned: c_long) -> Answer {
 
 macro_rules! system {
     ($number:ident $(, $arg:expr)*) => {
-        // SAFETY: each function below says why its arguments are good.
+        // SAFETY: each function below states why its arguments are valid.
         answer(unsafe { libc::syscall(libc::$number $(, $arg)*) })
     };
 }
@@ -30,7 +30,7 @@ pub(crate) fn set_errno(value: c_int) {
     unsafe { *libc::__errno_location() = value }
 }
 
-/// Nanoseconds of the monotonic clock.
+/// Returns the monotonic clock in ns.
 pub(crate) fn now_ns() -> u64 {
     let mut at = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time is written to a local value.
@@ -72,7 +72,7 @@ pub(crate) unsafe fn sendfile(out: c_int, from: c_int, offset: *mut i64, len: us
     system!(SYS_sendfile, out, from, offset, len)
 }
 
-/// Waits for descriptors; for good if there is no time.
+/// Waits for descriptors; without a limit if there is no time.
 pub(crate) fn ppoll(fds: &mut [pollfd], nanoseconds: Option<u64>) -> Answer {
     let time = nanoseconds.map(|ns| timespec {
         tv_sec: (ns / 1_000_000_000) as i64,
@@ -83,14 +83,14 @@ pub(crate) fn ppoll(fds: &mut [pollfd], nanoseconds: Option<u64>) -> Answer {
     system!(SYS_ppoll, fds.as_mut_ptr(), fds.len(), time, std::ptr::null::<c_void>(), 8usize)
 }
 
-/// Changes what an epoll waits for; `event` is not used to remove a descriptor.
+/// Changes the events of an epoll entry; `event` is not used to remove a descriptor.
 pub(crate) fn epoll_ctl(epoll: c_int, op: c_int, fd: c_int, event: epoll_event) -> Answer {
     let mut event = event;
     // The event outlives the call.
     system!(SYS_epoll_ctl, epoll, op, fd, &raw mut event)
 }
 
-/// Bytes that a TCP connection has been given and its peer has not acknowledged.
+/// Returns the bytes of a TCP connection that its peer has not acknowledged.
 pub(crate) fn outq(fd: c_int) -> Answer {
     let mut bytes: c_int = 0;
     // The number is written to a local value.
@@ -103,7 +103,7 @@ pub(crate) fn is_nonblocking(fd: c_int) -> bool {
     flags.is_ok_and(|flags| flags as c_int & libc::O_NONBLOCK != 0)
 }
 
-/// Another descriptor for the same, from `least` on, closed when a program is executed.
+/// Duplicates a descriptor to a number from `least` on, with close-on-exec.
 pub(crate) fn dup_above(fd: c_int, least: c_int) -> Option<c_int> {
     system!(SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, least).ok().map(|fd| fd as c_int)
 }
@@ -112,7 +112,7 @@ pub(crate) fn close(fd: c_int) {
     let _ = system!(SYS_close, fd);
 }
 
-/// The most descriptors that the process may have.
+/// Returns the maximum number of descriptors of the process.
 pub(crate) fn fd_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit is written to a local value.
@@ -120,7 +120,8 @@ pub(crate) fn fd_limit() -> u64 {
     limit.rlim_cur
 }
 
-/// The value of a socket's option, a number or a time; `None` if it has not got the option.
+/// Returns the value of a socket's option, a number or a time; `None` if it does not have the
+/// option.
 pub(crate) fn option<T: Copy + Default>(fd: c_int, level: c_int, name: c_int) -> Option<T> {
     let mut value = T::default();
     let mut len = size_of::<T>() as libc::socklen_t;
@@ -134,13 +135,13 @@ pub(crate) fn set_option<T: Copy>(fd: c_int, level: c_int, name: c_int, value: T
     let _ = system!(SYS_setsockopt, fd, level, name, &raw const value, size_of::<T>());
 }
 
-/// Both addresses of a connection; `None` if it is not connected.
+/// Returns both addresses of a connection; `None` if it is not connected.
 pub(crate) fn addresses(fd: c_int) -> Option<(SocketAddr, SocketAddr)> {
     let address = |is_peer: bool| {
         let mut bytes = [0u8; 28];
         let mut len = bytes.len() as libc::socklen_t;
         let (bytes_at, len_at) = (bytes.as_mut_ptr(), &raw mut len);
-        // Both are local, and the system keeps to the length.
+        // Both are local, and the system respects the length.
         match is_peer {
             false => system!(SYS_getsockname, fd, bytes_at, len_at),
             true => system!(SYS_getpeername, fd, bytes_at, len_at),
@@ -151,7 +152,7 @@ pub(crate) fn addresses(fd: c_int) -> Option<(SocketAddr, SocketAddr)> {
     Some((address(false)?, address(true)?))
 }
 
-/// The address in a `sockaddr_in` or `sockaddr_in6`.
+/// Returns the address in a `sockaddr_in` or `sockaddr_in6`.
 fn address_of(bytes: &[u8; 28]) -> Option<SocketAddr> {
     let port = u16::from_be_bytes([bytes[2], bytes[3]]);
     let ip: IpAddr = match c_int::from(u16::from_ne_bytes([bytes[0], bytes[1]])) {
@@ -168,7 +169,7 @@ fn address_of(bytes: &[u8; 28]) -> Option<SocketAddr> {
 /// Blocks all signals of the thread; returns those that were blocked before.
 pub(crate) fn block_signals() -> u64 {
     let (all, mut before) = (u64::MAX, 0u64);
-    // Sets of the kernel have eight bytes.
+    // Signal sets of the kernel have eight bytes.
     let how = libc::SIG_SETMASK;
     let _ = system!(SYS_rt_sigprocmask, how, &raw const all, &raw mut before, 8usize);
     before
@@ -181,20 +182,20 @@ pub(crate) fn restore_signals(before: u64) {
     let _ = system!(SYS_rt_sigprocmask, how, &raw const before, none, 8usize);
 }
 
-/// Whether calls are to be restarted after a signal: whether all handlers of the process say so.
-/// Which of them has run nobody knows.
+/// Returns whether calls are to be restarted after a signal: true if all handlers of the process
+/// have `SA_RESTART`. The handler that has run is not known.
 pub(crate) fn restarts_calls() -> bool {
     (1..65).all(|signal| {
         // SAFETY: plain numbers and addresses, for which zeroes are values.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        // SAFETY: the action is only asked for, and written to a local value.
+        // SAFETY: the action is only read, into a local value.
         let failed = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) } != 0;
         let is_handled = !matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN);
         failed || !is_handled || action.sa_flags & libc::SA_RESTART != 0
     })
 }
 
-/// Zeroed memory for as long as the process lives; null if there is none.
+/// Maps zeroed memory for the life of the process; returns null if there is none.
 pub(crate) fn zeroes(bytes: usize) -> *mut c_void {
     let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, -1);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;

@@ -1,7 +1,7 @@
-//! What is known of each descriptor.
+//! State of each descriptor.
 //!
-//! Entries are atomics in memory that is zero at first and never given back. Most are never
-//! written, and take none.
+//! Entries are atomics in memory that is zero at first and never freed. Most are never written, and
+//! use no memory.
 
 #![allow(unsafe_code, reason = "memory that the system maps")]
 
@@ -12,17 +12,17 @@ use libc::c_int;
 
 use crate::sys;
 
-/// Descriptors beyond are left alone.
+/// Number of entries. Descriptors beyond are ignored.
 const ENTRIES: usize = 1 << 16;
-/// Epoll descriptors that a connection may be in at the same time.
+/// Maximum number of epoll descriptors that a connection may be in at the same time.
 pub(crate) const WATCHES: usize = 4;
 
-/// What a descriptor is.
+/// Kind of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nobody has looked.
+    /// Not checked yet.
     Unknown,
-    /// None of this library's business.
+    /// Not scheduled by this library.
     Other,
     /// A TCP socket whose peer is not known.
     Tcp,
@@ -30,37 +30,38 @@ pub(crate) enum Kind {
     Scheduled,
 }
 
-/// A descriptor. Zero is the initial value of every field; numbers of descriptors are one more.
+/// State of a descriptor. Zero is the initial value of every field; numbers of descriptors are one
+/// more.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
     kind: AtomicU32,
-    /// Which agent the connection has a slot of, the slot, and its generation.
+    /// Number of the agent's link, the slot there, and its generation.
     pub(crate) link: AtomicU64,
     pub(crate) slot: AtomicU32,
     pub(crate) generation: AtomicU64,
     /// The program's end of its gate.
     pub(crate) gate: AtomicI32,
-    /// What the present call asks for beyond the one before.
+    /// Bytes that the present call requests beyond the one before.
     pub(crate) fresh: AtomicU64,
-    /// The pacing rate that was set, plus one.
+    /// Pacing rate that was set, plus one.
     pub(crate) paced: AtomicU64,
-    /// The limit of unsent bytes that the program had, plus one.
+    /// Limit of unsent bytes that the program had set, plus one.
     pub(crate) unsent: AtomicU64,
-    /// How many of the watches are at the gate instead of the connection.
+    /// Number of watches at the gate instead of the connection.
     pub(crate) diverted: AtomicU32,
     /// Epoll descriptors that the connection is in.
     pub(crate) watches: [Watch; WATCHES],
 }
 
-/// How an epoll descriptor waits for a connection.
+/// Registration of a connection at an epoll descriptor.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     pub(crate) epoll: AtomicI32,
     pub(crate) events: AtomicU32,
     pub(crate) data: AtomicU64,
-    /// Whether it waits for the gate.
+    /// Nonzero if it waits for the gate.
     pub(crate) is_diverted: AtomicU32,
-    /// The process that it is of.
+    /// Process that it belongs to, as its number of forks.
     pub(crate) forks: AtomicU32,
 }
 
@@ -78,7 +79,7 @@ impl Entry {
         self.kind.store(kind as u32, SeqCst);
     }
 
-    /// Forgets everything.
+    /// Clears all fields.
     pub(crate) fn clear(&self) {
         let Self { kind, link, slot, generation, gate, fresh, paced, unsent, diverted, watches } =
             self;
@@ -98,7 +99,7 @@ impl Entry {
 
 static TABLE: AtomicPtr<Entry> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The entry of a descriptor; `None` for those that are left alone.
+/// Returns the entry of a descriptor; `None` for those that are ignored.
 pub(crate) fn entry(fd: c_int) -> Option<&'static Entry> {
     let idx = usize::try_from(fd).ok().filter(|&idx| idx < ENTRIES)?;
     let mut table = TABLE.load(SeqCst);
@@ -107,7 +108,7 @@ pub(crate) fn entry(fd: c_int) -> Option<&'static Entry> {
         if made.is_null() {
             return None;
         }
-        // If two threads are here, one table is used and the other stays empty.
+        // If two threads arrive here, one table is used and the other stays empty.
         table = match TABLE.compare_exchange(std::ptr::null_mut(), made, SeqCst, SeqCst) {
             Ok(_) => made,
             Err(other) => other,
@@ -118,12 +119,12 @@ pub(crate) fn entry(fd: c_int) -> Option<&'static Entry> {
     Some(unsafe { &*table.add(idx) })
 }
 
-/// A set of descriptors.
+/// Set of descriptors.
 pub(crate) struct Set([AtomicU64; ENTRIES / 64]);
 
 /// Descriptors of this library: gates, and the connection to the agent.
 pub(crate) static OWN: Set = Set::new();
-/// Descriptors of which something is known.
+/// Descriptors with an entry in use.
 pub(crate) static KNOWN: Set = Set::new();
 
 impl Set {
@@ -146,7 +147,7 @@ impl Set {
         };
     }
 
-    /// The descriptors from `first` to `last` that are in it, in ascending order.
+    /// Returns the descriptors from `first` to `last` that are in the set, in ascending order.
     pub(crate) fn range(&self, first: u32, last: u32) -> impl Iterator<Item = c_int> {
         let last = last.min(ENTRIES as u32 - 1);
         let words = (first as usize / 64)..(last as usize / 64 + 1).min(ENTRIES / 64);

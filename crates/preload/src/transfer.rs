@@ -1,4 +1,4 @@
-//! Sending piece by piece, and waiting in between as a call that blocks does.
+//! Sending piece by piece, and waiting in between as a blocking call does.
 
 use libc::{
     EAGAIN, EINTR, POLLERR, POLLHUP, POLLOUT, SO_SNDTIMEO, SOL_SOCKET, c_int, pollfd, timeval,
@@ -8,10 +8,10 @@ use crate::burst::{self, Asks, Way};
 use crate::sys::{self, Answer};
 use crate::watch;
 
-/// How often a call that waits looks whether the agent is still there.
+/// Interval in ns at which a waiting call checks the agent.
 const LOOK_NS: u64 = 1_000_000_000;
 
-/// When a call has waited for too long; `None` for never. Nothing is asked until the call waits.
+/// Deadline of a waiting call; `None` for never. It is not computed until the call waits.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
     fd: c_int,
@@ -39,8 +39,8 @@ struct Time {
 
 const _: () = assert!(size_of::<Time>() == size_of::<timeval>());
 
-/// Sends `len` bytes on a connection, by `piece`, which is told how many are sent already and how
-/// many are left, and must not wait. `None` if the call is none of this library's business.
+/// Sends `len` bytes on a connection. `piece` sends a part, without waiting; its arguments are the
+/// bytes sent already and those left. Returns `None` if the connection is not scheduled.
 pub(crate) fn transfer(
     fd: c_int,
     len: usize,
@@ -60,7 +60,7 @@ pub(crate) fn transfer(
             Way::Open | Way::Free => {
                 watch::restore(fd);
                 match piece(done, len - done) {
-                    // The file that is sent has ended.
+                    // The file has ended.
                     Ok(0) => {
                         burst::sent(fd, 0, 0);
                         break Ok(0);
@@ -98,7 +98,7 @@ pub(crate) fn admit(fd: c_int, len: usize, dont_wait: bool) -> Result<(), c_int>
     Ok(())
 }
 
-/// A connection is held.
+/// Handles a connection that is held.
 fn held(fd: c_int, dont_wait: bool, patience: &mut Patience) -> Result<(), c_int> {
     match burst::hold(fd) {
         None => Ok(()),
@@ -110,8 +110,8 @@ fn held(fd: c_int, dont_wait: bool, patience: &mut Patience) -> Result<(), c_int
     }
 }
 
-/// Waits for a gate, or for room on the connection; also returns when the connection has failed, or
-/// after some time.
+/// Waits for a gate, or for buffer space on the connection. Also returns if the connection has
+/// failed, or after some time.
 fn wait(fd: c_int, gate: Option<c_int>, patience: &mut Patience) -> Result<(), c_int> {
     let until = patience.until();
     let left = until.map(|until| until.saturating_sub(sys::now_ns()));
@@ -125,7 +125,7 @@ fn wait(fd: c_int, gate: Option<c_int>, patience: &mut Patience) -> Result<(), c
     };
     let of = |fd: c_int, events| pollfd { fd, events, revents: 0 };
     let connection = of(fd, if gate.is_some() { 0 } else { POLLOUT });
-    // A negative number is left out.
+    // Negative numbers are ignored by the system.
     let agent = gate.and(burst::agent_fd()).unwrap_or(-1);
     let mut fds = [connection, of(gate.unwrap_or(-1), POLLOUT), of(agent, 0)];
     match sys::ppoll(&mut fds, time) {
@@ -139,7 +139,7 @@ fn wait(fd: c_int, gate: Option<c_int>, patience: &mut Patience) -> Result<(), c
     }
 }
 
-/// What a call says of a connection that failed while it was held.
+/// Returns the error of a call whose connection failed while it was held.
 fn failure(fd: c_int) -> c_int {
     let error = sys::option::<c_int>(fd, SOL_SOCKET, libc::SO_ERROR).unwrap_or(0);
     if error == 0 { libc::EPIPE } else { error }

@@ -1,8 +1,8 @@
 //! Epoll descriptors that connections are in.
 //!
 //! While a connection is held, epoll waits for its gate in place of `EPOLLOUT`, with the program's
-//! own data. A connection that is served one event at a time (`EPOLLONESHOT`) changes places only
-//! when the program asks for the next event, as anything else would ask for it.
+//! own data. A one-shot entry (`EPOLLONESHOT`) is moved only when the program rearms it, since any
+//! other change would rearm it.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -18,11 +18,11 @@ use crate::table::{Entry, KNOWN, Kind, Watch, entry};
 
 const OUT: u32 = EPOLLOUT as u32;
 const ONCE: u32 = EPOLLONESHOT as u32;
-/// What the gate takes over of the connection's flags.
+/// Flags that the gate's entry copies from the connection's.
 const KEPT: u32 = EPOLLET as u32 | ONCE;
 
 impl Watch {
-    /// Whether a program has asked for the connection in this process.
+    /// Returns whether a program has registered the connection in this process.
     fn is_of(&self, epoll: c_int) -> bool {
         self.epoll.load(SeqCst) == epoll + 1 && self.forks.load(SeqCst) == forks()
     }
@@ -51,7 +51,7 @@ impl Watch {
         self.epoll.store(epoll + 1, SeqCst);
     }
 
-    /// Puts the gate beside the connection.
+    /// Adds the gate next to the connection.
     fn enter_gate(&self, entry: &Entry, gate: c_int) {
         let epoll = self.epoll.load(SeqCst) - 1;
         let event = self.event(OUT | self.events.load(SeqCst) & KEPT);
@@ -63,7 +63,7 @@ impl Watch {
         }
     }
 
-    /// Takes the gate out again.
+    /// Removes the gate.
     fn leave_gate(&self, entry: &Entry) {
         if self.is_diverted.swap(0, SeqCst) == 0 {
             return;
@@ -74,7 +74,8 @@ impl Watch {
     }
 }
 
-/// A connection is held and its program has been told so: epoll descriptors wait for the gate.
+/// Diverts epoll descriptors to the gate of a connection that is held, after the program has got
+/// `EAGAIN`.
 pub(crate) fn divert(fd: c_int, gate: c_int) {
     let Some(entry) = entry(fd) else { return };
     let is_due = |watch: &&Watch| watch.is_used() && !watch.is_diverted() && watch.wants_out();
@@ -90,13 +91,13 @@ pub(crate) fn divert(fd: c_int, gate: c_int) {
         let epoll = watch.epoll.load(SeqCst) - 1;
         match sys::epoll_ctl(epoll, EPOLL_CTL_MOD, fd, watch.event(events & !OUT)) {
             Ok(_) => watch.enter_gate(entry, gate),
-            // The epoll descriptor is closed, or has another connection of that number.
+            // The epoll descriptor is closed, or the number belongs to another connection.
             Err(_) => watch.epoll.store(0, SeqCst),
         }
     }
 }
 
-/// A connection is not held any more: epoll descriptors wait for it as the program wants.
+/// Restores the program's own events of a connection that is not held any more.
 pub(crate) fn restore(fd: c_int) {
     if let Some(entry) = entry(fd)
         && entry.diverted.load(SeqCst) > 0
@@ -106,7 +107,7 @@ pub(crate) fn restore(fd: c_int) {
     }
 }
 
-/// As [`restore`]; the lock must be held.
+/// Does the same as [`restore`]; the lock must be held.
 pub(crate) fn restore_locked(fd: c_int, entry: &Entry) {
     for watch in entry.watches.iter().filter(|watch| watch.is_used() && watch.is_diverted()) {
         watch.leave_gate(entry);
@@ -118,8 +119,8 @@ pub(crate) fn restore_locked(fd: c_int, entry: &Entry) {
     }
 }
 
-/// A program changes what an epoll descriptor waits for; `None` if that is the system's business
-/// alone.
+/// Handles a program's change of an epoll entry; returns `None` if only the system has to handle
+/// it.
 pub(crate) fn control(
     epoll: c_int,
     op: c_int,
@@ -144,9 +145,9 @@ pub(crate) fn control(
     }
 }
 
-/// A program asks for events of a connection.
+/// Registers a connection for events.
 fn enter(entry: &Entry, epoll: c_int, op: c_int, fd: c_int, event: epoll_event) -> Answer {
-    // Before the lock: closing the gate may find out that there is no agent.
+    // Before the lock: closing the gate may detect that there is no agent.
     let wants_out = event.events & OUT != 0 && event.events & EPOLLEXCLUSIVE as u32 == 0;
     let gate = if wants_out { burst::hold(fd) } else { None };
     let _guard = lock();
@@ -157,7 +158,7 @@ fn enter(entry: &Entry, epoll: c_int, op: c_int, fd: c_int, event: epoll_event) 
         if let (Some(watch), Ok(_)) = (watch, answer) {
             match found {
                 Some(_) => watch.leave_gate(entry),
-                // What another process has left is its own.
+                // Entries of another process belong to that process.
                 None => watch.is_diverted.store(0, SeqCst),
             }
             watch.set(epoll, event);

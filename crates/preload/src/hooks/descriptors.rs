@@ -1,4 +1,4 @@
-//! Functions by which descriptors come and go.
+//! Functions that open, duplicate and close descriptors.
 
 #![allow(unsafe_code, reason = "functions of the C library")]
 
@@ -10,7 +10,7 @@ use crate::lock::is_own_process;
 use crate::real::real;
 use crate::table::{KNOWN, OWN};
 
-/// Forgets what a number meant that has just been given to something new.
+/// Forgets the state of a descriptor number that has just been reused.
 fn renewed(fd: c_int) -> c_int {
     if fd >= 0 {
         forget(fd);
@@ -18,7 +18,7 @@ fn renewed(fd: c_int) -> c_int {
     fd
 }
 
-/// Whether a program wants to close a descriptor of this library, which it knows nothing of.
+/// Returns whether a descriptor belongs to this library. Programs do not know it, but may close it.
 fn is_own(fd: c_int) -> bool {
     OWN.has(fd) && is_own_process()
 }
@@ -138,6 +138,6 @@ pub(crate) unsafe extern "C-unwind" fn close_range(
 /// As `closefrom` of the C library.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C-unwind" fn closefrom(first: c_int) {
-    // SAFETY: nothing is asked of the arguments.
+    // SAFETY: any arguments are valid.
     unsafe { close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
 }

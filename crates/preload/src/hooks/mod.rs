@@ -1,6 +1,6 @@
-//! The functions of the C library that this one stands in front of.
+//! Functions of the C library that this one interposes.
 //!
-//! They may be unwound by the C library, which ends threads that way; nothing here has to be tidied
+//! The C library may unwind them, which is its way to end threads. Nothing here has to be cleaned
 //! up then.
 
 mod descriptors;
@@ -12,7 +12,7 @@ use libc::{c_int, ssize_t};
 
 use crate::sys::{Answer, set_errno};
 
-/// What a function returns that counts bytes.
+/// Returns the result of a function that counts bytes.
 fn bytes(answer: Answer) -> ssize_t {
     match answer {
         Ok(n) => n as ssize_t,
@@ -20,7 +20,7 @@ fn bytes(answer: Answer) -> ssize_t {
     }
 }
 
-/// What a function returns that counts descriptors.
+/// Returns the result of a function that counts descriptors.
 fn number(answer: Answer) -> c_int {
     match answer {
         Ok(n) => n as c_int,

@@ -14,12 +14,12 @@ use crate::table::Kind;
 use crate::transfer::{admit, transfer};
 use crate::{sandbox, sys};
 
-/// Flags of calls that pass as they are.
+/// Flags of calls that are passed on unchanged.
 const SPECIAL: c_int = MSG_OOB | MSG_FASTOPEN | MSG_ZEROCOPY;
-/// Parts of a message that a copy has room for.
+/// Maximum number of parts of a message that is copied.
 const PARTS: usize = 1024;
-/// Bytes of a file that are handed to a connection that blocks at once: hardly more than it takes
-/// without waiting.
+/// Maximum bytes of a file that are written to a blocking connection at once: little more than it
+/// accepts without waiting.
 const FILE_PIECE: usize = 64 << 10;
 
 /// Sends one run of bytes.
@@ -29,7 +29,7 @@ fn run(fd: c_int, at: *const c_void, len: usize, flags: c_int) -> Option<ssize_t
     }
     let mut piece = |done: usize, left: usize| {
         let quiet = if done > 0 { MSG_NOSIGNAL } else { 0 };
-        // SAFETY: the caller's bytes, from those on that are not sent yet.
+        // SAFETY: the caller's bytes, from the first one that is not sent yet.
         unsafe { sys::send(fd, at.wrapping_byte_add(done), left, flags | quiet) }
     };
     transfer(fd, len, flags & MSG_DONTWAIT != 0, &mut piece).map(bytes)
@@ -49,12 +49,12 @@ unsafe fn parts(fd: c_int, message: *const msghdr, flags: c_int) -> Option<ssize
     if n > PARTS || given.msg_iov.is_null() {
         return None;
     }
-    // SAFETY: so many parts are there.
+    // SAFETY: there are that many parts.
     let all = unsafe { std::slice::from_raw_parts(given.msg_iov, n) };
     let len = all.iter().fold(0usize, |sum, part| sum.saturating_add(part.iov_len));
     let dont_wait = flags & MSG_DONTWAIT != 0;
     if given.msg_controllen > 0 {
-        // What comes with the first byte must not come with later ones.
+        // Ancillary data of the first byte must not be sent with later ones.
         return admit(fd, len, dont_wait).err().map(|error| failed(error) as ssize_t);
     }
     let mut copy = [iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PARTS];
@@ -165,7 +165,7 @@ pub(crate) unsafe extern "C-unwind" fn sendmmsg(
     }
     for idx in 0..n {
         let at = messages.wrapping_add(idx as usize);
-        // SAFETY: so many messages are the caller's.
+        // SAFETY: the caller has that many messages.
         let sent = unsafe { sendmsg(fd, &raw const (*at).msg_hdr, flags) };
         if sent < 0 {
             return if idx > 0 { idx as c_int } else { -1 };
@@ -222,7 +222,7 @@ pub(crate) unsafe extern "C-unwind" fn splice(
     len: size_t,
     flags: c_uint,
 ) -> ssize_t {
-    // No pipe holds more.
+    // No pipe has a larger capacity.
     if let Err(error) = admit(out, len.min(1 << 20), flags & libc::SPLICE_F_NONBLOCK != 0) {
         return failed(error) as ssize_t;
     }

@@ -12,7 +12,7 @@ use crate::real::real;
 use crate::sys::{self, Answer};
 use crate::watch;
 
-/// The C library's `ppoll`, so that threads may be ended while they wait.
+/// Calls the C library's `ppoll`, so that threads may be cancelled while they wait.
 fn ppoll_real(fds: &mut [pollfd], time: Option<u64>, signals: *const sigset_t) -> Answer {
     let time = time.map(|ns| timespec {
         tv_sec: (ns / 1_000_000_000) as i64,
@@ -26,7 +26,7 @@ fn ppoll_real(fds: &mut [pollfd], time: Option<u64>, signals: *const sigset_t) -
     usize::try_from(returned).map_err(|_| sys::errno())
 }
 
-/// Waits if a connection is held; `None` if the system may do it.
+/// Waits if a connection is held; returns `None` if the system may wait.
 ///
 /// # Safety
 /// As `poll` of the C library.
@@ -39,7 +39,7 @@ unsafe fn poll_held(
     if at.is_null() || n == 0 || n > 1 << 16 {
         return None;
     }
-    // SAFETY: so many are the caller's.
+    // SAFETY: the caller has that many.
     let fds = unsafe { std::slice::from_raw_parts_mut(at, n as usize) };
     if !ready::concerns(fds) {
         return None;
@@ -126,7 +126,7 @@ pub(crate) unsafe extern "C-unwind" fn __ppoll_chk(
     })
 }
 
-/// The sets of a `select`.
+/// Returns the sets of a `select`.
 ///
 /// # Safety
 /// Each is null or has room for `n` descriptors.
@@ -175,7 +175,7 @@ pub(crate) unsafe extern "C-unwind" fn select(
     let wait = &mut |fds: &mut [pollfd], time| ppoll_real(fds, time, std::ptr::null());
     let answer = all.wait(count, ns, wait);
     if let (Some(given), Some(until)) = (given, until) {
-        // Linux says what is left.
+        // Linux returns the remaining time.
         let left = until.saturating_sub(sys::now_ns()) / 1_000;
         *given = timeval { tv_sec: (left / 1_000_000) as i64, tv_usec: (left % 1_000_000) as i64 };
     }
