@@ -1,5 +1,5 @@
-//! Applications of a node that are written in C: [`rampmeter_ring::Port`] behind nine functions.
-//! Their header is `include/rampmeter.h`, and what it says of them is said here.
+//! C interface for applications of a node: [`rampmeter_ring::Port`] behind nine functions. Their
+//! header `include/rampmeter.h` and its comments are generated from this file.
 
 #![allow(unsafe_code, reason = "pointers from C")]
 #![allow(non_camel_case_types, reason = "the names are C's")]
@@ -16,41 +16,41 @@ use rampmeter_ring::{
     Completion, Options, Outcome, Port, PortConfig, Received, SubmitError, Submitted,
 };
 
-/// A message that was submitted is over.
+/// A submitted message has completed or failed.
 pub const RM_FINISHED: u32 = 1;
 /// A message has arrived.
 pub const RM_RECEIVED: u32 = 2;
 
-/// As much is under way as may be: take events, then try again.
+/// The maximum number of messages or bytes is in flight: take events, then try again.
 pub const RM_ERROR_FULL: c_int = -1;
 /// The message is longer than the send arena.
 pub const RM_ERROR_TOO_LONG: c_int = -2;
-/// The node has died or has sent the program away, and everything has been reported.
+/// The node has died or has disconnected the program, and everything has been reported.
 pub const RM_ERROR_NODE_GONE: c_int = -3;
-/// There is no node, or it refuses.
+/// There is no node, or it refuses the program.
 pub const RM_ERROR_ATTACH: c_int = -4;
-/// A null pointer where there must be none.
+/// An argument is null that must not be.
 pub const RM_ERROR_ARGUMENT: c_int = -5;
 
 /// The receiver does not answer.
 pub const RM_UNREACHABLE: u32 = 1;
-/// The receiver was started again after bytes of the message had left.
+/// The receiver was restarted after bytes of the message had been sent.
 pub const RM_PEER_RESTARTED: u32 = 2;
-/// No program takes messages of this service or size there.
+/// No program there receives messages of this service or size.
 pub const RM_REFUSED: u32 = 3;
 /// No node has this number.
 pub const RM_UNKNOWN_PEER: u32 = 4;
-/// The message is empty or longer than nodes take.
+/// The message is empty or longer than the maximum.
 pub const RM_BAD_SIZE: u32 = 5;
 /// This machine's node is being stopped.
 pub const RM_STOPPING: u32 = 6;
-/// This machine's node has died, or has sent the program away.
+/// This machine's node has died, or has disconnected the program.
 pub const RM_NODE_GONE: u32 = 7;
-/// The transport, which promises a bound, does not take the message now. Nothing of it was sent.
+/// The transport, which promises a bound, does not accept the message now. None of it was sent.
 pub const RM_REJECTED: u32 = 8;
-/// Other bytes have arrived than were sent, and were dropped.
+/// The bytes that arrived differ from those sent, and were dropped.
 pub const RM_CORRUPT: u32 = 9;
-/// The receiver could not put the message together: it has another `network.mtu` or transport.
+/// The receiver could not reassemble the message: its `network.mtu` or transport differs.
 pub const RM_MISMATCH: u32 = 10;
 
 /// A program's access to the node of its machine, for one service. Threads may share it.
@@ -59,54 +59,55 @@ pub struct rm_port(Port);
 /// A message that has arrived.
 pub struct rm_message(#[allow(dead_code, reason = "held until it is dropped")] Received);
 
-/// What a port asks its node for.
+/// Resources that a port requests from its node.
 #[repr(C)]
 pub struct rm_config {
-    /// Messages that may be under way, 1 to 65536.
+    /// Maximum number of messages in flight, 1 to 65536.
     pub depth: u32,
-    /// Bytes for messages that are sent.
+    /// Bytes of the send arena.
     pub send: u64,
-    /// Bytes for messages that arrive or are held.
+    /// Bytes of the receive arena, for messages that arrive or are held.
     pub receive: u64,
 }
 
-/// What a message may say beside where it goes.
+/// Options of a message.
 #[repr(C)]
 pub struct rm_options {
-    /// Nanoseconds in which it is needed, 0 if nobody says.
+    /// Nanoseconds until the message is needed at its receiver, 0 for no deadline.
     pub deadline_ns: u64,
-    /// Whom it belongs to, 0 if nobody says.
+    /// Tenant that the message belongs to, 0 for none.
     pub tenant: u32,
 }
 
-/// The answer to a message that was submitted.
+/// Result of a submission.
 #[repr(C)]
 pub struct rm_submitted {
-    /// Its number, which the event that ends it has too.
+    /// Number of the message, which is also in the event that reports its outcome.
     pub ticket: u64,
-    /// Nanoseconds within which that event is there, 0 if the transport promises no bound: what
-    /// `rm_bound` says of the message.
+    /// Nanoseconds until that event at the latest, 0 if the transport promises no bound: the result
+    /// of `rm_bound` for the message.
     pub bound_ns: u64,
 }
 
-/// What a port hears.
+/// Event of a port.
 #[repr(C)]
 pub struct rm_event {
     /// `RM_FINISHED` or `RM_RECEIVED`.
     pub kind: u32,
-    /// Finished: 0 if the receiver has it, or why not, such as `RM_REFUSED`.
+    /// Finished: 0 if the message was delivered, or the reason for the failure, such as
+    /// `RM_REFUSED`.
     pub failure: u32,
-    /// Finished: the message's ticket.
+    /// Finished: the ticket of the message.
     pub ticket: u64,
     /// Received: the sending node.
     pub source: u32,
-    /// Received: the message, until it is released.
+    /// Received: the bytes of the message, valid until it is released.
     pub bytes: *const u8,
-    /// Received: its size.
+    /// Received: the number of bytes.
     pub size: usize,
-    /// Received: what to release.
+    /// Received: the message to release.
     pub message: *mut rm_message,
-    /// Received: the user of the sending program, or -1 where it is not of this node.
+    /// Received: the user of the sending program, or -1 if it is not of this node.
     pub uid: i64,
 }
 
@@ -120,8 +121,9 @@ fn fail(code: c_int, text: &str) -> c_int {
     code
 }
 
-/// Attaches to the node whose socket is at `path`, to take the messages of `service`. `config` may
-/// be null: 1024 messages, 64 MiB each way. Returns 0 and sets `port`, or `RM_ERROR_ATTACH`.
+/// Attaches to the node whose socket is at `path`, to receive the messages of `service`. `config`
+/// may be null: 1024 messages, 64 MiB in each direction. Returns 0 and sets `port`, or
+/// `RM_ERROR_ATTACH`.
 ///
 /// # Safety
 /// `path` is a string; `config` is null or valid; `port` may be written.
@@ -152,8 +154,8 @@ pub unsafe extern "C" fn rm_attach(
     }
 }
 
-/// Submits a copy of `size` bytes to `service` at node `dst`. Its outcome is told once, by an event
-/// with the ticket that is put into `submitted`, within the bound that is put there.
+/// Submits a copy of `size` bytes to `service` at node `dst`. Its outcome is reported once, by an
+/// event with the ticket that is written to `submitted`, within the bound that is written there.
 /// `submitted` may be null, as may `options`. Returns 0, or `RM_ERROR_FULL`, `RM_ERROR_TOO_LONG` or
 /// `RM_ERROR_NODE_GONE`.
 ///
@@ -204,10 +206,11 @@ pub unsafe extern "C" fn rm_submit(
     }
 }
 
-/// Nanoseconds within which the outcome of a message of `size` bytes is known, from when the node
-/// takes it from the submission queue; a node that sleeps is woken to do so at once. 0 if the
-/// transport promises no bound for messages of `tenant`. The node reports the outcome by then on
-/// its clock. That it and the program must be on a processor to do their parts comes on top.
+/// Returns the nanoseconds until the outcome of a message of `size` bytes is known. They count from
+/// when the node takes the message from the submission queue; a sleeping node is woken to do so at
+/// once. 0 if the transport promises no bound for messages of `tenant`. The node reports the
+/// outcome by then on its clock. The time until node and program are scheduled on a processor is
+/// not included.
 ///
 /// # Safety
 /// `port` is attached, or null, which has no bound.
@@ -218,14 +221,14 @@ pub unsafe extern "C" fn rm_bound(port: *const rm_port, size: usize, tenant: u32
     nanoseconds(port.and_then(|rm_port(port)| port.bound(size, tenant)))
 }
 
-/// A bound in C: 0 if there is none, and never 0 if there is one.
+/// Converts a bound for C: 0 if there is none, and never 0 if there is one.
 fn nanoseconds(bound: Option<Duration>) -> u64 {
     bound.map_or(0, |bound| u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX).max(1))
 }
 
-/// Takes the next event, waiting for it for `timeout_ms`: 0 not to wait, negative for as long as
-/// need be. Returns 1 and fills `event`, 0 if there is none, or `RM_ERROR_NODE_GONE`. A message
-/// that is received takes room until it is released.
+/// Takes the next event. Waits for `timeout_ms`: 0 does not wait, negative waits without a limit.
+/// Returns 1 and fills `event`, 0 if there is none, or `RM_ERROR_NODE_GONE`. A received message
+/// occupies memory until it is released.
 ///
 /// # Safety
 /// `port` is attached; `event` may be written.
@@ -276,9 +279,9 @@ pub unsafe extern "C" fn rm_next(
     1
 }
 
-/// From now on threads that wait stay awake for at most `most_ns` before they sleep, and offer the
-/// processor to others meanwhile; how long they do follows from how soon events come. 100 000 unless
-/// something else has been set, 0 for not at all.
+/// Sets the maximum duration for which waiting threads poll before they sleep; they yield the
+/// processor meanwhile. The actual duration adapts to the intervals between events. 100 000 by
+/// default; 0 disables polling.
 ///
 /// # Safety
 /// `port` is attached.
@@ -292,7 +295,7 @@ pub unsafe extern "C" fn rm_set_busy_poll(port: *const rm_port, most_ns: u64) ->
     0
 }
 
-/// Releases a message that was received; null is none. It may outlive its port.
+/// Releases a received message; null is ignored. It may outlive its port.
 ///
 /// # Safety
 /// `message` is from an event and has not been released.
@@ -304,8 +307,8 @@ pub unsafe extern "C" fn rm_release(message: *mut rm_message) {
     }
 }
 
-/// A descriptor that becomes readable when there is an event, after `rm_arm` has answered 0. It is
-/// the port's: do not read or close it.
+/// Returns a descriptor that becomes readable at the next event after `rm_arm` has returned 0. It
+/// belongs to the port: do not read or close it.
 ///
 /// # Safety
 /// `port` is attached.
@@ -318,7 +321,7 @@ pub unsafe extern "C" fn rm_fd(port: *const rm_port) -> c_int {
     }
 }
 
-/// Asks for the descriptor to become readable at the next event. Returns 1 if there may be one
+/// Requests that the descriptor becomes readable at the next event. Returns 1 if there may be one
 /// already: take all with `rm_next`, then arm again. Otherwise 0.
 ///
 /// # Safety
@@ -332,7 +335,7 @@ pub unsafe extern "C" fn rm_arm(port: *const rm_port) -> c_int {
     }
 }
 
-/// Gives the service up; null is none. Messages under way go on; their outcomes are not reported.
+/// Closes the port; null is ignored. Messages in flight continue; their outcomes are not reported.
 ///
 /// # Safety
 /// `port` is attached, and nobody uses it any more.
@@ -344,8 +347,8 @@ pub unsafe extern "C" fn rm_close(port: *mut rm_port) {
     }
 }
 
-/// What was wrong with the last call of this thread that returned an error. The text stays until
-/// the next such call.
+/// Returns the error of this thread's last call that failed. The text stays valid until the next
+/// such call.
 #[unsafe(no_mangle)]
 pub extern "C" fn rm_error() -> *const c_char {
     ERROR.with(|error| error.borrow().as_ptr())

@@ -11,7 +11,7 @@ use common::{Bed, BedConfig};
 use rampmeter_core::{Bytes, Span};
 use rampmeter_proto::cosy::CosyFamily;
 
-/// The static library that was built with this test.
+/// Returns the static library that was built with this test.
 fn library() -> PathBuf {
     let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let entries = std::fs::read_dir(deps).unwrap().map(|entry| entry.unwrap());
@@ -24,7 +24,7 @@ fn library() -> PathBuf {
     newest.expect("a static library is built before tests").path()
 }
 
-/// An example, in a folder.
+/// Compiles an example, in a folder.
 fn compile(dir: &Path, example: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = dir.join(example);
@@ -73,7 +73,7 @@ fn programs_in_c_are_told_the_bound_of_the_state_machine() {
     let program = compile(dir.path(), "echo");
     let config = BedConfig { rtt: Span::from_us(50_000), ..BedConfig::default() };
     let bed = Bed::of::<CosyFamily>(dir.path(), &config);
-    // The program on service 9 answers itself, through its own node.
+    // The program on service 9 sends to itself, through its own node.
     let asked = Command::new(&program).arg(&bed.sockets[0]).args(["9", "0", "1"]).output().unwrap();
     let size = Bytes::new("message 0\0".len() as u64);
     let bound = config.protocol::<CosyFamily>().bound(size).as_ps().div_ceil(1_000);

@@ -1,4 +1,4 @@
-//! The header says what the functions are.
+//! The header matches the sources.
 
 use std::path::Path;
 
