@@ -1,8 +1,8 @@
 //! Origins of clocks.
 //!
-//! Clocks of hosts count from instants of their own, as the range of [`Time`] is less than the time
-//! since 1970. Protocols in which hosts refer to rounds or slots number these from an instant that
-//! all hosts share. Only the origin of a host's own clock is needed for that, none of its peers.
+//! Each host's clock has its own origin, since the range of [`Time`] is less than the time since
+//! 1970. Protocols in which hosts refer to rounds or slots number these from an instant that all
+//! hosts share. That requires only the origin of a host's own clock, none of its peers.
 
 use crate::units::{Span, Time};
 
@@ -12,12 +12,12 @@ use crate::units::{Span, Time};
 pub struct ClockOrigin(u64);
 
 impl ClockOrigin {
-    /// An origin so many nanoseconds after the instant that all nodes share.
+    /// Returns an origin `ns` nanoseconds after the instant that all nodes share.
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// Nanoseconds since the instant that all nodes share.
+    /// Returns the nanoseconds since the instant that all nodes share.
     pub const fn as_ns(self) -> u64 {
         self.0
     }
@@ -59,7 +59,7 @@ mod tests {
     const DAY_NS: u64 = 86_400 * 1_000_000_000;
 
     proptest! {
-        /// Clocks with any origins number intervals alike, and agree on where these start.
+        /// Clocks with any origins number intervals alike, and agree on their starts.
         #[test]
         fn clocks_agree_whatever_their_origins_are(
             days in prop::array::uniform2(0u64..200),

@@ -1,5 +1,5 @@
-//! What a node puts in front of the protocol's header: who speaks, in which life, about which
-//! bytes.
+//! Envelope that a node writes before the protocol's header: sender, incarnations, and position of
+//! the payload.
 //!
 //! All fields are big-endian. A datagram is the [`Envelope`], then for control and data packets the
 //! protocol's header, then for data packets the payload up to the datagram's end.
@@ -8,7 +8,7 @@
 //! |---|---|
 //! | 0-1 | magic `RM` |
 //! | 2 | version, 2 |
-//! | 3 | kind: 0 hello, 1 here, 2 control, 3 data, 4 refused, 5 initiation, 6 response, 7 cookie, 8 confirmation, 9 bundle, 10 data with digest, 11 corrupt |
+//! | 3 | kind, see below |
 //! | 4 | transport, by its number in the catalogue; 64 and more for two on one network |
 //! | 5 | protection: 0 none, 1 checksum, 2 sealed |
 //! | 6-7 | service that a data packet's message is for |
@@ -16,35 +16,41 @@
 //! | 12-15 | destination node |
 //! | 16-19 | incarnation of the source |
 //! | 20-23 | incarnation of the destination as the source knows it, 0 if it does not |
-//! | 24-27 | message; nonce of a hello or here; session of an initiation, response or cookie; packets of a bundle |
+//! | 24-27 | by kind: message, nonce, session or number of packets; see below |
 //! | 28-31 | data only: offset of the payload in the message |
 //! | 32-35 | data only: size of the message |
-//! | 36-39 | data with digest only: CRC32C of the whole message; sealed where the payload is |
+//! | 36-39 | data with digest only: CRC32C of the whole message; sealed if the payload is |
 //!
-//! A packet has the digest if its sender has computed that: it has, when every byte of the message
-//! has left once. So a receiver that has all bytes has had it.
+//! Kinds: 0 hello, 1 here, 2 control, 3 data, 4 refused, 5 initiation, 6 response, 7 cookie, 8
+//! confirmation, 9 bundle, 10 data with digest, 11 corrupt.
 //!
-//! A bundle has several control packets: of each the length of the protocol's header (2 bytes), the message
-//! (4 bytes) and the header.
+//! Bytes 24-27 are the nonce of a hello or here, the session of an initiation, response or cookie,
+//! the number of packets of a bundle, and the message of kinds 2, 3, 4, 10 and 11.
 //!
-//! A hello and its answer may have digests of the sender's settings: how many (1 byte), and 4 bytes each. What
-//! they are of is in the crate `rampmeter-runtime`, module `agreement`. Zeros may follow those of a hello,
-//! which is then as long as the packets that the path is to carry.
+//! A packet has the digest if its sender has computed it, which is so once every byte of the
+//! message has been sent. So a receiver that has all bytes has received the digest.
+//!
+//! A bundle has several control packets. Each is the length of the protocol's header (2 bytes), the
+//! message (4 bytes) and the header.
+//!
+//! A hello and its answer may have digests of the sender's settings: their number (1 byte), and 4
+//! bytes each. The crate `rampmeter-runtime`, module `agreement`, defines them. Zeros may follow
+//! those of a hello, which then has the length of the packets that the path must carry.
 //!
 //! Hosts protect their datagrams, and a trailer follows the payload. With protection 1 it is the
 //! CRC32C of everything before it (4 bytes). With protection 2 everything after the fields in the
-//! clear is encrypted, and the trailer is the receiver's number of the session (2 bytes), the
+//! clear is encrypted. The trailer is then the receiver's number of the session (2 bytes), the
 //! packet's number in the session (6 bytes) and the authentication tag (16 bytes).
 //!
 //! The fields in the clear are bytes 0-35 of data and bytes 0-27 of all other packets. They are
 //! authenticated, and none of them derives from the bytes of a message. The digest does: version 1
-//! sent it in the clear, and a listener recovered short messages from it.
+//! sent it in the clear, and an eavesdropper recovered short messages from it.
 //!
 //! # Threat model
 //!
 //! An outsider has no private key. It may record, drop, delay, reorder, replay and change every
-//! datagram, and send datagrams from any address. Without encryption (protection 1) it may do what
-//! a peer may do. With encryption:
+//! datagram, and send datagrams from any address. Without encryption (protection 1) it may do all
+//! that a peer may do. With encryption:
 //!
 //! | an outsider | result |
 //! |---|---|
@@ -58,32 +64,32 @@
 //! | floods a node with initiations | answers are limited, with a cookie for each peer |
 //!
 //! A peer has a key and may send anything in its own name: memory and work for it are limited per
-//! peer. It cannot send in the name of another peer, or read packets of other pairs. Whoever holds
-//! a node's private key passes for it, and whoever reads its key log reads its packets.
+//! peer. It cannot send in the name of another peer, or read packets of other pairs. Anybody with a
+//! node's private key can impersonate it, and anybody with its key log can read its packets.
 
 use crate::id::{MsgId, NodeId};
 use crate::wire::{Reader, WireError, Writer};
 
-/// The protocol inside, as numbered on the wire.
+/// Number of the protocol on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportId(pub u8);
 
 impl TransportId {
-    /// The first number for transports outside this repository.
+    /// First number for transports outside this repository.
     pub const PRIVATE: Self = Self(128);
 }
 
-/// One life of a node: a random number that is never zero, drawn when the node starts.
+/// Incarnation of a node: a random number that is never zero, drawn when the node starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Incarnation(u32);
 
 impl Incarnation {
-    /// The incarnation with this number; zero stands for none and becomes one.
+    /// Creates the incarnation with this number; zero, which means none, becomes one.
     pub const fn new(n: u32) -> Self {
         Self(if n == 0 { 1 } else { n })
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -93,10 +99,10 @@ impl Incarnation {
     }
 }
 
-/// Which message a data packet belongs to, and where in it its payload is.
+/// Position of a data packet's payload in its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// The application that the message is for.
+    /// Service that the message is for.
     pub service: u16,
     /// First byte of the payload within the message.
     pub offset: u32,
@@ -106,78 +112,78 @@ pub struct Fragment {
     pub digest: Option<u32>,
 }
 
-/// What a datagram is.
+/// Kind of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Asks the receiver for its incarnation.
+    /// Requests the receiver's incarnation.
     Hello {
-        /// To be repeated in the answer, which is thereby known to be recent.
+        /// Random number that the answer repeats, as a proof that it is recent.
         nonce: u32,
     },
     /// Answers a hello.
     Here {
-        /// The hello's.
+        /// Nonce of the hello.
         nonce: u32,
     },
     /// A packet of the protocol without payload.
     Control {
-        /// The message that it is about.
+        /// Message that it belongs to.
         msg: MsgId,
     },
     /// A packet of the protocol with payload.
     Data {
-        /// The message that it is about.
+        /// Message that it belongs to.
         msg: MsgId,
-        /// Where the payload belongs.
+        /// Position of the payload.
         fragment: Fragment,
     },
-    /// No application takes the message: its sender should stop.
+    /// No application receives the message: its sender should stop.
     Refused {
         /// The message.
         msg: MsgId,
     },
     /// First message of a handshake.
     Initiation {
-        /// The sender's number of the session.
+        /// Number of the session at the sender.
         session: u16,
     },
     /// Second message of a handshake.
     Response {
-        /// The number in the initiation.
+        /// Session number of the initiation.
         session: u16,
     },
     /// Answers an initiation of a node that must prove its address.
     Cookie {
-        /// The number in the initiation.
+        /// Session number of the initiation.
         session: u16,
     },
-    /// The first packet of a session, where there is no other to send.
+    /// First packet of a session, if there is no other to send.
     Confirmation,
     /// Several control packets of the protocol.
     Bundle {
-        /// How many: at least 2.
+        /// Number of packets: at least 2.
         n: u32,
     },
-    /// What has arrived is not what was sent: the sender should stop.
+    /// The message that arrived differs from the one that was sent: the sender should stop.
     Corrupt {
         /// The message.
         msg: MsgId,
     },
 }
 
-/// How a datagram is protected on its way.
+/// Protection of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
-    /// Not at all: handshakes, whose bodies protect themselves, and simulated packets.
+    /// None: handshakes, whose bodies protect themselves, and simulated packets.
     Bare,
-    /// A checksum that finds damage, and no forgery.
+    /// Checksum, which detects damage but no forgery.
     Checksum,
     /// Encrypted and authenticated.
     Sealed,
 }
 
 impl Protection {
-    /// Bytes of the trailer.
+    /// Returns the bytes of the trailer.
     pub const fn trailer(self) -> usize {
         match self {
             Self::Bare => 0,
@@ -187,22 +193,22 @@ impl Protection {
     }
 }
 
-/// What stands before the protocol's header.
+/// Fields before the protocol's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// The protocol.
     pub transport: TransportId,
-    /// Who sends.
+    /// Sending node.
     pub src: NodeId,
-    /// For whom it is.
+    /// Receiving node.
     pub dst: NodeId,
-    /// The sender's life.
+    /// Incarnation of the sender.
     pub src_life: Incarnation,
-    /// The receiver's life, as far as the sender knows.
+    /// Incarnation of the receiver, if the sender knows it.
     pub dst_life: Option<Incarnation>,
-    /// What it is.
+    /// Kind of the datagram.
     pub kind: Kind,
-    /// How it is protected.
+    /// Protection of the datagram.
     pub protection: Protection,
 }
 
@@ -218,14 +224,14 @@ impl Envelope {
     pub const DATA_LEN: usize = 36;
     /// Bytes of a digest.
     pub const DIGEST: usize = 4;
-    /// Bytes of the envelope of all packets but data.
+    /// Bytes of the envelope of all packets except data.
     pub const CONTROL_LEN: usize = 28;
     /// Bytes that a bundle has before the header of each packet.
     pub const BUNDLE_ENTRY: usize = 2 + 4;
-    /// Bytes of the longest header of a transport's data packets, which follows it.
+    /// Maximum bytes of a transport's data header, which follows the envelope.
     pub const DATA_HEADER_MAX: usize = 32;
 
-    /// Bytes that [`Envelope::encode`] writes.
+    /// Returns the bytes that [`Envelope::encode`] writes.
     pub fn wire_len(&self) -> usize {
         match self.kind {
             Kind::Data { fragment, .. } if fragment.digest.is_some() => Self::LEN_MAX,
@@ -234,7 +240,8 @@ impl Envelope {
         }
     }
 
-    /// Returns how many bytes at the front of `datagram` stay in the clear when it is sealed.
+    /// Returns the number of bytes at the front of `datagram` that stay in the clear when it is
+    /// sealed.
     ///
     /// The digest of a message is not among them, as it derives from the message's bytes.
     pub fn clear_len_of(datagram: &[u8]) -> usize {
@@ -244,7 +251,7 @@ impl Envelope {
         }
     }
 
-    /// Writes the digest into an envelope that has been encoded with another.
+    /// Writes the digest into an encoded envelope, replacing another.
     pub fn set_digest(datagram: &mut [u8], digest: u32) {
         datagram[Self::DATA_LEN..Self::LEN_MAX].copy_from_slice(&digest.to_be_bytes());
     }
@@ -292,7 +299,7 @@ impl Envelope {
     /// Reads an envelope from the front of `bytes`; returns it and the bytes read. Never panics.
     ///
     /// # Errors
-    /// Anything that no node sends.
+    /// The bytes are none that a node sends.
     pub fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
         let mut reader = Reader::new(bytes);
         expect("magic", "0x524d", MAGIC.into(), reader.u16()?.into())?;
@@ -348,7 +355,7 @@ impl Envelope {
     }
 }
 
-/// The number of a session.
+/// Returns the number of a session.
 fn session(word: u32) -> Result<u16, WireError> {
     let (field, expected, got) = ("session", "at most 65535", word.into());
     u16::try_from(word).map_err(|_| WireError::BadField { field, expected, got })
@@ -363,11 +370,11 @@ fn expect(
     if got == value { Ok(()) } else { Err(WireError::BadField { field, expected, got }) }
 }
 
-/// Hands over the `n` packets of a bundle, of each its message and the protocol's header. `bytes` is
-/// what follows the envelope.
+/// Calls the handler with each of the `n` packets of a bundle: its message and the protocol's
+/// header. `bytes` follow the envelope.
 ///
 /// # Errors
-/// The bytes are not `n` packets. Those before the error have been handed over.
+/// The bytes are not `n` packets. The handler was called with those before the error.
 pub fn bundled(
     n: u32,
     mut bytes: &[u8],
@@ -384,26 +391,26 @@ pub fn bundled(
     expect("bytes after a bundle", "0", 0, bytes.len() as u64)
 }
 
-/// Bytes of a link that an IP packet takes beside itself on an Ethernet: preamble, header, check
-/// sequence and gap.
+/// Bytes that Ethernet adds to an IP packet on the link: preamble, header, check sequence and gap.
 pub const LINK_OVERHEAD: usize = 38;
 /// Bytes of the headers of IPv4 and UDP.
 pub const IPV4_UDP: usize = 28;
 /// Bytes of the headers of IPv6 and UDP.
 pub const IPV6_UDP: usize = 48;
 
-/// What a full packet between hosts is made of.
+/// Composition of a full packet between hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPacket {
-    /// Bytes of its payload: as many as fit with the longest headers. Any packet may have a digest.
+    /// Bytes of its payload: the maximum that fits with the longest headers. Any packet may have a
+    /// digest.
     pub payload: usize,
-    /// All other bytes of the link that it takes.
+    /// Other bytes that the packet takes of the link.
     pub header: usize,
 }
 
 impl HostPacket {
-    /// A full packet where links carry IP packets of `mtu` bytes, with so many bytes of IP and UDP
-    /// headers, and protected so.
+    /// Computes a full packet for links that carry IP packets of `mtu` bytes, with `ip_udp` bytes
+    /// of IP and UDP headers, and this protection.
     pub const fn new(mtu: usize, ip_udp: usize, protection: Protection) -> Self {
         let headers = ip_udp + Envelope::LEN_MAX + Envelope::DATA_HEADER_MAX + protection.trailer();
         let payload = mtu.saturating_sub(headers);
@@ -482,7 +489,9 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_an_envelope_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn any_bytes_are_an_envelope_or_an_error(
+            bytes in prop::collection::vec(any::<u8>(), 0..64)
+        ) {
             if let Ok((envelope, read)) = Envelope::decode(&bytes) {
                 let mut again = [0; Envelope::LEN_MAX];
                 let written = envelope.encode(&mut again).unwrap();

@@ -1,14 +1,14 @@
-//! What a transport may need of a fabric, and the settings that a fabric has.
+//! Requirements of transports on a fabric, and the settings of a fabric.
 //!
-//! A transport states its [`FabricNeeds`]; a plan may override what is only preferred. The
-//! simulator's fabric is built from the result.
+//! A transport states its [`FabricNeeds`]; a plan may override mere preferences. The simulator's
+//! fabric is built from the result.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, Rate, Span};
 
-/// How a switch that has several shortest paths chooses.
+/// Choice of a switch among several shortest paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spray {
@@ -18,29 +18,29 @@ pub enum Spray {
     Random,
     /// One path a message, by a hash of its ends and number.
     Ecmp,
-    /// One path a pair of hosts, by a hash of the ends: that of a connection that carries all messages
-    /// of the pair.
+    /// One path a pair of hosts, by a hash of the ends: that of a connection that carries all
+    /// messages of the pair.
     EcmpPair,
 }
 
 impl Spray {
-    /// Whether all packets of a message take the same path.
+    /// Returns whether all packets of a message take the same path.
     pub const fn is_by_flow(self) -> bool {
         matches!(self, Self::Ecmp | Self::EcmpPair)
     }
 }
 
-/// How hosts hand packets to their interface.
+/// Interface between a host and its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interface {
-    /// The interface asks for a packet when its link is idle, and holds none.
+    /// The interface requests a packet when its link is idle, and queues none.
     Pull,
-    /// Hosts hand over every packet at once; the interface queues and drops like a switch port.
+    /// Hosts pass on every packet at once; the interface queues and drops like a switch port.
     Queue,
 }
 
-/// What happens to a packet that does not fit.
+/// Treatment of a packet that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overflow {
@@ -50,33 +50,33 @@ pub enum Overflow {
     PushOut,
 }
 
-/// When a switch may begin to forward a packet.
+/// Instant from which a switch may forward a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Forwarding {
-    /// When the last bit is in.
+    /// After the last bit has arrived.
     StoreAndForward,
-    /// When the header is in.
+    /// After the header has arrived.
     CutThrough,
 }
 
-/// How switches share their packet memory.
+/// Sharing of a switch's packet memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {
-    /// Every port has its own. With none a packet that finds its port busy is dropped, at
-    /// interfaces that queue too, and no packet is express.
+    /// Each port has its own memory. If the size is zero, a packet that finds its port busy is
+    /// dropped, also at interfaces that queue, and no packet is express.
     PerPort(Bytes),
-    /// One memory a switch; a port may hold `alpha` times what is free (dynamic thresholds of
-    /// Choudhury and Hahne).
+    /// One memory a switch. A port may use at most `alpha` times the free memory (dynamic
+    /// thresholds of Choudhury and Hahne).
     Shared {
-        /// The memory of each switch.
+        /// Memory of each switch.
         per_switch: Bytes,
-        /// The threshold's factor.
+        /// Factor of the threshold.
         alpha: f64,
     },
 }
 
-/// Which data packet loses its payload when a port's data queue is full (NDP, section 3).
+/// Choice of the data packet to trim when a port's data queue is full (NDP, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrimChoice {
@@ -86,11 +86,11 @@ pub enum TrimChoice {
     Arriving,
 }
 
-/// What happens to a trimmed packet that does not fit into the header queue (NDP, section 3).
+/// Treatment of a trimmed packet that does not fit into the header queue (NDP, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderOverflow {
-    /// It goes back to its sender, with source and destination exchanged.
+    /// It is returned to its sender, with source and destination exchanged.
     Return,
     /// It is dropped.
     Drop,
@@ -101,20 +101,20 @@ pub enum HeaderOverflow {
 pub struct Trim {
     /// Length of a trimmed packet on the wire.
     pub to: u16,
-    /// Which data packet is trimmed.
+    /// Choice of the data packet to trim.
     pub choice: TrimChoice,
     /// Packets of the header queue that a port sends for one data packet while both queues hold
     /// packets; 0 always sends the header queue first.
     pub ratio: u8,
     /// Memory of the header queue.
     pub headers: Bytes,
-    /// What happens to a trimmed packet that does not fit into it.
+    /// Treatment of a trimmed packet that does not fit into the header queue.
     pub overflow: HeaderOverflow,
 }
 
 impl Trim {
-    /// NDP's switch (section 3) for full packets of `packet` bytes: headers of 64 bytes, ten of
-    /// them for one data packet, and as much memory for them as for eight data packets.
+    /// Returns NDP's switch (section 3) for full packets of `packet` bytes: headers of 64 bytes,
+    /// ten of them for one data packet, and as much memory for them as for eight data packets.
     pub fn paper(packet: Bytes) -> Self {
         Self {
             to: 64,
@@ -126,71 +126,72 @@ impl Trim {
     }
 }
 
-/// What a pause of priority flow control stops.
+/// Classes that a pause of priority flow control stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PfcClasses {
-    /// All classes but the highest.
+    /// All classes except the highest.
     Data,
     /// All classes.
     All,
 }
 
-/// How many bytes that came by one link may wait in a switch before it pauses the other end of the
+/// Maximum bytes from one link that may be queued in a switch before it pauses the other end of the
 /// link (priority flow control).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PfcThreshold {
-    /// `alpha` times what is free of the memory that the ports share.
+    /// `alpha` times the free part of the memory that the ports share.
     Dynamic {
-        /// The factor.
+        /// Factor of the free memory.
         alpha: f64,
     },
-    /// So many.
+    /// Fixed number of bytes.
     Static(Bytes),
 }
 
-/// The hosts of each rack, and the links of its switch to other switches. A rack is the hosts whose
-/// first link leads to one switch.
+/// Racks: the hosts of each, and the links of its switch to other switches. A rack is the hosts
+/// whose first link is to the same switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Racks {
     /// The rack of each host.
     pub rack_of: Vec<u16>,
-    /// Rate of all links of each rack's switch to other switches together, in bits per second.
+    /// Total rate of the links of each rack's switch to other switches, in bits per second.
     pub uplink_bps: Vec<u64>,
-    /// The same in the other direction.
+    /// Total rate in the other direction, in bits per second.
     pub downlink_bps: Vec<u64>,
 }
 
-/// The ways between racks of a network of two or three tiers in which every rack's switch has the
-/// same ways up, and in three tiers every switch above it too.
+/// Paths between racks of a network of two or three tiers in which every rack's switch has the same
+/// uplinks. In three tiers the same holds for every switch above.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegularPaths {
     /// The rack of each host.
     pub rack_of: Vec<u16>,
-    /// The pod of each rack: racks that share the switches above them. In two tiers all racks are
-    /// of one pod.
+    /// The pod of each rack: racks that share the switches above them. In two tiers all racks
+    /// belong to one pod.
     pub pod_of: Vec<u16>,
-    /// Ways up from a rack's switch. Path number modulo this is the way taken there.
+    /// Uplinks of a rack's switch. Path number modulo this is the uplink.
     pub tor_up: u16,
-    /// Ways up from a switch above it; the rest of the number is the way taken there. 1 in two
+    /// Uplinks of a switch above it; the quotient of the path number is the uplink there. 1 in two
     /// tiers.
     pub agg_up: u16,
 }
 
-/// The ports by which a packet leaves the switches on its way, the first switch's first; ports are
-/// numbered within their switch. An end with several links names its own link before them. Up to
-/// three ports below [`SourceRoute::PORTS`]: enough for a pod of 32-port switches, with two arbiters
-/// at each rack's switch (Fastpod §3.2).
+/// Ports by which the switches on the path forward a packet, the first switch's first. Ports are
+/// numbered within their switch. A host with several links names its own link before them. Up to
+/// three ports below [`SourceRoute::PORTS`]: enough for a pod of 32-port switches, with two
+/// arbiters at each rack's switch (Fastpod §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SourceRoute(u16);
 
 impl SourceRoute {
-    /// Ports of a switch that a route can name.
+    /// Number of ports of a switch that a route can name.
     pub const PORTS: u16 = 40;
-    /// Switches on the longest route.
+    /// Maximum number of switches on a route.
     pub const HOPS: usize = 3;
 
-    /// The route by `ports`; `None` if there are too many, or one of them has no number in a route.
+    /// Returns the route by `ports`; `None` if there are too many, or one of them has no number in
+    /// a route.
     pub fn new(ports: &[u16]) -> Option<Self> {
         if ports.len() > Self::HOPS || ports.iter().any(|&port| port >= Self::PORTS) {
             return None;
@@ -199,64 +200,64 @@ impl SourceRoute {
         Some(Self(digits.fold(0, |route, &port| route * Self::PORTS + port)))
     }
 
-    /// As packets carry it ([`Packet::path`](crate::Packet)).
+    /// Returns the route as packets carry it ([`Packet::path`](crate::Packet)).
     #[inline]
     pub const fn path(self) -> u16 {
         self.0
     }
 
-    /// The port that a path names for the next switch, and the path from there on.
+    /// Splits a path into the port at the next switch and the path from there on.
     #[inline]
     pub const fn split(path: u16) -> (u16, u16) {
         (path % Self::PORTS, path / Self::PORTS)
     }
 }
 
-/// The pods of a network: one, or several of as many racks and hosts that core switches join
+/// Pods of a network: one, or several of equal numbers of racks and hosts, joined by core switches
 /// (Fastpod §3.4). Arbiters are numbered pod by pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pods {
-    /// The pods, in the order of their hosts.
+    /// Pods, in the order of their hosts.
     pub pods: Vec<Pod>,
-    /// The core switches, by aggregation switch, then by place; none in a pod alone.
+    /// Core switches, by aggregation switch, then by place; none in a pod alone.
     pub cores: Vec<Core>,
 }
 
 impl From<Pod> for Pods {
-    /// A pod alone.
+    /// Creates a network of one pod.
     fn from(pod: Pod) -> Self {
         Self { pods: vec![pod], cores: Vec::new() }
     }
 }
 
-/// A core switch: it has a link to the aggregation switch of one number in every pod.
+/// A core switch: it has a link to the aggregation switch of the same number in every pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Core {
-    /// Its number among all switches.
+    /// Number among all switches.
     pub switch: u32,
-    /// The number of its aggregation switches in their pods.
+    /// Number of its aggregation switches in their pods.
     pub agg: u16,
-    /// Its number among the core switches of these, from zero.
+    /// Number among the core switches of these, from zero.
     pub place: u16,
     /// Propagation to the aggregation switches.
     pub cable: Span,
-    /// Its ports by pod, numbered within it.
+    /// Ports by pod, numbered within the switch.
     pub ports: Vec<u16>,
 }
 
 /// A pod: racks of hosts whose switches have a link to each of the aggregation switches, and
 /// arbiters with a link to every rack's switch. All links have one rate, and switches cut through.
-/// What a sender needs to choose routes and instants (Fastpod §3.1, §3.2). Where there are several
-/// pods, arbiters have a link to every aggregation switch too, after those to racks.
+/// A sender chooses routes and instants by these fields (Fastpod §3.1, §3.2). If there are several
+/// pods, arbiters also have a link to every aggregation switch, after those to racks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pod {
     /// Rate of all links.
     pub rate: Rate,
-    /// Bytes that must be in before a switch forwards.
+    /// Bytes that must have arrived before a switch forwards.
     pub header: Bytes,
-    /// Processing in each switch.
+    /// Processing time in each switch.
     pub switch_latency: Span,
-    /// Processing in each host and arbiter.
+    /// Processing time in each host and arbiter.
     pub host_latency: Span,
     /// Rack and cable of each host.
     pub hosts: Vec<PodHost>,
@@ -270,7 +271,7 @@ pub struct Pod {
     pub to_rack: Vec<Vec<u16>>,
     /// Ports of racks' switches to arbiters: rack, then arbiter.
     pub to_arbiter: Vec<Vec<u16>>,
-    /// The number of its first host; those of the others follow.
+    /// Number of its first host; those of the others follow.
     pub first_host: u32,
     /// Ports of aggregation switches to core switches: aggregation switch, then the core switches
     /// joined to it. Empty in a pod alone.
@@ -286,35 +287,35 @@ pub struct Pod {
 /// A host of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodHost {
-    /// Its rack.
+    /// Rack of the host.
     pub rack: u16,
-    /// Its number among the hosts of the rack, from zero.
+    /// Number among the hosts of the rack, from zero.
     pub place: u16,
-    /// The port of the rack's switch that leads to it.
+    /// Port of the rack's switch to the host.
     pub port: u16,
     /// Propagation to the rack's switch.
     pub cable: Span,
 }
 
 /// Links between switches of a regular network that have failed, so that routing does not use them.
-/// Racks, pods and ways are numbered as in [`RegularPaths`].
+/// Racks, pods and uplinks are numbered as in [`RegularPaths`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinksDown {
-    /// Ways up from the switch of a rack: (rack, way).
+    /// Uplinks of the switch of a rack: (rack, uplink).
     pub racks: Vec<(u16, u16)>,
-    /// Ways up from a switch above the racks: (pod, switch of the pod, way).
+    /// Uplinks of a switch above the racks: (pod, switch of the pod, uplink).
     pub pods: Vec<(u16, u16, u16)>,
 }
 
-/// What a transport asks of one setting of the fabric.
+/// Requirement of a transport on one setting of the fabric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Need<T> {
-    /// Works with any value; the fabric's default holds.
+    /// Works with any value; the fabric's default applies.
     #[default]
     Any,
     /// Is designed for this value; a plan may choose another.
     Prefer(T),
-    /// Works with this value only; a plan that asks for another is refused.
+    /// Works with this value only; a plan with another is refused.
     Only(T),
 }
 
@@ -325,20 +326,20 @@ pub enum MarkingPorts {
     /// All ports of switches, and interfaces of hosts that queue.
     #[default]
     All,
-    /// Ports between switches alone.
+    /// Only ports between switches.
     Core,
 }
 
-/// What one transport needs of the fabric. The default asks for nothing.
+/// Requirements of one transport on the fabric. The default has none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FabricNeeds {
     /// Packet memory of switch ports.
     pub buffer: Need<Buffer>,
-    /// What happens when it is full.
+    /// Treatment of packets that do not fit into it.
     pub overflow: Need<Overflow>,
     /// Path choice of switches.
     pub spray: Need<Spray>,
-    /// Where packets wait in hosts.
+    /// Location of queues in hosts.
     pub interface: Need<Interface>,
     /// Queue length, in bytes, from which ports mark ECN-capable packets; `None` for no marks.
     pub ecn: Need<Option<Bytes>>,
@@ -346,24 +347,24 @@ pub struct FabricNeeds {
     pub ecn_ports: Need<MarkingPorts>,
     /// Queue length, in bytes, above which switches drop unscheduled packets; `None` for never.
     pub drop_unscheduled: Need<Option<Bytes>>,
-    /// When switches begin to forward.
+    /// Instant from which switches forward.
     pub switching: Need<Forwarding>,
-    /// Memory that a waiting packet takes at least, in bytes: as much as a full packet takes where
-    /// queues are counted in packets.
+    /// Minimum memory of a queued packet in bytes: that of a full packet if queues are counted in
+    /// packets.
     pub slot: Need<u16>,
-    /// Packets of the highest priority up to this many bytes do not count as waiting.
+    /// Maximum bytes of packets of the highest priority that do not count as queued.
     pub express: Need<u16>,
-    /// How ports trim; `None` for transports that do not understand trimmed packets. A plan may
+    /// Trimming of ports; `None` for transports that do not understand trimmed packets. A plan may
     /// choose other values.
     pub trim: Option<Trim>,
     /// Priority flow control: the threshold, or `None` for networks that drop. It needs memory that
-    /// ports share; where a plan gives each port its own, a preferred one is left out.
+    /// ports share. If a plan gives each port its own, a preferred threshold is ignored.
     pub pfc: Need<Option<PfcThreshold>>,
-    /// Whether data is never in the highest class, so that a pause may spare that class.
+    /// True if data is never in the highest class, so that a pause may spare that class.
     pub control_class: bool,
-    /// Priorities of packets that the transport uses, 1 to 8; 0 where it does not say.
+    /// Number of priorities of packets that the transport uses, 1 to 8; 0 if unspecified.
     pub priorities: u8,
-    /// The largest difference between hosts' clocks with which they work together; `None` for any.
+    /// Maximum difference between hosts' clocks with which they work together; `None` for any.
     pub clocks_within: Option<Span>,
     /// Central controllers, in the order of their numbers.
     pub arbiters: Vec<ArbiterNeed>,
@@ -372,37 +373,37 @@ pub struct FabricNeeds {
 /// One central controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArbiterNeed {
-    /// The rate of its link, or of each of its links.
+    /// Rate of its link, or of each of its links.
     pub rate: ArbiterRate,
-    /// Where it is.
+    /// Location in the network.
     pub place: ArbiterPlace,
 }
 
-/// Where a controller is joined to the network.
+/// Location of a controller in the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArbiterPlace {
-    /// By one link, at the first rack.
+    /// One link, at the first rack.
     #[default]
     FirstRack,
-    /// By a link to the switch of every rack (Fastpod §3.2).
+    /// A link to the switch of every rack (Fastpod §3.2).
     EveryRack,
-    /// By a link to the switch of every rack of the pod with this number, and then to each of its
+    /// A link to the switch of every rack of the pod with this number, and then to each of its
     /// aggregation switches (Fastpod §3.4).
     PodSwitches(u16),
 }
 
-/// The rate of a controller's link.
+/// Rate of a controller's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArbiterRate {
-    /// That of the slowest link of the network.
+    /// Rate of the slowest link of the network.
     Slowest,
-    /// That of as many of the fastest links together as reach so many bits per second: several
-    /// interfaces.
+    /// Rate of as many of the fastest links together as reach this number of bits per second:
+    /// several interfaces.
     AtLeast(u64),
 }
 
 impl ArbiterRate {
-    /// The rate in a network whose links have rates from `slowest` to `fastest`.
+    /// Returns the rate in a network whose links have rates from `slowest` to `fastest`.
     pub fn of(self, slowest: Rate, fastest: Rate) -> Rate {
         match self {
             Self::Slowest => slowest,

@@ -11,57 +11,57 @@ use crate::rng::Rng;
 use crate::units::{Bytes, Rate, Span, Time};
 use crate::wire::Header;
 
-/// What a switch does with a packet that its [`Hop`] program has seen.
+/// Decision of a [`Hop`] program about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Forward as routed.
     Forward,
-    /// Forward by this port, of those of the switch, whatever the routes say.
+    /// Forward by this port, of those of the switch, whatever the routes are.
     Via(u32),
     /// Drop, and count it as dropped by the program.
     Drop,
-    /// The program has taken the packet: it is out of the fabric. What the program sends in its
-    /// place is a packet that it has made.
+    /// The program has consumed the packet, which is no longer in the fabric. Packets that it sends
+    /// instead are new.
     Keep,
 }
 
-/// Which packet a port sends next, and which one it drops when it is full.
+/// Choice of the packet that a port sends next, and of the one that it drops when it is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// The oldest packet of the highest [`Priority`](crate::Priority); the fabric's settings say
-    /// what is dropped.
+    /// The oldest packet of the highest [`Priority`](crate::Priority). The fabric's settings decide
+    /// which is dropped.
     Classes,
     /// Data packets that do not fit are trimmed. Headers and control packets, those of the highest
-    /// [`Priority`](crate::Priority), have a queue of their own; all others are data (NDP, section
+    /// [`Priority`](crate::Priority), have a separate queue; all others are data (NDP, section
     /// 3.1). The fabric's settings are a [`Trim`](crate::fabric::Trim).
     Trimming,
-    /// The earliest packet of the message that has the lowest [`Header::rank`]; of the packets with
-    /// the highest rank the newest is dropped (pFabric §4.1, §4.2).
+    /// The earliest packet of the message with the lowest [`Header::rank`]. Of the packets with the
+    /// highest rank the newest is dropped (pFabric §4.1, §4.2).
     Ranks,
 }
 
-/// A switch, as its program sees it. Ports are numbered over the whole fabric, those of a switch
-/// one after another.
+/// Facts about a switch, for its program. Ports are numbered over the whole fabric, those of a
+/// switch consecutively.
 #[derive(Clone, Debug)]
 pub struct SwitchFacts {
-    /// Its number among the switches.
+    /// Number among the switches.
     pub number: u32,
-    /// The number of its first port.
+    /// Number of its first port.
     pub first_port: u32,
-    /// The rates of its ports, in order.
+    /// Rates of its ports, in order.
     pub rates: Vec<Rate>,
-    /// Its random stream.
+    /// Random stream of the switch.
     pub rng: Rng,
 }
 
 /// A packet on its way through a switch.
 #[derive(Clone, Copy, Debug)]
 pub struct Crossing<'a> {
-    /// The time.
+    /// Time of the decision.
     pub now: Time,
-    /// The port whose link brought it.
+    /// Port by which the packet arrived.
     pub ingress: u32,
-    /// The port that the routes and the path choice of the fabric say; `None` if there is no way.
+    /// Port that routing and path choice of the fabric select; `None` if there is no path.
     pub egress: Option<u32>,
     /// All ports on shortest paths to its destination; none for a packet with a source route.
     pub choices: &'a [u32],
@@ -70,77 +70,76 @@ pub struct Crossing<'a> {
 /// A packet that starts on the link of a switch's port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// When it starts. For express packets, whose start is decided on arrival, this is ahead of
-    /// the other times that the program is told.
+    /// Instant of its start. The start of express packets is decided on arrival: their instant is
+    /// ahead of the other times that the program receives.
     pub now: Time,
-    /// The port.
+    /// Port of the link.
     pub port: u32,
-    /// The rate of its link.
+    /// Rate of the link.
     pub rate: Rate,
-    /// Bytes that wait at the port behind the packet.
+    /// Bytes queued at the port behind the packet.
     pub queued: u32,
     /// Bytes that the port has sent before it.
     pub sent: u64,
 }
 
-/// What a switch does beyond forwarding: reservations, telemetry, selective drop.
+/// Functions of a switch beyond forwarding: reservations, telemetry, selective drop.
 ///
-/// Constants say which hooks a program uses. Calls of the others are compiled out.
+/// Constants declare which hooks a program uses. Calls of the others are compiled out.
 pub trait Hop<H> {
-    /// Whether [`Hop::on_forward`] does anything.
+    /// True if [`Hop::on_forward`] has an effect.
     const ACTIVE: bool;
 
-    /// Whether [`Hop::on_depart`] does anything.
+    /// True if [`Hop::on_depart`] has an effect.
     const DEPARTURES: bool = false;
 
-    /// Whether the program has deadlines: [`Hop::poll_timeout`] and [`Hop::handle_timeout`].
+    /// True if the program has deadlines: [`Hop::poll_timeout`] and [`Hop::handle_timeout`].
     const TIMERS: bool = false;
 
-    /// Whether the fabric keeps account of waiting bytes by the port that they came by, as PFC's
-    /// thresholds need.
+    /// True if the fabric counts queued bytes by ingress port, as PFC's thresholds need.
     const INGRESS: bool = false;
 
-    /// Whether the simulator's fabric notes what ports do. Programs leave this alone: the simulator
-    /// sets it by a program around theirs, for runs with a timeline.
+    /// True if the simulator's fabric records the activity of ports. Programs do not set it: the
+    /// simulator does, by a wrapper around them, for runs with a timeline.
     const WATCHED: bool = false;
 
-    /// How its ports queue.
+    /// Queueing discipline of its ports.
     const QUEUEING: Queueing = Queueing::Classes;
 
-    /// Whether this switch's program wants to see packets, where programs differ by switch.
+    /// Returns whether this switch's program wants to see packets, if programs differ by switch.
     #[inline]
     fn is_on(&self) -> bool {
         true
     }
 
-    /// A packet is about to be queued for an output port.
+    /// Handles a packet that is about to be queued for an output port.
     fn on_forward(&mut self, crossing: Crossing<'_>, packet: &mut Packet<H>) -> Verdict;
 
-    /// A packet starts on the link of one of the switch's ports: the moment at which INT is
-    /// stamped (HPCC §4.1). The program may change its header, marks and length.
+    /// Handles a packet that starts on the link of one of the switch's ports: the moment at which
+    /// INT is stamped (HPCC §4.1). The program may change its header, marks and length.
     fn on_depart(&mut self, _departure: Departure, _packet: &mut Packet<H>) {}
 
-    /// When [`Hop::handle_timeout`] wants to be called; [`Time::NEVER`] for never. Asked when the
-    /// program is new and after every other call but [`Hop::on_depart`].
+    /// Returns the next deadline of [`Hop::handle_timeout`]; [`Time::NEVER`] if there is none.
+    /// Called when the program is new and after every other call except [`Hop::on_depart`].
     fn poll_timeout(&self) -> Time {
         Time::NEVER
     }
 
-    /// The deadline has passed.
+    /// Handles a deadline that has passed.
     fn handle_timeout(&mut self, _now: Time) {}
 
-    /// The next packet that the switch sends of its own accord, with the port by which; asked for
-    /// after [`Hop::on_forward`] and [`Hop::handle_timeout`].
+    /// Returns the next packet that the switch originates, with its output port. Called after
+    /// [`Hop::on_forward`] and [`Hop::handle_timeout`].
     fn poll_transmit(&mut self) -> Option<(u32, Packet<H>)> {
         None
     }
 
-    /// Tells `each` what the program has counted since it was made. Results hold the sums over all
-    /// endpoints and programs, but of names that end in `_max` the greatest.
+    /// Calls `each` with the program's counters since it was created. Results hold the sums over
+    /// all endpoints and programs, except that names that end in `_max` have the maximum.
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
 }
 
-/// The hop program of an ordinary switch: nothing.
+/// Hop program of an ordinary switch: does nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Passive;
 
@@ -152,7 +151,7 @@ impl<H> Hop<H> for Passive {
     }
 }
 
-/// A switch that does nothing but queue by rank.
+/// Program of a switch that only queues by rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ranked;
 
@@ -165,7 +164,7 @@ impl<H> Hop<H> for Ranked {
     }
 }
 
-/// A switch that does nothing but trim.
+/// Program of a switch that only trims.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trimming;
 
@@ -178,27 +177,29 @@ impl<H> Hop<H> for Trimming {
     }
 }
 
-/// The facts of a fabric from which protocols derive their parameters.
+/// Facts of a fabric from which protocols derive their parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FabricFacts {
-    /// How many hosts there are. Arbiters' numbers follow those of hosts.
+    /// Number of hosts. Arbiters' numbers follow those of hosts.
     pub n_hosts: u32,
     /// Rate of the slowest host link.
     pub access_rate: Rate,
-    /// Unloaded round trip on the longest path with a full packet each way (dcPIM §3.4: 5.8 us).
+    /// Unloaded round trip on the longest path with a full packet in each direction (dcPIM §3.4:
+    /// 5.8 us).
     pub data_rtt: Span,
-    /// The same with a control packet each way (dcPIM's cRTT, 5.2 us).
+    /// Unloaded round trip with a control packet in each direction (dcPIM's cRTT, 5.2 us).
     pub control_rtt: Span,
-    /// How many pods without over-subscription the network is made of: none, one, or those of a
+    /// Number of pods without over-subscription that form the network: none, one, or those of a
     /// fat-tree; see [`Pods`](crate::fabric::Pods).
     pub n_pods: u16,
-    /// Time without an answer for which a transport keeps trying at least. Zero in simulated
-    /// networks, where the number of attempts alone limits it.
+    /// Minimum time without an answer for which a transport keeps trying. Zero in simulated
+    /// networks, where only the number of attempts limits it.
     pub patience: Span,
 }
 
 impl FabricFacts {
-    /// The bandwidth-delay product in packets that take `packet` bytes of a link, rounded up.
+    /// Returns the bandwidth-delay product in packets that take `packet` bytes of a link, rounded
+    /// up.
     pub fn bdp_packets(&self, packet: Bytes) -> u32 {
         self.data_rtt.as_ps().div_ceil(self.access_rate.tx_time(packet).as_ps()) as u32
     }
@@ -206,26 +207,26 @@ impl FabricFacts {
 
 /// One transport: named once per run, monomorphised into its driver.
 pub trait Family: 'static {
-    /// Its name in plans.
+    /// Name in plans.
     const NAME: &'static str;
-    /// Whether it has arbiters: whether [`Family::Arbiter`] is not [`NoArbiter`].
+    /// True if it has arbiters, that is if [`Family::Arbiter`] is not [`NoArbiter`].
     const HAS_ARBITERS: bool = false;
-    /// Events that the simulator handles between two looks at the clock, for progress and interrupts.
-    /// Fewer where an endpoint may take long.
+    /// Events that the simulator handles between two reads of the wall clock, for progress and
+    /// interrupts. Lower if an endpoint may take long.
     const BATCH: u64 = 1 << 18;
-    /// Its parameters.
+    /// Parameters of the transport.
     type Config: Send + Sync;
-    /// Its packet header.
+    /// Header of its packets.
     type Header: Header;
-    /// The endpoint at every host.
+    /// Endpoint at every host.
     type Host: Endpoint<Header = Self::Header, Config = Self::Config>;
-    /// The endpoint of every central controller; [`NoArbiter`] for most.
+    /// Endpoint of every central controller; [`NoArbiter`] for most.
     type Arbiter: Endpoint<Header = Self::Header, Config = Self::Config>;
-    /// The program at every switch; [`Passive`] for most.
+    /// Program at every switch; [`Passive`] for most.
     type Hop: Hop<Self::Header>;
 
-    /// The endpoint of arbiter `number`, counted from zero, which is node `node`. A family with
-    /// several kinds of controllers makes `Arbiter` an enum of them and chooses by the number.
+    /// Creates the endpoint of arbiter `number`, counted from zero, which is node `node`. A family
+    /// with several kinds of controllers makes `Arbiter` an enum of them and chooses by the number.
     fn arbiter(
         config: Arc<Self::Config>,
         number: u32,
@@ -237,13 +238,13 @@ pub trait Family: 'static {
         Self::Arbiter::new(config, node, rng, now)
     }
 
-    /// The program of one switch. A switch that fails forgets everything: when it is repaired, it
-    /// gets a new one.
+    /// Creates the program of one switch. A switch that fails loses its state: after its repair it
+    /// gets a new program.
     fn hop(config: &Arc<Self::Config>, switch: SwitchFacts) -> Self::Hop;
 }
 
-/// The arbiter of families that have none. There is no value of this type, so that whatever a
-/// driver does for arbiters is compiled out.
+/// Arbiter of families that have none. There is no value of this type, so that all code of drivers
+/// for arbiters is compiled out.
 #[derive(Debug)]
 pub struct NoArbiter<H, C>(Infallible, PhantomData<fn() -> (H, C)>);
 

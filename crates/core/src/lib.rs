@@ -1,10 +1,10 @@
-//! The vocabulary that every part of Rampmeter shares.
+//! Vocabulary that all parts of Rampmeter share.
 //!
 //! Time, bytes and rates as types ([`units`]) and as texts ([`quantity`]), origins of clocks
 //! ([`clock`]), identifiers ([`id`]), random streams ([`rng`]), the packet ([`packet`]), the wire
-//! codec ([`wire`]), what stands in front of headers on real networks ([`envelope`]), the settings
-//! of a fabric ([`fabric`]), and the seam between protocols and the drivers that run them
-//! ([`endpoint`], [`family`]). Nothing here does I/O, reads a clock or draws entropy.
+//! codec ([`wire`]), the envelope of real networks ([`envelope`]), the settings of a fabric
+//! ([`fabric`]), and the interface between protocols and the drivers that run them ([`endpoint`],
+//! [`family`]). Nothing here does I/O, reads a clock or draws entropy.
 
 pub mod clock;
 pub mod collections;

@@ -1,4 +1,4 @@
-//! The packet: what every fabric must see of it, which bytes of which message it carries, and
+//! The packet: the fields that every fabric reads, the bytes of the message that it carries, and
 //! the protocol's own header.
 
 use crate::id::{MsgId, NodeId};
@@ -8,46 +8,46 @@ use crate::id::{MsgId, NodeId};
 pub struct Priority(u8);
 
 impl Priority {
-    /// How many classes a port has.
+    /// Number of classes of a port.
     pub const COUNT: usize = 8;
     /// The highest class, used for control packets.
     pub const HIGHEST: Self = Self(0);
     /// The lowest class.
     pub const LOWEST: Self = Self(Self::COUNT as u8 - 1);
 
-    /// Class `n`; numbers above the lowest class become the lowest.
+    /// Returns class `n`; numbers above the lowest class become the lowest.
     #[inline]
     pub const fn new(n: u8) -> Self {
         if n < Self::COUNT as u8 { Self(n) } else { Self::LOWEST }
     }
 
-    /// The number, 0 to 7.
+    /// Returns the number, 0 to 7.
     #[inline]
     pub const fn get(self) -> u8 {
         self.0
     }
 
-    /// The DSCP bits of an IP header's traffic class: CS7 for the highest class to CS0 for the
-    /// lowest. [`Marks::ecn`] gives the other two bits.
+    /// Returns the DSCP bits of an IP header's traffic class: CS7 for the highest class to CS0 for
+    /// the lowest. [`Marks::ecn`] returns the other two bits.
     #[inline]
     pub const fn traffic_class(self) -> u8 {
         (Self::LOWEST.0 - self.0) << 5
     }
 }
 
-/// The bytes of a message that a packet carries. The bytes themselves live in the driver.
+/// Bytes of a message that a packet carries. The bytes themselves are in the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PayloadRef {
     /// First byte within the message.
     pub offset: u64,
     /// The message, in the numbering of the sender's driver.
     pub msg: MsgId,
-    /// How many bytes; zero in a control packet.
+    /// Number of bytes; zero in a control packet.
     pub len: u16,
 }
 
 /// A packet. With a header of at most 32 bytes it fills one cache line in the simulator's slab. A
-/// longer header goes into a second line, which ports do not look at.
+/// longer header extends into a second line, which ports do not read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Packet<H> {
@@ -65,12 +65,12 @@ pub struct Packet<H> {
     pub priority: Priority,
     /// Marks that switches set; see [`Marks`].
     pub marks: Marks,
-    /// The protocol's own part.
+    /// Header of the protocol.
     pub header: H,
 }
 
-/// What a fabric may write on a packet: congestion experienced, payload trimmed, and whether the
-/// sender understands the first at all.
+/// Marks that a fabric may set on a packet: congestion experienced and payload trimmed, and flags
+/// of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Marks(u8);
 
@@ -79,30 +79,30 @@ impl Marks {
     pub const NONE: Self = Self(0);
     /// The sender reacts to congestion marks (ECN-capable transport).
     pub const ECN_CAPABLE: Self = Self(1);
-    /// A queue was over its marking threshold (congestion experienced).
+    /// A queue exceeded its marking threshold (congestion experienced).
     pub const CONGESTION: Self = Self(2);
-    /// A switch cut the payload off.
+    /// A switch has trimmed the payload.
     pub const TRIMMED: Self = Self(4);
-    /// The sender has chosen the path; interfaces and switches keep to it.
+    /// The sender has chosen the path; interfaces and switches follow it.
     pub const ROUTED: Self = Self(8);
-    /// The path is a [`SourceRoute`](crate::fabric::SourceRoute): each switch takes the port that it
-    /// names, and looks at no table. Comes with [`Marks::ROUTED`].
+    /// The path is a [`SourceRoute`](crate::fabric::SourceRoute): each switch forwards by the port
+    /// that it names, and reads no table. Set together with [`Marks::ROUTED`].
     pub const SOURCE_ROUTED: Self = Self(16);
-    /// Sent without a schedule: switches without memory drop it, or cut it off, for any other
-    /// packet (selective dropping, Fastpod §3.3).
+    /// Sent without a schedule: switches without memory drop or truncate it for any other packet
+    /// (selective dropping, Fastpod §3.3).
     pub const UNSCHEDULED: Self = Self(32);
     /// A trimmed packet on its way back to its sender; source and destination are exchanged (NDP,
     /// section 3.2).
     pub const RETURNED: Self = Self(64);
 
-    /// These marks and `other`.
+    /// Returns these marks and `other`.
     #[must_use]
     #[inline]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The marks after a queue over its threshold: [`Marks::CONGESTION`] is added where the sender
+    /// Returns the marks after a queue over its threshold: adds [`Marks::CONGESTION`] if the sender
     /// is [`Marks::ECN_CAPABLE`].
     #[must_use]
     #[inline]
@@ -110,7 +110,7 @@ impl Marks {
         Self(self.0 | (self.0 & Self::ECN_CAPABLE.0) << 1)
     }
 
-    /// The ECN bits of an IP header's traffic class (RFC 3168 section 5): 3 for congestion
+    /// Returns the ECN bits of an IP header's traffic class (RFC 3168 section 5): 3 for congestion
     /// experienced, 2 for an ECN-capable sender (ECT(0)), else 0.
     #[inline]
     pub const fn ecn(self) -> u8 {
@@ -123,7 +123,7 @@ impl Marks {
         }
     }
 
-    /// The marks that a received IP header's traffic class says: both ECT(0) and ECT(1) are
+    /// Returns the marks of a received IP header's traffic class: both ECT(0) and ECT(1) are
     /// [`Marks::ECN_CAPABLE`]; congestion experienced is that and [`Marks::CONGESTION`].
     #[inline]
     pub const fn from_traffic_class(byte: u8) -> Self {
@@ -134,7 +134,7 @@ impl Marks {
         }
     }
 
-    /// Whether all of `other` is set.
+    /// Returns whether all of `other` is set.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0

@@ -19,9 +19,9 @@ pub struct HostLink {
 /// A round trip without load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// With a full packet each way.
+    /// Round trip with a full packet in each direction.
     pub data: Span,
-    /// With a control packet each way.
+    /// Round trip with a control packet in each direction.
     pub control: Span,
 }
 
@@ -63,7 +63,7 @@ impl RoundTrips {
 }
 
 /// Rates and round trips between hosts. A pair uses the links of both ends that are nearest to each
-/// other, as routing does; hosts with several links may reach some peers by a part of these.
+/// other, as routing does. Hosts with several links may reach some peers by only some of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairs {
     /// The links of each host.
@@ -100,12 +100,12 @@ impl Pairs {
         Self { links: rates.map(link).collect(), distances: None, round_trips: None }
     }
 
-    /// Returns these pairs with round trips of their own, or with that of the network.
+    /// Returns these pairs with separate round trips, or with that of the network.
     pub fn with_round_trips(self, round_trips: Option<RoundTrips>) -> Self {
         Self { round_trips, ..self }
     }
 
-    /// Returns true if a pair may have another round trip than the network.
+    /// Returns true if the round trip of a pair may differ from the network's.
     pub fn has_round_trips(&self) -> bool {
         self.round_trips.is_some()
     }
@@ -115,8 +115,8 @@ impl Pairs {
         self.round_trips.as_ref()?.spans.iter().copied().min_by_key(|span| span.control)
     }
 
-    /// Returns the round trip of two hosts; `None` if it is that of the network, or if one of them is
-    /// not a host.
+    /// Returns the round trip of two hosts; `None` if it is that of the network, or if one of them
+    /// is not a host.
     pub fn round_trip(&self, a: NodeId, b: NodeId) -> Option<RoundTrip> {
         self.round_trips.as_ref()?.of(a, b)
     }
@@ -148,8 +148,8 @@ impl Pairs {
         fastest.expect("a network has hosts")
     }
 
-    /// Returns the rate from `src` to `dst`: that at which the one sends or the other receives,
-    /// whichever is lower. `None` if one of them is not a host.
+    /// Returns the rate from `src` to `dst`: the lower of the sending and the receiving rate.
+    /// `None` if one of them is not a host.
     pub fn rate(&self, src: NodeId, dst: NodeId) -> Option<Rate> {
         let (from, to) = (src.idx(), dst.idx());
         if from.max(to) >= self.links.len() {
@@ -176,7 +176,7 @@ impl Pairs {
         let mut links = Vec::with_capacity(firsts.len());
         for &host in &firsts {
             let own = &self.links[host];
-            // A host has no packets for itself.
+            // A host sends no packets to itself.
             let is_alone =
                 kind_of_host.iter().filter(|&&of| firsts[of as usize] == host).count() == 1;
             let to = |&peer: &usize| -> Vec<usize> {
@@ -213,8 +213,8 @@ impl Pairs {
     }
 }
 
-/// Planes of hosts: groups of a host's links by which it reaches disjoint sets of peers, as a link
-/// inside of a server and one out of it. Planes of a host share nothing.
+/// Planes of hosts: groups of a host's links by which it reaches disjoint sets of peers, such as a
+/// link inside a server and one out of it. Planes of a host share nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planes {
     kind_of_host: Vec<u32>,
@@ -226,7 +226,7 @@ pub struct Planes {
 }
 
 impl Planes {
-    /// Returns true if a host reaches some peers by a part of a plane's links.
+    /// Returns true if a host reaches some peers by only some links of a plane.
     pub fn is_shared(&self) -> bool {
         self.is_shared
     }

@@ -1,9 +1,9 @@
 //! Quantities as texts with units: `"25Gbps"`, `"1us"`, `"2MB"`.
 //!
-//! Plans, topologies and traces share this parser. It returns the number in the unit that the key
-//! or the column has, so that whoever reads it knows numbers alone.
+//! Plans, topologies and traces share this parser. It returns the number in the unit of the key or
+//! column, so that their readers handle only numbers.
 
-/// A unit in which keys have their numbers.
+/// Unit of a key's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
     quantity: Quantity,
@@ -33,7 +33,7 @@ impl Unit {
         Some(Self { quantity: Quantity::Time, power: time(symbol)? })
     }
 
-    /// Returns the unit of the numbers of `key`, which its end names.
+    /// Returns the unit of the numbers of `key`, which the key's suffix names.
     pub fn of_key(key: &str) -> Option<Self> {
         let (quantity, power) = match key.trim_end_matches("-back").rsplit('-').next()? {
             "ms" => (Quantity::Time, -3),
@@ -49,7 +49,7 @@ impl Unit {
         Some(Self { quantity, power })
     }
 
-    /// Texts of this quantity, as a regular expression for editors.
+    /// Returns a regular expression for texts of this quantity, for editors.
     pub fn pattern(self) -> &'static str {
         match self.quantity {
             Quantity::Time => r"^\s*[0-9.][0-9._eE+-]*\s*([munµpf]?s)\s*$",
@@ -117,7 +117,7 @@ fn time(unit: &str) -> Option<i32> {
     })
 }
 
-/// Returns the power of ten of a prefix, and the factor beside it.
+/// Returns the power of ten of a prefix, and the additional factor.
 fn scale(prefix: &str) -> Option<(i32, f64)> {
     Some(match prefix {
         "" => (0, 1.0),

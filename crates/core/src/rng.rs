@@ -1,14 +1,14 @@
 //! Random streams by (seed, node, purpose).
 //!
-//! Each user of randomness has a stream of its own, so that adding a node or a draw in one place
-//! moves no other draw. The generator is PCG-64 MCG: small, fast, and with the same output on
+//! Each user of randomness has a separate stream, so that adding a node or a draw in one place
+//! changes no other draw. The generator is PCG-64 MCG: small, fast, and with the same output on
 //! every machine.
 
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
-/// What a stream is for. A new purpose takes a new number; numbers are never reused, because
-/// they decide what a seed means.
+/// Purpose of a stream. A new purpose takes a new number; numbers are never reused, because they
+/// determine the effect of a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
@@ -30,15 +30,15 @@ pub enum Purpose {
     Test = 8,
     /// Deadlines of messages.
     Deadline = 9,
-    /// Nonces by which a node knows answers to its hellos.
+    /// Nonces by which a node recognises answers to its hellos.
     Hello = 10,
     /// Decisions of a switch's program.
     Hop = 11,
     /// Lengths of cables.
     Cable = 12,
-    /// Which packet a port trims.
+    /// Choice of the packet that a port trims.
     Trim = 13,
-    /// Marks of a share of packets.
+    /// Choice of the packets to mark.
     Mark = 14,
 }
 
@@ -47,7 +47,7 @@ pub enum Purpose {
 pub struct Rng(Pcg64Mcg);
 
 impl Rng {
-    /// The stream of `node` for `purpose` under `seed`.
+    /// Creates the stream of `node` for `purpose` under `seed`.
     pub fn new(seed: u64, node: u64, purpose: Purpose) -> Self {
         let a = mix(seed ^ 0x9e37_79b9_7f4a_7c15);
         let b = mix(a ^ node.wrapping_mul(0xff51_afd7_ed55_8ccd));
@@ -58,8 +58,8 @@ impl Rng {
         Self(Pcg64Mcg::from_seed(state))
     }
 
-    /// A stream of its own for part `n` of this one's user. It depends on this stream's state, and
-    /// leaves it as it is.
+    /// Returns a separate stream for part `n` of this one's user. It depends on this stream's
+    /// state, and does not change it.
     #[must_use]
     pub fn part(&self, n: u64) -> Self {
         let mut ahead = self.clone();
@@ -70,32 +70,32 @@ impl Rng {
         Self(Pcg64Mcg::from_seed(state))
     }
 
-    /// A uniform number below `n`, which must not be zero.
+    /// Returns a uniform number below `n`, which must not be zero.
     #[inline]
     pub fn below(&mut self, n: usize) -> usize {
         if n == 1 { 0 } else { self.0.random_range(0..n) }
     }
 
-    /// A uniform number in [0, 1).
+    /// Returns a uniform number in [0, 1).
     #[inline]
     pub fn unit(&mut self) -> f64 {
         self.0.random()
     }
 
-    /// An exponentially distributed number with mean one.
+    /// Returns an exponentially distributed number with mean one.
     pub fn exponential(&mut self) -> f64 {
-        // 1 - u lies in (0, 1], so that the logarithm is finite. The platform's own logarithm may
+        // 1 - u is in (0, 1], so that the logarithm is finite. The platform's own logarithm may
         // differ in the last bit from machine to machine; this one does not.
         -libm::log(1.0 - self.unit())
     }
 
-    /// True with probability `p`.
+    /// Returns true with probability `p`.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
@@ -109,7 +109,7 @@ impl Rng {
     }
 }
 
-/// A bijection of 64-bit words with good avalanche (the finaliser of SplitMix64).
+/// Bijection of 64-bit words with good avalanche (the finaliser of SplitMix64).
 #[inline]
 pub const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(first(0), first(0));
         assert_ne!(first(0), first(1));
         assert_ne!(first(0), whole.clone().bits());
-        // As many bits of two parts agree as of independent streams: half, give or take 5 sigma.
+        // Two parts agree in as many bits as independent streams: half, within 5 sigma.
         let (mut a, mut b) = (whole.part(0), whole.part(1));
         let equal: u32 = (0..1_000).map(|_| (a.bits() ^ b.bits()).count_zeros()).sum();
         assert!((31_368..=32_632).contains(&equal), "{equal} of 64000");
@@ -149,7 +149,7 @@ mod tests {
         let draws: Vec<f64> = (0..200_000).map(|_| rng.exponential()).collect();
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;
         let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / draws.len() as f64;
-        // Standard errors are .0022 and .0063 at this count; the bounds are 5 of them.
+        // Standard errors are 0.0022 and 0.0063 at this count; the bounds are 5 of them.
         assert!((mean - 1.0).abs() < 0.011, "mean {mean}");
         assert!((variance - 1.0).abs() < 0.032, "variance {variance}");
     }

@@ -1,7 +1,7 @@
 //! Time in integer picoseconds, bytes and rates, with exact serialisation times.
 //!
 //! No bare number crosses a function. All arithmetic is checked in debug builds and saturates or
-//! panics as each method says; rounding directions are in the names.
+//! panics as each method documents; rounding directions are in the names.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -31,34 +31,34 @@ pub struct Rate(u64);
 impl Time {
     /// The start of a run.
     pub const ZERO: Self = Self(0);
-    /// Later than every event; stands for "never".
+    /// Later than every event; means "never".
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The instant `ps` picoseconds after the start.
+    /// Creates the instant `ps` picoseconds after the start.
     #[inline]
     pub const fn from_ps(ps: u64) -> Self {
         Self(ps)
     }
 
-    /// Picoseconds since the start.
+    /// Returns the picoseconds since the start.
     #[inline]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start, for statistics and plots only.
+    /// Returns the seconds since the start, for statistics and plots only.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
     }
 
-    /// The time since `earlier`, zero if `earlier` is later.
+    /// Returns the time since `earlier`, zero if `earlier` is later.
     #[inline]
     pub const fn saturating_since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// This instant moved by `span`, stopping at [`Time::NEVER`].
+    /// Returns this instant plus `span`, at most [`Time::NEVER`].
     #[inline]
     pub const fn saturating_add(self, span: Span) -> Self {
         Self(self.0.saturating_add(span.0))
@@ -71,55 +71,56 @@ impl Span {
     /// The longest span.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `ps` picoseconds.
+    /// Creates a span of `ps` picoseconds.
     #[inline]
     pub const fn from_ps(ps: u64) -> Self {
         Self(ps)
     }
 
-    /// `ns` nanoseconds.
+    /// Creates a span of `ns` nanoseconds.
     #[inline]
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns * 1_000)
     }
 
-    /// `us` microseconds.
+    /// Creates a span of `us` microseconds.
     #[inline]
     pub const fn from_us(us: u64) -> Self {
         Self(us * 1_000_000)
     }
 
-    /// Picoseconds.
+    /// Returns the picoseconds.
     #[inline]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Microseconds, for statistics and plots only.
+    /// Returns the microseconds, for statistics and plots only.
     #[inline]
     pub fn as_us_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// Seconds, for statistics and plots only.
+    /// Returns the seconds, for statistics and plots only.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
     }
 
-    /// This span times `numerator / denominator`, rounded down. The denominator must not be zero.
+    /// Returns this span times `numerator / denominator`, rounded down. The denominator must not be
+    /// zero.
     #[inline]
     pub const fn scale_floor(self, numerator: u64, denominator: u64) -> Self {
         Self((self.0 as u128 * numerator as u128 / denominator as u128) as u64)
     }
 
-    /// How many whole `unit`s fit into this span. The unit must not be zero.
+    /// Returns the number of whole `unit`s in this span. The unit must not be zero.
     #[inline]
     pub const fn div_floor(self, unit: Self) -> u64 {
         self.0 / unit.0
     }
 
-    /// The shorter difference of the two, zero where `other` is longer.
+    /// Returns this span minus `other`, zero if `other` is longer.
     #[inline]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -130,19 +131,19 @@ impl Bytes {
     /// No bytes.
     pub const ZERO: Self = Self(0);
 
-    /// `n` bytes.
+    /// Creates a size of `n` bytes.
     #[inline]
     pub const fn new(n: u64) -> Self {
         Self(n)
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     #[inline]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// How many units of `unit` bytes hold these bytes, rounded up; at least one.
+    /// Returns the number of units of `unit` bytes that hold these bytes, rounded up; at least one.
     #[inline]
     pub const fn packets_ceil(self, unit: Self) -> u64 {
         let packets = self.0.div_ceil(unit.0);
@@ -151,27 +152,27 @@ impl Bytes {
 }
 
 impl Rate {
-    /// `bps` bits per second; `None` for zero.
+    /// Creates a rate of `bps` bits per second; `None` for zero.
     #[inline]
     pub const fn from_bps(bps: u64) -> Option<Self> {
         if bps == 0 { None } else { Some(Self(bps)) }
     }
 
-    /// `gbps` gigabits per second. Panics on zero, so use it for constants.
+    /// Creates a rate of `gbps` gigabits per second. Panics on zero, so use it for constants.
     #[inline]
     pub const fn from_gbps(gbps: u64) -> Self {
         assert!(gbps > 0, "a rate must not be zero");
         Self(gbps * 1_000_000_000)
     }
 
-    /// Bits per second.
+    /// Returns the bits per second.
     #[inline]
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
-    /// Time to put `bytes` on a link of this rate, rounded up to a picosecond. Exact for every
-    /// rate that divides 8 * 10^12 bit/s, as 1, 10, 25, 40, 100 and 400 Gbit/s do.
+    /// Returns the time to send `bytes` on a link of this rate, rounded up to a picosecond. Exact
+    /// for every rate that divides 8 * 10^12 bit/s, as 1, 10, 25, 40, 100 and 400 Gbit/s do.
     #[inline]
     pub const fn tx_time(self, bytes: Bytes) -> Span {
         const BITS_PS: u64 = 8 * PS_PER_SECOND;
@@ -182,13 +183,14 @@ impl Rate {
         }
     }
 
-    /// Bytes that this rate carries in `span`, rounded down.
+    /// Returns the bytes that this rate carries in `span`, rounded down.
     #[inline]
     pub const fn bytes_floor(self, span: Span) -> Bytes {
         Bytes((self.0 as u128 * span.0 as u128 / (8 * PS_PER_SECOND as u128)) as u64)
     }
 
-    /// Picoseconds per byte where that is a whole number; the fast way to [`Rate::tx_time`].
+    /// Returns the picoseconds per byte if that is a whole number: the fast path of
+    /// [`Rate::tx_time`].
     #[inline]
     pub const fn exact_ps_per_byte(self) -> Option<u64> {
         if (8 * PS_PER_SECOND).is_multiple_of(self.0) {
@@ -361,7 +363,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn serialisation_rounds_up_by_less_than_a_picosecond(bytes in 1u64..100_000, bps in 1u64..u64::MAX / 16) {
+        fn serialisation_rounds_up_by_less_than_a_picosecond(
+            bytes in 1u64..100_000,
+            bps in 1u64..u64::MAX / 16
+        ) {
             let exact = u128::from(bytes) * 8 * u128::from(PS_PER_SECOND);
             let ps = u128::from(Rate::from_bps(bps).unwrap().tx_time(Bytes::new(bytes)).as_ps());
             prop_assert!(ps * u128::from(bps) >= exact);

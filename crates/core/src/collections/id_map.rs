@@ -1,10 +1,9 @@
-//! A hash map keyed by identifiers, with a fixed hash.
+//! Hash map keyed by identifiers, with a fixed hash.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map whose order and layout are the same in every run. Never iterate it where the order could
-/// show.
+/// Map whose order and layout are the same in every run. Never iterate it if the order could show.
 pub type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
 /// Multiply-and-rotate hashing of a few machine words. Keys come from this program or are bounded

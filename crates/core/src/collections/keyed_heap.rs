@@ -1,4 +1,4 @@
-//! A heap whose entries have identifiers, so that keys can change and entries can leave.
+//! Heap whose entries have identifiers, so that keys can change and entries can be removed.
 
 /// Positions of the entries of one or more [`KeyedHeap`]s. An identifier may be in one of them.
 #[derive(Clone, Debug, Default)]
@@ -21,8 +21,8 @@ impl Places {
     }
 }
 
-/// A binary heap with the lowest key first. Identifiers are slots of a slab: small and dense.
-/// Finds the first entry in O(1) and changes any in O(log n).
+/// Binary heap with the lowest key first. Identifiers are slots of a slab: small and dense. Finds
+/// the first entry in O(1) and changes any in O(log n).
 #[derive(Clone, Debug)]
 pub struct KeyedHeap<K> {
     entries: Vec<(K, u32)>,
@@ -35,37 +35,38 @@ impl<K> Default for KeyedHeap<K> {
 }
 
 impl<K: Ord + Copy> KeyedHeap<K> {
-    /// How many entries there are.
+    /// Returns the number of entries.
     #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns whether there is no entry.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The entry with the lowest key.
+    /// Returns the entry with the lowest key.
     #[inline]
     pub fn first(&self) -> Option<(K, u32)> {
         self.entries.first().copied()
     }
 
-    /// The key of `id`; `None` if it is not in this heap.
+    /// Returns the key of `id`; `None` if it is not in this heap.
     #[inline]
     pub fn get(&self, places: &Places, id: u32) -> Option<K> {
         self.place(places, id).map(|place| self.entries[place].0)
     }
 
-    /// The place of `id`. Its place in another heap has another identifier here, or is none.
+    /// Returns the place of `id`. A place that belongs to another heap has another identifier here,
+    /// or none.
     #[inline]
     fn place(&self, places: &Places, id: u32) -> Option<usize> {
         places.of(id).filter(|&place| self.entries.get(place).is_some_and(|entry| entry.1 == id))
     }
 
-    /// Changes the key of `id`. Returns the one before; `None` if it is not in this heap.
+    /// Changes the key of `id`. Returns the previous key; `None` if it is not in this heap.
     #[inline]
     pub fn change(&mut self, places: &mut Places, id: u32, key: K) -> Option<K> {
         let place = self.place(places, id)?;
@@ -74,7 +75,7 @@ impl<K: Ord + Copy> KeyedHeap<K> {
         Some(before)
     }
 
-    /// Enters `id`, which is in no other heap, or changes its key.
+    /// Inserts `id`, which is in no other heap, or changes its key.
     #[inline]
     pub fn set(&mut self, places: &mut Places, id: u32, key: K) {
         if self.change(places, id, key).is_none() {
@@ -97,7 +98,7 @@ impl<K: Ord + Copy> KeyedHeap<K> {
         Some(key)
     }
 
-    /// Moves the entry at `place` to where its key belongs.
+    /// Moves the entry at `place` to the position of its key.
     fn settle(&mut self, places: &mut Places, mut place: usize) {
         while place > 0 && self.entries[place] < self.entries[(place - 1) / 2] {
             self.swap(places, place, (place - 1) / 2);
@@ -131,7 +132,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Two heaps share their places; each is like a map.
+        /// Two heaps share their places; each behaves like a map.
         #[test]
         fn the_first_entry_has_the_lowest_key(
             steps in proptest::collection::vec(

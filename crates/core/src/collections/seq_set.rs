@@ -1,47 +1,47 @@
-//! A set of sequence numbers that fills up from the bottom.
+//! Set of sequence numbers that fills up from the bottom.
 //!
 //! Packets of a message arrive nearly in order. So the set is the first missing number (`base`) and
-//! a bitmap in aligned blocks of 64, of which the one that holds `base` and its successor are
-//! inline; more are allocated only when something arrives more than 64 numbers early, one for each
-//! block in which something has, however far ahead it is.
+//! a bitmap in aligned blocks of 64. The block that holds `base` and its successor are inline. More
+//! are allocated only if a number arrives more than 64 early: one for each block with such a
+//! number, however far ahead it is.
 
 use std::collections::BTreeMap;
 
 const BITS: u32 = 64;
 
-/// Which of the sequence numbers 0, 1, 2, ... are in.
+/// Set of sequence numbers 0, 1, 2, ...
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeqSet {
-    /// Every number below is in, this one is not.
+    /// First missing number: every number below is in the set, this one is not.
     base: u32,
-    /// How many numbers above base are in.
+    /// Count of numbers above base in the set.
     above: u32,
-    /// The blocks of numbers base / 64 and base / 64 + 1.
+    /// Bitmaps of the blocks base / 64 and base / 64 + 1.
     near: [u64; 2],
-    /// Blocks after those with a number in, by their number.
+    /// Later blocks with at least one number, by block number.
     far: BTreeMap<u32, u64>,
 }
 
 impl SeqSet {
-    /// The smallest number that is not in.
+    /// Returns the smallest number that is not in the set.
     #[inline]
     pub fn first_missing(&self) -> u32 {
         self.base
     }
 
-    /// How many numbers are in.
+    /// Returns the count of numbers in the set.
     #[inline]
     pub fn len(&self) -> u32 {
         self.base + self.above
     }
 
-    /// Whether no number is in.
+    /// Returns whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether `seq` is in.
+    /// Returns whether `seq` is in the set.
     #[inline]
     pub fn contains(&self, seq: u32) -> bool {
         if seq < self.base {
@@ -55,7 +55,7 @@ impl SeqSet {
         word >> (seq % BITS) & 1 == 1
     }
 
-    /// Puts `seq` in; false if it was there.
+    /// Inserts `seq`; returns false if it was in the set.
     #[inline]
     pub fn insert(&mut self, seq: u32) -> bool {
         if seq < self.base {
@@ -78,7 +78,7 @@ impl SeqSet {
         true
     }
 
-    /// The smallest number at or above `from` that is not in.
+    /// Returns the smallest number at or above `from` that is not in the set.
     #[inline]
     pub fn next_missing(&self, from: u32) -> u32 {
         let mut seq = from.max(self.base);
@@ -88,7 +88,7 @@ impl SeqSet {
         seq
     }
 
-    /// Puts every number below `end` in.
+    /// Inserts every number below `end`.
     pub fn insert_below(&mut self, end: u32) {
         while self.base < end {
             self.insert(self.base);
@@ -100,7 +100,7 @@ impl SeqSet {
         if self.far.is_empty() { 0 } else { self.far.remove(&block).unwrap_or(0) }
     }
 
-    /// Moves the base over the numbers that are in.
+    /// Moves the base over the numbers in the set.
     fn advance(&mut self) {
         loop {
             let run = (!(self.near[0] >> (self.base % BITS))).trailing_zeros();
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!((set.first_missing(), set.len(), set.far.len()), (10_000, 10_000, 0));
     }
 
-    /// The highest number there is takes one block, not those of all below it.
+    /// The maximum number takes one block, not those of all numbers below it.
     #[test]
     fn a_number_far_ahead_takes_one_block() {
         let mut set = SeqSet::default();

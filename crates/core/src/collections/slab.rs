@@ -1,7 +1,7 @@
-//! Dense storage with reuse of the slot freed last.
+//! Dense storage that reuses the slot freed last.
 
-/// Values in numbered slots. A freed slot is used again first, so that the memory in use stays
-/// small and warm.
+/// Values in numbered slots. A freed slot is reused first, so that the memory in use stays small
+/// and warm.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
     slots: Vec<Option<T>>,
@@ -33,42 +33,42 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// The value in `slot`.
+    /// Returns the value in `slot`.
     pub fn get(&self, slot: u32) -> Option<&T> {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    /// The value in `slot`, to change.
+    /// Returns a mutable reference to the value in `slot`.
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         self.slots.get_mut(slot as usize)?.as_mut()
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// How many slots there are, free ones among them. Each is below this.
+    /// Returns the number of slots, including free ones. Slot numbers are below this.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there is no value.
+    /// Returns whether there is no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The values with their slots, by slot.
+    /// Iterates over the values with their slots, by slot.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         self.slots.iter().enumerate().filter_map(|(i, v)| Some((i as u32, v.as_ref()?)))
     }
 
-    /// The values with their slots, to change, by slot.
+    /// Iterates over mutable values with their slots, by slot.
     pub fn entries_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         self.slots.iter_mut().enumerate().filter_map(|(i, v)| Some((i as u32, v.as_mut()?)))
     }
 
-    /// The values, to change, by slot.
+    /// Iterates over mutable values, by slot.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().flatten()
     }
@@ -77,7 +77,7 @@ impl<T> Slab<T> {
 impl<T> std::ops::Index<u32> for Slab<T> {
     type Output = T;
 
-    /// Panics if the slot is empty: the caller holds a slot that it was given.
+    /// Returns the value in `slot`. Panics if the slot is empty: the caller must own it.
     fn index(&self, slot: u32) -> &T {
         self.get(slot).expect("slot in use")
     }

@@ -56,7 +56,7 @@ impl<'a> Writer<'a> {
         self.bytes(&value.to_be_bytes())
     }
 
-    /// Bytes written.
+    /// Returns the number of bytes written.
     #[inline]
     pub fn written(&self) -> usize {
         self.at
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         self.take().map(u64::from_be_bytes)
     }
 
-    /// Bytes read.
+    /// Returns the number of bytes read.
     #[inline]
     pub fn consumed(&self) -> usize {
         self.at

@@ -1,4 +1,4 @@
-//! What holds for every header, for the tests of transports and for fuzzing.
+//! Properties of every header, for the tests of transports and for fuzzing.
 //!
 //! A transport's whole test of its packets is a call of [`packets`] with random words, and one of
 //! [`bytes`] with random bytes.
@@ -6,10 +6,10 @@
 use super::{Bound, FieldInfo, Form, Format, Formats, Header, Limit, PacketKind, Rule, WireError};
 use crate::envelope::Envelope;
 
-/// Bytes that are longer than any header.
+/// Buffer size in bytes, longer than any header.
 const ROOM: usize = 512;
 
-/// Decodes `bytes`. What is a header must encode to the same bytes.
+/// Decodes `bytes`. A valid header must encode to the same bytes.
 ///
 /// # Panics
 /// If it does not.
@@ -21,7 +21,7 @@ pub fn bytes<H: Header>(bytes: &[u8]) {
     }
 }
 
-/// Checks that a header is what it was after its way over the wire, and that every byte of its
+/// Checks that a header is unchanged after encoding and decoding, and that every byte of its
 /// encoding is needed.
 ///
 /// # Panics
@@ -38,9 +38,9 @@ pub fn round_trip<H: Header>(header: &H) {
     }
 }
 
-/// Checks the packets of a transport: their tables, and of every type an arbitrary header. It
-/// returns from the wire, it is refused where it is cut short, and errors name the field that holds
-/// what is never sent. `draw` returns random words.
+/// Checks the packets of a transport: their tables, and an arbitrary header of every type. It must
+/// survive encoding and decoding, truncated encodings must be refused, and errors must name the
+/// field with an invalid value. `draw` returns random words.
 ///
 /// # Panics
 /// If one of these does not hold.
@@ -62,7 +62,7 @@ pub fn packets<H: Formats>(draw: &mut dyn FnMut() -> u64) {
     }
 }
 
-/// Spoils one field of `header` after another.
+/// Invalidates one field of `header` after another.
 fn impossible_fields_are_named<H: Formats>(format: &Format, header: &H) {
     let mut bytes = [0; ROOM];
     header.encode(&mut bytes).expect("room for any header");
@@ -90,7 +90,7 @@ fn impossible_fields_are_named<H: Formats>(format: &Format, header: &H) {
                     }
                 }
             }
-            // What follows a list has no fixed place.
+            // Fields after a list have no fixed offset.
             Form::List { most, .. } => {
                 refused(u64::from(most) + 1);
                 return;
@@ -100,7 +100,8 @@ fn impossible_fields_are_named<H: Formats>(format: &Format, header: &H) {
     }
 }
 
-/// The value next to the limit of `rule` that is not allowed, if a field of so many bytes holds it.
+/// Returns the value next to the limit of `rule` that is not allowed, if a field of `bytes` bytes
+/// holds it.
 fn beyond<H: Formats>(rule: &Rule, header: &H, bytes: usize) -> Option<u64> {
     let limit = match rule.limit {
         Limit::Number(number) => number,
@@ -121,7 +122,7 @@ fn beyond<H: Formats>(rule: &Rule, header: &H, bytes: usize) -> Option<u64> {
     }
 }
 
-/// Checks that what tables say of packets fits together.
+/// Checks that the tables of packets are consistent.
 fn tables(formats: &[Format]) {
     assert!(formats.is_sorted_by(|a, b| a.code < b.code), "types are in order and distinct");
     for format in formats {
@@ -144,7 +145,8 @@ fn tables(formats: &[Format]) {
     }
 }
 
-/// Bytes of a field of a data packet. Lists there are for switches to fill: hosts send them empty.
+/// Returns the bytes of a field of a data packet. Switches fill the lists there: hosts send them
+/// empty.
 fn sent_by_host(form: Form) -> usize {
     match form {
         Form::List { .. } => 1,
@@ -152,7 +154,7 @@ fn sent_by_host(form: Form) -> usize {
     }
 }
 
-/// Whether `rule` is about a number, and its limit comes before it.
+/// Returns whether `rule` applies to a number, and its limit is constant or an earlier field.
 fn is_sound(rule: &Rule, format: &Format) -> bool {
     let place = |name: &str| {
         let is_number = |f: &FieldInfo| f.name == name && matches!(f.form, Form::Number { .. });
@@ -166,7 +168,7 @@ fn is_sound(rule: &Rule, format: &Format) -> bool {
     }
 }
 
-/// Checks that the holes of a summary are for fields.
+/// Checks that the placeholders of a summary name fields.
 fn holes(summary: &str, fields: &[FieldInfo]) {
     let (mut depth, mut from) = (0, 0);
     for (at, byte) in summary.bytes().enumerate() {

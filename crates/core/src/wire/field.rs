@@ -1,17 +1,17 @@
-//! The types that headers are made of.
+//! Types of header fields.
 
 use super::{Base, Form, Reader, WireError, Writer};
 use crate::units::Span;
 
-/// A type of which headers have fields.
+/// Type of a header field.
 ///
 /// The methods of the codec are called for every packet of a real host: they are small, static and
 /// `#[inline]`.
 pub trait Field: Copy {
-    /// What readers of the bytes have to know.
+    /// Form on the wire, for readers of the bytes.
     const FORM: Form;
 
-    /// Bytes that [`Field::encode`] writes.
+    /// Returns the bytes that [`Field::encode`] writes.
     fn wire_len(&self) -> usize;
 
     /// Writes the value.
@@ -27,15 +27,16 @@ pub trait Field: Copy {
     /// is never sent.
     fn decode(r: &mut Reader<'_>, name: &'static str) -> Result<Self, WireError>;
 
-    /// An arbitrary value, for tests. `draw` returns random words.
+    /// Returns an arbitrary value, for tests. `draw` returns random words.
     fn arbitrary(draw: &mut dyn FnMut() -> u64) -> Self;
 
-    /// Tells the value. A list tells the number of its items under `count`, then each field of each
-    /// item under its name; all others have one value without a name.
+    /// Calls `tell` with the value. A list reports the number of its items under `count`, then each
+    /// field of each item under its name. All others have one value without a name.
     fn tell(&self, tell: &mut dyn FnMut(&'static str, u64));
 }
 
-/// An arbitrary number up to `largest`: often 0, the largest, or small, as mistakes show there.
+/// Returns an arbitrary number up to `largest`: often 0, the largest, or small, as mistakes show
+/// there.
 pub fn number(draw: &mut dyn FnMut() -> u64, largest: u64) -> u64 {
     let word = draw();
     match word >> 61 {

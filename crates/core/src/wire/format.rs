@@ -1,33 +1,34 @@
-//! What `headers!` says of packets: the tables from which dissectors, documents and tests are made.
+//! Descriptions of packets that `headers!` generates. Dissectors, documents and tests are made from
+//! these tables.
 
 use super::{Header, Reader, WireError, Writer};
 
-/// A packet of one type.
+/// Description of a packet type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// The first byte of its header.
+    /// First byte of its header.
     pub code: u8,
-    /// Its name, as in "free data".
+    /// Name, as in "free data".
     pub name: &'static str,
-    /// Whether it carries payload.
+    /// Kind: with or without payload.
     pub kind: PacketKind,
-    /// From whom to whom it goes, as in "S to R".
+    /// Sender and receiver, as in "S to R".
     pub way: &'static str,
-    /// Its documentation in Rust.
+    /// Documentation in Rust.
     pub docs: &'static str,
-    /// The sentence that summarises it, with `{field}` for a field's value. Also:
+    /// Sentence that summarises it, with `{field}` for a field's value. Also:
     ///
-    /// - `{field|ms left|forever}`: the value and the words after it, or the other words where the
+    /// - `{field|ms left|forever}`: the value and the words after it, or the other words if the
     ///   value is the largest that fits the field;
     /// - `{list:{part} to {other}}`: the sentence of each item, or "none" without items.
     pub summary: &'static str,
-    /// The fields after the type byte, in order.
+    /// Fields after the type byte, in order.
     pub fields: &'static [FieldInfo],
-    /// What values are never sent.
+    /// Rules on the values that are sent.
     pub rules: &'static [Rule],
 }
 
-/// Whether packets carry payload.
+/// Kind of a packet: with or without payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
     /// They carry none.
@@ -39,61 +40,61 @@ pub enum PacketKind {
 /// A field of a header, or of the items of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldInfo {
-    /// Its name in Rust and in errors.
+    /// Name in Rust and in errors.
     pub name: &'static str,
-    /// Its name in filters of captures; mostly the same.
+    /// Name in filters of captures; mostly the same.
     pub filter: &'static str,
-    /// What readers of captures see; `None` where an earlier field of this name has the label.
+    /// Label in captures; `None` if an earlier field of this name has the label.
     pub label: Option<&'static str>,
-    /// Its documentation in Rust.
+    /// Documentation in Rust.
     pub docs: &'static str,
-    /// Its form.
+    /// Form on the wire.
     pub form: Form,
 }
 
-/// The form of a field on the wire.
+/// Form of a field on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// An integer.
     Number {
-        /// Its length.
+        /// Length in bytes.
         bytes: u8,
-        /// How it is shown.
+        /// Base in which it is shown.
         base: Base,
     },
     /// A byte that stands for a word.
     Words {
-        /// The bytes that there are, as in "0 to 3".
+        /// Valid bytes, as in "0 to 3".
         expected: &'static str,
-        /// The word of each, from 0 on.
+        /// Word of each, from 0 on.
         words: &'static [&'static str],
     },
     /// A byte that counts items, and the items.
     List {
-        /// How many there are at most.
+        /// Maximum number of items.
         most: u8,
         /// The fields of an item.
         items: &'static [FieldInfo],
     },
 }
 
-/// How a number is shown.
+/// Base in which a number is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// As usual.
+    /// Decimal.
     Decimal,
-    /// In hexadecimal digits: its bits matter.
+    /// Hexadecimal: its bits matter.
     Hex,
 }
 
-/// A rule for the values of a field.
+/// Rule on the values of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The field.
     pub field: &'static str,
-    /// On which side of the limit its values are.
+    /// Side of the limit on which its values are.
     pub bound: Bound,
-    /// The limit, which is allowed.
+    /// Limit, which itself is allowed.
     pub limit: Limit,
     /// The rule in words, as in "at least 1".
     pub expected: &'static str,
@@ -117,39 +118,40 @@ pub enum Limit {
     Field(&'static str),
 }
 
-/// A header that says of what its packets are made. [`headers!`](crate::headers) implements it.
+/// Header with a description of its packets. [`headers!`](crate::headers) implements it.
 pub trait Formats: Header + 'static {
-    /// Its packets.
+    /// Descriptions of its packets.
     const FORMATS: &'static [Format];
 
-    /// The type byte.
+    /// Returns the type byte.
     fn code(&self) -> u8;
 
-    /// An arbitrary header of a type, for tests; `None` if there is no such type. `draw` returns
-    /// random words.
+    /// Returns an arbitrary header of a type, for tests; `None` if there is no such type. `draw`
+    /// returns random words.
     fn arbitrary(code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Self>;
 
-    /// Tells every field's name in Rust with what [`Field::tell`](super::Field::tell) tells of it.
+    /// Calls `tell` with every field's name in Rust and the values that
+    /// [`Field::tell`](super::Field::tell) reports.
     fn values(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64));
 }
 
-/// The name of a header's packet, by its type byte.
+/// Returns the name of a header's packet, by its type byte.
 pub fn name_of<H: Formats>(header: &H) -> &'static str {
     let code = header.code();
     let format = H::FORMATS.iter().find(|format| format.code == code);
     format.map_or("packet", |format| format.name)
 }
 
-/// A part of headers that packets of several types share; [`layout!`](crate::layout) makes it. The
+/// Part of a header that packets of several types share; [`layout!`](crate::layout) makes it. The
 /// methods are those of [`Header`] and [`Formats`], without the type byte.
 pub trait Layout: Copy {
-    /// The packets that have this layout.
+    /// Descriptions of the packets that have this layout.
     const FORMATS: &'static [Format];
 
-    /// The type byte.
+    /// Returns the type byte.
     fn code(&self) -> u8;
 
-    /// Bytes that [`Layout::encode`] writes.
+    /// Returns the bytes that [`Layout::encode`] writes.
     fn wire_len(&self) -> usize;
 
     /// Writes the fields.
@@ -164,15 +166,15 @@ pub trait Layout: Copy {
     /// As [`Header::decode`].
     fn decode(code: u8, r: &mut Reader<'_>) -> Result<Self, WireError>;
 
-    /// Arbitrary fields of a type, as by [`Formats::arbitrary`].
+    /// Returns arbitrary fields of a type, as [`Formats::arbitrary`] does.
     fn arbitrary(code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Self>;
 
-    /// Tells the fields, as [`Formats::values`] does.
+    /// Calls `tell` with the fields, as [`Formats::values`] does.
     fn values(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64));
 }
 
 impl Form {
-    /// Bytes of the shortest value: of a list without items.
+    /// Returns the bytes of the shortest value: of a list without items.
     pub const fn bytes(self) -> usize {
         match self {
             Self::Number { bytes, .. } => bytes as usize,
@@ -180,7 +182,7 @@ impl Form {
         }
     }
 
-    /// The form of the first field of a list's items.
+    /// Returns the form of the first field of a list's items.
     ///
     /// # Panics
     /// If this is no list.
@@ -193,33 +195,33 @@ impl Form {
 }
 
 impl FieldInfo {
-    /// A field without label and documentation.
+    /// Creates a field without label and documentation.
     pub const fn new(name: &'static str, form: Form) -> Self {
         Self { name, filter: name, label: None, docs: "", form }
     }
 
-    /// The same field with a label.
+    /// Returns the field with a label.
     #[must_use]
     pub const fn labelled(mut self, label: &'static str) -> Self {
         self.label = Some(label);
         self
     }
 
-    /// The same field with documentation.
+    /// Returns the field with documentation.
     #[must_use]
     pub const fn documented(mut self, docs: &'static str) -> Self {
         self.docs = docs;
         self
     }
 
-    /// The same field with another name in filters.
+    /// Returns the field with another name in filters.
     #[must_use]
     pub const fn filtered(mut self, filter: &'static str) -> Self {
         self.filter = filter;
         self
     }
 
-    /// The same field, a number shown in hexadecimal digits.
+    /// Returns the field, a number shown in hexadecimal.
     #[must_use]
     pub const fn hex(mut self) -> Self {
         if let Form::Number { bytes, .. } = self.form {
@@ -228,7 +230,7 @@ impl FieldInfo {
         self
     }
 
-    /// The same field, a list whose items have these fields.
+    /// Returns the field, a list whose items have these fields.
     #[must_use]
     pub const fn with_items(mut self, items: &'static [FieldInfo]) -> Self {
         if let Form::List { most, .. } = self.form {
@@ -237,7 +239,7 @@ impl FieldInfo {
         self
     }
 
-    /// Bytes of some fields, lists without their items.
+    /// Returns the bytes of some fields, lists without their items.
     pub const fn bytes(fields: &[Self]) -> usize {
         let (mut at, mut bytes) = (0, 0);
         while at < fields.len() {
@@ -249,12 +251,12 @@ impl FieldInfo {
 }
 
 impl Format {
-    /// The field of a name.
+    /// Returns the field of a name.
     pub fn field(&self, name: &str) -> Option<&'static FieldInfo> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// Bytes of the header, type byte included; of lists without their items.
+    /// Returns the bytes of the header, including the type byte and lists without their items.
     pub const fn bytes(&self) -> usize {
         1 + FieldInfo::bytes(self.fields)
     }

@@ -1,13 +1,13 @@
-//! The macros in which packets are written.
+//! Macros that define packets.
 //!
-//! They are `macro_rules`: whatever stands in a table is the user's own token, so that compilers
-//! and editors point at the table. Rules that start with `@` are for the macros themselves.
+//! They are `macro_rules`: all parts of a table are the user's own tokens, so that compilers and
+//! editors point at the table. Rules that start with `@` are for the macros themselves.
 
 /// Defines a transport's header by the table of its packets.
 ///
 /// ```
 /// rampmeter_core::headers! {
-///     /// A header of a transport that waits for every packet.
+///     /// A header of a stop-and-wait transport.
 ///     pub enum TurnsHeader {
 ///         /// Sender to receiver: one packet.
 ///         1 Data (data "data", S to R) "packet {seq} of {size} bytes" {
@@ -16,7 +16,7 @@
 ///             /// The message's size in bytes.
 ///             size: u64 as "Bytes of the message" [size at least 1],
 ///         },
-///         /// Receiver to sender: the packet is here.
+///         /// Receiver to sender: the packet has arrived.
 ///         2 Ack (control "ack", R to S) "packet {seq} has arrived" {
 ///             /// The packet's number.
 ///             seq: u32,
@@ -32,24 +32,25 @@
 /// assert_eq!(TurnsHeader::FORMATS[0].fields[1].name, "size");
 /// ```
 ///
-/// A packet is: its type byte; its name in Rust; whether it carries payload (`data`) or not
-/// (`control`), its name for readers, and its way; a sentence that summarises it (see
-/// [`Format::summary`](crate::wire::Format::summary)); its fields, if it has any. The header is the
-/// type byte and the fields, in order.
+/// A packet is defined by its type byte and its name in Rust. In parentheses follow `data` or
+/// `control` (with or without payload), its name for readers, and its direction. Then follow a
+/// sentence that summarises it (see [`Format::summary`](crate::wire::Format::summary)) and its
+/// fields, if it has any. The header is the type byte and the fields, in order.
 ///
-/// A field is a name and a type that implements [`Field`](crate::wire::Field). Then may follow
+/// A field is a name and a type that implements [`Field`](crate::wire::Field). Optional parts
+/// follow:
 ///
-/// - `as "Label"` or `as hex "Label"`: what readers of captures see. A label holds for all later
-///   fields of the same name.
+/// - `as "Label"` or `as hex "Label"`: the label in captures. A label applies to all later fields
+///   of the same name.
 /// - after the label of a list of numbers, `of item "Label"`: the name of its items.
-/// - `[field at least 1, field at most other]`: what is never sent. It is checked as soon as the
-///   field has been read that it stands with; the limit is a number or an earlier field.
+/// - `[field at least 1, field at most other]`: rules on the values that are sent. They are checked
+///   right after the field has been read; the limit is a number or an earlier field.
 ///
 /// `name as filter: Type` gives a field another name in filters of captures.
 ///
 /// `7..=9 Name as Type` is a variant that holds a `Type`, which [`layout!`](crate::layout) defines,
-/// for packets of these types. After the enum may stand `impl Header { ... }` with methods that the
-/// table does not give, such as [`Header::rank`](crate::Header::rank).
+/// for packets of these types. `impl Header { ... }` may follow the enum, with methods that the
+/// table does not define, such as [`Header::rank`](crate::Header::rank).
 #[macro_export]
 macro_rules! headers {
     (
@@ -216,7 +217,7 @@ macro_rules! headers {
         }
     };
 
-    // A name for the value of a type, as a pattern.
+    // Name of the value of a type, as a pattern.
     (@bind $name:ident, $Layout:ty) => { $name };
 
     (@pattern $Packet:ident) => { Self::$Packet { .. } };

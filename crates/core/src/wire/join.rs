@@ -1,4 +1,4 @@
-//! Joins the descriptions of packets when a program is compiled.
+//! Joins the descriptions of packets at compile time.
 
 use super::{Format, PacketKind};
 
@@ -13,7 +13,7 @@ const NONE: Format = Format {
     rules: &[],
 };
 
-/// How many packets there are in all parts.
+/// Returns the number of packets in all parts.
 pub const fn count(parts: &[&[Format]]) -> usize {
     let (mut part, mut n) = (0, 0);
     while part < parts.len() {
@@ -23,7 +23,7 @@ pub const fn count(parts: &[&[Format]]) -> usize {
     n
 }
 
-/// The packets of all parts, of which there are `N`.
+/// Returns the packets of all parts, of which there are `N`.
 ///
 /// # Panics
 /// If there are not.

@@ -1,8 +1,8 @@
-//! Lists of which headers know the longest.
+//! Lists of limited length in headers.
 
 use super::{Field, FieldInfo, Form, Reader, WireError, Writer};
 
-/// A short list in place. In memory it has room for `N` items, so that headers stay `Copy`; on the
+/// Short list in place. In memory it has space for `N` items, so that headers stay `Copy`; on the
 /// wire it is a byte that counts the items, and the items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct List<T, const N: usize> {
@@ -17,7 +17,7 @@ impl<T: Copy + Default, const N: usize> Default for List<T, N> {
 }
 
 impl<T: Copy + Default, const N: usize> List<T, N> {
-    /// Adds an item; false if there is no room.
+    /// Adds an item; returns false if the list is full.
     pub fn push(&mut self, item: T) -> bool {
         let Some(place) = self.items.get_mut(usize::from(self.len)) else { return false };
         *place = item;
@@ -25,15 +25,15 @@ impl<T: Copy + Default, const N: usize> List<T, N> {
         true
     }
 
-    /// The items.
+    /// Returns the items.
     pub fn as_slice(&self) -> &[T] {
         &self.items[..usize::from(self.len)]
     }
 }
 
-/// What lists on the wire are made of: a type that [`items!`](crate::items) has made, or a number.
+/// Item of a list on the wire: a type that [`items!`](crate::items) has made, or a number.
 pub trait Item: Copy + Default {
-    /// Its fields, all of a fixed length. That of a number has no name.
+    /// Fields, all of a fixed length. That of a number has no name.
     const FIELDS: &'static [FieldInfo];
 
     /// Writes the fields. Errors as [`Field::encode`].
@@ -48,10 +48,10 @@ pub trait Item: Copy + Default {
     /// As [`Field::decode`].
     fn decode(r: &mut Reader<'_>) -> Result<Self, WireError>;
 
-    /// Arbitrary fields, as by [`Field::arbitrary`].
+    /// Returns arbitrary fields, as [`Field::arbitrary`] does.
     fn arbitrary(draw: &mut dyn FnMut() -> u64) -> Self;
 
-    /// Tells each field's value under its name.
+    /// Calls `tell` with each field's name and value.
     fn tell(&self, tell: &mut dyn FnMut(&'static str, u64));
 }
 

@@ -1,7 +1,7 @@
-//! The wire codec: big-endian fields, checked lengths, errors instead of panics.
+//! Wire codec: big-endian fields, checked lengths, errors instead of panics.
 //!
-//! A transport writes its packets once, as a table in [`headers!`](crate::headers). The macro makes
-//! the header's enum of it, the codec ([`Header`]), and a description of every packet
+//! A transport defines its packets once, as a table in [`headers!`](crate::headers). The macro
+//! generates the header's enum, the codec ([`Header`]), and a description of every packet
 //! ([`Formats`]). Tests, sample captures, the Wireshark dissector and the packet tables of
 //! `docs/protocols` are made from the description.
 //!
@@ -32,7 +32,7 @@ pub use join::{count, join};
 pub use list::{Item, List};
 pub use transport::{Sample, Value, Wire};
 
-/// Why bytes are not a header.
+/// Reason for which bytes are not a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WireError {
@@ -41,7 +41,7 @@ pub enum WireError {
     Truncated {
         /// Bytes up to the end of the field.
         needed: usize,
-        /// Bytes there were.
+        /// Actual number of bytes.
         got: usize,
     },
     /// The type byte names no packet of this protocol.
@@ -50,19 +50,19 @@ pub enum WireError {
     /// A field holds a value that the protocol never sends.
     #[error("field {field} must be {expected}, got {got}")]
     BadField {
-        /// The field's name in the protocol's page.
+        /// Name of the field in the protocol's page.
         field: &'static str,
-        /// What values are allowed.
+        /// Allowed values.
         expected: &'static str,
-        /// The value.
+        /// Actual value.
         got: u64,
     },
 }
 
-/// A protocol's packet header, decoded. Small and `Copy`; the simulator moves it as it is, the
+/// Packet header of a protocol, decoded. Small and `Copy`; the simulator moves it unencoded, the
 /// host runtime encodes it.
 pub trait Header: Copy + PartialEq + std::fmt::Debug {
-    /// Bytes that [`Header::encode`] writes.
+    /// Returns the bytes that [`Header::encode`] writes.
     fn wire_len(&self) -> usize;
 
     /// Writes the header to the front of `out` and returns the bytes written.
@@ -77,26 +77,26 @@ pub trait Header: Copy + PartialEq + std::fmt::Debug {
     /// Anything that is not an encoding of a valid header.
     fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError>;
 
-    /// The packet's place among others where ports queue by rank
-    /// ([`Queueing::Ranks`](crate::Queueing)), lowest first.
+    /// Returns the packet's rank if ports queue by rank ([`Queueing::Ranks`](crate::Queueing)),
+    /// lowest first.
     fn rank(&self) -> u32 {
         0
     }
 
-    /// The path choice of the packet where that is not the fabric's, as in networks of several
-    /// transports. `None` by default.
+    /// Returns the path choice of the packet if it differs from the fabric's, as in networks of
+    /// several transports. `None` by default.
     #[inline]
     fn spray(&self) -> Option<Spray> {
         None
     }
 
-    /// What packets of this type are called, as in "token".
-    /// [`headers!`](crate::headers) takes it from the table.
+    /// Returns the name of packets of this type, as in "token". [`headers!`](crate::headers) takes
+    /// it from the table.
     fn kind(&self) -> &'static str {
         "packet"
     }
 
-    /// Tells the fields by name, and of lists their parts, as
-    /// [`Formats::values`] does. [`headers!`](crate::headers) takes it from the table.
+    /// Calls `tell` with the fields by name, and with the parts of lists, as [`Formats::values`]
+    /// does. [`headers!`](crate::headers) generates it from the table.
     fn fields(&self, _tell: &mut dyn FnMut(&'static str, &'static str, u64)) {}
 }

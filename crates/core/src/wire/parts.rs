@@ -1,4 +1,4 @@
-//! The macros in which the parts of packets are written; see [`headers!`](crate::headers).
+//! Macros that define parts of packets; see [`headers!`](crate::headers).
 
 /// Defines packets of several types that share a layout: an enum of their types, and a struct whose
 /// first field is the type. The sentence after the struct's name summarises each of them.
@@ -235,7 +235,7 @@ macro_rules! codes {
     };
 }
 
-/// Defines what a [`List`](crate::wire::List) may hold, by its fields.
+/// Defines an item of a [`List`](crate::wire::List), by its fields.
 ///
 /// ```
 /// rampmeter_core::items! {
@@ -253,7 +253,10 @@ macro_rules! items {
     (
         $(#[$meta:meta])*
         $vis:vis struct $Item:ident {
-            $( $(#[doc = $doc:literal])* $field:ident : $of:ident as $($base:ident)? $label:literal, )*
+            $(
+                $(#[doc = $doc:literal])*
+                $field:ident : $of:ident as $($base:ident)? $label:literal,
+            )*
         }
     ) => {
         $(#[$meta])*

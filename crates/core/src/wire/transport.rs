@@ -1,19 +1,19 @@
-//! The packets of a transport whose header's type is not known.
+//! Packets of a transport whose header type is not known.
 
 use super::{FieldInfo, Form, Format, Formats, check};
 use crate::envelope::TransportId;
 use crate::packet::Packet;
 
-/// The packets of one transport, for those who go through all transports.
+/// Packets of one transport, for code that iterates over all transports.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire {
-    /// Its number on the wire.
+    /// Number on the wire.
     pub id: TransportId,
-    /// Its name in plans.
+    /// Name in plans.
     pub name: &'static str,
-    /// Its name in texts.
+    /// Name in texts.
     pub title: &'static str,
-    /// Its packets, by type.
+    /// Descriptions of its packets, by type.
     pub formats: &'static [Format],
     /// Bytes of one of its packets in the memory of the simulator.
     pub packet_bytes: usize,
@@ -23,7 +23,8 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// What filters of captures call it: its name, unless Wireshark has a protocol of that name.
+    /// Returns its name in filters of captures: its own name, unless Wireshark has a protocol of
+    /// that name.
     pub fn filter(&self) -> &'static str {
         match self.name {
             "tcp" => "rampmeter_tcp",
@@ -33,28 +34,28 @@ impl Wire {
     }
 }
 
-/// A header that has been encoded.
+/// An encoded header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Its encoding.
+    /// Bytes of the encoding.
     pub bytes: Vec<u8>,
-    /// Its values in the order of the fields.
+    /// Values in the order of the fields.
     pub values: Vec<Value>,
 }
 
-/// The value of a field, or one of those of a list's items.
+/// Value of a field, or of a field of a list's item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// The name in filters without that of the transport: `field`, `list.count` or `list.part`.
+    /// Name in filters without that of the transport: `field`, `list.count` or `list.part`.
     pub filter: String,
-    /// Whether it may occur several times, or not at all.
+    /// True if it may occur any number of times, including zero.
     pub is_item: bool,
     /// The value.
     pub value: u64,
 }
 
 impl Wire {
-    /// The packets of the transport whose headers are `H`.
+    /// Creates the description of the transport whose headers are `H`.
     pub const fn of<H: Formats>(id: TransportId, name: &'static str, title: &'static str) -> Self {
         Self {
             id,
@@ -68,12 +69,12 @@ impl Wire {
         }
     }
 
-    /// An arbitrary header of a type, encoded; `None` if there is no such type.
+    /// Returns an arbitrary header of a type, encoded; `None` if there is no such type.
     pub fn sample(&self, code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Sample> {
         (self.sample)(code, draw)
     }
 
-    /// [`check::bytes`] of this transport.
+    /// Calls [`check::bytes`] for this transport.
     ///
     /// # Panics
     /// If its codec is wrong.
@@ -81,7 +82,7 @@ impl Wire {
         (self.check_bytes)(bytes);
     }
 
-    /// [`check::packets`] of this transport.
+    /// Calls [`check::packets`] for this transport.
     ///
     /// # Panics
     /// If its codec or its tables are wrong.
@@ -89,7 +90,7 @@ impl Wire {
         (self.check_packets)(draw);
     }
 
-    /// The label of a field: its own, or that of an earlier field of the same name.
+    /// Returns the label of a field: its own, or that of an earlier field of the same name.
     pub fn label(&self, field: &FieldInfo) -> Option<&'static str> {
         let earlier = || self.formats.iter().flat_map(|format| format.fields);
         field.label.or_else(|| earlier().filter(|f| f.name == field.name).find_map(|f| f.label))
@@ -110,7 +111,7 @@ fn sample<H: Formats>(code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Sample>
     Some(Sample { bytes, values })
 }
 
-/// The name in filters of a field's value, or of one in a list.
+/// Returns the name in filters of a field's value, or of a field of a list's item.
 fn filter(field: &FieldInfo, part: &str) -> String {
     match (field.form, part) {
         (Form::List { items, .. }, "") => format!("{}.{}", field.filter, items[0].filter),
