@@ -1,8 +1,8 @@
-//! Tables whose columns are described where they are defined.
+//! Tables whose columns are described at their definition.
 //!
 //! [`rows!`](crate::columns) makes a row's struct, the struct of its columns, and the description
-//! of each column: its unit and meaning stand in the Parquet metadata of the column, under the
-//! keys `unit` and `meaning`, and in `docs/results.md`.
+//! of each column. Its unit and meaning are in the Parquet metadata of the column, under the keys
+//! `unit` and `meaning`, and in `docs/results.md`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,60 +19,60 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::table::{TableError, TableWriter, broken, io};
 
-/// What a table says of one of its columns.
+/// Description of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// The column.
+    /// Name of the column.
     pub name: &'static str,
-    /// The unit of its values; empty where they have none.
+    /// Unit of its values; empty if they have none.
     pub unit: &'static str,
-    /// What they mean.
+    /// Meaning of its values.
     pub meaning: &'static str,
-    /// Their type in Arrow's words.
+    /// Name of their type in Arrow.
     pub kind: &'static str,
-    /// Whether values may be missing.
+    /// True if values may be missing.
     pub nullable: bool,
 }
 
-/// A row of a table.
+/// Row of a table.
 pub trait Row: Clone {
     /// Rows as columns.
     type Columns: Columns<Row = Self>;
-    /// The columns, in the order of the table.
+    /// Descriptions of the columns, in the order of the table.
     const ABOUT: &'static [About];
 }
 
 /// Rows as columns.
 pub trait Columns: Default {
-    /// A row.
+    /// Row type.
     type Row;
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     fn n_rows(&self) -> usize;
     /// Adds a row.
     fn push(&mut self, row: &Self::Row);
-    /// The columns as Arrow arrays, in the order of the table.
+    /// Returns the columns as Arrow arrays, in the order of the table.
     fn into_arrays(self) -> Vec<ArrayRef>;
     /// Adds the rows of a batch.
     ///
     /// # Errors
-    /// Names the column that is missing or of another type, or the row whose value is impossible.
+    /// Names the column that is missing or has another type, or the row with an invalid value.
     fn extend(&mut self, source: &Source<'_>) -> Result<(), TableError>;
 }
 
-/// What a column may hold.
+/// Type of a column's values.
 pub trait Cell: Clone {
-    /// The type in Arrow's words.
+    /// Name of the type in Arrow.
     const KIND: &'static str;
-    /// Whether values may be missing.
+    /// True if values may be missing.
     const NULLABLE: bool = false;
 
-    /// The column as an Arrow array.
+    /// Returns the column as an Arrow array.
     fn array(values: Vec<Self>) -> ArrayRef;
     /// Adds a column's values of a batch to `into`.
     ///
     /// # Errors
-    /// Names the column that is missing or of another type, or the row whose value is impossible.
+    /// Names the column that is missing or has another type, or the row with an invalid value.
     fn read(
         source: &Source<'_>,
         column: &'static str,
@@ -160,7 +160,7 @@ impl Cell for Cow<'static, str> {
     }
 }
 
-/// Makes the struct of a row, the struct of its columns, and the description of the columns. Each
+/// Defines the struct of a row, the struct of its columns, and the description of the columns. Each
 /// field has a documentation comment, which is the column's meaning, and its unit in brackets.
 macro_rules! rows {
     (
@@ -195,22 +195,22 @@ macro_rules! rows {
         }
 
         impl $columns {
-            /// How many rows there are.
+            /// Returns the number of rows.
             pub fn len(&self) -> usize {
                 [$( self.$name.len() ),+][0]
             }
 
-            /// Whether there are no rows.
+            /// Returns whether there are no rows.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
-            /// Row number `idx`, which must be below the number of rows.
+            /// Returns row number `idx`, which must be below the number of rows.
             pub fn row(&self, idx: usize) -> $row {
                 $row { $( $name: self.$name[idx].clone(), )+ }
             }
 
-            /// All rows.
+            /// Iterates over all rows.
             pub fn rows(&self) -> impl Iterator<Item = $row> + '_ {
                 (0..self.len()).map(|idx| self.row(idx))
             }
@@ -253,7 +253,7 @@ macro_rules! rows {
 }
 pub(crate) use rows;
 
-/// The Arrow schema of a table, with unit and meaning at each column.
+/// Returns the Arrow schema of a table, with unit and meaning at each column.
 pub(crate) fn schema<R: Row>() -> SchemaRef {
     let field = |about: &About| {
         let of = match about.kind {
@@ -272,7 +272,7 @@ pub(crate) fn schema<R: Row>() -> SchemaRef {
     Arc::new(Schema::new(R::ABOUT.iter().map(field).collect::<Vec<_>>()))
 }
 
-/// Writes rows as they come.
+/// Writes rows as they arrive.
 pub struct RowWriter<R: Row> {
     table: TableWriter,
     file: PathBuf,
@@ -288,7 +288,7 @@ impl<R: Row> Debug for RowWriter<R> {
 }
 
 impl<R: Row> RowWriter<R> {
-    /// Starts the table that will be `file`; until [`RowWriter::finish`] it is `file.partial`.
+    /// Starts the table `file`. Until [`RowWriter::finish`] it is `file.partial`.
     ///
     /// # Errors
     /// If the file cannot be made.
@@ -309,13 +309,13 @@ impl<R: Row> RowWriter<R> {
         if self.batch.n_rows() == BATCH { self.flush() } else { Ok(()) }
     }
 
-    /// Rows so far.
+    /// Returns the number of rows so far.
     pub fn n_rows(&self) -> u64 {
         self.n_rows
     }
 
-    /// Writes what is left, the strings of `metadata`, and gives the table its name. Returns the
-    /// number of rows.
+    /// Writes the remaining rows and the strings of `metadata`, and gives the table its name.
+    /// Returns the number of rows.
     ///
     /// # Errors
     /// If the rest cannot be written or the file cannot be renamed.
@@ -333,7 +333,7 @@ impl<R: Row> RowWriter<R> {
     }
 }
 
-/// Strings that a table carries, by key.
+/// Strings in a table's metadata, by key.
 pub type Metadata = Vec<(String, String)>;
 
 /// Writes all rows of a table.
@@ -353,7 +353,7 @@ pub fn write_rows<R: Row>(
 /// Reads a table of rows and its metadata strings.
 ///
 /// # Errors
-/// Names the file and what is wrong with it.
+/// Names the file and the fault.
 pub fn read_rows<R: Row>(file: &Path) -> Result<(R::Columns, Metadata), TableError> {
     let input = File::open(file).map_err(|source| io(file, source))?;
     let builder =
@@ -373,7 +373,7 @@ pub fn read_rows<R: Row>(file: &Path) -> Result<(R::Columns, Metadata), TableErr
     Ok((columns, metadata))
 }
 
-/// A batch that is read, where it comes from, and how many rows came before it.
+/// Batch to read, with its file and the number of rows before it.
 #[derive(Debug)]
 pub struct Source<'a> {
     file: &'a Path,
@@ -421,7 +421,7 @@ impl Source<'_> {
         array.ok_or_else(|| self.mistyped(column, "strings"))
     }
 
-    /// The error of a value in row `idx` of the batch.
+    /// Returns the error of a value in row `idx` of the batch.
     pub(crate) fn impossible(
         &self,
         idx: usize,
@@ -439,8 +439,8 @@ impl Source<'_> {
     }
 }
 
-/// Rows a batch.
+/// Number of rows in a batch.
 pub(crate) const BATCH: usize = 1 << 16;
 
-/// The key under which Arrow keeps its own schema in the file.
+/// Key of Arrow's own schema in the file.
 const ARROW_SCHEMA: &str = "ARROW:schema";

@@ -1,5 +1,4 @@
-//! Two sets of results side by side: ours against a reference, or one transport's against
-//! another's.
+//! Comparison of two sets of results: ours with a reference, or one transport's with another's.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +7,7 @@ use crate::slowdown::{Bins, Sample, Stats};
 /// Two sets of slowdowns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// Which sizes.
+    /// Label of the size class.
     pub label: String,
     /// Statistics of ours.
     pub ours: Option<Stats>,
@@ -23,12 +22,12 @@ pub struct Pair {
     pub ks: Option<f64>,
 }
 
-/// Two results, overall and by size.
+/// Comparison of two results, overall and by size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// All flows.
     pub overall: Pair,
-    /// By size.
+    /// Flows by size class.
     pub bins: Vec<Pair>,
 }
 
@@ -56,7 +55,8 @@ fn pair(label: String, mut ours: Vec<f64>, mut theirs: Vec<f64>) -> Pair {
     }
 }
 
-/// The largest difference between the cumulative distributions of two ascending sets of values.
+/// Returns the largest difference between the cumulative distributions of two ascending sets of
+/// values.
 pub fn ks_distance(a: &[f64], b: &[f64]) -> f64 {
     let share = |sorted: &[f64], n: usize| n as f64 / sorted.len().max(1) as f64;
     let (mut i, mut j, mut worst) = (0, 0, 0.0f64);

@@ -1,46 +1,45 @@
-//! How long a run warms up, and how far its numbers may be off.
+//! Length of the warm-up of a run, and confidence intervals of its results.
 //!
-//! The completion times of one run are not independent: a flow that meets a queue is followed by
-//! others that meet it. So intervals come from batches (Law, *Simulation Modeling and Analysis*,
-//! §9.5.3): the flows, in the order in which they arrived, are cut into [`BATCHES`] runs of equal
-//! length, whose statistics are nearly independent if they are long.
+//! The completion times of one run are not independent: flows near a flow that meets a queue meet
+//! it too. So intervals are computed from batches (Law, *Simulation Modeling and Analysis*,
+//! §9.5.3): the flows, in the order in which they arrived, are divided into [`BATCHES`] runs of
+//! equal length, whose statistics are nearly independent if they are long.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
-/// Batches of an interval.
+/// Number of batches of an interval.
 pub const BATCHES: usize = 20;
-/// Least values a batch.
+/// Minimum number of values in a batch.
 const BATCH_MIN: usize = 5;
-/// Values that a batch must have beyond its quantile.
+/// Minimum number of values of a batch beyond its quantile.
 const BEYOND_MIN: usize = 5;
-/// Values that MSER-5 averages.
+/// Number of values that MSER-5 averages.
 const MSER_BATCH: usize = 5;
 
-/// Where the warm-up of a series ends.
+/// End of the warm-up of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarmUp {
-    /// How many first values belong to it.
+    /// Number of values in the warm-up, from the first on.
     pub values: usize,
-    /// Whether the series is long enough to tell: otherwise the rule wants more than its first
-    /// half, which are then left out.
+    /// True if the series is long enough for the rule. Otherwise the rule demands more than its
+    /// first half, which is then excluded.
     pub is_found: bool,
 }
 
-/// The warm-up of a series by MSER-5 (White, Cobb and Spratt, *A comparison of five steady-state
-/// truncation heuristics for simulation*, WSC 2000).
+/// Returns the warm-up of a series by MSER-5 (White, Cobb and Spratt, *A comparison of five
+/// steady-state truncation heuristics for simulation*, WSC 2000).
 ///
-/// The series is averaged in batches of five. The rule cuts where the standard error of the mean
-/// of what is left is least, and not in the second half of the series (Hoad, Robinson and Davies,
-/// *Automating warm-up length estimation*, WSC 2008). Values after the last whole batch are not
-/// looked at.
+/// The series is averaged in batches of five. The rule truncates where the standard error of the
+/// mean of the rest is least, and not in the second half of the series (Hoad, Robinson and Davies,
+/// *Automating warm-up length estimation*, WSC 2008). Values after the last whole batch are
+/// ignored.
 pub fn mser5(values: &[f64]) -> WarmUp {
     let means: Vec<f64> = values
         .chunks_exact(MSER_BATCH)
         .map(|batch| batch.iter().sum::<f64>() / MSER_BATCH as f64)
         .collect();
-    // From the last batch to the first: how many, their mean, and their squared deviations
-    // (Welford's recurrence).
+    // From the last batch to the first: count, mean and squared deviations (Welford's recurrence).
     let (mut n, mut mean, mut squares) = (0.0, 0.0, 0.0);
     let mut best = (f64::INFINITY, 0);
     for (first, value) in means.iter().enumerate().rev() {
@@ -59,21 +58,21 @@ pub fn mser5(values: &[f64]) -> WarmUp {
     WarmUp { values: best.1.min(half) * MSER_BATCH, is_found }
 }
 
-/// Half the widths of the 95 % confidence intervals of the statistics of a series; `None` where it
-/// is too short for one.
+/// Half the widths of the 95 % confidence intervals of the statistics of a series; `None` if it is
+/// too short for one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HalfWidths {
-    /// Of the mean.
+    /// Half-width for the mean.
     pub mean: Option<f64>,
-    /// Of the median, the 99th and the 99.9th percentile.
+    /// Half-widths for the median, the 99th and the 99.9th percentile.
     pub quantiles: [Option<f64>; 3],
 }
 
-/// The quantiles that have intervals, as fractions.
+/// Quantiles that have intervals, as fractions.
 pub(crate) const QUANTILES: [(usize, usize); 3] = [(1, 2), (99, 100), (999, 1000)];
 
 impl HalfWidths {
-    /// By batches of `values`, which are in the order of arrival.
+    /// Computes them by batches of `values`, which are in the order of arrival.
     pub fn of(values: &[f64]) -> Self {
         let Some(batches) = batches(values) else { return Self::default() };
         let shortest = values.len() / BATCHES;
@@ -95,14 +94,14 @@ impl HalfWidths {
     }
 }
 
-/// Correlation of the means of neighbouring batches of `values`, which are in the order of arrival.
-/// Far above zero, batches are too short and intervals too narrow. `None` where there are too few
-/// values for batches.
+/// Returns the correlation of the means of neighbouring batches of `values`, which are in the order
+/// of arrival. If it is far above zero, batches are too short and intervals too narrow. `None` if
+/// there are too few values for batches.
 pub fn correlation_of_batches(values: &[f64]) -> Option<f64> {
     batches(values).map(|batches| correlation(&means(&batches)))
 }
 
-/// The batches of `values`; `None` if there are too few values.
+/// Returns the batches of `values`; `None` if there are too few values.
 fn batches(values: &[f64]) -> Option<[&[f64]; BATCHES]> {
     let bound = |i: usize| values.len() * i / BATCHES;
     let is_enough = values.len() >= BATCHES * BATCH_MIN;
@@ -113,7 +112,7 @@ fn means(batches: &[&[f64]; BATCHES]) -> [f64; BATCHES] {
     batches.map(|batch| batch.iter().sum::<f64>() / batch.len() as f64)
 }
 
-/// Half the width of the 95 % interval of the mean of independent `values`.
+/// Returns half the width of the 95 % interval of the mean of independent `values`.
 fn half_width(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -121,12 +120,12 @@ fn half_width(values: &[f64]) -> Option<f64> {
     Some(t_95(n - 1.0)? * (squares / (n - 1.0)).sqrt() / n.sqrt())
 }
 
-/// The two-sided 95 % quantile of Student's t; `None` without a degree of freedom.
+/// Returns the two-sided 95 % quantile of Student's t; `None` without a degree of freedom.
 fn t_95(freedom: f64) -> Option<f64> {
     StudentsT::new(0.0, 1.0, freedom).ok().map(|t| t.inverse_cdf(0.975))
 }
 
-/// The correlation of neighbours; zero where all values are equal.
+/// Returns the correlation of neighbours; zero if all values are equal.
 fn correlation(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -140,8 +139,8 @@ mod tests {
     use proptest::prelude::*;
     use rampmeter_core::{Purpose, Rng};
 
-    /// Waiting times of successive customers of M/D/1 that starts with a backlog, with service 1,
-    /// by Lindley's recurrence.
+    /// Returns the waiting times of successive customers of M/D/1 that starts with a backlog, with
+    /// service 1, by Lindley's recurrence.
     fn md1(load: f64, backlog: f64, customers: usize, seed: u64) -> Vec<f64> {
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let mut wait = backlog;
@@ -153,7 +152,7 @@ mod tests {
         (0..customers).map(next).collect()
     }
 
-    /// Mean waiting time by Pollaczek and Khinchine.
+    /// Returns the mean waiting time by Pollaczek and Khinchine.
     fn pollaczek(load: f64) -> f64 {
         load / (2.0 * (1.0 - load))
     }
@@ -183,7 +182,7 @@ mod tests {
 
     #[test]
     fn ninety_five_of_a_hundred_intervals_hold_the_quantile() {
-        // Of independent exponentials, whose 99th percentile is ln 100.
+        // Independent exponentials, whose 99th percentile is ln 100.
         let holds = |seed: &u64| {
             let mut rng = Rng::new(*seed, 0, Purpose::Test);
             let values: Vec<f64> = (0..20_000).map(|_| rng.exponential()).collect();
@@ -196,8 +195,8 @@ mod tests {
         assert!((0.90..=0.99).contains(&share), "{share}");
     }
 
-    /// Over 100 runs of M/D/1 that starts with a backlog: the mean waiting time of all customers,
-    /// that of those after the warm-up, and the median warm-up.
+    /// Runs M/D/1 100 times, with a backlog at the start. Returns the mean waiting time of all
+    /// customers, that of those after the warm-up, and the median warm-up.
     fn md1_warm_up(load: f64, backlog: f64, customers: usize) -> (f64, f64, usize) {
         let runs = 100;
         let (mut all, mut rest, mut cuts) = (0.0, 0.0, Vec::new());
@@ -215,8 +214,8 @@ mod tests {
 
     #[test]
     fn the_warm_up_of_md1_ends_when_its_backlog_has_drained() {
-        // The server works off a backlog of 100 services at 1 - load a service: the wait of the
-        // n-th customer falls by 1 / load - 1 a customer, to zero after 400.
+        // The server reduces a backlog of 100 services by 1 - load a service: the wait of the n-th
+        // customer falls by 1 / load - 1 a customer, to zero after 400.
         let (load, backlog) = (0.8, 100.0);
         let drained = backlog / (1.0 / load - 1.0);
         let (all, rest, cut) = md1_warm_up(load, backlog, 4_000);
@@ -227,7 +226,7 @@ mod tests {
 
     #[test]
     fn where_there_is_little_to_cut_the_mean_stays() {
-        // Empty at first, the bias is smaller than the noise. The rule then likes to cut just
+        // Initially empty, the bias is smaller than the noise. The rule then tends to truncate just
         // after a long queue, which costs a few per cent.
         let (all, rest, cut) = md1_warm_up(0.8, 0.0, 4_000);
         let theory = pollaczek(0.8);

@@ -1,4 +1,4 @@
-//! Packet latencies, counted rather than listed.
+//! Histogram of packet latencies.
 
 use hdrhistogram::Histogram;
 use rampmeter_core::Span;
@@ -7,34 +7,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::series::LatencyRow;
 
-/// A histogram of latencies from 1 ps to 53 days with three significant digits; some 450 kB,
-/// however many packets there are.
+/// Histogram of latencies from 1 ps to 53 days with three significant digits. Takes about 450 kB,
+/// whatever the number of packets.
 #[derive(Clone, Debug)]
 pub struct LatencyHistogram {
     counts: Histogram<u64>,
 }
 
-/// What a histogram comes to, in picoseconds. Quantiles are good to one part in a thousand.
+/// Summary of a histogram, in picoseconds. Quantiles are accurate to 0.1 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencySummary {
-    /// How many packets.
+    /// Number of packets.
     pub count: u64,
-    /// Their mean.
+    /// Mean latency.
     pub mean_ps: f64,
-    /// The smallest.
+    /// Minimum latency.
     pub min_ps: u64,
-    /// The median.
+    /// Median latency.
     pub p50_ps: u64,
-    /// The 99th percentile.
+    /// 99th percentile of the latency.
     pub p99_ps: u64,
-    /// The 99.9th percentile.
+    /// 99.9th percentile of the latency.
     pub p999_ps: u64,
-    /// The largest.
+    /// Maximum latency.
     pub max_ps: u64,
 }
 
 impl LatencyHistogram {
-    /// An empty one.
+    /// Creates an empty histogram.
     pub fn new() -> Self {
         let counts = Histogram::new_with_max(LATENCY_MAX_PS, 3)
             .unwrap_or_else(|error| unreachable!("3 digits up to 2^62 are allowed: {error}"));
@@ -47,18 +47,18 @@ impl LatencyHistogram {
         self.counts.saturating_record(latency.as_ps());
     }
 
-    /// Adds the counts of another one.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         // Both have the same range and precision, so every value fits.
         self.counts += &other.counts;
     }
 
-    /// How many packets were counted.
+    /// Returns the number of packets counted.
     pub fn count(&self) -> u64 {
         self.counts.len()
     }
 
-    /// A row for each latency that was recorded, ascending, of packets of the kind `packets`.
+    /// Returns a row for each recorded latency, ascending, of packets of the kind `packets`.
     pub fn rows(&self, packets: &'static str) -> impl Iterator<Item = LatencyRow> {
         let total = self.counts.len() as f64;
         let mut seen = 0;
@@ -70,7 +70,7 @@ impl LatencyHistogram {
         })
     }
 
-    /// The summary; `None` of no packets.
+    /// Returns the summary; `None` if there are no packets.
     pub fn summary(&self) -> Option<LatencySummary> {
         (!self.counts.is_empty()).then(|| LatencySummary {
             count: self.counts.len(),
@@ -90,7 +90,7 @@ impl Default for LatencyHistogram {
     }
 }
 
-/// Longer latencies are counted as this one.
+/// Maximum latency in ps; longer ones are counted as this one.
 const LATENCY_MAX_PS: u64 = 1 << 62;
 
 #[cfg(test)]

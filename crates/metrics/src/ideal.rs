@@ -1,74 +1,74 @@
-//! How long a message takes when it is alone in the network, exactly.
+//! Exact completion time of a message that is alone in the network.
 //!
-//! A message is cut into full packets and a last one. Packet `k` may start on hop `i` when its
-//! head is there and the hop has sent packet `k - 1`. With full packets all alike, the last
-//! arrival is the longest way through the grid of packets and hops, and that way can be written
-//! down: the `n - 1` full packets wait behind each other at the slowest hop up to some hop `j`,
-//! the last packet follows the one before it on hop `j` and is never held up after that. The
-//! ideal is the maximum over `j`; the tests compare it with the recurrence, packet by packet.
+//! A message is divided into full packets and a last one. Packet `k` may start on hop `i` when its
+//! head has arrived there and the hop has sent packet `k - 1`. All full packets are alike, so the
+//! last arrival is the longest path through the grid of packets and hops. That path has a closed
+//! form: the `n - 1` full packets queue behind each other at the slowest hop up to some hop `j`,
+//! the last packet follows the one before it on hop `j` and is never delayed after that. The ideal
+//! is the maximum over `j`; the tests compare it with the recurrence, packet by packet.
 //!
 //! Three ideals are in use, by name:
 //! - `delivered`: until the last bit is at the receiver. The default.
-//! - `acked`: until the acknowledgement of it is back at the sender over the same hops. The
-//!   oracle of the simulators of pHost and dcPIM.
-//! - `figure`: as `acked`, but the first link carries only the payload, without headers, and
-//!   later hops one full packet. The published figures of dcPIM divide by it.
+//! - `acked`: until its acknowledgement has returned to the sender over the same hops. The oracle
+//!   of the simulators of pHost and dcPIM.
+//! - `figure`: as `acked`, but the first link carries only the payload, without headers, and later
+//!   hops one full packet. The published figures of dcPIM divide by it.
 
 use std::fmt;
 
 use rampmeter_core::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// One link of a path.
+/// Link of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathHop {
-    /// Its rate.
+    /// Rate of the link.
     pub rate: Rate,
-    /// From the last bit sent to the last bit there, processing included.
+    /// Delay from the last bit sent to the last bit received, including processing.
     pub delay: Span,
 }
 
-/// When a switch begins to forward a packet.
+/// Instant from which a switch forwards a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Forwarding {
-    /// When its last bit is in.
+    /// After its last bit has arrived.
     StoreAndForward,
-    /// When its header is in, but not so early that the output link would run dry.
+    /// After its header has arrived, but not so early that the output link would underrun.
     CutThrough {
         /// Bytes of the header.
         #[serde(with = "bytes")]
         header: Bytes,
     },
-    /// At once, as shapers do. A link that was idle makes up for some of it, and only the last one
-    /// adds a packet's time.
+    /// At once, as shapers do. An idle link compensates for some of it, and only the last one adds
+    /// a packet's time.
     Shaped {
-        /// The time that an idle link makes up for.
+        /// Time that an idle link compensates for.
         #[serde(with = "ps")]
         burst: Span,
     },
 }
 
-/// How long the last packet of a message is on the wire.
+/// Size of the last packet of a message on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LastPacket {
-    /// What is left and the header.
+    /// Rest of the message plus header.
     OwnSize,
-    /// As a full one.
+    /// Size of a full packet.
     Padded,
 }
 
-/// How messages become packets.
+/// Division of messages into packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
     /// Payload of a full packet.
     pub payload: Bytes,
-    /// A full packet on the wire.
+    /// Size of a full packet on the wire.
     pub wire: Bytes,
-    /// The last packet.
+    /// Size of the last packet.
     pub last: LastPacket,
-    /// An acknowledgement on the wire.
+    /// Size of an acknowledgement on the wire.
     pub ack: Bytes,
 }
 
@@ -82,12 +82,12 @@ impl Framing {
         ack: Bytes::new(40),
     };
 
-    /// How many packets a message of `size` has; one for an empty one.
+    /// Returns the number of packets of a message of `size`; one for an empty one.
     pub fn packets(&self, size: Bytes) -> u64 {
         size.packets_ceil(self.payload)
     }
 
-    /// The last packet of a message of `size` on the wire.
+    /// Returns the size of the last packet of a message of `size` on the wire.
     pub fn last_wire(&self, size: Bytes) -> Bytes {
         match self.last {
             LastPacket::Padded => self.wire,
@@ -99,7 +99,7 @@ impl Framing {
     }
 }
 
-/// Which ideal.
+/// Definition of the ideal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ideal {
@@ -108,12 +108,12 @@ pub enum Ideal {
     Delivered,
     /// Until its acknowledgement is at the sender.
     Acked,
-    /// What the published figures of dcPIM divide by.
+    /// Divisor of the published figures of dcPIM.
     Figure,
 }
 
 impl Ideal {
-    /// Its name in plans and results.
+    /// Returns its name in plans and results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
@@ -129,17 +129,17 @@ impl fmt::Display for Ideal {
     }
 }
 
-/// Ideals on any path.
+/// Model that computes ideals on any path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdealModel {
-    /// How switches forward.
+    /// Forwarding of switches.
     pub forwarding: Forwarding,
-    /// How messages become packets.
+    /// Division of messages into packets.
     pub framing: Framing,
 }
 
 impl IdealModel {
-    /// The ideal completion time of a message of `size` over `path`, which is not empty.
+    /// Returns the ideal completion time of a message of `size` over `path`, which is not empty.
     pub fn fct(&self, ideal: Ideal, size: Bytes, path: &[PathHop]) -> Span {
         assert!(!path.is_empty(), "a path has at least one hop");
         match ideal {
@@ -153,7 +153,7 @@ impl IdealModel {
         }
     }
 
-    /// Until the last bit is at the receiver.
+    /// Returns the time until the last bit is at the receiver.
     pub(crate) fn delivered(&self, size: Bytes, path: &[PathHop]) -> Span {
         let n = self.framing.packets(size);
         let last = self.framing.last_wire(size);
@@ -186,7 +186,7 @@ impl IdealModel {
         longest
     }
 
-    /// One packet of `wire` bytes over the path.
+    /// Returns the time of one packet of `wire` bytes over the path.
     fn alone(&self, wire: Bytes, path: &[PathHop]) -> Span {
         let heads = path.windows(2).map(|pair| self.head(wire, &pair[0], &pair[1]));
         let tail = path[path.len() - 1].rate.tx_time(wire);
@@ -198,7 +198,8 @@ impl IdealModel {
         self.alone(self.framing.ack, &back)
     }
 
-    /// From the start of a packet on one hop to its earliest start on the next, propagation aside.
+    /// Returns the time from the start of a packet on one hop to its earliest start on the next,
+    /// without propagation.
     pub(crate) fn head(&self, wire: Bytes, hop: &PathHop, next: &PathHop) -> Span {
         let whole = hop.rate.tx_time(wire);
         match self.forwarding {
@@ -256,7 +257,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The path of the published topologies: between racks, or within one.
+    /// Returns the path of the published topologies: between racks, or within one.
     fn path(access_gbps: u64, delay_ns: u64, same_rack: bool) -> Vec<PathHop> {
         let delay = Span::from_ns(delay_ns);
         let access = PathHop { rate: Rate::from_gbps(access_gbps), delay };
@@ -277,9 +278,9 @@ mod tests {
         assert_eq!(ps(Ideal::Acked, 1, false), 5_508_000);
         assert_eq!(ps(Ideal::Acked, 1, true), 2_846_400);
         assert_eq!(ps(Ideal::Delivered, 1, false), 4 * 650_000 + 300_000);
-        // Propagation both ways, 1460 B, one and a half packets of 1500 B, 100 B.
+        // Propagation in both directions, 1460 B, one and a half packets of 1500 B, 100 B.
         assert_eq!(ps(Ideal::Figure, 1, false), 5_200_000 + 116_800 + 180_000 + 8_000);
-        // Propagation both ways, 1460 B, one packet of 1500 B, 80 B.
+        // Propagation in both directions, 1460 B, one packet of 1500 B, 80 B.
         assert_eq!(ps(Ideal::Figure, 1, true), 2_600_000 + 116_800 + 120_000 + 6_400);
     }
 
@@ -296,7 +297,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&Ideal::Figure).unwrap(), "\"figure\"");
     }
 
-    /// Packet by packet, hop by hop: when each packet starts on each hop.
+    /// Computes the start of each packet on each hop, packet by packet.
     fn recurrence(model: &IdealModel, size: Bytes, path: &[PathHop]) -> u64 {
         let framing = &model.framing;
         let n = framing.packets(size);

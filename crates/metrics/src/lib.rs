@@ -1,9 +1,9 @@
-//! Results: what a run records, the statistics of it, and how it compares with others.
+//! Results: records of a run, their statistics, and comparisons.
 //!
-//! A run streams one [`FlowRow`] a flow into a Parquet table ([`writer`]); [`ideal`] says how long
-//! each flow would have taken alone; [`slowdown`] makes the statistics that papers print;
-//! [`mod@compare`] sets two results side by side. [`histogram`] and [`series`] hold what is counted
-//! rather than listed, and [`confidence`] says how far the numbers of a run may be off.
+//! A run streams one [`FlowRow`] a flow into a Parquet table ([`writer`]). [`ideal`] computes the
+//! completion time of each flow alone in the network. [`slowdown`] has the statistics that papers
+//! print, and [`mod@compare`] compares two results. [`histogram`] and [`series`] hold counts and
+//! samples, and [`confidence`] computes confidence intervals of a run.
 
 pub mod columns;
 pub mod compare;

@@ -1,18 +1,18 @@
-//! The table of the paths that flows took.
+//! Table of the paths that flows took.
 
 use std::borrow::Cow;
 
 use crate::columns::rows;
 
 rows! {
-    /// How much of a flow took one path: a row of `paths.parquet`.
+    /// Packets of a flow that took one path: a row of `paths.parquet`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct PathRow, PathRows {
-        /// The flow.
+        /// Number of the flow.
         [""] flow: u64,
-        /// The nodes from host to host, as in `h0>s0>s4>s1>h17`.
+        /// Nodes from host to host, as in `h0>s0>s4>s1>h17`.
         [""] path: Cow<'static, str>,
-        /// Its data packets that arrived by this path, repeated ones too.
+        /// Data packets of the flow that arrived by this path, including retransmitted ones.
         [""] packets: u64,
         /// Message bytes in them.
         ["B"] bytes: u64,

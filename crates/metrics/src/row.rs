@@ -1,4 +1,4 @@
-//! One row a flow: the schema of results.
+//! Schema of results: one row a flow.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use crate::columns::{Cell, Source, rows};
 use crate::ideal::Ideal;
 use crate::table::TableError;
 
-/// How a flow ended.
+/// Status of a flow at the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Every byte was delivered.
     Finished,
-    /// The transport gave it up.
+    /// The transport aborted it.
     Failed,
-    /// The network did not take it; nothing of it was sent.
+    /// The network did not accept it; none of it was sent.
     Rejected,
-    /// The run ended first.
+    /// The run ended before its last byte was delivered.
     Unfinished,
-    /// It waited for others to the end of the run, which stands for its arrival.
+    /// It waited for other flows until the end of the run, which is recorded as its arrival.
     NotStarted,
 }
 
 impl Status {
-    /// Its name in the table.
+    /// Returns its name in the table.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Finished => "finished",
@@ -37,7 +37,7 @@ impl Status {
         }
     }
 
-    /// The status with this name.
+    /// Returns the status with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         let all =
             [Self::Finished, Self::Failed, Self::Rejected, Self::Unfinished, Self::NotStarted];
@@ -69,52 +69,51 @@ impl Cell for Status {
 }
 
 rows! {
-    /// The record of one flow.
+    /// Record of one flow.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct FlowRow, FlowColumns {
-        /// Its number in the workload, from 0: in the order of submission, but flows that may wait
-        /// for others come first, in the order of the workload.
+        /// Number in the workload, from 0, in the order of submission. Flows that may wait for
+        /// others come first, in the order of the workload.
         [""] flow: u64,
-        /// When it was submitted, since the start of the run.
+        /// Submission time since the start of the run.
         ["ps"] arrival_ps: u64,
-        /// The sending host.
+        /// Sending host.
         [""] src: u32,
-        /// The receiving host.
+        /// Receiving host.
         [""] dst: u32,
-        /// Its length.
+        /// Length of the flow.
         ["B"] size_bytes: u64,
-        /// From submission until every byte was at the receiver.
+        /// Time from submission until every byte was at the receiver.
         ["ps"] fct_ps: Option<u64>,
-        /// From submission until the sender knew that every byte was at the receiver.
+        /// Time from submission until the sender knew that every byte was at the receiver.
         ["ps"] acked_ps: Option<u64>,
-        /// The least that fct_ps could be, over all shortest paths: the ideal `delivered`.
+        /// Minimum of fct_ps over all shortest paths: the ideal `delivered`.
         ["ps"] ideal_ps: u64,
-        /// The least that acked_ps could be: the ideal `acked`.
+        /// Minimum of acked_ps: the ideal `acked`.
         ["ps"] acked_ideal_ps: u64,
         /// The ideal `figure` of dcPIM's simulator, which goes with acked_ps.
         ["ps"] figure_ideal_ps: u64,
-        /// Whether ideal_ps and acked_ideal_ps are bounds from below, which perhaps no transport
-        /// can reach: several paths were needed, or a short packet might overtake.
+        /// True if ideal_ps and acked_ideal_ps are lower bounds that perhaps no transport can
+        /// reach: several paths were needed, or a short packet might overtake.
         [""] ideal_is_bound: bool,
         /// Payload that reached the receiver more than once.
         ["B"] duplicate_bytes: u64,
-        /// From submission until the application needed it; null if it did not say.
+        /// Time from submission until the deadline of the application; null if there is none.
         ["ps"] deadline_ps: Option<u64>,
-        /// From submission until its sender knew its fate: that it has arrived, failed or been
-        /// rejected.
+        /// Time from submission until its sender knew its fate: delivered, failed or rejected.
         ["ps"] fate_ps: Option<u64>,
-        /// Within what time after submission the transport promised that; null if it did not.
+        /// Maximum of fate_ps that the transport promised; null if it promised none.
         ["ps"] bound_ps: Option<u64>,
-        /// Whom it belonged to.
+        /// Tenant of the flow.
         [""] tenant: u32,
-        /// How it ended: finished, failed, rejected or unfinished; or not-started, if it waited for
-        /// others to the end of the run, which then stands for its arrival.
+        /// Status at the end: finished, failed, rejected or unfinished; or not-started, if it
+        /// waited for other flows until the end of the run, which is then its arrival.
         [""] status: Status,
-        /// From submission until the first of its bytes was at the receiver; null if none was.
+        /// Time from submission until the first of its bytes was at the receiver; null if none was.
         ["ps"] first_byte_ps: Option<u64>,
-        /// Payload that its sender put on its link, retransmissions included.
+        /// Payload that its sender sent, retransmissions included.
         ["B"] sent_bytes: u64,
-        /// Payload that its sender put on its link beyond the flow's length.
+        /// Payload that its sender sent beyond the flow's length.
         ["B"] retransmitted_bytes: u64,
         /// Payload that reached the receiver, each byte counted once: the progress of a flow that
         /// did not finish.
@@ -123,7 +122,7 @@ rows! {
 }
 
 impl FlowRow {
-    /// The completion time that goes with an ideal, if the flow got that far.
+    /// Returns the completion time that belongs to an ideal, if the flow has it.
     pub fn completion_ps(&self, ideal: Ideal) -> Option<u64> {
         match ideal {
             Ideal::Delivered => self.fct_ps,
@@ -131,7 +130,7 @@ impl FlowRow {
         }
     }
 
-    /// The ideal itself.
+    /// Returns the ideal.
     pub fn ideal_ps(&self, ideal: Ideal) -> u64 {
         match ideal {
             Ideal::Delivered => self.ideal_ps,
@@ -140,7 +139,7 @@ impl FlowRow {
         }
     }
 
-    /// Completion over ideal.
+    /// Returns the completion time divided by the ideal.
     pub fn slowdown(&self, ideal: Ideal) -> Option<f64> {
         self.completion_ps(ideal).map(|ps| ps as f64 / self.ideal_ps(ideal) as f64)
     }

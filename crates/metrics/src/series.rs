@@ -1,4 +1,4 @@
-//! Tables of what is sampled during a run: links, queues and drops over time.
+//! Tables of samples during a run: links, queues and drops over time.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,96 +12,93 @@ use crate::columns::{rows, write_rows};
 use crate::table::TableError;
 
 rows! {
-    /// All ports of one tier during one interval: a row of `series.parquet`.
+    /// Sample of all ports of one tier over one interval: a row of `series.parquet`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct TierSample, TierSamples {
-        /// When the interval ended.
+        /// End of the interval.
         ["ps"] time_ps: u64,
-        /// The tier: all ports of one kind, such as `tor-down`.
+        /// Tier: all ports of one kind, such as `tor-down`.
         [""] tier: Cow<'static, str>,
-        /// The share of their capacity that the ports used in the interval.
+        /// Share of their capacity that the ports used in the interval.
         ["1"] utilisation: f64,
-        /// Their mean queue at the end of it.
+        /// Mean queue of the ports at the end of the interval.
         ["B"] queue_mean_bytes: f64,
-        /// Their longest queue at the end of it.
+        /// Longest queue of the ports at the end of the interval.
         ["B"] queue_max_bytes: u64,
     }
 }
 
 rows! {
-    /// One direction of one link during one interval: a row of `links.parquet`.
+    /// Sample of one direction of one link over one interval: a row of `links.parquet`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct LinkSample, LinkSamples {
-        /// When the interval ended.
+        /// End of the interval.
         ["ps"] time_ps: u64,
-        /// The link, by its place in the topology.
+        /// Number of the link in the topology.
         [""] link: u32,
-        /// The end that sends: `h` for hosts, `s` for switches, `a` for arbiters, and its number.
+        /// Sending end: `h` for hosts, `s` for switches, `a` for arbiters, and its number.
         [""] from: Cow<'static, str>,
-        /// The end that receives.
+        /// Receiving end.
         [""] to: Cow<'static, str>,
-        /// The tier of the sending port.
+        /// Tier of the sending port.
         [""] tier: Cow<'static, str>,
-        /// What it sent in the interval.
+        /// Bytes sent in the interval.
         ["B"] sent_bytes: u64,
-        /// The share of its capacity that it used in the interval.
+        /// Share of its capacity that it used in the interval.
         ["1"] utilisation: f64,
-        /// Its queue at the end of the interval.
+        /// Queue at the end of the interval.
         ["B"] queue_bytes: u64,
     }
 }
 
 rows! {
-    /// Packets that one port dropped for one reason during one interval: a row of
-    /// `drops.parquet`.
+    /// Packets that one port dropped for one reason during one interval: a row of `drops.parquet`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DropSample, DropSamples {
-        /// When the interval ended.
+        /// End of the interval.
         ["ps"] time_ps: u64,
-        /// The link in front of which they were dropped, or which lost them, by its place in the
-        /// topology.
+        /// Number in the topology of the link before which they were dropped, or which lost them.
         [""] link: u32,
-        /// The end that sends.
+        /// Sending end.
         [""] from: Cow<'static, str>,
-        /// The end that receives.
+        /// Receiving end.
         [""] to: Cow<'static, str>,
-        /// The tier of the port.
+        /// Tier of the port.
         [""] tier: Cow<'static, str>,
-        /// Why: buffer, pushed-out, loss, link-down, no-route, program, collision, cut-off or
+        /// Reason: buffer, pushed-out, loss, link-down, no-route, program, collision, cut-off or
         /// unscheduled.
         [""] reason: Cow<'static, str>,
         /// Packets dropped in the interval.
         [""] packets: u64,
         /// Data packets among them.
         [""] data_packets: u64,
-        /// Their bytes, headers included.
+        /// Bytes of these packets, headers included.
         ["B"] bytes: u64,
     }
 }
 
 rows! {
-    /// A failure or a repair: a row of `outages.parquet`.
+    /// Failure or repair: a row of `outages.parquet`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct OutageRow, OutageRows {
-        /// When.
+        /// Time of the event.
         ["ps"] time_ps: u64,
-        /// What: a host, a switch, an arbiter, or a link by its ends, such as `h0-s3`.
+        /// Element: a host, a switch, an arbiter, or a link by its ends, such as `h0-s3`.
         [""] what: Cow<'static, str>,
-        /// `down`, `up`, or `changed` of a link with other rates or another delay.
+        /// `down`, `up`, or `changed` if the link has another rate or delay.
         [""] state: Cow<'static, str>,
-        /// When switches route by it.
+        /// Time from which switches route by it.
         ["ps"] routed_ps: u64,
     }
 }
 
 rows! {
-    /// What one tenant's messages had brought to their receivers by an instant: a row of
-    /// `tenants.parquet`.
+    /// Bytes of one tenant's messages delivered by an instant: a row of `tenants.parquet`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct TenantSample, TenantSamples {
-        /// The instant.
+        /// Time of the sample.
         ["ps"] time_ps: u64,
-        /// The tenant.
+        /// Number of the tenant.
         [""] tenant: u32,
         /// Message bytes so far.
         ["B"] delivered_bytes: u64,
@@ -113,13 +110,13 @@ rows! {
     /// interval of their arrival to that of their last byte.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct RateSample, RateSamples {
-        /// When the interval ended.
+        /// End of the interval.
         ["ps"] time_ps: u64,
-        /// The flow.
+        /// Number of the flow.
         [""] flow: u64,
         /// Payload that reached its receiver in the interval for the first time.
         ["B"] delivered_bytes: u64,
-        /// Payload that its sender put on its link in the interval, retransmissions included.
+        /// Payload that its sender sent in the interval, retransmissions included.
         ["B"] sent_bytes: u64,
         /// Rate of `delivered_bytes` over the interval.
         ["Gbit/s"] goodput_gbps: f64,
@@ -127,101 +124,100 @@ rows! {
 }
 
 rows! {
-    /// A window or a credit at an instant: a row of `windows.parquet`. The transport's page says what
-    /// its windows and credits are.
+    /// Window or credit at an instant: a row of `windows.parquet`. The transport's page describes
+    /// its windows and credits.
     #[derive(Clone, Debug, PartialEq)]
     pub struct WindowSample, WindowSamples {
-        /// The instant.
+        /// Time of the sample.
         ["ps"] time_ps: u64,
-        /// The host that keeps it.
+        /// Host that keeps it.
         [""] host: u32,
-        /// The other host.
+        /// Other host.
         [""] peer: u32,
-        /// The flow; missing where it is that of a pair of hosts.
+        /// Number of the flow; missing if it belongs to a pair of hosts.
         [""] flow: Option<u64>,
-        /// Its name, which ends in its unit, such as `cwnd_bytes`.
+        /// Name, which ends in its unit, such as `cwnd_bytes`.
         [""] name: Cow<'static, str>,
-        /// Its value.
+        /// Value, in the unit of the name.
         [""] value: u64,
     }
 }
 
 rows! {
-    /// What the endpoints of a transport had counted by an instant, all together: a row of
+    /// Counters of the endpoints of a transport at an instant, all together: a row of
     /// `transport.parquet`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct CounterSample, CounterSamples {
-        /// The instant.
+        /// Time of the sample.
         ["ps"] time_ps: u64,
-        /// What is counted.
+        /// Name of the counter.
         [""] counter: Cow<'static, str>,
-        /// How much, since the start.
+        /// Count since the start.
         [""] value: u64,
     }
 }
 
 rows! {
-    /// How often the queues of a tier had one length: a row of `queues.parquet`.
+    /// Number of samples with one queue length in a tier: a row of `queues.parquet`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct QueueRow, QueueRows {
-        /// The tier.
+        /// Name of the tier.
         [""] tier: Cow<'static, str>,
-        /// The length.
+        /// Queue length.
         ["B"] queue_bytes: u64,
-        /// Samples of this length.
+        /// Number of samples of this length.
         [""] samples: u64,
-        /// The share of the tier's samples at or below it.
+        /// Share of the tier's samples at or below this length.
         ["1"] cdf: f64,
     }
 }
 
 rows! {
-    /// How many packets were in the fabric for one time, to one part in a thousand: a row of
-    /// `latencies.parquet`.
+    /// Number of packets with one latency in the fabric, to 0.1 %: a row of `latencies.parquet`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct LatencyRow, LatencyRows {
-        /// Which packets: `data` or `control`.
+        /// Kind of packets: `data` or `control`.
         [""] packets: Cow<'static, str>,
-        /// From the first bit at the sender's interface to the last bit at the receiver.
+        /// Time from the first bit at the sender's interface to the last bit at the receiver.
         ["ps"] latency_ps: u64,
-        /// Packets with this latency.
+        /// Number of packets with this latency.
         [""] count: u64,
-        /// The share of these packets at or below it.
+        /// Share of these packets at or below this latency.
         ["1"] cdf: f64,
     }
 }
 
-/// How long queues were, by tier: a count of samples for every length that occurred.
+/// Distribution of queue lengths, by tier: a count of samples for every length that occurred.
 #[derive(Clone, Debug, Default)]
 pub struct QueueDistribution {
     tiers: BTreeMap<String, BTreeMap<u64, u64>>,
 }
 
-/// The queues of one tier.
+/// Queues of one tier.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct QueueSummary {
-    /// The tier.
+    /// Name of the tier.
     pub tier: String,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
     /// Mean length in bytes.
     pub mean_bytes: f64,
     /// 99th percentile of the length in bytes, by nearest rank.
     pub p99_bytes: u64,
-    /// Largest sampled length in bytes. The longest queue at any time is `queue_max_bytes` of the
+    /// Maximum sampled length in bytes. The longest queue at any time is `queue_max_bytes` of the
     /// tier.
     pub max_bytes: u64,
 }
 
 impl QueueDistribution {
-    /// An empty one.
+    /// Creates an empty distribution.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Counts `samples` samples of a queue of `length` in `tier`.
     pub fn record(&mut self, tier: &str, length: Bytes, samples: u64) {
-        // Most samples are of a tier that is known, and need no new name.
+        // Most samples are of a known tier, and need no new name.
         if !self.tiers.contains_key(tier) {
             self.tiers.insert(tier.to_owned(), BTreeMap::new());
         }
@@ -230,7 +226,7 @@ impl QueueDistribution {
         }
     }
 
-    /// What each tier comes to.
+    /// Returns a summary of each tier.
     pub fn summaries(&self) -> Vec<QueueSummary> {
         let summary = |(tier, lengths): (&String, &BTreeMap<u64, u64>)| {
             let samples: u64 = lengths.values().sum();

@@ -7,17 +7,17 @@ use crate::confidence::{HalfWidths, QUANTILES};
 use crate::ideal::Ideal;
 use crate::row::FlowRow;
 
-/// What statistics need of a flow.
+/// Sample of a flow for statistics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Its length in bytes.
+    /// Length in bytes.
     pub size_bytes: u64,
-    /// Completion over ideal.
+    /// Completion time divided by ideal.
     pub slowdown: f64,
 }
 
 impl Sample {
-    /// The sample of a row that has completed in the sense of `ideal`.
+    /// Returns the sample of a row that has completed in the sense of `ideal`.
     pub fn of(row: &FlowRow, ideal: Ideal) -> Option<Self> {
         row.slowdown(ideal).map(|slowdown| Self { size_bytes: row.size_bytes, slowdown })
     }
@@ -27,35 +27,36 @@ impl Sample {
 /// is the value number `ceil(p n)` in ascending order, always one that occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stats {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
-    /// Their mean.
+    /// Mean of the values.
     pub mean: f64,
-    /// The median.
+    /// Median of the values.
     pub p50: f64,
-    /// The 99th percentile.
+    /// 99th percentile of the values.
     pub p99: f64,
-    /// The 99.9th percentile.
+    /// 99.9th percentile of the values.
     pub p999: f64,
-    /// The largest.
+    /// Maximum of the values.
     pub max: f64,
-    /// Half the width of the 95 % confidence interval of the mean, by batch means; `None` where
-    /// there are too few values, or their order says nothing.
+    /// Half the width of the 95 % confidence interval of the mean, by batch means; `None` if there
+    /// are too few values, or their order has no meaning.
     #[serde(default)]
     pub mean_ci: Option<f64>,
-    /// The same of the median.
+    /// Half the width of the 95 % confidence interval of the median.
     #[serde(default)]
     pub p50_ci: Option<f64>,
-    /// The same of the 99th percentile.
+    /// Half the width of the 95 % confidence interval of the 99th percentile.
     #[serde(default)]
     pub p99_ci: Option<f64>,
-    /// The same of the 99.9th percentile.
+    /// Half the width of the 95 % confidence interval of the 99.9th percentile.
     #[serde(default)]
     pub p999_ci: Option<f64>,
 }
 
 impl Stats {
-    /// The statistics of `values`, which are sorted in the process; `None` of none. No intervals.
+    /// Computes the statistics of `values`, which are sorted in the process; `None` if there are
+    /// none. No intervals.
     pub fn of(values: &mut [f64]) -> Option<Self> {
         values.sort_unstable_by(f64::total_cmp);
         let max = *values.last()?;
@@ -67,7 +68,8 @@ impl Stats {
         Some(Self { count, mean, p50, p99, p999, max, mean_ci, p50_ci, p99_ci, p999_ci })
     }
 
-    /// The same with intervals, of values of one steady process in the order of arrival.
+    /// Computes the statistics with intervals, of values of one steady process in the order of
+    /// arrival.
     pub fn of_process(values: &mut [f64]) -> Option<Self> {
         let HalfWidths { mean: mean_ci, quantiles } = HalfWidths::of(values);
         let [p50_ci, p99_ci, p999_ci] = quantiles;
@@ -75,18 +77,18 @@ impl Stats {
     }
 }
 
-/// What the order of samples says.
+/// Meaning of the order of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Nothing.
+    /// None.
     Any,
-    /// They are of one steady process, in the order of arrival, so that batches of them give
-    /// confidence intervals.
+    /// Order of arrival in one steady process, so that batches of them give confidence intervals.
     Arrival,
 }
 
 impl Order {
-    /// The statistics of values in this order, which are sorted in the process; `None` of none.
+    /// Computes the statistics of values in this order, which are sorted in the process; `None` if
+    /// there are none.
     pub fn stats(self, values: &mut [f64]) -> Option<Stats> {
         match self {
             Self::Any => Stats::of(values),
@@ -95,14 +97,14 @@ impl Order {
     }
 }
 
-/// The nearest-rank quantile `p.0 / p.1` of ascending values, of which there is at least one. The
-/// rank is computed in integers: 0.99 x 100 is 99.00000000000001 in floating point.
+/// Returns the nearest-rank quantile `p.0 / p.1` of ascending values, of which there is at least
+/// one. The rank is computed in integers: 0.99 x 100 is 99.00000000000001 in floating point.
 fn quantile(sorted: &[f64], p: (usize, usize)) -> f64 {
     let rank = (sorted.len() * p.0).div_ceil(p.1);
     sorted[rank.max(1) - 1]
 }
 
-/// How sizes are put into bins.
+/// Bins of sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bins {
@@ -118,13 +120,13 @@ pub enum Bins {
     /// Ten groups of equal numbers of flows, by the nine sizes that separate them; see
     /// `SizeDist::deciles` of the workloads. A flow of such a size is in the lower group.
     Deciles {
-        /// The sizes in bytes, ascending; equal ones make empty bins, which are left out.
+        /// Sizes in bytes, ascending; equal ones make empty bins, which are omitted.
         sizes: Vec<u64>,
     },
 }
 
 impl Bins {
-    /// The largest size of every bin but the last, which has none.
+    /// Returns the largest size of every bin except the last, which has none.
     fn uppers(&self) -> Vec<u64> {
         let mut uppers = match self {
             Self::BdpMultiples { bdp_bytes } => {
@@ -138,7 +140,7 @@ impl Bins {
         uppers
     }
 
-    /// The names of the bins, in order of size.
+    /// Returns the names of the bins, in order of size.
     pub fn labels(&self) -> Vec<String> {
         let named = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         match self {
@@ -155,7 +157,7 @@ impl Bins {
         }
     }
 
-    /// The slowdowns of each bin.
+    /// Returns the slowdowns of each bin.
     pub(crate) fn split(&self, samples: impl Iterator<Item = Sample>) -> Vec<Vec<f64>> {
         let uppers = self.uppers();
         let mut bins = vec![Vec::new(); uppers.len() + 1];
@@ -166,18 +168,18 @@ impl Bins {
     }
 }
 
-/// The statistics of one bin.
+/// Statistics of one bin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BinStats {
-    /// Which sizes.
+    /// Label of the size class.
     pub label: String,
-    /// The largest of them in bytes; `None` if they have no upper end.
+    /// Largest size in bytes; `None` if the bin has no upper end.
     pub upper_bytes: Option<u64>,
-    /// Their statistics; `None` if no flow is in the bin.
+    /// Statistics of the bin; `None` if it has no flow.
     pub stats: Option<Stats>,
 }
 
-/// Statistics of slowdowns, overall and by size. `samples` is asked for them twice.
+/// Computes statistics of slowdowns, overall and by size. Calls `samples` twice.
 pub fn by_size<I: Iterator<Item = Sample>>(
     samples: impl Fn() -> I,
     bins: &Bins,
@@ -196,7 +198,7 @@ pub fn by_size<I: Iterator<Item = Sample>>(
     (overall, stats.collect())
 }
 
-/// Payload of a full packet, the unit of the packet classes.
+/// Payload of a full packet in bytes, the unit of the packet classes.
 const PACKET: u64 = 1460;
 
 #[cfg(test)]

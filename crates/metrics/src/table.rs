@@ -1,7 +1,7 @@
 //! Parquet tables that appear under their name only when they are complete.
 //!
-//! A table is written to `name.partial` in batches and renamed when it is finished, so that a
-//! file under its final name is never half a result.
+//! A table is written to `name.partial` in batches and renamed when it is finished, so that a file
+//! under its final name is always complete.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -15,11 +15,11 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use thiserror::Error;
 
-/// Why a table cannot be written or read.
+/// Reason for which a table cannot be written or read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// The file system refuses.
+    /// Error of the file system.
     #[error("{file}: {source}")]
     Io {
         /// The file.
@@ -27,7 +27,7 @@ pub enum TableError {
         /// The reason.
         source: std::io::Error,
     },
-    /// Parquet or Arrow refuses.
+    /// Error of Parquet or Arrow.
     #[error("{file}: {reason}")]
     Format {
         /// The file.
@@ -35,35 +35,35 @@ pub enum TableError {
         /// The reason.
         reason: String,
     },
-    /// A column is missing or of another type.
+    /// A column is missing or has another type.
     #[error("{file}: expected a column {column} of {expected}, got {got}")]
     Column {
         /// The file.
         file: String,
         /// The column.
         column: &'static str,
-        /// Its type.
+        /// Expected type.
         expected: &'static str,
-        /// Its type in the file, or the columns of the file.
+        /// Type in the file, or the columns of the file.
         got: String,
     },
-    /// A value is impossible.
+    /// A value is invalid.
     #[error("{file}: row {row}: {column}: expected {expected}, got {got}")]
     Value {
         /// The file.
         file: String,
-        /// The row, from 1.
+        /// Number of the row, from 1.
         row: u64,
         /// The column.
         column: &'static str,
-        /// What is allowed.
+        /// Allowed values.
         expected: &'static str,
-        /// What is there.
+        /// Actual value.
         got: String,
     },
 }
 
-/// A table that is being written.
+/// Table that is being written.
 pub struct TableWriter {
     writer: ArrowWriter<File>,
     partial: PathBuf,
@@ -77,7 +77,7 @@ impl std::fmt::Debug for TableWriter {
 }
 
 impl TableWriter {
-    /// Starts the table that will be `file`.
+    /// Starts the table `file`.
     ///
     /// # Errors
     /// If the partial file cannot be made.
@@ -125,5 +125,5 @@ pub(crate) fn broken(file: &Path, error: impl std::fmt::Display) -> TableError {
     TableError::Format { file: file.display().to_string(), reason: error.to_string() }
 }
 
-/// Rows a group: what a writer holds in memory, encoded.
+/// Number of rows in a group, which a writer holds in memory, encoded.
 const ROW_GROUP: usize = 1 << 18;

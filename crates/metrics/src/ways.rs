@@ -1,11 +1,11 @@
-//! The least time in which a message can cross a network whose packets may take several paths.
+//! Minimum time in which a message can cross a network whose packets may take several paths.
 //!
-//! All paths between two hosts have equally many hops, so that the links of hop `i` are a cut:
-//! each packet takes one of them. Packets start on a link one after another, none before the
-//! fastest path to it has brought it there, and each has the fastest path from there still before
-//! it. The least time in which one hop can carry all packets under these rules is a bound from
-//! below, and so is the longest of these times. It is the ideal where one path reaches it, and in
-//! other networks a bound: [`Least::is_exact`] tells which.
+//! All paths between two hosts have equally many hops, so that the links of hop `i` are a cut: each
+//! packet takes one of them. Packets start on a link one after another. None starts before the
+//! fastest path to the link has delivered it there, and each then has the fastest path to the
+//! receiver ahead. The minimum time in which one hop can carry all packets under these rules is a
+//! lower bound, and so is the maximum of these times. It is the ideal if one path reaches it, and
+//! otherwise a bound: see [`Least::is_exact`].
 //!
 //! The last packet may be short, and may overtake others on another path. Each hop may carry it
 //! when that takes least time: before the full packets, or after them.
@@ -16,35 +16,35 @@ use rampmeter_core::{Bytes, Span};
 
 use crate::ideal::{Forwarding, IdealModel, PathHop};
 
-/// A link of a hop, and the places in the next hop of those that it leads to.
+/// Link of a hop, and the indices of the links of the next hop that follow it.
 pub type WayLink = (PathHop, Vec<usize>);
 
-/// The least time of a message.
+/// Minimum time of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Least {
-    /// No transport can deliver it in less.
+    /// Time below which no transport can deliver it.
     pub time: Span,
-    /// True if a transport can deliver it in this time; else it is a bound.
+    /// True if a transport can deliver it in this time; otherwise it is a lower bound.
     pub is_exact: bool,
 }
 
-/// Links of one hop that are alike: the same rate and delay, from and to links that are alike.
+/// Equivalent links of one hop: the same rate and delay, from and to equivalent links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Lanes {
     hop: PathHop,
     count: u64,
-    /// The lanes of the next hop that they lead to; none for the last.
+    /// Lanes of the next hop that follow them; none for the last.
     next: Vec<usize>,
 }
 
-/// The links between two hosts, hop by hop. The first hop has the interfaces of the sender.
+/// Links between two hosts, hop by hop. The first hop has the interfaces of the sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ways {
     model: IdealModel,
     hops: Vec<Vec<Lanes>>,
     /// Times of full packets, by hop.
     full: Vec<Vec<Carry>>,
-    /// The path on which a full packet is fastest.
+    /// Path on which a full packet is fastest.
     path: Vec<PathHop>,
 }
 
@@ -55,13 +55,13 @@ struct Carry {
     head: u64,
     tx: u64,
     rest: u64,
-    /// The time on the link that it makes up for after idle time.
+    /// Time on the link that it compensates for after idle time.
     burst: u64,
 }
 
 impl Ways {
-    /// The ways over links of which each leads to some of the next hop's, named by their places in
-    /// it.
+    /// Creates the ways over links. Each link names the links of the next hop that follow it, by
+    /// index.
     ///
     /// # Panics
     /// If there is no way.
@@ -103,7 +103,7 @@ impl Ways {
         ways
     }
 
-    /// The least time until a message of `size` is delivered.
+    /// Returns the minimum time until a message of `size` is delivered.
     pub fn least(&self, size: Bytes) -> Least {
         let framing = &self.model.framing;
         let last = framing.last_wire(size);
@@ -121,7 +121,8 @@ impl Ways {
         Least { time: Span::from_ps(time), is_exact: time == in_order }
     }
 
-    /// The least time of `n` full packets and one of `last` bytes. `in_order` is that of one path.
+    /// Returns the minimum time of `n` full packets and one of `last` bytes. `in_order` is that of
+    /// one path.
     fn of_fulls_and_short(&self, n: u64, last: Bytes, in_order: u64) -> u64 {
         let (full, short) = (&self.full, self.carry(last));
         let mut time = self.of_full(full, n);
@@ -137,7 +138,8 @@ impl Ways {
         time
     }
 
-    /// A lower bound of the least time of `n` full packets and one of `last` bytes through shapers.
+    /// Returns a lower bound of the minimum time of `n` full packets and one of `last` bytes
+    /// through shapers.
     fn of_shaped(&self, n: u64, last: Bytes) -> u64 {
         let (full, short) = (&self.full, self.carry(last));
         let mut time = self.of_full(full, n).max(self.alone(last).as_ps());
@@ -154,7 +156,7 @@ impl Ways {
         time
     }
 
-    /// The least time of one packet of `wire` bytes.
+    /// Returns the minimum time of one packet of `wire` bytes.
     pub fn alone(&self, wire: Bytes) -> Span {
         Span::from_ps(self.of_full(&self.carry(wire), 1))
     }
@@ -197,13 +199,13 @@ impl Ways {
         carry
     }
 
-    /// The least time of `n` full packets.
+    /// Returns the minimum time of `n` full packets.
     fn of_full(&self, carry: &[Vec<Carry>], n: u64) -> u64 {
         let of = |(lanes, carry): (&Vec<Lanes>, &Vec<Carry>)| self.of_hop(lanes, carry, n);
         self.hops.iter().zip(carry).map(of).max().unwrap_or(0)
     }
 
-    /// The least time in which one hop carries `n` full packets.
+    /// Returns the minimum time in which one hop carries `n` full packets.
     fn of_hop(&self, lanes: &[Lanes], carry: &[Carry], n: u64) -> u64 {
         let alone = |(lanes, carry): (&Lanes, &Carry)| {
             let rounds = n.div_ceil(lanes.count) - 1;
@@ -220,8 +222,8 @@ impl Ways {
         })
     }
 
-    /// The least time, not below `least`, in which one hop carries `n` full packets and a short
-    /// one.
+    /// Returns the minimum time, not below `least`, in which one hop carries `n` full packets and a
+    /// short one.
     fn of_all(
         &self,
         least: u64,
@@ -250,7 +252,7 @@ impl Ways {
         search(least, most, is_enough)
     }
 
-    /// The path on which a full packet is fastest.
+    /// Returns the path on which a full packet is fastest.
     fn fastest(&self) -> Vec<PathHop> {
         let mut path = Vec::new();
         let mut next: Vec<usize> = (0..self.hops[0].len()).collect();
@@ -264,7 +266,7 @@ impl Ways {
 }
 
 impl Carry {
-    /// The least time of one packet over this link.
+    /// Returns the minimum time of one packet over this link.
     fn alone(&self) -> u64 {
         self.head.saturating_add(self.rest)
     }
@@ -279,7 +281,7 @@ impl Carry {
 }
 
 /// Returns the time at which one link that carries the short packet first has delivered `n` full
-/// ones, of which there is one at least.
+/// ones, of which there is at least one.
 fn short_first(full: &Carry, short: &Carry, n: u64) -> u64 {
     let start = full.head.max(short.head + short.tx);
     start.saturating_add(full.tx.saturating_mul(n - 1)).saturating_add(full.rest)
@@ -296,7 +298,7 @@ fn beside_short(full: &Carry, short: &Carry, time: u64) -> u64 {
     first.max(last.min(full.packets(time)))
 }
 
-/// The least of `least..=most` for which `is_enough`, which `most` is.
+/// Returns the minimum of `least..=most` for which `is_enough` holds; it holds for `most`.
 fn search(mut least: u64, mut most: u64, is_enough: impl Fn(u64) -> bool) -> u64 {
     while least < most {
         let middle = least + (most - least) / 2;
@@ -309,7 +311,8 @@ fn search(mut least: u64, mut most: u64, is_enough: impl Fn(u64) -> bool) -> u64
     most
 }
 
-/// Numbers that are equal for links that packets reach alike, or from which they go on alike.
+/// Returns class numbers, equal for links that packets reach in the same way, or leave in the same
+/// way if `is_backward`.
 fn classes(links: &[Vec<WayLink>], is_backward: bool) -> Vec<Vec<usize>> {
     let mut classes: Vec<Vec<usize>> = links.iter().map(|hop| vec![0; hop.len()]).collect();
     let order: Vec<usize> = match is_backward {

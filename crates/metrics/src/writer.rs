@@ -6,7 +6,7 @@ use crate::columns::{Metadata, RowWriter, read_rows};
 use crate::row::{FlowColumns, FlowRow};
 use crate::table::TableError;
 
-/// Writes flow rows as they come.
+/// Writes flow rows as they arrive.
 ///
 /// ```no_run
 /// # use rampmeter_metrics::{FlowWriter, FlowRow, TableError};
@@ -23,7 +23,7 @@ pub type FlowWriter = RowWriter<FlowRow>;
 /// Reads a table of flow rows and its metadata strings.
 ///
 /// # Errors
-/// Names the file and what is wrong with it.
+/// Names the file and the fault.
 pub fn read_flows(file: &Path) -> Result<(FlowColumns, Metadata), TableError> {
     read_rows::<FlowRow>(file)
 }

@@ -1,7 +1,7 @@
-//! The ideal `acked` against every ideal in the recorded runs of the published simulators.
+//! Compares the ideal `acked` with every ideal in the recorded runs of the published simulators.
 //!
-//! The recordings are not part of the repository: the directory is named by the environment
-//! variable `RAMPMETER_REFERENCE`, and without it the test says so and passes.
+//! The recordings are not part of the repository. The environment variable `RAMPMETER_REFERENCE`
+//! names their directory; without it the test prints so and passes.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,7 +12,7 @@ use rampmeter_metrics::{Forwarding, Framing, Ideal, IdealModel, PathHop};
 
 const HOSTS_PER_RACK: u32 = 16;
 
-/// The recordings by the start of their names, with access rate and delay of every link.
+/// Recordings by the start of their names, with access rate and delay of every link.
 const RECORDINGS: [(&str, u64, u64); 4] = [
     ("dcpim_100g", 100, 650),
     ("phost_10g", 10, 200),

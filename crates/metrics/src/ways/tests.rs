@@ -16,7 +16,7 @@ fn hop(gbps: u64, delay_ns: u64) -> PathHop {
     PathHop { rate: Rate::from_gbps(gbps), delay: Span::from_ns(delay_ns) }
 }
 
-/// Two racks whose hosts have one link of 100 Gbit/s, over so many spines.
+/// Returns two racks whose hosts have one link of 100 Gbit/s, over `spines` spines.
 fn leaf_spine(spines: usize, core_gbps: u64) -> Links {
     let core = |next: &dyn Fn(usize) -> Vec<usize>| {
         (0..spines).map(|n| (hop(core_gbps, 650), next(n))).collect()
@@ -60,7 +60,7 @@ fn a_short_last_packet_may_overtake() {
     assert_eq!(least(&leaf_spine(4, 400), 1461), (alone, false));
 }
 
-/// Two interfaces at either end carry a half each.
+/// Two interfaces at each end carry half of it each.
 #[test]
 fn packets_spread_over_interfaces() {
     let rails = |next: &dyn Fn(usize) -> Vec<usize>| {
@@ -70,7 +70,7 @@ fn packets_spread_over_interfaces() {
     assert_eq!(time, 2 * 1_000_000 + 51 * 480_000);
 }
 
-/// Three links of 100 and one of 10 Gbit/s: the slow one takes a packet in 31.
+/// Three links of 100 and one of 10 Gbit/s: the slow one carries one packet in 31.
 #[test]
 fn links_of_two_rates_carry_what_they_can() {
     let mut links = leaf_spine(4, 100);
@@ -84,9 +84,12 @@ fn links_of_two_rates_carry_what_they_can() {
 }
 
 prop_compose! {
-    /// Hops of one to three links each, of which every one leads to some of the next.
+    /// Draws hops of one to three links each, each followed by some links of the next.
     fn any_links()(
-        hops in prop::collection::vec(prop::collection::vec((1..400u64, 0..2_000u64, 1..8usize), 1..4), 1..6),
+        hops in prop::collection::vec(
+            prop::collection::vec((1..400u64, 0..2_000u64, 1..8usize), 1..4),
+            1..6
+        ),
     ) -> Links {
         let wide = |at: usize| hops.get(at + 1).map_or(0, Vec::len);
         let link = |at: usize, i: usize, (gbps, delay, mask): (u64, u64, usize)| {
@@ -94,7 +97,7 @@ prop_compose! {
             if next.is_empty() && wide(at) > 0 {
                 next.push(i % wide(at));
             }
-            // Each link of the next hop is led to.
+            // Each link of the next hop has a predecessor.
             if i == 0 {
                 next = (0..wide(at)).collect();
             }
@@ -107,10 +110,11 @@ prop_compose! {
     }
 }
 
-/// Delivers packets in this order, each over a path that `picks` chooses: links take packets in
-/// the order in which they arrive. Returns when the last one is there.
+/// Delivers packets in this order, each over a path that `picks` chooses: links send packets in the
+/// order in which they arrive. Returns the arrival time of the last one.
 fn simulate(links: &Links, sizes: &[u64], picks: &[usize]) -> u64 {
-    // Each packet: when it is ready for its next link, in which order it was sent, and the link.
+    // Each packet: the time from which it is ready for its next link, its sending order, and the
+    // link.
     let mut picks = picks.iter().copied().cycle();
     let mut ready: Vec<(u64, usize, usize)> = sizes
         .iter()
@@ -149,7 +153,7 @@ proptest! {
         prop_assert!(time <= taken, "{time} of {taken}");
     }
 
-    /// On one path the least time is that of the best place of the short packet.
+    /// On one path the minimum time is that of the best position of the short packet.
     #[test]
     fn the_least_time_of_a_path_is_exact(
         rates in prop::collection::vec((1..400u64, 0..2_000u64), 1..6),
@@ -158,7 +162,8 @@ proptest! {
     ) {
         let n = rates.len();
         let next = |at: usize| if at + 1 < n { vec![0] } else { vec![] };
-        let links: Links = rates.iter().enumerate().map(|(at, &(g, d))| vec![(hop(g, d), next(at))]).collect();
+        let links: Links =
+            rates.iter().enumerate().map(|(at, &(g, d))| vec![(hop(g, d), next(at))]).collect();
         let (time, is_exact) = least(&links, 1460 * full as u64 + last);
         let of = |place| {
             let mut sizes = vec![1500; full];
@@ -175,8 +180,8 @@ proptest! {
 
 const BURST_PS: u64 = 500_000;
 
-/// Delivers packets through shapers whose links have been idle for long, in this order. Returns
-/// when the last one is there.
+/// Delivers packets in this order through shapers whose links have been idle for long. Returns the
+/// arrival time of the last one.
 fn simulate_shaped(links: &Links, sizes: &[u64], picks: &[usize]) -> u64 {
     let mut picks = picks.iter().copied().cycle();
     let mut ready: Vec<(u64, usize, usize)> =
@@ -222,7 +227,7 @@ proptest! {
         prop_assert!(time <= taken, "{time} of {taken}");
     }
 
-    /// Whole packets on one path take the least time.
+    /// Whole packets on one path take the minimum time.
     #[test]
     fn the_least_time_through_shapers_is_reached_on_one_path(
         rates in prop::collection::vec((1..400u64, 0..2_000u64), 1..6),
