@@ -150,7 +150,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            (["workload.load=-1"], "workload: load: expected"),
+            (["workload.load=-1"], "workload.load: expected"),
             (["workload.sizes=imc11"], 'unknown distribution "imc11", expected one of imc10'),
             (["topology.hosts=0"], "topology"),
             (["topology.kind=ring"], "unknown variant `ring`"),

@@ -133,7 +133,7 @@ class TestArguments:
                 {"transport": rm.DcPim(short_flow_packets=-1)},
                 "transport.short_flow_packets: expected 0 to",
             ),
-            ({"workload": rm.imc10(-0.5, 10)}, "workload: load: expected a load above 0"),
+            ({"workload": rm.imc10(-0.5, 10)}, "workload.load: expected a load above 0"),
             ({"workload": {"pattern": "ring"}}, "workload.pattern: unknown variant `ring`"),
             ({"run": {"drain-us": -1}}, "run.drain_us: expected a number"),
         ],
@@ -241,9 +241,37 @@ class TestErrors:
 
     def test_the_simulators_messages_name_the_file(self, plan_file: Path) -> None:
         plan = rm.Plan.load(plan_file).with_(("workload.load", -1))
-        with pytest.raises(rm.PlanError, match=rf"^{plan_file}: workload: load: expected") as error:
+        with pytest.raises(rm.PlanError, match=rf"^{plan_file}: workload.load: expected") as error:
             plan.check()
         assert "got -1" in str(error.value)
+
+    def test_an_error_has_its_parts_as_attributes(self, tmp_path: Path) -> None:
+        (tmp_path / "a.toml").write_text(SMALL.replace("load = 0.5", "load = 7.0"))
+        plan = rm.Plan.load(tmp_path / "a.toml")
+        with pytest.raises(rm.PlanError) as raised:
+            plan.check()
+        error = raised.value
+        assert (error.code, error.key) == ("plan-value", "workload.load")
+        assert (error.expected, error.got) == ("a load above 0, at most 2", "7")
+        assert (error.file, error.column) == (plan.origin, None)
+        line = error.line or 0
+        assert plan.text.splitlines()[line - 1] == "load = 7.0"
+        assert str(error) == f"{plan.origin}: line {line}: {error.key}: {error.problem}"
+
+    def test_an_error_of_syntax_has_a_column(self) -> None:
+        plan = rm.Plan(SMALL + "\n[run]\ndrain-us = 'soon'\n", origin="b")
+        with pytest.raises(rm.PlanError) as raised:
+            plan.check()
+        error = raised.value
+        assert (error.code, error.file, error.key) == ("plan-syntax", "b", "run.drain-us")
+        assert error.got == '"soon"'
+        assert error.column == len("drain-us = '")
+
+    def test_an_error_of_arguments_has_no_line(self) -> None:
+        with pytest.raises(rm.PlanError) as raised:
+            rm.run(topology={"kind": "star", "hosts": 2.5}, transport="ideal", workload=rm.imc10(0.5))
+        error = raised.value
+        assert (error.file, error.key, error.line) == (None, "topology.hosts", None)
 
     def test_unknown_keys_are_refused(self) -> None:
         with pytest.raises(rm.PlanError, match="unknown field `hostz`"):

@@ -340,7 +340,7 @@ class TestTable:
 
     def test_a_point_that_cannot_run_is_named(self) -> None:
         sweep = self.sweep('[sweep]\ntransports="phost"\ngrid = { "workload.load" = [0.3, -1.0] }')
-        with pytest.raises(rm.PlanError, match=r"phost workload\.load=-1\.0: plan: workload: load"):
+        with pytest.raises(rm.PlanError, match=r"phost workload\.load=-1\.0: plan: workload.load"):
             sweep.check()
 
     def test_values_of_numpy_are_numbers(self) -> None:

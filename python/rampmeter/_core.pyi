@@ -56,7 +56,28 @@ PROFILE: Final[str]
 """The build profile, such as `release`."""
 
 class PlanError(ValueError):
-    """A plan or trace that cannot be used: where, what was expected, what came."""
+    """A plan or trace that cannot be used: where, what was expected, what came.
+
+    Errors of keys of a plan have attributes; others have the message alone, and `None`.
+    """
+
+    code: str | None
+    """`"plan-syntax"`, or `"plan-value"` for a value that is impossible."""
+    file: str | None
+    """The file, or another name of the plan."""
+    key: str | None
+    """The path to the key, such as `"workload.load"`; empty if the text is no TOML."""
+    problem: str | None
+    """The message without file, line and key."""
+    expected: str | None
+    """The values that are allowed."""
+    got: str | None
+    """The value that is there."""
+    line: int | None
+    """The line in the file, from 1."""
+    column: int | None
+    """The column in the line, from 1."""
+    _source: str | None
 
 class ResultError(OSError):
     """Results that cannot be written."""

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 from rampmeter import _core
 from rampmeter._core import PlanError
-from rampmeter.arguments import in_arguments, without_place
 from rampmeter.manifest import is_manifest, plan_of
 from rampmeter.schema import PYTHON
 from rampmeter.spec import Part, table_of
@@ -25,8 +24,6 @@ Override: TypeAlias = tuple[str, TomlValue]
 
 ARGUMENTS = "arguments"
 """The origin of plans that were made of a call's arguments, not of a file."""
-CORE_ORIGIN = "plan: "
-"""Start of the simulator's messages: its name for the text of a plan."""
 
 BYTE_ORDER_MARK = "\ufeff"
 """The mark that some editors write at the start of a file. It is no part of a plan."""
@@ -218,16 +215,29 @@ class Plan:
         return decoded
 
     def named(self, error: PlanError) -> PlanError:
-        """The simulator's error with the name of this plan."""
-        message = str(error)
-        if not message.startswith(CORE_ORIGIN):
-            return PlanError(message)
-        message = message.removeprefix(CORE_ORIGIN)
-        if self.origin == ARGUMENTS:
-            return PlanError(in_arguments(message))
-        if self.is_rewritten:
-            message = without_place(message)
-        return PlanError(f"{self.origin}: {message}")
+        """Returns the simulator's error with the name of this plan.
+
+        Lines of a text that nobody wrote are left out, and keys of arguments have underscores.
+        """
+        if error.code is None:
+            return error
+        key = error.key or ""
+        is_of_arguments = self.origin == ARGUMENTS
+        if is_of_arguments:
+            key = key.replace("-", "_")
+        place = source = ""
+        if error.line is not None and not is_of_arguments and not self.is_rewritten:
+            column = "" if error.column is None else f", column {error.column}"
+            place = f"line {error.line}{column}"
+            source = "" if error._source is None else f" (at: {error._source})"
+        file = "" if is_of_arguments else self.origin
+        parts = (file, place, key, f"{error.problem}{source}")
+        named = PlanError(": ".join(part for part in parts if part))
+        named.code, named.file, named.key = error.code, file or None, key
+        named.problem, named.expected, named.got = error.problem, error.expected, error.got
+        if place:
+            named.line, named.column, named._source = error.line, error.column, error._source
+        return named
 
     def input_digests(self) -> dict[str, str]:
         """The files that the plan reads, each with the SHA-256 of its contents."""

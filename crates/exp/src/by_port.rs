@@ -12,7 +12,7 @@ use serde::de::{Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::context::Context;
-use crate::plan::PlanError;
+use crate::error::PlanError;
 
 /// Bytes of ports: a number for all, or a table by their rate in Gbit/s (`"25"`) or the name of their
 /// tier (`"tor-down"`), which takes precedence.
@@ -163,7 +163,7 @@ pub(crate) fn by_port(
         None => Ok((None, PortBytes::default())),
         Some(&PortBytesSpec::All(all)) => Ok((Some(bytes(&key, all)?), PortBytes::default())),
         Some(PortBytesSpec::By(table)) if table.is_empty() => {
-            Err(cx.bad(&key, "expected the bytes of ports by rate or tier, got an empty table"))
+            Err(cx.unexpected(&key, "the bytes of ports by rate or tier", "an empty table"))
         }
         Some(PortBytesSpec::By(table)) => {
             let entry = |(group, &of): (&String, &u64)| {
@@ -173,11 +173,11 @@ pub(crate) fn by_port(
             let entries = table.iter().map(entry).collect::<Result<Vec<_>, PlanError>>()?;
             let n_groups = entries.iter().map(|(group, _)| group).collect::<BTreeSet<_>>().len();
             if n_groups < entries.len() {
-                return Err(cx.bad(&key, "expected each rate once, got one in two spellings"));
+                return Err(cx.unexpected(&key, "each rate once", "one in two spellings"));
             }
             if n_groups > GROUPS_MAX {
-                let message = format!("expected at most {GROUPS_MAX} entries, got {n_groups}");
-                return Err(cx.bad(&key, message));
+                let expected = format!("at most {GROUPS_MAX} entries");
+                return Err(cx.unexpected(&key, expected, n_groups));
             }
             Ok((None, entries.into_iter().collect()))
         }
@@ -214,8 +214,8 @@ fn group_of(group: &str, key: &str, cx: &Context<'_>) -> Result<PortGroup, PlanE
     let gbps = number.unwrap_or(group).trim().parse::<f64>().ok();
     let bps = gbps.map(|gbps| (gbps * 1e9).round()).filter(|bps| (1e3..=1e14).contains(bps));
     let rate = bps.and_then(|bps| Rate::from_bps(bps as u64));
-    let expected = "expected a rate in Gbit/s such as \"25\", or a tier such as \"tor-down\"";
-    rate.map(PortGroup::Rate).ok_or_else(|| cx.bad(key, format!("{expected}, got {group:?}")))
+    let expected = "a rate in Gbit/s such as \"25\", or a tier such as \"tor-down\"";
+    rate.map(PortGroup::Rate).ok_or_else(|| cx.unexpected(key, expected, format!("{group:?}")))
 }
 
 /// Checks that the tables of a fabric have an entry for each port of a switch, and no other entries,
@@ -242,27 +242,27 @@ pub(crate) fn check(
         let lacks = |(tier, rate): &&(String, Rate)| table.of(tier, *rate).is_none();
         if let Some((tier, rate)) = groups.iter().find(lacks) {
             let gbps = rate.as_bps() as f64 / 1e9;
-            let expected = format!("expected an entry for ports {tier} of {gbps} Gbit/s");
-            return Err(cx.bad(key, format!("{expected}, got none")));
+            let expected = format!("an entry for ports {tier} of {gbps} Gbit/s");
+            return Err(cx.unexpected(key, expected, "none"));
         }
         if let Some(group) = table.groups().find(|group| !is_of(group, &groups)) {
             let known: BTreeSet<&str> = groups.iter().map(|(tier, _)| tier.as_str()).collect();
             let known = known.into_iter().collect::<Vec<_>>().join(", ");
-            let message = format!("expected the rate or the tier ({known}) of ports, got {group}");
-            return Err(cx.bad(key, message));
+            let expected = format!("the rate or the tier ({known}) of ports");
+            return Err(cx.unexpected(key, expected, group));
         }
     }
     for (tier, rate) in groups.iter().filter(|_| has_marks) {
         let above = fabric.marks_above.of(tier, *rate).or(fabric.mark_above);
         let all = fabric.marks_all_above.of(tier, *rate).or(fabric.mark_all_above);
-        let expected = match (above, all) {
-            (None, Some(_)) => "expected fabric.ecn-bytes with it, got this alone".to_owned(),
+        let (expected, got) = match (above, all) {
+            (None, Some(_)) => ("fabric.ecn-bytes with it".to_owned(), "this alone".to_owned()),
             (Some(above), Some(all)) if all < above => {
-                format!("expected at least ecn-bytes ({}), got {}", above.get(), all.get())
+                (format!("at least ecn-bytes ({})", above.get()), all.get().to_string())
             }
             _ => continue,
         };
-        return Err(cx.bad("fabric.ecn-max-bytes", expected));
+        return Err(cx.unexpected("fabric.ecn-max-bytes", expected, got));
     }
     Ok(())
 }

@@ -19,18 +19,18 @@ use crate::by_port::{self, NeedsByRate, PortBytesSpec};
 use crate::capture::CaptureConfig;
 use crate::context::Context;
 use crate::cut::Cut;
+use crate::error::PlanError;
 use crate::fabric::{check_buffer, port_memory, resolve, works_without_memory};
 use crate::faults::faults;
 use crate::names::{NamesSpec, NodeName};
 use crate::overload;
 use crate::plan::{
-    ClocksSpec, DeadlinesSpec, FaultsSpec, LinkFaultSpec, LinkName, LoadSpec, Plan, PlanError,
-    RunSpec,
+    ClocksSpec, DeadlinesSpec, FaultsSpec, LinkFaultSpec, LinkName, LoadSpec, Plan, RunSpec,
 };
 use crate::sampling;
 use crate::topology::{self, Imported};
 use crate::trace::{self, TraceConfig};
-use crate::transport::{TransportSpec, ValidTransport, key_of};
+use crate::transport::{TransportSpec, ValidTransport};
 
 /// A plan that has been checked.
 #[derive(Clone, Debug)]
@@ -70,18 +70,14 @@ impl Plan {
         let Cut { payload, header, .. } = cut;
         let delays = topology.delays(payload + header, header);
         let facts = delays.facts();
-        let bad_key = |bad: BadKey| {
-            let message = format!("expected {}, got {}", bad.expected, bad.got);
-            cx.bad(&key_of(&bad.key), message)
-        };
+        let bad_key = |bad: BadKey| PlanError::of_transport(origin, bad);
         let needs = self.transport.needs(&facts).map_err(bad_key)?;
         let spray = self.fabric.spray;
         let express = self.fabric.express_bytes;
         let is_central = |need: &ArbiterNeed| need.place == ArbiterPlace::FirstRack;
         if needs.arbiters.iter().any(is_central) && !topology.common_rack().1 {
-            let expected = "expected one without an arbiter, as no switch is reached by all hosts";
-            let message = format!("{expected}, got {}", self.transport.name());
-            return Err(cx.bad("transport.name", message));
+            let expected = "one without an arbiter, as no switch is reached by all hosts";
+            return Err(cx.unexpected("transport.name", expected, self.transport.name()));
         }
         let topology = topology.with_arbiters(&needs.arbiters);
         let by_rate = NeedsByRate::new(&topology, |rate| {
@@ -133,7 +129,7 @@ impl Plan {
             base_dir: base.to_owned(),
         };
         let workload = self.workload.clone().validate_with_names(&context, &imported.host_names());
-        let workload = workload.map_err(|e| cx.bad("workload", e))?;
+        let workload = workload.map_err(|error| PlanError::of_workload(origin, error))?;
         let names = &imported.names;
         if cuts.len() > 1 && workload.last_tenant() as usize >= cuts.len() {
             let expected =
@@ -148,14 +144,15 @@ impl Plan {
         let has_packets = transport.ready.has_packets();
         let trace = trace::check(&self.run, has_packets, &topology, names, &cx)?;
         if self.run.paths && !has_packets {
-            return Err(cx.bad("run.paths", "expected a transport with packets"));
+            let got = self.transport.name();
+            return Err(cx.unexpected("run.paths", "a transport with packets", got));
         }
         let name = self.transport.name();
         let rates = match self.run.rates_us {
             0.0 => None,
             _ if !has_packets => {
-                let message = format!("expected a transport with packets, got {name}");
-                return Err(cx.bad("run.rates-us", message));
+                let expected = "a transport with packets";
+                return Err(cx.unexpected("run.rates-us", expected, name));
             }
             us => Some(cx.micros("run.rates-us", us, 0.001)?),
         };
@@ -173,8 +170,8 @@ impl Plan {
             paranoid: self.run.paranoid,
         };
         if self.measure.finished_before_arrival == Some(0) {
-            let message = "expected a flow's number, from 1, got 0";
-            return Err(cx.bad("measure.finished-before-arrival", message));
+            let expected = "a flow's number, from 1";
+            return Err(cx.unexpected("measure.finished-before-arrival", expected, "0"));
         }
         let deadlines = self.deadlines.clone();
         if let Some(spec) = &deadlines {
@@ -328,10 +325,10 @@ fn topology(
             }
             (_, _) => match error {
                 TopologyError::Number { what, expected, got } => {
-                    cx.bad(&format!("topology.{what}"), format!("expected {expected}, got {got}"))
+                    cx.unexpected(&format!("topology.{what}"), expected, got)
                 }
                 TopologyError::Count { what, expected, got } if !what.contains(' ') => {
-                    cx.bad(&format!("topology.{what}"), format!("expected {expected}, got {got}"))
+                    cx.unexpected(&format!("topology.{what}"), expected, got)
                 }
                 _ => cx.bad(key, message),
             },
@@ -427,15 +424,15 @@ fn capture(
         if let Some(hosts) = &spec.capture_hosts {
             let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
             let hosts = hosts.join(", ");
-            let message = format!("expected run.capture with it, got [{hosts}] alone");
-            return Err(cx.bad("run.capture-hosts", message));
+            let expected = "run.capture with it";
+            return Err(cx.unexpected("run.capture-hosts", expected, format!("[{hosts}] alone")));
         }
         return Ok(None);
     };
     cx.file_name("run.capture", file, &[".pcapng"])?;
     if transport.wire().is_none() {
-        let message = "expected a transport whose packets have a format of their own";
-        return Err(cx.bad("run.capture", message));
+        let expected = "a transport whose packets have a format of their own";
+        return Err(cx.unexpected("run.capture", expected, "one without"));
     }
     let station = |name: &NodeName| {
         let station = names.station(name, topology);
@@ -448,7 +445,7 @@ fn capture(
     ends.sort_unstable();
     ends.dedup();
     if ends.is_empty() {
-        return Err(cx.bad("run.capture-hosts", "expected names or numbers of hosts, got none"));
+        return Err(cx.unexpected("run.capture-hosts", "names or numbers of hosts", "none"));
     }
     cx.range("run.capture-packets", spec.capture_packets as f64, 1.0, 1e12)?;
     Ok(Some(CaptureConfig { file: file.clone(), ends, packets_max: spec.capture_packets }))
@@ -464,12 +461,11 @@ fn clocks(
     let offset_max = cx.micros("clocks.offset-us", spec.offset_us, 0.0)?;
     let drift_ppm_max = cx.range("clocks.drift-ppm", spec.drift_ppm, 0.0, 100_000.0)?;
     if let Some(within) = within.filter(|within| offset_max > *within) {
-        let message = format!(
-            "expected at most {}, as the transport works only while clocks agree within that, got {}",
+        let expected = format!(
+            "at most {}, as the transport works only while clocks agree within that",
             within.as_us_f64(),
-            spec.offset_us
         );
-        return Err(cx.bad("clocks.offset-us", message));
+        return Err(cx.unexpected("clocks.offset-us", expected, spec.offset_us));
     }
     Ok(ClockSpec { offset_max, drift_ppm_max })
 }

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rampmeter_core::Span;
 
-use crate::plan::PlanError;
+use crate::error::{PlanError, Problem};
 
 /// Where a plan came from.
 pub(crate) struct Context<'a> {
@@ -24,16 +24,18 @@ impl<'a> Context<'a> {
     }
 
     pub(crate) fn bad(&self, key: &str, message: impl ToString) -> PlanError {
-        PlanError::Value {
-            origin: self.origin.to_owned(),
-            key: key.to_owned(),
-            message: message.to_string(),
-        }
+        PlanError::value(self.origin, key, Problem::Other(message.to_string()))
     }
 
-    /// The error of a key whose value is not what was expected.
-    pub(crate) fn unexpected(&self, key: &str, expected: &str, got: impl ToString) -> PlanError {
-        self.bad(key, format!("expected {expected}, got {}", got.to_string()))
+    /// Returns the error of a key whose value is not what was expected.
+    pub(crate) fn unexpected(
+        &self,
+        key: &str,
+        expected: impl ToString,
+        got: impl ToString,
+    ) -> PlanError {
+        let (expected, got) = (expected.to_string(), got.to_string());
+        PlanError::value(self.origin, key, Problem::Unexpected { expected, got })
     }
 
     /// Checks that a plan's `file` is a name without a folder that ends in one of `suffixes`.
@@ -49,7 +51,8 @@ impl<'a> Context<'a> {
             return Ok(());
         }
         let suffixes = suffixes.join(" or ");
-        Err(self.bad(key, format!("expected a file name that ends in {suffixes}, got {file:?}")))
+        let expected = format!("a file name that ends in {suffixes}");
+        Err(self.unexpected(key, expected, format_args!("{file:?}")))
     }
 
     pub(crate) fn range(
@@ -62,7 +65,7 @@ impl<'a> Context<'a> {
         if (least..=most).contains(&value) {
             return Ok(value);
         }
-        Err(self.bad(key, format!("expected a number from {least} to {most}, got {value}")))
+        Err(self.unexpected(key, format_args!("a number from {least} to {most}"), value))
     }
 
     /// Microseconds to a span in whole picoseconds.

@@ -1,9 +1,15 @@
-//! Why a run has no results.
+//! Errors of plans, and of runs whose results cannot be written.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rampmeter_metrics::TableError;
+use rampmeter_proto::keys::BadKey;
+use rampmeter_workload::WorkloadError;
 use thiserror::Error;
+
+use crate::locate;
+use crate::transport::key_of;
 
 /// Why a run has no results.
 #[derive(Debug, Error)]
@@ -25,4 +31,133 @@ pub enum RunError {
 /// The error of a file or folder that cannot be written.
 pub(crate) fn io(file: &Path, source: std::io::Error) -> RunError {
     RunError::Io { file: file.to_owned(), source }
+}
+
+/// The error of a plan that cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub struct PlanError {
+    /// The kind of the error.
+    pub code: PlanErrorCode,
+    /// The file, or another name of the text.
+    pub origin: String,
+    /// The path to the key, such as `workload.parts[1].load`; empty if the error has none.
+    pub key: String,
+    /// The problem itself.
+    pub problem: Problem,
+    /// The place in the text of the plan.
+    pub place: Option<Place>,
+}
+
+/// The kind of an error of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlanErrorCode {
+    /// The text is not TOML, or has an unknown key or a value of the wrong type.
+    Syntax,
+    /// A value is impossible, by itself or beside others.
+    Value,
+}
+
+impl PlanErrorCode {
+    /// Returns the stable name of the code.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Syntax => "plan-syntax",
+            Self::Value => "plan-value",
+        }
+    }
+}
+
+/// What is wrong with a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// A value that is not what it has to be.
+    Unexpected {
+        /// The values that are allowed.
+        expected: String,
+        /// The value that is there.
+        got: String,
+    },
+    /// Any other problem, as a sentence.
+    Other(String),
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unexpected { expected, got } => write!(f, "expected {expected}, got {got}"),
+            Self::Other(message) => f.write_str(message),
+        }
+    }
+}
+
+/// A place in the text of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1, and the text of the line, where the value itself is wrong.
+    pub column: Option<(usize, String)>,
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.origin.is_empty() {
+            write!(f, "{}: ", self.origin)?;
+        }
+        match &self.place {
+            Some(Place { line, column: Some((column, _)) }) => {
+                write!(f, "line {line}, column {column}: ")?;
+            }
+            Some(Place { line, column: None }) => write!(f, "line {line}: ")?,
+            None => {}
+        }
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        write!(f, "{}", self.problem)?;
+        if let Some(Place { column: Some((_, text)), .. }) = &self.place {
+            write!(f, " (at: {text})")?;
+        }
+        Ok(())
+    }
+}
+
+impl PlanError {
+    /// Returns the error of a value of the plan `origin`.
+    pub(crate) fn value(origin: &str, key: &str, problem: Problem) -> Self {
+        let code = PlanErrorCode::Value;
+        Self { code, origin: origin.to_owned(), key: key.to_owned(), problem, place: None }
+    }
+
+    /// Returns the error with the line of its key in `text`, from which the plan was read.
+    #[must_use]
+    pub fn in_text(mut self, text: &str) -> Self {
+        if self.place.is_none() {
+            let line = locate::line_of(text, &self.key);
+            self.place = line.map(|line| Place { line, column: None });
+        }
+        self
+    }
+
+    /// Returns the error of a key of the transport.
+    pub(crate) fn of_transport(origin: &str, bad: BadKey) -> Self {
+        let BadKey { key, expected, got } = bad;
+        Self::value(origin, &key_of(&key), Problem::Unexpected { expected, got })
+    }
+
+    /// Returns the error of the plan's workload.
+    pub(crate) fn of_workload(origin: &str, error: WorkloadError) -> Self {
+        let (key, problem) = match error {
+            WorkloadError::Key { key, expected, got } => {
+                (format!("workload.{key}"), Problem::Unexpected { expected, got })
+            }
+            WorkloadError::Sizes { key, source } => {
+                (format!("workload.{key}"), Problem::Other(source.to_string()))
+            }
+            other => ("workload".to_owned(), Problem::Other(other.to_string())),
+        };
+        Self::value(origin, &key, problem)
+    }
 }

@@ -6,7 +6,8 @@ use rampmeter_sim::{FabricConfig, PortBytes, Switching};
 
 use crate::by_port::{NeedsByRate, PortBytesSpec, by_port, spec_of};
 use crate::context::Context;
-use crate::plan::{FabricSpec, PlanError, SwitchingSpec};
+use crate::error::PlanError;
+use crate::plan::{FabricSpec, SwitchingSpec};
 
 /// Builds the fabric and writes every value that was left out into `spec`. Preferences that differ
 /// between ports are `by_rate`.
@@ -46,8 +47,8 @@ pub(crate) fn resolve(
     let (mark_all_above, marks_all_above) =
         by_port("ecn-max-bytes", spec.ecn_max_bytes.as_ref(), cx)?;
     if spec.ecn_max_probability.is_some() && spec.ecn_max_bytes.is_none() {
-        let message = "expected fabric.ecn-max-bytes with it, got this alone";
-        return Err(cx.bad("fabric.ecn-max-probability", message));
+        let expected = "fabric.ecn-max-bytes with it";
+        return Err(cx.unexpected("fabric.ecn-max-probability", expected, "this alone"));
     }
     let mark_share = spec.ecn_max_probability.unwrap_or(1.0);
     cx.range("fabric.ecn-max-probability", mark_share, 0.0, 1.0)?;
@@ -149,8 +150,8 @@ fn trim(
             None => Ok(None),
             Some((key, _)) => {
                 let why = "the transport does not understand trimmed packets";
-                let message = format!("expected no such key, as {why}, got a value");
-                Err(cx.bad(&format!("fabric.{key}"), message))
+                let expected = format!("no such key, as {why}");
+                Err(cx.unexpected(&format!("fabric.{key}"), expected, "a value"))
             }
         };
     };
@@ -205,16 +206,13 @@ pub(crate) fn check_buffer(
     let why = "the least that the transport works with";
     match *buffer {
         Buffer::PerPort(own) => {
-            let message = format!("expected at least {least}, {why}, got {}", own.get());
-            Err(cx.bad("fabric.buffer-bytes", message))
+            let expected = format!("at least {least}, {why}");
+            Err(cx.unexpected("fabric.buffer-bytes", expected, own.get()))
         }
         Buffer::Shared { per_switch, alpha } => {
             let whole = (least as f64 * (1.0 + alpha) / alpha).ceil() as u64;
-            let message = format!(
-                "expected at least {whole}, of which a port may hold {least}, {why}, got {}",
-                per_switch.get()
-            );
-            Err(cx.bad("fabric.shared-buffer-bytes", message))
+            let expected = format!("at least {whole}, of which a port may hold {least}, {why}");
+            Err(cx.unexpected("fabric.shared-buffer-bytes", expected, per_switch.get()))
         }
     }
 }
@@ -247,12 +245,9 @@ fn choose<T: Copy + PartialEq + std::fmt::Debug>(
 ) -> Result<T, PlanError> {
     match (plan, need) {
         (Some(asked), Need::Only(needed)) if asked != needed => {
-            let message = format!(
-                "expected {}, the only value that the transport works with, got {}",
-                kebab(needed),
-                kebab(asked),
-            );
-            Err(cx.bad(&format!("fabric.{key}"), message))
+            let expected =
+                format!("{}, the only value that the transport works with", kebab(needed));
+            Err(cx.unexpected(&format!("fabric.{key}"), expected, kebab(asked)))
         }
         (Some(asked), _) => Ok(asked),
         (None, Need::Prefer(needed) | Need::Only(needed)) => Ok(needed),
@@ -283,8 +278,12 @@ fn buffer(
     let own = own.or_else(|| buffers.min());
     let asked = match (own, spec.shared_buffer_bytes) {
         (Some(_), Some(shared)) => {
-            let message = format!("expected one of buffer-bytes and this, got both ({shared})");
-            return Err(cx.bad("fabric.shared-buffer-bytes", message));
+            let expected = "one of buffer-bytes and this";
+            return Err(cx.unexpected(
+                "fabric.shared-buffer-bytes",
+                expected,
+                format!("both ({shared})"),
+            ));
         }
         (Some(own), None) => Some(Buffer::PerPort(own)),
         (None, Some(shared)) => {
@@ -298,8 +297,8 @@ fn buffer(
     {
         let (needed, asked) = (memory(&needed), memory(&asked));
         let why = "the only memory that the transport works with";
-        let message = format!("expected {needed}, {why}, got {asked}");
-        return Err(cx.bad("fabric.buffer-bytes", message));
+        let expected = format!("{needed}, {why}");
+        return Err(cx.unexpected("fabric.buffer-bytes", expected, asked));
     }
     let buffer = choose("buffer-bytes", asked, needs.buffer, FabricConfig::default().buffer, cx)?;
     Ok((buffer, buffers))
@@ -340,14 +339,11 @@ mod tests {
         assert_eq!(switching(stored, Need::Prefer(needed)), Switching::StoreAndForward);
         let only = Need::Only(Forwarding::StoreAndForward);
         assert_eq!(switching(stored, only), Switching::StoreAndForward);
-        let PlanError::Value { key, message, .. } =
-            resolved("switching = 'shaped'", Need::Only(needed)).unwrap_err()
-        else {
-            panic!("a value is wrong");
-        };
+        let PlanError { key, problem, .. } =
+            resolved("switching = 'shaped'", Need::Only(needed)).unwrap_err();
         let expected =
             "expected cut-through, the only value that the transport works with, got shaped";
-        assert_eq!((key.as_str(), message.as_str()), ("fabric.switching", expected));
+        assert_eq!((key.as_str(), problem.to_string().as_str()), ("fabric.switching", expected));
     }
 
     #[test]

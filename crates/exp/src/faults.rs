@@ -4,8 +4,9 @@ use rampmeter_core::{Rate, Span, Time};
 use rampmeter_sim::{FaultSpec, LinkChange, LinkFault, Outage, Target, Topology};
 
 use crate::context::Context;
+use crate::error::PlanError;
 use crate::names::NamesSpec;
-use crate::plan::{FaultsSpec, LinkChangeSpec, LinkFaultSpec, LinkName, OutageSpec, PlanError};
+use crate::plan::{FaultsSpec, LinkChangeSpec, LinkFaultSpec, LinkName, OutageSpec};
 
 /// Checks the table against the topology.
 pub(crate) fn faults(
@@ -69,7 +70,7 @@ impl Check<'_, '_> {
                 found.map(|(number, _)| number).or_else(number)
             }
         };
-        found.map_err(|expected| self.cx.bad(key, format!("expected {expected}, got {name}")))
+        found.map_err(|expected| self.cx.unexpected(key, expected, name))
     }
 
     fn change(&self, i: usize, spec: &LinkChangeSpec) -> Result<LinkChange, PlanError> {
@@ -96,8 +97,8 @@ impl Check<'_, '_> {
                 },
             },
             (None, Some(_)) => {
-                let message = "expected gbps with it, got this alone";
-                return Err(self.cx.bad(&key("gbps-back"), message));
+                let expected = "gbps with it";
+                return Err(self.cx.unexpected(&key("gbps-back"), expected, "this alone"));
             }
             _ => None,
         };
@@ -107,8 +108,8 @@ impl Check<'_, '_> {
         });
         let propagation = propagation.transpose()?;
         if rates.is_none() && propagation.is_none() {
-            let message = "expected gbps or propagation-ns, got neither";
-            return Err(self.cx.bad(&path, message));
+            let expected = "gbps or propagation-ns";
+            return Err(self.cx.unexpected(&path, expected, "neither"));
         }
         let at = Time::ZERO + self.cx.micros(&key("at-us"), spec.at_us, 0.0)?;
         Ok(LinkChange { link, at, rates, propagation })
@@ -146,8 +147,8 @@ impl Check<'_, '_> {
                 let given: Vec<&str> =
                     keys.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
                 let got = if given.is_empty() { "none".to_owned() } else { given.join(" and ") };
-                let message = format!("expected one of link, host, switch and arbiter, got {got}");
-                return Err(self.cx.bad(&format!("faults.outages[{i}]"), message));
+                let expected = "one of link, host, switch and arbiter";
+                return Err(self.cx.unexpected(&format!("faults.outages[{i}]"), expected, got));
             }
         };
         let from = Time::ZERO + self.cx.micros(&key("from-us"), spec.from_us, 0.0)?;

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use toml::de::{DeArray, DeTable, DeValue};
 use toml::{Table, Value};
 
+use crate::error::{Place, PlanError, PlanErrorCode, Problem};
 use crate::units::without_units;
 
 /// Keys that select the form of a table. Without one of them every table has another error.
@@ -114,33 +115,32 @@ impl Path {
     }
 }
 
-/// Reads a text, in which quantities may be texts with units.
+/// Reads a text, in which quantities may be texts with units. `origin` names the text in errors.
 ///
 /// # Errors
-/// The line, the column and the path of the key, what is wrong, and the line's text.
-pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    let plain = without_units(text)?;
+/// [`PlanErrorCode::Syntax`] with the line and column, and the path of the key if there is one.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str, origin: &str) -> Result<T, PlanError> {
+    let plain = without_units(text, origin)?;
     toml::from_str(&plain).map_err(|error| {
         let message = error.message().trim().replace('\n', " ");
         let root = toml::from_str(&plain).ok();
         match root.and_then(|root| find(&root, &message, |root| T::deserialize(root).err())) {
-            Some(path) => at_path(text, &path, &spoken(&message)),
-            None => at_offset(
-                text,
-                error.span().map(|span| same_line(&plain, text, span.start)),
-                &spoken(&message),
-            ),
+            Some(path) => at_path(text, origin, &path, spoken(&message)),
+            None => {
+                let at = error.span().map(|span| same_line(&plain, text, span.start));
+                syntax_error(origin, "", spoken(&message), at.map(|at| place(text, at)))
+            }
         }
     })
 }
 
 /// Returns a message of serde about a value of a wrong type in the words of other errors.
-pub(crate) fn spoken(message: &str) -> String {
+pub(crate) fn spoken(message: &str) -> Problem {
     let message = message.trim().replace('\n', " ");
     let is_of_range = message.starts_with("invalid value: ");
     let rest = ["invalid type: ", "invalid value: "].iter().find_map(|it| message.strip_prefix(it));
     let Some((got, expected)) = rest.and_then(|rest| rest.split_once(", expected ")) else {
-        return message;
+        return Problem::Other(message);
     };
     let expected = match (expected, is_of_range) {
         ("u64" | "usize" | "u32" | "u16" | "u8", false) => "a whole number",
@@ -166,7 +166,7 @@ pub(crate) fn spoken(message: &str) -> String {
         "map" => "a table",
         other => number.or_else(|| other.strip_prefix("string ")).unwrap_or(other),
     };
-    format!("expected {expected}, got {got}")
+    Problem::Unexpected { expected: expected.to_owned(), got: got.to_owned() }
 }
 
 /// Returns the offset in `text` of the place `at` of `plain`, which has the same lines: the same
@@ -193,23 +193,25 @@ pub(crate) fn line_of(text: &str, path: &str) -> Option<usize> {
     None
 }
 
-/// Returns a message about the value at `path`, with its line and column.
-pub(crate) fn at_path(text: &str, path: &Path, message: &str) -> String {
-    let is_unknown = message.starts_with("unknown field");
-    let message = match path.0.is_empty() {
-        true => message.to_owned(),
-        false => format!("{path}: {message}"),
-    };
-    at_offset(text, path.offset(text, is_unknown), &message)
+/// Returns the error of the value at `path`, with its line and column.
+pub(crate) fn at_path(text: &str, origin: &str, path: &Path, problem: Problem) -> PlanError {
+    let is_unknown =
+        matches!(&problem, Problem::Other(message) if message.starts_with("unknown field"));
+    let at = path.offset(text, is_unknown);
+    syntax_error(origin, &path.to_string(), problem, at.map(|at| place(text, at)))
 }
 
-fn at_offset(text: &str, at: Option<usize>, message: &str) -> String {
-    let Some(at) = at else { return message.to_owned() };
+fn syntax_error(origin: &str, key: &str, problem: Problem, place: Option<Place>) -> PlanError {
+    PlanError { code: PlanErrorCode::Syntax, place, ..PlanError::value(origin, key, problem) }
+}
+
+/// Returns the place of an offset in `text`.
+fn place(text: &str, at: usize) -> Place {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.len() - before.rfind('\n').map_or(0, |i| i + 1) + 1;
     let source = text.lines().nth(line - 1).unwrap_or("").trim();
-    format!("line {line}, column {column}: {message} (at: {source})")
+    Place { line, column: Some((column, source.to_owned())) }
 }
 
 /// Returns the path of the value that `message` is about, if reading `root` has an error.
@@ -320,7 +322,7 @@ mod tests {
 
     fn error(from: &str, to: &str) -> String {
         assert!(PLAN.contains(from), "{from}");
-        super::parse::<Plan<toml::Table>>(&PLAN.replacen(from, to, 1)).unwrap_err()
+        super::parse::<Plan<toml::Table>>(&PLAN.replacen(from, to, 1), "").unwrap_err().to_string()
     }
 
     /// An error in a table with `kind` or `pattern` was at the first line of the table.
@@ -374,7 +376,7 @@ mod tests {
     fn places_after_texts_with_units_are_those_of_the_text() {
         let text =
             "[run]\ndrain-us = \"0.000000001 s\" # \u{b5}\u{b5}\u{b5}\nx = 99999999999999999999\n";
-        let error = super::parse::<Plan<toml::Value>>(text).unwrap_err();
+        let error = super::parse::<Plan<toml::Value>>(text, "").unwrap_err().to_string();
         assert!(error.starts_with("line 3, column "), "{error}");
     }
 

@@ -5,7 +5,8 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcClasses, PfcThreshold
 use rampmeter_sim::{FabricConfig, PfcConfig, Switching, Topology};
 
 use crate::context::Context;
-use crate::plan::{FabricSpec, PfcMode, PfcSpec, PlanError};
+use crate::error::PlanError;
+use crate::plan::{FabricSpec, PfcMode, PfcSpec};
 
 /// Share of free shared memory that the packets of one ingress may take (HPCC §5.1: 11 %).
 const ALPHA: f64 = 0.11;
@@ -33,16 +34,17 @@ pub(crate) fn resolve(
         return Ok(None);
     };
     let Buffer::Shared { per_switch: preferred, .. } = fabric.buffer else {
-        let message = "expected fabric.shared-buffer-bytes with it, got memory of each port";
-        return Err(cx.bad("fabric.pfc", message));
+        let expected = "fabric.shared-buffer-bytes with it";
+        return Err(cx.unexpected("fabric.pfc", expected, "memory of each port"));
     };
     if matches!(fabric.switching, Switching::Shaped { .. }) {
-        let message = "expected store-and-forward or cut-through, got shaped";
-        return Err(cx.bad("fabric.switching", format!("{message}: bursts overrun headroom")));
+        let expected = "store-and-forward or cut-through";
+        let got = "shaped: bursts overrun headroom";
+        return Err(cx.unexpected("fabric.switching", expected, got));
     }
     if needs.trim.is_some() {
         let why = "ports that trim drop no data that a pause could save";
-        return Err(cx.bad("fabric.pfc", format!("expected none, as {why}, got a table")));
+        return Err(cx.unexpected("fabric.pfc", format!("none, as {why}"), "a table"));
     }
     let bytes = |key, value: Option<u64>| {
         let range = |bytes: u64| cx.range(key, bytes as f64, 0.0, 4e9).map(|_| Bytes::new(bytes));
@@ -58,8 +60,8 @@ pub(crate) fn resolve(
     let is_small = preferred < least;
     if is_small && is_memory_written {
         let (least, got) = (least.get(), preferred.get());
-        let message = format!("expected at least {least}, thresholds and headroom, got {got}");
-        return Err(cx.bad("fabric.shared-buffer-bytes", message));
+        let expected = format!("at least {least}, thresholds and headroom");
+        return Err(cx.unexpected("fabric.shared-buffer-bytes", expected, got));
     }
     let warning = is_small.then(|| {
         let memory = preferred + least;
@@ -114,10 +116,8 @@ fn threshold(
         (None, None, _) => PfcMode::Dynamic,
     };
     let only = |key: &str, with: &str| {
-        cx.bad(
-            key,
-            format!("expected fabric.pfc.mode = {with} with it, got {mode:?}").to_lowercase(),
-        )
+        let got = format!("{mode:?}").to_lowercase();
+        cx.unexpected(key, format!("fabric.pfc.mode = {with} with it"), got)
     };
     if asked.alpha.is_some() && mode != PfcMode::Dynamic {
         return Err(only("fabric.pfc.alpha", "\"dynamic\""));
@@ -142,8 +142,8 @@ fn threshold(
                 _ => None,
             };
             let Some(bytes) = asked.xoff_bytes.or(needed) else {
-                let message = "expected bytes with mode = \"static\", got none";
-                return Err(cx.bad("fabric.pfc.xoff-bytes", message));
+                let expected = "bytes with mode = \"static\"";
+                return Err(cx.unexpected("fabric.pfc.xoff-bytes", expected, "none"));
             };
             cx.range("fabric.pfc.xoff-bytes", bytes as f64, 0.0, 4e9)?;
             Some(PfcThreshold::Static(Bytes::new(bytes)))
@@ -151,11 +151,11 @@ fn threshold(
     };
     match (needs.pfc, threshold) {
         (Need::Only(Some(_)), None) => {
-            let message = "expected on, as the transport needs networks that do not drop, got off";
-            Err(cx.bad("fabric.pfc.mode", message))
+            let expected = "on, as the transport needs networks that do not drop";
+            Err(cx.unexpected("fabric.pfc.mode", expected, "off"))
         }
         (Need::Only(None), Some(_)) => {
-            Err(cx.bad("fabric.pfc.mode", "expected off, as the transport needs, got on"))
+            Err(cx.unexpected("fabric.pfc.mode", "off, as the transport needs", "on"))
         }
         _ => Ok(threshold),
     }
@@ -172,13 +172,13 @@ fn classes(
     let own = if needs.control_class { PfcClasses::Data } else { PfcClasses::All };
     let classes = asked.classes.unwrap_or(own);
     if classes == PfcClasses::Data && !needs.control_class {
-        let message = "expected all, as the transport has data in the highest class, got data";
-        return Err(cx.bad("fabric.pfc.classes", message));
+        let expected = "all, as the transport has data in the highest class";
+        return Err(cx.unexpected("fabric.pfc.classes", expected, "data"));
     }
     if classes == PfcClasses::All {
         if let Some(bytes) = express.filter(|&bytes| bytes > 0) {
-            let message = format!("expected 0, as pauses stop every class, got {bytes}");
-            return Err(cx.bad("fabric.express-bytes", message));
+            let expected = "0, as pauses stop every class";
+            return Err(cx.unexpected("fabric.express-bytes", expected, bytes));
         }
         fabric.express = 0;
     }

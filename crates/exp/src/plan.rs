@@ -1,63 +1,19 @@
 //! Plans as people write them: TOML with defaults, unknown keys refused.
 
 use rampmeter_core::fabric::{HeaderOverflow, MarkingPorts, PfcClasses, TrimChoice};
-use rampmeter_proto::keys::BadKey;
 use rampmeter_sim::{Interface, Overflow, Spray, TopologySpec, Unscheduled};
 use rampmeter_workload::WorkloadSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::by_port::PortBytesSpec;
+use crate::error::{PlanError, Problem};
 use crate::locate;
 pub use crate::names::NamesSpec;
 pub(crate) use crate::names::NodeName;
 use crate::topology;
-use crate::transport::{Registry, TransportSpec, key_of};
+use crate::transport::{Registry, TransportSpec};
 pub use crate::warmup::WarmUp;
-
-/// Why a plan cannot be run: where, what was expected, what came.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// The text is not TOML, has an unknown key, or a value of the wrong type.
-    #[error("{origin}: {message}")]
-    Syntax {
-        /// The file, or what else the text came from.
-        origin: String,
-        /// Line, column and what is wrong there.
-        message: String,
-    },
-    /// A value is impossible.
-    #[error("{origin}: {key}: {message}")]
-    Value {
-        /// The file, or what else the text came from.
-        origin: String,
-        /// The path to the key.
-        key: String,
-        /// What was expected and what came.
-        message: String,
-    },
-}
-
-impl PlanError {
-    /// Returns the error with the line of its key in `text`, from which the plan was read.
-    #[must_use]
-    pub fn in_text(self, text: &str) -> Self {
-        match self {
-            Self::Value { origin, key, message } => {
-                // Messages about workloads begin with the rest of the path.
-                let is_path = |c: char| c.is_ascii_alphanumeric() || "-.[]".contains(c);
-                let rest = message.split_once(": ").filter(|(rest, _)| rest.chars().all(is_path));
-                let path = rest.map_or(key.clone(), |(rest, _)| format!("{key}.{rest}"));
-                let line = locate::line_of(text, &path);
-                let line = line.map_or(String::new(), |line| format!(": line {line}"));
-                Self::Value { origin: format!("{origin}{line}"), key, message }
-            }
-            other => other,
-        }
-    }
-}
 
 /// A plan: everything that decides the result of a run. `T` is its `transport` table and `N` its
 /// `topology` table, read or not.
@@ -432,22 +388,18 @@ impl Plan {
     /// Reads a plan, whose transport must be one of `registry`. `origin` names the text in errors.
     ///
     /// # Errors
-    /// [`PlanError::Syntax`] with line and column; [`PlanError::Value`] with line and key for what
-    /// is wrong in the `transport` table.
+    /// [`PlanErrorCode::Syntax`] with line and column; [`PlanErrorCode::Value`] with line and key
+    /// for keys of the `transport` table.
     pub fn from_toml(text: &str, origin: &str, registry: &Registry) -> Result<Self, PlanError> {
-        let syntax = |message| PlanError::Syntax { origin: origin.to_owned(), message };
         let plan: Plan<toml::Value> = if topology::lists_links(text) {
-            let plan: Plan<toml::Value, toml::Table> = locate::parse(text).map_err(syntax)?;
+            let plan: Plan<toml::Value, toml::Table> = locate::parse(text, origin)?;
             plan.with_links(text, origin)?
         } else {
-            locate::parse(text).map_err(syntax)?
+            locate::parse(text, origin)?
         };
-        let transport = registry.read(&plan.transport).map_err(|bad| {
-            let BadKey { key, expected, got } = bad;
-            let (origin, key) = (origin.to_owned(), key_of(&key));
-            let message = format!("expected {expected}, got {got}");
-            PlanError::Value { origin, key, message }.in_text(text)
-        })?;
+        let transport = registry
+            .read(&plan.transport)
+            .map_err(|bad| PlanError::of_transport(origin, bad).in_text(text))?;
         Ok(plan.with_tables(|_, topology| (transport, topology)))
     }
 
@@ -463,11 +415,8 @@ impl<T> Plan<T, toml::Table> {
     fn with_links(mut self, text: &str, origin: &str) -> Result<Plan<T>, PlanError> {
         let table = std::mem::take(&mut self.topology);
         let read = topology::inline(table, text, self.names.clone());
-        let imported = read.map_err(|message| PlanError::Value {
-            origin: origin.to_owned(),
-            key: "topology".to_owned(),
-            message,
-        })?;
+        let imported =
+            read.map_err(|message| PlanError::value(origin, "topology", Problem::Other(message)))?;
         self.names = imported.names;
         let fault = |(number, loss)| LinkFaultSpec {
             link: LinkName::Number(number),

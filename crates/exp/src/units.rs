@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use rampmeter_core::quantity::Unit;
 use toml::de::{DeTable, DeValue};
 
+use crate::error::{PlanError, Problem};
 use crate::locate::{self, Path, Step};
 
 /// A rate in errors.
@@ -39,11 +40,11 @@ pub(crate) fn is_delay(ns: f64) -> bool {
 ///
 /// # Errors
 /// The line, the column and the path of a text that is no such quantity.
-pub(crate) fn without_units(text: &str) -> Result<Cow<'_, str>, String> {
+pub(crate) fn without_units<'a>(text: &'a str, origin: &str) -> Result<Cow<'a, str>, PlanError> {
     let Ok(document) = DeTable::parse(text) else { return Ok(text.into()) };
     let mut edits = Vec::new();
     of_table(document.get_ref(), None, &Path::default(), &mut edits)
-        .map_err(|(path, expected)| locate::at_path(text, &path, &expected))?;
+        .map_err(|(path, problem)| locate::at_path(text, origin, &path, problem))?;
     if edits.is_empty() {
         return Ok(text.into());
     }
@@ -63,7 +64,7 @@ fn of_table(
     unit: Option<Unit>,
     path: &Path,
     edits: &mut Vec<Edit>,
-) -> Result<(), (Path, String)> {
+) -> Result<(), (Path, Problem)> {
     for (key, value) in table {
         let path = path.join(Step::Key(key.get_ref().to_string()));
         // Links have readers of their own, which name the link; tables of Python transports are
@@ -84,7 +85,7 @@ fn of_value(
     unit: Option<Unit>,
     path: &Path,
     edits: &mut Vec<Edit>,
-) -> Result<(), (Path, String)> {
+) -> Result<(), (Path, Problem)> {
     match (value.get_ref(), unit) {
         (DeValue::Table(table), _) => of_table(table, unit, path, edits),
         (DeValue::Array(items), _) => items.iter().enumerate().try_for_each(|(number, item)| {
@@ -94,7 +95,8 @@ fn of_value(
             // Range checks name the number alone, in the unit of the key.
             let number = unit.read(text).filter(|&number| number >= 0.0 && unit.holds(number));
             let number = number.ok_or_else(|| {
-                (path.clone(), format!("expected {}, got {text:?}", unit.expected()))
+                let (expected, got) = (unit.expected().to_owned(), format!("{text:?}"));
+                (path.clone(), Problem::Unexpected { expected, got })
             })?;
             edits.push((value.span(), written(number)));
             Ok(())
@@ -121,7 +123,7 @@ mod tests {
         let plain = "drain-us = 1000\nrto-ns = 1100\n[a]\ncore-gbps = 100 # \"1us\"\n\
                     sizes = { fixed = 2000000 }\nbuffer-bytes = { \"25\" = 65536 }\n\
                     times-us = [0.001, 2, 300000]\ncore-mbps = 80000\nname = \"1us\"\n";
-        assert_eq!(without_units(text).unwrap(), plain);
+        assert_eq!(without_units(text, "").unwrap(), plain);
     }
 
     #[test]
@@ -138,9 +140,9 @@ mod tests {
                  such as 2000000 or \"2MB\", got \"1us\" (at: buffer-bytes = { tor = \"1us\" })",
             ),
         ] {
-            assert_eq!(without_units(text).unwrap_err(), message);
+            assert_eq!(without_units(text, "").unwrap_err().to_string(), message);
         }
-        assert!(without_units("a-gbps = \"5\"").unwrap_err().contains("25Gbps"));
+        assert!(without_units("a-gbps = \"5\"", "").unwrap_err().to_string().contains("25Gbps"));
         for (key, text) in [
             ("fixed", "0.5B"),
             ("fixed", "1.0001kB"),
@@ -153,7 +155,8 @@ mod tests {
             ("drain-us", "infus"),
             ("drain-us", "nan us"),
         ] {
-            let got = without_units(&format!("[run]\n{key} = \"{text}\"")).unwrap_err();
+            let got =
+                without_units(&format!("[run]\n{key} = \"{text}\""), "").unwrap_err().to_string();
             let unit = Unit::of_key(key).unwrap().expected();
             let expected = format!("run.{key}: expected {unit}, got \"{text}\" (at: ");
             assert!(got.starts_with("line 2, column ") && got.contains(&expected), "{got}");

@@ -20,7 +20,7 @@ use pyo3::types::PyDict;
 use rampmeter_core::quantity::Unit;
 use rampmeter_core::{Bytes, Family};
 pub use rampmeter_exp::Registry;
-use rampmeter_exp::{Broken, Observer, Plan, Progress, RunError, ValidPlan, caught};
+use rampmeter_exp::{Broken, Observer, Plan, Problem, Progress, RunError, ValidPlan, caught};
 use rampmeter_metrics::Order;
 use rampmeter_workload::size::{self, Shape};
 use rampmeter_workload::spec::SizeSpec;
@@ -82,8 +82,36 @@ fn registry() -> &'static Registry {
     REGISTRY.get_or_init(Registry::builtin)
 }
 
+/// Returns an error of Python without attributes.
 fn plan_error(error: impl ToString) -> PyErr {
     PlanError::new_err(error.to_string())
+}
+
+/// The attributes of `PlanError`; `None` where an error does not have one.
+const ATTRIBUTES: [&str; 8] =
+    ["code", "file", "key", "problem", "expected", "got", "line", "column"];
+
+/// Returns an error of Python that has the parts of a plan's error as attributes.
+fn error_of_plan(error: &rampmeter_exp::PlanError) -> PyErr {
+    let raised = PlanError::new_err(error.to_string());
+    let (expected, got) = match &error.problem {
+        Problem::Unexpected { expected, got } => (Some(expected), Some(got)),
+        Problem::Other(_) => (None, None),
+    };
+    let line = error.place.as_ref().map(|place| place.line);
+    let column = error.place.as_ref().and_then(|place| place.column.as_ref());
+    let set = Python::attach(|py| {
+        let value = raised.value(py);
+        value.setattr("code", error.code.name())?;
+        value.setattr("key", &error.key)?;
+        value.setattr("problem", error.problem.to_string())?;
+        value.setattr("expected", expected)?;
+        value.setattr("got", got)?;
+        value.setattr("line", line)?;
+        value.setattr("column", column.map(|(column, _)| *column))?;
+        value.setattr("_source", column.map(|(_, text)| text))
+    });
+    set.map_or_else(|error| error, |()| raised)
 }
 
 fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {
@@ -95,7 +123,7 @@ fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {
     let checked = checked.map_err(|broken| {
         InternalError::new_err(format!("internal error: {broken}; please report the plan"))
     })?;
-    checked.map_err(plan_error)
+    checked.map_err(|error| error_of_plan(&error))
 }
 
 /// The error of a run that has broken off.
@@ -339,7 +367,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
 pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> {
     REGISTRY.get_or_init(|| registry.with::<Scripted>());
     let py = module.py();
-    module.add("PlanError", py.get_type::<PlanError>())?;
+    let plan_error = py.get_type::<PlanError>();
+    for name in ATTRIBUTES.into_iter().chain(["_source"]) {
+        plan_error.setattr(name, py.None())?;
+    }
+    module.add("PlanError", plan_error)?;
     module.add("ResultError", py.get_type::<ResultError>())?;
     module.add("InternalError", py.get_type::<InternalError>())?;
     module.add("AttachError", py.get_type::<port::AttachError>())?;

@@ -38,12 +38,12 @@ pub(super) fn is_toml(name: &str, first: &str, _text: &str) -> bool {
 }
 
 pub(super) fn read_toml(text: &str) -> Result<Imported, String> {
-    let mut table: Table = locate::parse(text)?;
+    let mut table: Table = locate::parse(text, "").map_err(|error| error.to_string())?;
     if table.get("kind").and_then(Value::as_str) == Some("links") {
         return canonical(&mut table, &lines_of(text, &[]), NamesSpec::default());
     }
     // Other kinds have no names and no links of their own.
-    let spec: TopologySpec = locate::parse(text)?;
+    let spec: TopologySpec = locate::parse(text, "").map_err(|error| error.to_string())?;
     if let TopologySpec::File { .. } = spec {
         return Err("expected a topology, got another file".to_owned());
     }
@@ -298,7 +298,7 @@ fn canonical(table: &mut Table, lines: &[usize], names: NamesSpec) -> Result<Imp
             .map_err(|error| format!("{place}: {}", of_link(&error.to_string())))?;
     }
     let spec = TopologySpec::deserialize(Value::Table(table.clone()))
-        .map_err(|error| spoken(&error.to_string()))?;
+        .map_err(|error| spoken(&error.to_string()).to_string())?;
     Ok(Imported { names, losses, lines: lines.to_vec(), ..Imported::plain(spec) })
 }
 
@@ -415,7 +415,7 @@ fn one_link(link: &mut Table, nodes: &Nodes) -> Result<Option<f64>, String> {
 
 /// Returns a message about the keys of a link, with those that [`one_link`] takes out.
 fn of_link(message: &str) -> String {
-    let message = spoken(message);
+    let message = spoken(message).to_string();
     match message.starts_with("unknown field") {
         true => format!("{message}, `loss`"),
         false => message,

@@ -5,8 +5,9 @@ use rampmeter_sim::Topology;
 
 use super::TraceConfig;
 use crate::context::Context;
+use crate::error::PlanError;
 use crate::names::{NamesSpec, NodeName};
-use crate::plan::{PlanError, RunSpec};
+use crate::plan::RunSpec;
 
 /// What the plan's timeline shows; `None` where it asks for none.
 ///
@@ -27,7 +28,7 @@ pub(crate) fn check(
             ("run.trace-switches", spec.trace_switches.is_some()),
         ];
         return match alone.into_iter().find(|(_, is_set)| *is_set) {
-            Some((key, _)) => Err(cx.bad(key, "expected run.trace with it, got it alone")),
+            Some((key, _)) => Err(cx.unexpected(key, "run.trace with it", "it alone")),
             None => Ok(None),
         };
     };
