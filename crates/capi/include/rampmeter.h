@@ -143,9 +143,9 @@ int rm_submit(const rm_port *port,
 
 // Returns the nanoseconds until the outcome of a message of `size` bytes is known. They count from
 // when the node takes the message from the submission queue; a sleeping node is woken to do so at
-// once. 0 if the transport promises no bound for messages of `tenant`. The node reports the
-// outcome by then on its clock. The time until node and program are scheduled on a processor is
-// not included.
+// once. Returns 0 if the transport promises no bound for messages of `tenant`. The node reports
+// the outcome by then on its clock. The time until node and program are scheduled on a processor
+// is not included.
 //
 // # Safety
 // `port` is attached, or null, which has no bound.

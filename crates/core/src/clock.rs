@@ -1,8 +1,8 @@
 //! Origins of clocks.
 //!
 //! Each host's clock has its own origin, since the range of [`Time`] is less than the time since
-//! 1970. Protocols in which hosts refer to rounds or slots number these from an instant that all
-//! hosts share. That requires only the origin of a host's own clock, none of its peers.
+//! the year 1970. If hosts refer to rounds or slots, protocols number these from an instant that
+//! all hosts share. That requires only the origin of a host's own clock, none of its peers.
 
 use crate::units::{Span, Time};
 

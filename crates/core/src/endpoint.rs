@@ -226,7 +226,7 @@ pub trait Endpoint: Sized {
         0
     }
 
-    /// Forgets a host or arbiter that has lost its state, such as after a restart: messages to it
+    /// Forgets a host or arbiter that has lost its state, such as after a restart. Messages to it
     /// fail, and the state of messages from it is discarded. Drivers isolate the incarnations:
     /// packets from the earlier one, and packets meant for it, do not reach the new one.
     fn forget_peer(&mut self, now: Time, peer: NodeId);

@@ -22,20 +22,18 @@
 //! | 36-39 | data with digest only: CRC32C of the whole message; sealed if the payload is |
 //!
 //! Kinds: 0 hello, 1 here, 2 control, 3 data, 4 refused, 5 initiation, 6 response, 7 cookie, 8
-//! confirmation, 9 bundle, 10 data with digest, 11 corrupt.
-//!
-//! Bytes 24-27 are the nonce of a hello or here, the session of an initiation, response or cookie,
-//! the number of packets of a bundle, and the message of kinds 2, 3, 4, 10 and 11.
+//! confirmation, 9 bundle, 10 data with digest, 11 corrupt. Bytes 24-27 are the nonce of a hello or
+//! here, the session of an initiation, response or cookie, or the number of packets of a bundle.
+//! Kinds 2, 3, 4, 10 and 11 have the message there.
 //!
 //! A packet has the digest if its sender has computed it, which is so once every byte of the
 //! message has been sent. So a receiver that has all bytes has received the digest.
 //!
 //! A bundle has several control packets. Each is the length of the protocol's header (2 bytes), the
-//! message (4 bytes) and the header.
-//!
-//! A hello and its answer may have digests of the sender's settings: their number (1 byte), and 4
-//! bytes each. The crate `rampmeter-runtime`, module `agreement`, defines them. Zeros may follow
-//! those of a hello, which then has the length of the packets that the path must carry.
+//! message (4 bytes) and the header. A hello and its answer may have digests of the sender's
+//! settings: their number (1 byte), and 4 bytes each. The crate `rampmeter-runtime`, module
+//! `agreement`, defines them. Zeros may follow those of a hello, which then has the length of the
+//! packets that the path must carry.
 //!
 //! Hosts protect their datagrams, and a trailer follows the payload. With protection 1 it is the
 //! CRC32C of everything before it (4 bytes). With protection 2 everything after the fields in the

@@ -113,8 +113,8 @@ pub struct Trim {
 }
 
 impl Trim {
-    /// Returns NDP's switch (section 3) for full packets of `packet` bytes: headers of 64 bytes,
-    /// ten of them for one data packet, and as much memory for them as for eight data packets.
+    /// Returns NDP's switch (section 3) for full packets of `packet` bytes. Headers have 64 bytes,
+    /// ten of them are sent for one data packet, and they have the memory of eight data packets.
     pub fn paper(packet: Bytes) -> Self {
         Self {
             to: 64,

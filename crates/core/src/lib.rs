@@ -1,10 +1,16 @@
 //! Vocabulary that all parts of Rampmeter share.
 //!
-//! Time, bytes and rates as types ([`units`]) and as texts ([`quantity`]), origins of clocks
-//! ([`clock`]), identifiers ([`id`]), random streams ([`rng`]), the packet ([`packet`]), the wire
-//! codec ([`wire`]), the envelope of real networks ([`envelope`]), the settings of a fabric
-//! ([`fabric`]), and the interface between protocols and the drivers that run them ([`endpoint`],
-//! [`family`]). Nothing here does I/O, reads a clock or draws entropy.
+//! * [`units`], [`quantity`]: time, bytes and rates, as types and as texts
+//! * [`clock`]: origins of clocks
+//! * [`id`]: identifiers
+//! * [`rng`]: random streams
+//! * [`packet`]: the packet
+//! * [`wire`]: the wire codec
+//! * [`envelope`]: the envelope of real networks
+//! * [`fabric`]: the settings of a fabric
+//! * [`endpoint`], [`family`]: the interface between protocols and the drivers that run them
+//!
+//! Nothing here does I/O, reads a clock or draws entropy.
 
 pub mod clock;
 pub mod collections;

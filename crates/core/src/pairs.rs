@@ -213,8 +213,8 @@ impl Pairs {
     }
 }
 
-/// Planes of hosts: groups of a host's links by which it reaches disjoint sets of peers, such as a
-/// link inside a server and one out of it. Planes of a host share nothing.
+/// Planes of hosts: groups of a host's links by which it reaches disjoint sets of peers. An example
+/// is a link inside a server and one out of it. Planes of a host share nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planes {
     kind_of_host: Vec<u32>,

@@ -2,8 +2,8 @@
 //!
 //! The completion times of one run are not independent: flows near a flow that meets a queue meet
 //! it too. So intervals are computed from batches (Law, *Simulation Modeling and Analysis*,
-//! §9.5.3): the flows, in the order in which they arrived, are divided into [`BATCHES`] runs of
-//! equal length, whose statistics are nearly independent if they are long.
+//! §9.5.3). The flows, in the order of arrival, are divided into [`BATCHES`] runs of equal length,
+//! whose statistics are nearly independent if they are long.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
@@ -31,9 +31,9 @@ pub struct WarmUp {
 /// steady-state truncation heuristics for simulation*, WSC 2000).
 ///
 /// The series is averaged in batches of five. The rule truncates where the standard error of the
-/// mean of the rest is least, and not in the second half of the series (Hoad, Robinson and Davies,
-/// *Automating warm-up length estimation*, WSC 2008). Values after the last whole batch are
-/// ignored.
+/// mean of the rest is least. It does not truncate in the second half of the series (Hoad, Robinson
+/// and Davies, *Automating warm-up length estimation*, WSC 2008). Values after the last whole batch
+/// are ignored.
 pub fn mser5(values: &[f64]) -> WarmUp {
     let means: Vec<f64> = values
         .chunks_exact(MSER_BATCH)
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_warm_up_of_md1_ends_when_its_backlog_has_drained() {
-        // The server reduces a backlog of 100 services by 1 - load a service: the wait of the n-th
+        // The server reduces a backlog of 100 services by 1 - load a service. The wait of the n-th
         // customer falls by 1 / load - 1 a customer, to zero after 400.
         let (load, backlog) = (0.8, 100.0);
         let drained = backlog / (1.0 / load - 1.0);

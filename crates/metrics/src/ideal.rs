@@ -3,8 +3,8 @@
 //! A message is divided into full packets and a last one. Packet `k` may start on hop `i` when its
 //! head has arrived there and the hop has sent packet `k - 1`. All full packets are alike, so the
 //! last arrival is the longest path through the grid of packets and hops. That path has a closed
-//! form: the `n - 1` full packets queue behind each other at the slowest hop up to some hop `j`,
-//! the last packet follows the one before it on hop `j` and is never delayed after that. The ideal
+//! form. The `n - 1` full packets queue behind each other at the slowest hop up to some hop `j`.
+//! The last packet follows the one before it on hop `j` and is never delayed after that. The ideal
 //! is the maximum over `j`; the tests compare it with the recurrence, packet by packet.
 //!
 //! Three ideals are in use, by name:
@@ -168,7 +168,7 @@ impl IdealModel {
             let longest = path.iter().map(before).max().unwrap_or(0);
             return Span::from_ps(longest.saturating_sub(burst.as_ps())) + alone;
         }
-        // Up to hop j: the heads of full packets, then the slowest of these hops n - 2 times, then
+        // Up to hop j: the heads of full packets, then the slowest of these hops n - 2 times. Then
         // one more full packet on j itself, and from there the last packet.
         let (mut heads, mut last_heads, mut slowest) = (Span::ZERO, Span::ZERO, Span::ZERO);
         let mut longest = Span::ZERO;

@@ -91,7 +91,7 @@ rows! {
         ["ps"] ideal_ps: u64,
         /// Minimum of acked_ps: the ideal `acked`.
         ["ps"] acked_ideal_ps: u64,
-        /// The ideal `figure` of dcPIM's simulator, which goes with acked_ps.
+        /// The ideal `figure` of dcPIM's simulator, which belongs to acked_ps.
         ["ps"] figure_ideal_ps: u64,
         /// True if ideal_ps and acked_ideal_ps are lower bounds that perhaps no transport can
         /// reach: several paths were needed, or a short packet might overtake.
@@ -106,8 +106,8 @@ rows! {
         ["ps"] bound_ps: Option<u64>,
         /// Tenant of the flow.
         [""] tenant: u32,
-        /// Status at the end: finished, failed, rejected or unfinished; or not-started, if it
-        /// waited for other flows until the end of the run, which is then its arrival.
+        /// Status at the end: finished, failed, rejected, unfinished or not-started. A flow that is
+        /// not-started waited for others until the end of the run, which is then its arrival.
         [""] status: Status,
         /// Time from submission until the first of its bytes was at the receiver; null if none was.
         ["ps"] first_byte_ps: Option<u64>,

@@ -2,8 +2,8 @@
 //!
 //! The library interposes the C library's functions for sockets. A *burst* is the data that a
 //! program writes to a connection without a pause. Bytes within the threshold are sent at once. For
-//! more the library sends a request to the agent of the host (`rampd agent`), which sends one to
-//! the controller, and the burst waits for a GRANT. Then the kernel paces it at the granted rate
+//! more the library sends a request to the agent of the host (`rampd agent`), and the agent one to
+//! the controller. The burst waits for a GRANT. Then the kernel paces it at the granted rate
 //! (`SO_MAX_PACING_RATE`), and accepts no more than it can soon send (`TCP_NOTSENT_LOWAT`), so that
 //! a STOP takes effect.
 //!

@@ -1,4 +1,4 @@
-//! The applications of a node that has none: an arbiter's.
+//! Applications of a node that has none: an arbiter's.
 
 use std::os::fd::BorrowedFd;
 
@@ -6,7 +6,7 @@ use rampmeter_core::NodeId;
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::{Applications, Outcome, Submission, Ticket};
 
-/// Nobody.
+/// Empty set of applications.
 #[derive(Debug)]
 pub(crate) struct NoApplications;
 
@@ -39,7 +39,7 @@ impl Applications for NoApplications {
     }
 }
 
-/// A message that nobody takes.
+/// A message that is dropped.
 #[derive(Debug)]
 pub(crate) struct Nothing;
 

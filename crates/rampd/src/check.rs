@@ -1,4 +1,4 @@
-//! `rampd check`: what is wrong with configurations, and what follows from them.
+//! `rampd check`: faults of configurations, and derived parameters.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,13 +13,13 @@ use rampmeter_runtime::PublicKey;
 use crate::config::Setup;
 use crate::run::Error;
 
-/// `rampd check`: each file by itself, and all against the first.
+/// Runs `rampd check`: checks each file by itself, and all against the first.
 pub(crate) fn check<C: Catalogue>(configs: &[PathBuf]) -> Result<(), Error> {
     let mut text = String::new();
     let mut first: Option<(&PathBuf, Setup)> = None;
     for file in configs {
         let setup = Setup::load::<C>(file)?;
-        // Configurations may be checked where the private keys are not.
+        // Configurations may be checked on machines without the private keys.
         if let Some(keys) = setup.keys.as_ref().filter(|keys| keys.private_file.exists()) {
             keys.private(setup.id)?;
         }
@@ -39,7 +39,7 @@ pub(crate) fn check<C: Catalogue>(configs: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What must be the same at all nodes and is not.
+/// Returns the key that must be equal at all nodes and differs.
 fn difference(a: &Setup, b: &Setup) -> Option<&'static str> {
     if a.more_rails.len() != b.more_rails.len() {
         Some("the number of addresses in peer.address")
@@ -58,7 +58,7 @@ fn difference(a: &Setup, b: &Setup) -> Option<&'static str> {
     }
 }
 
-/// The addresses of all nodes, by network.
+/// Returns the addresses of all nodes, by network.
 fn peers(setup: &Setup) -> Vec<&Vec<Option<SocketAddr>>> {
     let more = setup.more_rails.iter().map(|rail| &rail.peers);
     std::iter::once(&setup.udp.peers).chain(more).collect()
@@ -118,7 +118,7 @@ fn describe(setup: &Setup, text: &mut String) {
     }
 }
 
-/// The node's own addresses.
+/// Returns the node's own addresses.
 pub(crate) fn joined(setup: &Setup) -> String {
     let own = setup.addresses(setup.id);
     own.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(", ")

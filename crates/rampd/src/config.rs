@@ -1,4 +1,4 @@
-//! The configuration file of a node: TOML, with defaults; unknown keys are refused.
+//! Configuration file of a node: TOML, with defaults; unknown keys are refused.
 
 mod check;
 mod tables;
@@ -21,7 +21,7 @@ use self::check::Check;
 use self::tables::Config;
 use crate::host::HostTransport;
 
-/// Why a configuration is no use: where, what was expected, what came.
+/// Reason for which a configuration is invalid: place, expected and actual value.
 #[derive(Debug, Error)]
 pub(crate) enum ConfigError {
     /// The file cannot be read.
@@ -29,7 +29,7 @@ pub(crate) enum ConfigError {
     Read {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// Not TOML, an unknown key, or a value of the wrong type.
@@ -37,31 +37,31 @@ pub(crate) enum ConfigError {
     Syntax {
         /// The file.
         file: PathBuf,
-        /// Line, column and what is wrong there.
+        /// Line, column and fault.
         message: String,
     },
-    /// A value is impossible.
+    /// A value is invalid.
     #[error("{}: {key}: expected {expected}, got {got}", file.display())]
     Value {
         /// The file.
         file: PathBuf,
-        /// The path to the key.
+        /// Path of the key.
         key: String,
-        /// What was expected.
+        /// Expected value.
         expected: String,
-        /// What came.
+        /// Actual value.
         got: String,
     },
 }
 
-/// A configuration that has been checked, and what follows from it.
+/// A checked configuration, with derived values.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     /// The node, without its incarnation.
     pub(crate) id: NodeId,
-    /// Whether it is an arbiter.
+    /// True if the node is an arbiter.
     pub(crate) is_arbiter: bool,
-    /// How many hosts there are.
+    /// Facts about the network.
     pub(crate) facts: FabricFacts,
     /// The transport and its parameters.
     pub(crate) transport: HostTransport,
@@ -71,66 +71,65 @@ pub(crate) struct Setup {
     pub(crate) more_rails: Vec<RailAddresses>,
     /// The interface of an AF_XDP socket; `None` for the kernel's UDP.
     pub(crate) interface: Option<String>,
-    /// Its clock.
+    /// Clock of the node.
     pub(crate) clock: ClockSource,
-    /// How it waits.
+    /// Mode in which it waits.
     pub(crate) wait: Wait,
-    /// `node.spin-us` as it is written: without it the value follows from the rate.
+    /// `node.spin-us` as written; without it the value follows from the rate.
     pub(crate) spin_us: Option<f64>,
-    /// How long it waits for more packets where many arrive.
+    /// Time for which it waits for more packets under load.
     pub(crate) gather: Span,
-    /// How long it stays awake after a packet or a submission.
+    /// Time for which it polls after a packet or a submission.
     pub(crate) busy_poll: Span,
-    /// Where applications attach, and who may.
+    /// Configuration of the acceptor for applications; `None` if there is none.
     pub(crate) door: Option<DoorConfig>,
     /// Rights of users, which change while the node runs.
     pub(crate) access: Access,
-    /// Where counters are served.
+    /// Address at which counters are served.
     pub(crate) metrics: Option<SocketAddr>,
-    /// Where `rampd status` asks.
+    /// Path of the status socket.
     pub(crate) status: Option<PathBuf>,
-    /// How long it goes on when told to stop.
+    /// Time for which it continues after a request to stop.
     pub(crate) grace: Span,
-    /// How long messages wait for silent receivers.
+    /// Time for which messages wait for unresponsive receivers.
     pub(crate) patience: Span,
-    /// The longest message.
+    /// Maximum length of a message in bytes.
     pub(crate) message_max: u32,
     /// Payload of a full packet.
     pub(crate) payload: Bytes,
-    /// The keys; `None` where datagrams have a checksum only.
+    /// Keys; `None` if datagrams have only a checksum.
     pub(crate) keys: Option<Keys>,
-    /// The file that it was read from.
+    /// File that it was read from.
     pub(crate) file: PathBuf,
-    /// Reads it again.
+    /// Function that reads it again.
     pub(crate) reread: fn(&Path) -> Result<Setup, ConfigError>,
 }
 
 /// Addresses on a further network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RailAddresses {
-    /// The node's own.
+    /// Address of this node.
     pub(crate) local: SocketAddr,
-    /// Those of all nodes, by number.
+    /// Addresses of all nodes, by number.
     pub(crate) peers: Vec<Option<SocketAddr>>,
 }
 
-/// The keys of a network, as a node knows them.
+/// Keys of a network, from one node's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Keys {
-    /// The file with the node's private key.
+    /// File with the node's private key.
     pub(crate) private_file: PathBuf,
     /// Public keys by node.
     pub(crate) public: Vec<Vec<PublicKey>>,
-    /// The file that the keys of sessions are written to.
+    /// File to which session keys are written.
     pub(crate) log: Option<PathBuf>,
 }
 
 impl Keys {
-    /// The node's private key.
+    /// Reads the node's private key.
     ///
     /// # Errors
-    /// The file cannot be read, others can read it too, it holds no key, or one that is not of this
-    /// node.
+    /// The file cannot be read, others can read it too, it holds no key, or one of another node.
     pub(crate) fn private(&self, node: NodeId) -> Result<PrivateKey, ConfigError> {
         let file = &self.private_file;
         let unreadable = |source| ConfigError::Read { file: file.clone(), source };
@@ -140,7 +139,8 @@ impl Keys {
             expected: expected.to_owned(),
             got,
         };
-        // Checked as it is open, so that nobody exchanges it meanwhile; and not blocked by a pipe.
+        // Checked after it is open, so that nobody exchanges it meanwhile; and not blocked by a
+        // pipe.
         let flags = OFlags::NONBLOCK.bits() as i32;
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(file);
         let mut opened = opened.map_err(unreadable)?;
@@ -163,8 +163,8 @@ impl Keys {
         Ok(key)
     }
 
-    /// Opens the file that the keys of sessions are written to, if there is to be one: after what it has,
-    /// readable for its owner alone.
+    /// Opens the file to which session keys are appended, if there is one. Only its owner may read
+    /// it.
     ///
     /// # Errors
     /// It cannot be written, or others can read it.
@@ -196,8 +196,8 @@ impl Keys {
     }
 }
 
-/// Returns the property of an open file for which it must not hold secrets, with what was expected
-/// and what it has: another user can read or change it. Root and the node's own user may.
+/// Returns the property for which an open file must not hold secrets, with its expected and actual
+/// value: another user can read or change the file. Root and the node's own user may.
 fn unsafe_file(about: &Metadata, what: &str) -> Option<(&'static str, String, String)> {
     if !about.is_file() {
         let got = format!("{:?}", about.file_type());
@@ -209,7 +209,7 @@ fn unsafe_file(about: &Metadata, what: &str) -> Option<(&'static str, String, St
         return Some(("owner", expected, format!("user {}", about.uid())));
     }
     let mode = about.mode() & 0o777;
-    // A service manager hands keys over in files of the group root.
+    // A service manager passes keys in files of the group root.
     let of_others = if about.gid() == 0 { 0o027 } else { 0o077 };
     let expected = format!("{what} that its owner alone can read (0600)");
     (mode & of_others != 0).then(|| ("mode", expected, format!("{mode:04o}")))
@@ -219,12 +219,12 @@ impl Setup {
     /// Reads and checks a configuration file.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The fault and its place.
     pub(crate) fn load<C: Catalogue>(file: &Path) -> Result<Self, ConfigError> {
         Check { file }.setup::<C>(Config::read(file)?)
     }
 
-    /// Sockets and addresses on each network.
+    /// Iterates over sockets and addresses on each network.
     pub(crate) fn rails(&self) -> impl Iterator<Item = UdpConfig> {
         let more = self.more_rails.iter().map(|RailAddresses { local, peers }| UdpConfig {
             local: *local,
@@ -234,7 +234,7 @@ impl Setup {
         std::iter::once(self.udp.clone()).chain(more)
     }
 
-    /// The addresses of a node on all networks, as the configuration lists them.
+    /// Returns the addresses of a node on all networks, as the configuration lists them.
     pub(crate) fn addresses(&self, node: NodeId) -> Vec<SocketAddr> {
         let peers = std::iter::once(&self.udp.peers);
         let peers = peers.chain(self.more_rails.iter().map(|rail| &rail.peers));
@@ -246,7 +246,8 @@ impl Setup {
         self.metrics.filter(|address| !address.ip().to_canonical().is_loopback())
     }
 
-    /// The keys in which a running node with this configuration cannot take another without a restart.
+    /// Returns the keys of `other` that a running node with this configuration cannot change
+    /// without a restart.
     pub(crate) fn fixed(&self, other: &Self) -> Vec<&'static str> {
         let n_arbiters = |setup: &Self| setup.transport.arbiters;
         let name = |setup: &Self| setup.transport.table.name.clone();
@@ -282,7 +283,7 @@ impl Setup {
         .collect()
     }
 
-    /// A text for each setting that all nodes must have alike.
+    /// Returns digests of the settings that must be equal at all nodes.
     pub(crate) fn agreement(&self) -> Agreement {
         let facts = &self.facts;
         Agreement::new(|setting| match setting {
@@ -292,7 +293,7 @@ impl Setup {
             Setting::DataRtt => facts.data_rtt.as_ps().to_string(),
             Setting::Transport => format!("{:?}", self.transport.derived),
             Setting::Clock => format!("{:?}", self.clock),
-            // Nodes with one network tell what they always told.
+            // Nodes with one network report the same text as earlier versions.
             Setting::Peers if self.more_rails.is_empty() => format!("{:?}", self.udp.peers),
             Setting::Peers => {
                 let more: Vec<_> = self.more_rails.iter().map(|rail| &rail.peers).collect();
@@ -301,7 +302,7 @@ impl Setup {
         })
     }
 
-    /// The AF_XDP socket on an interface.
+    /// Returns the configuration of the AF_XDP socket on an interface.
     #[cfg(feature = "xdp")]
     pub(crate) fn xdp(&self, interface: &str) -> rampmeter_runtime::datapath::xdp::XdpConfig {
         let v4 = |address: SocketAddr| match address {
@@ -334,7 +335,7 @@ mod tests {
     }
     use Change::{Applied, Restart};
 
-    /// Each key of a table, a change of it, and what a reload does with that.
+    /// Each key of a table, a change of it, and the effect at a reload.
     type Keys = &'static [(&'static str, &'static str, &'static str, Change)];
 
     const NODE: Keys = &[
@@ -345,7 +346,7 @@ mod tests {
         ("gather-us", "gather-us = 60", "gather-us = 50", Applied),
         ("busy-poll-us", "busy-poll-us = 100", "busy-poll-us = 90", Applied),
         ("datapath", "datapath = \"udp\"", "datapath = \"xdp\"\ninterface = \"eth0\"", Restart),
-        // Of no use but with datapath = "xdp", with which it is changed above.
+        // Without effect unless datapath = "xdp", with which it is changed above.
         ("interface", "", "", Applied),
         ("socket", "socket = \"/a\"", "socket = \"/b\"", Restart),
         ("private-key", "private-key = \"/a.key\"", "private-key = \"/b.key\"", Applied),
@@ -364,7 +365,7 @@ mod tests {
         ("unreachable-after-ms", "unreachable-after-ms = 9", "unreachable-after-ms = 8", Applied),
         ("spray", "spray = 16", "spray = 8", Restart),
         ("segment-offload", "segment-offload = false", "segment-offload = true", Restart),
-        // Changes with the keys of all nodes: not by one key.
+        // Changes together with the keys of all nodes, not by itself.
         ("security", "security = \"encrypted\"", "security = \"encrypted\"", Applied),
     ];
     const PROGRAMS: Keys = &[
@@ -400,7 +401,7 @@ mod tests {
         Setup::load::<Builtin>(&file)
     }
 
-    /// The keys that a table may have, as the error of an unknown one lists them.
+    /// Returns the keys that a table may have, as the error of an unknown one lists them.
     fn keys_of(text: &str, table: &str) -> Vec<String> {
         let head = format!("[{table}]\n");
         let error = load(&text.replace(&head, &format!("{head}unknown = 1\n"))).unwrap_err();
@@ -409,7 +410,7 @@ mod tests {
         names.split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
-    /// Every key is either applied by a reload, or named in the refusal of it.
+    /// Every key is either applied by a reload, or named in its refusal.
     #[test]
     fn reloads_apply_or_refuse_a_change_of_each_key() {
         let text = text();

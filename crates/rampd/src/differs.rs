@@ -1,4 +1,4 @@
-//! Settings in which a peer differs, as the log names them: key, value here and value there.
+//! Settings in which a peer differs, for the log: key, value here and value there.
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_proto::Builtin;
@@ -18,7 +18,7 @@ pub(crate) fn keys(peer: &PeerView) -> Vec<String> {
     settings.chain(peer.has_other_key.then_some(PUBLIC_KEY)).map(str::to_owned).collect()
 }
 
-/// Returns the keys in which `peer` differs, with both values where the peer's can be known.
+/// Returns the keys in which `peer` differs, with both values if the peer's can be determined.
 pub(crate) fn describe(setup: &Setup, peer: &PeerView) -> String {
     let describe = |setting: Setting| {
         let values = match setting {
@@ -38,12 +38,13 @@ pub(crate) fn describe(setup: &Setup, peer: &PeerView) -> String {
     settings.chain(peer.has_other_key.then_some(other_key)).collect::<Vec<_>>().join(", ")
 }
 
-/// The peer's `network.mtu`, found by its digest among those that a configuration may have.
+/// Returns the peer's `network.mtu`, found by its digest among the values that a configuration may
+/// have.
 fn mtu(peer: &PeerView) -> Option<u32> {
     peer.settings?.number(Setting::Mtu, 1..65_536)
 }
 
-/// The name of a transport, or its number if it is none of this repository's.
+/// Returns the name of a transport, or its number if it is not in this repository.
 fn name(number: TransportId) -> String {
     struct Find(TransportId, Option<String>);
 

@@ -12,28 +12,28 @@ use toml::Table;
 /// The transport of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HostTransport {
-    /// The table of the configuration.
+    /// Table of the configuration.
     pub(crate) table: TransportTable,
-    /// That of the transport in lower classes, if there is one.
+    /// Table of the transport in lower classes, if there is one.
     lower: Option<TransportTable>,
-    /// The network, as the transport is told.
+    /// Facts of the network for the transport.
     pub(crate) site: Site,
-    /// Its number in front of packets.
+    /// Number of the transport on the wire.
     pub(crate) wire: TransportId,
-    /// Central controllers that it needs.
+    /// Number of central controllers that it needs.
     pub(crate) arbiters: u32,
-    /// How its packets take paths; with a transport in lower classes those of both as the upper's.
+    /// Path choice of its packets; with a transport in lower classes, both use the upper one's.
     pub(crate) spray: Spray,
-    /// What follows from its parameters.
+    /// Parameters derived from its keys.
     pub(crate) derived: Vec<Derived>,
 }
 
 impl HostTransport {
-    /// Reads a `transport` table for hosts whose packets are `payload` long and carry `header`
-    /// bytes more.
+    /// Reads a `transport` table for hosts whose packets have `payload` bytes of payload and
+    /// `header` bytes more.
     ///
     /// # Errors
-    /// An unknown name or key, or a value that cannot be used between hosts.
+    /// An unknown name or key, or a value that is invalid between hosts.
     pub(crate) fn read<C: Catalogue>(
         table: &Table,
         facts: &FabricFacts,
@@ -51,7 +51,7 @@ impl HostTransport {
         by_name::<C, _>(&name, lower_name.as_deref(), configure)?
     }
 
-    /// Does something with the transport, or the two.
+    /// Runs an action with the transport, or with both.
     ///
     /// # Errors
     /// A name that `C` does not have; [`HostTransport::read`] has found none.
@@ -60,18 +60,19 @@ impl HostTransport {
         by_name::<C, A>(&self.table.name, lower, action)
     }
 
-    /// The configuration of `T`, whose name this transport has.
+    /// Returns the configuration of `T`, whose name this transport has.
     ///
     /// # Errors
-    /// A value that cannot be used; [`HostTransport::read`] has found none.
+    /// An invalid value; [`HostTransport::read`] has found none.
     pub(crate) fn config<T: Transport>(&self) -> Result<T::Config, BadKey> {
         T::configure(self.table.keys()?, &self.site)
     }
 
-    /// The configurations of `U` and, in lower classes, `L`, whose names these transports have.
+    /// Returns the configurations of `U` and, in lower classes, `L`, whose names these transports
+    /// have.
     ///
     /// # Errors
-    /// A value that cannot be used; [`HostTransport::read`] has found none.
+    /// An invalid value; [`HostTransport::read`] has found none.
     pub(crate) fn both<U: Transport, L: Transport>(
         &self,
     ) -> Result<Both<U::Config, L::Config>, BadKey> {
@@ -79,7 +80,7 @@ impl HostTransport {
     }
 }
 
-/// Takes the table of a transport apart.
+/// Splits the table of a transport.
 fn take_apart(table: &Table) -> Result<TransportTable, BadKey> {
     let table = TransportTable::new(table)?;
     for key in ["payload-bytes", "header-bytes"] {
@@ -100,7 +101,7 @@ fn both<U: Transport, L: Transport>(
     Both::configure::<U, L>(upper.keys()?, keys, site, told)
 }
 
-/// The paths that a transport is designed for.
+/// Returns the path choice that a transport is designed for.
 fn wanted(need: Need<Spray>) -> Spray {
     match need {
         Need::Prefer(spray) | Need::Only(spray) => spray,

@@ -1,4 +1,4 @@
-//! `rampd keygen`: the key of a node.
+//! `rampd keygen`: key of a node.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -9,8 +9,8 @@ use rampmeter_runtime::PrivateKey;
 
 use crate::run::Error;
 
-/// `rampd keygen`: writes a new private key to `file`, readable for its owner alone, and prints its
-/// public key. Where the file is there, prints the public key of what it holds.
+/// Runs `rampd keygen`: writes a new private key to `file`, readable only by its owner, and prints
+/// its public key. If the file exists, prints the public key of its content.
 pub(crate) fn keygen(file: &Path) -> Result<(), Error> {
     let path = file.display();
     let key = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
@@ -18,7 +18,7 @@ pub(crate) fn keygen(file: &Path) -> Result<(), Error> {
             let key = PrivateKey::generate()?;
             let written = writeln!(out, "{}", key.to_base64()).and_then(|()| out.sync_all());
             if let Err(error) = written {
-                // A part of a key would look like one that is there already.
+                // A partial key would look like an existing one.
                 let _ = fs::remove_file(file);
                 let message = format!("cannot write {path}: {error}");
                 return Err(io::Error::new(error.kind(), message).into());

@@ -1,7 +1,7 @@
 //! `rampd`: transports between Linux hosts.
 //!
-//! The program is [`main`] with a catalogue. A crate with a transport of its own makes a daemon that
-//! knows it by calling [`main`] with its own catalogue.
+//! The program is [`main`] with a catalogue. A crate with a custom transport builds a daemon that
+//! supports it by calling [`main`] with its own catalogue.
 
 mod agent;
 mod apps;
@@ -37,7 +37,7 @@ use self::log::LogFormat;
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Args {
-    /// How log lines look on standard error.
+    /// Format of log lines on standard error.
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
     #[command(subcommand)]
@@ -48,8 +48,9 @@ struct Args {
 enum Command {
     /// Run the transport of this host, for all its applications.
     ///
-    /// SIGTERM and SIGINT let what is under way finish, for as long as `node.grace-ms` says. SIGHUP
-    /// takes the configuration as it is now: peers, keys, rates. What needs a restart is a line in the log.
+    /// SIGTERM and SIGINT let messages in flight finish, for at most `node.grace-ms`. SIGHUP
+    /// reloads the configuration: peers, keys, rates. Changes that need a restart are named in the
+    /// log.
     #[command(after_help = "Example:\n  rampd node /etc/rampd/node.toml")]
     Node {
         /// The configuration file.
@@ -62,29 +63,29 @@ enum Command {
         /// The configuration file.
         config: PathBuf,
     },
-    /// Ask CAPTON's controller about what unmodified programs of this host send.
+    /// Request schedules from CAPTON's controller for unmodified programs of this host.
     ///
-    /// Programs take part that `librampmeter_capton.so` is loaded into (LD_PRELOAD).
+    /// Only programs that have loaded `librampmeter_capton.so` (LD_PRELOAD) are scheduled.
     #[command(after_help = "Example:\n  rampd agent /etc/rampd/node.toml")]
     Agent {
         /// The configuration file.
         config: PathBuf,
     },
-    /// Make a node's private key, and print the public key that goes to all configurations.
+    /// Make a node's private key, and print the public key for all configurations.
     #[command(after_help = "Example:\n  rampd keygen /etc/rampd/node.key")]
     Keygen {
-        /// The file for the private key; one that is there already is left alone, and its public key
-        /// is printed.
+        /// The file for the private key; an existing one is not changed, and its public key is
+        /// printed.
         file: PathBuf,
     },
-    /// Say what is wrong with configuration files, and what follows from them.
+    /// Check configuration files, and print the parameters that follow from them.
     #[command(after_help = "Example:\n  rampd check /etc/rampd/*.toml")]
     Check {
-        /// Configuration files; all of them should agree.
+        /// Configuration files, which must agree.
         #[arg(required = true)]
         configs: Vec<PathBuf>,
     },
-    /// Show a running node: its peers, round trips, rates, queues, and what it has counted.
+    /// Show a running node: its peers, round trips, rates, queues and counters.
     #[command(after_help = "Example:\n  rampd status /etc/rampd/node.toml")]
     Status {
         /// The configuration file of the node.
@@ -93,9 +94,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Send the messages of a table at their times and note when messages arrive.
+    /// Send the messages of a table at their times and log the arrival of messages.
     Load(load::LoadArgs),
-    /// Join two interfaces by a cable that loses, doubles and reorders frames.
+    /// Join two interfaces by a cable that loses, duplicates and reorders frames.
     Middlebox(middlebox::MiddleboxArgs),
 }
 

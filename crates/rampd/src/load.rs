@@ -1,12 +1,13 @@
 //! `rampd load`: a node whose only application sends the messages of a table at their times.
 //!
-//! The testbed runs one on every host. All read the same table and keep to the rows that are
-//! theirs; what each sees is a log with a line for every message that ended or arrived here. Times
-//! are the monotonic clock's, which all namespaces of a machine share. Messages that wait for others
-//! are sent when this host knows that those have arrived: it has received them, or they were its own.
+//! The testbed runs one on every host. All read the same table and use only the rows of their host.
+//! Each writes a log with a line for every message that ended or arrived here. Times are the
+//! monotonic clock's, which all namespaces of a machine share. Messages that wait for others are
+//! sent when this host knows that those have arrived: it has received them, or has sent them and
+//! they are acknowledged.
 //!
-//! What a message carries is in [`pattern`](crate::pattern), the table and the log are in
-//! [`timetable`](crate::timetable), and the same load over TCP is in [`tcp`].
+//! Modules: [`pattern`](crate::pattern) has the content of messages,
+//! [`timetable`](crate::timetable) the table and the log, and [`tcp`] the same load over TCP.
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -27,29 +28,29 @@ use crate::timetable::{Log, Timetable, read};
 /// Arguments of `rampd load`.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// The configuration file of this node.
+    /// Configuration file of this node.
     config: PathBuf,
-    /// The table of messages: CSV with the columns flow, arrival_ps, src, dst, size_bytes, and where
-    /// they are wanted tenant, after (flows that this one waits for) and compute_ps.
+    /// Table of messages: CSV with the columns flow, arrival_ps, src, dst, size_bytes, and
+    /// optionally tenant, after (flows that this one waits for) and compute_ps.
     #[arg(long)]
     flows: PathBuf,
-    /// Where the log goes.
+    /// File for the log.
     #[arg(long)]
     log: PathBuf,
-    /// The monotonic clock's nanoseconds at which the table's time begins.
+    /// Monotonic time in nanoseconds at which the table's time begins.
     #[arg(long)]
     start_ns: u64,
-    /// How long after the last arrival messages may take before the load gives up.
+    /// Time in ms after the last arrival after which the load is aborted.
     #[arg(long, default_value_t = 10_000.0)]
     drain_ms: f64,
-    /// What carries the messages.
+    /// Carrier of the messages.
     #[arg(long, value_enum, default_value_t = Over::Udp)]
     over: Over,
     #[command(flatten)]
     kernel: tcp::Kernel,
 }
 
-/// What carries messages.
+/// Carrier of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Over {
     /// The transport of the configuration, over UDP.
@@ -58,7 +59,7 @@ enum Over {
     Tcp,
 }
 
-/// `rampd load`.
+/// Runs `rampd load`.
 pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
     let setup = Setup::load::<C>(&args.config)?;
     if setup.clock != ClockSource::Monotonic {
@@ -81,7 +82,7 @@ pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
     }
 }
 
-/// The application of a load.
+/// Application of a load.
 #[derive(Debug)]
 struct Load {
     timetable: Timetable,
@@ -90,7 +91,7 @@ struct Load {
     drain: Span,
     ends: Time,
     signals: Signals,
-    /// Messages under way, and those that are still to come here.
+    /// Messages in flight, and those that will still arrive here.
     under_way: BTreeMap<u64, u32>,
     missing: usize,
     is_done: bool,
@@ -112,13 +113,13 @@ impl Load {
             _ => {}
         }
         if self.timetable.waits {
-            // Nobody knows how long messages take that others wait for.
+            // The duration of messages that others wait for is unknown.
             self.ends = self.ends.max(now.saturating_add(self.drain));
         }
     }
 
-    /// Completes the log when all is done here. The node stays until the end, because other hosts
-    /// may still wait for its answers; whoever kills it then loses nothing.
+    /// Completes the log when all is done here. The node runs until the end, because other hosts
+    /// may still wait for its answers. The log is complete even if the process is killed then.
     fn stop_if_over(&mut self) {
         let sends = !self.timetable.is_sent() || !self.under_way.is_empty();
         let is_done = !sends && self.missing == 0;
@@ -165,7 +166,7 @@ impl Applications for Load {
         let Some(flow) = self.under_way.remove(&ticket.0) else { return };
         match outcome {
             Outcome::Completed => self.note("completed", flow),
-            // What is under way when the load ends is unfinished, not failed.
+            // Messages in flight when the load ends are unfinished, not failed.
             Outcome::Failed(Failure::Stopping) => {}
             Outcome::Failed(_) => self.note("failed", flow),
         }

@@ -1,9 +1,9 @@
-//! The log: lines on standard error.
+//! Log: lines on standard error.
 //!
 //! # Design
 //!
 //! Standard error may be a full disk, a pipe whose reader has ended, or a pipe that nobody reads. A
-//! synchronous writer then fails or blocks, and the threads of the node with it: one forged packet
+//! synchronous writer then fails or blocks, and the threads of the node with it. One forged packet
 //! was enough to cause the line that stopped a node.
 //!
 //! Lines therefore go to a queue of [`QUEUE`] lines, from which a thread writes them
@@ -11,7 +11,7 @@
 //!
 //! Outsiders can cause lines: with packets, connections and requests. Each place in the code that
 //! logs may do so [`BURST`] times at once and once per [`EVERY_NS`] after that. Further lines are
-//! left out and counted. Lines of level `debug` and `trace`, which are off by default, are not
+//! dropped and counted. Lines of level `debug` and `trace`, which are off by default, are not
 //! limited.
 //!
 //! [`report`] adds a line with the counts, at most once a minute, and they are served to
@@ -36,20 +36,20 @@ use tracing_subscriber::{EnvFilter, Layer};
 /// Format of log lines.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// A line a person reads.
+    /// A line for people.
     Text,
-    /// A JSON object a line.
+    /// A JSON object per line.
     Json,
 }
 
-/// Lines that wait to be written.
+/// Maximum number of lines that are not written yet.
 const QUEUE: usize = 1_024;
-/// Lines of one place in the code: at once, and the interval of those after that.
+/// Lines of one place in the code: maximum at once, and the interval in ns of those after that.
 const BURST: u64 = 100;
 const EVERY_NS: u64 = 1_000_000_000;
-/// Interval of reports of lines that were left out.
+/// Interval in ns of reports of dropped lines.
 const REPORT_NS: u64 = 60_000_000_000;
-/// Longest wait at the end of the process for lines that are not written.
+/// Maximum wait at the end of the process for lines that are not written.
 const FLUSH: Duration = Duration::from_secs(1);
 
 static LOG: OnceLock<Log> = OnceLock::new();
@@ -62,8 +62,8 @@ struct Log {
     reported: Mutex<Reported>,
 }
 
-/// Lines that went into the queue, that the thread has handled, that it could not write, and that
-/// were left out because one place caused too many.
+/// Numbers of lines that were queued, handled by the thread, not written because of errors, and
+/// dropped because one place caused too many.
 static QUEUED: AtomicU64 = AtomicU64::new(0);
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 static FAILED: AtomicU64 = AtomicU64::new(0);
@@ -75,16 +75,16 @@ struct Reported {
     left_out: LeftOut,
 }
 
-/// Lines that are not in the log.
+/// Lines that are missing in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftOut {
-    /// Lines that standard error did not take.
+    /// Lines that could not be written to standard error.
     pub(crate) dropped: u64,
     /// Lines beyond the limit of one place in the code.
     pub(crate) limited: u64,
 }
 
-/// Starts the log. RUST_LOG selects lines, from `info` on by default.
+/// Starts the log. RUST_LOG selects lines, by default from `info` on.
 pub(crate) fn start(format: LogFormat) {
     let (queue, guard) = NonBlockingBuilder::default()
         .lossy(true)
@@ -112,14 +112,14 @@ pub(crate) fn start(format: LogFormat) {
     }
 }
 
-/// Writes a line as it is: the error that ends the command.
+/// Writes a line unformatted: the error that ends the command.
 pub(crate) fn print(line: &str) {
     if let Some(log) = LOG.get() {
         let _ = log.writer.clone().write_all(format!("{line}\n").as_bytes());
     }
 }
 
-/// Waits until all lines are written, for a second at most.
+/// Waits until all lines are written, for at most a second.
 pub(crate) fn flush() {
     let Some(log) = LOG.get() else { return };
     let step = Duration::from_millis(1);
@@ -132,8 +132,8 @@ pub(crate) fn flush() {
     }
 }
 
-/// Ends the process when any of its threads panics: a node that goes on without one of its threads
-/// seems to be alive and serves nobody. A service manager starts it again.
+/// Ends the process if any of its threads panics: a node without one of its threads would seem
+/// alive and serve nobody. A service manager restarts it.
 pub(crate) fn end_on_panic() {
     std::panic::set_hook(Box::new(|panic| {
         let thread = std::thread::current();
@@ -145,14 +145,14 @@ pub(crate) fn end_on_panic() {
     }));
 }
 
-/// Returns how many lines were left out since the start.
+/// Returns the numbers of dropped lines since the start.
 pub(crate) fn left_out() -> LeftOut {
     let full = LOG.get().map_or(0, |log| log.full.dropped_lines() as u64);
     let dropped = full + FAILED.load(Ordering::Relaxed);
     LeftOut { dropped, limited: LIMITED.load(Ordering::Relaxed) }
 }
 
-/// Logs how many lines were left out, if there are more and the latest report was a minute ago.
+/// Logs the number of dropped lines, if it has grown and the latest report was a minute ago.
 pub(crate) fn report() {
     let Some(log) = LOG.get() else { return };
     let (now_ns, left_out) = (monotonic_ns(), left_out());
@@ -177,8 +177,8 @@ fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Standard error. A line that it does not take is counted, and is no error: the thread that writes
-/// goes on.
+/// Standard error. A line that cannot be written is counted, and is no error: the writing thread
+/// continues.
 struct StandardError;
 
 impl Write for StandardError {
@@ -195,7 +195,7 @@ impl Write for StandardError {
     }
 }
 
-/// The queue of lines.
+/// Queue of lines.
 #[derive(Clone, Debug)]
 struct Queue(NonBlocking);
 
@@ -234,7 +234,7 @@ impl Bucket {
         Self { left_ns: BURST * EVERY_NS, at_ns: now_ns }
     }
 
-    /// Takes a line; false if there have been too many.
+    /// Takes tokens for a line; returns false if there have been too many.
     fn take(&mut self, now_ns: u64) -> bool {
         let more = now_ns.saturating_sub(self.at_ns);
         self.left_ns = self.left_ns.saturating_add(more).min(BURST * EVERY_NS);

@@ -1,4 +1,4 @@
-//! What a running node shows of itself: log lines for what is unusual, and counters for Prometheus.
+//! Observation of a running node: log lines about unusual events, and counters for Prometheus.
 
 use std::io;
 use std::net::TcpListener;
@@ -20,41 +20,41 @@ use crate::status::StatusServer;
 use crate::watchdog::Heart;
 use crate::{differs, log, serve};
 
-/// How often a node looks at itself.
+/// Interval of observations.
 const EVERY: Span = Span::from_us(1_000_000);
 
-/// How often a node says hello to its peers, for their round trips and what they have configured.
+/// Interval of hellos to peers, for round trips and configured settings.
 const GREET_EVERY: Span = Span::from_us(10_000_000);
 
-/// What is shown of a node.
+/// Snapshot of a node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct View {
     pub(crate) stats: NodeStats,
-    /// Messages being sent, waiting for their receivers, and arriving.
+    /// Numbers of messages that are sent, that wait for their receivers, and that arrive.
     pub(crate) messages: (usize, usize, usize),
     peers_known: usize,
-    /// What the transport counts, by name.
+    /// Counters of the transport, by name.
     pub(crate) transport: Vec<(&'static str, u64)>,
     pub(crate) peers: Vec<PeerView>,
-    /// Networks to peers, where there are several.
+    /// Networks to peers, if there are several.
     pub(crate) rails: Vec<RailView>,
-    /// Of each service, messages that its program sends, and those for it.
+    /// Per service: its number, messages that its program sends, and messages for it.
     pub(crate) services: Vec<(u16, u32, u32)>,
 }
 
 impl View {
-    /// Returns what is shown of a peer. Peers are in the order of their numbers.
+    /// Returns the view of a peer. Peers are in the order of their numbers.
     pub(crate) fn peer(&self, node: NodeId) -> Option<&PeerView> {
         let idx = self.peers.binary_search_by_key(&node, |peer| peer.node).ok()?;
         self.peers.get(idx)
     }
 
-    /// Returns what is shown of a network to a peer.
+    /// Returns the view of a network to a peer.
     pub(crate) fn rail(&self, peer: NodeId, rail: u8) -> Option<&RailView> {
         self.rails_of(peer).iter().find(|view| view.rail == rail)
     }
 
-    /// Returns what is shown of all networks to a peer.
+    /// Returns the views of all networks to a peer.
     pub(crate) fn rails_of(&self, peer: NodeId) -> &[RailView] {
         let from = self.rails.partition_point(|rail| rail.peer < peer);
         let n = self.rails[from..].partition_point(|rail| rail.peer == peer);
@@ -62,11 +62,11 @@ impl View {
     }
 }
 
-/// Watches a node.
+/// Observer of a node.
 #[derive(Debug)]
 pub(crate) struct Watch {
     next: Time,
-    /// When peers are greeted next.
+    /// Time of the next hellos.
     greets_at: Time,
     before: View,
     shown: Arc<Mutex<View>>,
@@ -75,7 +75,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch; serves counters if the configuration says where.
+    /// Begins to observe; serves counters if the configuration has an address.
     ///
     /// # Errors
     /// The address is taken.
@@ -105,7 +105,7 @@ impl Watch {
         Ok(Self { next, greets_at, before: View::default(), shown, status, heart })
     }
 
-    /// Looks at the node, from time to time.
+    /// Observes the node, if the interval is over.
     pub(crate) fn look<E: Endpoint, D: Datapath, A: Applications>(
         &mut self,
         setup: &Setup,
@@ -124,7 +124,7 @@ impl Watch {
         }
         let view = view(node);
         if view.peers_known > self.before.peers_known {
-            // Hellos at the start are often repeated, and tell no round trip.
+            // Hellos at the start are often repeated, and do not measure a round trip.
             self.greets_at = now;
         }
         self.warn(setup, &view);
@@ -132,7 +132,7 @@ impl Watch {
         self.show(setup, view, Some(now));
     }
 
-    /// Says what is unusual.
+    /// Logs unusual events.
     fn warn(&self, setup: &Setup, view: &View) {
         let (old, new) = (&self.before.stats, &view.stats);
         if new.peer_restarts > old.peer_restarts {
@@ -187,14 +187,15 @@ impl Watch {
                 Some(bytes) => warn!(
                     peer = node,
                     bytes,
-                    "the path to a peer carries shorter packets than network.mtu: longer ones are cut up"
+                    "the path to a peer carries shorter packets than network.mtu: \
+                     longer ones are cut up"
                 ),
                 None => info!(peer = node, "the path to a peer carries packets of network.mtu"),
             }
         }
     }
 
-    /// Names the settings in which peers differ.
+    /// Logs the settings in which peers differ.
     fn warn_of_settings(&self, setup: &Setup, view: &View) {
         let differs = |peer: &&PeerView| !peer.differences.is_empty() || peer.has_other_key;
         for peer in view.peers.iter().filter(differs) {
@@ -212,7 +213,7 @@ impl Watch {
         }
     }
 
-    /// Says which networks went down, and which are up again.
+    /// Logs the networks that went down, and those that are up again.
     fn warn_of_rails(&self, setup: &Setup, view: &View) {
         for rail in &view.rails {
             let old = self.before.rail(rail.peer, rail.rail);
@@ -221,7 +222,12 @@ impl Watch {
             let address = setup.addresses(rail.peer).get(usize::from(rail.rail)).copied();
             let address = address.map(|address| address.to_string()).unwrap_or_default();
             if rail.falls > falls {
-                warn!(peer, rail = rail.rail, %address, "a network to a peer is down: packets take others");
+                warn!(
+                    peer,
+                    rail = rail.rail,
+                    %address,
+                    "a network to a peer is down: packets take others"
+                );
             }
             if rail.state == RailState::Up && (was == RailState::Down || rail.falls > falls) {
                 info!(peer, rail = rail.rail, %address, "a network to a peer is up again");
@@ -229,7 +235,7 @@ impl Watch {
         }
     }
 
-    /// Says at the end what the node has counted.
+    /// Logs the node's counters at the end.
     pub(crate) fn report<E: Endpoint, D: Datapath, A: Applications>(
         &mut self,
         setup: &Setup,
@@ -265,7 +271,7 @@ fn view<E: Endpoint, D: Datapath, A: Applications>(node: &Node<E, D, A>) -> View
     View { stats, messages, peers_known, transport, peers, rails, services }
 }
 
-/// The counters in Prometheus's text format.
+/// Returns the counters in Prometheus's text format.
 fn text(view: &View, node: &str) -> String {
     let label = [("node".into(), node.to_owned().into())];
     let mut registry = Registry::with_prefix_and_labels("rampd", label.into_iter());
@@ -305,8 +311,8 @@ fn text(view: &View, node: &str) -> String {
     text
 }
 
-/// Registers what is told of networks: sums over peers, so that the labels are at most as many as a node
-/// has networks.
+/// Registers the counters of networks: sums over peers, so that there are at most as many labels as
+/// a node has networks.
 fn register_rails(registry: &mut Registry, rails: &[RailView]) {
     if rails.is_empty() {
         return;
@@ -350,7 +356,7 @@ fn register_rails(registry: &mut Registry, rails: &[RailView]) {
 mod tests {
     use super::*;
 
-    /// The dashboard for Grafana shows what is counted.
+    /// The dashboard for Grafana shows only existing counters.
     #[test]
     fn dashboards_name_only_what_is_told() {
         let shown: serde_json::Value =

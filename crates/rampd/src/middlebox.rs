@@ -1,8 +1,8 @@
 //! `rampd middlebox`: a cable with faults, between two interfaces of one machine.
 //!
-//! Frames that come in at one interface leave at the other, but for those that are lost, doubled or
-//! held back. It stands for what a network may do to packets, under any transport, and needs
-//! CAP_NET_RAW and CAP_NET_ADMIN. The interfaces should have no addresses of their own.
+//! Frames that arrive at one interface leave at the other, except those that are lost, duplicated
+//! or delayed. It emulates network faults, under any transport, and needs CAP_NET_RAW and
+//! CAP_NET_ADMIN. The interfaces should have no addresses.
 
 #![allow(unsafe_code, reason = "packet sockets: no safe interface binds them to an interface")]
 
@@ -28,35 +28,35 @@ use crate::run::{Error, stop_signals};
 pub(crate) struct MiddleboxArgs {
     /// One interface.
     left: String,
-    /// The other.
+    /// The other interface.
     right: String,
     /// Probability that a frame is lost.
     #[arg(long, default_value_t = 0.0)]
     loss: f64,
-    /// Probability that a frame leaves twice.
+    /// Probability that a frame is duplicated.
     #[arg(long, default_value_t = 0.0)]
     duplicate: f64,
-    /// Probability that a frame is held back, for up to the longest delay.
+    /// Probability that a frame is delayed, by up to the maximum delay.
     #[arg(long, default_value_t = 0.0)]
     reorder: f64,
-    /// The longest that a frame is held back.
+    /// Maximum delay of a frame in ms.
     #[arg(long, default_value_t = 2.0)]
     delay_max_ms: f64,
-    /// Seed of the choices.
+    /// Seed of the random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
-/// The longest frame, of many segments, with the header that the kernel puts in front.
+/// Maximum length of a frame in bytes: many segments, with the header that the kernel prepends.
 const FRAME_MAX: usize = 10 + 14 + 65_536;
-/// Frames of one turn, each way.
+/// Maximum number of frames of one iteration, in each direction.
 const BATCH: usize = 64;
-/// Frames that are held back at most; more pass at once.
+/// Maximum number of delayed frames; more pass at once.
 const HELD_MAX: usize = 4_096;
-/// How long a turn waits for frames.
+/// Maximum time for which an iteration waits for frames.
 const WAIT: Span = Span::from_us(100_000);
 
-/// `rampd middlebox`.
+/// Runs `rampd middlebox`.
 pub(crate) fn run(args: &MiddleboxArgs) -> Result<(), Error> {
     for (name, value) in
         [("loss", args.loss), ("duplicate", args.duplicate), ("reorder", args.reorder)]
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &MiddleboxArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// What has become of frames.
+/// Counters of frames.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     passed: u64,
@@ -92,7 +92,7 @@ struct Counts {
     held: u64,
 }
 
-/// A frame held back: until when, in which order, the end at which it leaves, and its bytes.
+/// A delayed frame: its time, its sequence number, the end at which it leaves, and its bytes.
 type Held = (Time, u64, usize, Vec<u8>);
 
 struct Cable<'a> {
@@ -161,7 +161,7 @@ impl Cable<'_> {
     }
 }
 
-/// A socket that takes and gives whole frames of an interface, of whomever they are.
+/// Opens a socket that sends and receives whole frames of an interface, with any address.
 fn open(interface: &str) -> Result<OwnedFd, Error> {
     let failed = |what: &str| {
         let error = io::Error::last_os_error();
@@ -207,13 +207,13 @@ fn open(interface: &str) -> Result<OwnedFd, Error> {
         if set(libc::PACKET_ADD_MEMBERSHIP, promiscuous, size_of::<libc::packet_mreq>()) != 0 {
             return Err(failed("cannot take all frames"));
         }
-        // A header in front of each frame says what its sender has left to the interface:
-        // checksums, segments. It is passed on with the frame, so that whoever sends it on does
-        // that work.
+        // A header before each frame describes the work that its sender has left to the interface:
+        // checksums, segments. It is forwarded with the frame, so that the next sender does that
+        // work.
         if set(libc::PACKET_VNET_HDR, (&raw const yes).cast(), size_of::<libc::c_int>()) != 0 {
             return Err(failed("cannot pass on what senders leave to interfaces"));
         }
-        // Frames that this program itself sends must not come back.
+        // Frames that this program itself sends must not be received.
         if set(libc::PACKET_IGNORE_OUTGOING, (&raw const yes).cast(), size_of::<libc::c_int>()) != 0
         {
             return Err(failed("cannot leave out frames that are sent"));
@@ -222,7 +222,7 @@ fn open(interface: &str) -> Result<OwnedFd, Error> {
     }
 }
 
-/// The next frame's length, if there is one.
+/// Returns the length of the next frame, if there is one.
 fn receive(end: &OwnedFd, frame: &mut [u8]) -> io::Result<Option<usize>> {
     match rustix::io::read(end.as_fd(), &mut *frame) {
         Ok(len) => Ok(Some(len)),
@@ -233,7 +233,7 @@ fn receive(end: &OwnedFd, frame: &mut [u8]) -> io::Result<Option<usize>> {
     }
 }
 
-/// Sends a frame. Where the interface is full or down it is lost, as on any cable.
+/// Sends a frame. If the interface is full or down it is lost, as on any cable.
 fn send(end: &OwnedFd, frame: &[u8]) {
     let _ = rustix::io::write(end.as_fd(), frame);
 }

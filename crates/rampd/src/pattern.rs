@@ -1,20 +1,20 @@
-//! The bytes of a load's messages: made where they are sent, compared where they arrive.
+//! Bytes of a load's messages: generated at the sender, compared at the receiver.
 //!
 //! A message begins with its flow's number in eight bytes, the label. Each further byte follows
-//! from the message's size and its place.
+//! from the message's size and its position.
 
 use rampmeter_core::rng::mix;
 use rampmeter_runtime::{Assembly, Payload};
 
-/// The shortest message: it must hold the flow's number.
+/// Minimum length of a message: it must hold the flow's number.
 pub(crate) const SIZE_MIN: u64 = 8;
 
-/// The bytes of a message, made as they are needed.
+/// Bytes of a message, generated on demand.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pattern {
-    /// The flow's number.
+    /// Number of the flow.
     pub(crate) flow: u32,
-    /// Bytes.
+    /// Length in bytes.
     pub(crate) size: u32,
 }
 
@@ -41,13 +41,12 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// A message of `size` bytes of which nothing has arrived.
+    /// Creates a message of `size` bytes of which nothing has arrived.
     pub(crate) fn new(size: u32) -> Self {
         Self { size, label: [0; SIZE_MIN as usize], is_good: true }
     }
 
-    /// Returns the flow's number of a message that has arrived, and whether every byte is as it was
-    /// sent.
+    /// Returns the flow's number of a message that has arrived, and whether all bytes are correct.
     pub(crate) fn verdict(&self) -> (u32, bool) {
         let flow = u64::from_be_bytes(self.label);
         (flow as u32, self.is_good && flow <= u32::MAX.into())
@@ -69,7 +68,7 @@ impl Assembly for Checked {
     }
 }
 
-/// The bytes of a message of `size` from `offset` on, but for its label.
+/// Fills in the bytes of a message of `size` from `offset` on, without its label.
 fn fill(size: u32, offset: usize, out: &mut [u8]) {
     let word = |at: usize| mix(u64::from(size) << 32 ^ (at / 8) as u64).to_be_bytes();
     let skip = offset % 8;

@@ -1,11 +1,11 @@
-//! Takes a changed configuration while the node runs (SIGHUP).
+//! Reload of a changed configuration while the node runs (SIGHUP).
 //!
 //! # Design
 //!
-//! To read a configuration takes as long as the file system, the name server and the directory of
-//! users take: seconds, or for ever. The node's thread therefore reads nothing. A thread reads and
-//! checks the files ([`Loading`]), wakes the node, and the node's thread applies the result in one
-//! step. Another SIGHUP meanwhile has the files read once more afterwards.
+//! Reading a configuration takes as long as the file system, the name server and the directory of
+//! users take: seconds, or without an end. The node's thread therefore reads nothing. Another
+//! thread reads and checks the files ([`Loading`]) and wakes the node, whose thread applies the
+//! result in one step. A SIGHUP meanwhile makes it read the files once more afterwards.
 //!
 //! Either all changes are applied, or none is and a line in the log names the keys that need a
 //! restart.
@@ -21,13 +21,13 @@ use tracing::{info, warn};
 use crate::config::Setup;
 use crate::run::{Error, node_config};
 
-/// The parameters of the protocol in a configuration.
+/// Parameters of the protocol in a configuration.
 pub(crate) type Protocol<'a, E> =
     &'a dyn Fn(&Setup) -> Result<Arc<<E as Endpoint>::Config>, BadKey>;
 
-/// Time after which a thread that reads counts as stalled.
+/// Time after which a reading thread counts as stalled.
 const STALLED: Span = Span::from_us(10_000_000);
-/// Number of stalled threads that a node leaves behind.
+/// Maximum number of stalled threads that a node leaves behind.
 const STALLED_MAX: u32 = 8;
 
 /// Result of reading.
@@ -38,11 +38,11 @@ struct Loaded {
     key: Option<PrivateKey>,
 }
 
-/// Reads configurations in a thread of its own, one at a time.
+/// Reads configurations in a separate thread, one at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Loading {
     result: Option<Receiver<Result<Loaded, Error>>>,
-    /// Another SIGHUP came while the files were being read.
+    /// True if another SIGHUP arrived while the files were being read.
     again: bool,
     /// Start of the present thread.
     began: Time,
@@ -50,7 +50,8 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    /// Handles SIGHUP, and applies what has been read. To be called after every turn of the node.
+    /// Handles SIGHUP, and applies what has been read. To be called after every iteration of the
+    /// node.
     pub(crate) fn poll<E: Endpoint, D: Datapath, A: Applications>(
         &mut self,
         signals: &Signals,
@@ -91,7 +92,7 @@ impl Loading {
         }
     }
 
-    /// The result of the thread, once there is one.
+    /// Returns the result of the thread, once there is one.
     fn take_result(&mut self) -> Option<Result<Loaded, Error>> {
         match self.result.as_ref()?.try_recv() {
             Ok(result) => {
@@ -127,7 +128,7 @@ impl Loading {
     }
 }
 
-/// Applies all of a configuration, or nothing. Messages go on.
+/// Applies all of a configuration, or nothing. Messages continue.
 fn apply<E: Endpoint, D: Datapath, A: Applications>(
     Loaded { setup: mut new, config, key }: Loaded,
     setup: &mut Setup,
@@ -140,7 +141,7 @@ fn apply<E: Endpoint, D: Datapath, A: Applications>(
     if !fixed.is_empty() {
         return refuse(&fixed.join("; "));
     }
-    // The node goes on counting from where it started.
+    // The node's counters continue from its start.
     let config = NodeConfig { agreement: new.agreement(), ..config };
     let parameters = protocol(&new).map_err(|error| Error::Input(error.to_string()))?;
     let others = new.udp.peers != setup.udp.peers || new.more_rails != setup.more_rails;
@@ -164,7 +165,7 @@ fn apply<E: Endpoint, D: Datapath, A: Applications>(
     Ok(())
 }
 
-/// Returns the keys that differ and that parameters of the transport follow from.
+/// Returns the differing keys from which parameters of the transport follow.
 fn changed_parameters(before: &Setup, new: &Setup) -> Vec<&'static str> {
     let (old, facts) = (&before.facts, &new.facts);
     let keys = [
@@ -178,7 +179,8 @@ fn changed_parameters(before: &Setup, new: &Setup) -> Vec<&'static str> {
     keys.into_iter().filter(|(_, has_changed)| *has_changed).map(|(key, _)| key).collect()
 }
 
-/// Changes the addresses of all nodes on all networks; false if the datapath cannot do that.
+/// Changes the addresses of all nodes on all networks; returns false if the datapath does not
+/// support it.
 fn set_peers<E: Endpoint, D: Datapath, A: Applications>(
     node: &mut Node<E, Secured<D>, A>,
     setup: &Setup,

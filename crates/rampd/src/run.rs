@@ -1,4 +1,4 @@
-//! A node from its configuration: the transport is found by name once, here.
+//! Runs a node from its configuration. The transport is looked up by name once, here.
 
 use std::io;
 use std::net::SocketAddr;
@@ -30,13 +30,13 @@ use crate::config::{ConfigError, Setup};
 use crate::metrics::Watch;
 use crate::reload::{Loading, Protocol};
 
-/// Why rampd ends.
+/// Reason for which rampd ends.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
-    /// A configuration is no use.
+    /// A configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// An argument or a table is no use.
+    /// An argument or a table is invalid.
     #[error("{0}")]
     Input(String),
     /// The system failed.
@@ -45,13 +45,13 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// Whether other input would have helped.
+    /// Returns whether the input is at fault.
     pub(crate) fn is_input(&self) -> bool {
         matches!(self, Self::Config(_) | Self::Input(_))
     }
 }
 
-/// `rampd node`.
+/// Runs `rampd node`.
 pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
     // First of all: until then SIGHUP would end a node that has just been started.
     let signals = stop_signals()?;
@@ -79,7 +79,7 @@ pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
     }
 }
 
-/// `rampd arbiter`.
+/// Runs `rampd arbiter`.
 pub(crate) fn arbiter<C: Catalogue>(config: &Path) -> Result<(), Error> {
     let signals = stop_signals()?;
     let setup = Setup::load::<C>(config)?;
@@ -99,8 +99,8 @@ pub(crate) fn clock(setup: &Setup) -> Result<Clock, Error> {
         .map_err(|error| Error::Input(format!("node.clock: {error}: {advice}")))
 }
 
-/// Takes as many descriptors as the system allows: each program that attaches needs two, and those
-/// of an agent one a connection.
+/// Raises the limit of descriptors to the maximum of the system: each attached program needs two,
+/// and those of an agent one per connection.
 pub(crate) fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -109,8 +109,8 @@ pub(crate) fn raise_descriptor_limit() {
     }
 }
 
-/// Runs a host of whatever transport until it is told to stop. `apps` is called once the node has its
-/// place on the network: one that cannot have it takes no socket from another.
+/// Runs a host of any transport until it is stopped. `apps` is called once the node has its sockets
+/// on the network: a node that cannot open them takes no Unix socket from another.
 pub(crate) fn run_host<C: Catalogue, A: Applications, F: FnOnce() -> Result<A, Error>>(
     setup: &Setup,
     clock: Clock,
@@ -212,7 +212,7 @@ fn run<E: Endpoint, A: Applications>(
     }
 }
 
-/// A datapath with datagrams protected as the configuration says.
+/// Returns a datapath with datagrams protected as configured.
 pub(crate) fn secured<D: Datapath>(
     setup: &Setup,
     config: &NodeConfig,
@@ -240,7 +240,7 @@ pub(crate) fn secured<D: Datapath>(
     Ok(secured)
 }
 
-/// What the runtime needs to know of a node, with a new incarnation.
+/// Returns the configuration of a node for the runtime, with a new incarnation.
 pub(crate) fn node_config(setup: &Setup) -> io::Result<NodeConfig> {
     Ok(NodeConfig {
         node: setup.id,
@@ -292,7 +292,7 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
     Ok(())
 }
 
-/// Tells the service manager how far the node is, where one has started it and waits for that.
+/// Reports the state of the node to the service manager, if one has started it and waits for that.
 fn tell_systemd(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
         warn!(%error, "cannot tell the service manager");
@@ -302,7 +302,7 @@ fn tell_systemd(state: NotifyState<'_>) {
 /// Returns signals that stop the node at SIGTERM or SIGINT and reload its configuration at SIGHUP.
 ///
 /// With a handler for SIGXFSZ, a write beyond `ulimit -f` is an error instead of the end of the
-/// process: the log loses lines, and a program whose memory would be longer is refused.
+/// process. The log loses lines, and a program whose memory would be longer is refused.
 pub(crate) fn stop_signals() -> Result<Signals, Error> {
     let signals = Signals::new()?;
     let mut system = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXFSZ])?;
@@ -319,10 +319,10 @@ pub(crate) fn stop_signals() -> Result<Signals, Error> {
     Ok(signals)
 }
 
-/// How late the timers of a loaded system may be before it loses throughput.
+/// Maximum lateness of timers of a loaded system without a loss of throughput.
 const TIMER_LATE: Span = Span::from_us(250);
 
-/// A number that nobody can guess.
+/// Returns an unpredictable number.
 fn entropy() -> io::Result<u64> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;

@@ -1,18 +1,17 @@
-//! Serves short answers to outsiders, with limits.
+//! Server of short answers to outsiders, with limits.
 //!
 //! # Design
 //!
-//! A thread per connection without a deadline let strangers take all descriptors of the node, and a
-//! server that gives up when there are none left never came back.
+//! A thread per connection without a deadline let strangers take all descriptors of the node. A
+//! server that stops when there are none left never recovered.
 //!
 //! One thread polls the listening socket and at most [`CONNECTIONS_MAX`] connections. A connection
 //! is answered as soon as its request is complete. After the answer the server closes its direction
-//! and discards what still arrives until the client closes the other: closing a socket with unread
-//! bytes resets the connection, and the client may lose the answer. If there are too many
-//! connections the oldest is closed, so that idle ones do not keep out others. There are fewer if
-//! the process may have few descriptors.
-//! None lasts longer than [`DEADLINE`]. If the system has no descriptors left, connections wait in
-//! the backlog.
+//! and discards input until the client closes the other. Closing a socket with unread bytes would
+//! reset the connection, and the client might lose the answer. If there are too many connections
+//! the oldest is closed, so that idle ones do not keep out others. There are fewer if the process
+//! may have few descriptors. None lasts longer than [`DEADLINE`]. If the system has no descriptors
+//! left, connections stay in the backlog.
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,15 +25,15 @@ use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use tracing::warn;
 
-/// Connections at a time, if the process may have many descriptors.
+/// Maximum number of connections, if the process may have many descriptors.
 pub(crate) const CONNECTIONS_MAX: usize = 32;
-/// Connections at a time in any case, and the descriptors of the process for each further one: most
+/// Number of connections in any case, and the descriptors of the process for each further one: most
 /// are for programs.
 const CONNECTIONS_MIN: usize = 2;
 const DESCRIPTORS: u64 = 16;
-/// Longest duration of a connection.
+/// Maximum duration of a connection.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
-/// Bytes of a request, and those that are discarded after the answer.
+/// Maximum bytes of a request, and of input that is discarded after the answer.
 const REQUEST_MAX: usize = 8 << 10;
 /// Pause after the system refused a connection.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -44,7 +43,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) enum Reply {
     /// The request is not complete.
     Incomplete,
-    /// The answer.
+    /// Complete answer.
     Bytes(Vec<u8>),
 }
 
@@ -55,15 +54,15 @@ struct Connection {
 }
 
 enum State {
-    /// The bytes of the request so far.
+    /// Bytes of the request so far.
     Request(Vec<u8>),
-    /// The answer, and how much of it is sent.
+    /// The answer, and the number of its bytes that are sent.
     Answer(Vec<u8>, usize),
-    /// The bytes that have been discarded since the answer.
+    /// Number of bytes that have been discarded since the answer.
     Closing(usize),
 }
 
-/// Starts a thread that answers the connections of a listening socket. `reply` makes an answer of
+/// Starts a thread that answers the connections of a listening socket. `reply` makes an answer from
 /// the bytes that have arrived, none at first.
 ///
 /// # Errors
@@ -83,7 +82,7 @@ struct Server<R> {
     name: &'static str,
     listener: OwnedFd,
     reply: R,
-    /// The oldest first.
+    /// Connections, the oldest first.
     connections: VecDeque<Connection>,
 }
 
@@ -152,7 +151,7 @@ impl<R: FnMut(&[u8]) -> Reply> Server<R> {
     }
 }
 
-/// Connections that the server may have at a time.
+/// Returns the maximum number of connections of the server.
 fn connections_max() -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     (limit / DESCRIPTORS).clamp(CONNECTIONS_MIN as u64, CONNECTIONS_MAX as u64) as usize
@@ -160,7 +159,7 @@ fn connections_max() -> usize {
 
 impl Connection {
     /// Reads the request, sends the answer and waits for the client to close, as far as that does
-    /// not block; false if it is over.
+    /// not block. Returns false after the end.
     fn advance(&mut self, reply: &mut impl FnMut(&[u8]) -> Reply) -> bool {
         let mut bytes = [0; 1_024];
         loop {
@@ -286,8 +285,8 @@ mod tests {
         assert!(text.starts_with("HTTP/1.1 404"), "{text}");
     }
 
-    /// 300 connections with half of a request: those with a whole one get the page,
-    /// and the server has no more descriptors than its limit.
+    /// 300 connections with half of a request: those with a whole one get the page, and the server
+    /// has no more descriptors than its limit.
     #[test]
     fn half_requests_keep_nobody_out() {
         let address = server();

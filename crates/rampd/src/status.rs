@@ -1,7 +1,7 @@
-//! What a running node tells of itself when asked: `rampd status`, and `/status` beside the counters.
+//! Status of a running node: `rampd status`, and `/status` next to the counters.
 //!
-//! A thread gives the status, as JSON, to whoever connects to the node's status socket. The node's own
-//! thread renews it every second.
+//! A thread sends the status, as JSON, to each program that connects to the node's status socket.
+//! The node's own thread renews it every second.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,10 +27,10 @@ use crate::metrics::View;
 use crate::run::Error;
 use crate::serve::{self, Reply};
 
-/// Connections that wait to be answered.
+/// Maximum number of connections that are not answered yet.
 const BACKLOG: i32 = 16;
 
-/// A node at a moment.
+/// Status of a node at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Status {
@@ -45,7 +45,7 @@ pub(crate) struct Status {
     rate_mbps: f64,
     /// Seconds since the node started.
     up_s: f64,
-    /// Of the last second.
+    /// Rate over the last second.
     sent_mbps: f64,
     received_mbps: f64,
     /// Messages that are being sent, that wait for receivers, and that arrive.
@@ -54,11 +54,11 @@ pub(crate) struct Status {
     arriving: usize,
     services: Vec<Service>,
     peers: Vec<Peer>,
-    /// What has been counted since the start, as Prometheus gets it; without zeros.
+    /// Counters since the start, as in Prometheus; without zeros.
     counted: BTreeMap<String, u64>,
 }
 
-/// A program that is attached.
+/// An attached program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Service {
     service: u16,
@@ -74,21 +74,21 @@ struct Service {
 struct Peer {
     node: u32,
     address: String,
-    /// Seconds since its latest packet; none where it has not been heard.
+    /// Seconds since its latest packet; none if it has never responded.
     heard_s_ago: Option<f64>,
     /// Round trip of a hello, hosts included.
     round_trip_us: Option<f64>,
-    /// Of the last second.
+    /// Rate over the last second.
     sent_mbps: f64,
     received_mbps: f64,
-    /// Messages that are being sent to it, and that wait until it is heard.
+    /// Messages that are being sent to it, and those that wait until it responds.
     sending: usize,
     waiting: usize,
-    /// Bytes of the longest IP packet that passes in one piece, where that is less than `network.mtu`.
+    /// Maximum bytes of an IP packet on the path without fragmentation, if less than `network.mtu`.
     path_mtu: Option<usize>,
     /// Keys of the configuration that differ there.
     differs_in: Vec<String>,
-    /// Its networks, where it has several.
+    /// Networks of the peer, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     rails: Vec<Rail>,
 }
@@ -100,18 +100,18 @@ struct Rail {
     address: String,
     /// `up`, `down`, or `unknown` before it has answered.
     state: String,
-    /// How often it went down.
+    /// Number of times that it went down.
     falls: u64,
     packets_sent: u64,
     bytes_sent: u64,
     packets_received: u64,
     bytes_received: u64,
-    /// Of the last second.
+    /// Rate over the last second.
     sent_mbps: f64,
     received_mbps: f64,
 }
 
-/// A state in one word.
+/// Returns a state in one word.
 pub(crate) fn state_name(state: RailState) -> &'static str {
     match state {
         RailState::Unknown => "unknown",
@@ -120,7 +120,7 @@ pub(crate) fn state_name(state: RailState) -> &'static str {
     }
 }
 
-/// The latest status, as JSON.
+/// Latest status, as JSON.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shown(Arc<Mutex<String>>);
 
@@ -130,21 +130,21 @@ impl Shown {
     }
 }
 
-/// Tells the status to whoever asks.
+/// Server of the status.
 #[derive(Debug)]
 pub(crate) struct StatusServer {
     shown: Shown,
     started: Option<Time>,
     before: Time,
-    /// The socket, which goes with the node.
+    /// Socket, which is closed with the node.
     _listener: Option<Listener>,
 }
 
 impl StatusServer {
-    /// Opens the status socket, if there is to be one.
+    /// Opens the status socket, if there is one.
     ///
     /// # Errors
-    /// The socket cannot be opened, or another node has it.
+    /// The socket cannot be opened, or another node owns it.
     pub(crate) fn start(setup: &Setup) -> io::Result<Self> {
         let (shown, mut held) = (Shown::default(), None);
         if let Some(path) = &setup.status {
@@ -161,12 +161,12 @@ impl StatusServer {
         Ok(Self { shown, started: None, before: Time::ZERO, _listener: held })
     }
 
-    /// What is told.
+    /// Returns the shared status.
     pub(crate) fn shown(&self) -> Shown {
         self.shown.clone()
     }
 
-    /// Renews what is told.
+    /// Renews the status.
     pub(crate) fn show(&mut self, setup: &Setup, view: &View, before: &View, now: Time) {
         let started = *self.started.get_or_insert(now);
         let span = now.saturating_since(std::mem::replace(&mut self.before, now)).as_secs_f64();
@@ -243,7 +243,7 @@ fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> St
     }
 }
 
-/// `rampd status`: asks the node of a configuration.
+/// Runs `rampd status`: reads the status of the node of a configuration.
 pub(crate) fn ask<C: Catalogue>(config: &Path, is_json: bool) -> Result<(), Error> {
     let setup = Setup::load::<C>(config)?;
     let Some(path) = &setup.status else {
@@ -272,7 +272,7 @@ pub(crate) fn ask<C: Catalogue>(config: &Path, is_json: bool) -> Result<(), Erro
     Ok(())
 }
 
-/// The status as people read it.
+/// Returns the status as text for people.
 fn described(status: &Status) -> String {
     let mut text = String::new();
     let Status { node, role, transport, address, security, rate_mbps, up_s, .. } = status;
@@ -339,7 +339,7 @@ fn described(status: &Status) -> String {
     text
 }
 
-/// A time in the largest two units.
+/// Returns a time in its largest two units.
 fn duration(seconds: f64) -> String {
     let s = seconds as u64;
     match s {

@@ -1,10 +1,9 @@
 //! The same load over the kernel's TCP, for comparison.
 //!
-//! A message is a header (flow and size) and its bytes on a connection that it has for itself while
-//! it lasts. Connections are kept and used again, so that only the first messages of a pair pay for
-//! handshakes and slow start from the beginning, unless each message is to have a new one. A message
-//! counts as delivered when its last byte has been read, and as completed when the receiver has said
-//! so.
+//! A message is a header (flow and size) and its bytes, on a connection that it uses alone
+//! meanwhile. Connections are reused, so that only the first messages of a pair include handshakes
+//! and slow start, unless each message is to have a new one. A message counts as delivered when its
+//! last byte has been read, and as completed when the receiver has acknowledged it.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -27,31 +26,31 @@ use crate::timetable::{FlowRow, Log, Timetable};
 
 /// Bytes moved by one call.
 const CHUNK: usize = 64 << 10;
-/// How long the loop sleeps before the next arrival at most.
+/// Maximum sleep of the loop before the next arrival.
 const NAP: Duration = Duration::from_millis(20);
-/// How long a peer that does not listen yet is tried.
+/// Maximum number of attempts to connect to a peer that does not listen yet.
 const TRIES: u32 = 250;
 
-/// Connections to each host that no message has now.
+/// Idle connections to each host.
 type Idle = Arc<Mutex<BTreeMap<u32, Vec<TcpStream>>>>;
 
-/// How the kernel's TCP is used; nothing of it counts for other carriers.
+/// Options of the kernel's TCP, without effect for other carriers.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Kernel {
-    /// The kernel's congestion control, with `--over tcp`; the system's default if left out. Those
-    /// that not everybody may use need CAP_NET_ADMIN.
+    /// Congestion control of the kernel, with `--over tcp`; by default the system's. Restricted
+    /// ones need CAP_NET_ADMIN.
     #[arg(long)]
     congestion_control: Option<String>,
-    /// Give each message a new connection, with `--over tcp`.
+    /// Open a new connection for each message, with `--over tcp`.
     #[arg(long)]
     connection_per_message: bool,
 }
 
-/// What threads of connections tell the loop.
+/// Note from the thread of a connection to the loop.
 struct Note(&'static str, u32, Time);
 
-/// Sends and receives until `drain` after the last message was to be sent, or after the last one that
-/// others may wait for.
+/// Sends and receives until `drain` after the last message was to be sent, or after the last one
+/// that others may wait for.
 pub(crate) fn run(
     (setup, kernel): (&Setup, &Kernel),
     mut timetable: Timetable,
@@ -100,8 +99,8 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Writes what has been noted, and tells the timetable; returns how many messages are over by it, sent
-/// and received.
+/// Writes the notes to the log and applies them to the timetable. Returns the numbers of messages
+/// sent and received that have ended thereby.
 fn write_notes(
     noted: &Receiver<Note>,
     log: &mut Log,
@@ -120,7 +119,7 @@ fn write_notes(
         over += 1;
     }
     if wait > Duration::ZERO {
-        // The log is read by whoever shows progress.
+        // Programs that show progress read the log.
         let _ = log.finish();
     }
     over
@@ -153,8 +152,8 @@ fn send(
     let _ = notes.send(Note(what, row.flow, clock.now()));
 }
 
-/// A socket that has its congestion control from the handshake on: some leave things behind, such as
-/// pacing, when another takes over.
+/// Opens a socket that has its congestion control from the handshake on: some leave state, such as
+/// pacing, if another replaces them.
 fn open(to: SocketAddr, kernel: &Kernel) -> io::Result<TcpStream> {
     let Some(control) = &kernel.congestion_control else { return TcpStream::connect(to) };
     let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };

@@ -1,4 +1,4 @@
-//! What every load of a testbed has, whatever carries its messages: a part of the table, and a log.
+//! Common parts of the testbed's loads, for any carrier: a part of the table, and a log.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,23 +15,23 @@ use serde::Deserialize;
 use crate::pattern::SIZE_MIN;
 use crate::run::Error;
 
-/// What one host has to do: messages to send, each at its time or when those that it waits for are
+/// Schedule of one host: messages to send, each at its time, or when those that it waits for are
 /// known to have arrived.
 #[derive(Debug)]
 pub(crate) struct Timetable {
     rows: Vec<FlowRow>,
-    /// The row of each flow.
+    /// Row of each flow.
     places: HashMap<u32, u32>,
     releases: Releases,
-    /// Messages of this host that are still to be sent.
+    /// Number of messages of this host that are not sent yet.
     pub(crate) unsent: usize,
-    /// When the table's time begins.
+    /// Time at which the table's time begins.
     pub(crate) start: Time,
-    /// Messages that will come here.
+    /// Number of messages that will arrive here.
     pub(crate) expected: usize,
-    /// When the last message of any host is sent if messages take no time.
+    /// Time at which the last message of any host is sent if messages take no time.
     pub(crate) last: Time,
-    /// Whether some wait for others.
+    /// True if some wait for others.
     pub(crate) waits: bool,
 }
 
@@ -59,25 +59,25 @@ impl Timetable {
         Some(self.rows[place as usize])
     }
 
-    /// When the next message is due; `None` if none is, or not before another arrives.
+    /// Returns the time of the next message; `None` if none is left, or not before another arrives.
     pub(crate) fn next(&self) -> Option<Time> {
         let at = Some(self.releases.next_release()).filter(|&at| at < Time::NEVER)?;
         Some(self.start.saturating_add(at - Time::ZERO))
     }
 
-    /// Whether all messages have been sent.
+    /// Returns whether all messages have been sent.
     pub(crate) fn is_sent(&self) -> bool {
         self.unsent == 0
     }
 
-    /// A message has arrived here.
+    /// Records that a message has arrived here.
     pub(crate) fn on_delivered(&mut self, flow: u32, now: Time) {
         if let Some(&place) = self.places.get(&flow) {
             self.releases.on_delivered(place, Time::ZERO + now.saturating_since(self.start));
         }
     }
 
-    /// A message of this host has arrived.
+    /// Records that a message of this host has arrived at its receiver.
     pub(crate) fn on_completed(&mut self, flow: u32, now: Time) {
         if let Some(&place) = self.places.get(&flow) {
             self.releases.on_completed(place, Time::ZERO + now.saturating_since(self.start));
@@ -85,7 +85,7 @@ impl Timetable {
     }
 }
 
-/// When the last node of `graph` starts if messages take no time.
+/// Returns the time at which the last node of `graph` starts if messages take no time.
 fn last_start(graph: &Graph) -> Time {
     let mut starts: Vec<Time> = (0..graph.len()).map(|node| graph.node(node).arrival).collect();
     for node in graph.in_order() {
@@ -98,37 +98,37 @@ fn last_start(graph: &Graph) -> Time {
     starts.into_iter().max().unwrap_or(Time::ZERO)
 }
 
-/// The messages of all hosts.
+/// Messages of all hosts.
 #[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<FlowRow>,
-    /// The rows as nodes, by their numbers.
+    /// Rows as nodes, by their numbers.
     graph: Graph,
 }
 
 /// A row of the table: a message, or a computation of a host if `src` is `dst`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowRow {
-    /// The flow's number in the whole table.
+    /// Number of the flow in the whole table.
     pub(crate) flow: u32,
-    /// The sending host.
+    /// Sending host.
     pub(crate) src: u32,
-    /// The receiving host.
+    /// Receiving host.
     pub(crate) dst: u32,
-    /// Its length.
+    /// Length in bytes.
     pub(crate) size_bytes: u64,
-    /// Whom it belongs to.
+    /// Tenant of the message.
     pub(crate) tenant: TenantId,
 }
 
 impl FlowRow {
-    /// Bytes that are sent for it.
+    /// Returns the bytes that are sent for it.
     pub(crate) fn size(&self) -> u32 {
         self.size_bytes.max(SIZE_MIN) as u32
     }
 }
 
-/// A row as it is written.
+/// Row as written in the file.
 #[derive(Debug, Deserialize)]
 struct RawRow {
     flow: u32,
@@ -137,13 +137,13 @@ struct RawRow {
     dst: u32,
     size_bytes: u64,
     tenant: Option<u32>,
-    /// The numbers of flows that it waits for, separated by spaces.
+    /// Numbers of flows that it waits for, separated by spaces.
     after: Option<String>,
     compute_ps: Option<u64>,
 }
 
-/// Reads the table: CSV with the columns flow, arrival_ps, src, dst and size_bytes, and where they
-/// are wanted tenant, after and compute_ps.
+/// Reads the table: CSV with the columns flow, arrival_ps, src, dst and size_bytes, and optionally
+/// tenant, after and compute_ps.
 pub(crate) fn read(file: &Path, n_hosts: u32) -> Result<Table, Error> {
     let bad = |message: String| Error::Input(format!("{}: {message}", file.display()));
     let input = File::open(file).map_err(|e| bad(e.to_string()))?;
@@ -188,7 +188,7 @@ pub(crate) fn read(file: &Path, n_hosts: u32) -> Result<Table, Error> {
     Ok(Table { rows, graph })
 }
 
-/// What is wrong with a table, in its own numbers instead of those of rows.
+/// Describes the fault of a table, with the numbers of flows instead of those of rows.
 fn in_ids(error: &GraphError, rows: &[FlowRow]) -> String {
     let row = |place: u32| rows[place as usize];
     let (place, expected, got) = match *error {
@@ -203,7 +203,7 @@ fn in_ids(error: &GraphError, rows: &[FlowRow]) -> String {
     format!("flow {}: after: expected {expected}, got {}", row(place).flow, row(got).flow)
 }
 
-/// What happened, a line each: `what,flow,time_ps` after the start of the table.
+/// Log of events, one per line: `what,flow,time_ps` since the start of the table.
 #[derive(Debug)]
 pub(crate) struct Log(BufWriter<File>);
 
@@ -219,9 +219,9 @@ impl Log {
         })
     }
 
-    /// Notes something. `what` is submitted, delivered, altered, completed, failed or done.
+    /// Logs an event. `what` is submitted, delivered, altered, completed, failed or done.
     pub(crate) fn note(&mut self, what: &str, flow: u32, at: Span) {
-        // A full disk shows when the log is completed.
+        // A full disk is detected when the log is completed.
         let _ = writeln!(self.0, "{what},{flow},{}", at.as_ps());
     }
 
@@ -245,7 +245,8 @@ mod tests {
 
     #[test]
     fn a_host_sends_what_waits_for_others_when_it_knows_of_them() {
-        // Flow 7 goes to host 1, which computes, answers with 9, and then sends 3 when 9 has arrived.
+        // Flow 7 is sent to host 1, which computes, sends 9 back, and then 3 is sent when 9 has
+        // arrived.
         let rows = "7,100,0,1,9,0,,0\n8,0,1,1,0,0,7,50\n9,0,1,0,9,2,8,0\n3,0,1,2,9,0,9,0\n";
         let start = Time::from_ps(1_000);
         let at = |ps| start + Span::from_ps(ps);

@@ -1,8 +1,8 @@
-//! The watchdog of the service manager.
+//! Watchdog of the service manager.
 //!
 //! The node's thread counts once a second. Another thread notifies the service manager that the
-//! node is alive, only if the count has grown: a node that stands still is started again. The
-//! node's thread itself does not write to the service manager, which might block it.
+//! node is alive, only if the count has grown: a node that hangs is restarted. The node's thread
+//! itself does not write to the service manager, which might block it.
 
 use std::io;
 use std::sync::Arc;
@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-/// Fewest polls of the thread within the time of the service manager.
+/// Minimum number of polls of the thread within the timeout of the service manager.
 const LOOKS: u32 = 4;
-/// The node's thread counts once a second: to look more often is of no use.
+/// Minimum interval of polls. The node's thread counts once a second, so that shorter ones are
+/// useless.
 const PERIOD_MIN: Duration = Duration::from_secs(2);
 
 /// Counters of the node's thread.
@@ -45,7 +46,7 @@ impl Heart {
         Ok(heart)
     }
 
-    /// Counts that the node's thread is alive.
+    /// Counts an iteration of the node's thread.
     pub(crate) fn beat(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }

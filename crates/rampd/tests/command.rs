@@ -1,4 +1,4 @@
-//! The command by hand: what it says of good and bad configurations, and how it ends.
+//! The command by hand: its output for valid and invalid configurations, and its exit codes.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader};
@@ -47,7 +47,7 @@ fn error_of(text: &str) -> String {
     said.trim().to_owned()
 }
 
-/// Every mistake is one line that says where, what was expected and what came.
+/// Every mistake is one line with the place, the expected and the actual value.
 #[test]
 fn broken_configurations_are_explained() {
     let broken: &[(&str, &str, &str)] = &[
@@ -251,7 +251,7 @@ fn good_configurations_are_described_and_compared() {
     }
 }
 
-/// Returns what a node with `metrics` at an address logs until it serves them and has stopped, and
+/// Returns the log of a node with `metrics` at an address until it serves them and has stopped, and
 /// the description of its configuration.
 fn with_metrics(address: &str) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
@@ -265,7 +265,8 @@ fn with_metrics(address: &str) -> (String, String) {
     let mut node = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(node.stderr.take().unwrap()).lines().map(Result::unwrap);
     let mut log = String::new();
-    // The warning follows what says that metrics are served, and precedes that the node has started.
+    // The warning follows the line that metrics are served, and precedes the line that the node has
+    // started.
     for line in lines.by_ref() {
         log += &line;
         if line.contains("started") {
@@ -277,11 +278,11 @@ fn with_metrics(address: &str) -> (String, String) {
     (log, String::from_utf8(checked.stdout).unwrap())
 }
 
-/// Metrics that other hosts can read are warned of at the start, and described by `check`.
+/// Metrics that other hosts can read cause a warning at the start, and are described by `check`.
 #[test]
 fn metrics_that_other_hosts_can_read_are_warned_of() {
     const WARNING: &str = "node.metrics: other hosts can read counters and the status";
-    // Machines without IPv6 have the other addresses alone.
+    // Machines without IPv6 have only the other addresses.
     let exists = |address: &&str| !address.starts_with('[') || TcpListener::bind(address).is_ok();
     for address in ["0.0.0.0:7898", "[::]:7898"].into_iter().filter(exists) {
         let (log, checked) = with_metrics(address);
@@ -348,7 +349,7 @@ fn keygen(folder: &Path, file: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Configurations with keys: what is missing, wrong or readable for others is said.
+/// Configurations with keys: missing, wrong and readable ones are reported.
 #[test]
 fn keys_are_made_and_checked() {
     let folder = tempfile::tempdir().unwrap();
@@ -396,7 +397,7 @@ fn keys_are_made_and_checked() {
         assert!(said.contains("owner: expected a private key that user"), "{said}");
         std::os::unix::fs::chown(path.join("a.key"), Some(0), None).unwrap();
     }
-    // Keys are not written where a link leads.
+    // Keys are not written through a symbolic link.
     fs::write(path.join("target"), "").unwrap();
     fs::set_permissions(path.join("target"), Permissions::from_mode(0o600)).unwrap();
     std::os::unix::fs::symlink("target", path.join("keys.log")).unwrap();
@@ -411,7 +412,7 @@ fn keys_are_made_and_checked() {
     fs::write(path.join("a.key"), "short").unwrap();
     let said = check(&good);
     assert!(said.contains("a.key: private key: expected 32 bytes in base64 (44 characters)"));
-    // Configurations may be checked where the private keys are not; a node needs its own.
+    // Configurations may be checked on machines without the private keys; a node needs its own.
     fs::remove_file(path.join("a.key")).unwrap();
     assert!(check(&good).contains("encrypted; no a.key here"), "{}", check(&good));
     let output = rampd(&["node", "n.toml"], path);
@@ -419,8 +420,8 @@ fn keys_are_made_and_checked() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("rampd: a.key: No such file"));
 }
 
-/// A service manager may reload what it has just started. The configuration comes by a pipe, so that
-/// the node is known to be reading it.
+/// A service manager may reload a node that it has just started. The configuration arrives by a
+/// pipe, so that the test knows that the node is reading it.
 #[test]
 fn a_node_that_is_told_to_reload_while_it_starts_goes_on() {
     let folder = tempfile::tempdir().unwrap();
@@ -432,7 +433,7 @@ fn a_node_that_is_told_to_reload_while_it_starts_goes_on() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // Waits until somebody reads.
+    // Waits until the node reads.
     let writing = fs::OpenOptions::new().write(true).open(&file).unwrap();
     let told = Command::new("kill").args(["-HUP", &node.id().to_string()]).status().unwrap();
     assert!(told.success());

@@ -1,6 +1,6 @@
 //! Allocator of message memory: first fit over offsets. It touches no memory itself.
 //!
-//! First fit keeps allocations at low addresses, so that an arena far larger than what is ever in
+//! First fit keeps allocations at low addresses, so that an arena far larger than the bytes in
 //! flight costs no memory. There are never more free extents than allocated extents plus one.
 
 /// Allocation unit in bytes: a cache line, so that messages share none.

@@ -34,7 +34,7 @@
 //!
 //! Later the node sends packets of one byte, each of which wakes a sleeping application. The
 //! application sends nothing on the socket: it writes to the doorbell. The other direction has no
-//! eventfd for a reason: everybody who has an eventfd can make writes to it block, so that an
+//! eventfd for a reason. Everybody who has an eventfd can make writes to it block, so that an
 //! application could make the node hang.
 
 use thiserror::Error;

@@ -1,9 +1,9 @@
 //! Applications of a node in other processes of its machine.
 //!
-//! An application attaches to the node's Unix socket and receives shared memory: a queue of
-//! messages to send, a queue of completions, a queue of received messages that it has released, and
-//! an arena for the bytes of each direction. From then on neither side makes a system call while
-//! both are awake. [`Port`] is the application's side. [`Clients`] is the node's, an
+//! An application attaches to the node's Unix socket and receives shared memory. It has a queue of
+//! messages to send, a queue of completions, a queue of released messages, and an arena for each
+//! direction. From then on neither side makes a system call while both are awake. [`Port`] is the
+//! application's side. [`Clients`] is the node's, an
 //! [`Applications`](rampmeter_runtime::Applications).
 //!
 //! The node does not trust its applications: their entries are copied out once and checked, and an

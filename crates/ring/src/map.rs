@@ -30,8 +30,8 @@ enum Origin {
     Heap,
 }
 
-// SAFETY: the memory is reached through atomics and raw copies only, but for regions, of which no
-// two overlap (see `Memory::region`); it is at one address for as long as the value lives.
+// SAFETY: the memory is reached through atomics and raw copies only, and through regions, of which
+// no two overlap (see `Memory::region`). It is at one address for as long as the value lives.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -102,9 +102,8 @@ impl Memory {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) }
     }
 
-    /// Returns a message that belongs to the caller alone: the arena that the piece is from
-    /// allocates no byte twice, and the node does not access it while it belongs to the
-    /// application.
+    /// Returns a message that belongs to the caller alone. Its arena allocates no byte twice, and
+    /// the node does not access it while it belongs to the application.
     pub(crate) fn region(self: &Arc<Self>, offset: usize, len: usize) -> Region {
         let base = NonNull::new(self.at(offset, len)).expect("no memory is at address zero");
         Region { _memory: Arc::clone(self), base, len }

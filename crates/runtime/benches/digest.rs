@@ -1,5 +1,6 @@
-//! What the digest of messages costs a full packet: at the sender, which has just copied the bytes,
-//! and at the receiver, where packets come in order and where none follows the one before.
+//! Cost of the digest of messages per full packet, at the sender and at the receiver. The sender
+//! has just copied the bytes. The receiver gets packets in order, or packets of which none follows
+//! the one before.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -45,7 +46,7 @@ fn digest(c: &mut Criterion) {
         arriving = black_box(arriving.with(&fragment(packet), black_box(payload)));
     });
     packets(c, "arriving-out-of-order", |packet| {
-        // Neighbours are exchanged.
+        // Neighbours are swapped.
         arriving = black_box(arriving.with(&fragment(packet ^ 1), black_box(payload)));
     });
     packets(c, "arriving-anyhow", |packet| {

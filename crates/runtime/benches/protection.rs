@@ -1,4 +1,4 @@
-//! What the protection of a full packet costs: from the sender's buffer to the receiver's, through a
+//! Cost of the protection of a full packet: from the sender's buffer to the receiver's, through a
 //! pipe in memory. The pipe alone is measured too, to be subtracted.
 
 use std::cell::RefCell;
@@ -16,11 +16,11 @@ use rampmeter_runtime::{Datapath, PrivateKey, SealConfig, Secured, Security};
 /// Bytes of a full datagram in a 1500-byte packet.
 const FULL: usize = 1_472;
 
-/// Takes datagrams for the other node, and hands over those for its own.
+/// Pipe that stores datagrams for the other node, and delivers those for its own.
 struct Pipe {
     node: usize,
     lanes: Rc<RefCell<[Vec<Vec<u8>>; 2]>>,
-    /// Buffers that are free.
+    /// Free buffers.
     spare: Rc<RefCell<Vec<Vec<u8>>>>,
 }
 
@@ -115,7 +115,7 @@ fn protection(c: &mut Criterion) {
     group.finish();
 }
 
-/// The first packet begins a session, and waits for it.
+/// Starts a session: the first packet waits for the handshake.
 fn shake_hands<D: Datapath>(ends: &mut [D; 2]) {
     let dst = NodeId::new(1);
     let route =

@@ -1,35 +1,35 @@
-//! What all nodes of a network must have configured alike.
+//! Settings that all nodes of a network must have in common.
 //!
-//! A hello and its answer carry a digest of each [`Setting`], so that both ends find out where their
-//! configurations differ. The digests follow the envelope: how many (1 byte), then 4 bytes each in the
-//! order of [`Setting::ALL`].
+//! A hello and its answer carry a digest of each [`Setting`], so that both ends can find out where
+//! their configurations differ. The digests follow the envelope: their number (1 byte), then 4
+//! bytes each in the order of [`Setting::ALL`].
 
 use std::ops::Range;
 
 use rampmeter_core::WireError;
 use rampmeter_core::wire::{Reader, Writer};
 
-/// Something that must be the same at all nodes.
+/// A setting that must be the same at all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Setting {
-    /// The largest packet.
+    /// Maximum packet size.
     Mtu,
-    /// The rate of hosts' links.
+    /// Rate of hosts' links.
     Rate,
-    /// The round trip of a small packet.
+    /// Round trip of a small packet.
     ControlRtt,
-    /// The round trip of a full packet.
+    /// Round trip of a full packet.
     DataRtt,
-    /// The transport and its parameters.
+    /// Transport and its parameters.
     Transport,
-    /// The clock.
+    /// Clock.
     Clock,
     /// Nodes and their addresses.
     Peers,
 }
 
 impl Setting {
-    /// All of them, in the order of their digests on the wire.
+    /// All settings, in the order of their digests on the wire.
     pub const ALL: [Self; 7] = [
         Self::Mtu,
         Self::Rate,
@@ -40,7 +40,7 @@ impl Setting {
         Self::Peers,
     ];
 
-    /// Its key in configurations.
+    /// Returns its key in configurations.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Mtu => "network.mtu",
@@ -54,12 +54,12 @@ impl Setting {
     }
 }
 
-/// The settings of a node, as digests.
+/// Settings of a node, as digests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement([u32; Setting::ALL.len()]);
 
 impl Agreement {
-    /// `text` gives a text for each setting that is equal where the setting is.
+    /// Computes the digests. `text` returns a text for each setting, equal if the setting is.
     pub fn new(text: impl Fn(Setting) -> String) -> Self {
         Self(Setting::ALL.map(|setting| crc32c::crc32c(text(setting).as_bytes())))
     }
@@ -74,8 +74,8 @@ impl Agreement {
         Ok(writer.written())
     }
 
-    /// Reads the digests of another node from `bytes`. Those that it does not send are taken to be
-    /// as here.
+    /// Reads the digests of another node from `bytes`. Those that it does not send are assumed to
+    /// be equal.
     pub(crate) fn read(&self, bytes: &[u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(bytes);
         let n = usize::from(reader.u8()?);
@@ -86,7 +86,7 @@ impl Agreement {
         Ok(Self(digests))
     }
 
-    /// Returns the settings that are not as in `other`.
+    /// Returns the settings that differ from `other`.
     pub fn differences(&self, other: &Self) -> Differences {
         let mut differences = Differences::default();
         for (setting, (own, other)) in Setting::ALL.into_iter().zip(self.0.iter().zip(other.0)) {
@@ -97,20 +97,20 @@ impl Agreement {
         differences
     }
 
-    /// Returns the number among `candidates` that a setting is, if its text is a decimal number: the
-    /// digests of short numbers differ.
+    /// Returns the number among `candidates` that a setting is, if its text is a decimal number:
+    /// the digests of short numbers differ.
     pub fn number(&self, setting: Setting, mut candidates: Range<u32>) -> Option<u32> {
         let digest = self.0[setting as usize];
         candidates.find(|number| crc32c::crc32c(number.to_string().as_bytes()) == digest)
     }
 }
 
-/// The settings in which two nodes differ.
+/// Settings in which two nodes differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Differences(u8);
 
 impl Differences {
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -126,13 +126,13 @@ impl Differences {
         self.0 & 1u8 << setting as u8 != 0
     }
 
-    /// Returns true if messages may not be put together: their packets have other sizes, or another
+    /// Returns true if messages cannot be reassembled: their packets have other sizes, or another
     /// meaning.
     pub fn is_incompatible(self) -> bool {
         self.contains(Setting::Mtu) || self.contains(Setting::Transport)
     }
 
-    /// The settings, in the order of [`Setting::ALL`].
+    /// Iterates over the settings, in the order of [`Setting::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Setting> {
         Setting::ALL.into_iter().filter(move |setting| self.contains(*setting))
     }
@@ -144,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Each node finds just the settings that differ.
+        /// Each node finds exactly the settings that differ.
         #[test]
         fn nodes_find_what_differs(which in prop::collection::btree_set(0..7usize, 0..7)) {
             let text = |changed: bool| if changed { "b" } else { "a" }.to_owned();

@@ -1,17 +1,17 @@
-//! How long to stay awake for the next event, by how soon those before it came.
+//! Duration of polling for the next event, adapted to the intervals of earlier events.
 //!
-//! Waking a sleeping processor takes longer than a round trip between hosts that are awake. Who answers
-//! requests that come one after another therefore looks for the next one for a while before it sleeps.
-//! Who has an event now and then should sleep at once. The budget follows the events, as hypervisors
-//! poll before they halt: it doubles where the next event would have been worth waiting for, and
-//! halves where it was not.
+//! Waking a sleeping processor takes longer than a round trip between hosts that are awake. A
+//! server of successive requests therefore polls for the next one for a while before it sleeps. A
+//! program with rare events should sleep at once. The budget adapts to the events, as hypervisors
+//! poll before they halt. It doubles if polling for the next event would have paid off, and halves
+//! if not.
 
 use rampmeter_core::Span;
 
-/// The shortest budget; a shorter one is none.
+/// Minimum budget; a shorter one becomes zero.
 const LEAST: Span = Span::from_us(10);
 
-/// How long to stay awake after an event.
+/// Duration of polling after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusyPoll {
     budget: Span,
@@ -19,20 +19,20 @@ pub struct BusyPoll {
 }
 
 impl BusyPoll {
-    /// A good longest budget: two round trips between hosts that are awake.
+    /// Recommended maximum budget: two round trips between hosts that are awake.
     pub const MOST: Span = Span::from_us(100);
 
-    /// Never longer than `most`; zero for not at all.
+    /// Creates a budget of at most `most`; zero disables polling.
     pub fn new(most: Span) -> Self {
         Self { budget: Span::ZERO, most }
     }
 
-    /// The budget.
+    /// Returns the budget.
     pub fn budget(&self) -> Span {
         self.budget
     }
 
-    /// The next event has come after so long.
+    /// Adapts the budget to an event that arrived after `waited`.
     pub fn on_event(&mut self, waited: Span) {
         if waited <= self.budget {
             return;

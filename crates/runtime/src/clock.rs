@@ -1,19 +1,19 @@
 //! Clocks of hosts.
 //!
-//! Protocols that work in rounds or slots want clocks that agree. On one machine the monotonic
-//! clock is the same for all processes and namespaces. Between machines the time of day is, as far
-//! as NTP or PTP make it so; a node reads it once, when it starts, and then follows the monotonic
-//! clock, so that its time never jumps.
+//! Protocols that work in rounds or slots need clocks that agree. On one machine the monotonic
+//! clock is the same for all processes and namespaces. Between machines the time of day agrees as
+//! well as NTP or PTP synchronise it. A node reads it once, when it starts, and then follows the
+//! monotonic clock, so that its time never jumps.
 //!
 //! [`Time`] has a range of 213 days, less than the time since 1970. So a clock counts from a day
-//! before its own start, and [`ClockOrigin`] says which instant that is. Endpoints number rounds
-//! and slots from 1970 by means of it: nodes agree whenever each of them was started.
+//! before its own start, and [`ClockOrigin`] is that instant. Endpoints use it to number rounds and
+//! slots from 1970: nodes agree whatever their starting times.
 
 use rampmeter_core::{ClockOrigin, Span, Time};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use thiserror::Error;
 
-/// Where a node's time comes from.
+/// Source of a node's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClockSource {
     /// Time since the machine started: for nodes that share one machine.
@@ -23,25 +23,25 @@ pub enum ClockSource {
     TimeOfDay,
 }
 
-/// The clock of one node: monotonic, and shifted by what its source says.
+/// Clock of one node: monotonic, plus an offset that its source determines.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Nanoseconds to add to the monotonic clock.
+    /// Offset from the monotonic clock in ns.
     shift_ns: i128,
     origin: ClockOrigin,
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// Starts a clock now.
     ///
     /// # Errors
-    /// The machine has been up for too long to tell the time since then.
+    /// The machine has been up for longer than the clock's range.
     pub fn start(source: ClockSource) -> Result<Self, ClockError> {
         let up_ns = nanoseconds(clock_gettime(ClockId::Monotonic));
         Self::start_at(up_ns, nanoseconds(clock_gettime(ClockId::Realtime)), source)
     }
 
-    /// A clock that starts when the machine has been up for `up_ns`, at a time of day.
+    /// Starts a clock when the machine has been up for `up_ns`, at a time of day.
     fn start_at(up_ns: i128, day_ns: i128, source: ClockSource) -> Result<Self, ClockError> {
         match source {
             ClockSource::Monotonic if up_ns > LAST_NS => {
@@ -61,42 +61,42 @@ impl Clock {
         self.origin
     }
 
-    /// Returns true if the clock is about to reach the end of its range, at which it stands still.
+    /// Returns true if the clock is about to reach the end of its range, at which it stops.
     pub fn is_over(now: Time) -> bool {
         i128::from(now.as_ps() / 1_000) >= LAST_NS - MARGIN_NS
     }
 
-    /// The time now.
+    /// Returns the time now.
     pub fn now(&self) -> Time {
         let ns = nanoseconds(clock_gettime(ClockId::Monotonic)) + self.shift_ns;
         Time::from_ps(ns.clamp(0, LAST_NS) as u64 * 1_000)
     }
 }
 
-/// Why a clock cannot start.
+/// Reason for which a clock cannot start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("this machine has been up for {days} days, and time since its start can be told for 213")]
 pub struct ClockError {
-    /// How long the machine has been up.
+    /// Days for which the machine has been up.
     pub days: u64,
 }
 
-/// The last nanosecond that [`Time`] can tell.
+/// Last nanosecond in the range of [`Time`].
 const LAST_NS: i128 = ((u64::MAX - 1) / 1_000) as i128;
-/// Rest of a clock's range at which a node that has it must end.
+/// Rest of a clock's range in ns at which its node must end.
 const MARGIN_NS: i128 = 3_600 * 1_000_000_000;
-/// Time from a clock's origin to its start. Instants of peers whose clocks are behind by less can be
-/// told.
+/// Time from a clock's origin to its start in ns. Instants of peers whose clocks are behind by less
+/// are in its range.
 const BEFORE_NS: i128 = DAY_NS;
 const DAY_NS: i128 = 86_400 * 1_000_000_000;
 
-/// `span` as the system's calls want it, rounded up to a nanosecond.
+/// Converts `span` for system calls, rounded up to a nanosecond.
 pub(crate) fn timespec(span: Span) -> Timespec {
     let ns = span.as_ps().div_ceil(1_000);
     Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
 }
 
-/// The time of day, in nanoseconds since 1970.
+/// Returns the time of day, in nanoseconds since 1970.
 pub fn since_1970_ns() -> u64 {
     u64::try_from(nanoseconds(clock_gettime(ClockId::Realtime))).unwrap_or_default()
 }

@@ -1,29 +1,29 @@
-//! The digest of a message: the CRC32C of all its bytes, by which the receiving node checks the
-//! message as a whole before its transport hears that it is complete.
+//! Digest of a message: the CRC32C of all its bytes. With it the receiving node checks the message
+//! as a whole before its transport receives the last packet.
 //!
-//! A sender extends a running CRC by the bytes of each packet, which have just been copied. Where
-//! packets leave out of order it goes on by as many bytes as the packet has, so that the work is
-//! bounded: when every byte has left once, at least as many have been added, and all are. From then
-//! on packets have the digest.
+//! A sender extends a running CRC by the bytes of each packet, which have just been copied. If
+//! packets are sent out of order it adds as many bytes as the packet has, so that the work is
+//! bounded. Once every byte has been sent, at least as many have been added, which is all of them.
+//! From then on packets have the digest.
 //!
 //! A receiver extends a running CRC too while packets arrive in order. CRCs are linear: that of a
 //! message is the sum (exclusive or) of those of its parts, each as if zeros followed up to the
-//! message's end. So a packet out of order ends a run, of which the CRC is shifted by the bytes
-//! that follow it and added; the order of runs does not matter, and no byte is read twice. A shift
-//! by n bytes is a multiplication by x^8n modulo the polynomial, for which there are tables.
+//! message's end. So a packet out of order ends a run. The run's CRC is shifted by the bytes that
+//! follow it and added. The order of runs does not matter, and no byte is read twice. A shift by n
+//! bytes is a multiplication by x^8n modulo the polynomial, for which there are tables.
 
 use std::cell::Cell;
 
 use crate::app::Payload;
 use crate::wire::{Envelope, Fragment};
 
-/// A digest at the sender, of the message's first bytes.
+/// Digest at the sender, of the message's first bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct LeavingDigest {
     register: u32,
-    /// How many bytes have been added.
+    /// Number of bytes that have been added.
     end: u32,
-    /// Whether no packet has left before one that goes ahead of it.
+    /// True if no packet has been sent ahead of an earlier one.
     is_ordered: bool,
 }
 
@@ -34,13 +34,14 @@ impl Default for LeavingDigest {
 }
 
 impl LeavingDigest {
-    /// Number of bytes that have been added; it grows until every byte has left once.
+    /// Returns the number of bytes that have been added; it grows until every byte has been sent
+    /// once.
     pub fn added(&self) -> u32 {
         self.end
     }
 
-    /// How many bytes will have been added when `len` bytes from `offset` have left, of a message
-    /// of `size`.
+    /// Returns the number of bytes that will have been added after `len` bytes from `offset` of a
+    /// message of `size` have been sent.
     fn end_with(&self, offset: u32, len: u32, size: u32) -> u32 {
         if self.is_ordered && offset <= self.end {
             self.end.max(offset + len)
@@ -49,7 +50,7 @@ impl LeavingDigest {
         }
     }
 
-    /// Adds the bytes of a packet, `body`, that leaves, or as many others.
+    /// Adds the bytes of a packet that is sent, `body`, or as many others.
     fn add<P: Payload>(&mut self, payload: &P, offset: u32, body: &[u8]) {
         let end = self.end_with(offset, body.len() as u32, payload.size() as u32);
         self.is_ordered &= offset <= self.end;
@@ -73,13 +74,13 @@ impl LeavingDigest {
     }
 }
 
-/// Of a message that is being sent: the digest that a packet of it has, still without its value.
+/// Returns the digest field of a packet of a message that is being sent, still without its value.
 pub fn digest_to_be(digest: &Cell<LeavingDigest>, offset: u32, len: u32, size: u32) -> Option<u32> {
     (digest.get().end_with(offset, len, size) == size).then_some(0)
 }
 
-/// Adds the payload of a packet, the last `len` bytes of `datagram`, to the digest of its message,
-/// and puts that into the envelope if it is to be there.
+/// Adds the payload of a packet, the last `len` bytes of `datagram`, to the digest of its message.
+/// Writes the digest into the envelope if that has the field.
 pub fn count_out<P: Payload>(
     digest: &Cell<LeavingDigest>,
     payload: &P,
@@ -95,27 +96,27 @@ pub fn count_out<P: Payload>(
     digest.set(counted);
 }
 
-/// A digest at the receiver, of the bytes that have arrived.
+/// Digest at the receiver, of the bytes that have arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct ArrivingDigest {
-    /// The sum of the runs that are over.
+    /// Sum of the completed runs.
     sum: u32,
-    /// The CRC of the latest run of bytes that came in order, and where it ends.
+    /// CRC of the latest run of bytes that arrived in order, and the offset of its end.
     run: u32,
     end: u32,
-    /// What the sender says that it should be.
+    /// Digest that the sender has sent.
     told: Option<u32>,
 }
 
 impl Default for ArrivingDigest {
     fn default() -> Self {
-        // A run of no bytes: what a CRC begins with counts as if it stood before the message.
+        // An empty run: the initial value of a CRC counts as if it preceded the message.
         Self { sum: 0, run: EMPTY, end: 0, told: None }
     }
 }
 
 impl ArrivingDigest {
-    /// The digest with the payload of a fragment, which has not been added before.
+    /// Returns the digest with the payload of a fragment, which has not been added before.
     pub fn with(mut self, fragment: &Fragment, payload: &[u8]) -> Self {
         let Fragment { offset, size, digest, .. } = *fragment;
         if offset != self.end {
@@ -128,23 +129,24 @@ impl ArrivingDigest {
         self
     }
 
-    /// Whether it is what the sender has told, of a message of which `size` bytes have been added.
+    /// Returns whether it equals the sender's digest, for a message of which `size` bytes have been
+    /// added.
     pub fn is_right(&self, size: u32) -> bool {
         let whole = self.sum ^ shift(self.run, size.saturating_sub(self.end));
         self.told == Some(!whole)
     }
 }
 
-/// The register of CRC32C before the first byte.
+/// Register of CRC32C before the first byte.
 const EMPTY: u32 = !0;
 
-/// The register after more bytes.
+/// Returns the register after more bytes.
 #[inline]
 fn extend(register: u32, bytes: &[u8]) -> u32 {
     !crc32c::crc32c_append(!register, bytes)
 }
 
-/// The register after `n` zeros, if it takes no part in them: times x^8n.
+/// Returns the register after `n` zeros, if it takes no part in them: times x^8n.
 fn shift(mut register: u32, n: u32) -> u32 {
     for (table, byte) in POWERS.iter().zip(n.to_le_bytes()) {
         if byte != 0 {
@@ -154,13 +156,12 @@ fn shift(mut register: u32, n: u32) -> u32 {
     register
 }
 
-/// The polynomial of CRC32C, with x^31 in the lowest bit, as in registers. x^32 is left out.
+/// Polynomial of CRC32C, with x^31 in the lowest bit, as in registers. x^32 is omitted.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 /// One, which is x^0.
 const ONE: u32 = 1 << 31;
 
-/// In table k the entry i is x^(8 * 256^k * i - 32) modulo the polynomial: [`multiply`] adds the
-/// 32.
+/// Table k has the entries x^(8 * 256^k * i - 32) modulo the polynomial: [`multiply`] adds the 32.
 static POWERS: [[u32; 256]; 4] = powers();
 
 const fn powers() -> [[u32; 256]; 4] {
@@ -187,7 +188,7 @@ const fn powers() -> [[u32; 256]; 4] {
     tables
 }
 
-/// A product modulo the polynomial, bit by bit.
+/// Returns a product modulo the polynomial, bit by bit.
 const fn times(mut a: u32, b: u32) -> u32 {
     let (mut product, mut bit) = (0, ONE);
     while bit != 0 {
@@ -200,20 +201,21 @@ const fn times(mut a: u32, b: u32) -> u32 {
     product
 }
 
-/// The quotient by x. The polynomial has a constant term, so that it is divisible or is when that
-/// is added.
+/// Returns the quotient by x. The polynomial has a constant term: either the dividend is divisible,
+/// or its sum with the polynomial is.
 const fn over_x(a: u32) -> u32 {
     if a & ONE != 0 { (a ^ POLYNOMIAL) << 1 | 1 } else { a << 1 }
 }
 
-/// A product times x^32 modulo the polynomial. What is 63 bits long is reduced as a CRC of 8 bytes.
+/// Returns a product times x^32 modulo the polynomial. The 63-bit product is reduced like a CRC of
+/// 8 bytes.
 #[inline]
 fn multiply(a: u32, b: u32) -> u32 {
     extend(0, &(carryless(a, b) << 1).to_le_bytes())
 }
 
-/// A product without carries. Of each factor every fourth bit is taken, so that the carries of
-/// integer products fall into the three bits between (Pornin, BearSSL's `ctmul`).
+/// Returns a product without carries. It multiplies every fourth bit of each factor, so that the
+/// carries of integer products fall into the three bits between (Pornin, BearSSL's `ctmul`).
 fn carryless(a: u32, b: u32) -> u64 {
     const MASK: u64 = 0x1111_1111_1111_1111;
     let split = |n: u32| [0, 1, 2, 3].map(|i| u64::from(n) & MASK << i);

@@ -1,4 +1,4 @@
-//! The loop that runs a node on a real clock.
+//! Loop that runs a node on a real clock.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -16,19 +16,19 @@ use crate::clock::{Clock, timespec};
 use crate::datapath::Datapath;
 use crate::node::Node;
 
-/// How a node waits for the next thing to do.
+/// Mode in which a node waits for its next iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// It sleeps, but for the last so long before a packet that waits for its pace.
+    /// Sleeps, except for the last part before a packet that waits for its pace.
     Block {
-        /// At least as long as a timer of the system is late; zero never to spin.
+        /// Duration of that part: at least the lateness of the system's timers; zero never to spin.
         spin: Span,
     },
-    /// It never sleeps: the lowest latency, for a whole core.
+    /// Never sleeps: the lowest latency, for a whole core.
     Poll,
 }
 
-/// How a running node is told to stop, from other threads and from signal handlers.
+/// Signals to a running node, from other threads and from signal handlers.
 #[derive(Clone, Debug)]
 pub struct Signals(Arc<Told>);
 
@@ -40,7 +40,7 @@ struct Told {
 }
 
 impl Signals {
-    /// Nothing has been said.
+    /// Creates signals, none of which is set.
     ///
     /// # Errors
     /// No more file descriptors.
@@ -50,24 +50,24 @@ impl Signals {
         Ok(Self(Arc::new(Told { stop, reload, event })))
     }
 
-    /// Tells the node to finish what is under way, and to stop.
+    /// Requests that the node finishes messages in flight, and stops.
     pub fn stop(&self) {
         self.0.stop.store(true, Ordering::SeqCst);
         self.wake();
     }
 
-    /// Tells the owner of the node to read its configuration again.
+    /// Requests that the owner of the node reads its configuration again.
     pub fn reload(&self) {
         self.0.reload.store(true, Ordering::SeqCst);
         self.wake();
     }
 
-    /// Whether the owner has been told to, since it last asked.
+    /// Returns whether a reload was requested since the last call.
     pub fn take_reload(&self) -> bool {
         self.0.reload.swap(false, Ordering::SeqCst)
     }
 
-    /// A wake-up that has been taken must not wake the node again.
+    /// Clears a wake-up that has been handled, so that it does not wake the node again.
     fn quiet(&self) {
         let _ = rustix::io::read(&self.0.event, &mut [0u8; 8]);
     }
@@ -77,18 +77,18 @@ impl Signals {
         let _ = rustix::io::write(&self.0.event, &1u64.to_ne_bytes());
     }
 
-    /// Whether it has been told.
+    /// Returns whether a stop was requested.
     pub fn is_stopping(&self) -> bool {
         self.0.stop.load(Ordering::SeqCst)
     }
 }
 
-/// A yield of the processor takes longer only where others have work for it.
+/// Duration above which a yield of the processor shows that other threads have work for it.
 const CROWDED: Span = Span::from_us(20);
 
-/// Runs the node until `signals` says stop, and then for at most `grace` until all it sends is
-/// over. What is not by then is reported as failed. `each` is called after every turn, and may read
-/// the node's state.
+/// Runs the node until `signals` requests a stop, and then for at most `grace` until all its
+/// messages have ended. The rest is reported as failed. `each` is called after every iteration, and
+/// may read the node's state.
 ///
 /// # Errors
 /// Those of the datapath and of the system's calls for waiting.
@@ -100,7 +100,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
     grace: Span,
     mut each: impl FnMut(&mut Node<E, D, A>, Time),
 ) -> io::Result<()> {
-    // Timers fire up to 50 us late by default. What cannot be set is done without.
+    // Timers fire up to 50 us late by default. A failure to set this is ignored.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let sleeper = Sleeper::new()?;
     for fd in node.datapath().wakers().into_iter().chain(node.apps().wakers()) {
@@ -108,7 +108,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
     }
     sleeper.add(signals.0.event.as_fd(), Waker::Signals)?;
     let (mut stops_at, mut is_crowded) = (Time::NEVER, false);
-    // Where others of this priority alone would get the processor, offering it is no use.
+    // A yield would give the processor only to threads of the same priority, and is useless.
     let most = |node: &Node<E, D, A>| if is_realtime() { Span::ZERO } else { node.busy_poll() };
     let mut configured = node.busy_poll();
     let (mut busy, mut seen) = (BusyPoll::new(most(node)), node.active_at());
@@ -127,7 +127,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
         each(node, now);
         if signals.is_stopping() {
             if stops_at == Time::NEVER {
-                // What is in the queues is reported in the turns to come.
+                // Queued submissions are reported in the next iterations.
                 node.stop_taking();
                 stops_at = now.saturating_add(grace);
                 continue;
@@ -142,7 +142,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
         let now = clock.now();
         let gather = node.gather().min(stops_at.saturating_since(now));
         if gather > Span::ZERO {
-            // Packets that come meanwhile do not wake the node.
+            // Packets that arrive meanwhile do not wake the node.
             let _ = nanosleep(&timespec(gather));
             continue;
         }
@@ -151,7 +151,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
             continue;
         }
         if now < seen + busy.budget() && !is_crowded {
-            // Another program that wants the processor has it, and the node sleeps from then on.
+            // Another program that wants the processor gets it, and the node sleeps from then on.
             sched_yield();
             is_crowded = clock.now().saturating_since(now) > CROWDED;
             continue;
@@ -162,13 +162,13 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
         if sleep == Span::ZERO {
             std::hint::spin_loop();
         } else if !node.apps_mut().arm() && sleeper.sleep(sleep)? == Some(Waker::Signals) {
-            // The next turn handles the signal.
+            // The next iteration handles the signal.
             signals.quiet();
         }
     }
 }
 
-/// Whether this thread runs before all that has no priority.
+/// Returns whether this thread has a real-time priority.
 #[expect(unsafe_code, reason = "a system call that no safe interface offers")]
 fn is_realtime() -> bool {
     // SAFETY: it reads the policy of this thread.
@@ -186,7 +186,7 @@ enum Waker {
     Signals,
 }
 
-/// Sleeps are no longer than this, whatever the node wants.
+/// Maximum duration of a sleep, whatever the node requests.
 const SLEEP_MAX: Span = Span::from_us(1_000_000);
 
 impl Sleeper {
@@ -199,7 +199,7 @@ impl Sleeper {
         Ok(epoll::add(&self.0, fd, data, epoll::EventFlags::IN)?)
     }
 
-    /// Sleeps; returns one of those that have woken it.
+    /// Sleeps; returns one of the descriptors that have woken it.
     fn sleep(&self, span: Span) -> io::Result<Option<Waker>> {
         let mut events = [MaybeUninit::uninit(); 1];
         let timeout = timespec(span.min(SLEEP_MAX));

@@ -8,28 +8,28 @@ use rampmeter_core::{MsgId, NodeId, Span, Time};
 use crate::digest::ArrivingDigest;
 use crate::wire::Fragment;
 
-/// A message of which some bytes are here.
+/// Message of which some bytes have arrived.
 #[derive(Debug)]
 pub(crate) struct Arriving<A> {
     pub(crate) service: u16,
     pub(crate) size: u32,
     /// Bytes that have arrived.
     pub(crate) got: u64,
-    /// The digest of these.
+    /// Digest of these bytes.
     pub(crate) digest: ArrivingDigest,
     pub(crate) assembly: A,
 }
 
-/// What the inbox knows of a fragment's message.
+/// State of a fragment's message in the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Nothing of it is here.
+    /// None of it has arrived.
     New,
-    /// It is arriving, and the fragment agrees with what came before: so many bytes.
+    /// It is arriving with this number of bytes, and the fragment agrees with earlier ones.
     Arriving(u64),
-    /// The fragment contradicts what came before.
+    /// The fragment contradicts earlier ones.
     Contradicts,
-    /// It has arrived otherwise than it was sent.
+    /// It has arrived with changed bytes.
     Corrupt,
 }
 
@@ -44,13 +44,13 @@ struct Absence {
     latest: Time,
 }
 
-/// Time that an application may take to attach: about as long as programs take to start. Messages to
+/// Time that an application may take to attach: about the starting time of programs. Messages to
 /// its service are not refused before.
 const PATIENCE: Span = Span::from_us(2_000_000);
 
 impl Absences {
-    /// Returns true if a service has had no application for too long. A pause in what is sent to it
-    /// gives it time again.
+    /// Returns true if a service has had no application for too long. A pause in the packets to it
+    /// restarts the time.
     pub(crate) fn is_over(&mut self, now: Time, service: u16) -> bool {
         let absence = self.0.entry(service).or_insert(Absence { since: now, latest: now });
         if now.saturating_since(absence.latest) > PATIENCE {
@@ -60,7 +60,7 @@ impl Absences {
         now.saturating_since(absence.since) > PATIENCE
     }
 
-    /// A service has an application.
+    /// Records that a service has an application.
     pub(crate) fn end(&mut self, service: u16) {
         if !self.0.is_empty() {
             self.0.remove(&service);
@@ -68,18 +68,17 @@ impl Absences {
     }
 }
 
-/// Messages that wait for room in their application, by service, the one that has waited longest
-/// first. The endpoint has been told to hold them back.
+/// Messages that wait for memory of their application, by service, the one that has waited longest
+/// first. The endpoint holds them back.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     services: BTreeMap<u16, VecDeque<(u64, HeldMessage)>>,
-    /// Those that are held, with the number of their place in a queue. What a queue has beside them
-    /// is held no more.
+    /// Held messages, with their positions in a queue. Other entries of a queue are no longer held.
     numbers: IdMap<(NodeId, MsgId), u64>,
     next: u64,
 }
 
-/// A message that waits for room.
+/// Message that waits for memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeldMessage {
     pub(crate) src: NodeId,
@@ -88,11 +87,11 @@ pub(crate) struct HeldMessage {
     pub(crate) size: u32,
 }
 
-/// Messages that are held; where there are more, their packets are dropped as they come.
+/// Maximum number of held messages; packets of further ones are dropped as they arrive.
 const HELD_MAX: usize = 1 << 20;
 
 impl Held {
-    /// Enters a message, if it is not there already. False if there are too many.
+    /// Adds a message, if it is not there already. Returns false if there are too many.
     pub(crate) fn enter(&mut self, message: HeldMessage) -> bool {
         let HeldMessage { src, msg, service, .. } = message;
         if self.numbers.contains_key(&(src, msg)) {
@@ -107,13 +106,13 @@ impl Held {
         true
     }
 
-    /// Whether no message is held.
+    /// Returns whether no message is held.
     pub(crate) fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// Of each service, the message that has waited longest, if `has_room` for it; they are held no
-    /// more.
+    /// Takes from each service the message that has waited longest, if `has_room` for it. They are
+    /// no longer held.
     pub(crate) fn take_first(
         &mut self,
         mut has_room: impl FnMut(&HeldMessage) -> bool,
@@ -137,23 +136,23 @@ impl Held {
         taken
     }
 
-    /// Removes a message; whether it was there.
+    /// Removes a message; returns whether it was there.
     pub(crate) fn remove(&mut self, src: NodeId, msg: MsgId) -> bool {
         self.numbers.remove(&(src, msg)).is_some()
     }
 
-    /// The peer has lost its state.
+    /// Forgets the messages of a peer that has lost its state.
     pub(crate) fn forget_peer(&mut self, peer: NodeId) {
         self.numbers.retain(|(src, _), _| *src != peer);
     }
 }
 
-/// The messages that are arriving, by sender and its number.
+/// Messages that are arriving, by sender and its number.
 #[derive(Debug)]
 pub(crate) struct Inbox<A> {
     messages: IdMap<(NodeId, MsgId), Arriving<A>>,
-    /// Messages that have arrived otherwise than they were sent, until the endpoint forgets them:
-    /// it must not hear of the packets that are missing.
+    /// Messages that have arrived with changed bytes, until the endpoint forgets them: it must not
+    /// receive the missing packets.
     corrupt: IdMap<(NodeId, MsgId), ()>,
 }
 
@@ -173,19 +172,19 @@ impl<A> Inbox<A> {
         }
     }
 
-    /// The digest of what is here of a message.
+    /// Returns the digest of the bytes of a message that have arrived.
     pub(crate) fn digest(&self, src: NodeId, msg: MsgId) -> ArrivingDigest {
         self.messages.get(&(src, msg)).map(|m| m.digest).unwrap_or_default()
     }
 
-    /// Drops a message that has arrived otherwise than it was sent.
+    /// Drops a message that has arrived with changed bytes.
     pub(crate) fn spoil(&mut self, src: NodeId, msg: MsgId) {
         if self.messages.remove(&(src, msg)).is_some() {
             self.corrupt.insert((src, msg), ());
         }
     }
 
-    /// The message, made by `open` if this is the first of it.
+    /// Returns the message, created by `open` if this is its first packet.
     pub(crate) fn entry(
         &mut self,
         src: NodeId,
@@ -200,13 +199,13 @@ impl<A> Inbox<A> {
         })
     }
 
-    /// Takes a message of which the endpoint tells the end.
+    /// Takes a message whose end the endpoint reports.
     pub(crate) fn take(&mut self, src: NodeId, msg: MsgId) -> Option<Arriving<A>> {
         self.corrupt.remove(&(src, msg));
         self.messages.remove(&(src, msg))
     }
 
-    /// How many messages there are, corrupt ones included.
+    /// Returns the number of messages, including corrupt ones.
     pub(crate) fn len(&self) -> usize {
         self.messages.len() + self.corrupt.len()
     }

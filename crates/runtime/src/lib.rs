@@ -1,15 +1,19 @@
-//! The host driver: runs an [`Endpoint`](rampmeter_core::Endpoint) between real machines.
+//! Host driver: runs an [`Endpoint`](rampmeter_core::Endpoint) between real machines.
 //!
-//! A [`Node`] joins four things and knows no protocol: the endpoint, a [`Datapath`] that carries
-//! packets ([`datapath::udp`] by default, `datapath::xdp` with the feature `xdp`,
-//! [`datapath::mem`] for tests), the [`Applications`] that submit and receive messages
-//! ([`app::Hub`] within a process), and the [`peer`] table. What is on the wire around the
-//! protocol's own header is in [`wire`].
+//! A [`Node`] joins four parts and is independent of protocols:
 //!
-//! Like the protocols, a node is told the time: [`Node::turn`] does all that is due at an instant
-//! and says when it wants to be called again. [`drive()`] is the loop that calls it on a real
-//! clock; tests call it on a simulated one, so that crashes, restarts and losses are replayed from
-//! a seed.
+//! * the endpoint;
+//! * a [`Datapath`] that carries packets: [`datapath::udp`] by default, `datapath::xdp` with the
+//!   feature `xdp`, [`datapath::mem`] for tests;
+//! * the [`Applications`] that submit and receive messages: [`app::Hub`] within a process;
+//! * the [`peer`] table.
+//!
+//! The wire format around the protocol's own header is in [`wire`].
+//!
+//! As for protocols, time is an argument: [`Node::turn`] does all work that is due at an instant
+//! and returns the time of the next call. [`drive()`] is the loop that calls it on a real clock.
+//! Tests call it on a simulated one, so that crashes, restarts and losses can be replayed from a
+//! seed.
 
 pub mod agreement;
 pub mod app;

@@ -1,19 +1,20 @@
-//! Which networks (rails) carry packets to a peer and back.
+//! Detection of the networks (rails) that carry packets to a peer and back.
 //!
-//! A node with several networks sends hellos over each of them, and the peer answers each by the
-//! network that it came by. A network is up while its hellos are answered. Only an answer with the
-//! hello's random number counts: silence, or packets that anybody can forge, change nothing by themselves.
+//! A node with several networks sends hellos over each of them, and the peer answers each on the
+//! network on which it arrived. A network is up while its hellos are answered. Only an answer with
+//! the hello's random number counts: missing packets, or packets that anybody can forge, change
+//! nothing by themselves.
 //!
-//! * A network is down when [`FALL`] hellos in a row have had no answer, while another network answers.
-//!   Where none answers the peer is away or late, and nothing is known of its networks.
-//! * A network that is down is up again after [`RISE`] answers in a row, or after one where no other
+//! * A network is down if [`FALL`] hellos in a row have had no answer, while another network
+//!   answers. If none answers the peer is down or late, and the state of its networks is unknown.
+//! * A network that is down is up again after [`RISE`] answers in a row, or after one if no other
 //!   network answers.
 //! * A network that has never answered is not used while another one has answered.
 //!
-//! Hellos go every [`EVERY`] while packets are exchanged with the peer, and [`IDLE`] times less often
-//! otherwise. With many peers they go less often, so that a node sends at most one each
-//! [`PROBE_SPACING`] on average. Both directions of a network are judged as one: where only one is
-//! broken, both ends avoid it.
+//! Hellos are sent every [`EVERY`] while packets are exchanged with the peer, and [`IDLE`] times
+//! less often otherwise. With many peers the interval is longer, so that a node sends at most one
+//! each [`PROBE_SPACING`] on average. Both directions of a network are judged as one: if only one
+//! is broken, both ends avoid it.
 
 use rampmeter_core::{NodeId, Span, Time};
 
@@ -21,19 +22,19 @@ use crate::datapath::RailSet;
 
 /// Interval of hellos while packets are exchanged: several round trips of busy hosts.
 const EVERY: Span = Span::from_us(100_000);
-/// Without packets hellos go every so many intervals.
+/// Number of intervals between hellos if no packets are exchanged.
 const IDLE: u32 = 10;
-/// Hellos in a row without an answer after which a network is down.
+/// Number of hellos in a row without an answer after which a network is down.
 const FALL: usize = 3;
-/// Answers in a row after which it is up again.
+/// Number of answers in a row after which it is up again.
 const RISE: u32 = 3;
 /// Average interval of all hellos of a node over its networks.
 const PROBE_SPACING: Span = Span::from_us(1_000);
 
-/// What a node knows of a network to a peer.
+/// State of a network to a peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RailState {
-    /// It has neither answered nor been missed.
+    /// No answer has arrived, and none is missing.
     #[default]
     Unknown,
     /// Hellos are answered.
@@ -42,28 +43,28 @@ pub enum RailState {
     Down,
 }
 
-/// A network to a peer, as a node sees it.
+/// View of a network to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RailView {
-    /// The peer.
+    /// Number of the peer.
     pub peer: NodeId,
-    /// Which network: the place of its address in the peer's list.
+    /// Number of the network: the index of its address in the peer's list.
     pub rail: u8,
-    /// Whether it is used.
+    /// State of the network.
     pub state: RailState,
-    /// How often it went down.
+    /// Number of times that it went down.
     pub falls: u64,
-    /// Datagrams sent over it, hellos included, and their bytes.
+    /// Datagrams sent over it, hellos included.
     pub packets_sent: u64,
-    /// Bytes of these.
+    /// Bytes of these datagrams.
     pub bytes_sent: u64,
-    /// Datagrams that came by it and passed all checks, without hellos.
+    /// Datagrams that arrived on it and passed all checks, without hellos.
     pub packets_received: u64,
-    /// Bytes of these.
+    /// Bytes of these datagrams.
     pub bytes_received: u64,
 }
 
-/// The networks to one peer.
+/// Networks to one peer.
 #[derive(Debug)]
 pub(crate) struct Liveness {
     rails: Vec<Watched>,
@@ -71,7 +72,7 @@ pub(crate) struct Liveness {
     next_at: Time,
     /// Intervals since the latest hellos.
     n_silent: u32,
-    /// Packets exchanged by the latest interval.
+    /// Number of packets exchanged up to the latest interval.
     exchanged: u64,
 }
 
@@ -87,14 +88,14 @@ struct Watched {
 }
 
 impl Liveness {
-    /// `n` networks, of which nothing is known; `n_peers` have as many.
+    /// Creates `n` networks in an unknown state; `n_peers` peers have as many.
     pub(crate) fn new(n: u8, n_peers: usize) -> Self {
         let every = EVERY.max(PROBE_SPACING * (u64::from(n) * n_peers as u64));
         let rails = vec![Watched::default(); n.into()];
         Self { rails, every, next_at: Time::NEVER, n_silent: 0, exchanged: 0 }
     }
 
-    /// The networks that packets take; all where none has answered.
+    /// Returns the networks that packets take; all if none has answered.
     pub(crate) fn up(&self) -> RailSet {
         let all = RailSet::first(self.rails.len() as u8);
         let is_up = |rail: &u8| self.rails[usize::from(*rail)].state == RailState::Up;
@@ -102,18 +103,18 @@ impl Liveness {
         if up.is_empty() { all } else { up }
     }
 
-    /// All networks.
+    /// Returns all networks.
     pub(crate) fn all(&self) -> RailSet {
         RailSet::first(self.rails.len() as u8)
     }
 
-    /// When [`Liveness::poll`] has something to do.
+    /// Returns the time of the next [`Liveness::poll`].
     pub(crate) fn deadline(&self) -> Time {
         self.next_at
     }
 
-    /// The peer has been heard for the first time, anew or under other addresses, by the network `rail`
-    /// if that is known: its networks are tried at once.
+    /// Tries all networks of a peer at once. It was received from for the first time, after a
+    /// restart or under other addresses, on the network `rail` if that is known.
     pub(crate) fn restart(&mut self, now: Time, rail: Option<u8>) {
         for watched in &mut self.rails {
             (watched.hellos, watched.n_lost) = ([None; FALL], 0);
@@ -126,14 +127,14 @@ impl Liveness {
         (self.next_at, self.n_silent) = (now, IDLE);
     }
 
-    /// A packet of the peer came by `rail` and passed all checks.
+    /// Counts a packet of the peer that arrived on `rail` and passed all checks.
     pub(crate) fn on_received(&mut self, rail: u8, bytes: usize) {
         if let Some(Watched { received, .. }) = self.rails.get_mut(usize::from(rail)) {
             *received = (received.0 + 1, received.1 + bytes as u64);
         }
     }
 
-    /// The hello with this number has been answered; false if it is none of these.
+    /// Handles the answer to the hello with this number; returns false if there is no such hello.
     pub(crate) fn on_answer(&mut self, nonce: u32) -> bool {
         let is_it = |hello: &Option<u32>| *hello == Some(nonce);
         let Some(idx) = self.rails.iter().position(|w| w.hellos.iter().any(is_it)) else {
@@ -157,14 +158,14 @@ impl Liveness {
         true
     }
 
-    /// Whether a network in use, apart from the `idx`-th, has answered lately.
+    /// Returns whether a network in use, apart from the `idx`-th, has answered lately.
     fn is_another_answering(&self, idx: usize) -> bool {
         let others = self.rails.iter().enumerate().filter(|(other, _)| *other != idx);
         others.map(|(_, w)| w).any(|w| w.state == RailState::Up && w.n_lost + 1 < FALL)
     }
 
-    /// Judges the networks, and gives `hello` the hellos that are due. `exchanged` counts packets to
-    /// and from the peer, without hellos.
+    /// Judges the networks, and calls `hello` for the hellos that are due. `exchanged` counts
+    /// packets to and from the peer, without hellos.
     pub(crate) fn poll(
         &mut self,
         now: Time,
@@ -206,7 +207,7 @@ impl Liveness {
         }
     }
 
-    /// Whether the next hellos are likely to change what is known.
+    /// Returns whether the next hellos are likely to change a state.
     fn is_in_doubt(&self) -> bool {
         self.rails.iter().any(|watched| match watched.state {
             RailState::Down => watched.n_answered > 0,
@@ -214,7 +215,7 @@ impl Liveness {
         })
     }
 
-    /// What is known of each network.
+    /// Returns the views of all networks.
     pub(crate) fn views(&self, peer: NodeId) -> impl Iterator<Item = RailView> {
         self.rails.iter().enumerate().map(move |(rail, watched)| RailView {
             peer,
@@ -261,7 +262,8 @@ mod tests {
             net
         }
 
-        /// Time passes, in which `alive` carry packets. Returns when the networks in use changed.
+        /// Runs for `span`, in which `alive` carry packets. Returns the times at which the networks
+        /// in use changed.
         fn run(&mut self, span: Span, alive: RailSet, is_busy: bool) -> Vec<(Span, RailSet)> {
             let (begins, mut changes) = (self.now, Vec::new());
             let mut before = self.liveness.up();
@@ -372,8 +374,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens, a network is in use; and where one carries packets for a while, only such
-        /// are.
+        /// A network is always in use. If networks carry packets for a while, exactly those are in
+        /// use.
         #[test]
         fn only_networks_that_carry_packets_are_used_in_the_end(
             n in 2..=4u8,
@@ -382,7 +384,8 @@ mod tests {
         ) {
             let mut net = Net::new(n, MS * rtt_ms);
             for (ms, bits, is_busy) in spans {
-                let alive = (0..n).filter(|r| bits >> r & 1 == 1).fold(RailSet::EMPTY, RailSet::with);
+                let alive =
+                    (0..n).filter(|r| bits >> r & 1 == 1).fold(RailSet::EMPTY, RailSet::with);
                 net.run(MS * ms, alive, is_busy);
                 prop_assert!(!net.liveness.up().is_empty());
                 net.run(MS * 5_000, alive, true);

@@ -1,18 +1,20 @@
-//! How long datagrams to a peer may be: packetization layer path MTU discovery for datagrams (RFC 8899).
+//! Maximum length of datagrams to a peer: packetization layer path MTU discovery for datagrams (RFC
+//! 8899).
 //!
-//! The configuration says what all links carry. A node checks that with hellos of full length, which
-//! may not be cut up. Where none is answered, though shorter packets of the peer arrive, the path
-//! carries less: the node searches for the longest datagram that passes, by halves. Longer ones may then
-//! be cut up by the network ([`Datapath::set_limit`](crate::Datapath::set_limit)), which costs more, and
-//! messages go on. The full length is confirmed from time to time, so that a path that changes is
-//! noticed; a shorter one is searched anew.
+//! The configuration states the packet size that all links carry. A node checks that with hellos of
+//! full length, which must not be fragmented. If none is answered, though shorter packets of the
+//! peer arrive, the path carries less. The node then performs a binary search for the longest
+//! datagram that passes. Longer ones may then be fragmented by the network
+//! ([`Datapath::set_limit`](crate::Datapath::set_limit)), which costs more, and messages continue.
+//! The full length is confirmed from time to time, so that a change of the path is noticed; a
+//! shorter one is searched anew.
 //!
-//! Where the node's own interface carries less, the system refuses packets at once (`EMSGSIZE`),
-//! and the node need not time out: [`PathMtu::on_refused`] limits packets in the same poll, and
-//! each probe of the search is answered or refused within a round trip.
+//! If the node's own interface carries less, the system refuses packets at once (`EMSGSIZE`), and
+//! the node need not time out: [`PathMtu::on_refused`] limits packets in the same poll, and each
+//! probe of the search is answered or refused within a round trip.
 //!
-//! Where a peer has several networks, a probe goes over each that is in use, and counts as answered when
-//! it has been answered over all of them: a peer's limit holds on all its networks.
+//! If a peer has several networks, a probe is sent over each that is in use. It counts as answered
+//! after it has been answered over all of them: a peer's limit applies to all its networks.
 
 use rampmeter_core::{Span, Time};
 
@@ -21,28 +23,28 @@ const MIN: usize = 528;
 /// Bytes of a datagram that nearly every path carries: the `BASE_PLPMTU` of 1200 without headers. A
 /// search begins with it.
 const BASE: usize = 1_152;
-/// The search ends when it is as exact as this.
+/// Accuracy in bytes at which the search ends.
 const EXACT: usize = 8;
-/// How long an answer may take (`PROBE_TIMER`), and how many probes of a length are lost before it is
-/// taken for too long (`MAX_PROBES`).
+/// Timeout of an answer (`PROBE_TIMER`), and number of lost probes after which a length counts as
+/// too long (`MAX_PROBES`).
 const ANSWER: Span = Span::from_us(1_000_000);
 const PROBES: u32 = 3;
-/// Time until a length that has passed is probed again. A path that narrows is found after this and
-/// [`PROBES`] times [`ANSWER`], before messages fail as unreachable (10 s by default).
+/// Time until a length that has passed is probed again. A path that narrows is detected after this
+/// and [`PROBES`] times [`ANSWER`], before messages fail as unreachable (10 s by default).
 const CONFIRM: Span = Span::from_us(4_000_000);
-/// When a longer one is tried again (`PMTU_RAISE_TIMER`).
+/// Time until a longer one is tried again (`PMTU_RAISE_TIMER`).
 const RAISE: Span = Span::from_us(600_000_000);
 
-/// What is known of a path. Lengths are those of datagrams as the node writes them.
+/// Search for the MTU of a path. Lengths are those of datagrams as the node writes them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathMtu {
-    /// The longest datagram that has passed in this search, and the shortest that is too long.
+    /// Longest datagram that has passed in this search, and shortest that is too long.
     passes: usize,
     fails: usize,
-    /// The longest that the node sends.
+    /// Longest datagram that the node sends.
     most: usize,
     limit: Option<usize>,
-    /// What the latest search has found that is over.
+    /// Result of the latest search that has ended.
     found: Option<usize>,
     probe: Option<Probe>,
     next_at: Time,
@@ -57,72 +59,76 @@ struct Probe {
 }
 
 impl PathMtu {
-    /// Nothing is known; `most` is the longest datagram that the node sends.
+    /// Creates a search without a result; `most` is the longest datagram that the node sends.
     pub(crate) fn new(most: usize) -> Self {
         let (passes, fails) = (MIN.min(most), most + 1);
         let next_at = Time::NEVER;
         Self { passes, fails, most, limit: None, found: None, probe: None, next_at }
     }
 
-    /// The path may have changed: the peer has been heard for the first time, or anew.
+    /// Restarts the search. The path may have changed: the peer was received from for the first
+    /// time, or after a restart.
     pub(crate) fn restart(&mut self, now: Time) {
         *self = Self { next_at: now, limit: self.limit, ..Self::new(self.most) };
     }
 
-    /// The peer takes no packets of full length: probes would be lost, and say nothing of the path.
+    /// Stops the search. The peer accepts no packets of full length: probes would be lost, and
+    /// would not measure the path.
     pub(crate) fn suspend(&mut self) {
         *self = Self::new(self.most);
     }
 
-    /// The system has refused a datagram of `len` bytes: it is longer than the path carries.
+    /// Handles a datagram of `len` bytes that the system has refused: it is longer than the path
+    /// carries.
     pub(crate) fn on_refused(&mut self, now: Time, len: usize) {
         if len <= MIN {
-            // Shorter than all paths must carry: to cut packets up at less is no use.
+            // Shorter than all paths must carry: smaller fragments are useless.
             return;
         }
         if self.probe.take_if(|probe| probe.len == len).is_some() {
-            // As if it had been lost for the last time.
+            // Same as the loss of the last probe.
             self.on_lost(len);
             self.next_at = if self.is_found() { now + self.conclude() } else { now };
         } else if self.limit.is_none_or(|limit| len <= limit) {
             (self.passes, self.fails, self.probe) = (MIN, len, None);
             self.next_at = now;
         }
-        // Until more is known, what every path carries.
+        // Until the search continues, the length that every path carries.
         if self.limit.is_none_or(|limit| len <= limit) {
             self.limit = Some(self.passes);
         }
     }
 
-    /// The longest datagram that passes in one piece; `None` while all seem to.
+    /// Returns the longest datagram that passes in one piece; `None` while all seem to.
     pub(crate) fn limit(&self) -> Option<usize> {
         self.limit
     }
 
-    /// Whether a probe has not been answered yet.
+    /// Returns whether a probe has not been answered yet.
     pub(crate) fn is_awaited(&self) -> bool {
         self.probe.is_some()
     }
 
-    /// Whether this is the number of the probe that has not been answered.
+    /// Returns whether this is the number of the probe that has not been answered.
     pub(crate) fn is_probe(&self, nonce: u32) -> bool {
         self.probe.is_some_and(|probe| probe.nonce == nonce)
     }
 
-    /// When [`PathMtu::poll`] has something to do.
+    /// Returns the time of the next [`PathMtu::poll`].
     pub(crate) fn deadline(&self) -> Time {
         self.next_at
     }
 
-    /// The length of a probe that is to be sent now under the number `nonce`, if one is due. `heard_at` is
-    /// when the peer was last heard: a silent peer says nothing of the path.
+    /// Returns the length of a probe to send now under the number `nonce`, if one is due.
+    /// `heard_at` is the time of the peer's latest packet: an unresponsive peer does not measure
+    /// the path.
     pub(crate) fn poll(&mut self, now: Time, heard_at: Option<Time>, nonce: u32) -> Option<usize> {
         if now < self.next_at {
             return None;
         }
         if let Some(probe) = self.probe.take() {
             if heard_at.is_none_or(|at| at <= probe.sent_at) {
-                // Nothing has been lost that the path would have carried.
+                // No packet has been lost that the path would have carried.
                 return self.send(now, nonce, probe.len, probe.n_sent);
             }
             if probe.n_sent < PROBES {
@@ -133,12 +139,13 @@ impl PathMtu {
                 self.next_at = now + self.conclude();
                 return None;
             }
-            // Until more is known, what every path carries; or what it carried, where that may still be so.
+            // Until the search continues, the length that every path carries; or the earlier one,
+            // if that may still pass.
             if self.limit.is_none_or(|limit| probe.len <= limit) {
                 self.limit = Some(self.passes);
             }
         } else if self.is_found() {
-            // It is time to look again: first whether all passes by now.
+            // A new search is due, first for the full length.
             (self.passes, self.fails) = (MIN.min(self.most), self.most + 1);
         }
         let len = match self.fails {
@@ -162,8 +169,9 @@ impl PathMtu {
         }
     }
 
-    /// A search has found less than the longest. Returns when a longer datagram is tried again: soon,
-    /// unless the search before has found the same. Probes may be lost by chance, and answers be late.
+    /// Ends a search that has found less than the maximum. Returns the time until a longer datagram
+    /// is tried again: short, unless the search before has found the same. Probes may be lost by
+    /// chance, and answers be late.
     fn conclude(&mut self) -> Span {
         let before = self.found.replace(self.passes);
         self.limit = self.found;
@@ -171,12 +179,12 @@ impl PathMtu {
         if is_same && self.most - self.passes > 2 * EXACT { RAISE } else { CONFIRM }
     }
 
-    /// Whether the search is over.
+    /// Returns whether the search has ended.
     fn is_found(&self) -> bool {
         self.passes == self.most || self.fails.saturating_sub(self.passes) <= EXACT
     }
 
-    /// The probe with this number has been answered; false if it is none.
+    /// Handles the answer to the probe with this number; returns false if it is none.
     pub(crate) fn on_answer(&mut self, now: Time, nonce: u32) -> bool {
         let Some(probe) = self.probe.take_if(|probe| probe.nonce == nonce) else { return false };
         self.passes = self.passes.max(probe.len);
@@ -200,15 +208,15 @@ mod tests {
 
     use super::*;
 
-    /// A path that carries datagrams of `carries` bytes, for so long. Returns what is known then, and
-    /// how many probes were sent.
+    /// Simulates a path that carries datagrams of `carries` bytes, for `span`. Returns the number
+    /// of probes sent.
     fn after(mtu: &mut PathMtu, now: &mut Time, carries: usize, span: Span) -> usize {
         let (ends, mut n) = (*now + span, 0);
         while mtu.deadline() < ends {
             *now = mtu.deadline().max(*now);
             n += 1;
             let nonce = n as u32;
-            // The peer is heard all the time.
+            // Packets of the peer arrive all the time.
             if let Some(len) = mtu.poll(*now, Some(*now), nonce)
                 && len <= carries
             {
@@ -223,7 +231,8 @@ mod tests {
     const MINUTE: Span = Span::from_us(60_000_000);
 
     proptest! {
-        /// The longest datagram that passes is found, nearly; and found again when the path changes.
+        /// The longest datagram that passes is found, nearly; and found again when the path
+        /// changes.
         #[test]
         fn the_longest_datagram_is_found(
             most in 600usize..9_000,
@@ -243,8 +252,8 @@ mod tests {
             }
         }
 
-        /// Where the system refuses what is too long, all datagrams fit at once, and the longest
-        /// that does is found within as many round trips as a binary search takes.
+        /// If the system refuses datagrams that are too long, all datagrams fit at once. The
+        /// longest that passes is found within the round trips of a binary search.
         #[test]
         fn a_refusal_is_noticed_at_once(
             most in 1_300usize..9_000,
@@ -279,7 +288,7 @@ mod tests {
             }
         }
 
-        /// Probes that are lost by chance are no reason to cut packets up for long.
+        /// Probes that are lost by chance do not cause fragmentation for long.
         #[test]
         fn a_mistake_is_mended_soon(most in 1_300usize..9_000, carries in MIN..1_250) {
             let (mut mtu, mut now) = (PathMtu::new(most), Time::ZERO + MINUTE);

@@ -1,4 +1,4 @@
-//! Messages that are being sent: whose they are, and their bytes.
+//! Messages that are being sent: their applications, and their bytes.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use crate::app::Ticket;
 use crate::digest::LeavingDigest;
 use crate::send_queues::QueueKey;
 
-/// A message under way.
+/// A message that is being sent.
 #[derive(Debug)]
 pub(crate) struct Sending<P> {
     pub(crate) app: u32,
@@ -19,22 +19,22 @@ pub(crate) struct Sending<P> {
     pub(crate) size: u32,
     pub(crate) deadline: Time,
     pub(crate) tenant: TenantId,
-    /// The endpoint does not have it yet.
+    /// True if the endpoint does not have it yet.
     pub(crate) is_queued: Cell<bool>,
-    /// Whether any of its bytes have left.
+    /// True if any of its bytes have been sent.
     pub(crate) is_begun: Cell<bool>,
     /// Time of its submission to the endpoint.
     pub(crate) submitted_at: Cell<Time>,
-    /// Time of its submission to the endpoint, or at which bytes left that had not left before.
+    /// Time of its submission to the endpoint, or at which bytes were sent for the first time.
     pub(crate) progress_at: Cell<Time>,
-    /// The digest of what has left.
+    /// Digest of the bytes sent.
     pub(crate) digest: Cell<LeavingDigest>,
-    /// Its bytes.
+    /// Bytes of the message.
     pub(crate) payload: P,
 }
 
 impl<P> Sending<P> {
-    /// Returns the message as the endpoint sees it.
+    /// Returns the message for the endpoint.
     pub(crate) fn message(&self, id: MsgId) -> Message {
         let &Self { dst, size, deadline, tenant, .. } = self;
         Message { id, dst, size: Bytes::new(size.into()), deadline, tenant }
@@ -46,12 +46,12 @@ impl<P> Sending<P> {
     }
 }
 
-/// The messages under way, by the numbers that the endpoint knows them by.
+/// Messages that are being sent, by their numbers at the endpoint.
 #[derive(Debug)]
 pub(crate) struct Outbox<P> {
     messages: IdMap<MsgId, Sending<P>>,
     next: u32,
-    /// How many messages go to each node.
+    /// Number of messages to each node.
     to: IdMap<NodeId, usize>,
 }
 
@@ -60,7 +60,7 @@ impl<P> Outbox<P> {
         Self { messages: IdMap::default(), next: 0, to: IdMap::default() }
     }
 
-    /// Enters a message under a number that no other has.
+    /// Adds a message under a unique number.
     pub(crate) fn insert(&mut self, message: Sending<P>) -> MsgId {
         while self.messages.contains_key(&MsgId::new(self.next)) {
             self.next = self.next.wrapping_add(1);
@@ -76,8 +76,8 @@ impl<P> Outbox<P> {
         self.messages.get(&id)
     }
 
-    /// Takes the messages to `dst` of which nothing has left and that `may_go`, in the order of their
-    /// submission.
+    /// Takes the messages to `dst` of which nothing has been sent and that `may_go`, in the order
+    /// of their submission.
     pub(crate) fn take_unbegun(
         &mut self,
         dst: NodeId,
@@ -109,7 +109,7 @@ impl<P> Outbox<P> {
         found
     }
 
-    /// How many messages go to `dst`.
+    /// Returns the number of messages to `dst`.
     pub(crate) fn n_to(&self, dst: NodeId) -> usize {
         self.to.get(&dst).copied().unwrap_or_default()
     }
@@ -118,7 +118,7 @@ impl<P> Outbox<P> {
         self.messages.len()
     }
 
-    /// Takes all messages, in no order that means anything.
+    /// Takes all messages, in arbitrary order.
     pub(crate) fn take_all(&mut self) -> Vec<Sending<P>> {
         self.to.clear();
         let mut all: Vec<_> = self.messages.drain().collect();

@@ -1,9 +1,9 @@
-//! When the link is free again: packets leave no faster than the host's rate.
+//! Pacer: packets are sent no faster than the host's rate.
 
 use rampmeter_core::{Bytes, Rate, Span, Time};
 
-/// Paces by absolute instants, so that a wake-up that comes late costs nothing in the long run:
-/// what is behind by up to a burst is made up for.
+/// Paces by absolute instants, so that late wake-ups cost nothing in the long run: delays of up to
+/// a burst are compensated for.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     rate: Rate,
@@ -12,7 +12,7 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// A link of `rate`, on which at most `burst` bytes leave together.
+    /// Creates a pacer for a link of `rate`, on which at most `burst` bytes are sent at once.
     pub(crate) fn new(rate: Rate, burst: Bytes) -> Self {
         Self { rate, burst: rate.tx_time(burst), free_at: Time::ZERO }
     }
@@ -22,7 +22,7 @@ impl Pacer {
         *self = Self { free_at: self.free_at, ..Self::new(rate, burst) };
     }
 
-    /// When the next packet may leave.
+    /// Returns the time at which the next packet may be sent.
     pub(crate) fn free_at(&self) -> Time {
         self.free_at
     }
@@ -31,12 +31,12 @@ impl Pacer {
         self.free_at <= now
     }
 
-    /// Since when what was due is made up for.
+    /// Returns the earliest time from which delays are compensated for.
     pub(crate) fn earliest(&self, now: Time) -> Time {
         Time::from_ps(now.as_ps().saturating_sub(self.burst.as_ps()))
     }
 
-    /// A packet leaves.
+    /// Charges a packet that is sent.
     pub(crate) fn charge(&mut self, now: Time, bytes: usize) {
         self.free_at =
             self.free_at.max(self.earliest(now)) + self.rate.tx_time(Bytes::new(bytes as u64));
@@ -60,7 +60,7 @@ mod tests {
                 sent += 1;
             }
         }
-        // 170 ms hold 1416 packets; the start gives a burst of 2 and the packet of the first
+        // 170 ms hold 1416 packets; the start adds a burst of 2 and the packet of the first
         // instant.
         assert!((1_416..=1_419).contains(&sent), "{sent}");
         let later = Time::from_ps(10 * 170_000_000_000);

@@ -1,12 +1,12 @@
-//! Peers: where they are, and which of their lives this node speaks to.
+//! Peers: their addresses, and the incarnation of each with which this node communicates.
 //!
-//! A node that is started again has forgotten what it had received, so a packet of a message that
-//! its earlier life delivered must not look new to it. Each life has a random number, the
-//! incarnation, and a packet names those of both ends; what does not match is dropped. An
-//! incarnation is learned only from the answer to a hello, which repeats the hello's nonce and this
-//! node's own incarnation, so that packets delayed since an earlier life prove nothing. Messages
-//! wait until the receiver's incarnation is known, whence nodes may be started in any order. A node
-//! that starts says hello to all its peers, and these ask back, so that they know its new life before
+//! A restarted node has forgotten the packets that it had received. So a packet of a message that
+//! its earlier incarnation delivered must not look new to it. Each incarnation has a random number,
+//! and a packet names those of both ends; packets that do not match are dropped. An incarnation is
+//! accepted only from the answer to a hello, which repeats the hello's nonce and this node's own
+//! incarnation. So packets delayed since an earlier incarnation prove nothing. Messages wait until
+//! the receiver's incarnation is known, so nodes may be started in any order. A starting node sends
+//! hellos to all its peers. These send hellos back, so that they know its new incarnation before
 //! they have messages for it.
 
 mod settings;
@@ -32,7 +32,7 @@ use crate::wire::Incarnation;
 const HELLO_MIN: Span = Span::from_us(5_000);
 const HELLO_MAX: Span = Span::from_us(1_000_000);
 
-/// Of so many greetings a silent peer gets one at least.
+/// Number of greetings of which an unresponsive peer gets at least one.
 const SELDOM: u32 = 64;
 
 /// Peers that are greeted at once, and the interval between those and the next. All at once would
@@ -40,25 +40,26 @@ const SELDOM: u32 = 64;
 const GREETED: usize = 16;
 const GREET_STEP: Span = Span::from_us(2_000);
 
-/// A node as this one sees it.
+/// State of a peer.
 #[derive(Debug)]
 pub(crate) struct Peer<P> {
     ip: Option<IpAddr>,
     life: Option<Incarnation>,
     /// The hello that has not been answered.
     hello: Option<Hello>,
-    /// Messages that wait for the peer, by when they have waited for too long.
+    /// Messages that wait for the peer, by the end of their patience.
     waiting: VecDeque<Waiting<P>>,
     traffic: Traffic,
     mtu: PathMtu,
-    /// Its networks, where there are several, and those whose answer to a probe of the path is awaited.
+    /// Its networks, if there are several, and those whose answer to a probe of the path is
+    /// awaited.
     liveness: Option<Box<Liveness>>,
     awaited: RailSet,
     /// Packets of the node itself among those sent: hellos and answers.
     notes_sent: u64,
-    /// When the latest hello of ordinary length was answered.
+    /// Time at which the latest hello of ordinary length was answered.
     answered_at: Option<Time>,
-    /// When it was last greeted, and how often in a row without an answer.
+    /// Time of its latest greeting, and number of greetings in a row without an answer.
     greeted_at: Time,
     unanswered: u32,
     /// Round trip of the latest hello that was sent once.
@@ -97,17 +98,18 @@ impl<P> Peer<P> {
 }
 
 impl<P> Peer<P> {
-    /// When the peer was last heard, if only by the answer to a hello.
+    /// Returns the time of the peer's latest packet, including answers to hellos.
     fn heard_at(&self) -> Option<Time> {
         self.traffic.heard_at.max(self.answered_at)
     }
 
-    /// The networks in use; none where there is only one.
+    /// Returns the networks in use; none if there is only one.
     fn up(&self) -> RailSet {
         self.liveness.as_ref().map_or(RailSet::EMPTY, |liveness| liveness.up())
     }
 
-    /// The networks in use have changed if they were `before`: the path is another one then.
+    /// Handles a change of the networks in use, which were `before`: the path is then another one.
+    /// Returns whether they changed.
     fn on_judged(&mut self, now: Time, before: RailSet) -> bool {
         let has_changed = self.up() != before;
         if has_changed && self.life.is_some() {
@@ -117,12 +119,12 @@ impl<P> Peer<P> {
     }
 }
 
-/// A message that waits for a peer.
+/// Message that waits for a peer.
 #[derive(Debug)]
 pub(crate) struct Waiting<P> {
-    /// When it has waited for too long.
+    /// Time until which it waits.
     pub(crate) until: Time,
-    /// When its bound is over; [`Time::NEVER`] if it has none.
+    /// End of its bound; [`Time::NEVER`] if it has none.
     pub(crate) ends: Time,
     pub(crate) submission: Submission<P>,
 }
@@ -130,29 +132,29 @@ pub(crate) struct Waiting<P> {
 #[derive(Clone, Copy, Debug)]
 struct Hello {
     nonce: u32,
-    /// When it is sent next, and the pause after that.
+    /// Time at which it is sent next, and the pause after that.
     at: Time,
     pause: Span,
-    /// Repetitions left while no message waits.
+    /// Retransmissions left while no message waits.
     left: u32,
-    /// When it was sent first, and how often.
+    /// Time at which it was sent first, and number of times.
     first_at: Time,
     n_sent: u32,
 }
 
-/// Hellos that are sent for a packet that could not be, or to confirm a new life.
+/// Hellos that are sent for a packet that could not be sent, or to confirm a new incarnation.
 const REPEATS: u32 = 8;
 
-/// What an answer to a hello says.
+/// Result of an answer to a hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Learned {
-    /// Nothing: it answers no hello of this node.
+    /// None: it answers no hello of this node.
     Nothing,
-    /// The peer is who it was.
+    /// The peer has the known incarnation.
     Same,
-    /// The first life of the peer that this node knows.
+    /// The first incarnation of the peer that this node knows.
     First,
-    /// The peer has been started again.
+    /// The peer has been restarted.
     Restarted,
 }
 
@@ -166,16 +168,16 @@ pub(crate) struct Peers<P> {
     /// Bytes of the longest datagram.
     datagram_max: usize,
     have_limits_changed: bool,
-    /// How many networks there are.
+    /// Number of networks.
     n_rails: u8,
     have_rails_changed: bool,
-    /// No hello or probe is due and no message has waited for too long before.
+    /// Time before which no hello or probe is due and no message's patience ends.
     next: Time,
 }
 
 impl<P> Peers<P> {
-    /// Peers by node number, with their addresses where packets' origin is checked; `None` where
-    /// there is no such node.
+    /// Creates peers by node number, with their addresses if source addresses are checked; `None`
+    /// if there is no such node.
     pub(crate) fn new(
         addresses: &[Option<Option<IpAddr>>],
         datagram_max: usize,
@@ -199,7 +201,7 @@ impl<P> Peers<P> {
         }
     }
 
-    /// Changes the nodes and their addresses. Returns the nodes that are gone, and the messages that
+    /// Changes the nodes and their addresses. Returns the removed nodes, and the messages that
     /// waited for them.
     pub(crate) fn set(
         &mut self,
@@ -233,12 +235,12 @@ impl<P> Peers<P> {
             }
         }
         self.have_rails_changed = true;
-        // A node that comes anew under an old number has no limit.
+        // A node that is added under an old number has no limit.
         self.have_limits_changed = true;
         (gone, waited)
     }
 
-    /// Asks all peers but `node` itself for their incarnations.
+    /// Requests the incarnations of all peers except `node` itself.
     pub(crate) fn call_all(&mut self, now: Time, node: NodeId) {
         let others = (0..self.peers.len() as u32).map(NodeId::new).filter(|other| *other != node);
         for (n, other) in others.enumerate() {
@@ -246,8 +248,8 @@ impl<P> Peers<P> {
         }
     }
 
-    /// Asks all peers but `node` itself now and then. Those that do not answer are asked ever more
-    /// seldom, as each asks itself when it starts: keys are agreed upon for every hello.
+    /// Greets all peers except `node` itself. Those that do not answer are greeted increasingly
+    /// rarely, as each sends hellos itself when it starts: every hello costs a key agreement.
     pub(crate) fn greet_all(&mut self, now: Time, node: NodeId) {
         let mut n_called = 0;
         for other in (0..self.peers.len() as u32).map(NodeId::new) {
@@ -270,7 +272,7 @@ impl<P> Peers<P> {
     ///
     /// A node that is removed and added again meets another incarnation. This node has forgotten
     /// which messages it sent and received, and its message numbers begin at zero again. In the
-    /// same incarnation, the peer would take these messages for ones that it has delivered.
+    /// same incarnation, the peer would treat these messages as delivered ones.
     pub(crate) fn own_life(&self, own: Incarnation, node: NodeId) -> Incarnation {
         let n_removed = self.n_removed.get(node.idx()).copied().unwrap_or(0);
         Incarnation::new(own.get().wrapping_add(n_removed))
@@ -288,17 +290,17 @@ impl<P> Peers<P> {
         self.peers.get_mut(node.idx())?.as_mut()
     }
 
-    /// Whether packets of `node` may come from there.
+    /// Returns whether packets of `node` may have this source address.
     pub(crate) fn is_from(&self, node: NodeId, from: Option<IpAddr>) -> bool {
         self.get(node).is_some_and(|p| p.ip.is_none() || from.is_none() || p.ip == from)
     }
 
-    /// The peer's life, if it is known.
+    /// Returns the peer's incarnation, if it is known.
     pub(crate) fn life(&self, node: NodeId) -> Option<Incarnation> {
         self.get(node)?.life
     }
 
-    /// Keeps a message until the peer is known, or until it has waited for too long.
+    /// Keeps a message until the peer is known, or until its patience ends.
     pub(crate) fn wait(&mut self, now: Time, mut waiting: Waiting<P>) {
         let dst = waiting.submission.dst;
         if let Some(peer) = self.get_mut(dst) {
@@ -313,12 +315,12 @@ impl<P> Peers<P> {
         self.call(now, dst);
     }
 
-    /// Asks the peer for its incarnation, unless it is being asked already.
+    /// Requests the peer's incarnation, unless a request is pending.
     pub(crate) fn call(&mut self, now: Time, node: NodeId) {
         self.call_at(now, now, node);
     }
 
-    /// Asks the peer from `first` on, unless it is being asked already.
+    /// Requests the peer's incarnation from `first` on, unless a request is pending.
     fn call_at(&mut self, now: Time, first: Time, node: NodeId) {
         let nonce = self.rng.bits() as u32;
         let Some(peer) = self.get_mut(node) else { return };
@@ -328,7 +330,7 @@ impl<P> Peers<P> {
             let (first_at, n_sent) = (first, 0);
             peer.hello = Some(Hello { nonce, at: first, pause, left, first_at, n_sent });
         } else if let Some(hello) = &mut peer.hello {
-            // There is news of the peer, or for it: it is worth asking again soon.
+            // The peer has sent something, or there is a message for it: a fast retry pays off.
             hello.left = REPEATS;
             hello.at = hello.at.min(now + HELLO_MIN);
             hello.pause = HELLO_MIN;
@@ -337,7 +339,7 @@ impl<P> Peers<P> {
         self.next = self.next.min(at);
     }
 
-    /// The peer answers a hello, over a network.
+    /// Handles the peer's answer to a hello, on a network.
     pub(crate) fn on_here(
         &mut self,
         now: Time,
@@ -390,24 +392,24 @@ impl<P> Peers<P> {
         learned
     }
 
-    /// The messages that waited for the peer.
+    /// Takes the messages that waited for the peer.
     pub(crate) fn take_waiting(&mut self, node: NodeId) -> VecDeque<Waiting<P>> {
         self.get_mut(node).map(|p| std::mem::take(&mut p.waiting)).unwrap_or_default()
     }
 
-    /// All messages that wait.
+    /// Takes all messages that wait.
     pub(crate) fn take_all_waiting(&mut self) -> Vec<Submission<P>> {
         let waiting = self.peers.iter_mut().flatten().flat_map(|peer| peer.waiting.drain(..));
         waiting.map(|waiting| waiting.submission).collect()
     }
 
-    /// When [`Peers::fire`] has something to do.
+    /// Returns the time of the next [`Peers::fire`].
     pub(crate) fn deadline(&self) -> Time {
         self.next
     }
 
-    /// Sends hellos that are due through `hello`, with their network, and their least length where they
-    /// probe the path. Gives messages that have waited for too long to `expired`, with the reason.
+    /// Calls `hello` for hellos that are due, with their network, and their minimum length if they
+    /// probe the path. Calls `expired` with messages whose patience has ended, and the reason.
     pub(crate) fn fire(
         &mut self,
         now: Time,
@@ -448,7 +450,7 @@ impl<P> Peers<P> {
                     peer.awaited = peer.up();
                     over(peer.awaited, |rail| hello((node, rail), nonce, Some(len)));
                     if is_awaited && peer.hello.is_none() {
-                        // Its answer says that the peer is there, and only the probe was lost.
+                        // Its answer shows that the peer is there, and only the probe was lost.
                         let (nonce, pause) = (rng.bits() as u32, HELLO_MIN);
                         let (at, first_at, left, n_sent) = (now, now, 2, 0);
                         peer.hello = Some(Hello { nonce, at, pause, left, first_at, n_sent });
@@ -477,7 +479,7 @@ impl<P> Peers<P> {
         }
     }
 
-    /// A datagram has been sent to `node`.
+    /// Counts a datagram sent to `node`.
     pub(crate) fn on_sent(&mut self, node: NodeId, bytes: usize) {
         if let Some(peer) = self.get_mut(node) {
             peer.traffic.packets_sent += 1;
@@ -485,14 +487,14 @@ impl<P> Peers<P> {
         }
     }
 
-    /// The latest datagram to `node` was one of the node itself.
+    /// Counts the latest datagram to `node` as one of the node itself.
     pub(crate) fn on_note_sent(&mut self, node: NodeId) {
         if let Some(peer) = self.get_mut(node) {
             peer.notes_sent += 1;
         }
     }
 
-    /// A datagram of `node` has come by a network.
+    /// Handles a datagram of `node` that has arrived on a network.
     pub(crate) fn on_received(&mut self, now: Time, (node, rail): (NodeId, u8), bytes: usize) {
         let Some(peer) = self.get_mut(node) else { return };
         let Peer { traffic, liveness, other_transport, has_other_key, .. } = peer;
@@ -505,7 +507,7 @@ impl<P> Peers<P> {
         }
     }
 
-    /// The system has refused a datagram of `len` bytes to `node`.
+    /// Handles a datagram of `len` bytes to `node` that the system has refused.
     pub(crate) fn on_refused(&mut self, now: Time, node: NodeId, len: usize) {
         let Some(peer) = self.get_mut(node).filter(|peer| peer.life.is_some()) else { return };
         let before = peer.mtu.limit();
@@ -516,17 +518,17 @@ impl<P> Peers<P> {
     }
 }
 
-/// Time at which the n-th of many peers is greeted.
+/// Returns the time at which the n-th of many peers is greeted.
 fn greets_at(now: Time, n: usize) -> Time {
     now + GREET_STEP * (n / GREETED) as u64
 }
 
-/// What watches the networks to one of so many peers, where there are several.
+/// Creates the state of the networks to one of `n_peers` peers, if there are several networks.
 fn liveness(n_rails: u8, n_peers: usize) -> Option<Box<Liveness>> {
     (n_rails > 1).then(|| Box::new(Liveness::new(n_rails, n_peers)))
 }
 
-/// Sends by each of these networks, and by any where there are none.
+/// Sends on each of these networks, and on any if there are none.
 fn over(rails: RailSet, mut send: impl FnMut(Rail)) {
     if rails.is_empty() {
         return send(Rail::Any);

@@ -3,60 +3,63 @@
 //! Design notes.
 //!
 //! 1. The problem: programs submit hundreds of thousands of messages at once.
-//! 2. The simple way is to submit all of them to the endpoint. It fails in four ways. Endpoints send
-//!    short messages in the order of submission, so that a message to another node is behind all of
-//!    them. A receiver drops what exceeds [`ARRIVING_MAX`](crate::NodeConfig::ARRIVING_MAX). Fastpod
-//!    acknowledges 16 bits of a flow's number, which 65 536 flows of a pair exhaust. Senders that
-//!    retransmit announcements of all queued messages leave no capacity for data (pHost).
+//! 2. The simple way is to submit all of them to the endpoint. It fails in four ways. Endpoints
+//!    send short messages in the order of submission, so that a message to another node is behind
+//!    all of them. A receiver drops those beyond [`ARRIVING_MAX`](crate::NodeConfig::ARRIVING_MAX).
+//!    Fastpod acknowledges 16 bits of a flow's number, which 65 536 flows of a pair exhaust.
+//!    Senders that retransmit announcements of all queued messages leave no capacity for data
+//!    (pHost).
 //! 3. The present way: a queue for each receiver, service, program and size (within a factor of 4).
-//!    The endpoint has a window of each queue, in messages and in bytes. The queues share the limits of
-//!    the node. A message that ends admits the next of its queue.
-//! 4. Why by service and program: one that does not read, or that has much to send, delays no other.
-//!    Why by size: endpoints prefer short messages, and a short one is not behind a window of long
-//!    ones.
-//! 5. A window is as large as completion times allow. Processors may be slower than links: a window
-//!    of messages that the hosts take 200 ms for delays all other messages by as much, and transports
-//!    retransmit what is only late. So the window of a queue grows by a message with each that
-//!    completes within twice the least completion time of the queue and [`DELAY_MAX`]. It halves, once
-//!    in its own time, if one takes longer, and then grows by a [`GROWTH`]-th in that time.
-//! 6. Hazards: a window below what a round trip needs limits the rate. At most [`MESSAGES_MAX`]
+//!    The endpoint has a window of each queue, in messages and in bytes. The queues share the
+//!    limits of the node. A message that ends admits the next of its queue.
+//! 4. Queues are separate by service and program so that one that does not read, or that has much
+//!    to send, delays no other. They are separate by size because endpoints prefer short messages,
+//!    and a short one must not be behind a window of long ones.
+//! 5. A window is as large as completion times allow, since processors may be slower than links. A
+//!    window of messages that take hosts 200 ms delays all other messages by as much, and
+//!    transports retransmit packets that are only late. So the window of a queue grows by a message
+//!    with each that completes within twice the minimum completion time of the queue and
+//!    [`DELAY_MAX`]. It halves, at most once per completion time, if one takes longer, and then
+//!    grows by a [`GROWTH`]-th in that time.
+//! 6. Hazards: a window below that of a round trip limits the rate. At most [`MESSAGES_MAX`]
 //!    messages of a queue complete in a round trip. Messages to an unresponsive node would fail a
-//!    window at a time, so that a whole queue fails when one of its messages does and none has
-//!    completed meanwhile.
+//!    window at a time. So a whole queue fails when one of its messages does and none has completed
+//!    meanwhile.
 
 use std::collections::VecDeque;
 
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Bytes, MsgId, NodeId, Rate, Span, Time};
 
-/// Messages of a queue that the endpoint has at most: 340 000 a second with a round trip of 3 ms.
+/// Maximum number of messages of a queue that the endpoint has: 340 000 a second with a round trip
+/// of 3 ms.
 const MESSAGES_MAX: u32 = 1_024;
 /// Window of a new queue.
 const MESSAGES_INITIAL: u32 = 128;
-/// Completion time beyond twice the least of a queue at which its window shrinks.
+/// Completion time beyond twice the minimum of a queue at which its window shrinks.
 const DELAY_MAX: Span = Span::from_us(5_000);
 /// Completions for which a window grows by a message once it has shrunk.
 const GROWTH: u32 = 16;
-/// Messages of a queue that the endpoint may have, however many queues there are and however long
-/// the messages.
+/// Number of messages of a queue that the endpoint may have, for any number of queues and any
+/// length of messages.
 const MESSAGES_MIN: u32 = 16;
 /// Messages that the queues share.
 const MESSAGES_SHARED: u32 = 8_192;
-/// Bytes of a queue that the endpoint has at most, as the time that they take on the node's link.
+/// Maximum bytes of a queue that the endpoint has, as the time that they take on the node's link.
 const TIME_MAX: Span = Span::from_us(10_000);
-/// Time without a completion after which a queue fails with one of its messages: less than that after
-/// which a message fails by default, and more than hosts pause.
+/// Time without a completion after which a queue fails with one of its messages. It is less than
+/// the default time after which a message fails, and more than the pauses of hosts.
 const PROGRESS_MAX: Span = Span::from_us(5_000_000);
-/// Queues that may have so many bytes; more of them share the bytes of these.
+/// Number of queues that may each have the bytes of [`TIME_MAX`]; more queues share these bytes.
 const FULL_SHARES: u64 = 4;
 
-/// A queue: messages that are alike to the endpoint and to the receiver.
+/// Key of a queue: its messages are alike to the endpoint and to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct QueueKey {
     dst: NodeId,
     service: u16,
     app: u32,
-    /// The size's logarithm to the base 4.
+    /// Logarithm of the size to the base 4.
     size_class: u8,
 }
 
@@ -69,20 +72,20 @@ impl QueueKey {
 
 #[derive(Debug)]
 struct SendQueue {
-    /// Messages that the endpoint has, and their bytes.
+    /// Number of messages that the endpoint has, and their bytes.
     submitted: u32,
     submitted_bytes: u64,
     /// Messages that it does not have, oldest first. Some may have ended.
     waiting: VecDeque<MsgId>,
     /// Time of the latest completion of a message, or of the first submission.
     progress_at: Time,
-    /// Messages that the endpoint may have as far as completion times say, completions since it last
-    /// grew, when it last shrank, and the least completion time.
+    /// Number of messages that the endpoint may have by the completion times, completions since it
+    /// last grew, time at which it last shrank, and minimum completion time.
     window: u32,
     n_in_time: u32,
     shrunk_at: Option<Time>,
     least: Span,
-    /// The queue is among those that may admit a message.
+    /// True if the queue is among those that may admit a message.
     is_ready: bool,
 }
 
@@ -113,7 +116,7 @@ impl SendQueues {
         (messages, (self.bytes_max * FULL_SHARES / n).min(self.bytes_max))
     }
 
-    /// Enters a message. Returns true if the endpoint may have it now.
+    /// Adds a message. Returns true if the endpoint may have it now.
     pub(crate) fn enter(&mut self, now: Time, key: QueueKey, msg: MsgId, size: Bytes) -> bool {
         let window = self.window();
         let queue = self.queues.entry(key).or_insert_with(|| SendQueue {
@@ -135,7 +138,8 @@ impl SendQueues {
         false
     }
 
-    /// A message that the endpoint had has ended: completed after the time `took`, or failed.
+    /// Handles the end of a message that the endpoint had: completed after the time `took`, or
+    /// failed.
     pub(crate) fn on_end(&mut self, now: Time, key: QueueKey, size: Bytes, took: Option<Span>) {
         let Some(queue) = self.queues.get_mut(&key) else { return };
         queue.submitted = queue.submitted.saturating_sub(1);
@@ -154,8 +158,8 @@ impl SendQueues {
         }
     }
 
-    /// Takes a message that the endpoint may have now. `size` returns the size of a message, or `None`
-    /// if it has ended.
+    /// Takes a message that the endpoint may have now. `size` returns the size of a message, or
+    /// `None` if it has ended.
     pub(crate) fn next(&mut self, size: impl Fn(MsgId) -> Option<Bytes>) -> Option<MsgId> {
         let window = self.window();
         while let Some(&key) = self.ready.front() {
@@ -180,8 +184,8 @@ impl SendQueues {
         None
     }
 
-    /// A message has failed for want of an answer. Takes the messages of its queue if none has
-    /// completed for [`PROGRESS_MAX`].
+    /// Handles a message that has failed without an answer. Takes the messages of its queue if none
+    /// has completed for [`PROGRESS_MAX`].
     pub(crate) fn on_unreachable(&mut self, now: Time, key: QueueKey) -> VecDeque<MsgId> {
         let has_failed =
             |queue: &&mut SendQueue| now.saturating_since(queue.progress_at) >= PROGRESS_MAX;
@@ -216,7 +220,8 @@ impl SendQueue {
         self.least = self.least.min(took);
         let is_late = took > self.least * 2 + DELAY_MAX;
         if !is_late {
-            // A queue that its window does not limit says nothing of a larger one.
+            // The completion times of a queue that its window does not limit do not justify a
+            // larger one.
             self.n_in_time += u32::from(!self.waiting.is_empty());
             if self.n_in_time >= self.shrunk_at.map_or(1, |_| GROWTH) {
                 self.window = (self.window + 1).min(MESSAGES_MAX);
@@ -249,7 +254,7 @@ mod tests {
         QueueKey::new(NodeId::new(dst), 7, 0, 200)
     }
 
-    /// Enters `n` messages; returns how many of them the endpoint has.
+    /// Adds `n` messages; returns the number of them that the endpoint has.
     fn enter(queues: &mut SendQueues, key: QueueKey, size: Bytes, n: u32) -> u32 {
         let is_submitted = |&msg: &u32| queues.enter(Time::ZERO, key, MsgId::new(msg), size);
         (0..n).filter(is_submitted).count() as u32
@@ -323,8 +328,8 @@ mod tests {
         assert_eq!(queues.queues.len(), 1);
     }
 
-    /// Messages that take `each` one after the other, and no less than `least`, while `n` wait.
-    /// Returns the longest completion time of the last tenth, and the time of all.
+    /// Simulates messages that take `each` one after the other, and at least `least`, while `n`
+    /// wait. Returns the longest completion time of the last 10 %, and the total time.
     fn run(each: Span, least: Span, n: u32) -> (Span, Span) {
         let mut queues = SendQueues::new(RATE);
         let (mut now, mut free_at) = (Time::ZERO, Time::ZERO);
@@ -350,7 +355,7 @@ mod tests {
     }
 
     /// Hosts that take 100 us for a message delay others by no more than the limit, and lose no
-    /// time; a path with a long round trip gets the whole window.
+    /// time. A path with a long round trip gets the whole window.
     #[test]
     fn windows_follow_completion_times() {
         let us = Span::from_us;

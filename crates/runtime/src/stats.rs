@@ -1,70 +1,71 @@
-//! What a node counts.
+//! Counters of a node.
 
 /// Counters of a node since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeStats {
     /// Datagrams sent.
     pub packets_sent: u64,
-    /// Their bytes.
+    /// Bytes of these datagrams.
     pub bytes_sent: u64,
     /// Datagrams received.
     pub packets_received: u64,
-    /// Their bytes.
+    /// Bytes of these datagrams.
     pub bytes_received: u64,
     /// Bytes of messages that arrived for the first time.
     pub payload_received: u64,
-    /// Bytes of messages that arrived again.
+    /// Bytes of messages that arrived repeatedly.
     pub payload_duplicate: u64,
     /// Messages submitted.
     pub messages_submitted: u64,
-    /// Messages confirmed by their receivers.
+    /// Messages acknowledged by their receivers.
     pub messages_completed: u64,
     /// Messages reported as failed.
     pub messages_failed: u64,
     /// Messages delivered to applications here.
     pub messages_delivered: u64,
-    /// Datagrams that are no packets of any node, damaged frames included.
+    /// Datagrams that no node sends, including damaged frames.
     pub malformed: u64,
-    /// Datagrams that are longer than this node's `network.mtu`: their senders have a longer one.
+    /// Datagrams longer than this node's `network.mtu`: their senders' is longer.
     pub oversized: u64,
     /// Packets from nodes, or addresses, that are not in the configuration.
     pub unknown_sender: u64,
-    /// Packets meant for another node.
+    /// Packets for another node.
     pub misdirected: u64,
     /// Packets of another transport: the configurations differ.
     pub wrong_transport: u64,
-    /// Packets of, or for, an earlier life of their sender or of this node.
+    /// Packets of, or for, an earlier incarnation of their sender or of this node.
     pub stale: u64,
-    /// Data packets dropped because their application had no room.
+    /// Data packets dropped because their application had no memory.
     pub no_room: u64,
     /// Packets of new messages dropped because their sender had
-    /// [`ARRIVING_MAX`](crate::NodeConfig::ARRIVING_MAX) under way.
+    /// [`ARRIVING_MAX`](crate::NodeConfig::ARRIVING_MAX) in flight.
     pub arriving_excess: u64,
     /// Packets for peers whose incarnation was not known yet.
     pub unready: u64,
-    /// Peers found to have started again.
+    /// Peers that have restarted.
     pub peer_restarts: u64,
     /// Messages that the transport called complete with bytes missing: its headers and the envelope
     /// contradicted one another.
     pub inconsistent: u64,
-    /// Messages that arrived otherwise than they were sent, and were dropped.
+    /// Messages that arrived with changed bytes, and were dropped.
     pub corrupt: u64,
-    /// Messages that could not be put together, of peers with another `network.mtu` or transport.
+    /// Messages that could not be reassembled, of peers with another `network.mtu` or transport.
     pub mismatched: u64,
     /// Packets that the datapath dropped.
     pub datapath_drops: u64,
-    /// Of these, packets that were longer than the network takes.
+    /// Datapath drops of packets longer than the network carries.
     pub too_long: u64,
     /// Datagrams with a wrong checksum, or none.
     pub damaged: u64,
-    /// Datagrams in a session of this node that the peer has not sealed, and handshakes of nobody that
-    /// it knows.
+    /// Datagrams in a session of this node that the peer has not sealed, and handshakes of unknown
+    /// senders.
     pub forged: u64,
-    /// Sealed datagrams of sessions that this node does not have: of an earlier life, or late.
+    /// Sealed datagrams of sessions that this node does not have: of an earlier incarnation, or
+    /// late.
     pub strays: u64,
     /// Sealed datagrams that arrived again, or very late.
     pub replayed: u64,
-    /// Sessions agreed upon with peers.
+    /// Sessions established with peers.
     pub handshakes: u64,
     /// Initiations of a peer whose time is not later than that of the one before: its clock went
     /// back, or packets are replayed.
@@ -72,7 +73,7 @@ pub struct NodeStats {
 }
 
 impl NodeStats {
-    /// Every counter with its name and meaning, in the order above.
+    /// Returns every counter with its name and meaning, in the order above.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
         [
             ("packets_sent", "Datagrams sent", self.packets_sent),

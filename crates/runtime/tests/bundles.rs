@@ -1,4 +1,5 @@
-//! Control packets of a turn leave together, and wait for others only while many packets arrive.
+//! Control packets of an iteration are sent together, and wait for others only while many packets
+//! arrive.
 
 mod common;
 
@@ -19,7 +20,7 @@ fn node(gather: Span) -> Fed<PhostHost> {
     Fed::gathering(gather, protocol, facts.access_rate, port)
 }
 
-/// The peer asks so many times whether a flow of its own is known: each is answered at once.
+/// Sends requests for the state of flows of the peer: each is answered at once.
 fn ask(fed: &mut Fed<PhostHost>, flows: std::ops::Range<u32>) {
     for flow in flows {
         let rts = PhostHeader::Rts {
@@ -37,7 +38,7 @@ fn ask(fed: &mut Fed<PhostHost>, flows: std::ops::Range<u32>) {
     }
 }
 
-/// Datagrams with answers that the node has sent, and answers in them.
+/// Returns the number of datagrams with answers that the node has sent, and of answers in them.
 fn answers(fed: &mut Fed<PhostHost>) -> (usize, usize) {
     let n_datagrams = fed.feed.0.borrow().sent.len();
     let packets = fed.take_packets::<PhostHeader>();
@@ -79,7 +80,7 @@ fn many_answers_wait_for_others_and_not_for_long() {
         let (datagrams, answers) = answers(&mut fed);
         n_datagrams += datagrams;
         n_answers += answers;
-        // What waits is sent by the turn that the node asks for.
+        // Waiting packets are sent by the iteration that the node requests.
         let waiting = asked as usize - n_answers;
         assert!(waiting == 0 || next <= fed.now + GATHER, "{waiting} wait until {next:?}");
         assert!(waiting <= 4 * 4, "{waiting} wait");
@@ -89,7 +90,7 @@ fn many_answers_wait_for_others_and_not_for_long() {
     fed.node.turn(fed.now).unwrap();
     let (datagrams, answers) = answers(&mut fed);
     assert_eq!(n_answers + answers, 400);
-    // A datagram has at most 14 answers of 4 turns; at the start each turn sends its own.
+    // A datagram has at most 14 answers of 4 iterations; at the start each iteration sends its own.
     let n_datagrams = n_datagrams + datagrams;
     assert!(n_datagrams <= 40, "{n_datagrams} datagrams");
 }

@@ -1,5 +1,5 @@
-//! Nodes whose clocks count from different instants, as those that were started months apart, with each
-//! transport of hosts: nothing differs from nodes whose clocks count from the same.
+//! Nodes whose clocks count from different instants, as if started months apart, with each
+//! transport of hosts: they behave like nodes whose clocks count from the same.
 
 #![allow(dead_code, reason = "the example uses more of these modules")]
 
@@ -15,7 +15,7 @@ use rampmeter_proto::fastpod::FastpodFamily;
 use rampmeter_proto::{Builtin, OnHosts, Transport};
 
 const DAY: Span = Span::from_us(86_400_000_000);
-/// Start of the simulation: a day of 2025 in nanoseconds since 1970, and some.
+/// Start of the simulation: a day of 2025 and a fraction, in nanoseconds since 1970.
 const START_NS: u64 = 20_100 * 86_400 * 1_000_000_000 + 123_456_789;
 const MESSAGES: u64 = 400;
 const UNTIL: Time = Time::from_ps(200_000_000_000);

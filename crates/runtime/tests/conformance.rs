@@ -1,11 +1,12 @@
-//! One body of tests, three arms: the simulator, UDP between namespaces, and AF_XDP. As many
-//! messages of the same sizes go in, and come out whole and once, whatever the network loses,
-//! doubles and reorders. On the two real arms every byte is compared; in the simulator, where
-//! messages have no bytes, its ledger asserts that none is delivered twice or left out.
+//! One body of tests, three arms: the simulator, UDP between namespaces, and AF_XDP. All submit the
+//! same number of messages of the same sizes. Each message is delivered whole and once, for any
+//! loss, duplication and reordering. On the two real arms every byte is compared; in the simulator,
+//! where messages have no bytes, its ledger asserts that none is delivered twice or missing.
 //!
-//! RAMPMETER_MESSAGES says how many messages an arm carries for each protocol; `make conformance`
-//! runs 100 000. Namespaces need root; without it the UDP arm runs on loopback, and that of AF_XDP
-//! is skipped. Where a transport promises a bound, messages may be rejected or fail instead.
+//! RAMPMETER_MESSAGES is the number of messages that an arm carries for each protocol; `make
+//! conformance` runs 100 000. Namespaces need root; without it the UDP arm runs on loopback, and
+//! that of AF_XDP is skipped. If a transport promises a bound, messages may be rejected or fail
+//! instead.
 
 mod common;
 #[path = "common/netns.rs"]
@@ -27,14 +28,14 @@ const HOSTS: usize = 4;
 const LOSSES: [f64; 4] = [0.0, 0.001, 0.01, 0.05];
 const PORT: u16 = 7_321;
 
-/// Messages that each host sends at each loss.
+/// Returns the number of messages that each host sends at each loss.
 fn each() -> u64 {
     let total = std::env::var("RAMPMETER_MESSAGES").ok();
     let total: u64 = total.map_or(1_600, |n| n.parse().expect("RAMPMETER_MESSAGES is a number"));
     total.div_ceil((HOSTS * LOSSES.len()) as u64)
 }
 
-/// A star of hosts at 200 Mbit/s.
+/// Returns a star of hosts at 200 Mbit/s.
 fn star() -> Topology {
     let spec = TopologySpec::Star {
         hosts: HOSTS as u64,
@@ -46,7 +47,7 @@ fn star() -> Topology {
     spec.build().unwrap()
 }
 
-/// The arm of the simulator.
+/// Arm of the simulator.
 #[derive(Clone, Copy)]
 struct Simulated;
 
@@ -89,7 +90,7 @@ fn simulated<T: Transport>(keys: &T::Keys, loss: f64) {
     assert!(completed == n || (has_bound && completed > n / 4), "{completed} of {n} completed");
 }
 
-/// The arm of UDP.
+/// Arm of UDP.
 #[derive(Clone, Copy)]
 struct OverUdp;
 
@@ -129,7 +130,7 @@ fn over_udp<T: Transport>(arbiters: usize) {
     }
 }
 
-/// The arm of AF_XDP.
+/// Arm of AF_XDP.
 #[cfg(feature = "xdp")]
 #[derive(Clone, Copy)]
 struct OverXdp;

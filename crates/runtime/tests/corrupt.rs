@@ -1,6 +1,6 @@
-//! Bytes that change where no packet's check sees it: after the sender's node has taken them and
-//! before the receiver's has placed them. No application gets a changed message, no sender is told
-//! that one was delivered, and all others arrive.
+//! Bytes that change without detection by a packet's check: after the sender's node has read them
+//! and before the receiver's has placed them. No application receives a changed message, no sender
+//! receives an acknowledgement of one, and all others arrive.
 
 mod common;
 
@@ -24,10 +24,10 @@ use rampmeter_runtime::{Datapath, Node, NodeConfig, Outcome};
 use rampmeter_testkit::network::n_arbiters;
 use rampmeter_testkit::{Body, Case, Suite, here};
 
-/// What has been changed, by message.
+/// Changed messages.
 type Changed = Rc<RefCell<BTreeSet<MsgId>>>;
 
-/// A datapath that changes data packets on their way in.
+/// Datapath that changes arriving data packets.
 struct Changing {
     inner: MemDatapath,
     chance: Rc<Cell<f64>>,
@@ -36,7 +36,7 @@ struct Changing {
 }
 
 impl Changing {
-    /// Changes a byte of the payload, or where it belongs, or the digest.
+    /// Changes a byte of the payload, or its offset, or the digest.
     fn change<H: Header>(bytes: &mut [u8], rng: &mut Rng) -> Option<MsgId> {
         let (mut envelope, read) = Envelope::decode(bytes).ok()?;
         let Kind::Data { msg, ref mut fragment } = envelope.kind else { return None };
@@ -52,7 +52,7 @@ impl Changing {
     }
 }
 
-/// A datapath for packets with headers of one kind.
+/// Datapath for packets with headers of one kind.
 struct Of<H>(Changing, std::marker::PhantomData<H>);
 
 impl<H: Header> Datapath for Of<H> {
@@ -93,10 +93,10 @@ const RECEIVER: u32 = 1;
 const LIFE: u32 = 5;
 const MESSAGES: u64 = 60;
 
-/// A node with a datapath that may change packets.
+/// Node with a datapath that may change packets.
 type TestNode<T> = Node<<T as Family>::Host, Of<<T as Family>::Header>, Hub>;
 
-/// Two nodes, of which the second gets changed packets.
+/// Two nodes, of which the second receives changed packets.
 struct Pair<T: Transport> {
     net: MemNet,
     nodes: Vec<(TestNode<T>, Port)>,
@@ -198,13 +198,13 @@ fn changes_are_found<T: Transport>(keys: &T::Keys, seed: u64) {
     let is_corrupt = |outcome: &&Outcome| **outcome == Outcome::Failed(Failure::Corrupt);
     let corrupt = pair.seen.outcomes.values().filter(is_corrupt).count();
     for (label, outcome) in &pair.seen.outcomes {
-        // Whatever is delivered has been compared byte by byte.
+        // All delivered messages have been compared byte by byte.
         let delivered = pair.seen.delivered.get(label).copied().unwrap_or_default();
         match outcome {
             Outcome::Completed => assert_eq!(delivered, 1, "message {}", label.2),
             Outcome::Failed(Failure::Corrupt) => assert!(delivered <= 1),
-            // A first segment at a wrong place makes TCP ignore those at theirs, and with a message
-            // ends its connection, which others may have too.
+            // A first segment at a wrong offset makes TCP ignore those at theirs. It fails its
+            // connection with a message, and other messages on that connection too.
             Outcome::Failed(Failure::Unreachable) if changed > 0 => assert!(delivered <= 1),
             other => assert!(has_bound && delivered <= 1, "message {}: {other:?}", label.2),
         }
@@ -214,7 +214,7 @@ fn changes_are_found<T: Transport>(keys: &T::Keys, seed: u64) {
     assert!(corrupt <= changed, "{corrupt} of {changed} messages");
     assert!(has_bound || (stats.corrupt >= corrupt as u64 && stats.inconsistent == 0), "{stats:?}");
     assert!(changed < 5 || has_bound || corrupt > 0, "{changed} messages were changed");
-    // Some endpoints look for messages that are given up only when a packet comes.
+    // Some endpoints check for aborted messages only when a packet arrives.
     chance.set(0.0);
     for number in MESSAGES..MESSAGES + 5 {
         let bytes = message(SENDER, LIFE, number, 1_000);
@@ -225,7 +225,8 @@ fn changes_are_found<T: Transport>(keys: &T::Keys, seed: u64) {
     assert_eq!(pair.nodes[1].0.messages().2, 0, "nothing is left of any message");
 }
 
-/// A node whose message of one packet has another digest says so, and takes a right one later.
+/// A node whose message of one packet has another digest reports it, and accepts a correct one
+/// later.
 fn a_wrong_digest_is_told<T: Transport>(keys: &T::Keys) {
     const SIZE: usize = 1_000;
     let facts = facts(2, 1_000, Span::from_us(100));
@@ -238,7 +239,7 @@ fn a_wrong_digest_is_told<T: Transport>(keys: &T::Keys) {
     let tenant = TenantId::default();
     peer.submit(fed.now, Message { id: msg, dst: ME, size, deadline: Time::NEVER, tenant });
     let data = std::iter::from_fn(|| peer.poll_transmit(fed.now)).find(|p| p.payload.len > 0);
-    // Others ask first.
+    // Others send a request first.
     let Some(data) = data else { return };
     let mut wrong = whole_message(msg, &data.header, SIZE);
     *wrong.last_mut().unwrap() ^= 1;
@@ -257,7 +258,7 @@ fn a_wrong_digest_is_told<T: Transport>(keys: &T::Keys) {
     assert_eq!((fed.node.stats().corrupt, fed.node.stats().messages_delivered), (3, 1));
 }
 
-/// Every transport tells it.
+/// Every transport reports it.
 #[derive(Clone, Copy)]
 struct Told;
 
@@ -271,7 +272,7 @@ impl Body for Told {
     }
 }
 
-/// Data of a message that has no digest when all of it is here: no node sends that.
+/// All data of a message without a digest: no node sends that.
 fn messages_need_a_digest() {
     use rampmeter_proto::phost::wire::PhostHeader;
     use rampmeter_proto::phost::{PhostFamily, PhostHost};

@@ -1,5 +1,5 @@
-//! Many messages to one node, with nodes that take time for each datagram, for each transport of hosts:
-//! all complete, and a third node is reached meanwhile.
+//! Many messages to one node, with nodes that take time for each datagram, for each transport of
+//! hosts: all complete, and a third node is reachable meanwhile.
 
 #![allow(dead_code, reason = "the example uses more of these modules")]
 
@@ -21,17 +21,17 @@ use rampmeter_runtime::NodeConfig;
 const MESSAGES: u64 = NodeConfig::ARRIVING_MAX as u64 + 4_096;
 /// Messages between slow nodes: 20 windows and more.
 const SLOW_MESSAGES: u64 = 20_000;
-/// Median completion time of a ping between slow nodes. With windows of 1024 messages it was 44 ms
-/// (Fastpass) to 103 ms (Homa), but for SIRD.
+/// Maximum median completion time of a ping between slow nodes. With windows of 1024 messages it
+/// was 44 ms (Fastpass) to 103 ms (Homa), except for SIRD.
 const SLOW_PING_MAX: Span = Span::from_us(12_000);
-/// Longest completion time of a ping that has nothing but its own node's queue before it.
+/// Maximum completion time of a ping with only its own node's queue before it.
 const PING_MAX: Span = Span::from_us(40_000);
 
 struct Deep;
 
 impl Visitor for Deep {
     fn transport<T: Transport>(&mut self) {
-        // cosy rejects what it cannot deliver in time.
+        // cosy rejects messages that it cannot deliver in time.
         if T::NAME == CosyFamily::NAME {
             return;
         }
@@ -54,8 +54,8 @@ struct Slow;
 
 impl Visitor for Slow {
     fn transport<T: Transport>(&mut self) {
-        // cosy rejects what it cannot deliver in time. A slot of Fastpod at this rate is shorter than
-        // these nodes take for a datagram.
+        // cosy rejects messages that it cannot deliver in time. A slot of Fastpod at this rate is
+        // shorter than these nodes take for a datagram.
         let is_left_out = [CosyFamily::NAME, FastpodFamily::NAME].contains(&T::NAME);
         if is_left_out {
             return;
@@ -71,7 +71,7 @@ impl Visitor for Slow {
     }
 }
 
-/// Where processors are slower than links, a queue is no longer in time than elsewhere.
+/// If processors are slower than links, a queue takes no longer than elsewhere.
 #[test]
 fn queues_of_slow_nodes_delay_another_node_by_little() {
     OnHosts::<Builtin>::visit(&mut Slow);

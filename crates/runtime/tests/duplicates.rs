@@ -1,5 +1,5 @@
-//! Packets of messages that have been delivered, whose senders have missed it: they are answered
-//! whatever their application does meanwhile.
+//! Packets of messages that have been delivered, whose senders have missed the acknowledgement:
+//! they are answered whatever their application does meanwhile.
 
 mod common;
 
@@ -19,20 +19,20 @@ use rampmeter_testkit::{Body, Case, Suite, here};
 const SIZE: u64 = 1_000;
 const MSG: MsgId = MsgId::new(3);
 
-/// What the application does after the message has been delivered.
+/// Behaviour of the application after the message has been delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum App {
-    /// It does not read, and there is no room for another message.
+    /// It does not read, and there is no memory for another message.
     IsFull,
     IsGone,
 }
 
-/// A node, and as its peer an endpoint with its arbiters. Nothing takes time between them.
+/// A node, and as its peer an endpoint with its arbiters, without delay between them.
 struct Pair<T: Transport> {
     fed: Fed<T::Host>,
     peer: T::Host,
     arbiters: Vec<T::Arbiter>,
-    /// What the peer has been told of its message.
+    /// Events that the peer has had of its message.
     events: Vec<Event>,
     has_bound: bool,
 }
@@ -59,7 +59,7 @@ impl<T: Transport> Pair<T> {
         }
     }
 
-    /// Lets all ends do what is due. Returns what the peer sends to the node.
+    /// Lets all ends do work that is due. Returns the packets from the peer to the node.
     fn turn(&mut self) -> Vec<Packet<T::Header>> {
         self.fed.now += Span::from_us(10);
         self.fed.step(None);
@@ -95,7 +95,7 @@ impl<T: Transport> Pair<T> {
         to_node
     }
 
-    /// Gives a packet to the node, and what the node answers to the peer or its arbiter.
+    /// Passes a packet to the node, and its answers to the peer or its arbiter.
     fn exchange(&mut self, packet: &Packet<T::Header>) {
         self.fed.step(Some(datagram_with(packet)));
         self.take_answers();
@@ -129,7 +129,7 @@ impl<T: Transport> Pair<T> {
     }
 }
 
-/// The packet as a datagram; its payload is the whole message.
+/// Returns the packet as a datagram; its payload is the whole message.
 fn datagram_with<H: Header>(packet: &Packet<H>) -> Vec<u8> {
     if packet.payload.len > 0 {
         return whole_message(MSG, &packet.header, SIZE as usize);
@@ -139,9 +139,9 @@ fn datagram_with<H: Header>(packet: &Packet<H>) -> Vec<u8> {
     datagram_of_end(packet.src, Kind::Control { msg: packet.payload.msg }, &body)
 }
 
-/// A message arrives, and what the node answers is lost. Its sender learns of it nevertheless, also
-/// if its application does not read or has gone; and copies of the packet, for longer than nodes
-/// wait for applications, meet no refusal.
+/// A message arrives, and the node's answer is lost. Its sender receives another, even if its
+/// application does not read or has ended. Copies of the packet, for longer than nodes wait for
+/// applications, are not refused.
 fn answers_copies<T: Transport>(keys: &T::Keys, app: App) {
     let mut pair = Pair::<T>::new(keys);
     let data = pair.first_data();
@@ -173,7 +173,7 @@ fn answers_copies<T: Transport>(keys: &T::Keys, app: App) {
     let stats = pair.fed.node.stats();
     assert_eq!((stats.no_room, stats.messages_delivered), (0, 1));
     assert_eq!(stats.payload_received, SIZE);
-    // Receivers that reserve ignore what comes after a reservation is over.
+    // Receivers that reserve ignore packets after the end of a reservation.
     let duplicate = stats.payload_duplicate - before;
     assert!(duplicate == 10 * SIZE || (pair.has_bound && duplicate == 0), "{duplicate} bytes");
 }

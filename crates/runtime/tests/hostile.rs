@@ -1,5 +1,5 @@
-//! A node among peers that send anything at all: it answers, counts and goes on, and the messages
-//! that it holds stay within the limits of its applications.
+//! A node among peers that send arbitrary packets: it answers, counts and continues, and its
+//! messages stay within the limits of its applications.
 
 mod common;
 
@@ -16,12 +16,12 @@ use rampmeter_runtime::wire::{Fragment, Incarnation, Kind};
 use rampmeter_testkit::bodies::any_of;
 use rampmeter_testkit::{Body, Case, Suite, here};
 
-/// One thing that the peer does.
+/// An action of the peer.
 #[derive(Clone, Debug)]
 enum Act {
-    /// Bytes without sense.
+    /// Random bytes.
     Noise(Vec<u8>),
-    /// A good envelope around anything.
+    /// A valid envelope around arbitrary bytes.
     Control {
         msg: u32,
         body: Vec<u8>,
@@ -31,7 +31,7 @@ enum Act {
         fragment: Fragment,
         body: Vec<u8>,
     },
-    /// The peer has another life.
+    /// The peer has another incarnation.
     Stranger {
         life: u32,
         body: Vec<u8>,
@@ -39,12 +39,12 @@ enum Act {
     Refuse(u32),
     Spoil(u32),
     Answer(u32),
-    /// The node's application sends something to the peer.
+    /// The node's application sends a message to the peer.
     Submit(usize),
     Wait(u64),
 }
 
-/// A header's encoding with some bytes changed, or bytes without sense.
+/// Returns a header's encoding with some bytes changed, or random bytes.
 fn bodies<H: Header>() -> impl Strategy<Value = Vec<u8>> {
     let edits = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3);
     let random = prop::collection::vec(any::<u8>(), 0..60);
@@ -96,7 +96,7 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
             Act::Noise(bytes) => Some(bytes),
             Act::Control { msg, body } => good(Kind::Control { msg: MsgId::new(msg) }, &body),
             Act::Data { msg, mut fragment, body } => {
-                // Every other digest would be right, were the packet the whole message.
+                // Every other digest would be correct if the packet were the whole message.
                 if let Some(digest) =
                     fragment.digest.as_mut().filter(|digest| digest.is_multiple_of(2))
                     && let Ok((_, read)) = E::Header::decode(&body)
@@ -133,7 +133,7 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
     assert!(stats.messages_submitted == submitted, "{stats:?}");
 }
 
-/// What a peer announces takes memory before any application is asked.
+/// Announcements of a peer use memory before any application is involved.
 fn a_peer_that_announces_without_end_is_held_to_its_limit() {
     let facts = facts(2, 1_000, Span::from_us(100));
     let mut fed = Fed::<PhostHost>::new(
@@ -156,7 +156,7 @@ fn a_peer_that_announces_without_end_is_held_to_its_limit() {
     assert_eq!(fed.node.stats().arriving_excess, 70_000 - under_way as u64);
 }
 
-/// Answers to hellos leave at once, but they are on the link: what follows waits for them.
+/// Answers to hellos are sent at once, but occupy the link: later packets wait for them.
 fn answers_of_the_node_itself_are_paced() {
     let facts = facts(2, 1_000, Span::from_us(100));
     let mut fed = Fed::<PhostHost>::new(
@@ -178,7 +178,7 @@ fn answers_of_the_node_itself_are_paced() {
     assert!(next >= fed.now + facts.access_rate.tx_time(Bytes::new(bytes)), "{next}");
 }
 
-/// Every transport withstands anything.
+/// Every transport withstands arbitrary packets.
 #[derive(Clone, Copy)]
 struct Hostile;
 

@@ -30,8 +30,7 @@ fn foul(loss: f64) -> Weather {
     Weather { delay: RTT / 4, loss, duplicate: 0.02, reorder: 0.1 }
 }
 
-/// Every message arrives once and unaltered, whatever the network loses, on clocks that start at
-/// `start`.
+/// Every message arrives once and unaltered, for any loss, on clocks that start at `start`.
 fn all_arrive<E: Endpoint>(start: Time, protocol: impl Fn(&FabricFacts) -> E::Config) {
     for (seed, loss) in [(1, 0.0), (2, 0.001), (3, 0.01), (4, 0.05)] {
         let facts = net(4);
@@ -63,8 +62,8 @@ fn dcpim_delivers_every_message_once_and_unaltered() {
     all_arrive::<DcpimHost>(Time::ZERO, protocol::<DcpimFamily>);
 }
 
-/// A program that does not read makes senders wait, for much longer than a silent sender would be
-/// remembered.
+/// A program that does not read holds back its senders, for much longer than the timeout of an
+/// unresponsive sender.
 fn all_wait<E: Endpoint>(dropped_max: u64, protocol: impl Fn(&FabricFacts) -> E::Config) {
     let facts = net(2);
     let mut bed = MemBed::<E>::new(protocol(&facts), &facts, fair(), 1);
@@ -77,7 +76,7 @@ fn all_wait<E: Endpoint>(dropped_max: u64, protocol: impl Fn(&FabricFacts) -> E:
     }
     bed.run_until(bed.now + Span::from_us(10_000_000));
     assert_eq!(bed.seen.outcomes.len(), 5, "five messages fit into the budget");
-    // Senders are held back: they are not asked for packets that there is no room for.
+    // Senders are held back: no packets are requested for which there is no memory.
     let dropped = bed.nodes[1].as_ref().unwrap().node.stats().no_room;
     assert!((1..=dropped_max).contains(&dropped), "{dropped} packets were dropped");
     bed.deaf = None;
@@ -93,8 +92,7 @@ fn senders_wait_for_a_program_that_does_not_read() {
     all_wait::<PhostHost>(400, protocol::<PhostFamily>);
 }
 
-/// cosy's messages are delivered, or rejected, or fail where packets are lost; each is told one
-/// fate.
+/// Messages of cosy are delivered, or rejected, or fail if packets are lost; each has one outcome.
 #[test]
 fn cosy_delivers_or_says_that_it_does_not() {
     let presets = [CosyConfig::paper(), CosyConfig::rsvp()];
@@ -149,8 +147,8 @@ fn phost_delivers_every_message_once_and_unaltered() {
     all_arrive::<PhostHost>(Time::ZERO, protocol::<PhostFamily>);
 }
 
-/// Nodes that look only every 20 us carry what the link does, though a packet takes 12 us: what was
-/// due meanwhile is made up for.
+/// Nodes that run only every 20 us reach the link's rate, though a packet takes 12 us: delays are
+/// compensated for.
 fn lateness_costs_no_rate<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
     let facts = net(2);
     let mut bed = MemBed::<E>::new(protocol(&facts), &facts, fair(), 1);
@@ -175,9 +173,9 @@ fn phost_loses_no_rate_to_late_timers() {
     lateness_costs_no_rate::<PhostHost>(protocol::<PhostFamily>);
 }
 
-/// Nodes are killed and started again at random: no message is delivered twice, not even to two
-/// lives of its receiver; what is reported as completed was delivered; every message of a sender
-/// that lived on has an outcome.
+/// Nodes are killed and restarted at random. No message is delivered twice, not even to two
+/// incarnations of its receiver. Messages reported as completed were delivered. Every message of a
+/// sender that survived has an outcome.
 fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config, seeds: u64) {
     let mut restarts_noticed = 0;
     for seed in 0..seeds {
@@ -242,8 +240,8 @@ fn phost_keeps_lives_apart() {
     lives_are_kept_apart::<PhostHost>(protocol::<PhostFamily>, 250);
 }
 
-/// A node is killed and started again. What is submitted a tenth of a second later arrives, whether or
-/// not anything was under way meanwhile.
+/// A node is killed and restarted. Messages submitted 0.1 s later arrive, whether or not others
+/// were in flight meanwhile.
 fn later_messages_arrive<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
     for seed in 0..40 {
         let facts = net(3);
@@ -269,13 +267,13 @@ fn messages_after_a_restart_arrive() {
     later_messages_arrive::<PhostHost>(protocol::<PhostFamily>);
 }
 
-/// A receiver is started again while messages are queued for it. Those that had begun fail, and all
+/// A receiver is restarted while messages are queued for it. Those that had begun fail, and all
 /// others arrive, once.
 fn queued_messages_survive<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
     let facts = net(2);
     let mut bed = MemBed::<E>::new(protocol(&facts), &facts, fair(), 1);
     bed.run_until(Time::ZERO + Span::from_us(10_000));
-    // Each takes the link 3.3 ms. Shorter ones go first.
+    // Each takes 3.3 ms of the link. Shorter ones are sent first.
     for number in 0..40 {
         assert!(bed.submit(0, 1, 400_000 + 1_000 * number as usize, number));
     }
@@ -324,8 +322,8 @@ fn a_message_for_a_node_that_never_answers_fails() {
     assert_eq!(bed.seen.outcomes.values().copied().collect::<Vec<_>>(), [failed]);
 }
 
-/// A message that is refused is over in the whole node when its application hears of it, so that no
-/// application has more under way than its depth. Others go on.
+/// A refused message has ended in the whole node when its application receives the outcome, so that
+/// no application has more in flight than its depth. Others continue.
 fn refused_messages_are_over<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
     // Transports on such a network wait for longer than nodes wait for applications.
     let facts = facts(2, 1_000, Span::from_us(3_000));
@@ -356,7 +354,7 @@ fn messages_that_phost_is_told_are_refused_are_over() {
     refused_messages_are_over::<PhostHost>(protocol::<PhostFamily>);
 }
 
-/// A bound counts from when the node takes the message, whenever its receiver is heard.
+/// A bound counts from when the node takes the message, whenever its receiver responds.
 #[test]
 fn fates_are_known_within_the_bound_where_the_receiver_starts_late() {
     let facts = net(2);
@@ -427,8 +425,8 @@ fn a_cable_that_is_pulled_delays_messages_and_loses_none() {
     assert!(bed.seen.outcomes.values().all(|o| *o == Outcome::Completed));
 }
 
-/// As many short messages as a peer may have under way are submitted at once. All arrive, and the link
-/// is not spent on repetitions: it takes their packets 17 ms.
+/// The maximum number of short messages of a peer is submitted at once. All arrive, and the link is
+/// not wasted on retransmissions: their packets take 17 ms of it.
 fn deep_queues_drain<F: Transport>(most: Span) {
     const N: u64 = 65_000;
     let facts = facts(2, 10_000, Span::from_us(100));
@@ -458,13 +456,13 @@ fn queues_as_deep_as_is_documented_drain() {
     deep_queues_drain::<SirdFamily>(tight);
     deep_queues_drain::<PfabricFamily>(tight);
     deep_queues_drain::<TcpFamily>(tight);
-    // Free tokens expire before so many packets are sent, and each further token takes a packet's time.
+    // Free tokens expire before all packets are sent, and each further token takes a packet's time.
     deep_queues_drain::<PhostFamily>(tight * 3);
 }
 
-/// The time that three nodes take to send 20 messages of 100 KB each to a program of a fourth, where
-/// another program of it does not read and `queued` messages of `size` bytes of each node wait for that
-/// one.
+/// Measures the time in which three nodes send 20 messages of 100 KB each to a program of a fourth.
+/// Another program of the fourth does not read, and `queued` messages of `size` bytes of each node
+/// wait for it.
 fn beside_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> Span {
     const OTHER: u16 = SERVICE + 1;
     const EACH: u64 = 20;
@@ -482,10 +480,10 @@ fn beside_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> Span
     for number in 0..queued {
         (1..4).for_each(|src| assert!(bed.submit(src, 0, size, number)));
     }
-    // The first packets have come and gone: what is left of them waits to be asked for.
+    // The first packets have been sent: the rest waits for requests.
     bed.run_until(bed.now + Span::from_us(1_000_000));
     let (before, start) = (bed.seen.outcomes.len(), bed.now);
-    // What fits into the room of the program that stopped is over.
+    // Messages that fit into the memory of the stopped program have completed.
     assert!(before <= (1 << 20) / size, "{before} messages are over");
     for number in queued..queued + EACH {
         (1..4).for_each(|src| assert!(bed.submit_to(OTHER, (src, 0), 100_000, number)));
@@ -500,13 +498,15 @@ fn beside_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> Span
     bed.now.saturating_since(start)
 }
 
-/// The time with so many messages of each of three peers waiting, over the time with none.
+/// Returns the time with `queued` messages of each of three peers waiting, divided by the time with
+/// none.
 fn cost_of_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> f64 {
     let alone = beside_a_program_that_stopped::<F>(0, size);
     beside_a_program_that_stopped::<F>(queued, size).as_us_f64() / alone.as_us_f64()
 }
 
-/// Short messages, whose packets come unasked, and longer ones, which have tokens, grants or credit.
+/// Short messages, whose packets are unscheduled, and longer ones, which need tokens, grants or
+/// credit.
 #[test]
 fn a_program_that_stops_reading_costs_others_nothing() {
     fn costs_nothing<F: Transport>(queues: &[(u64, usize)]) {
@@ -525,7 +525,7 @@ fn a_program_that_stops_reading_costs_others_nothing() {
     costs_nothing::<TcpFamily>(&both[1..]);
 }
 
-/// So long that all of it is never under way at once, by far.
+/// Far longer than the bytes that are in flight at once.
 #[test]
 fn messages_of_many_windows_arrive() {
     fn arrives<F: Transport>() {

@@ -1,5 +1,5 @@
-//! A host that has received mutated packets of its peers and arbiters works again when these end, with
-//! each transport of hosts.
+//! A host that has received mutated packets of its peers and arbiters works again when these end,
+//! with each transport of hosts.
 
 #![allow(dead_code, reason = "the example uses more of these modules")]
 

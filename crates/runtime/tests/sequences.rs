@@ -1,5 +1,5 @@
-//! A node among packets with the right lives and anything else in them: memory and work stay
-//! bounded. The fuzz target `node_sequences` runs the same.
+//! A node among packets with the right incarnations and arbitrary other fields: memory and work
+//! stay bounded. The fuzz target `node_sequences` runs the same.
 
 #[path = "common/sequences/mod.rs"]
 mod sequences;

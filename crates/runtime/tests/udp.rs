@@ -1,4 +1,4 @@
-//! Nodes over UDP on loopback, each on a thread of its own and on the real clock.
+//! Nodes over UDP on loopback, each on a separate thread and on the real clock.
 
 mod common;
 
@@ -46,7 +46,7 @@ fn open(addrs: &[SocketAddr], node: usize) -> UdpDatapath {
     UdpDatapath::open(&config(addrs, node)).unwrap()
 }
 
-/// Opens a node's sockets, which join packets.
+/// Opens a node's sockets, which coalesce packets.
 fn open_joined(addrs: &[SocketAddr], node: usize) -> UdpDatapath {
     let config = UdpConfig { segment_offload: true, ..config(addrs, node) };
     UdpDatapath::open(&config).unwrap()
@@ -58,7 +58,7 @@ fn all_arrive<T: Transport>(ip: IpAddr, loss: f64) {
     live::all_arrive::<T, _>(&[ip; 4], 0, 250, loss, move |node| open(&addrs, node));
 }
 
-/// The same where three of four hosts join packets.
+/// The same with three of four hosts that coalesce packets.
 fn all_arrive_joined<T: Transport>(ip: IpAddr, loss: f64) {
     let addrs = addresses(ip, 4);
     live::all_arrive::<T, _>(&[ip; 4], 0, 250, loss, move |node| match node {
@@ -108,7 +108,7 @@ fn dcpim_with_joined_packets_over_ipv6() {
     }
 }
 
-/// Packets of all lengths, classes and receivers are what and where they would be without.
+/// Coalesced packets of all lengths, classes and receivers are the same as without coalescing.
 #[test]
 fn joined_packets_are_taken_apart_where_they_were_joined() {
     let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 3);
@@ -146,7 +146,7 @@ fn joined_packets_are_taken_apart_where_they_were_joined() {
     }
 }
 
-/// What the ECN bits of a packet's IP header say is what its receiver is told, joined or not.
+/// Receivers read the ECN bits of a packet's IP header as sent, coalesced or not.
 #[test]
 fn marks_arrive_as_they_were_sent() {
     let addresses = |ip: IpAddr| UdpSocket::bind((ip, 0)).ok().map(|_| addresses(ip, 2));
@@ -177,7 +177,7 @@ fn marks_arrive_as_they_were_sent() {
     }
 }
 
-/// An application that does not read makes its senders wait; when it reads, everything is there.
+/// An application that does not read holds back its senders; when it reads, everything arrives.
 #[test]
 fn a_receiver_that_does_not_read_holds_its_senders_back() {
     let facts = facts(2, 500, Span::from_us(1_000));
@@ -244,7 +244,7 @@ fn what_cannot_be_sent_is_refused_or_fails_with_its_reason() {
     b.stop();
 }
 
-/// Bytes that no node sends are counted and harm nobody.
+/// Bytes that no node sends are counted and cause no harm.
 #[test]
 fn noise_is_counted_and_dropped() {
     let facts = facts(2, 500, Span::from_us(1_000));

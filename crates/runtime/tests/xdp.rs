@@ -1,4 +1,4 @@
-//! Nodes over AF_XDP, each in a network namespace of its own. As root only; skipped otherwise.
+//! Nodes over AF_XDP, each in a separate network namespace. As root only; skipped otherwise.
 
 mod common;
 #[path = "common/netns.rs"]
@@ -23,7 +23,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// The control port of every node.
+/// Control port of every node.
 const PORT: u16 = 7_321;
 
 fn address(ip: Ipv4Addr) -> SocketAddrV4 {
@@ -51,12 +51,12 @@ fn send(datapath: &mut impl Datapath, dst: u32, class: Priority, bytes: &[u8]) {
     datapath.send(route, write).unwrap();
 }
 
-/// All datagrams that arrive until there have been `n`, or none for a second.
+/// Returns all datagrams that arrive until there have been `n`, or none for a second.
 fn receive(datapath: &mut impl Datapath, n: usize) -> Vec<Vec<u8>> {
     receive_marked(datapath, n).into_iter().map(|(bytes, _)| bytes).collect()
 }
 
-/// The same with their marks.
+/// Returns the same with their marks.
 fn receive_marked(datapath: &mut impl Datapath, n: usize) -> Vec<(Vec<u8>, Marks)> {
     let mut got = Vec::new();
     let mut silent = 0;
@@ -107,7 +107,7 @@ fn phost_with_loss_over_a_router() {
     all_arrive::<PhostFamily>(Net::routed(3), 0.02);
 }
 
-/// The ECN bits are what the sender's marks say, over AF_XDP and over UDP.
+/// The ECN bits equal the sender's marks, over AF_XDP and over UDP.
 #[test]
 fn marks_cross_between_udp_and_xdp() {
     let Some(net) = Net::pair() else { return };
@@ -132,7 +132,7 @@ fn marks_cross_between_udp_and_xdp() {
     }
 }
 
-/// Class, ports and lengths are what the UDP datapath makes of them, in both directions.
+/// Class, ports and lengths are equal to those of the UDP datapath, in both directions.
 #[test]
 fn udp_and_xdp_speak_to_one_another() {
     let Some(net) = Net::pair() else { return };
@@ -157,7 +157,7 @@ fn udp_and_xdp_speak_to_one_another() {
     assert_eq!((xdp.counts().drops, udp.counts().drops, xdp.overflow()), (0, 0, 0));
 }
 
-/// What waits for the data port is overtaken by what comes to the control port.
+/// Packets to the control port overtake those that wait for the data port.
 #[test]
 fn control_is_handed_over_first() {
     let Some(net) = Net::pair() else { return };
@@ -176,8 +176,8 @@ fn control_is_handed_over_first() {
     });
 }
 
-/// Packets of different source ports come in at different queues. A node that takes packets from all
-/// queues gets each of them, and a node that takes packets from one queue gets a part.
+/// Packets of different source ports arrive at different queues. A node that receives from all
+/// queues gets each of them, and a node that receives from one queue gets a part.
 #[test]
 fn packets_arrive_at_all_queues() {
     const EACH: usize = 10;
@@ -213,14 +213,14 @@ fn packets_arrive_at_all_queues() {
     }
 }
 
-/// Whole nodes take packets from all queues, and lose none but those that are dropped on purpose.
+/// Whole nodes receive packets from all queues, and lose only those that are dropped on purpose.
 #[test]
 fn phost_between_hosts_of_four_queues() {
     all_arrive::<PhostFamily>(Net::pair_with_queues(4), 0.02);
 }
 
-/// The frames come back: many times more packets than there are frames get through, both ways. What
-/// is sent faster than it is taken is counted as dropped at one end or the other.
+/// Frames are reused: many times more packets than frames pass, in both directions. Packets that
+/// are sent faster than received are counted as dropped at one end or the other.
 #[test]
 fn no_frame_is_lost() {
     let Some(net) = Net::pair() else { return };
@@ -234,7 +234,7 @@ fn no_frame_is_lost() {
         assert_eq!(receive(&mut b, 60).len(), 60, "round {round}");
     }
     assert_eq!((a.counts().drops, b.overflow()), (0, 0));
-    // Nobody takes these: the memory holds 2048.
+    // Nobody receives these: the memory holds 2048.
     for _ in 0..5_000 {
         send(&mut a, 1, Priority::new(1), &bytes);
     }
@@ -274,7 +274,7 @@ fn a_link_that_comes_back_carries_packets_again() {
     assert_eq!((receive(&mut b, 100).len(), a.counts().drops), (100, before));
 }
 
-/// ARP has answered before the first packet; ping and UDP to other ports still do.
+/// ARP has answered before the first packet; ping and UDP to other ports still work.
 #[test]
 fn the_kernel_keeps_everything_else() {
     for attach in [Attach::Generic, Attach::Native] {
@@ -292,7 +292,7 @@ fn the_kernel_keeps_everything_else() {
         server.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         let (len, from) = server.recv_from(&mut [0; 100]).unwrap();
         assert_eq!((len, from.ip()), (8, net.hosts[0].ip.into()));
-        // The kernel's packets to the node's ports are the node's.
+        // Packets of the kernel to the node's ports reach the node.
         client.send_to(b"from afar", (target, PORT)).unwrap();
         assert_eq!(receive(&mut b, 1), [b"from afar"]);
         send(&mut a, 1, Priority::LOWEST, b"near");
@@ -301,7 +301,7 @@ fn the_kernel_keeps_everything_else() {
     }
 }
 
-/// A UDP header that says it is longer than its packet.
+/// A UDP header with a length beyond its packet.
 #[test]
 fn damaged_frames_are_counted() {
     let Some(net) = Net::pair() else { return };
@@ -325,11 +325,11 @@ fn ping(target: Ipv4Addr) {
     socket.send_to(&request, &SocketAddrV4::new(target, 0).into()).unwrap();
     let mut bytes = [MaybeUninit::uninit(); 100];
     let len = socket.recv(&mut bytes).expect("an answer within five seconds");
-    // A header of 20 bytes, and as much as was sent. Nobody else sends this host ICMP.
+    // A header of 20 bytes, and the bytes that were sent. Nobody else sends this host ICMP.
     assert_eq!(len, 28);
 }
 
-/// A queue that has just been closed is opened again, and nothing stays at the interface.
+/// A queue that has just been closed can be opened again, and nothing is left at the interface.
 #[test]
 fn closing_leaves_nothing_and_opening_works_again() {
     let Some(net) = Net::pair() else { return };
@@ -385,7 +385,7 @@ fn what_cannot_be_opened_says_why() {
 #[test]
 fn without_privileges_the_error_says_which() {
     let Some(net) = Net::pair() else { return };
-    // Of no consequence to tests that may lock memory without limit.
+    // Irrelevant to tests that may lock memory without limit.
     let limit = Rlimit { current: Some(1 << 20), ..getrlimit(Resource::Memlock) };
     setrlimit(Resource::Memlock, limit).unwrap();
     let why = |missing: CapabilitySet| {
@@ -411,7 +411,7 @@ fn without_privileges_the_error_says_which() {
     open(&net, 0);
 }
 
-/// A peer whose interface comes up later is found when it is sent to.
+/// A peer whose interface comes up later is found when packets are sent to it.
 #[test]
 fn link_addresses_are_found_on_demand() {
     let Some(net) = Net::pair() else { return };

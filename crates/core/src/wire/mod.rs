@@ -6,8 +6,8 @@
 //! `docs/protocols` are made from the description.
 //!
 //! A type that a header holds implements [`Field`]. [`codes!`](crate::codes) makes one of a list of
-//! code words, [`items!`](crate::items) one that a [`List`] may hold, [`layout!`](crate::layout) a
-//! layout that several packets share.
+//! code words, and [`items!`](crate::items) one that a [`List`] may hold.
+//! [`layout!`](crate::layout) makes a layout that several packets share.
 
 mod bytes;
 pub mod check;

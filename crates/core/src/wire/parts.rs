@@ -150,15 +150,15 @@ macro_rules! layout {
 }
 
 /// Defines a field of one byte that stands for one of several words. They are numbered from 0; the
-/// numbers after the name say up to which.
+/// numbers after the name are the first and the last.
 ///
 /// ```
 /// rampmeter_core::codes! {
-///     /// Why it is over.
+///     /// Reason for the end.
 ///     pub enum Why: 0 to 1 {
-///         /// All is well.
+///         /// Success.
 ///         0 Done "done",
-///         /// Nothing is well.
+///         /// Failure.
 ///         1 Failed "failed",
 ///     }
 /// }

@@ -8,8 +8,8 @@ use crate::real::real;
 use crate::sandbox;
 
 /// # Safety
-/// As `prctl` of the C library, which takes up to four numbers: those that the caller has not given
-/// are as undefined for the C library as they are here.
+/// As `prctl` of the C library, which takes up to four numbers. Missing ones are as undefined for
+/// the C library as they are here.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C-unwind" fn prctl(
     option: c_int,

@@ -1,12 +1,12 @@
-//! Bursts: when they begin, what is left of them, and when they are over.
+//! Bursts: their beginning, remaining bytes and end.
 //!
-//! A burst begins when a program has given a connection more than the threshold. It is over when all
-//! is acknowledged and the program asks for nothing more, or when nothing has moved for
+//! A burst begins when a program has written more than the threshold to a connection. It ends when
+//! all bytes are acknowledged and the program requests nothing more, or when nothing has moved for
 //! [`STALL`] although it may send.
 //!
-//! What is left is what the connection holds and what a call is waiting to hand over. A program that
-//! sends a long stream hands over a piece at a time; so a burst is expected to have as much before it
-//! as earlier calls have asked for, and loses its place to shorter ones as it goes on.
+//! The remaining bytes are those queued on the connection plus those of a waiting call. A program
+//! that sends a long stream writes a piece at a time. So a burst is expected to have as much left
+//! as earlier calls have requested, and loses its place to shorter ones as it continues.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,38 +25,38 @@ use super::programs::{Programs, Said};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Burst {
     msg: MsgId,
-    /// The program's number of it.
+    /// Number of the burst at the program.
     number: u64,
     may_send: bool,
-    /// Its rate, if there is one.
+    /// Granted rate, if there is one.
     rate: Option<Rate>,
-    /// What the connection held and what the program had done when something last changed, and when
-    /// that was.
+    /// Bytes on the connection and activity of the program at the last change, and the time of that
+    /// change.
     seen: (u64, (u64, u64)),
     changed: Time,
 }
 
-/// How often the kernel is asked about bursts that may send, at least, and at most.
+/// Maximum and minimum interval of kernel queries about bursts that may send.
 const POLL: Span = Span::from_us(2_000);
 const POLL_MIN: Span = Span::from_us(100);
-/// Time that asking about one burst may take of it.
+/// Minimum interval per burst, which limits the total cost of queries.
 const POLL_EACH: Span = Span::from_us(50);
-/// How often it is asked about bursts that may not, in case their connection breaks.
+/// Interval of queries about bursts that may not send, in case their connection breaks.
 const POLL_HELD: Span = Span::from_us(50_000);
-/// How often it is asked about connections without a burst.
+/// Interval of queries about connections without a burst.
 const POLL_IDLE: Span = Span::from_us(1_000_000);
-/// A burst that does not move for so long is over.
+/// Time without progress after which a burst ends.
 const STALL: Span = Span::from_us(200_000);
 
 /// All bursts of a host.
 pub(super) struct Bursts {
     pub(super) programs: Programs,
     probe: Probe,
-    /// Where the flows of the controller are.
+    /// Program and slot of each flow of the controller.
     places: BTreeMap<MsgId, (u64, u32)>,
     next_poll: Time,
     next_idle: Time,
-    /// Bytes of a stream in a byte of the wire.
+    /// Bytes of a stream per byte on the wire.
     share: f64,
 }
 
@@ -66,12 +66,12 @@ impl Bursts {
         Self { programs, probe, places: BTreeMap::new(), next_poll, next_idle, share }
     }
 
-    /// When [`Bursts::turn`] has something to do that no program says.
+    /// Returns the next time at which [`Bursts::turn`] must run without a note of a program.
     pub(super) fn next(&self) -> Time {
         self.next_poll.min(self.next_idle)
     }
 
-    /// Passes on what programs and the controller say.
+    /// Passes on notes of programs and decisions of the controller.
     ///
     /// # Errors
     /// Those of the system.
@@ -104,7 +104,7 @@ impl Bursts {
         let Some(slot) = of.region.slot(number) else { return Ok(()) };
         let burst = slot.burst();
         let Some(connection) = of.connections.get_mut(&number) else {
-            // Its gate was lost, as when there are no descriptors left: it is let through.
+            // Its gate was lost, for example without free descriptors: the burst may send.
             slot.set(burst, Order::Go(None));
             return Ok(());
         };
@@ -129,7 +129,7 @@ impl Bursts {
         Ok(())
     }
 
-    /// The controller has decided.
+    /// Applies a decision of the controller.
     fn obey(&mut self, now: Time, msg: MsgId, verdict: Verdict) {
         let Some(&(program, number)) = self.places.get(&msg) else { return };
         let Some(of) = self.programs.get_mut(program) else { return };
@@ -156,7 +156,7 @@ impl Bursts {
         }
     }
 
-    /// Asks the kernel about connections.
+    /// Queries the kernel about connections that are due.
     fn poll(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
         let with_idle = now >= self.next_idle;
         let mut due = Vec::new();
@@ -194,7 +194,7 @@ impl Bursts {
         Ok(())
     }
 
-    /// When the first burst may be over.
+    /// Returns the time until the first burst may end.
     fn soonest(&self) -> Span {
         let connections = self.programs.iter().flat_map(|(_, of)| of.connections.values());
         let bursts = connections.filter_map(|connection| connection.burst.as_ref());
@@ -202,7 +202,7 @@ impl Bursts {
         left.min().map_or(POLL, |left| left.clamp(POLL_MIN, POLL))
     }
 
-    /// Asks the kernel about one connection.
+    /// Queries the kernel about one connection.
     fn look(
         &mut self,
         now: Time,
@@ -254,7 +254,7 @@ impl Bursts {
 }
 
 impl Burst {
-    /// Whether nothing more of the burst is to come.
+    /// Returns whether no more of the burst will follow.
     fn is_over(&mut self, now: Time, held: u64, slot: Slot<'_>) -> bool {
         let seen = (held, slot.activity());
         if seen != self.seen {
@@ -266,7 +266,7 @@ impl Burst {
     }
 }
 
-/// What is left of a burst, of which the connection holds so much.
+/// Returns the remaining bytes of a burst, of which the connection holds `held`.
 fn left(held: u64, slot: Slot<'_>) -> u64 {
     held.saturating_add(slot.asked()).max(slot.age()).min(1 << 40)
 }

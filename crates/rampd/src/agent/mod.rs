@@ -1,13 +1,13 @@
 //! `rampd agent`: CAPTON's host layer for unmodified programs (§IV.C).
 //!
-//! Programs that `librampmeter_capton.so` is loaded into tell the agent when they have more to send
-//! than the threshold. The agent asks the controller, as a host of CAPTON does, and tells programs
-//! what it says. Data goes from the program to the kernel's TCP; the agent never sees it. How much
-//! of it is sent the agent learns from the kernel.
+//! Programs that have loaded `librampmeter_capton.so` notify the agent when they have more to send
+//! than the threshold. The agent sends a request to the controller, as a host of CAPTON does, and
+//! forwards its decision to the program. Data passes from the program to the kernel's TCP; the
+//! agent never sees it. The agent reads from the kernel how much of it has been sent.
 //!
-//! * `programs`: who is attached
-//! * `bursts`: what they send
-//! * `probe`: what the kernel knows of it
+//! * `programs`: attached programs
+//! * `bursts`: bursts of their connections
+//! * `probe`: the kernel's state of their connections
 
 mod bursts;
 mod probe;
@@ -39,13 +39,14 @@ use crate::metrics::Watch;
 use crate::reload::Loading;
 use crate::run::{Error, clock, node_config, raise_descriptor_limit, secured, stop_signals};
 
-/// What the kernel may take of a burst before it has sent it, at least: as much as leaves while a
+/// Minimum number of bytes that the kernel accepts of a burst ahead of sending: those sent while a
 /// program wakes up.
 const UNSENT_MIN: u64 = 16 << 10;
-/// Silence after which programs go on without their agent, at least: it has a turn every second.
+/// Minimum time without a sign of the agent after which programs continue without it. The agent has
+/// an iteration every second.
 const PATIENCE_MIN: Span = Span::from_us(3_000_000);
 
-/// `rampd agent`.
+/// Runs `rampd agent`.
 pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     let setup = Setup::load::<C>(file)?;
     let refuse = |message: &str| Err(Error::Input(format!("{}: {message}", file.display())));
@@ -72,7 +73,8 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
         .map(|door| door.path.clone())
         .unwrap_or_else(|| PathBuf::from(rampmeter_gate::SOCKET));
     let node_config = node_config(&setup)?;
-    // The place on the network first: an agent that cannot have it takes no socket from another.
+    // Sockets on the network first: an agent that cannot open them takes no Unix socket from
+    // another.
     let datapath = secured(&setup, &node_config, UdpDatapath::open(&setup.udp)?)?;
     let programs = Programs::listen(&socket, settings(&config), nodes(&setup))?;
     let probe = Probe::new().map_err(|error| {
@@ -103,7 +105,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     Ok(failed?)
 }
 
-/// What programs are told.
+/// Returns the settings for programs.
 fn settings(config: &Capton) -> Settings {
     let patience = (config.settings.fallback * 2).max(PATIENCE_MIN);
     Settings {
@@ -113,7 +115,7 @@ fn settings(config: &Capton) -> Settings {
     }
 }
 
-/// The other hosts.
+/// Returns the other hosts.
 fn nodes(setup: &Setup) -> BTreeMap<IpAddr, NodeId> {
     let own = setup.udp.local.ip();
     let peers = setup.udp.peers.iter().zip(0..setup.facts.n_hosts);
@@ -121,17 +123,18 @@ fn nodes(setup: &Setup) -> BTreeMap<IpAddr, NodeId> {
     others.filter(|(ip, _)| *ip != own).collect()
 }
 
-/// Bytes of a stream in a byte on the wire: segments with timestamps, in Ethernet frames.
+/// Returns the bytes of a stream per byte on the wire: segments with timestamps, in Ethernet
+/// frames.
 fn payload_share(setup: &Setup) -> f64 {
     let headers = if setup.udp.local.is_ipv4() { 20.0 } else { 40.0 } + 32.0;
     let mtu = setup.udp.mtu as f64;
     (mtu - headers) / (mtu + 38.0)
 }
 
-/// The programs of the host, as the runtime sees them: applications that send no messages.
+/// Programs of the host for the runtime: applications that send no messages.
 struct Host {
     bursts: Bursts,
-    /// Whether the endpoint has been told something, so that the node must have a turn.
+    /// True if the endpoint has new input, so that the node must run an iteration.
     is_dirty: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel knows of TCP connections (sock_diag), by whoever has them.
+//! Kernel state of TCP connections (sock_diag), of any process.
 
 use std::io;
 use std::net::IpAddr;
@@ -16,19 +16,21 @@ use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use netlink_sys::{Socket, SocketAddr};
 use rampmeter_gate::Tuple;
 
-/// Asks the kernel about connections, one at a time.
+/// Queries the kernel about connections, one at a time.
 pub(super) struct Probe {
     socket: Socket,
     serial: u32,
     buffer: Vec<u8>,
 }
 
-/// Bytes of an answer without attributes, many times over.
+/// Size of the buffer for an answer in bytes: many times that of an answer without attributes.
 const ANSWER_MAX: usize = 8 << 10;
 
 impl Probe {
+    /// Opens the socket.
+    ///
     /// # Errors
-    /// The kernel does not tell of connections.
+    /// The kernel does not report connections.
     pub(super) fn new() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
         socket.bind_auto()?;
@@ -36,8 +38,8 @@ impl Probe {
         Ok(Self { socket, serial: 0, buffer: Vec::with_capacity(ANSWER_MAX) })
     }
 
-    /// Bytes that a connection has been given and its peer has not acknowledged; `None` if there is
-    /// no such connection.
+    /// Returns the bytes of a connection that its peer has not acknowledged; `None` if there is no
+    /// such connection.
     ///
     /// # Errors
     /// Those of the system.
@@ -68,7 +70,8 @@ impl Probe {
         self.answer()
     }
 
-    /// The answer to the latest request: it is there when the request has been sent.
+    /// Reads the answer to the latest request, which is available as soon as the request has been
+    /// sent.
     fn answer(&mut self) -> io::Result<Option<u64>> {
         loop {
             self.buffer.clear();
@@ -84,7 +87,7 @@ impl Probe {
             else {
                 return Ok(None);
             };
-            // Where there is no connection, the kernel tells of the listener that would take one.
+            // If there is no connection, the kernel reports the listener that would accept one.
             let is_over = matches!(found.header.state, TCP_CLOSE | TCP_LISTEN | TCP_TIME_WAIT);
             return Ok((!is_over).then_some(found.header.send_queue.into()));
         }

@@ -1,4 +1,4 @@
-//! Programs that are attached: their memory, their connections, and what they say.
+//! Attached programs: their memory, connections and notes.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -27,10 +27,10 @@ use super::bursts::Burst;
 pub(super) struct Connection {
     pub(super) tuple: Tuple,
     pub(super) dst: NodeId,
-    /// The agent's end.
+    /// Agent's end of the gate.
     pub(super) gate: OwnedFd,
     pub(super) burst: Option<Burst>,
-    /// When the kernel was last asked about it.
+    /// Time of the last kernel query about it.
     pub(super) probed: Time,
 }
 
@@ -42,12 +42,12 @@ pub(super) struct Program {
     pub(super) connections: BTreeMap<u32, Connection>,
 }
 
-/// What a program has done.
+/// Event of a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Said {
     /// A burst begins on a connection.
     Begins { program: u64, slot: u32 },
-    /// A connection may be gone.
+    /// A connection may be closed.
     Closed { program: u64, slot: u32 },
     /// All processes of a program have ended.
     Gone { program: u64 },
@@ -62,16 +62,17 @@ pub(super) struct Programs {
     next: u64,
     settings: Settings,
     nodes: BTreeMap<IpAddr, NodeId>,
-    /// When connections are accepted again after descriptors ran out; zero if they did not.
+    /// Time at which connections are accepted again after descriptors ran out; zero if they did
+    /// not.
     accept_at: Time,
 }
 
 const LISTENER: u64 = 0;
-/// How long no connection is accepted after descriptors have run out.
+/// Time for which no connection is accepted after descriptors have run out.
 const ACCEPT_PAUSE: Span = Span::from_us(1_000_000);
-/// Notes that are taken from one program before others have their turn.
+/// Maximum number of notes that are read from one program before others have their turn.
 const NOTES: usize = 64;
-/// Programs with something to say that are heard in a turn.
+/// Maximum number of programs that are read in one iteration.
 const EVENTS: usize = 64;
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
@@ -79,7 +80,7 @@ impl Programs {
     /// Listens at `path` for programs that send to `nodes`.
     ///
     /// # Errors
-    /// Another agent listens there, something else is there, or the system does not let it.
+    /// Another agent listens there, the path exists and is not a socket, or the system refuses.
     pub(super) fn listen(
         path: &Path,
         settings: Settings,
@@ -94,7 +95,7 @@ impl Programs {
         Ok(Self { listener, epoll, programs, next: 1, settings, nodes, accept_at })
     }
 
-    /// What becomes readable when a program says something.
+    /// Returns a descriptor that becomes readable when a program sends a note.
     pub(super) fn waker(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
@@ -107,12 +108,12 @@ impl Programs {
         self.programs.iter().map(|(&number, program)| (number, program))
     }
 
-    /// Forgets a program.
+    /// Removes a program.
     pub(super) fn remove(&mut self, program: u64) -> Option<Program> {
         self.programs.remove(&program)
     }
 
-    /// Hears what programs have to say.
+    /// Reads the notes of programs.
     ///
     /// # Errors
     /// Those of the system's calls for waiting.
@@ -136,7 +137,7 @@ impl Programs {
         Ok(said)
     }
 
-    /// Accepts programs. Without descriptors for them it stops doing so for [`ACCEPT_PAUSE`].
+    /// Accepts programs. Without free descriptors it stops accepting for [`ACCEPT_PAUSE`].
     fn admit(&mut self, now: Time) -> io::Result<()> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         loop {
@@ -156,7 +157,7 @@ impl Programs {
                     self.programs.insert(self.next, Program { socket, region, connections });
                     self.next += 1;
                 }
-                // It goes on without.
+                // The program continues without the agent.
                 Err(error) => debug!(%error, "cannot let a program in"),
             }
         }
@@ -166,7 +167,7 @@ impl Programs {
         Ok(epoll::modify(&self.epoll, &self.listener, EventData::new_u64(LISTENER), flags)?)
     }
 
-    /// Gives a program its memory.
+    /// Sends a program its memory.
     fn welcome(&self, socket: &OwnedFd) -> io::Result<Region> {
         let addresses: Vec<IpAddr> = self.nodes.keys().copied().collect();
         let (region, file) = Region::create(self.settings, &addresses)?;
@@ -186,7 +187,7 @@ impl Programs {
             let (note, gate) = match receive(&program.socket) {
                 Ok(Some(note)) => note,
                 Err(Errno::WOULDBLOCK | Errno::INTR) => return,
-                // A program that breaks the rules is done without, as one that has ended.
+                // A program that breaks the rules is removed, like one that has ended.
                 Ok(None) | Err(_) => {
                     said.push(Said::Gone { program: number });
                     return;
@@ -214,7 +215,7 @@ impl Programs {
     }
 }
 
-/// A note, and the descriptor that comes with it; `None` at the end, and for what is no note.
+/// Receives a note, and the descriptor attached to it; `None` at the end, and for any other packet.
 fn receive(socket: &OwnedFd) -> Result<Option<(Note, Option<OwnedFd>)>, Errno> {
     let mut bytes = [0; NOTE_LEN + 1];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

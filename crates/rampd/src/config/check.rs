@@ -19,13 +19,13 @@ use super::tables::{
 use super::{ConfigError, Keys, RailAddresses, Setup};
 use crate::host::HostTransport;
 
-/// The longest time for which packets may wait for others.
+/// Maximum of `gather-us`.
 const GATHER_MAX_US: f64 = 10_000.0;
 
-/// The largest packet that a frame of AF_XDP memory holds.
+/// Maximum `mtu` whose packets fit a frame of AF_XDP memory.
 const XDP_MTU_MAX: usize = 3_826;
 
-/// The longest path of a Unix socket on Linux (unix(7): 108 bytes with the zero at its end).
+/// Maximum length of a Unix socket's path on Linux (unix(7): 108 bytes with the zero at its end).
 const SOCKET_PATH_MAX: usize = 107;
 
 pub(super) struct Check<'a> {
@@ -114,7 +114,7 @@ impl Check<'_> {
             let expected = format!("a path of at most {SOCKET_PATH_MAX} bytes");
             return Err(self.bad("node.socket", &expected, path.display()));
         }
-        // An arbiter has no use for `socket`, and may share a file with a host of its machine.
+        // An arbiter does not use `socket`, and may share a file with a host of its machine.
         let socket = node.socket.as_ref().filter(|_| !me.arbiter);
         let beside = || socket.map(|path| path.with_extension("status"));
         let status = node.status.clone().or_else(beside);
@@ -156,14 +156,14 @@ impl Check<'_> {
         })
     }
 
-    /// How long packets may wait for others. Beyond a few round trips transports would repeat what has
+    /// Checks `gather-us`. Beyond a few round trips, transports would retransmit packets that have
     /// arrived.
     fn gather(&self, us: f64) -> Result<Span, ConfigError> {
         let us = self.range("node.gather-us", us, 0.0, GATHER_MAX_US)?;
         self.micros("node.gather-us", us, 0.0)
     }
 
-    /// Tables about programs are for nodes that have some.
+    /// Refuses tables about programs at nodes that have none.
     fn without_socket(
         &self,
         has_programs: bool,
@@ -179,7 +179,7 @@ impl Check<'_> {
         Err(self.bad(key, "none at an arbiter, or without node.socket", "one"))
     }
 
-    /// The keys, if there are to be any.
+    /// Checks the keys, if the network has any.
     fn keys(
         &self,
         node: &NodeTable,
@@ -207,7 +207,7 @@ impl Check<'_> {
                 "the file that `rampd keygen` has written, or network.security = \"none\"";
             return Err(self.bad("node.private-key", expected, "none"));
         };
-        // Beside the configuration, where the path is not a whole one.
+        // Relative paths start at the folder of the configuration.
         let folder = self.file.parent().unwrap_or(Path::new(""));
         let mut public = vec![Vec::new(); peers.len()];
         for (idx, peer) in peers.iter().enumerate() {
@@ -235,7 +235,7 @@ impl Check<'_> {
         Ok(Some(Keys { private_file: folder.join(file), public, log }))
     }
 
-    /// What programs may take.
+    /// Checks the limits of programs.
     fn limits(&self, programs: &ProgramsTable) -> Result<Limits, ConfigError> {
         let usual = Limits::default();
         let count = |key: &str, value: Option<usize>, usual| match value {
@@ -263,7 +263,7 @@ impl Check<'_> {
         })
     }
 
-    /// Who may attach as which service.
+    /// Checks the services, and the users and groups that may attach to them.
     fn services(&self, tables: &[ServiceTable]) -> Result<Services, ConfigError> {
         let mut services = Services::default();
         for (idx, table) in tables.iter().enumerate() {
@@ -287,7 +287,8 @@ impl Check<'_> {
                 match (found, group) {
                     (Ok(Some(group)), _) => {
                         allowed.groups.insert(group.gid.as_raw());
-                        // Programs connect with their first group; members may have this as another.
+                        // Programs connect with their primary group; members may have this as a
+                        // supplementary one.
                         let members = group.mem.iter().filter_map(|m| User::from_name(m).ok()?);
                         allowed.users.extend(members.map(|user| user.uid.as_raw()));
                     }
@@ -304,7 +305,7 @@ impl Check<'_> {
         Ok(services)
     }
 
-    /// Only the kernel takes joined packets.
+    /// Checks segment offload, which only the kernel's UDP supports.
     fn segment_offload(
         &self,
         node: &NodeTable,
@@ -318,7 +319,7 @@ impl Check<'_> {
         }
     }
 
-    /// The interface of the AF_XDP socket, if there is to be one.
+    /// Checks the interface of the AF_XDP socket, if there is one.
     fn interface(
         &self,
         node: &NodeTable,
@@ -347,8 +348,9 @@ impl Check<'_> {
         }
     }
 
-    /// Addresses by network and number: ids without gaps or repetitions, hosts first, as many addresses
-    /// of each peer, one family, ports to spare.
+    /// Checks the addresses by network and number. Ids have no gaps or duplicates, and hosts are
+    /// first. Each peer has the same number of addresses, of one family, and ports with a free
+    /// successor.
     fn peers(&self, peers: &[PeerTable]) -> Result<Vec<Vec<Option<SocketAddr>>>, ConfigError> {
         let n = peers.len();
         let n_rails = peers.first().map_or(1, |peer| peer.address.0.len());
@@ -394,7 +396,8 @@ impl Check<'_> {
         Ok(rails)
     }
 
-    /// The system sends nothing from a loopback address of this node to another host.
+    /// Refuses loopback addresses of this node if peers are on other hosts: the system sends
+    /// nothing from them.
     fn loopback(&self, locals: &[SocketAddr], peers: &[PeerTable]) -> Result<(), ConfigError> {
         for (rail, local) in locals.iter().enumerate().filter(|(_, local)| local.ip().is_loopback())
         {
@@ -410,8 +413,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// An address must be of the family of the `first`, of one host, and have two ports that none of
-    /// `others` has.
+    /// Checks an address: it must have the family of `first`, belong to one host, and have two
+    /// ports that none of `others` uses.
     fn address(
         &self,
         key: &str,

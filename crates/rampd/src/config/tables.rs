@@ -1,4 +1,4 @@
-//! The tables of the file, as they are written, with their defaults.
+//! Tables of the file, as written, with their defaults.
 
 use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -9,22 +9,22 @@ use serde::Deserialize;
 
 use super::ConfigError;
 
-/// The file as it is written.
+/// The file, as written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct Config {
-    /// This node.
+    /// Configuration of this node.
     pub(crate) node: NodeTable,
-    /// The network.
+    /// Configuration of the network.
     pub(crate) network: NetworkTable,
-    /// The protocol, with the keys of plans.
+    /// Protocol, with the keys of plans.
     pub(crate) transport: toml::Table,
-    /// All nodes, this one included.
+    /// All nodes, including this one.
     pub(crate) peer: Vec<PeerTable>,
-    /// What programs may take.
+    /// Limits of programs.
     #[serde(default)]
     pub(crate) programs: ProgramsTable,
-    /// Services that are not for everybody.
+    /// Services with restricted access.
     #[serde(default)]
     pub(crate) service: Vec<ServiceTable>,
 }
@@ -33,45 +33,46 @@ pub(crate) struct Config {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct NodeTable {
-    /// Which of the peers this node is.
+    /// Number of this node among the peers.
     pub(crate) id: u32,
-    /// Its clock.
+    /// Source of its clock.
     #[serde(default)]
     pub(crate) clock: ClockKey,
-    /// How it waits.
+    /// Mode in which it waits.
     #[serde(default)]
     pub(crate) wait: WaitKey,
-    /// How long it stays awake for a packet that is due, where it blocks. By default 60 us where
-    /// full packets follow one another faster than that, and not at all elsewhere.
+    /// Time in us for which a blocking node polls for a packet that is due. By default 60 us if
+    /// full packets follow one another faster than that, and otherwise 0.
     pub(crate) spin_us: Option<f64>,
-    /// While packets arrive in quick succession: how long it waits for more, and answers for others.
+    /// Time in us for which the node waits for more packets under load, and batches control
+    /// packets.
     #[serde(default = "default_gather")]
     pub(crate) gather_us: f64,
-    /// How long it stays awake after a packet or a submission, where it blocks.
+    /// Time in us for which a blocking node polls after a packet or a submission.
     #[serde(default = "default_busy_poll")]
     pub(crate) busy_poll_us: f64,
-    /// What carries packets.
+    /// Datapath for packets.
     #[serde(default)]
     pub(crate) datapath: DatapathKey,
-    /// The interface that leads to all peers, where the datapath is xdp.
+    /// Interface through which all peers are reached, if the datapath is xdp.
     pub(crate) interface: Option<String>,
-    /// The socket at which applications attach.
+    /// Path of the socket at which applications attach.
     pub(crate) socket: Option<PathBuf>,
-    /// The file with its private key, which `rampd keygen` writes.
+    /// File with its private key, which `rampd keygen` writes.
     pub(crate) private_key: Option<PathBuf>,
-    /// The file that the keys of its sessions are written to, for those who look at captures.
+    /// File to which its session keys are written, to decrypt captures.
     pub(crate) key_log: Option<PathBuf>,
-    /// The address at which its counters are served to Prometheus.
+    /// Address at which its counters are served to Prometheus.
     pub(crate) metrics: Option<SocketAddr>,
-    /// The socket at which `rampd status` asks; by default beside `socket`, at an arbiter nowhere.
+    /// Path of the socket for `rampd status`; by default next to `socket`, at an arbiter none.
     pub(crate) status: Option<PathBuf>,
-    /// How long a node that is told to stop goes on with what is under way.
+    /// Time in ms for which a stopping node continues with messages in flight.
     #[serde(default = "default_grace_ms")]
     pub(crate) grace_ms: f64,
-    /// How long messages wait for a receiver that has not been heard yet.
+    /// Time in ms for which messages wait for a receiver that has not responded yet.
     #[serde(default = "default_patience_ms")]
     pub(crate) patience_ms: f64,
-    /// The longest message that it sends or takes.
+    /// Maximum length of a message that it sends or receives, in bytes.
     #[serde(default = "default_message_max")]
     pub(crate) message_max: u64,
 }
@@ -80,25 +81,28 @@ pub(crate) struct NodeTable {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct NetworkTable {
-    /// Rate of the slowest host's link.
+    /// Rate of the slowest host's link in Mbit/s.
     pub(crate) rate_mbps: f64,
-    /// Largest IP packet that all links carry.
+    /// Maximum size in bytes of an IP packet on all links.
     #[serde(default = "default_mtu")]
     pub(crate) mtu: usize,
-    /// Unloaded round trip of a small packet between the hosts farthest apart, hosts included.
+    /// Unloaded round trip in us of a small packet between the hosts farthest apart, hosts
+    /// included.
     pub(crate) control_rtt_us: f64,
-    /// The same of a full packet; by default it takes four packet times more.
+    /// Unloaded round trip in us of a full packet; by default four packet times longer.
     pub(crate) data_rtt_us: Option<f64>,
-    /// Time without an answer of its receiver after which a message fails as unreachable, at least.
+    /// Minimum time in ms without an answer of its receiver after which a message fails as
+    /// unreachable.
     #[serde(default = "default_unreachable_after")]
     pub(crate) unreachable_after_ms: f64,
-    /// How datagrams are protected.
+    /// Protection of datagrams.
     #[serde(default)]
     pub(crate) security: SecurityKey,
-    /// Source ports that packets are spread over.
+    /// Number of source ports over which packets are spread.
     #[serde(default = "default_spray")]
     pub(crate) spray: usize,
-    /// Whether packets to one node are handed to the kernel joined; by default where it can.
+    /// True if packets to one node are passed to the kernel coalesced (GSO); by default with the
+    /// datapath udp.
     pub(crate) segment_offload: Option<bool>,
 }
 
@@ -106,21 +110,22 @@ pub(crate) struct NetworkTable {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct PeerTable {
-    /// Its number. Hosts are numbered from 0 without gaps, arbiters after them.
+    /// Number of the node. Hosts are numbered from 0 without gaps, arbiters after them.
     pub(crate) id: u32,
-    /// Its address or host name, and port; the next port is used too. Several where it is on several
+    /// Address or host name, and port; the next port is used too. Several if it is on several
     /// networks: the first of all peers are on one network, the second on another, and so on.
     pub(crate) address: Addresses,
-    /// Whether it is an arbiter.
+    /// True if it is an arbiter.
     #[serde(default)]
     pub(crate) arbiter: bool,
-    /// Its public key; several while it changes its key.
+    /// Public key; several while the node changes its key.
     #[serde(default)]
     pub(crate) public_key: OneOrMore,
 }
 
-/// Where a node is: `10.0.0.1:7321`, `[fd00::1]:7321` or `host-b:7321`, one for each network. Host names
-/// are looked up when the configuration is read; the first IPv4 address is taken, or else the first.
+/// Addresses of a node, one for each network: `10.0.0.1:7321`, `[fd00::1]:7321` or `host-b:7321`.
+/// Host names are resolved when the configuration is read. The first IPv4 address is used, or else
+/// the first address.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "OneOrMore")]
 pub(crate) struct Addresses(pub(crate) Vec<SocketAddr>);
@@ -149,9 +154,9 @@ fn looked_up(text: &str) -> Result<SocketAddr, String> {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a text or a list of texts")]
 pub(crate) enum OneOrMore {
-    /// One.
+    /// One text.
     One(String),
-    /// A list.
+    /// List of texts.
     More(Vec<String>),
 }
 
@@ -170,41 +175,43 @@ impl OneOrMore {
     }
 }
 
-/// How datagrams are protected.
+/// Protection of datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SecurityKey {
-    /// With the keys of nodes.
+    /// Encryption with the keys of nodes.
     #[default]
     Encrypted,
-    /// With a checksum.
+    /// Only a checksum.
     None,
 }
 
-/// The `programs` table: limits of what attaches to the node's socket.
+/// The `programs` table: limits of programs at the node's socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct ProgramsTable {
-    /// Programs that may be attached at the same time.
+    /// Maximum number of attached programs.
     pub(crate) attached_max: Option<usize>,
-    /// Programs of one user that may be attached at the same time.
+    /// Maximum number of attached programs of one user.
     pub(crate) attached_per_user: Option<usize>,
-    /// Megabytes that all programs may share with the node; by default half of the machine's memory.
+    /// Maximum megabytes that all programs share with the node; by default half of the machine's
+    /// memory.
     pub(crate) memory_max_mb: Option<u64>,
-    /// Megabytes that the programs of one user may share with the node; by default a quarter of it.
+    /// Maximum megabytes that the programs of one user share with the node; by default a quarter of
+    /// the machine's memory.
     pub(crate) memory_per_user_mb: Option<u64>,
 }
 
-/// A service that is not for everybody, in the list of `service` tables.
+/// A service with restricted access, in the list of `service` tables.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct ServiceTable {
-    /// Its number.
+    /// Number of the service.
     pub(crate) id: u16,
-    /// Users whose programs may attach as it, by name or number.
+    /// Users whose programs may attach to it, by name or number.
     #[serde(default)]
     pub(crate) users: Vec<Name>,
-    /// Groups whose programs may attach as it, by name or number.
+    /// Groups whose programs may attach to it, by name or number.
     #[serde(default)]
     pub(crate) groups: Vec<Name>,
 }
@@ -213,35 +220,35 @@ pub(crate) struct ServiceTable {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Name {
-    /// Its number.
+    /// Number of the user or group.
     Number(u32),
-    /// Its name.
+    /// Name of the user or group.
     Text(String),
 }
 
-/// Where a node's time comes from.
+/// Source of a node's time.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ClockKey {
-    /// The time of day: for hosts with clocks that NTP or PTP keeps together.
+    /// Time of day: for hosts whose clocks NTP or PTP synchronises.
     #[default]
     TimeOfDay,
-    /// Since the machine started: for nodes on one machine.
+    /// Time since the machine started: for nodes on one machine.
     Monotonic,
 }
 
-/// How a node waits.
+/// Mode in which a node waits.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum WaitKey {
-    /// It sleeps.
+    /// The node sleeps.
     #[default]
     Block,
-    /// It uses a core of its own.
+    /// The node uses a dedicated core.
     Poll,
 }
 
-/// What carries packets.
+/// Datapath for packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum DatapathKey {
@@ -272,7 +279,7 @@ fn default_busy_poll() -> f64 {
     BusyPoll::MOST.as_ps() as f64 * 1e-6
 }
 
-/// Ten seconds: far above what virtual machines and starved processors pause.
+/// Ten seconds: far above the pauses of virtual machines and overloaded processors.
 fn default_unreachable_after() -> f64 {
     10_000.0
 }
@@ -300,7 +307,7 @@ impl Config {
     }
 }
 
-/// One line: where, and what is wrong there.
+/// Returns one line with the place and the fault.
 fn syntax_message(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().lines().collect::<Vec<_>>().join(" ");
     match error.span() {

@@ -13,14 +13,14 @@ use rampmeter_ring::{Completion, Outcome, Port, PortConfig};
 
 pub(crate) const SERVICE: u16 = 7;
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// Of those that the system gives to nobody who does not ask for them.
+/// Ports outside the range from which the system assigns them.
 static PORT: AtomicU16 = AtomicU16::new(0);
 
 pub(crate) fn node(n: u32) -> NodeId {
     NodeId::new(n)
 }
 
-/// A port that nobody uses, as the one after it.
+/// Returns an unused port whose successor is unused too.
 pub(crate) fn free_port() -> u16 {
     let first = 12_000 + (std::process::id() * 97 % 9_000) as u16 * 2;
     loop {
@@ -40,7 +40,7 @@ pub(crate) fn wait_until(mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Sends a message to node 1; returns what has become of it.
+/// Sends a message to node 1; returns its outcome.
 pub(crate) fn send(from: &Port, bytes: &[u8]) -> Outcome {
     let sent = from.submit(node(1), SERVICE, bytes).unwrap().ticket;
     loop {
@@ -52,7 +52,7 @@ pub(crate) fn send(from: &Port, bytes: &[u8]) -> Outcome {
     }
 }
 
-/// Sends a message to node 1, and takes it there.
+/// Sends a message to node 1, and receives it there.
 pub(crate) fn message(from: &Port, to: &Port, bytes: &[u8]) {
     let sent = from.submit(node(1), SERVICE, bytes).unwrap().ticket;
     match to.wait(Some(TIMEOUT)).unwrap() {
@@ -67,7 +67,7 @@ pub(crate) fn message(from: &Port, to: &Port, bytes: &[u8]) {
     }
 }
 
-/// The nodes, which end with it.
+/// Nodes, which end when it is dropped.
 pub(crate) struct Bed {
     folder: tempfile::TempDir,
     addresses: Vec<SocketAddr>,
@@ -82,7 +82,7 @@ impl Bed {
         Self::with(more, None)
     }
 
-    /// Nodes in a network namespace of their own, with a longer MTU; `None` where there is no right
+    /// Creates nodes in a separate network namespace, with a longer MTU; `None` without the right
     /// to make one.
     pub(crate) fn in_namespace(mtu: &str) -> Option<Self> {
         let name = format!("rampd-{}-{}", std::process::id(), free_port());
@@ -198,7 +198,7 @@ impl Bed {
         assert!(Command::new("kill").args([option, id]).status().unwrap().success());
     }
 
-    /// A program at a node that may still be starting.
+    /// Attaches a program to a node that may still be starting.
     pub(crate) fn port(&self, node: usize) -> Port {
         let ends = Instant::now() + TIMEOUT;
         loop {
@@ -210,7 +210,7 @@ impl Bed {
         }
     }
 
-    /// Output of `rampd status --json`.
+    /// Returns the output of `rampd status --json`.
     pub(crate) fn status(&self, node: usize) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rampd"));
         let output = command.args(["status", "--json"]).arg(self.file(node)).output().unwrap();

@@ -1,5 +1,5 @@
-//! Nothing outside a node stops it: logs that nobody reads, files and names that do not come,
-//! idle clients, and settings that differ.
+//! Nothing outside a node stops it: unread logs, files and names that are not available, idle
+//! clients, and settings that differ.
 
 #![allow(clippy::disallowed_methods, reason = "nodes run on the real clock")]
 #![allow(clippy::print_stdout, reason = "tests say why they are skipped")]
@@ -20,7 +20,7 @@ use rampmeter_ring::{Port, PortConfig};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A pipe that takes no byte more, and whoever keeps it open.
+/// Returns a full pipe, and the end that keeps it open.
 fn full_pipe() -> (OwnedFd, OwnedFd) {
     let (reader, writer) = std::io::pipe().unwrap();
     let (reader, writer) = (OwnedFd::from(reader), OwnedFd::from(writer));
@@ -30,8 +30,8 @@ fn full_pipe() -> (OwnedFd, OwnedFd) {
     (reader, writer)
 }
 
-/// Standard error is a full disk, a pipe whose reader has ended, or a pipe that nobody reads: the
-/// node takes packets and programs all the same, and ends at SIGTERM.
+/// Standard error is a full disk, a pipe whose reader has ended, or a pipe that nobody reads. The
+/// node still accepts packets and programs, and ends at SIGTERM.
 #[test]
 fn a_log_that_cannot_be_written_stops_nothing() {
     let full_disk = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -61,7 +61,7 @@ fn a_log_that_cannot_be_written_stops_nothing() {
     drop(reader);
 }
 
-/// A program that is turned away again and again fills no disk. Log files have no colours.
+/// A program that is refused again and again fills no disk. Log files have no colours.
 #[test]
 fn lines_that_outsiders_cause_are_limited() {
     let mut bed = Bed::new("");
@@ -113,14 +113,14 @@ fn a_limit_of_file_sizes_ends_no_node() {
     let pid = format!("--pid={}", bed.id(0));
     assert!(Command::new("prlimit").args([&pid, "--fsize=64:64"]).status().unwrap().success());
     for _ in 0..3 {
-        // Each causes a line, and asks for memory.
+        // Each causes a line, and requests memory.
         assert!(Port::attach(bed.socket(0), SERVICE + 1, PortConfig::default()).is_err());
     }
     bed::message(&a, &b, b"after");
     assert_eq!(bed.stop(0), Some(0));
 }
 
-/// Reports of a reload hold: a user who has lost the right to a service is disconnected.
+/// A reload takes effect: a user who has lost the right to a service is disconnected.
 #[test]
 fn a_reload_changes_the_rights_to_services() {
     let own = rustix::process::geteuid().as_raw();
@@ -174,8 +174,8 @@ fn half_requests_for_metrics_keep_nobody_out() {
     assert!(scrape().unwrap().contains("rampd_log_lines_dropped_total"));
 }
 
-/// A process of 64 descriptors with strangers at `metrics`: programs attach, and are refused at once
-/// when there are no more descriptors; `rampd status` is answered.
+/// A process of 64 descriptors with strangers at `metrics`: programs attach, and are refused at
+/// once when there are no more descriptors; `rampd status` is answered.
 #[test]
 fn a_lack_of_descriptors_is_told_at_once() {
     let mut bed = Bed::new("");
@@ -222,8 +222,8 @@ fn the_watchdog_is_told_of_the_nodes_thread() {
     assert!(said[0].contains("READY=1"), "{said:?}");
 }
 
-/// A path that narrows while nodes run, where the own interface says so: bulk goes on within a
-/// second.
+/// A path that narrows while nodes run, as the own interface reports: bulk traffic continues within
+/// a second.
 #[test]
 fn a_path_that_narrows_is_found_within_a_second() {
     let Some(mut bed) = Bed::in_namespace("mtu = 9000") else { return };

@@ -1,4 +1,4 @@
-//! Nodes whose settings differ: each message has an outcome, and the log says which setting it is.
+//! Nodes whose settings differ: each message has an outcome, and the log names the setting.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use rampmeter_ring::{Failure, Outcome};
 
 use crate::bed::{self, Bed, wait_until};
 
-/// Nodes whose configurations differ from that of a bed by a replacement in each.
+/// Creates nodes whose configurations differ from that of a bed by a replacement in each.
 fn bed_of(changes: [&[(&str, &str)]; 2]) -> Bed {
     let mut bed = Bed::new("");
     for (node, changes) in changes.into_iter().enumerate() {
@@ -19,8 +19,8 @@ fn bed_of(changes: [&[(&str, &str)]; 2]) -> Bed {
     bed
 }
 
-/// Long messages from node 0 end within seconds: they fail for the settings that differ, or some
-/// arrive if `may_arrive`.
+/// Checks that long messages from node 0 end within seconds: they fail because of the settings that
+/// differ, or some arrive if `may_arrive`.
 fn long_messages_end(bed: &Bed, case: &str, may_arrive: bool) {
     let a = bed.port(0);
     let _b = bed.port(1);
@@ -34,8 +34,8 @@ fn long_messages_end(bed: &Bed, case: &str, may_arrive: bool) {
     }
 }
 
-/// With another `network.mtu` at the other end, longer or shorter, messages that cannot be put
-/// together fail with that reason, and both nodes log both values and no other cause.
+/// The other end has another `network.mtu`, longer or shorter. Messages that cannot be reassembled
+/// fail with that reason, and both nodes log both values and no other cause.
 #[test]
 fn another_mtu_is_named_on_both_sides() {
     const LONG: &[(&str, &str)] = &[("mtu = 1500", "mtu = 9000")];
@@ -48,7 +48,8 @@ fn another_mtu_is_named_on_both_sides() {
         if !is_longer_here {
             bed::message(&bed.port(0), &bed.port(1), b"short ones pass");
         }
-        // TCP sends bytes, which packets of any length carry that the receiver takes.
+        // TCP sends a stream of bytes, which packets of any length can carry that the receiver
+        // accepts.
         long_messages_end(&bed, &case, transport == "tcp" && !is_longer_here);
         for node in 0..2 {
             let (here, there) =
@@ -90,8 +91,8 @@ fn another_transport_is_named_on_both_sides() {
     });
 }
 
-/// A node that comes back with another transport: messages in flight to it fail with that reason,
-/// and once it has the right one again messages arrive.
+/// A node that returns with another transport: messages in flight to it fail with that reason, and
+/// once it has the right one again messages arrive.
 #[test]
 fn a_peer_that_changes_its_transport_is_noticed_both_times() {
     let mut bed = bed_of([&[], &[]]);

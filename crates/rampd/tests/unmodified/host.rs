@@ -1,5 +1,4 @@
-//! A host with its agent, and a controller, at addresses of the loopback interface that no other
-//! test uses.
+//! A host with its agent, and a controller, at loopback addresses that no other test uses.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// How long anything may take.
+/// Timeout of all operations.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A host, its peer and their controller.
@@ -23,13 +22,13 @@ pub(crate) struct Host {
     controller: Option<Child>,
 }
 
-/// What programs of a host are started with.
+/// Returns the path of the library that is loaded into programs of a host.
 pub(crate) fn library() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     tests.parent().unwrap().join("librampmeter_capton.so")
 }
 
-/// Whether the programs that tests run are there.
+/// Returns whether the programs that tests run are available.
 pub(crate) fn has_python() -> bool {
     let found = Command::new("python3").arg("--version").output().is_ok();
     assert!(found || std::env::var_os("RAMPMETER_CI").is_none(), "python3 is not installed");
@@ -66,7 +65,7 @@ impl Host {
         host
     }
 
-    /// A host at work.
+    /// Configures and starts a host.
     pub(crate) fn started(mbps: u32, keys: &str) -> Self {
         let mut host = Self::new(mbps, keys);
         host.start_controller();
@@ -99,7 +98,7 @@ impl Host {
         self.wait_for("agent", "started");
     }
 
-    /// Starts an agent that may have so many descriptors.
+    /// Starts an agent with a limit of descriptors.
     pub(crate) fn start_agent_with(&mut self, descriptors: u32) {
         let mut program = Command::new("sh");
         let limited = format!("ulimit -n {descriptors}; exec \"$0\" agent agent.toml");
@@ -108,7 +107,7 @@ impl Host {
         self.wait_for("agent", "started");
     }
 
-    /// What the agent has taken of the processor so far, in hundredths of a second.
+    /// Returns the processor time of the agent so far, in hundredths of a second.
     pub(crate) fn agent_ticks(&self) -> u64 {
         let agent = self.agent.as_ref().expect("the agent runs");
         let stat = fs::read_to_string(format!("/proc/{}/stat", agent.id())).unwrap();
@@ -141,7 +140,7 @@ impl Host {
         kill(self.controller.take());
     }
 
-    /// Ends the agent and returns what it has counted under a name.
+    /// Ends the agent and returns its counter of a name.
     pub(crate) fn counted(&mut self, name: &str) -> u64 {
         let mut agent = self.agent.take().expect("the agent runs");
         let status = Command::new("kill").arg(agent.id().to_string()).status().unwrap();
@@ -151,7 +150,7 @@ impl Host {
         line.and_then(|line| line.rsplit('=').next()?.parse().ok()).unwrap_or(0)
     }
 
-    /// Starts a program that the library is loaded into.
+    /// Starts a program with the library loaded.
     pub(crate) fn start(&self, argv: &[&str]) -> Child {
         self.command(argv)
             .env("LD_PRELOAD", library())
@@ -160,7 +159,7 @@ impl Host {
             .unwrap()
     }
 
-    /// A program without the library.
+    /// Returns the command of a program without the library.
     pub(crate) fn command(&self, argv: &[&str]) -> Command {
         let mut command = Command::new(argv[0]);
         command.args(&argv[1..]).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -190,7 +189,7 @@ fn kill(daemon: Option<Child>) {
     }
 }
 
-/// The output of a program that must succeed soon.
+/// Returns the output of a program that must succeed soon.
 pub(crate) fn finish(mut program: Child) -> Output {
     let until = Instant::now() + PATIENCE;
     while program.try_wait().unwrap().is_none() {
@@ -206,7 +205,7 @@ pub(crate) fn finish(mut program: Child) -> Output {
     output
 }
 
-/// A receiver on the other host, without the library.
+/// Receiver on the other host, without the library.
 pub(crate) struct Receiver {
     listener: TcpListener,
     pub(crate) port: u16,
@@ -223,8 +222,8 @@ impl Receiver {
         self.listener.accept().unwrap().0
     }
 
-    /// Reads a stream to its end and checks every byte, in a thread of its own; how many came, and
-    /// when the last did. Answers at the end.
+    /// Reads a stream to its end in a thread and checks every byte. Returns the number of bytes and
+    /// the time of the last one. Answers at the end.
     pub(crate) fn read(&self) -> JoinHandle<(usize, Instant)> {
         let listener = self.listener.try_clone().unwrap();
         thread::spawn(move || {
@@ -245,7 +244,7 @@ impl Receiver {
     }
 }
 
-/// Words say where in the stream they are.
+/// Checks words, each of which holds its position in the stream.
 fn check(all: &[u8]) {
     for (k, word) in all.chunks(4).enumerate() {
         let wanted = (k as u32).wrapping_mul(2_654_435_761).to_ne_bytes();

@@ -1,5 +1,5 @@
-//! Programs that know nothing of CAPTON, with the library loaded before them: every byte arrives,
-//! in every way of sending, whatever happens to agent and controller; and the controller decides.
+//! Unmodified programs with the library loaded: every byte arrives, for every way of sending and
+//! every fault of agent and controller; and the controller decides.
 
 #![allow(clippy::disallowed_methods, reason = "programs run on the real clock")]
 #![allow(clippy::print_stdout, reason = "tests say why they are skipped")]
@@ -13,7 +13,7 @@ use host::{Host, PATIENCE, Receiver, finish, has_python};
 
 const MIB: usize = 1 << 20;
 
-/// Sends in some way, and checks what arrives on `streams` connections.
+/// Sends in some way, and checks the data that arrive on `streams` connections.
 fn all_arrives(way: &str, streams: usize) {
     if !has_python() {
         return;
@@ -55,8 +55,8 @@ ways! {
     half_closed: "half-closes", 1;
 }
 
-/// A program that has given up system calls sends on its own, and is not ended for those of the
-/// library.
+/// A program that has given up system calls sends without a schedule, and is not ended for system
+/// calls of the library.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_program_in_a_sandbox_goes_on() {
@@ -70,7 +70,7 @@ fn a_program_in_a_sandbox_goes_on() {
     assert_eq!(reader.join().unwrap().0, 2 * MIB);
 }
 
-/// What is known of a connection must not be taken for the next one's.
+/// State of one connection must not be used for the next one with its number.
 #[test]
 fn connections_that_follow_one_another() {
     if !has_python() {
@@ -86,7 +86,7 @@ fn connections_that_follow_one_another() {
     assert_eq!(host.counted("scheduled"), 20);
 }
 
-/// Small messages never ask: those of ten packets.
+/// Small messages, of ten packets, never cause a request.
 #[test]
 fn what_is_within_the_threshold_is_sent_at_once() {
     if !has_python() {
@@ -100,7 +100,7 @@ fn what_is_within_the_threshold_is_sent_at_once() {
     assert_eq!(host.counted("scheduled"), 0);
 }
 
-/// The kernel paces what is granted.
+/// The kernel paces granted bursts.
 #[test]
 fn the_granted_rate_is_kept() {
     if !has_python() {
@@ -132,7 +132,7 @@ fn a_peer_that_never_reads_holds_up_nobody_else() {
     finish(silent);
 }
 
-/// Without agent, controller or both, programs send as they always do.
+/// Without agent, controller or both, programs send as usual.
 #[test]
 fn without_an_agent_programs_go_on() {
     if !has_python() {
@@ -163,7 +163,7 @@ fn a_controller_that_is_silent_costs_the_fallback() {
     assert_eq!(host.counted("fallbacks"), 1);
 }
 
-/// It learns the flows anew, and hosts obey it.
+/// A restarted controller receives the flows anew, and hosts obey it.
 #[test]
 fn a_controller_that_is_killed_comes_back() {
     if !has_python() {
@@ -185,8 +185,8 @@ fn a_controller_that_is_killed_comes_back() {
     assert!(took > Duration::from_millis(300), "the new controller's rate: {took:?}");
 }
 
-/// Programs that are held go on at once when their agent is killed, whatever they wait with; a new
-/// agent has them back.
+/// Held programs continue at once when their agent is killed, in whatever call they wait; a new
+/// agent schedules them again.
 #[test]
 fn an_agent_that_is_killed_lets_programs_go() {
     if !has_python() {
@@ -216,8 +216,8 @@ fn an_agent_that_is_killed_lets_programs_go() {
     assert_eq!(host.counted("scheduled"), 1);
 }
 
-/// Programs for which the agent has no descriptors go on without it, and those that knock do not
-/// keep it awake. With these limits there are descriptors for some of the programs.
+/// Programs for which the agent has no descriptors continue without it, and attempts to connect do
+/// not keep it awake. With these limits there are descriptors for some of the programs.
 #[test]
 fn an_agent_without_descriptors_rests() {
     if !has_python() {
@@ -272,8 +272,8 @@ fn the_shorter_flow_goes_first() {
     let (_, short_ends) = short_reader.join().unwrap();
     finish(long);
     let (_, long_ends) = long_reader.join().unwrap();
-    // At 40 Mbit/s the long one has about 5 MiB left when the short one begins; sharing, the short
-    // one would end when the long one has 4 MiB left, which takes 880 ms.
+    // At 40 Mbit/s the long one has about 5 MiB left when the short one begins. With fair sharing
+    // the short one would end when the long one has 4 MiB left, which takes 880 ms.
     assert!(long_ends > short_ends, "the short flow is over first");
     let after = long_ends - short_ends;
     assert!(after > Duration::from_millis(450), "{after:?}");

@@ -131,7 +131,7 @@ impl Port {
     /// [`Completion::Finished`] with this ticket.
     ///
     /// # Errors
-    /// There is no memory at present, there never will be, or the node is gone.
+    /// There is no memory at present, the message is too long, or the node has ended.
     pub fn submit(
         &self,
         dst: NodeId,
@@ -300,7 +300,7 @@ impl Port {
             return false;
         }
         // The wake-up that has just been read may have been meant for another sleeping thread. The
-        // order matters: the thread that takes the flag reads what was written before.
+        // order matters: the thread that takes the flag reads all earlier writes.
         let _ = rustix::io::write(&self.kick, &1u64.to_ne_bytes());
         self.is_kicked.store(true, Ordering::Release);
         true

@@ -58,7 +58,7 @@ impl Default for BedConfig {
             services: Services::default(),
             wait: Wait::Block { spin: Span::ZERO },
             patience: Span::from_us(2_000_000),
-            // Typical of busy machines. Transports give up after some thousand of these.
+            // Typical of busy machines. Transports abort after some thousand of these.
             rtt: Span::from_us(2_000),
         }
     }

@@ -1,24 +1,23 @@
-//! What a packet of 1500 bytes costs processors: whole nodes beside the kernel's TCP and quinn's
+//! Processor cost of a packet of 1500 bytes: whole nodes compared with the kernel's TCP and quinn's
 //! QUIC, one way over virtual Ethernet.
 //!
 //! As root: `cargo run --release -p rampmeter-runtime --features xdp --example cpu_per_packet
-//! [ROUNDS [MIB [MBPS [ARM]]]]`, where ARM leaves all out but TCP, quinn and those whose names have it
-//! in them. Each round lets all of them carry so many MiB in turn, each as fast as
-//! it can, so that what else the machine does hits all alike; only ratios within one run mean
-//! something. Nodes take the link's rate for MBPS, by default more than they reach; they sleep
-//! where they have nothing to do.
+//! [ROUNDS [MIB [MBPS [ARM]]]]`. ARM selects TCP, quinn and the arms whose names contain it. In
+//! each round all arms transfer MIB in turn, each as fast as it can, so that other load on the
+//! machine affects all alike. Only ratios within one run are meaningful. Nodes assume MBPS as the
+//! link's rate, by default more than they reach. They sleep when they have nothing to do.
 //!
 //! The cost is the processor time, user and system, of the sending thread and of the receiving one,
-//! each on a processor of its own. The kernel charges its work for arriving packets to whoever runs
-//! when it does it: over virtual Ethernet that is the sender. So the sum of both sides is what is
-//! compared. The column `machine` is the time that all processors were busy, by the kernel's
-//! coarser books, which also has what is charged to nobody here, and whatever else runs.
+//! each on a separate processor. The kernel charges its work for arriving packets to the running
+//! thread: over virtual Ethernet that is the sender. So the sum of both sides is compared. The
+//! column `machine` is the time that all processors were busy, from the kernel's coarser accounts.
+//! It also includes time that is charged to no thread here, and all other load.
 //!
-//! A packet is 1448 bytes that the program gets, what TCP carries in 1500: so headers, control and
-//! repetitions are paid for by what arrives. `packets` and `frame` are what came to the receiver's
-//! interface: volume in frames of 1514 bytes, and the mean length. No arm puts longer frames on the
-//! link but those whose names say so: the interfaces take no joined segments, so that the kernel
-//! takes them apart before.
+//! A packet is 1448 bytes of payload for the program, as TCP carries in 1500. So headers, control
+//! packets and retransmissions count as cost of the delivered bytes. `packets` and `frame` are
+//! measured at the receiver's interface: volume in frames of 1514 bytes, and the mean length. No
+//! arm sends longer frames on the link unless its name says so: the interfaces accept no coalesced
+//! segments, so that the kernel segments them before.
 
 #![allow(clippy::print_stdout, reason = "it reports")]
 
@@ -44,30 +43,30 @@ use rampmeter_runtime::{Clock, ClockSource};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Bytes of the largest IP packet.
+/// Maximum bytes of an IP packet.
 const MTU: usize = 1_500;
 /// Bytes of its datagram.
 const DATAGRAM: usize = MTU - IPV4_UDP;
 /// Bytes of its frame, as interfaces count them.
 const FRAME: f64 = 1_514.0;
-/// What TCP carries of a program's bytes in it.
+/// Bytes of a program that TCP carries in it.
 const PAYLOAD: f64 = 1_448.0;
 /// Bytes that programs write to a stream at once.
 const CHUNK: usize = 64 << 10;
-/// Bytes of buffers of UDP sockets, which nodes ask for too.
+/// Bytes of buffers of UDP sockets, which nodes request too.
 const SOCKET_BUFFER: usize = 4 << 20;
 const PORT: u16 = 7_321;
-/// How long a transfer may take.
+/// Timeout of a transfer.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Whether programs hand several packets to the kernel at once.
+/// Mode of passing packets to the kernel: one by one, or coalesced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Segments {
     Joined,
     Single,
 }
 
-/// What a transfer took, in seconds.
+/// Times of a transfer, in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     wall: f64,
@@ -76,7 +75,7 @@ struct Times {
     receiver: f64,
 }
 
-/// Runs both sides of a transfer, each on its host and on a processor of its own.
+/// Runs both sides of a transfer, each on its host and on a separate processor.
 fn both(
     net: &Net,
     send: impl FnOnce() -> io::Result<()> + Send,
@@ -112,10 +111,10 @@ fn expect_all(expected: u64, got: u64) -> io::Result<()> {
     if got == expected { Ok(()) } else { Err(io::Error::other(message())) }
 }
 
-/// Carries so many bytes.
+/// Transfers a number of bytes.
 type Transfer<'a> = Box<dyn Fn(u64) -> io::Result<Times> + 'a>;
 
-/// What is measured, and what was, a value a round.
+/// An arm of the measurement, and its results, one value per round.
 struct Arm<'a> {
     name: &'static str,
     net: &'a Net,
@@ -160,7 +159,7 @@ impl<'a> Arm<'a> {
     }
 }
 
-/// Bytes and frames that have come to the host's interface.
+/// Returns the bytes and frames that have arrived at the host's interface.
 fn arrived(host: &Host) -> io::Result<[u64; 2]> {
     let text = host.within(|| fs::read_to_string("/proc/thread-self/net/dev"))?;
     let numbers = text.lines().find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':'));
@@ -171,7 +170,7 @@ fn arrived(host: &Host) -> io::Result<[u64; 2]> {
     }
 }
 
-/// How long all processors have been busy.
+/// Returns the busy time of all processors in seconds.
 fn busy_seconds() -> io::Result<f64> {
     let text = fs::read_to_string("/proc/stat")?;
     let ticks: Vec<f64> = text.split_whitespace().skip(1).take(7).flat_map(str::parse).collect();
@@ -186,7 +185,7 @@ fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// A line an arm: medians over rounds, the last columns of the rounds' ratios.
+/// Prints a line per arm: medians over rounds; the last columns are medians of the rounds' ratios.
 fn report(arms: &[Arm<'_>], tcp: usize, quinn: usize) {
     println!(
         "{:<28}{:>8}{:>7}{:>8}{:>9}{:>10}{:>7}{:>9}{:>8}{:>9}",
@@ -243,7 +242,7 @@ fn main() -> io::Result<()> {
     let mut number = |or| args.next().map_or(Ok(or), |arg| arg.parse()).map_err(io::Error::other);
     let (rounds, mib, facts) = (number(9)?, number(256)?, node::facts(number(10_000)?));
     let named = args.next().unwrap_or_default();
-    // Where there is no first, the reason has been said.
+    // If there is no first, the reason has been printed.
     let Some(net) = &Net::pair() else { return Ok(()) };
     let others = [Net::pair(), Net::pair(), Net::pair()];
     let [Some(tcp_net), Some(xdp_net), Some(long_net)] = &others else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Whole nodes: a transport over a datapath, which block where they have nothing to do.
+//! Whole nodes: a transport over a datapath, which block when they have nothing to do.
 
 use std::io;
 use std::net::IpAddr;
@@ -25,12 +25,12 @@ use crate::{LIMIT, MTU, Times, both, expect_all};
 
 /// Bytes of a message.
 const MESSAGE: usize = 1 << 20;
-/// Messages that are under way at a time.
+/// Messages in flight at a time.
 const DEPTH: u64 = 8;
-/// What nodes take for the round trip of a small packet.
+/// Round trip of a small packet that nodes assume.
 const RTT: Span = Span::from_us(300);
 
-/// The facts of the link, where nodes take its rate for `mbps`.
+/// Returns the facts of the link, with `mbps` as its rate.
 pub(crate) fn facts(mbps: u64) -> FabricFacts {
     let access_rate = Rate::from_bps(mbps * 1_000_000).expect("more than nothing");
     let data_rtt = RTT + access_rate.tx_time(Bytes::new(MTU as u64)) * 4;
@@ -44,20 +44,20 @@ pub(crate) fn facts(mbps: u64) -> FabricFacts {
     }
 }
 
-/// Payload and header of a full packet.
+/// Returns payload and header of a full packet.
 fn lengths() -> (Bytes, Bytes) {
     let HostPacket { payload, header } = HostPacket::new(MTU, IPV4_UDP, Protection::Sealed);
     (Bytes::new(payload as u64), Bytes::new(header as u64))
 }
 
-/// dcPIM as the daemon sets it up.
+/// Returns dcPIM as the daemon configures it.
 pub(crate) fn dcpim(facts: &FabricFacts) -> Dcpim {
     let (payload, header) = lengths();
     let config = DcpimConfig { payload, header, ..DcpimConfig::paper() };
     config.on(facts).expect("a good configuration")
 }
 
-/// pHost as the daemon sets it up: tokens outlive the round trip.
+/// Returns pHost as the daemon configures it: tokens outlive the round trip.
 pub(crate) fn phost(facts: &FabricFacts) -> Phost {
     let (payload, header) = lengths();
     let packet = facts.access_rate.tx_time(payload + header);
@@ -66,8 +66,8 @@ pub(crate) fn phost(facts: &FabricFacts) -> Phost {
     config.on(facts).expect("a good configuration")
 }
 
-/// Sends so many bytes from one node to the other, in messages. `open` opens the datapath of a
-/// host, on that host.
+/// Sends `bytes` from one node to the other, in messages. `open` opens the datapath of a host, on
+/// that host.
 pub(crate) fn transfer<E: Endpoint, D: Datapath + Send>(
     net: &Net,
     bytes: u64,
@@ -100,12 +100,12 @@ where
     both(net, send, receive)
 }
 
-/// Keys of both hosts, or none.
+/// Returns the keys of both hosts, or none.
 fn security(net: &Net, host: usize, protection: Protection) -> io::Result<Security> {
     if protection != Protection::Sealed {
         return Ok(Security::Checksum);
     }
-    // Fixed ones: nobody else is on the link.
+    // Fixed keys: nobody else is on the link.
     let key = |host: usize| STANDARD.encode([host as u8 + 1; 32]).parse::<PrivateKey>();
     let peers = (0..net.hosts.len()).map(|peer| Ok(Some(vec![key(peer)?.public()])));
     Ok(Security::Sealed(SealConfig {
@@ -155,16 +155,16 @@ fn run<E: Endpoint, D: Datapath>(
     Ok(std::mem::replace(node.apps_mut(), Bulk::new(0, signals)))
 }
 
-/// The application of both nodes: sends messages, a few at a time, and counts what comes.
+/// Application of both nodes: sends messages, a few at a time, and counts those that arrive.
 struct Bulk {
     block: Arc<[u8]>,
-    /// Messages that have not been submitted yet, and those that are under way.
+    /// Messages that have not been submitted yet, and those in flight.
     left: u64,
     under_way: u64,
     completed: u64,
     delivered: u64,
     signals: Signals,
-    /// Buffers that are used again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -180,7 +180,7 @@ impl Bulk {
     }
 }
 
-/// A message on its way out: all are the same.
+/// Message to send: all have the same bytes.
 struct Block(Arc<[u8]>);
 
 impl Payload for Block {
@@ -193,7 +193,7 @@ impl Payload for Block {
     }
 }
 
-/// A message on its way in.
+/// Message that arrives.
 struct Buffer(Vec<u8>);
 
 impl Assembly for Buffer {

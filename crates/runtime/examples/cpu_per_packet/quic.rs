@@ -1,4 +1,4 @@
-//! QUIC as quinn speaks it: one stream of one connection, encrypted as QUIC always is.
+//! QUIC by quinn: one stream of one connection, encrypted as QUIC always is.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::netns::Net;
 use crate::{CHUNK, DATAGRAM, LIMIT, PORT, SOCKET_BUFFER, Segments, Times, both, expect_all};
 
-/// Sends so many bytes over a stream.
+/// Sends `bytes` over a stream.
 pub(crate) fn transfer(net: &Net, bytes: u64, segments: Segments) -> io::Result<Times> {
     let to = SocketAddr::from((net.hosts[1].ip, PORT));
     let server_socket = net.hosts[1].within(|| bind(to))?;
@@ -58,7 +58,7 @@ pub(crate) fn transfer(net: &Net, bytes: u64, segments: Segments) -> io::Result<
     both(net, send, receive)
 }
 
-/// Runs it on this thread alone.
+/// Runs a future on this thread alone.
 fn run(what: impl Future<Output = io::Result<()>>) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { timeout(LIMIT, what).await.map_err(io::Error::other)? })
@@ -75,7 +75,7 @@ fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Whom the certificate is for.
+/// Name in the certificate.
 const NAME: &str = "receiver";
 
 fn configs(segments: Segments) -> io::Result<(ClientConfig, ServerConfig)> {

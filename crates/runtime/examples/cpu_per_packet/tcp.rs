@@ -6,11 +6,11 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use crate::netns::Net;
 use crate::{CHUNK, LIMIT, PORT, Times, both};
 
-/// Sends so many bytes over a connection.
+/// Sends `bytes` over a connection.
 pub(crate) fn transfer(net: &Net, bytes: u64) -> io::Result<Times> {
     let to = SocketAddr::from((net.hosts[1].ip, PORT));
     let listener = net.hosts[1].within(|| TcpListener::bind(to))?;
-    // So that nobody waits for a connection that does not come.
+    // Connect first, so that nobody waits for a connection that never arrives.
     let mut stream = net.hosts[0].within(|| TcpStream::connect(to))?;
     let send = || {
         stream.set_nodelay(true)?;

@@ -15,13 +15,13 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::net::{DELAY, Fates, Link, Links, Pings, RATE, Source};
 
 const PEERS: u32 = 16;
-/// Messages that are not over by then are lost.
+/// Time after which messages that have not ended are lost.
 const LIMIT: Span = Span::from_us(60_000_000);
-/// Simulated time that a node takes for a datagram, in the shapes `third` and `two`.
+/// Simulated processing time of a node per datagram, in the shapes `third` and `two`.
 const PER_DATAGRAM: Span = Span::from_us(2);
 const PATIENCE: Span = Span::from_us(10_000_000);
 
-/// Who sends to whom.
+/// Senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Out,
@@ -40,7 +40,7 @@ impl Shape {
         self.per_datagram() > Span::ZERO
     }
 
-    /// Simulated time that a node takes for a datagram.
+    /// Returns the simulated processing time of a node per datagram.
     fn per_datagram(self) -> Span {
         match self {
             Self::Out | Self::In | Self::One => Span::ZERO,
@@ -58,7 +58,7 @@ impl Shape {
         }
     }
 
-    /// The applications of a node.
+    /// Returns the applications of a node.
     fn source(
         self,
         node: u32,
@@ -80,7 +80,7 @@ impl Shape {
     }
 }
 
-/// A node whose endpoint is not known.
+/// A node with any endpoint.
 trait Turns {
     fn turn(&mut self, now: Time) -> Time;
     fn excess(&self) -> u64;
@@ -137,7 +137,7 @@ fn node<E: Endpoint + 'static>(
     Box::new(Shifted { node, shift })
 }
 
-/// What a run has come to.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) fates: Fates,
@@ -160,7 +160,7 @@ pub(crate) fn run<T: Transport>(shape: Shape, messages: u64) -> Outcome {
     Outcome { fates, excess, dropped, ended, processor }
 }
 
-/// Hosts, and the arbiters that their transport has.
+/// Hosts, and the arbiters of their transport.
 pub(crate) struct Bed {
     nodes: Vec<Box<dyn Turns>>,
     next: Vec<Time>,
@@ -174,7 +174,7 @@ impl Bed {
         Self::with_clocks::<T>(shape, messages, |_| (Span::ZERO, ClockOrigin::default()))
     }
 
-    /// Nodes whose clocks are ahead of the simulation's time, with their origins.
+    /// Creates nodes whose clocks are ahead of the simulation's time, with their origins.
     pub(crate) fn with_clocks<T: Transport>(
         shape: Shape,
         messages: u64,
@@ -189,7 +189,7 @@ impl Bed {
             data_rtt,
             control_rtt,
             n_pods: 0,
-            // As between real hosts by default, where nodes are slow.
+            // As between real hosts by default, if nodes are slow.
             patience: if shape == Shape::Slow { PATIENCE } else { Span::ZERO },
         };
         let keys = T::Keys::default();
@@ -213,7 +213,8 @@ impl Bed {
         Self { nodes, next: vec![Time::ZERO; n], free: vec![Time::ZERO; n], links, fates }
     }
 
-    /// Runs until `end`, or until `is_over`. A node takes `each` for a datagram. Returns the time then.
+    /// Runs until `end`, or until `is_over`. A node takes `each` per datagram. Returns the time at
+    /// the end.
     pub(crate) fn run_until(
         &mut self,
         end: Time,

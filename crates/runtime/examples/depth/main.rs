@@ -1,12 +1,13 @@
-//! Processor time a message where many wait: 200 B each, submitted at once, at both ends together.
+//! Processor time per message if many are queued: 200 B each, submitted at once, both ends
+//! together.
 //!
-//!     cargo run --release -p rampmeter-runtime --example depth [TRANSPORT] [out|in|one|third|two|slow|sim] [MESSAGES ...]
+//!     cargo run --release -p rampmeter-runtime --example depth [TRANSPORT] [SHAPE] [MESSAGES ...]
 //!
-//! In memory, on simulated time; queues of 500 KB at the receivers. `out`: one node sends to 16. `in`: 16 send to one.
-//! `one`: one sends to one. `third`: one sends to one, and pings a third node meanwhile; nodes
-//! take 2 us of simulated time for each datagram. `two`: the same with two programs that send;
-//! `slow`: nodes take 30 us. Then as many flows of a pair in the
-//! simulator, from a tenth of the least number up to 100 000.
+//! In memory, on simulated time; queues of 500 KB at the receivers. Shapes: `out`: one node sends
+//! to 16. `in`: 16 send to one. `one`: one sends to one. `third`: one sends to one, and pings a
+//! third node meanwhile; nodes take 2 us of simulated time for each datagram. `two`: the same with
+//! two programs that send; `slow`: nodes take 30 us. `sim`: as many flows of a pair in the
+//! simulator, from 10 % of the smallest number up to 100 000.
 
 #![allow(clippy::print_stdout, reason = "a program")]
 
@@ -51,7 +52,8 @@ impl Visitor for Table {
                 let ms = ended.as_ps() / 1_000_000_000;
                 println!(
                     "{:<12} {name:<4} {n:>8} messages: {ns:>7.0} ns each, {ratio:.2}; {completed} \
-                     completed, {failed} failed, {delivered} delivered, {excess} too many, {dropped} packets dropped, {ms} ms",
+                     completed, {failed} failed, {delivered} delivered, {excess} too many, \
+                     {dropped} packets dropped, {ms} ms",
                     T::NAME,
                 );
                 if shape.has_pings() {
@@ -81,7 +83,8 @@ impl Visitor for Table {
             let ns = processor.as_ps() as f64 / 1_000.0 / flows as f64;
             let ratio = ns / *first.get_or_insert(ns);
             println!(
-                "{:<12} sim  {flows:>8} flows:    {ns:>7.0} ns each, {ratio:.2}; {completed} completed",
+                "{:<12} sim  {flows:>8} flows:    {ns:>7.0} ns each, {ratio:.2}; {completed} \
+                 completed",
                 T::NAME,
             );
         }

@@ -1,4 +1,4 @@
-//! A network in memory with a queue before each receiver, and applications that take none.
+//! A network in memory with a queue before each receiver, and applications without memory.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,11 +13,11 @@ use rampmeter_runtime::datapath::{Arrived, Route};
 use rampmeter_runtime::wire::Envelope;
 use rampmeter_runtime::{Applications, Assembly, Datapath, Outcome, Payload, Submission, Ticket};
 
-/// From a node to any other.
+/// Delay from a node to any other.
 pub(crate) const DELAY: Span = Span::from_us(20);
 /// Rate of all links.
 pub(crate) const RATE: Rate = Rate::from_gbps(10);
-/// How long a packet waits at most for the link to its receiver: 500 KB. Others are dropped.
+/// Maximum wait of a packet for the link to its receiver: 500 KB. Others are dropped.
 const QUEUE: Span = Span::from_us(400);
 /// Bytes of a message.
 const SIZE: usize = 200;
@@ -40,7 +40,7 @@ impl Assembly for Blank {
     fn write(&mut self, _offset: usize, _bytes: &[u8]) {}
 }
 
-/// What has become of the messages of all nodes.
+/// Outcomes of the messages of all nodes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fates {
     pub(crate) completed: u64,
@@ -60,20 +60,20 @@ pub(crate) struct Pings {
     pub(crate) is_in_flight: bool,
 }
 
-/// From the completion of a ping to the next.
+/// Time from the completion of a ping to the next.
 const PING_EVERY: Span = Span::from_us(1_000);
-/// Ticket and application of pings.
+/// Ticket and application number of pings.
 const PING: u32 = u32::MAX;
 
-/// The applications of a node: one has `left` messages for some nodes in turn, another may ping.
+/// Applications of a node: one has `left` messages for some nodes in turn, another may ping.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) to: Vec<NodeId>,
     pub(crate) left: u64,
-    /// Programs that send them in turn.
+    /// Number of programs that send them in turn.
     pub(crate) programs: u32,
     pub(crate) pings: Option<Pings>,
-    /// Time that the node's clock is ahead of that of the simulation.
+    /// Offset of the node's clock from the time of the simulation.
     pub(crate) shift: Span,
     pub(crate) links: Rc<RefCell<Links>>,
     pub(crate) fates: Rc<RefCell<Fates>>,
@@ -149,12 +149,12 @@ impl Applications for Source {
     }
 }
 
-/// Packets under way, by their receivers.
+/// Packets in flight, by their receivers.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     pub(crate) now: Time,
     queues: Vec<VecDeque<(Time, Vec<u8>)>>,
-    /// When the link to each node has carried what is in its queue.
+    /// Time at which the link to each node has sent its queue.
     idle_at: Vec<Time>,
     pub(crate) dropped: u64,
     /// Datagrams that each node has sent and received.
@@ -169,20 +169,20 @@ impl Links {
         Self { queues, idle_at, handled: vec![0; n], ..Self::default() }
     }
 
-    /// When the next packet is at a node.
+    /// Returns the arrival time of the next packet at a node.
     pub(crate) fn next_to(&self, node: usize) -> Time {
         self.queues[node].front().map_or(Time::NEVER, |(at, _)| *at)
     }
 }
 
-/// Copies of the datagrams to a node that follow these, with other bytes behind the envelope.
+/// Mutated copies that follow the datagrams to a node, with other bytes after the envelope.
 #[derive(Debug)]
 pub(crate) struct Mutations {
     pub(crate) to: NodeId,
     pub(crate) rng: Rng,
 }
 
-/// Copies of each datagram.
+/// Number of copies of each datagram.
 const COPIES: usize = 3;
 
 impl Mutations {
@@ -199,7 +199,7 @@ impl Mutations {
     }
 }
 
-/// A node's access to the network, and the time that its clock is ahead.
+/// A node's access to the network, and the offset of its clock.
 #[derive(Debug)]
 pub(crate) struct Link(pub(crate) Rc<RefCell<Links>>, pub(crate) NodeId, pub(crate) Span);
 

@@ -7,7 +7,7 @@ use rampmeter_testkit::{Place, run, spec, star};
 
 use crate::bed::processor_time;
 
-/// Processor time of all flows, and how many complete.
+/// Returns the processor time of all flows, and the number that complete.
 pub(crate) fn pair<T: Transport>(flows: u64) -> (Span, usize) {
     let topology = star(4).build().expect("a network");
     let place = Place::<T>::simulated(&T::Keys::default(), topology);

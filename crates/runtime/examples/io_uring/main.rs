@@ -1,10 +1,10 @@
-//! What a UDP packet costs through io_uring, beside `sendmmsg` and `recvmmsg`.
+//! Processor cost of a UDP packet through io_uring, compared with `sendmmsg` and `recvmmsg`.
 //!
-//! `cargo run --release -p rampmeter-runtime --example io_uring [ROUNDS]`. One thread sends 64 datagrams of
-//! 1472 bytes on the loopback interface and receives them, again and again; told is the processor time of
-//! a packet, both ways together. *Joined* packets are handed over 32 at a time and taken so (UDP_SEGMENT,
-//! UDP_GRO). The ring is as cheap as it gets: one issuer, deferred task work, registered files and
-//! buffers, one receive for many packets into a ring of buffers.
+//! `cargo run --release -p rampmeter-runtime --example io_uring [ROUNDS]`. One thread repeatedly
+//! sends 64 datagrams of 1472 bytes on the loopback interface and receives them. It prints the
+//! processor time per packet, both directions together. *Joined* packets are sent and received 32
+//! at a time (UDP_SEGMENT, UDP_GRO). The ring has its cheapest configuration: one issuer, deferred
+//! task work, registered files and buffers, one receive for many packets into a ring of buffers.
 
 #![allow(clippy::print_stdout, reason = "it reports")]
 #![allow(
@@ -24,15 +24,15 @@ use socket2::SockRef;
 
 /// Bytes of a datagram in a 1500-byte packet.
 const LEN: usize = 1_472;
-/// Packets of a round, and of a joined send.
+/// Packets of a round, and of a coalesced send.
 const ROUND: usize = 64;
 const JOINED: usize = 32;
-/// Bytes of a received datagram at most, where packets come joined.
+/// Maximum bytes of a received datagram, if packets arrive coalesced.
 const JOINED_MAX: usize = 1 << 16;
-/// Rounds before those that count.
+/// Warm-up rounds before the measured ones.
 const WARM_UP: usize = 200;
 
-/// A way to send a round of packets and to receive them. Returns how many have come.
+/// A way to send and receive a round of packets. Returns the number that arrived.
 type Round = Box<dyn FnMut() -> io::Result<usize>>;
 
 /// Two sockets, of which the first sends to the second.
@@ -76,12 +76,12 @@ fn set(socket: &UdpSocket, name: i32, value: i32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Packets that a datagram of so many bytes stands for.
+/// Returns the number of packets in a datagram of `bytes` bytes.
 fn packets(bytes: usize) -> usize {
     bytes.div_ceil(LEN)
 }
 
-/// Processor time of this process so far, the system's included, in ns.
+/// Returns the processor time of this process so far, including the system's, in ns.
 fn used() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64

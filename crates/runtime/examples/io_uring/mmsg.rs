@@ -8,7 +8,7 @@ use libc::{iovec, mmsghdr};
 
 use crate::{JOINED_MAX, LEN, Pair, ROUND, Round, packets};
 
-/// Parts of `memory`, `stride` bytes apart and `len` long, each a message's.
+/// Returns parts of `memory`, `stride` bytes apart and `len` long, and a message for each.
 fn messages(memory: &mut [u8], (stride, len): (usize, usize)) -> (Vec<iovec>, Vec<mmsghdr>) {
     let part = |part: &mut [u8]| iovec { iov_base: part.as_mut_ptr().cast(), iov_len: len };
     let mut parts: Vec<iovec> = memory.chunks_mut(stride).map(part).collect();
@@ -29,7 +29,7 @@ pub(crate) fn round(pair: Pair) -> Round {
     let mut into = vec![0; n * JOINED_MAX];
     Box::new(move || {
         let (_parts, mut headers) = messages(&mut data, (bytes, bytes));
-        // SAFETY: the headers point to parts, and these to memory, that outlive the call.
+        // SAFETY: the headers point to parts, and these to memory, all of which outlive the call.
         let sent = unsafe {
             libc::sendmmsg(pair.tx.as_raw_fd(), headers.as_mut_ptr(), headers.len() as u32, 0)
         };

@@ -9,27 +9,27 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use crate::{JOINED_MAX, LEN, Pair, ROUND, Round, packets};
 
-/// From where packets are sent.
+/// Memory from which packets are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Memory {
-    /// From a copy that the system makes.
+    /// A copy that the system makes.
     Copied,
-    /// From memory that is registered. The system tells when it is free again.
+    /// Registered memory. The system reports when it is free again.
     Registered,
 }
 
-/// Buffers for packets, a power of two.
+/// Number of buffers for packets, a power of two.
 const BUFFERS: u16 = 256;
 const GROUP: u16 = 7;
 const TX: Fixed = Fixed(0);
 const RX: Fixed = Fixed(1);
-/// What completions are of.
+/// User data of completions.
 const RECEIVED: u64 = 1;
 const SENT: u64 = 2;
-/// Waits of a round at most: a packet that is lost never comes.
+/// Maximum number of waits in a round: a lost packet never arrives.
 const WAITS: usize = 50;
 
-/// A page of the entries of a ring of buffers.
+/// Page of the entries of a ring of buffers.
 #[repr(C, align(4096))]
 struct Page([u8; 4_096]);
 
@@ -57,7 +57,7 @@ impl Buffers {
         let start = &raw const self.memory[usize::from(number) * self.size];
         self.tail = self.tail.wrapping_add(1);
         let (tail, size, entries) = (self.tail, self.size as u32, self.entries());
-        // SAFETY: the page has room for all entries, and the buffer lives as long as the ring. The
+        // SAFETY: the page has space for all entries, and the buffer lives as long as the ring. The
         // system reads the entry after the tail.
         unsafe {
             let entry = &mut *entries.add(place);

@@ -1,4 +1,4 @@
-//! Loops that do nothing but call: what a datapath can reach at most.
+//! Minimal loops, for the upper bound of a datapath's rate.
 
 #![allow(unsafe_code, reason = "system calls, and frames of memory shared with the kernel")]
 
@@ -18,7 +18,7 @@ use xdp::{RingConfigBuilder, Umem, WakableRings};
 
 use crate::{BATCH, End, LONG, PORT};
 
-/// The stamp at the front of a datagram.
+/// Returns the stamp at the front of a datagram.
 pub(crate) fn stamp(bytes: &[u8]) -> u64 {
     bytes.get(..8).map_or(0, |b| u64::from_ne_bytes(b.try_into().expect("eight bytes")))
 }
@@ -26,7 +26,7 @@ pub(crate) fn stamp(bytes: &[u8]) -> u64 {
 const HEADERS: usize = 42;
 const FRAMES: u32 = 2_048;
 
-/// An AF_XDP socket that sends frames of which only lengths and stamps differ.
+/// An AF_XDP socket that sends frames with only lengths and stamps filled in.
 pub(crate) struct BareXdp {
     _steering: Steering,
     socket: XdpSocket,
@@ -37,7 +37,7 @@ pub(crate) struct BareXdp {
     rx: HeapSlab,
 }
 
-// SAFETY: frames and rings point into mappings that move along and are not tied to a thread.
+// SAFETY: frames and rings point into mappings that move along and are not bound to a thread.
 unsafe impl Send for BareXdp {}
 
 impl BareXdp {
@@ -83,7 +83,7 @@ impl BareXdp {
 
 impl End for BareXdp {
     fn send(&mut self, len: usize, stamp: u64) -> io::Result<()> {
-        // SAFETY: the frame stays within `self`, which has the memory.
+        // SAFETY: the frame stays within `self`, which owns the memory.
         let Some(mut frame) = (unsafe { self.umem.alloc() }) else { return Ok(()) };
         frame.adjust_tail((HEADERS + len) as i32).map_err(io::Error::other)?;
         frame[..HEADERS].copy_from_slice(&self.headers);
@@ -104,7 +104,7 @@ impl End for BareXdp {
 
     fn receive(&mut self, _now: Time) -> io::Result<(usize, u64)> {
         let ring = self.rings.rx_ring.as_mut().expect("it receives");
-        // SAFETY: the frames are given back before the memory goes.
+        // SAFETY: the frames are returned before the memory is dropped.
         let n = unsafe { ring.recv(&self.umem, &mut self.rx) };
         let mut last = 0;
         while let Some(frame) = self.rx.pop_back() {
@@ -119,7 +119,7 @@ impl End for BareXdp {
     }
 }
 
-/// A UDP socket that sends datagrams to one address, without being tied to it.
+/// A UDP socket that sends datagrams to one address, without being connected to it.
 pub(crate) struct BareUdp {
     socket: UdpSocket,
     tx: Batch,
@@ -127,7 +127,7 @@ pub(crate) struct BareUdp {
     waiting: usize,
 }
 
-/// Messages of a system call, and what they point to.
+/// Messages of a system call, and their buffers.
 struct Batch {
     buffers: Vec<Box<[u8]>>,
     iovecs: Vec<libc::iovec>,
@@ -139,7 +139,7 @@ struct Batch {
 unsafe impl Send for Batch {}
 
 impl Batch {
-    /// Messages to `peer`, or from anybody.
+    /// Creates messages to `peer`, or from any address.
     fn new(peer: Ipv4Addr) -> Self {
         let mut buffers = vec![vec![0; LONG].into_boxed_slice(); BATCH];
         let iovec = |buffer: &mut Box<[u8]>| libc::iovec {

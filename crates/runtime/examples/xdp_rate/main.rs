@@ -1,11 +1,11 @@
-//! What the datapaths cost: packets a second and round trips over virtual Ethernet, beside loops
-//! that do nothing but call the same library or the same system calls.
+//! Cost of the datapaths: packets a second and round trips over virtual Ethernet, compared with
+//! loops that only call the same library or the same system calls.
 //!
 //! As root: `cargo run --release -p rampmeter-runtime --features xdp --example xdp_rate [ROUNDS
-//! [MS]]`. Each round measures all of them in turn for so many milliseconds, so that what else the
-//! machine does hits all alike. Rates are those of the best tenth of rounds and medians; ratios are
-//! of rates in the best tenth of rounds, medians of the rounds' ratios, and of what a packet costs
-//! the sender's processor.
+//! [MS]]`. Each round measures all of them in turn for MS milliseconds, so that other load on the
+//! machine affects all alike. Printed rates are those of the best 10 % of rounds and medians.
+//! Ratios are those of rates in the best 10 % of rounds, medians of the rounds' ratios, and ratios
+//! of the sender's processor time per packet.
 
 #![allow(clippy::print_stdout, reason = "it reports")]
 
@@ -36,12 +36,12 @@ const LONG: usize = 1_472;
 const SHORT: usize = 22;
 const PORT: u16 = 7_321;
 
-/// One end of what is measured.
+/// One end of a measured datapath.
 trait End: Send {
-    /// Takes a datagram of `len` bytes that begins with `stamp`.
+    /// Sends a datagram of `len` bytes that begins with `stamp`.
     fn send(&mut self, len: usize, stamp: u64) -> io::Result<()>;
     fn flush(&mut self) -> io::Result<()>;
-    /// Returns how many datagrams have arrived, and the stamp of the last of them.
+    /// Returns the number of datagrams that have arrived, and the stamp of the last of them.
     fn receive(&mut self, now: Time) -> io::Result<(usize, u64)>;
 }
 
@@ -75,7 +75,7 @@ impl<D: Datapath + Send> End for Ours<D> {
     }
 }
 
-/// What is measured, and what was.
+/// Subject of a measurement, and its results.
 struct Subject {
     name: &'static str,
     ends: [Box<dyn End>; 2],
@@ -100,7 +100,7 @@ impl Subject {
         Self { name, ends, rates, efforts, sent: 0, received: 0, trips: Vec::new(), medians }
     }
 
-    /// Sends long packets one way for a while.
+    /// Sends long packets one way for `span`.
     fn measure_rate(&mut self, clock: &Clock, span: Span) -> io::Result<()> {
         let [a, b] = &mut self.ends;
         let (is_over, received) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -136,7 +136,7 @@ impl Subject {
         Ok(())
     }
 
-    /// Sends short packets there and back, one at a time, for a while.
+    /// Sends short packets back and forth, one at a time, for `span`.
     fn measure_trips(&mut self, clock: &Clock, span: Span) -> io::Result<()> {
         let [a, b] = &mut self.ends;
         let is_over = AtomicBool::new(false);
@@ -157,7 +157,7 @@ impl Subject {
                 let left = clock.now();
                 a.send(SHORT, left.as_ps())?;
                 a.flush()?;
-                // A packet that is lost is given up for after 100 ms.
+                // A lost packet is given up after 100 ms.
                 while clock.now().saturating_since(left) < Span::from_us(100_000) {
                     if let (1.., stamp) = a.receive(clock.now())?
                         && stamp == left.as_ps()
@@ -188,7 +188,7 @@ impl Subject {
     }
 }
 
-/// Processor time of this thread.
+/// Returns the processor time of this thread.
 fn thread_seconds() -> f64 {
     let at = clock_gettime(ClockId::ThreadCPUTime);
     at.tv_sec as f64 + at.tv_nsec as f64 * 1e-9
@@ -213,14 +213,14 @@ fn median(values: &[f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The value that a tenth exceed.
+/// Returns the 90th percentile.
 fn best(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values.get(values.len() * 9 / 10).copied().unwrap_or(f64::NAN)
 }
 
-/// How the second compares with the first; more is better.
+/// Compares the second with the first; more is better.
 fn compare(bare: &Subject, ours: &Subject) {
     let ratio = |a: &[f64], b: &[f64]| {
         let ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / b).collect();

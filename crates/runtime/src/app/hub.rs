@@ -1,8 +1,8 @@
 //! Applications in the node's own process: threads with a [`Port`] each.
 //!
-//! Nothing is unbounded. A port has a depth, which limits the messages that it has submitted and
-//! not heard of; and a budget, which limits the bytes of messages that arrive or wait to be taken.
-//! An application that does not read makes its senders wait, and nobody else.
+//! Nothing is unbounded. A port has a depth, which limits the submitted messages without an
+//! outcome. Its budget limits the bytes of messages that arrive or are not taken yet. An
+//! application that does not read holds back its senders, and nobody else.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,9 +21,9 @@ use super::{Admission, Applications, Assembly, Outcome, Submission, Ticket};
 /// Limits of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortConfig {
-    /// Messages that may be under way.
+    /// Maximum number of messages in flight.
     pub depth: usize,
-    /// Bytes of messages that arrive or wait to be taken.
+    /// Maximum bytes of messages that arrive or are not taken yet.
     pub budget: u64,
 }
 
@@ -33,7 +33,7 @@ impl Default for PortConfig {
     }
 }
 
-/// Why a port cannot be opened.
+/// Reason for which a port cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum OpenError {
     /// Another port has the service.
@@ -44,10 +44,10 @@ pub enum OpenError {
     Stopped,
 }
 
-/// Why a message was not taken.
+/// Reason for which a message was not accepted.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub enum SubmitError {
-    /// As many messages as the port's depth are under way. Here are the bytes again.
+    /// As many messages as the port's depth are in flight. The error returns the bytes.
     #[error("{} messages are under way already", depth)]
     Full {
         /// The port's depth.
@@ -60,29 +60,29 @@ pub enum SubmitError {
     Stopped,
 }
 
-/// What a port hears.
+/// Events that a port reports.
 #[derive(Debug)]
 pub enum Completion {
-    /// A message that it submitted is over.
+    /// A message that it submitted has completed or failed.
     Finished {
         /// The message.
         ticket: Ticket,
-        /// What became of it.
+        /// Outcome of the message.
         outcome: Outcome,
     },
-    /// A message for it.
+    /// A message has arrived.
     Received(Received),
 }
 
 /// A message that has arrived. Its bytes count against the port's budget until it is dropped.
 #[derive(Debug)]
 pub struct Received {
-    /// The sending node.
+    /// Sending node.
     pub from: NodeId,
     room: Room,
 }
 
-/// The bytes of one message, counted against a port's budget.
+/// Bytes of one message, counted against a port's budget.
 #[derive(Debug)]
 pub struct Room {
     bytes: Vec<u8>,
@@ -102,19 +102,19 @@ impl Drop for Room {
 }
 
 impl Received {
-    /// Its bytes.
+    /// Returns the bytes of the message.
     pub fn bytes(&self) -> &[u8] {
         &self.room.bytes
     }
 
-    /// Its bytes, which the budget lets go of now.
+    /// Returns the bytes of the message, which no longer count against the budget.
     pub fn into_bytes(mut self) -> Vec<u8> {
         self.room.used.fetch_sub(self.room.bytes.len() as u64, Ordering::Relaxed);
         std::mem::take(&mut self.room.bytes)
     }
 }
 
-/// Wakes a node that sleeps, and costs next to nothing while it does not.
+/// Wakes a sleeping node; costs next to nothing if the node is awake.
 #[derive(Debug)]
 struct Waker {
     event: OwnedFd,
@@ -130,10 +130,10 @@ impl Waker {
     }
 }
 
-/// The node's side of a port.
+/// Node's side of a port.
 #[derive(Debug)]
 struct Side {
-    /// Its number, which no other port of the hub ever has.
+    /// Number of the port, which no other port of the hub ever has.
     app: u32,
     service: u16,
     config: PortConfig,
@@ -146,14 +146,14 @@ struct Side {
 /// Services that have a port, and the number of the next port.
 type Registry = Arc<Mutex<(BTreeSet<u16>, u32)>>;
 
-/// The ports of one process: the [`Applications`] of a node in the same process.
+/// Ports of one process: the [`Applications`] of a node in the same process.
 #[derive(Debug)]
 pub struct Hub {
     opened: Receiver<Side>,
     sides: Vec<Side>,
-    /// Port that is asked first, for fairness.
+    /// Index of the port that is polled first, for fairness.
     turn: usize,
-    /// Taken while arming, not yet handed out.
+    /// Submission that was taken while arming, and is returned next.
     peeked: Option<Submission<Vec<u8>>>,
     waker: Arc<Waker>,
 }
@@ -166,13 +166,13 @@ pub struct HubHandle {
     waker: Arc<Waker>,
 }
 
-/// An application's access to a node.
+/// Application's access to a node.
 #[derive(Debug)]
 pub struct Port {
     service: u16,
     depth: usize,
     next: u64,
-    /// Until the port is dropped.
+    /// Present until the port is dropped.
     submissions: Option<SyncSender<Submission<Vec<u8>>>>,
     completions: Receiver<Completion>,
     in_flight: Arc<AtomicU64>,
@@ -181,7 +181,7 @@ pub struct Port {
 }
 
 impl Hub {
-    /// A hub without ports.
+    /// Creates a hub without ports.
     ///
     /// # Errors
     /// No more file descriptors.
@@ -198,7 +198,7 @@ impl Hub {
         self.sides.extend(self.opened.try_iter());
     }
 
-    /// The port of a service: the latest, where an earlier one has been dropped a moment ago.
+    /// Returns the port of a service: the latest, if an earlier one has been dropped a moment ago.
     fn side(&self, service: u16) -> Option<&Side> {
         self.sides.iter().rev().find(|side| side.service == service)
     }
@@ -245,10 +245,11 @@ impl HubHandle {
 }
 
 impl Port {
-    /// Submits a message; its outcome is told once, by a [`Completion::Finished`] with this ticket.
+    /// Submits a message; its outcome is reported once, by a [`Completion::Finished`] with this
+    /// ticket.
     ///
     /// # Errors
-    /// Too many messages are under way, or the node has stopped.
+    /// Too many messages are in flight, or the node has stopped.
     pub fn submit(
         &mut self,
         dst: NodeId,
@@ -278,17 +279,17 @@ impl Port {
         Ok(ticket)
     }
 
-    /// The next completion, waiting for it as long as need be. `None` when the node has stopped.
+    /// Returns the next completion; waits without a limit. `None` when the node has stopped.
     pub fn wait(&mut self) -> Option<Completion> {
         self.completions.recv().ok()
     }
 
-    /// The next completion, if there is one.
+    /// Returns the next completion, if there is one.
     pub fn try_next(&mut self) -> Option<Completion> {
         self.completions.try_recv().ok()
     }
 
-    /// The next completion, waiting for it for a while.
+    /// Returns the next completion; waits for at most `time`.
     pub fn wait_for(&mut self, time: Duration) -> Option<Completion> {
         self.completions.recv_timeout(time).ok()
     }
@@ -324,7 +325,7 @@ impl Applications for Hub {
                     return Some(Submission { app: side.app, ..submission });
                 }
                 Err(TryRecvError::Empty) => self.turn = idx + 1,
-                // The port is gone. What arrives for it is refused from now on.
+                // The port is gone. Messages for it are refused from now on.
                 Err(TryRecvError::Disconnected) => drop(self.sides.remove(idx)),
             }
         }
@@ -334,7 +335,7 @@ impl Applications for Hub {
     fn finish(&mut self, app: u32, ticket: Ticket, outcome: Outcome) {
         if let Some(side) = self.sides.iter().find(|side| side.app == app) {
             side.in_flight.fetch_sub(1, Ordering::AcqRel);
-            // A port that has been dropped meanwhile does not care.
+            // A port that has been dropped meanwhile needs no outcome.
             let _ = side.completions.send(Completion::Finished { ticket, outcome });
         }
     }
@@ -358,7 +359,8 @@ impl Applications for Hub {
     }
 
     fn deliver(&mut self, from: NodeId, service: u16, message: Room) {
-        // A port that has been dropped meanwhile has no use for it; its successor never asked.
+        // A port that has been dropped meanwhile cannot use it, and its successor did not request
+        // it.
         let side = self.side(service).filter(|side| Arc::ptr_eq(&side.used, &message.used));
         if let Some(side) = side {
             let received = Received { from, room: message };

@@ -1,4 +1,4 @@
-//! Applications: what submits messages to a node and takes those that arrive.
+//! Applications: they submit messages to a node and receive those that arrive.
 
 pub mod hub;
 
@@ -8,138 +8,139 @@ use rampmeter_core::{NodeId, Promise, TenantId, Time};
 
 pub use hub::{Completion, Hub, HubHandle, OpenError, Port, PortConfig, Received, SubmitError};
 
-/// The application's number for a message that it submitted.
+/// Number of a message at the application that submitted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// A message to send.
+/// Message to send.
 #[derive(Debug)]
 pub struct Submission<P> {
-    /// Which application sends it, as its [`Applications`] numbers them.
+    /// Sending application, as its [`Applications`] numbers them.
     pub app: u32,
-    /// The application's number for it.
+    /// Number of the message at the application.
     pub ticket: Ticket,
-    /// The receiving node.
+    /// Receiving node.
     pub dst: NodeId,
-    /// The receiving application.
+    /// Receiving service.
     pub service: u16,
-    /// When it is needed, on the node's clock; [`Time::NEVER`] if nobody says.
+    /// Deadline on the node's clock; [`Time::NEVER`] if there is none.
     pub deadline: Time,
-    /// Whom it belongs to.
+    /// Tenant of the message.
     pub tenant: TenantId,
-    /// Its bytes: at least one.
+    /// Bytes of the message: at least one.
     pub payload: P,
 }
 
-/// The bytes of a message to send.
+/// Bytes of a message to send.
 pub trait Payload {
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     fn size(&self) -> usize;
 
     /// Copies the bytes from `offset` on to all of `out`; there are that many.
     fn copy_to(&self, offset: usize, out: &mut [u8]);
 }
 
-/// A message that is arriving, in room that it gives back when it is dropped.
+/// A message that is arriving. Its memory is freed when it is dropped.
 pub trait Assembly {
-    /// Puts bytes into their place, which is within the size that it was opened with.
+    /// Writes bytes at an offset, within the size that the message was opened with.
     fn write(&mut self, offset: usize, bytes: &[u8]);
 }
 
-/// What became of a message that was submitted.
+/// Outcome of a submitted message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The receiving node has all of it and has handed it to the application.
+    /// The receiving node has all of it and has delivered it to the application.
     Completed,
-    /// It may have been delivered or not.
+    /// It may or may not have been delivered.
     Failed(Failure),
 }
 
-/// Why a message failed.
+/// Reason for which a message failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The receiver does not answer.
     Unreachable,
-    /// The receiver was started again after bytes of the message had left: its earlier life may have
-    /// delivered it. Messages with a bound end so wherever they were.
+    /// The receiver was restarted after bytes of the message had been sent: its earlier incarnation
+    /// may have delivered it. Messages with a bound fail so at any stage.
     PeerRestarted,
-    /// No application takes messages of this service or size there.
+    /// No application there receives messages of this service or size.
     Refused,
     /// No node has this number.
     UnknownPeer,
-    /// The message is empty or longer than nodes take.
+    /// The message is empty or longer than the maximum.
     BadSize,
     /// This node is being stopped.
     Stopping,
-    /// The transport, which promises a bound, does not take it now. Nothing of it was sent.
+    /// The transport, which promises a bound, does not accept it now. None of it was sent.
     Rejected,
-    /// Other bytes have arrived than were sent, and were dropped: a memory or a network card is at
-    /// fault, or the program has changed the message while it was being sent.
+    /// The bytes that arrived differ from those sent, and were dropped. A memory or a network card
+    /// is faulty, or the program has changed the message while it was being sent.
     Corrupt,
-    /// The receiver could not put the message together: it has another `network.mtu` or transport.
+    /// The receiver could not reassemble the message: its `network.mtu` or transport differs.
     Mismatch,
 }
 
-/// Whether an application has room for a message.
+/// Decision of an application about a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// There is room.
+    /// The message fits now.
     Accept,
-    /// There will be when the application takes what has arrived.
+    /// The message fits after the application has taken messages that have arrived.
     Wait,
-    /// There is no such application. Its program may still be starting, so messages wait a little.
+    /// There is no such application. Its program may still be starting, so messages wait for a
+    /// while.
     Absent,
-    /// The application will never have that much room.
+    /// The application never has enough memory for it.
     Refuse,
 }
 
 /// All applications of a node.
 pub trait Applications {
-    /// Bytes on their way out.
+    /// Message to send.
     type Payload: Payload;
-    /// Bytes on their way in.
+    /// Message that arrives.
     type Assembly: Assembly;
 
-    /// The transport promises a bound. Called once, before anything else.
+    /// Reports the bound that the transport promises. Called once, before anything else.
     fn on_promise(&mut self, _promise: Promise) {}
 
-    /// The next message to send.
+    /// Returns the next message to send.
     fn poll_submission(&mut self) -> Option<Submission<Self::Payload>>;
 
-    /// When there will be a message to send, if that is known beforehand: for loads that keep to a
+    /// Returns the time of the next submission, if it is known in advance: for loads with a
     /// timetable. Others wake the node when they have one.
     fn next_submission(&self) -> Time {
         Time::NEVER
     }
 
-    /// A message that `app` submitted is over.
+    /// Reports the outcome of a message that `app` submitted.
     fn finish(&mut self, app: u32, ticket: Ticket, outcome: Outcome);
 
-    /// Whether a message could be opened.
+    /// Returns whether a message could be opened.
     fn admission(&self, service: u16, size: u32) -> Admission;
 
-    /// Makes room for a message whose first bytes have arrived, where [`Applications::admission`]
-    /// has just accepted it.
+    /// Allocates memory for a message whose first bytes have arrived, after
+    /// [`Applications::admission`] has accepted it.
     fn open(&mut self, service: u16, size: u32) -> Self::Assembly;
 
-    /// A message is complete.
+    /// Delivers a complete message.
     fn deliver(&mut self, from: NodeId, service: u16, message: Self::Assembly);
 
-    /// A message that the application `app` of this node, `own`, has submitted is complete.
+    /// Delivers a complete message that the application `app` of this node, `own`, has submitted.
     fn deliver_local(&mut self, own: NodeId, app: u32, service: u16, message: Self::Assembly) {
         let _ = app;
         self.deliver(own, service, message);
     }
 
-    /// Tells `each` of every service here: its number, messages that its program sends, and messages
-    /// for it that are arriving or have not been taken.
+    /// Calls `each` for every service here. Arguments are its number, the messages that its program
+    /// sends, and the messages for it that are arriving or have not been taken.
     fn services(&self, _each: &mut dyn FnMut(u16, u32, u32)) {}
 
-    /// The node is about to sleep: from now on a submission must wake it. True if there is one
-    /// already.
+    /// Prepares for the node's sleep: from now on a submission must wake it. Returns true if there
+    /// is one already.
     fn arm(&mut self) -> bool;
 
-    /// What becomes readable when there is a submission after [`Applications::arm`].
+    /// Returns descriptors that become readable at a submission after [`Applications::arm`].
     fn wakers(&self) -> Vec<BorrowedFd<'_>>;
 }
 

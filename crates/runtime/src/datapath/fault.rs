@@ -9,26 +9,26 @@ use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
 
 use super::{Arrived, Counts, Datapath, RailSet, Route};
 
-/// What happens to packets that arrive, each independently.
+/// Faults of arriving packets, each independent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Probability that a packet is lost.
     pub loss: f64,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
-    /// Probability that a packet is held back.
+    /// Probability that a packet is delayed.
     pub reorder: f64,
-    /// The longest that one is held back.
+    /// Maximum delay.
     pub delay_max: Span,
-    /// Probability that two bits of a packet, 16 bits apart or a multiple of that, are flipped: damage
-    /// that the checksum of UDP misses where the one was set and the other was not.
+    /// Probability that two bits of a packet, 16 bits apart or a multiple of that, are flipped. The
+    /// checksum of UDP misses such damage if one was set and the other was not.
     pub flip: f64,
 }
 
-/// Where a packet that is held back came from, by which network, and its marks.
+/// Origin of a delayed packet: address, network and marks.
 type From = (Option<IpAddr>, u8, Marks);
 
-/// A datapath that mistreats packets on their way in.
+/// Datapath with faults in the receive direction.
 #[derive(Debug)]
 pub struct Faulty<D> {
     inner: D,
@@ -39,19 +39,19 @@ pub struct Faulty<D> {
 }
 
 impl<D: Datapath> Faulty<D> {
-    /// `inner`, with faults drawn from `seed`.
+    /// Wraps `inner`, with faults drawn from `seed`.
     pub fn new(inner: D, faults: Faults, seed: u64) -> Self {
         let rng = Rng::new(seed, 0, Purpose::Fault);
         Self { inner, faults, rng, held: Vec::new(), lost: 0 }
     }
 
-    /// Packets lost so far.
+    /// Returns the number of packets lost so far.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 }
 
-/// Flips two bits at the same place of different 16-bit words.
+/// Flips two bits at the same position of different 16-bit words.
 fn flip_two(bytes: &mut [u8], rng: &mut Rng) {
     let words = bytes.len() / 2;
     if words < 2 {

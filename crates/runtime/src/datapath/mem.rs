@@ -1,4 +1,4 @@
-//! A network in memory, on simulated time, that loses, doubles and reorders packets as told.
+//! Network in memory, on simulated time, with configurable loss, duplication and reordering.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -11,27 +11,27 @@ use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
 
 use super::{Arrived, Datapath, Route};
 
-/// What the network does to packets, each independently.
+/// Impairments of packets, each independent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weather {
-    /// Time from node to node.
+    /// Delay from node to node.
     pub delay: Span,
     /// Probability that a packet is lost.
     pub loss: f64,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
-    /// Probability that a packet is held back for up to ten delays.
+    /// Probability that a packet is delayed by up to ten times the delay.
     pub reorder: f64,
 }
 
 impl Weather {
-    /// Nothing goes wrong.
+    /// Returns a network without faults.
     pub fn fair(delay: Span) -> Self {
         Self { delay, loss: 0.0, duplicate: 0.0, reorder: 0.0 }
     }
 }
 
-/// A packet under way: when it arrives, its number, its traffic class and its bytes.
+/// A packet in flight: its arrival time, its number, its traffic class and its bytes.
 type InFlight = Reverse<(Time, u64, u8, Vec<u8>)>;
 
 #[derive(Debug)]
@@ -41,16 +41,16 @@ struct Shared {
     now: Time,
     number: u64,
     in_flight: Vec<BinaryHeap<InFlight>>,
-    /// Whether a node is attached to the network.
+    /// True for nodes that are attached to the network.
     is_up: Vec<bool>,
 }
 
-/// The network: hands out a datapath for each node.
+/// Network: creates a datapath for each node.
 #[derive(Clone, Debug)]
 pub struct MemNet(Rc<RefCell<Shared>>);
 
 impl MemNet {
-    /// A network of `n_nodes` nodes.
+    /// Creates a network of `n_nodes` nodes.
     pub fn new(n_nodes: usize, weather: Weather, seed: u64) -> Self {
         Self(Rc::new(RefCell::new(Shared {
             weather,
@@ -62,22 +62,22 @@ impl MemNet {
         })))
     }
 
-    /// The datapath of a node.
+    /// Returns the datapath of a node.
     pub fn datapath(&self, node: NodeId) -> MemDatapath {
         MemDatapath { net: self.clone(), node }
     }
 
-    /// Sets the network's time, by which packets that are sent are dated.
+    /// Sets the network's time, which is the sending time of packets.
     pub fn set_now(&self, now: Time) {
         self.0.borrow_mut().now = now;
     }
 
-    /// Changes the weather.
+    /// Changes the impairments.
     pub fn set_weather(&self, weather: Weather) {
         self.0.borrow_mut().weather = weather;
     }
 
-    /// Pulls a node's cable, or plugs it in again.
+    /// Disconnects a node's cable, or connects it again.
     pub fn set_up(&self, node: NodeId, is_up: bool) {
         self.0.borrow_mut().is_up[node.idx()] = is_up;
     }
@@ -90,7 +90,7 @@ pub struct MemDatapath {
     node: NodeId,
 }
 
-/// As much as a UDP datagram on an Ethernet carries.
+/// Maximum bytes of a datagram: those of a UDP datagram on an Ethernet.
 const DATAGRAM_MAX: usize = 1_472;
 
 impl Datapath for MemDatapath {

@@ -1,4 +1,4 @@
-//! How packets get from one node to another.
+//! Datapaths: transport of packets from one node to another.
 
 pub mod fault;
 pub mod mem;
@@ -22,66 +22,66 @@ pub use self::rails::{RAILS_MAX, RailSet, Rails};
 /// A packet that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived<'a> {
-    /// The datagram.
+    /// Bytes of the datagram.
     pub bytes: &'a [u8],
-    /// Where it came from, if the datapath knows. Where a peer has several addresses, its first one
-    /// stands for all.
+    /// Source address, if the datapath knows it. If a peer has several addresses, this is its first
+    /// one.
     pub from: Option<IpAddr>,
-    /// Which of the node's networks it came by: less than [`Datapath::n_rails`].
+    /// Number of the node's network on which it arrived: less than [`Datapath::n_rails`].
     pub rail: u8,
-    /// What the ECN bits of its IP header say: [`Marks::ECN_CAPABLE`] and [`Marks::CONGESTION`].
+    /// Marks from the ECN bits of its IP header: [`Marks::ECN_CAPABLE`] and [`Marks::CONGESTION`].
     pub marks: Marks,
 }
 
-/// Where a packet goes, and how.
+/// Destination and path of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
-    /// The receiving node.
+    /// Receiving node.
     pub dst: NodeId,
-    /// Its class in the network.
+    /// Class in the network.
     pub class: Priority,
-    /// Which of several paths, if they can be told apart: any number.
+    /// Choice among several paths, if they can be distinguished: any number.
     pub path: u16,
-    /// Which of several networks.
+    /// Choice among several networks.
     pub rail: Rail,
-    /// Its marks, of which IP headers carry [`Marks::ECN_CAPABLE`] and [`Marks::CONGESTION`].
+    /// Marks, of which IP headers carry [`Marks::ECN_CAPABLE`] and [`Marks::CONGESTION`].
     pub marks: Marks,
 }
 
 impl Route {
-    /// The traffic class byte of the packet's IP header: DSCP and ECN.
+    /// Returns the traffic class byte of the packet's IP header: DSCP and ECN.
     pub fn traffic_class(&self) -> u8 {
         self.class.traffic_class() | self.marks.ecn()
     }
 }
 
-/// Which of several networks (rails) a packet takes. A datapath of one network takes that.
+/// Choice among several networks (rails). A datapath of one network ignores it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rail {
     /// One of those that are up, chosen by [`Route::path`].
     #[default]
     Any,
-    /// This one, whether it is up or not.
+    /// This one, up or down.
     Only(u8),
 }
 
-/// Carries packets between nodes, as well as it can: packets may be lost, doubled and reordered.
+/// Best-effort transport of packets between nodes: packets may be lost, duplicated and reordered.
 pub trait Datapath {
-    /// Bytes of the largest datagram.
+    /// Returns the maximum bytes of a datagram.
     fn datagram_max(&self) -> usize;
 
-    /// Bytes that the network adds to a datagram, which the pace of sending must allow for.
+    /// Returns the bytes that the network adds to a datagram, for pacing.
     fn overhead(&self) -> usize;
 
-    /// Takes a packet to send: `write` puts it into the buffer that it is given and says how long
-    /// it is. The packet may wait until [`Datapath::flush`]. Where there is no room it is lost, as
-    /// on any full queue.
+    /// Queues a packet to send: `write` writes it into the buffer and returns its length. The
+    /// packet may wait until [`Datapath::flush`]. If the queue is full the packet is lost.
     ///
     /// # Errors
-    /// Those of the system that no later attempt would mend.
+    /// Those of the system that no retry can fix.
     fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()>;
 
-    /// As [`Datapath::send`], for a packet that may not be cut up whatever [`Datapath::set_limit`] says.
+    /// Sends like [`Datapath::send`] a packet that must not be fragmented, whatever
+    /// [`Datapath::set_limit`] has set.
     ///
     /// # Errors
     /// As [`Datapath::send`].
@@ -93,9 +93,9 @@ pub trait Datapath {
         self.send(route, write)
     }
 
-    /// Datagrams to `peer` that are longer than so many bytes may be cut up on their way: the path does
-    /// not carry them in one piece. `None` where it carries all. Without effect where the datapath cannot
-    /// do that.
+    /// Permits fragmentation of datagrams to `peer` of more than `bytes`, which the path does not
+    /// carry in one piece. `None` if it carries all. Without effect if the datapath does not
+    /// support it.
     ///
     /// # Errors
     /// As [`Datapath::send`].
@@ -103,66 +103,68 @@ pub trait Datapath {
         Ok(())
     }
 
-    /// Sends what has been taken.
+    /// Sends queued packets.
     ///
     /// # Errors
     /// As [`Datapath::send`].
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Hands over packets that have arrived, those of the highest class first, at most a batch of
-    /// them. Returns how many there were.
+    /// Calls `each` with packets that have arrived, those of the highest class first, at most a
+    /// batch of them. Returns their number.
     ///
     /// # Errors
-    /// Those of the system that no later attempt would mend.
+    /// Those of the system that no retry can fix.
     fn receive(&mut self, now: Time, each: impl FnMut(Arrived<'_>)) -> io::Result<usize>;
 
-    /// Changes the addresses of all nodes on a network, by number. Returns false, and changes nothing,
-    /// where the datapath can not do that while it is open.
+    /// Changes the addresses of all nodes on a network, by number. Returns false, and changes
+    /// nothing, if the datapath does not support that while it is open.
     fn set_peers(&mut self, _rail: u8, _peers: &[Option<SocketAddr>]) -> bool {
         false
     }
 
-    /// Over how many networks packets go.
+    /// Returns the number of networks.
     fn n_rails(&self) -> u8 {
         1
     }
 
-    /// Packets to `peer` take these networks from now on; all of them where the set is empty.
+    /// Makes packets to `peer` take these networks from now on; all of them if the set is empty.
     fn set_rails(&mut self, _peer: NodeId, _up: RailSet) {}
 
-    /// Datagrams that have been sent to `peer` over a network, and their bytes. Only datapaths of
+    /// Returns the datagrams sent to `peer` over a network, and their bytes. Only datapaths of
     /// several networks count them.
     fn sent_over(&self, _peer: NodeId, _rail: u8) -> (u64, u64) {
         (0, 0)
     }
 
-    /// What becomes readable when packets arrive.
+    /// Returns descriptors that become readable when packets arrive.
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
     }
 
-    /// When [`Datapath::receive`] wants to be called though nothing becomes readable.
+    /// Returns the time at which [`Datapath::receive`] must be called even if no descriptor becomes
+    /// readable.
     fn next_arrival(&self) -> Time {
         Time::NEVER
     }
 
-    /// Returns the next thing that the datapath has found out about a peer.
+    /// Returns the next report of the datapath about a peer.
     fn poll_report(&mut self) -> Option<(NodeId, Report)> {
         None
     }
 
-    /// What the datapath has counted.
+    /// Returns the counters of the datapath.
     fn counts(&self) -> Counts {
         Counts::default()
     }
 }
 
-/// A fact about a peer that a datapath has found out.
+/// Report of a datapath about a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// The system has refused a datagram of that many bytes to it because the path carries less.
+    /// The system has refused a datagram of that many bytes to the peer because the path carries
+    /// less.
     TooLong(usize),
-    /// It runs another transport: handshakes with it fail.
+    /// The peer runs another transport: handshakes with it fail.
     OtherTransport(TransportId),
     /// A handshake in its name has another key than this node expects.
     OtherKey,
@@ -171,25 +173,25 @@ pub enum Report {
 /// Counters of a datapath since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Datagrams that no node sends and that were dropped: damaged frames.
+    /// Dropped datagrams that no node sends: damaged frames.
     pub malformed: u64,
-    /// Datagrams that arrived and are longer than this node's: it has a shorter `mtu` than their
-    /// sender.
+    /// Received datagrams longer than this node's: its `mtu` is shorter than their sender's.
     pub oversized: u64,
     /// Packets that the datapath had to drop.
     pub drops: u64,
-    /// Packets that were longer than the network takes: `mtu` is too large.
+    /// Packets longer than the network carries: `mtu` is too large.
     pub too_long: u64,
     /// Datagrams with a wrong checksum, or none.
     pub damaged: u64,
-    /// Datagrams in a session of this node that the peer has not sealed, and handshakes of nobody that
-    /// it knows.
+    /// Datagrams in a session of this node that the peer has not sealed, and handshakes of unknown
+    /// senders.
     pub forged: u64,
-    /// Sealed datagrams of sessions that this node does not have: of an earlier life, or late.
+    /// Sealed datagrams of sessions that this node does not have: of an earlier incarnation, or
+    /// late.
     pub strays: u64,
     /// Sealed datagrams that arrived again, or very late.
     pub replayed: u64,
-    /// Sessions agreed upon with peers.
+    /// Sessions established with peers.
     pub handshakes: u64,
     /// Initiations of a peer whose time is not later than that of the one before.
     pub old_initiations: u64,

@@ -3,14 +3,16 @@
 //! A peer has an address on each network, and the node a datapath for each. [`Rails`] chooses the
 //! network of each packet from [`Route::path`]: the remainder of the division by the number of
 //! networks. The quotient is the path within the network, so that every pair of network and source
-//! port is taken. Transports that keep the packets of a message on one path keep them on one network.
+//! port is used. Transports that keep the packets of a message on one path keep them on one
+//! network.
 //!
-//! The node finds out which networks are up at each peer (`crate::liveness`) and says so
-//! ([`Datapath::set_rails`]). Packets of a network that is down take those that are up; all others stay
-//! where they were.
+//! The node detects which networks are up at each peer (`crate::liveness`) and sets them
+//! ([`Datapath::set_rails`]). Packets of a network that is down take those that are up; all others
+//! stay on their network.
 //!
-//! [`Rails`] stands below [`Secured`](super::secure::Secured): two nodes have one session, whose packets
-//! take any network. A node with one network has no [`Rails`], and its packets cost nothing more.
+//! [`Rails`] is below [`Secured`](super::secure::Secured): two nodes have one session, whose
+//! packets take any network. A node with one network has no [`Rails`], and its packets cost nothing
+//! more.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,63 +22,63 @@ use rampmeter_core::{NodeId, Time};
 
 use super::{Arrived, Counts, Datapath, Rail, Report, Route};
 
-/// Networks that a node uses at most.
+/// Maximum number of networks of a node.
 pub const RAILS_MAX: usize = 8;
 
-/// A set of networks.
+/// Set of networks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RailSet(u8);
 
 impl RailSet {
-    /// None of them.
+    /// Empty set.
     pub const EMPTY: Self = Self(0);
 
-    /// The first `n` networks, at most [`RAILS_MAX`].
+    /// Returns the first `n` networks, at most [`RAILS_MAX`].
     pub fn first(n: u8) -> Self {
         assert!(usize::from(n) <= RAILS_MAX, "{n} rails");
         Self(((1u16 << n) - 1) as u8)
     }
 
-    /// The set with `rail` in it.
+    /// Returns the set with `rail`.
     #[must_use]
     pub fn with(self, rail: u8) -> Self {
         Self(self.0 | 1 << rail)
     }
 
-    /// The set without `rail`.
+    /// Returns the set without `rail`.
     #[must_use]
     pub fn without(self, rail: u8) -> Self {
         Self(self.0 & !(1 << rail))
     }
 
-    /// What is in both.
+    /// Returns the intersection of both sets.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Whether `rail` is in it.
+    /// Returns whether `rail` is in the set.
     pub fn contains(self, rail: u8) -> bool {
         self.0 >> rail & 1 == 1
     }
 
-    /// Whether none is in it.
+    /// Returns whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// How many are in it.
+    /// Returns the number of networks in the set.
     pub fn len(self) -> u8 {
         self.0.count_ones() as u8
     }
 
-    /// Those in it, in ascending order.
+    /// Iterates over the set in ascending order.
     pub fn iter(self) -> impl Iterator<Item = u8> {
         (0..RAILS_MAX as u8).filter(move |rail| self.contains(*rail))
     }
 
-    /// The network and the path within it of a packet whose path is `path`, of `n` networks of which
-    /// these are up.
+    /// Returns the network, and the path within it, of a packet whose path is `path`, if of `n`
+    /// networks these are up.
     pub fn choose(self, path: u16, n: u8) -> (u8, u16) {
         let (rail, within) = ((path % u16::from(n)) as u8, path / u16::from(n));
         if self.is_empty() || self.contains(rail) {
@@ -87,7 +89,7 @@ impl RailSet {
     }
 }
 
-/// What is known of a peer.
+/// State of a peer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Peer {
     up: RailSet,
@@ -95,7 +97,7 @@ struct Peer {
     sent: [(u64, u64); RAILS_MAX],
 }
 
-/// Packets over several datapaths.
+/// Datapath over several datapaths.
 #[derive(Debug)]
 pub struct Rails<D> {
     rails: Vec<D>,
@@ -107,11 +109,11 @@ pub struct Rails<D> {
     drops: u64,
 }
 
-/// Where the envelope has the number of the sender.
+/// Bytes of the sender's number in the envelope.
 const SRC_AT: std::ops::Range<usize> = 8..12;
 
 impl<D: Datapath> Rails<D> {
-    /// One datapath for each network, with the addresses of all nodes on it.
+    /// Combines one datapath for each network, with the addresses of all nodes on it.
     ///
     /// # Panics
     /// There is no datapath, or more than [`RAILS_MAX`].
@@ -155,7 +157,8 @@ impl<D: Datapath> Rails<D> {
         Ok(())
     }
 
-    /// A network that refuses packets, such as one whose address is gone, must not stop the node.
+    /// Handles an error of a network. A network that refuses packets, such as one whose address was
+    /// removed, must not stop the node.
     fn note(&mut self, rail: u8, done: io::Result<()>) {
         match done {
             Ok(()) => self.failing = self.failing.without(rail),
@@ -170,7 +173,7 @@ impl<D: Datapath> Rails<D> {
     }
 }
 
-/// Whether a datagram may be cut up on its way.
+/// Permission to fragment a datagram.
 #[derive(Clone, Copy, Debug)]
 enum Whole {
     Preferred,
@@ -181,8 +184,8 @@ fn ips_of(peers: &[Option<SocketAddr>]) -> Vec<Option<IpAddr>> {
     peers.iter().map(|peer| peer.map(|addr| addr.ip())).collect()
 }
 
-/// The first address of the peer whose address on a network is `from`, and `from` itself where the
-/// sender that the datagram names has another address there.
+/// Returns the first address of the peer whose address on a network is `from`. Returns `from`
+/// itself if the sender that the datagram names has another address there.
 fn first_address(
     ips: &[Vec<Option<IpAddr>>],
     rail: usize,
@@ -292,7 +295,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// A packet takes a network that is up, where one is, and its own where that is up.
+        /// A packet takes a network that is up, if there is one, and its own if that is up.
         #[test]
         fn packets_take_networks_that_are_up(path: u16, n in 1..=8u8, bits: u8) {
             let up = RailSet(bits).and(RailSet::first(n));
@@ -305,7 +308,7 @@ mod tests {
         }
     }
 
-    /// Which pairs of network and source port packets take, and how many.
+    /// Returns the pairs of network and source port that packets take, with the number of packets.
     fn shares(up: RailSet, n: u8, ports: u16) -> BTreeMap<(u8, u16), u32> {
         let mut shares = BTreeMap::new();
         for path in 0..=u16::MAX {
@@ -319,7 +322,8 @@ mod tests {
     fn every_pair_of_network_and_source_port_has_its_share() {
         for n in 1..=4 {
             for up in (1..1 << n).map(RailSet) {
-                // An odd number of ports, so that the network of a packet says nothing of its port.
+                // An odd number of ports, so that the network of a packet does not determine its
+                // port.
                 let shares = shares(up, n, 7);
                 assert_eq!(shares.len(), usize::from(up.len()) * 7, "{up:?} of {n}");
                 let (least, most) = (shares.values().min(), shares.values().max());

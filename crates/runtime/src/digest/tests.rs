@@ -7,7 +7,7 @@ use proptest::sample::Index;
 use super::*;
 
 proptest! {
-    /// Against the library's own way to join CRCs, by matrices.
+    /// Compared with the library's own way to join CRCs, by matrices.
     #[test]
     fn shifts_are_those_of_zeros(crc in any::<u32>(), n in 0..=1u32 << 30) {
         prop_assert_eq!(shift(crc, n), crc32c::crc32c_combine(crc, 0, n as usize));
@@ -21,7 +21,7 @@ proptest! {
     }
 }
 
-/// The memory of a program that sends.
+/// Memory of a sending program.
 struct Memory(RefCell<Vec<u8>>);
 
 impl Payload for Memory {
@@ -34,7 +34,7 @@ impl Payload for Memory {
     }
 }
 
-/// A packet under way.
+/// A packet in flight.
 #[derive(Clone, Debug)]
 struct Sent {
     fragment: Fragment,
@@ -70,7 +70,7 @@ impl Sender {
     }
 }
 
-/// Ranges that make up a message of `size` bytes.
+/// Returns ranges that make up a message of `size` bytes.
 fn cut(size: u32, cuts: &[Index]) -> Vec<(u32, u32)> {
     let mut ends: Vec<u32> = cuts.iter().map(|cut| cut.index(size as usize) as u32).collect();
     ends.extend([0, size]);
@@ -79,7 +79,7 @@ fn cut(size: u32, cuts: &[Index]) -> Vec<(u32, u32)> {
     ends.windows(2).map(|ends| (ends[0], ends[1])).collect()
 }
 
-/// The ranges in some order, with others between them that have been there or come later.
+/// Returns the ranges in some order, with others between them that repeat earlier or later ones.
 fn schedule(parts: &[(u32, u32)], order: &[Index], again: &[(Index, Index)]) -> Vec<(u32, u32)> {
     let mut left = parts.to_vec();
     let mut all: Vec<_> = Vec::new();
@@ -92,7 +92,7 @@ fn schedule(parts: &[(u32, u32)], order: &[Index], again: &[(Index, Index)]) -> 
     all
 }
 
-/// What a receiver has that takes each byte once, as endpoints let it.
+/// State of a receiver that accepts each byte once, as endpoints do.
 struct Receiver {
     bytes: Vec<Option<u8>>,
     digest: ArrivingDigest,
@@ -103,7 +103,7 @@ impl Receiver {
         Self { bytes: vec![None; size as usize], digest: ArrivingDigest::default() }
     }
 
-    /// Takes a packet, if it is no duplicate.
+    /// Receives a packet, if it is no duplicate.
     fn take(&mut self, Sent { fragment, payload }: &Sent) {
         let place = &mut self.bytes[fragment.offset as usize..][..payload.len()];
         if place.iter().all(Option::is_none) {
@@ -117,8 +117,8 @@ impl Receiver {
     }
 }
 
-/// The bytes of a message, where it is cut, and what leaves next, in order but for the first few
-/// packets; then what leaves again, and when.
+/// The bytes of a message, the ends of its packets, the order of sending, and the retransmissions
+/// with their times. Only the first few packets are out of order.
 type Plan = (Vec<u8>, Vec<Index>, Vec<Index>, Vec<(Index, Index)>);
 
 fn plans() -> impl Strategy<Value = Plan> {
@@ -128,9 +128,8 @@ fn plans() -> impl Strategy<Value = Plan> {
 }
 
 proptest! {
-    /// Whatever the order in which packets leave and arrive, and however often: a receiver that has
-    /// all bytes has had the digest, and it is right. No packet takes more work than its own bytes
-    /// do.
+    /// For any order and number of sent and received packets: a receiver that has all bytes has
+    /// received the digest, and it is correct. No packet takes more work than its own bytes.
     #[test]
     fn whole_messages_are_right(
         (bytes, cuts, order, again) in plans(),
@@ -157,9 +156,12 @@ proptest! {
         prop_assert_eq!(receiver.whole(), Some(bytes));
     }
 
-    /// A sender that cuts differently when it sends again.
+    /// A sender may divide the message differently when it retransmits.
     #[test]
-    fn messages_may_be_cut_anew((bytes, cuts, order, _) in plans(), anew in vec(any::<Index>(), 0..20)) {
+    fn messages_may_be_cut_anew(
+        (bytes, cuts, order, _) in plans(),
+        anew in vec(any::<Index>(), 0..20)
+    ) {
         let sender = Sender::new(bytes.clone());
         let schedule = |cuts: &[Index]| schedule(&cut(sender.size(), cuts), &order, &[]);
         let lost: Vec<_> = schedule(&cuts).into_iter().map(|part| sender.send(part)).collect();
@@ -170,8 +172,8 @@ proptest! {
         prop_assert!(receiver.digest.is_right(sender.size()));
     }
 
-    /// Whatever happens to the bytes, in the sender's memory between packets or on the way: the
-    /// digest is right if it is that of what has been put together, and wrong otherwise.
+    /// Bytes may change in the sender's memory between packets, or in flight. The digest is correct
+    /// if it is that of the reassembled message, and wrong otherwise.
     #[test]
     fn changed_bytes_make_the_digest_wrong(
         (bytes, cuts, order, again) in plans(),
@@ -202,9 +204,8 @@ proptest! {
         }
     }
 
-    /// A fragment at another place than its own, where the endpoint does not see that: as many
-    /// bytes as the message has have arrived, and the digest is wrong, unless they are the message
-    /// all the same.
+    /// A fragment at a wrong offset that the endpoint does not detect: as many bytes as the message
+    /// has have arrived. The digest is wrong, unless they happen to equal the message.
     #[test]
     fn displaced_bytes_make_the_digest_wrong(
         (bytes, cuts, order, _) in plans(),

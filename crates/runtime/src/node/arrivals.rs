@@ -1,16 +1,18 @@
-//! Whether packets arrive in quick succession.
+//! Detection of packets that arrive in quick succession.
 //!
-//! A node that handles each packet as it comes makes several system calls a packet, and answers each
-//! with a datagram. While many arrive it is cheaper to let some come first (as interfaces do that join
-//! interrupts). Requests that are answered one by one are too few for that, and are handled at once.
+//! A node that handles each packet as it arrives makes several system calls per packet, and answers
+//! each with a datagram. While many arrive it is cheaper to batch some first (as interfaces do that
+//! coalesce interrupts). Requests that are answered one by one are too few for that, and are
+//! handled at once.
 
 use rampmeter_core::{Span, Time};
 
-/// Packets are counted over periods of this length.
+/// Length of the period over which packets are counted.
 const PERIOD: Span = Span::from_us(100);
-/// Packets of a period that are many: a sixth of what fills a link of 10 Gbit/s.
+/// Number of packets in a period that counts as many: a sixth of those that fill a link of 10
+/// Gbit/s.
 const MANY: usize = 16;
-/// A turn with fewer packets has taken all that were there.
+/// Number of packets below which an iteration has received all that had arrived.
 const FEW: usize = 8;
 
 /// Counts packets that arrive.
@@ -20,12 +22,12 @@ pub(super) struct Arrivals {
     ends: Time,
     /// Packets of the period before, and of the current one.
     counts: [usize; 2],
-    /// Packets of the latest turn.
+    /// Packets of the latest iteration.
     latest: usize,
 }
 
 impl Arrivals {
-    /// A turn has had so many packets.
+    /// Counts the packets of an iteration.
     pub(super) fn count(&mut self, now: Time, n: usize) {
         if now >= self.ends {
             let is_next = now < self.ends + PERIOD;
@@ -36,12 +38,12 @@ impl Arrivals {
         self.latest = n;
     }
 
-    /// Whether many packets arrive.
+    /// Returns whether many packets arrive.
     pub(super) fn are_many(&self) -> bool {
         self.counts[0].max(self.counts[1]) >= MANY
     }
 
-    /// Whether many packets arrive, and the latest turn has taken all that were there.
+    /// Returns whether many packets arrive, and the latest iteration has received all of them.
     pub(super) fn are_taken(&self) -> bool {
         self.are_many() && self.latest < FEW
     }

@@ -1,9 +1,10 @@
-//! Several control packets to one node in one datagram.
+//! Bundles: several control packets to one node in one datagram.
 //!
-//! Transports send a token, a grant or an acknowledgement for each data packet. A datagram costs hosts
-//! about the same whether it has 50 bytes or 1500. So the control packets that one turn has for a node
-//! leave together: as a bundle ([`Kind::Bundle`]) where there are several, and alone otherwise. None
-//! waits for later ones. The packets of a bundle are lost, or marked by switches, together.
+//! Transports send a token, a grant or an acknowledgement for each data packet. A datagram of 50
+//! bytes costs hosts about as much as one of 1500. So the control packets of one iteration for a
+//! node are sent together: as a bundle ([`Kind::Bundle`]) if there are several, and alone
+//! otherwise. None waits for later ones. The packets of a bundle are lost, or marked by switches,
+//! together.
 
 use rampmeter_core::packet::Marks;
 use rampmeter_core::wire::Writer;
@@ -12,11 +13,11 @@ use rampmeter_core::{Header, MsgId, NodeId, Priority, Time, WireError};
 use crate::datapath::{Rail, Route};
 use crate::wire::{Envelope, Incarnation, Kind};
 
-/// Control packets that leave together.
+/// Control packets that are sent together.
 #[derive(Debug)]
 pub(super) struct Bundle {
     pub(super) route: Route,
-    /// The receiver's incarnation.
+    /// Incarnation of the receiver.
     pub(super) life: Incarnation,
     n: u32,
     first: MsgId,
@@ -25,7 +26,7 @@ pub(super) struct Bundle {
 }
 
 impl Bundle {
-    /// What is sent: the kind, and what follows the envelope.
+    /// Returns the kind of the datagram, and the bytes after the envelope.
     pub(super) fn contents(&self) -> (Kind, &[u8]) {
         match self.n {
             1 => (Kind::Control { msg: self.first }, &self.bytes[Envelope::BUNDLE_ENTRY..]),
@@ -34,20 +35,20 @@ impl Bundle {
     }
 }
 
-/// The bundles of a turn, one for each receiver, class, marks and path. Used again in each turn.
+/// Bundles of an iteration, one for each receiver, class, marks and path. Reused in each iteration.
 #[derive(Debug, Default)]
 pub(super) struct Bundles {
     all: Vec<Bundle>,
-    /// Those in use are the first so many.
+    /// Number of those in use, which are the first.
     n_open: usize,
-    /// Since when one of them has been in use.
+    /// Time since which one of them has been in use.
     opened_at: Time,
 }
 
 impl Bundles {
-    /// Adds a packet to a bundle that goes the same way and has at most `datagram_max` bytes with it.
-    /// Opens one where there is none. Without `path` any path will do, and `choose_path` chooses that
-    /// of a new bundle. Returns whether the bundle is new.
+    /// Adds a packet to a bundle with the same destination and path that then has at most
+    /// `datagram_max` bytes. Opens one if there is none. Without `path` any path matches, and
+    /// `choose_path` chooses that of a new bundle. Returns whether the bundle is new.
     pub(super) fn add<H: Header>(
         &mut self,
         now: Time,
@@ -66,7 +67,7 @@ impl Bundles {
             let Route { dst: to, class: of, path: on, marks: with, .. } = bundle.route;
             (to, of, with) == (dst, class, marks) && path.is_none_or(|path| path == on)
         };
-        // Only the latest that goes this way, so that packets stay in order.
+        // Only the latest for this destination and path, so that packets stay in order.
         let latest = self.all[..self.n_open].iter_mut().rfind(is_on);
         if let Some(bundle) = latest.filter(|bundle| has_room(bundle)) {
             bundle.n += 1;
@@ -90,24 +91,24 @@ impl Bundles {
         Ok(true)
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub(super) fn is_empty(&self) -> bool {
         self.n_open == 0
     }
 
-    /// Since when there have been some.
+    /// Returns the time since which there have been some.
     pub(super) fn opened_at(&self) -> Time {
         self.opened_at
     }
 
-    /// All bundles, which are empty afterwards.
+    /// Returns all bundles, which are empty afterwards.
     pub(super) fn take(&mut self) -> &[Bundle] {
         let n = std::mem::take(&mut self.n_open);
         &self.all[..n]
     }
 }
 
-/// Where a control packet goes, and how; without `path` on any.
+/// Destination and path of a control packet; without `path` any.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     pub(super) dst: NodeId,
@@ -141,7 +142,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is added to bundles comes out of them, for each receiver in order, and no bundle is
+        /// All packets of bundles are taken out again, for each receiver in order, and no bundle is
         /// longer than a datagram.
         #[test]
         fn every_packet_of_a_turn_is_in_one_bundle(
@@ -159,7 +160,8 @@ mod tests {
                 let mut n_new = 0;
                 for &(dst, slot, is_short) in &packets {
                     let packet = (MsgId::new(slot), &header(slot, is_short));
-                    let is_new = bundles.add(Time::ZERO, way(dst, None), packet, ROOM, || 7).unwrap();
+                    let is_new =
+                        bundles.add(Time::ZERO, way(dst, None), packet, ROOM, || 7).unwrap();
                     n_new += usize::from(is_new);
                 }
                 let sent = bundles.take();

@@ -1,4 +1,4 @@
-//! What a node is told at its start.
+//! Configuration of a node at its start.
 
 use std::net::IpAddr;
 
@@ -8,51 +8,51 @@ use rampmeter_core::{Bytes, NodeId, Rate, Span};
 use crate::agreement::Agreement;
 use crate::wire::{Incarnation, TransportId};
 
-/// What a node must be told.
+/// Configuration of a node.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
-    /// Which node this is.
+    /// Number of this node.
     pub node: NodeId,
-    /// The protocol's number on the wire.
+    /// Number of the protocol on the wire.
     pub transport: TransportId,
-    /// This life of the node: a number that no earlier life had.
+    /// Incarnation of the node: a number that no earlier incarnation had.
     pub incarnation: Incarnation,
-    /// Rate at which it sends at most.
+    /// Maximum sending rate.
     pub rate: Rate,
-    /// Bytes that may leave together when the node was late.
+    /// Maximum bytes that are sent at once after a delay of the node.
     pub burst: Bytes,
-    /// How packets take one of several paths: with [`Spray::Ecmp`] those of a message take the same,
-    /// with the others each takes any.
+    /// Choice among several paths: with [`Spray::Ecmp`] packets of a message take the same, with
+    /// the others each takes any.
     pub spray: Spray,
-    /// How many data packets in a row take the same path, where each may take any: 1, or more where
-    /// the datapath hands packets of one path to the system in one piece.
+    /// Number of data packets in a row on the same path, if each may take any: 1, or more if the
+    /// datapath coalesces packets of one path.
     pub run: u16,
-    /// Bytes of the longest message that it sends or takes: at most 1 GiB.
+    /// Maximum bytes of a message that it sends or receives: at most 1 GiB.
     pub message_max: u32,
-    /// While packets arrive in quick succession: how long control packets wait for others that leave
-    /// with them, and the node for more packets. Zero for not at all.
+    /// Time for which control packets wait for others in the same datagram, and the node for more
+    /// packets, while packets arrive in quick succession. Zero disables it.
     pub gather: Span,
-    /// How long the node stays awake at most after a packet or a submission, where the next ones follow
-    /// soon ([`BusyPoll`](crate::BusyPoll)). Zero for not at all.
+    /// Maximum duration of polling after a packet or a submission, if the next ones follow soon
+    /// ([`BusyPoll`](crate::BusyPoll)). Zero disables it.
     pub busy_poll: Span,
-    /// How long a message waits for a receiver that has not been heard yet.
+    /// Time for which a message waits for a receiver that has not responded yet.
     pub patience: Span,
-    /// By node number: the address that its packets must come from, if that is to be checked, and
-    /// `None` where there is no such node.
+    /// Source addresses that packets must have, by node number, if they are to be checked; `None`
+    /// if there is no such node.
     pub peers: Vec<Option<Option<IpAddr>>>,
-    /// What its peers should have configured like it.
+    /// Settings that its peers should have in common.
     pub agreement: Agreement,
     /// Seed of the endpoint's random choices.
     pub seed: u64,
 }
 
 impl NodeConfig {
-    /// A good [`NodeConfig::gather`]: less than half of the round trip between hosts that sleep where
-    /// they have nothing to do, and several times as long as it takes to fall asleep and to wake.
+    /// Recommended [`NodeConfig::gather`]: less than half of the round trip between hosts that
+    /// sleep when idle, and several times as long as falling asleep and waking take.
     pub const GATHER: Span = Span::from_us(60);
-    /// The longest message that any node can take.
+    /// Maximum length of a message of any node.
     pub const MESSAGE_MAX: u32 = 1 << 30;
-    /// Messages that a peer may have under way to a node: more than any peer with programs of the
-    /// usual depths has, and a few megabytes of memory.
+    /// Maximum number of messages of a peer that are arriving at a node. More than any peer with
+    /// programs of the usual depths has, and a few megabytes of memory.
     pub const ARRIVING_MAX: u32 = 1 << 16;
 }

@@ -1,4 +1,4 @@
-//! What the endpoint reports, and the end of every message.
+//! Events of the endpoint, and the end of every message.
 
 use rampmeter_core::{Bytes, Endpoint, Event, MsgId};
 
@@ -7,8 +7,8 @@ use crate::app::{Applications, Failure, Outcome, Submission, Ticket};
 use crate::wire::Kind;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
-    /// Passes on what the endpoint reports. `failure` is the reason given for messages that it
-    /// reports as failed.
+    /// Passes on the endpoint's events. `failure` is the reason given for messages that it reports
+    /// as failed.
     pub(super) fn on_events(&mut self, failure: Failure) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
@@ -42,8 +42,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Ends a message that is being sent, if it has not ended yet. Messages that are queued behind one
-    /// that fails for want of an answer fail with it, unless others of their queue have completed.
+    /// Ends a message that is being sent, if it has not ended yet. If it fails without an answer,
+    /// the messages queued behind it fail too, unless others of their queue have completed.
     pub(super) fn on_over(&mut self, msg: MsgId, outcome: Outcome) {
         let Some(message) = self.outbox.remove(msg) else { return };
         let (now, queue) = (self.told, message.queue());
@@ -62,7 +62,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Counts the end of a message, and tells its application.
+    /// Counts the end of a message, and reports it to its application.
     pub(super) fn finish(&mut self, app: u32, ticket: Ticket, outcome: Outcome) {
         match outcome {
             Outcome::Completed => self.stats.messages_completed += 1,
@@ -71,7 +71,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.apps.finish(app, ticket, outcome);
     }
 
-    /// Reports every message that waits for its receiver or is being sent as failed.
+    /// Reports every message as failed that waits for its receiver or is being sent.
     pub(super) fn fail_all(&mut self) {
         for Submission { app, ticket, .. } in self.peers.take_all_waiting() {
             self.finish(app, ticket, Outcome::Failed(Failure::Stopping));

@@ -1,8 +1,8 @@
 //! Messages between applications of one node.
 //!
-//! The node copies such a message from the sender's memory to the receiver's. A message may have
-//! 1 GB, and a copy of it in one go took 6 s of the node's thread. Long messages are copied in
-//! parts instead, by turns, and the node sends and receives packets between the parts.
+//! The node copies such a message from the sender's memory to the receiver's. A message may have 1
+//! GB, and a copy of it at once took 6 s of the node's thread. Long messages are copied in parts
+//! instead, round-robin, and the node sends and receives packets between the parts.
 
 use std::collections::VecDeque;
 
@@ -70,7 +70,7 @@ impl<P: Payload, A: Assembly> LocalCopy<P, A> {
 }
 
 impl<E: Endpoint, A: Applications> State<E, A> {
-    /// Delivers a message to an application of this node, or starts to.
+    /// Delivers a message to an application of this node, or begins to.
     pub(super) fn deliver_here(&mut self, submission: Submission<A::Payload>) {
         let Submission { app, ticket, service, payload, .. } = submission;
         let size = payload.size();

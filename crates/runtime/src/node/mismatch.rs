@@ -1,18 +1,18 @@
-//! Messages to peers that are configured otherwise, and that do not get on for that reason.
+//! Messages to peers with other settings that make no progress for that reason.
 //!
 //! Design notes.
 //!
 //! 1. The problem: packets of a peer with a longer `network.mtu` are dropped unread, as they are
-//!    longer than any packet of the receiver. The transport of the sender may retransmit for ever,
-//!    because short packets pass and are answered.
-//! 2. A receiver that can read packets but not put the message together says so
-//!    ([`Kind::Corrupt`](crate::wire::Kind::Corrupt)), and the message fails at once. That does not
-//!    happen to packets that it never sees.
+//!    longer than any packet of the receiver. The transport of the sender may retransmit without an
+//!    end, because short packets pass and are answered.
+//! 2. A receiver that can read packets but not reassemble the message reports this
+//!    ([`Kind::Corrupt`](crate::wire::Kind::Corrupt)), and the message fails at once. It cannot do
+//!    so for packets that it never reads.
 //! 3. So the sender watches messages to peers that differ in `network.mtu` or in the transport. It
-//!    fails those of which no further byte has left for some time: [`STALL`], or
-//!    [`NodeConfig::patience`](crate::NodeConfig::patience) where only the transport's parameters
+//!    fails those of which no further byte has been sent for some time: [`STALL`], or
+//!    [`NodeConfig::patience`](crate::NodeConfig::patience) if only the transport's parameters
 //!    differ, with which most messages arrive.
-//! 4. Hazard: a message that its receiver holds back for want of capacity fails as well.
+//! 4. Hazard: a message that its receiver holds back for lack of memory fails as well.
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{Endpoint, NodeId, Span, Time};
@@ -27,7 +27,7 @@ const STALL: Span = Span::from_us(2_000_000);
 const EVERY: Span = Span::from_us(250_000);
 
 impl<E: Endpoint, A: Applications> State<E, A> {
-    /// Notes that a peer runs another transport.
+    /// Records that a peer runs another transport.
     pub(super) fn on_other_transport(&mut self, now: Time, peer: NodeId, theirs: TransportId) {
         self.peers.on_other_transport(now, peer, theirs);
         self.watch(now, peer);
@@ -40,7 +40,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Fails messages without progress to peers that are configured otherwise.
+    /// Fails messages without progress to peers with other settings.
     pub(super) fn end_mismatched(&mut self, now: Time) {
         if now < self.mismatch_at {
             return;

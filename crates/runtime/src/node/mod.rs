@@ -1,10 +1,10 @@
-//! The node: one endpoint, its peers, its applications and its datapath.
+//! Node: one endpoint, its peers, its applications and its datapath.
 //!
 //! [`Node::turn`] runs the duties of a node in a fixed order. Each has a file: `receive` checks
 //! datagrams and places payloads, `verify` checks whole messages, `submit` takes messages from the
-//! applications, `events` passes on what the endpoint reports, `transmit` sends. All of them work
-//! on [`State`], which is everything but the datapath, so that the datapath can lend its buffers to
-//! them.
+//! applications, `events` passes on events of the endpoint, `transmit` sends. All of them work on
+//! [`State`], which has everything except the datapath, so that the datapath can lend its buffers
+//! to them.
 
 mod arrivals;
 mod bundles;
@@ -42,17 +42,17 @@ use crate::stats::NodeStats;
 /// Packets that are sent or received before the other direction has its turn.
 const BATCH: usize = 64;
 
-/// One host's transport at work.
+/// One host's transport.
 pub struct Node<E: Endpoint, D, A: Applications> {
     datapath: D,
     state: State<E, A>,
     arrivals: Arrivals,
-    /// Whether the latest turn has left something that it could do now.
+    /// True if the latest iteration has left work that can be done now.
     has_more: bool,
 }
 
 impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
-    /// A node that starts now.
+    /// Creates a node that starts now.
     pub fn new(
         config: NodeConfig,
         protocol: Arc<E::Config>,
@@ -65,16 +65,17 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         Self { datapath, state, arrivals: Arrivals::default(), has_more: false }
     }
 
-    /// Sets the origin of the node's clock. Called before the first turn.
+    /// Sets the origin of the node's clock. Called before the first iteration.
     pub fn set_clock_origin(&mut self, now: Time, origin: ClockOrigin) {
         self.state.endpoint.set_clock_origin(now, origin);
     }
 
-    /// Does all that is due, and says when it wants to be called again; not later than what becomes
-    /// readable among [`Datapath::wakers`] and [`Applications::wakers`].
+    /// Runs one iteration: does all work that is due, and returns the time of the next call. It
+    /// must be called earlier if one of [`Datapath::wakers`] and [`Applications::wakers`] becomes
+    /// readable.
     ///
     /// # Errors
-    /// Those of the datapath that no later attempt would mend.
+    /// Those of the datapath that no retry can fix.
     pub fn turn(&mut self, now: Time) -> io::Result<Time> {
         let Self { datapath, state, arrivals, has_more } = self;
         state.turn_at = now;
@@ -113,31 +114,30 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         Ok(state.next_turn(now).min(room_at).min(datapath.next_arrival()))
     }
 
-    /// Whether packets wait for the pace alone, so that it is worth being awake when it lets them
-    /// go.
+    /// Returns whether packets wait only for the pace, so that polling until then pays off.
     pub fn has_due_packets(&self) -> bool {
         self.state.endpoint.wants_transmit()
     }
 
-    /// How long the next turn should wait for more packets, though some may be there already and timers
-    /// may be due: not at all unless packets arrive in quick succession. Timers that are late for it
-    /// fire as of when they were due.
+    /// Returns the time for which the next iteration should wait for more packets, even if some
+    /// have arrived and timers are due. It is zero unless packets arrive in quick succession.
+    /// Timers that are delayed by this fire as of their deadlines.
     pub fn gather(&self) -> Span {
         let is_worth_it = self.arrivals.are_taken() && !self.has_more;
         if is_worth_it { self.state.config.gather } else { Span::ZERO }
     }
 
-    /// When the node last had a submission, or a packet of a peer in the life that it knows.
+    /// Returns the time of the latest submission, or packet of a peer's known incarnation.
     pub fn active_at(&self) -> Time {
         self.state.active_at
     }
 
-    /// How long it stays awake at most after that.
+    /// Returns the maximum duration of polling after that.
     pub fn busy_poll(&self) -> Span {
         self.state.config.busy_poll
     }
 
-    /// What the node has counted.
+    /// Returns the node's counters.
     pub fn stats(&self) -> NodeStats {
         let (stats, counts) = (self.state.stats, self.datapath.counts());
         NodeStats {
@@ -157,25 +157,26 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         }
     }
 
-    /// Messages being sent, waiting for their receivers, and arriving.
+    /// Returns the numbers of messages that are sent, that wait for their receivers, and that
+    /// arrive.
     pub fn messages(&self) -> (usize, usize, usize) {
         let state = &self.state;
         (state.outbox.len() + state.local.len(), state.peers.n_waiting(), state.inbox.len())
     }
 
-    /// How many of its peers it has heard.
+    /// Returns the number of its peers that have responded.
     pub fn n_peers_known(&self) -> usize {
         self.state.peers.n_known()
     }
 
-    /// What the node knows of each of its peers.
+    /// Returns the views of its peers.
     pub fn peers(&self) -> impl Iterator<Item = PeerView> {
         let State { peers, outbox, config, .. } = &self.state;
         let headers = self.datapath.overhead().saturating_sub(LINK_OVERHEAD);
         peers.views(config.node, headers, |peer| outbox.n_to(peer))
     }
 
-    /// What the node knows of its networks to each of its peers; nothing where there is only one.
+    /// Returns the views of its networks to each of its peers; none if there is only one.
     pub fn rails(&self) -> impl Iterator<Item = RailView> {
         self.state.peers.rail_views(self.state.config.node).map(|view| {
             let (packets_sent, bytes_sent) = self.datapath.sent_over(view.peer, view.rail);
@@ -183,15 +184,15 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         })
     }
 
-    /// Says hello to all peers, to learn their round trips and what they have configured. Those that
-    /// have not answered the last times are left out ever more often.
+    /// Sends hellos to all peers, for their round trips and settings. Those that have not answered
+    /// the last ones are skipped increasingly often.
     pub fn greet(&mut self, now: Time) {
         let State { peers, config, .. } = &mut self.state;
         peers.greet_all(now, config.node);
     }
 
-    /// Changes the peers, the rate and the times of waiting to those of `config`. Node, transport and
-    /// life stay, and so does the longest message. Messages for nodes that are gone fail.
+    /// Changes the peers, the rate and the waiting times to those of `config`. Node, transport,
+    /// incarnation and maximum message length stay. Messages for removed nodes fail.
     pub fn set_config(&mut self, now: Time, config: NodeConfig) {
         let state = &mut self.state;
         let NodeConfig { rate, burst, patience, gather, busy_poll, agreement, .. } = config;
@@ -228,62 +229,62 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         self.state.endpoint.reconfigure(now, protocol)
     }
 
-    /// The protocol's endpoint.
+    /// Returns the protocol's endpoint.
     pub fn endpoint(&self) -> &E {
         &self.state.endpoint
     }
 
-    /// The node's applications.
+    /// Returns the node's applications.
     pub fn apps(&self) -> &A {
         &self.state.apps
     }
 
-    /// The node's applications.
+    /// Returns the node's applications, mutable.
     pub fn apps_mut(&mut self) -> &mut A {
         &mut self.state.apps
     }
 
-    /// The endpoint and the applications, for owners that pass on what one says to the other. The
-    /// node must have a turn afterwards.
+    /// Returns the endpoint and the applications, for owners that pass data between them. The node
+    /// must run an iteration afterwards.
     pub fn parts_mut(&mut self) -> (&mut E, &mut A) {
         (&mut self.state.endpoint, &mut self.state.apps)
     }
 
-    /// The node's datapath.
+    /// Returns the node's datapath.
     pub fn datapath(&self) -> &D {
         &self.datapath
     }
 
-    /// The node's datapath, for owners that change its settings.
+    /// Returns the node's datapath, for owners that change its settings.
     pub fn datapath_mut(&mut self) -> &mut D {
         &mut self.datapath
     }
 
-    /// From now on messages that are submitted fail at once; those under way are finished.
+    /// Makes messages that are submitted from now on fail at once; those in flight are finished.
     pub fn stop_taking(&mut self) {
         self.state.is_stopping = true;
     }
 
-    /// Whether nothing is under way that this node sends.
+    /// Returns whether this node has no messages in flight.
     pub fn is_drained(&self) -> bool {
         let State { outbox, peers, local, .. } = &self.state;
         outbox.len() + peers.n_waiting() + local.len() == 0
     }
 
-    /// Reports everything that is still under way as failed.
+    /// Reports all messages in flight as failed.
     pub fn fail_all(&mut self) {
         self.state.fail_all();
     }
 }
 
-/// Everything of a node but its datapath.
+/// State of a node without its datapath.
 struct State<E: Endpoint, A: Applications> {
     config: NodeConfig,
     endpoint: E,
     apps: A,
     peers: Peers<A::Payload>,
-    /// Messages with a bound that have waited for their receiver, by when the bound is over: the
-    /// endpoint counts from when it had them.
+    /// Messages with a bound that have waited for their receiver, by the end of the bound: the
+    /// endpoint counts from when it received them.
     overdue: BTreeSet<(Time, MsgId)>,
     outbox: Outbox<A::Payload>,
     /// Messages of the outbox that the endpoint does not have yet.
@@ -294,16 +295,16 @@ struct State<E: Endpoint, A: Applications> {
     local: LocalCopies<A::Payload, A::Assembly>,
     pacer: Pacer,
     rng: Rng,
-    /// Packets of the node itself that are to be sent, the oldest first.
+    /// Packets of the node itself to send, the oldest first.
     notes: VecDeque<Note>,
-    /// Control packets that leave at the end of the turn.
+    /// Control packets that are sent at the end of the iteration.
     bundles: Bundles,
     paths: Paths,
-    /// Time of the latest turn: the endpoint's time does not go back.
+    /// Time of the latest iteration: the endpoint's time never decreases.
     told: Time,
-    /// Time of the present turn.
+    /// Time of the present iteration.
     turn_at: Time,
-    /// Time of the latest turn that had a submission, or a packet of a peer in the life that it knows:
+    /// Time of the latest iteration with a submission, or a packet of a peer's known incarnation:
     /// floods of others do not keep the node awake.
     active_at: Time,
     is_stopping: bool,
@@ -355,15 +356,15 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Time this turn starts from: an overdue timer's deadline, at most one burst ago. Arrivals are
-    /// handled first, then timers at their scheduled times, so that a protocol that paces by timers
-    /// catches up as the pacer does.
+    /// Returns the time from which this iteration starts: an overdue timer's deadline, at most one
+    /// burst ago. Arrivals are handled first, then timers at their scheduled times, so that a
+    /// protocol that paces by timers catches up as the pacer does.
     fn as_of(&self, now: Time) -> Time {
         let earliest = self.pacer.earliest(now).max(self.told);
         self.endpoint.poll_timeout().max(earliest).min(now)
     }
 
-    /// Handles what the datapath has found out about a peer.
+    /// Handles a report of the datapath about a peer.
     fn on_report(&mut self, now: Time, peer: NodeId, report: Report) {
         match report {
             Report::TooLong(len) => self.peers.on_refused(now, peer, len),
@@ -372,7 +373,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Sends at the rate of the networks that are in use: of `n_rails` the most that are to one peer.
+    /// Sets the rate to that of the networks in use: of `n_rails` the maximum to any one peer.
     fn pace(&mut self, n_rails: u8) {
         let used = self.peers.rails().map(|(_, up)| up.len()).max().unwrap_or(n_rails);
         let NodeConfig { rate, burst, .. } = self.config;
@@ -381,7 +382,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.pacer.set(share.unwrap_or(rate), burst);
     }
 
-    /// Fires the timers that are due, a batch at most, beginning as of `at`.
+    /// Fires the timers that are due, at most a batch, beginning as of `at`.
     fn fire(&mut self, mut at: Time, now: Time) {
         for _ in 0..BATCH {
             let due = self.endpoint.poll_timeout();

@@ -1,8 +1,9 @@
-//! Packets that arrive: checks, hands them to the endpoint, and writes their payloads to messages.
+//! Packets that arrive: checks them, passes them to the endpoint, and writes their payloads to
+//! messages.
 //!
 //! A datagram is checked in this order: envelope, sender and address, destination, transport, both
-//! incarnations, header, room, and where it brings the rest of a message the digest. A packet that
-//! fails a check is counted and dropped.
+//! incarnations, header, memory, and for the rest of a message the digest. A packet that fails a
+//! check is counted and dropped.
 
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
@@ -19,7 +20,7 @@ use crate::outbox::Sending;
 use crate::peer::Learned;
 use crate::wire::{Envelope, Fragment, Incarnation, Kind, bundled};
 
-/// Interval at which a node asks applications whether they have room for messages that wait for it.
+/// Interval at which a node checks whether applications have memory for waiting messages.
 const ROOM_EVERY: Span = Span::from_us(100);
 
 impl<E: Endpoint, A: Applications> State<E, A> {
@@ -45,14 +46,14 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             match kind {
                 Kind::Hello { nonce } => {
                     self.compare(now, src, body);
-                    // By the same network: it is that which the peer may ask about.
+                    // On the same network: the peer may be testing it.
                     self.answer(src, Some(src_life), Kind::Here { nonce }, rail);
                     if self.peers.life(src) != Some(src_life) {
                         self.peers.call(now, src);
                     }
                 }
                 _ if dst_life != Some(self.peers.own_life(self.config.incarnation, src)) => {
-                    // The peer addresses an earlier incarnation; a hello makes it ask for this one.
+                    // The peer addresses an earlier incarnation; a hello makes it request this one.
                     self.stats.stale += 1;
                     self.peers.call(now, src);
                 }
@@ -73,7 +74,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Handles a datagram of the life of a peer that this node speaks to.
+    /// Handles a datagram of the known incarnation of a peer.
     fn on_known(&mut self, now: Time, from: (NodeId, Marks), kind: Kind, body: &[u8]) {
         let (src, _) = from;
         match kind {
@@ -92,7 +93,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             }
             Kind::Data { msg, fragment } => self.on_packet(now, from, msg, Some(fragment), body),
             Kind::Hello { .. } | Kind::Here { .. } => unreachable!("handled for any life"),
-            // The datapath keeps these to itself.
+            // The datapath does not pass these on.
             Kind::Initiation { .. }
             | Kind::Response { .. }
             | Kind::Cookie { .. }
@@ -100,7 +101,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Notes what the peer has configured otherwise, if it tells.
+    /// Records the settings in which the peer differs, if it has sent them.
     fn compare(&mut self, now: Time, src: NodeId, digests: &[u8]) {
         if digests.is_empty() {
             return;
@@ -160,7 +161,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.on_events(Failure::Unreachable);
     }
 
-    /// What a data packet brings that is valid and has room, so that the endpoint may handle it.
+    /// Returns the part of its message that a data packet has, if it is valid and has memory, so
+    /// that the endpoint may handle it.
     fn admits(
         &mut self,
         now: Time,
@@ -220,7 +222,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 
     /// Copies a payload to its place in the message, if the endpoint calls it fresh. `digest` is
-    /// what the message's is then, if it is known.
+    /// the message's digest with it, if known.
     fn place(
         &mut self,
         (src, msg): (NodeId, MsgId),
@@ -244,9 +246,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Releases of each service the message that has waited longest for room, if there is room for it
-    /// now. One of a service a turn, so that the room is taken before it is promised again. Returns when
-    /// to look again.
+    /// Releases from each service the message that has waited longest for memory, if it fits now.
+    /// One per service and iteration, so that the memory is allocated before it is promised again.
+    /// Returns the time of the next check.
     pub(super) fn release_held(&mut self, now: Time) -> Time {
         if self.held.is_empty() {
             return Time::NEVER;
@@ -260,8 +262,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         now.saturating_add(ROOM_EVERY)
     }
 
-    /// Fails a message that its receiver has refused: no application takes it, it is too long, or
-    /// it has arrived otherwise than it was sent.
+    /// Fails a message that its receiver has refused: no application receives it, it is too long,
+    /// or its bytes have changed.
     fn on_refused(&mut self, now: Time, src: NodeId, msg: MsgId, failure: Failure) {
         if self.outbox.get(msg).is_some_and(|m| m.dst == src && !m.is_queued.get()) {
             self.endpoint.cancel(now, msg);
@@ -269,10 +271,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Handles the answer to a hello, which tells the peer's incarnation: messages that have waited
-    /// for it are submitted. If the peer has been started again, messages that had begun fail, since
-    /// its earlier life may have delivered them; the others are submitted again. A bound counts from
-    /// the first submission, so that messages with one fail as well.
+    /// Handles the answer to a hello, which has the peer's incarnation: messages that have waited
+    /// for it are submitted. If the peer has been restarted, messages that had begun fail, since
+    /// its earlier incarnation may have delivered them; the others are submitted again. A bound
+    /// counts from the first submission, so that messages with one fail as well.
     fn on_here(&mut self, now: Time, from: (NodeId, u8), nonce: u32, life: Incarnation) {
         let (src, _) = from;
         match self.peers.on_here(now, from, nonce, life) {

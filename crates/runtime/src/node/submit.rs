@@ -11,8 +11,8 @@ use crate::peer::Waiting;
 use crate::send_queues::QueueKey;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
-    /// Takes submissions from the applications, a batch at most; returns whether there were any. A
-    /// message whose receiver's incarnation is not known waits for it.
+    /// Takes submissions from the applications, at most a batch; returns whether there were any. A
+    /// message waits until its receiver's incarnation is known.
     pub(super) fn take_submissions(&mut self, now: Time) -> bool {
         for n in 0..BATCH {
             let Some(submission) = self.apps.poll_submission() else { return n > 0 };
@@ -55,7 +55,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Fails the messages whose bound is over before the endpoint takes it to be.
+    /// Fails the messages whose bound ends before the endpoint's count of it.
     pub(super) fn end_overdue(&mut self, now: Time) {
         while let Some(&(_, msg)) = self.overdue.first().filter(|(ends, _)| *ends <= now) {
             self.overdue.pop_first();
@@ -66,7 +66,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Submits queued messages that the endpoint may have now. They have a new number then: endpoints
+    /// Submits queued messages that the endpoint may have now. They get a new number: endpoints
     /// that prefer the lower of two numbers prefer the message that they have had for longer.
     pub(super) fn submit_queued(&mut self, now: Time) {
         let size = |message: &Sending<A::Payload>| Bytes::new(message.size.into());
@@ -88,9 +88,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.on_events(Failure::Unreachable);
     }
 
-    /// Gives a message a number of its own, which is returned, and the endpoint the message. It waits
-    /// in its queue if the endpoint has enough of that; not if the endpoint promises a bound, as this
-    /// counts from when it has the message.
+    /// Gives a message a unique number, which is returned, and submits it to the endpoint. It waits
+    /// in its queue if the endpoint has enough messages of the queue. It does not if the endpoint
+    /// promises a bound, which counts from its submission to the endpoint.
     fn submit(&mut self, now: Time, submission: Submission<A::Payload>) -> MsgId {
         let Submission { app, ticket, dst, service, deadline, tenant, payload } = submission;
         let size = payload.size() as u32;
@@ -118,7 +118,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         id
     }
 
-    /// Gives the endpoint a message anew that it has forgotten with its receiver's earlier life.
+    /// Submits a message to the endpoint again that it has forgotten with its receiver's earlier
+    /// incarnation.
     pub(super) fn submit_again(&mut self, now: Time, sending: Sending<A::Payload>) {
         let Sending { app, ticket, dst, service, deadline, tenant, payload, .. } = sending;
         self.submit(now, Submission { app, ticket, dst, service, deadline, tenant, payload });

@@ -1,4 +1,4 @@
-//! Packets that leave: the endpoint's, at the node's pace, and the node's own notes.
+//! Packets to send: the endpoint's, at the node's pace, and the node's own notes.
 
 use std::io;
 
@@ -16,13 +16,13 @@ use crate::datapath::{Datapath, Rail, Route};
 use crate::digest::{count_out, digest_to_be};
 use crate::wire::{Envelope, Fragment, Incarnation, Kind, Protection};
 
-/// A packet that the node sends for itself, apart from the protocol: a hello, its answer, or that a
-/// message should stop.
+/// A packet of the node itself, apart from the protocol: a hello, its answer, or a request to stop
+/// a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     dst: NodeId,
     rail: Rail,
-    /// The receiver's incarnation; `None` in a hello, which asks for it.
+    /// Incarnation of the receiver; `None` in a hello, which requests it.
     life: Option<Incarnation>,
     kind: Kind,
     /// Bytes of a hello that probes the path.
@@ -30,8 +30,8 @@ pub(super) struct Note {
 }
 
 impl<E: Endpoint, A: Applications> State<E, A> {
-    /// Sends what may be sent now: all notes, then a batch of packets at most. True if there is
-    /// more. `are_many` says whether packets arrive in quick succession.
+    /// Sends all packets that may be sent now: all notes, then at most a batch of packets. Returns
+    /// true if there are more. `are_many` is true if packets arrive in quick succession.
     pub(super) fn transmit<D: Datapath>(
         &mut self,
         now: Time,
@@ -43,7 +43,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             while let Some(note) = self.notes.pop_front() {
                 self.send_note(now, note, path, datapath)?;
             }
-            // Before the packets for a peer that has just been heard: it must know this node first.
+            // Before the packets for a peer that has just responded: it must know this node first.
             datapath.flush()?;
         }
         self.paths.begin_turn();
@@ -53,11 +53,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             left -= 1;
             self.send(now, &packet, datapath)?;
         }
-        // While many packets arrive control packets wait for others, and not for long.
+        // While many packets arrive, control packets wait for others for a short time.
         if !are_many || now >= self.bundles.opened_at() + self.config.gather {
             self.send_bundles(datapath)?;
         }
-        // Notes that sending has caused, such as hellos, go out with the next batch.
+        // Notes that sending has caused, such as hellos, are sent with the next batch.
         datapath.flush()?;
         Ok(left == 0 || !self.notes.is_empty())
     }
@@ -120,7 +120,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.bundle(now, way, (msg, &packet.header), datapath);
             return Ok(());
         }
-        // A node that has failed all its messages has none that its endpoint may ask for.
+        // A node that has failed all its messages has none that its endpoint may request.
         let Some(message) = self.outbox.get(msg) else { return Ok(()) };
         message.is_begun.set(true);
         let (service, size, offset) = (message.service, message.size, offset as u32);
@@ -147,7 +147,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         Ok(())
     }
 
-    /// Enters a control packet, which leaves at the end of the turn.
+    /// Adds a control packet, which is sent at the end of the iteration.
     fn bundle<D: Datapath>(
         &mut self,
         now: Time,
@@ -168,7 +168,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.pacer.charge(now, header.wire_len() + more);
     }
 
-    /// Sends the control packets of the turn.
+    /// Sends the control packets of the iteration.
     fn send_bundles<D: Datapath>(&mut self, datapath: &mut D) -> io::Result<()> {
         let mut bundles = std::mem::take(&mut self.bundles);
         for bundle in bundles.take() {
@@ -187,7 +187,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         Ok(())
     }
 
-    /// Counts a datagram that leaves for `dst`.
+    /// Counts a datagram that is sent to `dst`.
     fn on_sent(&mut self, dst: NodeId, bytes: usize) {
         self.peers.on_sent(dst, bytes);
         self.stats.packets_sent += 1;
@@ -206,12 +206,12 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Enters a note, which the next [`State::transmit`] sends.
+    /// Queues a note, which the next [`State::transmit`] sends.
     pub(super) fn note(&mut self, dst: NodeId, life: Option<Incarnation>, kind: Kind) {
         self.notes.push_back(Note { dst, rail: Rail::Any, life, kind, len: None });
     }
 
-    /// Enters a note that goes by the network that what it answers came by.
+    /// Queues a note that takes the network on which its request arrived.
     pub(super) fn answer(&mut self, dst: NodeId, life: Option<Incarnation>, kind: Kind, rail: u8) {
         self.notes.push_back(Note { dst, rail: Rail::Only(rail), life, kind, len: None });
     }
@@ -219,8 +219,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// Sends the hellos that are due, and fails messages whose receiver has not answered in time.
     pub(super) fn call_peers(&mut self, now: Time) {
         let (notes, mut expired) = (&mut self.notes, Vec::new());
-        // Ahead of an answer to the same peer's hello: with that it may send packets, which are of use
-        // here only once it has answered this one.
+        // Before an answer to the same peer's hello: after that it may send packets, which are
+        // useful here only once it has answered this one.
         let hello = |(dst, rail), nonce, len| {
             notes.push_front(Note { dst, rail, life: None, kind: Kind::Hello { nonce }, len });
         };
@@ -231,8 +231,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 }
 
-/// The paths of packets that may take any. So many data packets in a row take the same. The first of a
-/// turn take that of the turn's control packets, so that the system is called once for both.
+/// Paths of packets that may take any. `run` data packets in a row take the same. The first of an
+/// iteration take that of the iteration's control packets, so that the system is called once for
+/// both.
 #[derive(Debug)]
 pub(super) struct Paths {
     run: u16,
@@ -243,23 +244,23 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// `run` data packets in a row, at least one, take the same path.
+    /// Creates paths for which `run` data packets in a row, at least one, take the same.
     pub(super) fn new(run: u16) -> Self {
         Self { run: run.max(1), left: 0, path: 0, of_turn: None, is_first: true }
     }
 
-    /// A turn begins: it takes another path, and no run goes on from the turn before, whose packets have
-    /// left.
+    /// Begins an iteration: it takes another path, and no run continues from the iteration before,
+    /// whose packets have been sent.
     fn begin_turn(&mut self) {
         (self.left, self.of_turn, self.is_first) = (0, None, true);
     }
 
-    /// The path of the turn's control packets; `choose` chooses it.
+    /// Returns the path of the iteration's control packets; `choose` chooses it.
     fn of_turn(&mut self, choose: impl FnOnce() -> u16) -> u16 {
         *self.of_turn.get_or_insert_with(choose)
     }
 
-    /// The path of the next data packet; `choose` chooses one for a run.
+    /// Returns the path of the next data packet; `choose` chooses one for a run.
     fn next(&mut self, choose: impl FnOnce() -> u16) -> u16 {
         if self.left == 0 {
             let is_first = std::mem::take(&mut self.is_first);
@@ -271,7 +272,7 @@ impl Paths {
     }
 }
 
-/// The path that all packets of a message take.
+/// Returns the path that all packets of a message take.
 fn path_of(dst: NodeId, msg: MsgId) -> u16 {
     mix(u64::from(dst.get()) << 32 | u64::from(msg.get())) as u16
 }

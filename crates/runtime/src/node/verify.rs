@@ -1,9 +1,9 @@
-//! Checks whole messages before the endpoint is given the packet that completes them.
+//! Checks whole messages before the endpoint receives the packet that completes them.
 //!
-//! A packet with which all bytes of a message would be here must make the digest right. If not, the
-//! packet is a duplicate, which the endpoint knows ([`Endpoint::has_arrived`]) and which changes
-//! nothing, or the message is corrupt. The endpoint never hears of a packet that would complete
-//! such a message, so that it is not delivered and its sender is not told that it was.
+//! If a packet completes the bytes of a message, the digest must be correct. If it is not, the
+//! packet is a duplicate, which the endpoint detects ([`Endpoint::has_arrived`]) and which changes
+//! nothing, or the message is corrupt. The endpoint never receives a packet that would complete
+//! such a message, so that it is neither delivered nor acknowledged.
 
 use rampmeter_core::{Endpoint, MsgId, NodeId, Packet};
 
@@ -12,28 +12,28 @@ use crate::app::Applications;
 use crate::digest::ArrivingDigest;
 use crate::wire::{Fragment, Kind};
 
-/// What a data packet brings of its message, if it is no duplicate.
+/// Part of its message that a data packet has, if it is no duplicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Brings {
     /// Some of it.
     Part,
-    /// All that was missing.
+    /// All missing bytes.
     Rest,
 }
 
 impl Brings {
-    /// What a packet brings with which there are `got` bytes of `size`.
+    /// Returns the part for a packet with which `got` bytes of `size` have arrived.
     pub(super) fn of(got: u64, size: u32) -> Self {
         if got < size.into() { Self::Part } else { Self::Rest }
     }
 }
 
-/// The bytes that have arrived of a message are not those that were sent.
+/// The bytes of a message that have arrived differ from those that were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Corrupt;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
-    /// Checks the message that a packet brings the rest of. Returns its digest with the packet, or
+    /// Checks a message with the packet that completes it. Returns its digest with the packet, or
     /// nothing if the packet is a duplicate.
     pub(super) fn verify(
         &mut self,
@@ -51,7 +51,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Drops a message that has arrived otherwise than it was sent, and tells its sender.
+    /// Drops a message that has arrived with changed bytes, and notifies its sender.
     pub(super) fn on_corrupt(&mut self, src: NodeId, msg: MsgId) {
         if self.peers.is_incompatible(src) {
             self.stats.mismatched += 1;

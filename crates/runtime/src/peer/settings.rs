@@ -10,7 +10,7 @@ use crate::agreement::{Agreement, Differences, Setting};
 pub(super) const OTHER_TRANSPORT: Span = Span::from_us(1_000_000);
 
 impl<P> Peer<P> {
-    /// Returns what the peer has configured otherwise.
+    /// Returns the settings in which the peer differs.
     pub(super) fn differences(&self) -> Differences {
         match self.other_transport {
             None => self.differences,
@@ -18,7 +18,7 @@ impl<P> Peer<P> {
         }
     }
 
-    /// Begins to probe the path, unless packets of full length are none to the peer.
+    /// Begins to probe the path, unless the peer does not accept packets of full length.
     pub(super) fn probe_path(&mut self, now: Time) {
         if self.differences.contains(Setting::Mtu) {
             self.mtu.suspend();
@@ -29,7 +29,7 @@ impl<P> Peer<P> {
 }
 
 impl<P> Peers<P> {
-    /// Returns true if `node` has a setting with which its messages cannot be put together here.
+    /// Returns true if `node` has a setting with which its messages cannot be reassembled here.
     pub(crate) fn is_incompatible(&self, node: NodeId) -> bool {
         self.get(node).is_some_and(|peer| peer.differences().is_incompatible())
     }
@@ -46,8 +46,9 @@ impl<P> Peers<P> {
         })
     }
 
-    /// The peer runs another transport, as a packet or a handshake of it shows. Messages that wait for
-    /// it may do so a little: the packet may be older than an answer that is in flight.
+    /// Records that the peer runs another transport, as a packet or a handshake of it shows.
+    /// Messages that wait for it may do so for a short time: the packet may be older than an answer
+    /// in flight.
     pub(crate) fn on_other_transport(&mut self, now: Time, node: NodeId, theirs: TransportId) {
         let Some(peer) = self.get_mut(node) else { return };
         let is_new = peer.other_transport.replace(theirs) != Some(theirs);
@@ -61,14 +62,15 @@ impl<P> Peers<P> {
         self.next = self.next.min(ends);
     }
 
-    /// A handshake in the name of the peer has another key. Anybody can send one, so messages wait on.
+    /// Records a handshake in the name of the peer with another key. Anybody can send one, so
+    /// messages continue to wait.
     pub(crate) fn on_other_key(&mut self, node: NodeId) {
         if let Some(peer) = self.get_mut(node) {
             peer.has_other_key = true;
         }
     }
 
-    /// The peer has sent its settings, of which `differences` differ from this node's.
+    /// Records the settings of the peer, of which `differences` differ from this node's.
     pub(crate) fn on_settings(
         &mut self,
         now: Time,

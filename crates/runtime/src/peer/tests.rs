@@ -10,7 +10,7 @@ fn at(seconds: u64) -> Time {
     Time::ZERO + Span::from_us(seconds * 1_000_000)
 }
 
-/// Hellos until `end`; those that `answers` are answered at once.
+/// Returns the number of hellos until `end`; they are answered at once if `answers`.
 fn run(peers: &mut Peers<()>, from: Time, end: Time, answers: bool) -> u32 {
     let (mut now, mut n) = (from, 0);
     while now <= end {
@@ -26,7 +26,7 @@ fn run(peers: &mut Peers<()>, from: Time, end: Time, answers: bool) -> u32 {
     n
 }
 
-/// A greeting every ten seconds for an hour.
+/// Greets every ten seconds for an hour; returns the number of hellos.
 fn greet_for_an_hour(peers: &mut Peers<()>, start: u64, answers: bool) -> u32 {
     let each = |n: u64| {
         let now = at(start + n * 10);
@@ -40,7 +40,7 @@ fn greet_for_an_hour(peers: &mut Peers<()>, start: u64, answers: bool) -> u32 {
 fn peers_that_do_not_answer_are_greeted_ever_more_seldom() {
     let rng = Rng::new(1, 0, Purpose::Test);
     let mut peers = Peers::new(&[Some(None), Some(None)], 1_500, 1, rng);
-    // 1, 2, 4, ..., 256 and 192, 320 of 360, each with its repetitions.
+    // 1, 2, 4, ..., 256 and 192, 320 of 360, each with its retransmissions.
     let silent = greet_for_an_hour(&mut peers, 10, false);
     assert!((11..=11 * 9).contains(&silent), "{silent} hellos");
     // One that answers gets every greeting from the next on, and hellos that probe its path.
@@ -68,7 +68,7 @@ fn many_peers_are_greeted_in_paced_steps() {
             now += Span::from_us(100);
         }
         assert_eq!(first.len(), 999);
-        // Their repetitions end.
+        // Their retransmissions end.
         let end = now + Span::from_us(9_000_000);
         while now < end {
             peers.fire(now, |_, _, _| {}, |_, _| {});

@@ -1,4 +1,4 @@
-//! What is told of peers: to the node's owner, and to its datapath.
+//! Views of peers: for the node's owner, and for its datapath.
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{NodeId, Span, Time};
@@ -9,39 +9,40 @@ use crate::datapath::RailSet;
 use crate::liveness::RailView;
 use crate::wire::Incarnation;
 
-/// What has been exchanged with a peer.
+/// Traffic exchanged with a peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Datagrams sent to it, and their bytes.
+    /// Datagrams sent to it.
     pub packets_sent: u64,
-    /// Bytes of these.
+    /// Bytes of these datagrams.
     pub bytes_sent: u64,
-    /// Datagrams of it that passed the checks of its life.
+    /// Datagrams received from it that passed the checks of its incarnation.
     pub packets_received: u64,
-    /// Bytes of these.
+    /// Bytes of these datagrams.
     pub bytes_received: u64,
-    /// When the latest of these came.
+    /// Time of the latest of these.
     pub heard_at: Option<Time>,
 }
 
-/// What a node knows of a peer.
+/// View of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerView {
-    /// Which it is.
+    /// Number of the peer.
     pub node: NodeId,
-    /// Its life, if it has been heard.
+    /// Incarnation, if it has responded.
     pub life: Option<Incarnation>,
     /// Round trip of the latest hello, hosts included.
     pub rtt: Option<Span>,
-    /// What has been exchanged.
+    /// Traffic exchanged with it.
     pub traffic: Traffic,
-    /// Bytes of the longest IP packet that passes in one piece; `None` while all of the node's seem to.
+    /// Maximum bytes of an IP packet that passes in one piece; `None` while all of the node's seem
+    /// to.
     pub path_mtu: Option<usize>,
     /// Messages that are being sent to it.
     pub sending: usize,
-    /// Messages that wait until it is heard.
+    /// Messages that wait until it responds.
     pub waiting: usize,
-    /// What it has configured otherwise.
+    /// Settings in which it differs.
     pub differences: Differences,
     /// Digests of its settings, if it has sent them.
     pub settings: Option<Agreement>,
@@ -52,8 +53,9 @@ pub struct PeerView {
 }
 
 impl<P> Peers<P> {
-    /// All peers but `own`; `sending` says how many messages are being sent to each, and `headers` how many
-    /// bytes an IP packet has beside what the node writes.
+    /// Returns the views of all peers except `own`. `sending` returns the number of messages that
+    /// are being sent to each; `headers` is the number of bytes of an IP packet that the node does
+    /// not write.
     pub(crate) fn views(
         &self,
         own: NodeId,
@@ -79,12 +81,12 @@ impl<P> Peers<P> {
         })
     }
 
-    /// Whether [`Peers::limits`] has changed since this was asked last.
+    /// Returns whether [`Peers::limits`] has changed since the last call.
     pub(crate) fn take_limits_changed(&mut self) -> bool {
         std::mem::take(&mut self.have_limits_changed)
     }
 
-    /// The longest datagram that passes to each peer in one piece.
+    /// Returns the longest datagram that passes to each peer in one piece.
     pub(crate) fn limits(&self) -> impl Iterator<Item = (NodeId, Option<usize>)> {
         let of = |(idx, peer): (usize, &Option<Peer<P>>)| {
             Some((NodeId::new(idx as u32), peer.as_ref()?.mtu.limit()))
@@ -92,12 +94,12 @@ impl<P> Peers<P> {
         self.peers.iter().enumerate().filter_map(of)
     }
 
-    /// Whether [`Peers::rails`] has changed since this was asked last.
+    /// Returns whether [`Peers::rails`] has changed since the last call.
     pub(crate) fn take_rails_changed(&mut self) -> bool {
         std::mem::take(&mut self.have_rails_changed)
     }
 
-    /// The networks in use to each peer that has been heard, where there are several.
+    /// Returns the networks in use to each peer that has responded, if there are several.
     pub(crate) fn rails(&self) -> impl Iterator<Item = (NodeId, RailSet)> {
         let of = |(idx, peer): (usize, &Option<Peer<P>>)| {
             let peer = peer.as_ref().filter(|peer| peer.life.is_some())?;
@@ -106,7 +108,7 @@ impl<P> Peers<P> {
         self.peers.iter().enumerate().filter_map(of)
     }
 
-    /// What is known of the networks to each peer but `own`.
+    /// Returns the views of the networks to each peer except `own`.
     pub(crate) fn rail_views(&self, own: NodeId) -> impl Iterator<Item = RailView> {
         let of = move |(idx, peer): (usize, &'_ Option<Peer<P>>)| {
             let node = NodeId::new(idx as u32);
@@ -116,12 +118,12 @@ impl<P> Peers<P> {
         self.peers.iter().enumerate().filter_map(of).flatten()
     }
 
-    /// How many messages wait for peers.
+    /// Returns the number of messages that wait for peers.
     pub(crate) fn n_waiting(&self) -> usize {
         self.peers.iter().flatten().map(|p| p.waiting.len()).sum()
     }
 
-    /// How many peers have been heard.
+    /// Returns the number of peers that have responded.
     pub(crate) fn n_known(&self) -> usize {
         self.peers.iter().flatten().filter(|p| p.life.is_some()).count()
     }

@@ -1,5 +1,5 @@
-//! A node whose network is the test: what arrives is made by hand, and what is sent can be looked
-//! at.
+//! A node whose network is the test: arriving packets are made by hand, and sent packets are
+//! recorded.
 
 use std::cell::RefCell;
 use std::io;
@@ -24,10 +24,10 @@ pub(crate) const PEER: NodeId = NodeId::new(1);
 const MY_LIFE: Incarnation = Incarnation::new(11);
 const PEER_LIFE: Incarnation = Incarnation::new(22);
 const TRANSPORT: TransportId = TransportId(1);
-/// Bytes that the node may send together when it is late.
+/// Maximum bytes that the node sends at once after a delay.
 pub(crate) const BURST: u64 = 3_000;
 
-/// What is to arrive, and what the node has sent.
+/// Packets to arrive, and packets that the node has sent.
 #[derive(Debug, Default)]
 pub(crate) struct Wire {
     pub(crate) arriving: Vec<Vec<u8>>,
@@ -67,12 +67,12 @@ impl Datapath for Feed {
     }
 }
 
-/// A datagram of the peer's life `src_life`.
+/// Returns a datagram of the peer's incarnation `src_life`.
 pub(crate) fn datagram_of(src_life: Incarnation, kind: Kind, body: &[u8]) -> Vec<u8> {
     datagram_from(PEER, src_life, kind, body)
 }
 
-/// A datagram of an end that the node has met.
+/// Returns a datagram of an end that the node has met.
 pub(crate) fn datagram_of_end(src: NodeId, kind: Kind, body: &[u8]) -> Vec<u8> {
     datagram_from(src, PEER_LIFE, kind, body)
 }
@@ -89,12 +89,12 @@ fn datagram_from(src: NodeId, src_life: Incarnation, kind: Kind, body: &[u8]) ->
     bytes
 }
 
-/// A datagram of the peer that the node has met.
+/// Returns a datagram of the peer that the node has met.
 pub(crate) fn datagram(kind: Kind, body: &[u8]) -> Vec<u8> {
     datagram_of(PEER_LIFE, kind, body)
 }
 
-/// A data packet with this header: a whole message of `size` bytes.
+/// Returns a data packet with this header: a whole message of `size` bytes.
 pub(crate) fn whole_message(msg: MsgId, header: &impl Header, size: usize) -> Vec<u8> {
     let digest = Some(crc32c::crc32c(&vec![1; size]));
     let fragment = Fragment { service: SERVICE, offset: 0, size: size as u32, digest };
@@ -118,7 +118,7 @@ impl<E: Endpoint> Fed<E> {
         Self::with_arbiters(0, protocol, rate, port)
     }
 
-    /// A node that gathers packets where many arrive.
+    /// Creates a node that batches packets if many arrive.
     pub(crate) fn gathering(
         gather: Span,
         protocol: E::Config,
@@ -169,7 +169,8 @@ impl<E: Endpoint> Fed<E> {
         this
     }
 
-    /// The node says hello to all ends when it starts; their answers tell it their incarnations.
+    /// Exchanges hellos: the node sends one to each end when it starts, and their answers have
+    /// their incarnations.
     fn meet(&mut self, ends: u32) {
         self.step(None);
         let sent = self.take_sent();
@@ -185,7 +186,7 @@ impl<E: Endpoint> Fed<E> {
         self.take_sent();
     }
 
-    /// Something arrives, and the node does what is due.
+    /// Delivers a datagram, if any, and runs the node.
     pub(crate) fn step(&mut self, bytes: Option<Vec<u8>>) {
         self.feed.0.borrow_mut().arriving.extend(bytes);
         for _ in 0..50 {
@@ -196,13 +197,14 @@ impl<E: Endpoint> Fed<E> {
         }
     }
 
-    /// What the node has sent since it was last asked.
+    /// Takes the envelopes that the node has sent since the last call.
     pub(crate) fn take_sent(&mut self) -> Vec<Envelope> {
         let sent = std::mem::take(&mut self.feed.0.borrow_mut().sent);
         sent.iter().map(|bytes| Envelope::decode(bytes).unwrap().0).collect()
     }
 
-    /// The same, with the headers of packets of the transport. Packets of a bundle are as if alone.
+    /// Takes the same, with the headers of packets of the transport. Packets of a bundle are
+    /// reported separately.
     pub(crate) fn take_packets<H: Header>(&mut self) -> Vec<(Envelope, Option<H>)> {
         let sent = std::mem::take(&mut self.feed.0.borrow_mut().sent);
         let mut packets = Vec::new();
@@ -225,7 +227,7 @@ impl<E: Endpoint> Fed<E> {
     }
 }
 
-/// A packet without payload, as the peer of the node gets it.
+/// Returns a packet without payload, as the peer of the node receives it.
 pub(crate) fn answer<H: Header>(envelope: &Envelope, header: H) -> Packet<H> {
     let msg = match envelope.kind {
         Kind::Control { msg } => msg,

@@ -1,4 +1,4 @@
-//! Nodes on threads of their own and on the real clock, over any datapath.
+//! Nodes on separate threads and on the real clock, over any datapath.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -40,7 +40,7 @@ impl Running {
     }
 }
 
-/// The private key of a node: its number, over and over.
+/// Returns the private key of a node: its number, repeated.
 fn key(node: usize) -> PrivateKey {
     STANDARD.encode([node as u8 + 1; 32]).parse().unwrap()
 }
@@ -98,9 +98,10 @@ where
     Running { port, signals, thread }
 }
 
-/// Sends `each` messages from every host to others; each arrives once and unaltered, unless the
-/// transport promises a bound: then each has a fate, and arrives once if that is good. `open` makes
-/// the datapath of a node, on the node's thread. The last of the addresses are those of arbiters.
+/// Sends `each` messages from every host to others; each arrives once and unaltered. If the
+/// transport promises a bound each has an outcome, and arrives once if it has completed. `open`
+/// makes the datapath of a node, on the node's thread. The last of the addresses are those of
+/// arbiters.
 pub(crate) fn all_arrive<T: Transport, D: Datapath>(
     ips: &[IpAddr],
     arbiters: usize,
@@ -132,7 +133,7 @@ pub(crate) fn all_arrive<T: Transport, D: Datapath>(
             let mut rng = Rng::new(1, src as u64, Purpose::Test);
             let (mut seen, mut number, mut over) = (Seen::default(), 0, 0);
             let (mut silent, mut is_done) = (0, false);
-            // Other nodes may still be sending when this one has done, and may pause meanwhile.
+            // Other nodes may still be sending when this one has finished, and may pause meanwhile.
             while silent < if n_done.load(Ordering::Acquire) < hosts { 1_000 } else { 20 } {
                 if over == each && !is_done {
                     is_done = true;

@@ -1,5 +1,5 @@
-//! What tests of nodes share: transports set up for a slow network, messages that tell what they
-//! are, and nodes in memory on simulated time.
+//! Common parts of tests of nodes: transports configured for a slow network, self-describing
+//! messages, and nodes in memory on simulated time.
 
 #![allow(dead_code, unused_imports, reason = "each test program uses a part")]
 
@@ -20,18 +20,18 @@ use rampmeter_runtime::{Node, NodeConfig};
 pub(crate) use rampmeter_testkit::message::{LABEL, message, mixed_size, read_message};
 pub(crate) use rampmeter_testkit::network::{host_facts as facts, on_hosts};
 
-/// Payload of a full packet: what a 1500-byte packet carries beside all headers.
+/// Payload of a full packet: 1500 bytes without all headers.
 pub(crate) const PAYLOAD: u64 = 1_356;
 
-/// Other bytes of a full packet: all headers.
+/// Bytes of all headers of a full packet.
 const HEADERS: u64 = 100;
 
-/// The default preset of a transport, for hosts.
+/// Returns the default preset of a transport, for hosts.
 pub(crate) fn protocol<T: Transport>(facts: &FabricFacts) -> T::Config {
     with_keys::<T>(&T::Keys::default(), facts)
 }
 
-/// Any parameters of a transport, for hosts.
+/// Returns the configuration of a transport with any parameters, for hosts.
 pub(crate) fn with_keys<T: Transport>(keys: &T::Keys, facts: &FabricFacts) -> T::Config {
     on_hosts::<T>(keys, facts, (Bytes::new(PAYLOAD), Bytes::new(HEADERS)))
 }
@@ -44,12 +44,12 @@ pub(crate) struct MemNode<E: Endpoint> {
     pub(crate) life: u32,
 }
 
-/// What every application of a test saw.
+/// Events that every application of a test has received.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// How often each message was delivered, by source, life and number.
+    /// Number of deliveries of each message, by source, incarnation and number.
     pub(crate) delivered: BTreeMap<(u32, u32, u64), u32>,
-    /// The outcome of each message, likewise.
+    /// Outcome of each message, by the same key.
     pub(crate) outcomes: BTreeMap<(u32, u32, u64), Outcome>,
 }
 
@@ -81,9 +81,9 @@ pub(crate) struct MemBed<E: Endpoint> {
     rate: Rate,
     lives: u32,
     next: Vec<Time>,
-    /// What the ports of nodes that start are opened with.
+    /// Configuration of the ports of nodes that start.
     pub(crate) port: PortConfig,
-    /// A node whose application takes nothing.
+    /// Node whose application receives nothing.
     pub(crate) deaf: Option<usize>,
 }
 
@@ -97,7 +97,7 @@ impl<E: Endpoint> MemBed<E> {
         Self::new_at(Time::ZERO, protocol, facts, weather, seed)
     }
 
-    /// Nodes that start then.
+    /// Creates nodes that start at a given time.
     pub(crate) fn new_at(
         now: Time,
         protocol: E::Config,
@@ -122,7 +122,7 @@ impl<E: Endpoint> MemBed<E> {
         bed
     }
 
-    /// Starts a node that is not running: a new life.
+    /// Starts a node that is not running: a new incarnation.
     pub(crate) fn start(&mut self, node: usize) {
         assert!(self.nodes[node].is_none());
         self.lives += 1;
@@ -170,13 +170,13 @@ impl<E: Endpoint> MemBed<E> {
         self.nodes[node] = None;
     }
 
-    /// Submits a message that tells what it is. Nothing happens if the node is not running or has
-    /// too many messages under way.
+    /// Submits a self-describing message. Nothing happens if the node is not running or has too
+    /// many messages in flight.
     pub(crate) fn submit(&mut self, src: usize, dst: usize, size: usize, number: u64) -> bool {
         self.submit_to(SERVICE, (src, dst), size, number)
     }
 
-    /// The same for any service.
+    /// Submits such a message to any service.
     pub(crate) fn submit_to(
         &mut self,
         service: u16,
@@ -220,7 +220,7 @@ impl<E: Endpoint> MemBed<E> {
         self.now = self.now.max(end);
     }
 
-    /// Runs until an instant with nodes that look only so often, whatever is due.
+    /// Runs until an instant with nodes that run only at this interval, even if work is due.
     pub(crate) fn run_late(&mut self, every: Span, end: Time) {
         while self.now < end {
             self.now += every;

@@ -13,7 +13,7 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// Hosts, each in a namespace of its own with an interface [`DEVICE`].
+/// Hosts, each in a separate namespace with an interface [`DEVICE`].
 pub(crate) struct Net {
     hub: Option<String>,
     pub(crate) hosts: Vec<Host>,
@@ -31,13 +31,13 @@ pub(crate) struct Host {
 pub(crate) const DEVICE: &str = "eth0";
 
 impl Net {
-    /// Two hosts at the ends of a virtual cable. `None`, and a word to the reader, where it cannot
-    /// be.
+    /// Creates two hosts at the ends of a virtual cable. `None`, with a printed reason, if that is
+    /// impossible.
     pub(crate) fn pair() -> Option<Self> {
         Self::pair_with_queues(1)
     }
 
-    /// The same, where interfaces have so many queues each way.
+    /// Creates such hosts whose interfaces have `n` queues in each direction.
     pub(crate) fn pair_with_queues(n: u32) -> Option<Self> {
         let net = Self::hosts(2, |host| Ipv4Addr::new(10, 77, 0, host + 1))?;
         let [a, b] = [0, 1].map(|host| net.hosts[host].name.clone());
@@ -49,7 +49,7 @@ impl Net {
         Some(net)
     }
 
-    /// Hosts at a switch.
+    /// Creates hosts at a switch.
     pub(crate) fn switched(n: u8) -> Option<Self> {
         let mut net = Self::hosts(n, |host| Ipv4Addr::new(10, 77, 0, host + 1))?;
         let hub = net.add_hub();
@@ -62,7 +62,7 @@ impl Net {
         Some(net)
     }
 
-    /// Hosts at a router, each in a network of its own.
+    /// Creates hosts at a router, each in a separate network.
     pub(crate) fn routed(n: u8) -> Option<Self> {
         let mut net = Self::hosts(n, |host| Ipv4Addr::new(10, 77, host, 2))?;
         let hub = net.add_hub();
@@ -97,7 +97,7 @@ impl Net {
         self.hub.insert(hub).clone()
     }
 
-    /// A cable between a host and the hub.
+    /// Connects a host to the hub by a cable.
     fn connect(&mut self, host: usize) {
         let (name, hub) = (&self.hosts[host].name, self.hub.as_ref().unwrap());
         self.ip(&format!(
@@ -114,7 +114,7 @@ impl Net {
         self.ip(&format!("-n {name} link set lo up"));
     }
 
-    /// Runs `ip` with these arguments, and returns what it says.
+    /// Runs `ip` with these arguments, and returns its output.
     pub(crate) fn ip(&self, args: &str) -> String {
         ip(args).unwrap_or_else(|why| panic!("ip {args}: {why}"))
     }
@@ -129,7 +129,7 @@ impl Drop for Net {
 }
 
 impl Host {
-    /// Moves this thread to the host, for good.
+    /// Moves this thread to the host, permanently.
     pub(crate) fn enter(&self) {
         enter(&self.name);
     }
@@ -153,14 +153,14 @@ fn within<T: Send>(name: &str, what: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(run).join()).unwrap()
 }
 
-/// Says why a test is skipped. CI has all that tests need, so there it fails.
+/// Prints the reason for which a test is skipped. CI has all that tests need, so there it fails.
 fn skipped<T>(why: &str) -> Option<T> {
     assert!(std::env::var_os("RAMPMETER_CI").is_none(), "skipped in CI: {why}");
     println!("skipped: {why}");
     None
 }
 
-/// What the names of this process's namespaces begin with.
+/// Returns the prefix of the names of this process's namespaces.
 pub(crate) fn prefix() -> String {
     format!("rampmeter-{}-", std::process::id())
 }

@@ -4,12 +4,12 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Ports that Linux gives to nobody who does not ask for them: a port that was found free stays
+/// First port. Linux does not assign these ports automatically: a port that was found free stays
 /// free until its node opens it.
 const FIRST: u16 = 12_000;
 const PAIRS: u16 = 10_000;
 
-/// Pairs of neighbouring ports that nobody uses, no pair given twice; the first of each.
+/// Returns pairs of neighbouring unused ports, no pair twice; the first of each.
 ///
 /// # Panics
 /// If all are taken.

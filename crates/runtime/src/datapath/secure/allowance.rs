@@ -1,4 +1,4 @@
-//! Token bucket: limits how often a node computes with keys.
+//! Token bucket: limits the rate of computations with keys.
 
 use rampmeter_core::{Span, Time};
 
@@ -18,7 +18,7 @@ impl Allowance {
         Self { left: most, most, every, counted_to: Time::ZERO }
     }
 
-    /// Takes a token; false if there is none.
+    /// Takes a token; returns false if there is none.
     pub(super) fn take(&mut self, now: Time) -> bool {
         let more = now.saturating_since(self.counted_to).as_ps() / self.every.as_ps();
         self.left = self.left.saturating_add(more).min(self.most);
@@ -28,7 +28,7 @@ impl Allowance {
         is_left
     }
 
-    /// Returns when the next token is added to an empty bucket; zero if there are tokens.
+    /// Returns the time of the next token for an empty bucket; zero if there are tokens.
     pub(super) fn free_at(&self) -> Time {
         if self.left > 0 { Time::ZERO } else { self.counted_to + self.every }
     }

@@ -1,9 +1,9 @@
-//! Codes that keep floods of handshakes cheap.
+//! Codes that limit the cost of handshake floods.
 //!
-//! Every initiation has two codes. The first shows that its sender knows the public key of the
+//! Every initiation has two codes. The first proves that its sender knows the public key of the
 //! receiver. The second is empty, until a receiver under load answers with a cookie instead of a
-//! response: it shows that the sender gets what is sent to its address. As in WireGuard (NDSS 2017,
-//! section 5.3), with HMAC-SHA256 in the place of keyed BLAKE2s.
+//! response: it proves that the sender receives packets at its address. As in WireGuard (NDSS 2017,
+//! section 5.3), with HMAC-SHA256 in place of keyed BLAKE2s.
 
 use std::net::IpAddr;
 
@@ -21,10 +21,10 @@ pub(super) const COOKIE_BODY: usize = NONCE_LEN + CODE + 16;
 
 pub(super) type Code = [u8; CODE];
 
-/// How long a cookie is good for.
+/// Lifetime of a cookie.
 pub(super) const COOKIE_AGE: Span = Span::from_us(120_000_000);
 
-/// A key that both ends derive from the public key of the receiver.
+/// Derives the key that both ends compute from the public key of the receiver.
 fn derived(purpose: &str, key: &PublicKey) -> [u8; 32] {
     let mut context = digest::Context::new(&digest::SHA256);
     context.update(purpose.as_bytes());
@@ -38,17 +38,17 @@ fn code(key: &[u8], parts: &[&[u8]]) -> Code {
     *context.sign().as_ref().first_chunk().expect("HMAC-SHA256 has 32 bytes")
 }
 
-/// The code of an initiation to the node with `key`.
+/// Returns the code of an initiation to the node with `key`.
 pub(super) fn first_code(key: &PublicKey, message: &[u8]) -> Code {
     code(&derived("rampmeter code", key), &[message])
 }
 
-/// The code of an initiation, its first code included, by a node with a cookie.
+/// Returns the code of an initiation, including its first code, by a node with a cookie.
 pub(super) fn second_code(cookie: &Code, message: &[u8]) -> Code {
     code(cookie, &[message])
 }
 
-/// Whether two codes are equal, in a time that does not depend on them.
+/// Returns whether two codes are equal, in constant time.
 pub(super) fn is_equal(a: &Code, b: &Code) -> bool {
     a.iter().zip(b).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
 }
@@ -62,7 +62,7 @@ fn cookie_key(key: &PublicKey) -> LessSafeKey {
 #[derive(Debug)]
 pub(super) struct Jar {
     rng: SystemRandom,
-    /// The secret, the one before it, and when the first was drawn.
+    /// Secret, the one before it, and the time at which the first was drawn.
     secrets: ([u8; 32], [u8; 32]),
     since: Time,
 }
@@ -90,7 +90,7 @@ impl Jar {
         code(secret, &[&node.get().to_be_bytes(), &address])
     }
 
-    /// Whether `second` is the code of a node that has a cookie for this address.
+    /// Returns whether `second` is the code of a node that has a cookie for this address.
     pub(super) fn knows(
         &mut self,
         now: Time,
@@ -105,8 +105,8 @@ impl Jar {
         })
     }
 
-    /// The body that gives a cookie to the sender of an initiation with the code `first`, under the
-    /// public key of this node.
+    /// Returns the body of a cookie for the sender of an initiation with the code `first`, under
+    /// the public key of this node.
     pub(super) fn give(
         &mut self,
         now: Time,
@@ -132,7 +132,7 @@ impl Jar {
     }
 }
 
-/// The cookie that the node with `key` has given for an initiation with the code `first`.
+/// Returns the cookie that the node with `key` has sent for an initiation with the code `first`.
 pub(super) fn taken(key: &PublicKey, first: &Code, body: &[u8]) -> Option<Code> {
     let body: &[u8; COOKIE_BODY] = body.try_into().ok()?;
     let (nonce, sealed) = body.split_first_chunk::<NONCE_LEN>()?;
@@ -142,7 +142,7 @@ pub(super) fn taken(key: &PublicKey, first: &Code, body: &[u8]) -> Option<Code> 
     (&*plain).try_into().ok()
 }
 
-/// Numbers that nobody can guess.
+/// Returns unpredictable numbers.
 pub(super) fn random<const N: usize>(rng: &SystemRandom) -> [u8; N] {
     let mut bytes = [0; N];
     rng.fill(&mut bytes).expect("the system gave random numbers when the node started");

@@ -1,7 +1,7 @@
 //! The two messages of a handshake: the pattern IK of Noise.
 //!
-//! The initiation carries the time of its sender, encrypted; a receiver takes none that is not later
-//! than those before it, so that a recorded one is of no use. The response carries the responder's
+//! The initiation carries the time of its sender, encrypted. A receiver accepts only later times
+//! than before, so that a recorded initiation is useless. The response carries the responder's
 //! number of the session.
 
 use rampmeter_core::NodeId;
@@ -15,14 +15,14 @@ use crate::wire::TransportId;
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_SHA256";
 /// Bytes of a tag.
 const TAG: usize = 16;
-/// Bytes of the time, and the initiator's number of the session.
+/// Bytes of the time, and of the initiator's session number.
 const HELLO: usize = 8 + 2;
 /// Bytes of an initiation: ephemeral key, static key, payload.
 pub(super) const INITIATION: usize = 32 + (32 + TAG) + (HELLO + TAG);
 /// Bytes of a response: ephemeral key, payload.
 pub(super) const RESPONSE: usize = 32 + (2 + TAG);
 
-/// The two ends of a handshake; part of what they authenticate.
+/// Both ends of a handshake, which are part of the authenticated data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends {
     pub(super) transport: TransportId,
@@ -52,7 +52,8 @@ pub(super) struct Begun {
     id: u16,
 }
 
-/// Begins a handshake. `time` grows from one of this node's handshakes to the next, over restarts too.
+/// Begins a handshake. `time` increases from one of this node's handshakes to the next, also across
+/// restarts.
 pub(super) fn begin(
     ends: &Ends,
     key: &PrivateKey,
@@ -73,7 +74,8 @@ pub(super) fn begin(
 }
 
 impl Begun {
-    /// The session, if `message` is the response. A message that is none leaves the handshake as it was.
+    /// Returns the session, if `message` is the response. Any other message leaves the handshake
+    /// unchanged.
     pub(super) fn finish(&mut self, message: &[u8]) -> Option<Agreed> {
         if message.len() != RESPONSE {
             return None;
@@ -93,9 +95,9 @@ impl Begun {
 pub(super) struct Read {
     state: HandshakeState,
     remote_id: u16,
-    /// Who began.
+    /// Public key of the initiator.
     pub(super) remote: PublicKey,
-    /// The time of that end.
+    /// Time of the initiator.
     pub(super) time: u64,
 }
 
@@ -120,7 +122,7 @@ impl Read {
         let mut message = [0; RESPONSE];
         let len = self.state.write_message(&id.to_be_bytes(), &mut message).ok()?;
         debug_assert_eq!(len, RESPONSE);
-        // The keys are those of the initiator, then those of the responder.
+        // The keys are first the initiator's, then the responder's.
         let (receive, send) = self.state.dangerously_get_raw_split();
         let agreed =
             Agreed { ids: (id, self.remote_id), keys: (send, receive), is_initiator: false };

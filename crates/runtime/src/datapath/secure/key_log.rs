@@ -1,7 +1,7 @@
-//! The keys of sessions as lines of a file, for those who look at captures.
+//! Keys of sessions as lines of a file, to decrypt captures.
 //!
-//! A line is `RAMPMETER_KEY`, the sending node, the receiving node, the receiver's number of the session,
-//! as trailers have it, and the key in hexadecimal. A session has two lines, one a direction.
+//! A line is `RAMPMETER_KEY`, the sending node, the receiving node, the receiver's number of the
+//! session, as in trailers, and the key in hexadecimal. A session has two lines, one per direction.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -12,25 +12,25 @@ use zeroize::Zeroizing;
 
 use super::session::Agreed;
 
-/// Where keys are logged.
+/// File to which keys are logged.
 #[derive(Debug)]
 pub(super) struct KeyLog(pub(super) File);
 
 impl KeyLog {
-    /// Notes the keys of a session between a node and its peer.
+    /// Logs the keys of a session between a node and its peer.
     pub(super) fn note(&mut self, node: NodeId, peer: NodeId, agreed: &Agreed) -> io::Result<()> {
         let ((own, remote), (send, receive)) = (agreed.ids, &agreed.keys);
         let mut text = Zeroizing::new(String::new());
         for (src, dst, session, key) in [(node, peer, remote, send), (peer, node, own, receive)] {
             let (src, dst) = (src.get(), dst.get());
-            // Writing to a text does not fail.
+            // Writing to a string does not fail.
             let _ = write!(text, "RAMPMETER_KEY {src} {dst} {session} ");
             for byte in key {
                 let _ = write!(text, "{byte:02x}");
             }
             text.push('\n');
         }
-        // In one piece, so that nodes may share a file.
+        // In one write, so that nodes may share a file.
         self.0.write_all(text.as_bytes())
     }
 }

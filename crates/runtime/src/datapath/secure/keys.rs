@@ -1,4 +1,4 @@
-//! Keys of nodes: X25519, written in base64 as WireGuard writes them.
+//! Keys of nodes: X25519, in base64 like WireGuard's.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,21 +15,21 @@ use zeroize::ZeroizeOnDrop;
 /// Bytes of a key.
 const LEN: usize = 32;
 
-/// What a node proves who it is with. It is erased when it is dropped.
+/// Private key, which proves a node's identity. It is erased when it is dropped.
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct PrivateKey([u8; LEN]);
 
-/// What others know a node by.
+/// Public key, which identifies a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; LEN]);
 
-/// A text is no key.
+/// The text is not a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected 32 bytes in base64 (44 characters)")]
 pub struct BadKey;
 
 impl PrivateKey {
-    /// A new key.
+    /// Generates a key.
     ///
     /// # Errors
     /// The system has no random numbers.
@@ -40,14 +40,14 @@ impl PrivateKey {
         Ok(Self(bytes))
     }
 
-    /// The public key that belongs to this one.
+    /// Returns the public key that belongs to this one.
     pub fn public(&self) -> PublicKey {
         let mut dh = curve();
         dh.set(&self.0);
         PublicKey(dh.pubkey().try_into().expect("a key of X25519 has 32 bytes"))
     }
 
-    /// The key in base64, to be written to a file that only the node's user can read.
+    /// Returns the key in base64, to be written to a file that only the node's user can read.
     pub fn to_base64(&self) -> String {
         STANDARD.encode(self.0)
     }
@@ -67,10 +67,10 @@ impl PublicKey {
     }
 
     /// Returns true if every private key agrees with it on the same secret, zero: a point of low
-    /// order, such as a key of zeros. Anybody passes for a node with such a key.
+    /// order, such as a key of zeros. Anybody can impersonate a node with such a key.
     pub fn is_low_order(&self) -> bool {
         let (mut dh, mut secret) = (curve(), [0; LEN]);
-        // Private keys are multiples of 8: any of them shows it.
+        // Private keys are multiples of 8, so any of them reveals it.
         dh.set(&[0x77; LEN]);
         dh.dh(&self.0, &mut secret).is_err() || secret == [0; LEN]
     }

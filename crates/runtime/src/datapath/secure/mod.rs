@@ -1,24 +1,27 @@
 //! Protected datagrams over any datapath.
 //!
-//! [`Secured`] stands between a node and its datapath. It adds a trailer to each datagram and checks
-//! that of each datagram that arrives; the node sees only datagrams that passed. The trailer's format
-//! is in [`crate::wire`]. There are two protections:
+//! [`Secured`] is between a node and its datapath. It adds a trailer to each datagram and checks
+//! that of each datagram that arrives; the node receives only datagrams that passed. The trailer's
+//! format is in [`crate::wire`]. There are two protections:
 //!
-//! * [`Security::Checksum`]: a CRC32C over the whole datagram. It finds damage that the checksum of UDP
-//!   misses. Anybody who can send to the node can forge packets.
-//! * [`Security::Sealed`]: each pair of nodes shares a session, from a handshake of the Noise protocol
-//!   (`Noise_IK_25519_ChaChaPoly_SHA256`, noiseprotocol.org). Packets are encrypted and authenticated with
-//!   AES-256-GCM. The envelope stays readable and is authenticated too, except the digest of a
-//!   message, which is encrypted. Numbers of packets and a window refuse duplicates. The design
-//!   follows WireGuard (Donenfeld, NDSS 2017): static keys in the configuration, sessions that are
-//!   renewed by time and volume, cookies against floods of handshakes.
+//! * [`Security::Checksum`]: a CRC32C over the whole datagram. It detects damage that the checksum
+//!   of UDP misses. Anybody who can send to the node can forge packets.
+//! * [`Security::Sealed`]: each pair of nodes shares a session, from a handshake of the Noise
+//!   protocol (`Noise_IK_25519_ChaChaPoly_SHA256`, noiseprotocol.org). Packets are encrypted and
+//!   authenticated with AES-256-GCM. The envelope stays readable and is authenticated too, except
+//!   the digest of a message, which is encrypted. Numbers of packets and a window reject
+//!   duplicates. The design follows WireGuard (Donenfeld, NDSS 2017): static keys in the
+//!   configuration, sessions that are renewed by time and volume, cookies against floods of
+//!   handshakes.
+//!
+//! Modules:
 //!
 //! * `keys`: private and public keys
-//! * `key_log`: the keys of sessions, for those who look at captures
+//! * `key_log`: the keys of sessions, to decrypt captures
 //! * `handshake`: the two messages
 //! * `allowance`: limits of computation with keys
 //! * `cookie`: proof of address for nodes under load
-//! * `session`: what both ends derive from a handshake
+//! * `session`: state that both ends derive from a handshake
 //! * `pairs`: handshakes and sessions with all peers
 
 mod allowance;
@@ -45,16 +48,16 @@ use self::session::Trailer;
 use super::{Arrived, Counts, Datapath, RailSet, Report, Route};
 use crate::wire::{Envelope, Kind, Protection};
 
-/// How a node protects its datagrams.
+/// Protection of a node's datagrams.
 #[derive(Debug)]
 pub enum Security {
-    /// With a checksum.
+    /// By a checksum.
     Checksum,
-    /// With keys.
+    /// By keys.
     Sealed(SealConfig),
 }
 
-/// A datapath with protected datagrams.
+/// Datapath with protected datagrams.
 #[derive(Debug)]
 pub struct Secured<D> {
     inner: D,
@@ -78,7 +81,7 @@ const CHECKSUM: usize = Protection::Checksum.trailer();
 const SEALED: usize = Protection::Sealed.trailer();
 
 impl<D: Datapath> Secured<D> {
-    /// `inner`, with datagrams protected as `security` says.
+    /// Wraps `inner`, with datagrams protected as `security` requires.
     pub fn new(inner: D, security: Security) -> Self {
         let guard = match security {
             Security::Checksum => Guard::Checksum,
@@ -88,14 +91,14 @@ impl<D: Datapath> Secured<D> {
         Self { inner, guard, now: Time::ZERO, scratch, counts: Counts::default() }
     }
 
-    /// The datapath below.
+    /// Returns the datapath below.
     pub fn inner(&self) -> &D {
         &self.inner
     }
 
-    /// Changes the keys of the node and of its peers. Sessions with peers of which a key is gone end,
-    /// and the next packet begins new ones; all other sessions go on. Without effect where there is
-    /// only a checksum.
+    /// Changes the keys of the node and of its peers. Sessions with peers of which a key was
+    /// removed end, and the next packet begins new ones; all other sessions continue. Without
+    /// effect if there is only a checksum.
     pub fn set_keys(&mut self, key: PrivateKey, peers: Vec<Option<Vec<PublicKey>>>) {
         if let Guard::Sealed(pairs) = &mut self.guard {
             pairs.set_key(key);
@@ -103,8 +106,8 @@ impl<D: Datapath> Secured<D> {
         }
     }
 
-    /// Writes the keys of sessions that are agreed upon from now on to a file, by which whoever reads it
-    /// can read all packets. Without effect where there is only a checksum.
+    /// Writes the keys of sessions that are established from now on to a file, whose readers can
+    /// decrypt all packets. Without effect if there is only a checksum.
     pub fn log_keys(&mut self, file: File) {
         if let Guard::Sealed(pairs) = &mut self.guard {
             pairs.log_keys(KeyLog(file));
@@ -141,7 +144,7 @@ impl<D: Datapath> Secured<D> {
                     let len = write(&mut out[..room]);
                     session.seal(out, len)
                 }),
-                // A probe of the path is worth nothing if it may be cut up later.
+                // A probe of the path is useless if it may be fragmented later.
                 None if matches!(cut, Cut::Forbidden) => Ok(()),
                 None => {
                     scratch.resize(inner.datagram_max() - SEALED, 0);
@@ -222,7 +225,7 @@ impl<D: Datapath> Datapath for Secured<D> {
                         each(Arrived { bytes: scratch, ..arrived });
                     }
                 })?;
-                // After what has arrived: a node that was late may have its answers.
+                // After received packets: a delayed node may have its answers there.
                 pairs.fire(now);
                 n
             }
@@ -288,7 +291,7 @@ impl<D: Datapath> Datapath for Secured<D> {
     }
 }
 
-/// Whether a datagram may be cut up on its way.
+/// Permission to fragment a datagram.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     Allowed,
@@ -321,7 +324,7 @@ fn checked(bytes: &[u8], plain: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Puts the plain datagram into `plain`, if it is one for the node. Handles messages of handshakes.
+/// Writes the plain datagram to `plain`, if it is one for the node. Handles messages of handshakes.
 fn open(
     now: Time,
     pairs: &mut Pairs,

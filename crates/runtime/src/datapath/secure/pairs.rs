@@ -1,22 +1,22 @@
 //! Handshakes and sessions with all peers.
 //!
-//! A pair of nodes has up to three sessions at an end. `current` is for sending. `next` is one that the
-//! peer has begun and of which no packet has arrived: the peer may not have it yet. `previous` is kept
-//! for packets in flight.
+//! A pair of nodes has up to three sessions at an end. `current` is for sending. `next` is one that
+//! the peer has begun and of which no packet has arrived: the peer may not have it yet. `previous`
+//! is kept for packets in flight.
 //!
 //! # Freshness
 //!
 //! An initiation carries the sender's time, by its clock, and a node accepts only later ones than
-//! before from a peer: a recorded initiation is of no use. A clock may go back between two
-//! incarnations of a peer, for example if it has no battery, or after a snapshot of a virtual
-//! machine is restored. Then all its initiations look recorded. The node therefore begins a
-//! handshake itself when it receives such an initiation, at most once per [`NUDGE_EVERY`]. The new
-//! incarnation has no record of times, and its response proves that it is there now. Whoever
-//! replays an initiation causes no more than that one handshake with the true peer.
+//! before from a peer: a recorded initiation is useless. A clock may go back between two
+//! incarnations of a peer, for example without a battery, or after a snapshot of a virtual machine
+//! is restored. Then all its initiations look recorded. The node therefore begins a handshake
+//! itself when it receives such an initiation, at most once per [`NUDGE_EVERY`]. The new
+//! incarnation has no record of times, and its response proves that it is there now. An attacker
+//! who replays an initiation causes only that one handshake with the true peer.
 //!
 //! # Limits
 //!
-//! | what | limit |
+//! | event | limit |
 //! |---|---|
 //! | answers without a cookie, of the node | [`ANSWERS_EVERY`], [`ANSWERS_BURST`] |
 //! | answers with a cookie, of each peer | [`PROVEN_EVERY`], [`PROVEN_BURST`] |
@@ -44,43 +44,44 @@ use crate::wire::{Envelope, Incarnation, Kind, Protection, TransportId};
 /// First pause between initiations; each later one is twice as long, up to [`PAUSE_MAX`].
 const PAUSE_MIN: Span = Span::from_us(20_000);
 const PAUSE_MAX: Span = Span::from_us(1_000_000);
-/// Initiations that are sent for a datagram.
+/// Maximum number of initiations for a datagram.
 const ATTEMPTS: u32 = 8;
 /// Pause between handshakes that packets without a session cause: anybody can send those.
 const NUDGE_EVERY: Span = Span::from_us(1_000_000);
-/// Datagrams to one peer that are kept until there is a session, and bytes of those to all peers.
+/// Maximum number of datagrams to one peer that are kept until there is a session, and of bytes of
+/// those to all peers.
 const KEPT_MAX: usize = 16;
 const KEPT_BYTES_MAX: usize = 16 << 20;
 /// Initiations that are answered without a cookie: the interval of the token bucket, and its size
 /// in addition to one token per peer.
 const ANSWERS_EVERY: Span = Span::from_us(5_000);
 const ANSWERS_BURST: u64 = 32;
-/// Initiations of a peer that are answered because they have a cookie. Whoever receives packets at
-/// the address of a peer has its cookies, and an answer takes 0.1 to 0.3 ms.
+/// Initiations of a peer that are answered because they have a cookie. Anybody who receives packets
+/// at the address of a peer has its cookies, and an answer takes 0.1 to 0.3 ms.
 const PROVEN_EVERY: Span = Span::from_us(100_000);
 const PROVEN_BURST: u64 = 8;
 /// Initiations that a node sends, as long as many peers are unresponsive: 500 a second take 5 to 10
 /// % of a processor. A burst must not delay the packets of others by more than a few milliseconds.
 const BEGIN_EVERY: Span = Span::from_us(2_000);
 const BEGIN_BURST: u64 = 32;
-/// Reports that are kept until the node reads them.
+/// Maximum number of reports that are kept until the node reads them.
 const REPORTS_MAX: usize = 64;
 
-/// What a node needs for sealed datagrams.
+/// Configuration of sealed datagrams.
 #[derive(Clone, Debug)]
 pub struct SealConfig {
-    /// Which node this is.
+    /// Number of this node.
     pub node: NodeId,
-    /// The protocol's number on the wire.
+    /// Number of the protocol on the wire.
     pub transport: TransportId,
-    /// This life of the node.
+    /// Incarnation of the node.
     pub incarnation: Incarnation,
-    /// When it started, in ns since 1970: later than all its earlier lives.
+    /// Time of its start, in ns since 1970: later than all its earlier incarnations.
     pub started_ns: u64,
-    /// Its key.
+    /// Private key of the node.
     pub key: PrivateKey,
-    /// Public keys by node number: the first is used, and the others are accepted too, while the peer
-    /// changes its key. `None` where there is no such node.
+    /// Public keys by node number: the first is used, and the others are accepted too, while the
+    /// peer changes its key. `None` if there is no such node.
     pub peers: Vec<Option<Vec<PublicKey>>>,
 }
 
@@ -95,18 +96,18 @@ pub(super) struct Pairs {
     pairs: Vec<Pair>,
     jar: Jar,
     rng: SystemRandom,
-    /// Answers without a cookie.
+    /// Limit of answers without a cookie.
     answers: Allowance,
-    /// Initiations of this node.
+    /// Limit of initiations of this node.
     begins: Allowance,
     /// Times at which handshakes of this node are due, with their peers. Entries are left
     /// when a handshake ends, and skipped later.
     due: BTreeSet<(Time, u32)>,
     kept_bytes: usize,
     reports: VecDeque<(NodeId, Report)>,
-    /// Messages of handshakes that are to be sent.
+    /// Messages of handshakes to send.
     messages: VecDeque<(NodeId, Rail, Vec<u8>)>,
-    /// Datagrams whose session has come.
+    /// Datagrams whose session has been established.
     ready: VecDeque<(Route, Vec<u8>)>,
     /// Time of the latest initiation, in ns since 1970.
     stamp: u64,
@@ -124,14 +125,14 @@ enum Answer {
     Nothing,
 }
 
-/// Why a node can use a message of a handshake for nothing.
+/// Reason for which a node cannot use a message of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It belongs to no handshake of now.
+    /// It belongs to no present handshake.
     Stray,
     /// Its sender runs another transport.
     OtherTransport,
-    /// No peer has made it, or it has been recorded.
+    /// No peer has sent it, or it was recorded.
     Forged,
 }
 
@@ -144,9 +145,9 @@ struct Pair {
     calling: Option<Calling>,
     /// Time of the latest initiation of the peer, by its clock.
     heard: u64,
-    /// Answers to initiations with a cookie.
+    /// Limit of answers to initiations with a cookie.
     proven: Allowance,
-    /// When a handshake may be begun because of a packet without a session.
+    /// Earliest time of a handshake because of a packet without a session.
     nudge_at: Time,
     cookie: Option<(Code, Time)>,
     kept: VecDeque<(Route, Vec<u8>)>,
@@ -176,7 +177,7 @@ struct Calling {
     id: u16,
     key: PublicKey,
     first_code: Code,
-    /// When the next is begun, and the pause after that.
+    /// Time of the next initiation, and the pause after it.
     at: Time,
     pause: Span,
     left: u32,
@@ -217,7 +218,7 @@ impl Pairs {
         self.key_log = Some(key_log);
     }
 
-    /// A session has been agreed upon.
+    /// Handles the establishment of a session.
     fn on_agreed(&mut self, peer: NodeId, agreed: &Agreed) {
         self.handshakes += 1;
         if let Some(key_log) = &mut self.key_log
@@ -228,7 +229,7 @@ impl Pairs {
         }
     }
 
-    /// Changes the key of this node. Sessions go on.
+    /// Changes the key of this node. Sessions continue.
     pub(super) fn set_key(&mut self, key: PrivateKey) {
         self.public = key.public();
         self.key = key;
@@ -242,7 +243,7 @@ impl Pairs {
         for (pair, keys) in self.pairs.iter_mut().zip(peers) {
             let keys = keys.unwrap_or_default();
             if pair.keys.iter().any(|key| !keys.contains(key)) {
-                // The sessions may be of the key that is gone.
+                // The sessions may belong to the removed key.
                 self.kept_bytes -= bytes_of(&pair.kept);
                 let Pair { heard, proven, .. } = *pair;
                 *pair = Pair { heard, proven, ..Pair::default() };
@@ -251,23 +252,23 @@ impl Pairs {
         }
     }
 
-    /// How many sessions have been agreed upon.
+    /// Returns the number of established sessions.
     pub(super) fn n_handshakes(&self) -> u64 {
         self.handshakes
     }
 
-    /// Initiations whose time was not later than that of the one before.
+    /// Returns the number of initiations whose time was not later than that of the one before.
     pub(super) fn n_old_initiations(&self) -> u64 {
         self.old_initiations
     }
 
-    /// The next message of a handshake, for whom it is, and by which network it goes: an answer goes by
-    /// the one that the question came by.
+    /// Returns the next message of a handshake, its receiver and its network: an answer takes the
+    /// network of the request.
     pub(super) fn poll_message(&mut self) -> Option<(NodeId, Rail, Vec<u8>)> {
         self.messages.pop_front()
     }
 
-    /// The next datagram that has waited for a session.
+    /// Returns the next datagram that has waited for a session.
     pub(super) fn poll_kept(&mut self) -> Option<(Route, Vec<u8>)> {
         self.ready.pop_front()
     }
@@ -276,14 +277,14 @@ impl Pairs {
         !self.messages.is_empty() || !self.ready.is_empty()
     }
 
-    /// A path for a message of a handshake: each takes any, so that of several attempts not all take a
-    /// network that is down.
+    /// Returns a path for a message of a handshake: each takes any, so that several attempts do not
+    /// all take a network that is down.
     pub(super) fn path(&mut self) -> u16 {
         self.path = self.path.wrapping_add(1);
         mix(self.path.into()) as u16
     }
 
-    /// The session to send with. Begins a handshake where it is time for the next.
+    /// Returns the session to send with. Begins a handshake if the next session is due.
     pub(super) fn session(&mut self, now: Time, peer: NodeId) -> Option<&mut Session> {
         let pair = self.pairs.get_mut(peer.idx())?;
         let is_due = match &pair.current {
@@ -301,7 +302,7 @@ impl Pairs {
         self.reports.pop_front()
     }
 
-    /// Keeps a datagram until there is a session; false if there are too many.
+    /// Keeps a datagram until there is a session; returns false if there are too many.
     pub(super) fn keep(&mut self, now: Time, route: Route, datagram: &[u8]) -> bool {
         let Some(pair) = self.pairs.get_mut(route.dst.idx()) else { return false };
         let bytes = self.kept_bytes + datagram.len();
@@ -314,7 +315,7 @@ impl Pairs {
         is_kept
     }
 
-    /// Begins a handshake, or goes on with one for longer.
+    /// Begins a handshake, or extends one.
     fn call(&mut self, now: Time, peer: NodeId) {
         let Some(pair) = self.pairs.get_mut(peer.idx()) else { return };
         let Some(&key) = pair.keys.first() else { return };
@@ -362,14 +363,14 @@ impl Pairs {
         pair.kept = VecDeque::new();
     }
 
-    /// Hands over the datagrams that were kept until there was a session.
+    /// Releases the datagrams that were kept until there was a session.
     fn release(&mut self, peer: NodeId) {
         let pair = &mut self.pairs[peer.idx()];
         self.kept_bytes -= bytes_of(&pair.kept);
         self.ready.append(&mut pair.kept);
     }
 
-    /// When [`Pairs::fire`] has something to do, or a message waits.
+    /// Returns the time at which [`Pairs::fire`] must run; a queued message is due at once.
     pub(super) fn deadline(&self) -> Time {
         if self.has_queued() {
             return Time::ZERO;
@@ -385,7 +386,7 @@ impl Pairs {
         let ends = Ends { transport: self.transport, initiator: self.node, responder: peer };
         let pair = &mut self.pairs[peer.idx()];
         let Some(calling) = &mut pair.calling else { return };
-        // A peer that changes its key has several: each has its turn.
+        // A peer that changes its key has several: they are tried in turn.
         let turn = (ATTEMPTS - calling.left) as usize % pair.keys.len().max(1);
         calling.key = pair.keys.get(turn).copied().unwrap_or(calling.key);
         calling.left = calling.left.saturating_sub(1);
@@ -412,7 +413,7 @@ impl Pairs {
         self.messages.push_back((peer, Rail::Any, message));
     }
 
-    /// An envelope and what follows it.
+    /// Returns an envelope with a body.
     fn message(&self, dst: NodeId, kind: Kind, body: &[u8]) -> Vec<u8> {
         let envelope = Envelope {
             transport: self.transport,
@@ -429,7 +430,7 @@ impl Pairs {
         message
     }
 
-    /// A number that no session with the peer has.
+    /// Returns a number that no session with the peer has.
     fn new_id(&self, peer: NodeId) -> u16 {
         let pair = &self.pairs[peer.idx()];
         let sessions = || [&pair.current, &pair.previous, &pair.next].into_iter().flatten();
@@ -442,8 +443,9 @@ impl Pairs {
         }
     }
 
-    /// The time of an initiation: later than all before it, those of earlier lives included. Lives
-    /// begin more nanoseconds apart than they have handshakes.
+    /// Returns the time of an initiation: later than all before it, including those of earlier
+    /// incarnations. The starts of incarnations are more nanoseconds apart than they have
+    /// handshakes.
     fn stamp(&mut self) -> u64 {
         self.stamp += 1;
         self.stamp
@@ -452,7 +454,7 @@ impl Pairs {
     /// Handles a message of a handshake.
     ///
     /// # Errors
-    /// Why it is none that this node can use.
+    /// The reason for which this node cannot use it.
     pub(super) fn on_message(
         &mut self,
         now: Time,
@@ -531,9 +533,9 @@ impl Pairs {
         Some(())
     }
 
-    /// A peer has sent an initiation whose time is not later than that of the one before, or
-    /// somebody has recorded it: begins a handshake, whose response proves that the peer is there
-    /// now.
+    /// Handles an initiation whose time is not later than that of the one before: the peer's clock
+    /// went back, or it was recorded. Begins a handshake, whose response proves that the peer is
+    /// there now.
     fn on_old_initiation(&mut self, now: Time, src: NodeId) {
         self.old_initiations += 1;
         let pair = &mut self.pairs[src.idx()];
@@ -575,8 +577,8 @@ impl Pairs {
         }
     }
 
-    /// Returns true if an initiation is answered: as long as there are few, and those of senders
-    /// with a cookie as far as the budget of their peer allows.
+    /// Returns true if an initiation is answered: all while there are few, and those of senders
+    /// with a cookie within the budget of their peer.
     fn may_answer(
         &mut self,
         now: Time,
@@ -602,14 +604,14 @@ impl Pairs {
         let key = calling.key;
         pair.calling = None;
         pair.previous = pair.current.replace(Session::new(now, &agreed));
-        // The key that the peer has now is tried first.
+        // The key in present use by the peer is tried first.
         if let Some(place) = pair.keys.iter().position(|other| *other == key) {
             pair.keys.swap(0, place);
         }
         self.on_agreed(src, &agreed);
         let pair = &mut self.pairs[src.idx()];
         if pair.kept.is_empty() {
-            // The peer sends with the session when a packet of it has arrived.
+            // The peer sends with the session after a packet of it has arrived.
             let confirmation = self.message(src, Kind::Confirmation, &[]);
             let (class, marks) = (Priority::HIGHEST, Marks::NONE);
             let route = Route { dst: src, class, path: self.path(), rail: Rail::Any, marks };
@@ -628,8 +630,8 @@ impl Pairs {
         Some(())
     }
 
-    /// The session of the peer with this number. Where there is none, the ends have lost step: begins a
-    /// handshake, from time to time.
+    /// Returns the session of the peer with this number. If there is none, the ends are out of
+    /// step: begins a handshake, at a limited rate.
     pub(super) fn session_of(&mut self, now: Time, src: NodeId, id: u16) -> Option<&mut Session> {
         let pair = self.pairs.get_mut(src.idx()).filter(|_| src != self.node)?;
         let is_it = |session: &Session| session.id == id && session.is_alive(now);
@@ -645,7 +647,7 @@ impl Pairs {
         [current, next, previous].into_iter().flatten().find(|session| session.id == id)
     }
 
-    /// A packet of the session has arrived: the peer has it.
+    /// Handles a packet of the session that was opened: the peer has the session.
     pub(super) fn on_opened(&mut self, src: NodeId, id: u16) {
         let Some(pair) = self.pairs.get_mut(src.idx()) else { return };
         if pair.next.as_ref().is_some_and(|session| session.id == id) {
@@ -656,7 +658,7 @@ impl Pairs {
     }
 }
 
-/// Bytes of datagrams that are kept.
+/// Returns the bytes of datagrams that are kept.
 fn bytes_of(kept: &VecDeque<(Route, Vec<u8>)>) -> usize {
     kept.iter().map(|(_, datagram)| datagram.len()).sum()
 }
@@ -671,7 +673,7 @@ impl Pairs {
         self.pairs[peer.idx()].cookie = Some(cookie);
     }
 
-    /// Attempts left of each handshake that this node has begun.
+    /// Returns the attempts left of each handshake that this node has begun.
     pub(super) fn attempts_left(&self) -> impl Iterator<Item = u32> {
         self.pairs.iter().filter_map(|pair| Some(pair.calling.as_ref()?.left))
     }

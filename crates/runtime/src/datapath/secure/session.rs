@@ -14,8 +14,8 @@ pub(super) const RENEW_LATE: Span = Span::from_us(10_000_000);
 const RENEW_PACKETS: u64 = 1 << 28;
 /// Age at which a session ends.
 const END_AFTER: Span = Span::from_us(180_000_000);
-/// Packets at which a session ends: 2^37 blocks of AES in full packets of 1500 bytes, with which the
-/// chance to tell them from noise is below 2^-50.
+/// Packets at which a session ends: 2^37 blocks of AES in full packets of 1500 bytes. The
+/// probability to distinguish them from noise is then below 2^-50.
 const END_PACKETS: u64 = 1 << 30;
 
 /// Bytes of the number of a packet on the wire.
@@ -23,12 +23,12 @@ const NUMBER: usize = 6;
 /// Bytes of the authentication tag.
 const TAG: usize = 16;
 
-/// What follows the payload of a sealed datagram.
+/// Fields after the payload of a sealed datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trailer {
-    /// The receiver's number of the session.
+    /// Receiver's number of the session.
     pub(super) session: u16,
-    /// The packet's number in the session.
+    /// Number of the packet in the session.
     pub(super) number: u64,
     tag: [u8; TAG],
 }
@@ -48,9 +48,9 @@ impl Trailer {
 /// One end of a session.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// This end's number of it, which packets that arrive carry.
+    /// This end's number of the session, which arriving packets carry.
     pub(super) id: u16,
-    /// The other end's.
+    /// Other end's number of the session.
     remote_id: u16,
     send: LessSafeKey,
     receive: LessSafeKey,
@@ -61,11 +61,11 @@ pub(super) struct Session {
     is_initiator: bool,
 }
 
-/// The numbers and the keys of a session.
+/// Numbers and keys of a session.
 pub(super) struct Agreed {
     /// This end's number, and the other's.
     pub(super) ids: (u16, u16),
-    /// The keys to send with and to receive with.
+    /// Keys to send with and to receive with.
     pub(super) keys: ([u8; 32], [u8; 32]),
     pub(super) is_initiator: bool,
 }
@@ -88,18 +88,18 @@ impl Session {
         }
     }
 
-    /// Whether packets may be sent with it, and accepted.
+    /// Returns whether packets may be sent with it, and accepted.
     pub(super) fn is_alive(&self, now: Time) -> bool {
         self.next < END_PACKETS && now.saturating_since(self.born) < END_AFTER
     }
 
-    /// Whether this end should begin the next session.
+    /// Returns whether this end should begin the next session.
     pub(super) fn is_due(&self, now: Time) -> bool {
         let after = if self.is_initiator { RENEW_AFTER } else { RENEW_AFTER + RENEW_LATE };
         self.next >= RENEW_PACKETS || now.saturating_since(self.born) >= after
     }
 
-    /// Seals the datagram of `len` bytes at the front of `out`; returns its length then.
+    /// Seals the datagram of `len` bytes at the front of `out`; returns its new length.
     pub(super) fn seal(&mut self, out: &mut [u8], len: usize) -> usize {
         let number = self.next;
         self.next += 1;
@@ -118,12 +118,12 @@ impl Session {
         len + SEALED
     }
 
-    /// Whether a packet with this number has been opened before, or is too old to know.
+    /// Returns whether a packet with this number has been opened before, or is too old to decide.
     pub(super) fn has_seen(&self, number: u64) -> bool {
         !self.seen.is_new(number)
     }
 
-    /// Decrypts `body`, if it and `head` are what the other end has sealed.
+    /// Decrypts `body`, if the other end has sealed it with `head`; returns whether it has.
     pub(super) fn open(&mut self, head: &[u8], body: &mut [u8], trailer: &Trailer) -> bool {
         let opened = self.receive.open_in_place_separate_tag(
             nonce(trailer.number),
@@ -145,13 +145,13 @@ fn nonce(number: u64) -> Nonce {
     Nonce::assume_unique_for_key(bytes)
 }
 
-/// Packets by which one may be late: more than all queues of a path hold.
+/// Number of packets by which one may be late: more than all queues of a path hold.
 const WINDOW: u64 = 1 << 14;
 const BITS: u64 = u64::BITS as u64;
-/// One word more than the window has: the newest is not full (RFC 6479).
+/// One word more than the window needs: the newest is not full (RFC 6479).
 const WORDS: u64 = WINDOW / BITS + 1;
 
-/// The numbers of packets that have arrived, of the latest [`WINDOW`] (RFC 6479).
+/// Numbers of the packets that have arrived, of the latest [`WINDOW`] (RFC 6479).
 #[derive(Debug)]
 struct Window {
     /// The number that follows the highest.
@@ -178,7 +178,7 @@ impl Window {
     fn enter(&mut self, number: u64) {
         if number >= self.end {
             let (newest, next) = (self.end.div_ceil(BITS), number / BITS + 1);
-            // The words between are of numbers that have left the window.
+            // The words between belong to numbers that have left the window.
             for word in newest.max(next.saturating_sub(WORDS))..next {
                 self.words[(word % WORDS) as usize] = 0;
             }
@@ -197,7 +197,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a set of all numbers: none is taken twice, and all of the window are known.
+        /// Compared with a set of all numbers: none is accepted twice, and all of the window are
+        /// known.
         #[test]
         fn windows_know_what_has_arrived(steps in prop::collection::vec(
             prop_oneof![

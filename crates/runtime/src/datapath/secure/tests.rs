@@ -1,4 +1,4 @@
-//! Two ends, and a network between them that the test holds in its hands.
+//! Two ends, and a network between them that the test controls.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use super::*;
 use crate::datapath::Rail;
 use crate::wire::{Fragment, Incarnation, TransportId};
 
-/// Datagrams on their way to each of two nodes.
+/// Datagrams in flight to each of two nodes.
 type Wires = Rc<RefCell<[Vec<Vec<u8>>; 2]>>;
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Datapath for Wire {
     }
 }
 
-/// Lives start one after another.
+/// Returns starting times of incarnations, one after another.
 fn started() -> u64 {
     static LATEST: AtomicU64 = AtomicU64::new(0);
     LATEST.fetch_add(1_000_000, Ordering::Relaxed)
@@ -103,7 +103,7 @@ impl Net {
         self.keys.iter().map(|key| Some(vec![key.public()])).collect()
     }
 
-    /// A new life of a node.
+    /// Starts a new incarnation of a node.
     fn end(&self, node: usize) -> Secured<Wire> {
         self.end_with(node, self.keys[node].clone())
     }
@@ -119,19 +119,19 @@ impl Net {
         }
     }
 
-    /// Somebody who claims to be a node.
+    /// Starts an end that claims to be a node.
     fn end_with(&self, node: usize, key: PrivateKey) -> Secured<Wire> {
         self.end_started(node, started(), key)
     }
 
-    /// The same, with a clock of that time.
+    /// Starts such an end with a clock of that time.
     fn end_started(&self, node: usize, started_ns: u64, key: PrivateKey) -> Secured<Wire> {
         let config = SealConfig { started_ns, ..self.config(node, key) };
         let wire = Wire { node, wires: Rc::clone(&self.wires) };
         Secured::new(wire, Security::Sealed(config))
     }
 
-    /// A data packet of `src` with this payload.
+    /// Sends a data packet of `src` with this payload.
     fn send(&mut self, src: usize, payload: &[u8]) {
         let dst = NodeId::new(1 - src as u32);
         let route =
@@ -146,7 +146,7 @@ impl Net {
         self.ends[src].flush().unwrap();
     }
 
-    /// What arrives at a node, without the envelope, which is checked.
+    /// Returns the packets that arrive at a node, without the envelope, which is checked.
     fn receive(&mut self, node: usize) -> Vec<Vec<u8>> {
         let (mut got, now) = (Vec::new(), self.now);
         self.ends[node]
@@ -159,7 +159,7 @@ impl Net {
         got
     }
 
-    /// Lets both nodes receive what there is, and what that causes, as time goes on.
+    /// Lets both nodes receive all packets, and those that these cause, as time passes.
     fn run(&mut self, span: Span) -> [Vec<Vec<u8>>; 2] {
         let until = self.now + span;
         let mut got = [Vec::new(), Vec::new()];
@@ -188,7 +188,7 @@ impl Net {
 const MOMENT: Span = Span::from_us(1_000);
 const SECOND: Span = Span::from_us(1_000_000);
 
-/// Both ends log the same keys, and the key of a direction opens what goes there.
+/// Both ends log the same keys, and the key of a direction opens its packets.
 #[test]
 fn logged_keys_open_datagrams() {
     let mut net = Net::sealed();
@@ -337,7 +337,8 @@ fn a_node_that_is_started_again_is_heard_and_old_packets_are_not() {
         net.ends[restarted] = net.end(restarted);
         net.wires.borrow_mut()[1] = recorded;
         assert!(net.run(MOMENT).iter().all(Vec::is_empty));
-        // The other end still sends in the old session: that tells the new life to call it.
+        // The other end still sends in the old session, which makes the new incarnation begin a
+        // handshake.
         net.now += SECOND;
         net.send(1 - restarted, b"lost");
         net.run(SECOND);
@@ -404,7 +405,7 @@ fn strangers_agree_on_nothing() {
 #[test]
 fn floods_of_initiations_are_answered_with_cookies_and_honest_nodes_get_through() {
     let mut net = Net::sealed();
-    // What somebody sends who knows the public keys, and gets none of the answers.
+    // Packets of a sender who knows the public keys, and receives none of the answers.
     let flood = |net: &mut Net| {
         for _ in 0..200 {
             net.ends[0] = net.end_with(0, PrivateKey::generate().unwrap());
@@ -417,13 +418,13 @@ fn floods_of_initiations_are_answered_with_cookies_and_honest_nodes_get_through(
     let answers = flood(&mut net);
     let kind = |bytes: &Vec<u8>| Envelope::decode(bytes).unwrap().0.kind;
     assert!(answers.iter().all(|answer| matches!(kind(answer), Kind::Cookie { .. })));
-    // All but a few cost no computation with curves.
+    // All except a few cost no computation with curves.
     assert_eq!(answers.len() as u64 + net.counts(1).forged, 200);
     assert!((30..40).contains(&net.counts(1).forged), "{:?}", net.counts(1));
-    // No answer is longer than what asks for it.
+    // No answer is longer than its request.
     let initiation = Envelope::CONTROL_LEN + handshake::INITIATION + 2 * cookie::CODE;
     assert!(answers.iter().all(|answer| answer.len() < initiation));
-    // An honest node that gets its cookie is answered while the flood lasts.
+    // An honest node that receives its cookie is answered while the flood lasts.
     net.ends[0] = net.end(0);
     net.send(0, b"honest");
     let mut got = Vec::new();
@@ -442,8 +443,8 @@ fn floods_of_initiations_are_answered_with_cookies_and_honest_nodes_get_through(
     assert_eq!(got, [b"honest".to_vec()]);
 }
 
-/// Whoever receives packets at a peer's address has its cookies: it gets few answers all the same,
-/// and other peers are answered meanwhile.
+/// An attacker who receives packets at a peer's address has its cookies: it gets few answers, and
+/// other peers are answered meanwhile.
 #[test]
 fn a_cookie_does_not_buy_unlimited_answers() {
     let mut net = Net::sealed();
@@ -458,7 +459,7 @@ fn a_cookie_does_not_buy_unlimited_answers() {
         net.send(0, b"x");
         let before = net.counts(1).forged;
         net.receive(1);
-        // Each initiation that is read costs computation with curves, and is of no known key.
+        // Each initiation that is read costs computation with curves, and has an unknown key.
         n_read += net.counts(1).forged - before;
         let answers = std::mem::take(&mut net.wires.borrow_mut()[0]);
         let cookies: Vec<_> = answers.into_iter().filter(is_cookie).collect();
@@ -477,8 +478,8 @@ fn a_cookie_does_not_buy_unlimited_answers() {
     assert!((40..70).contains(&n_read), "{n_read} initiations were read");
 }
 
-/// The clock of a node that is started again may be behind that of its earlier life: the other end
-/// then begins the handshake, once a second at most.
+/// The clock of a restarted node may be behind that of its earlier incarnation: the other end then
+/// begins the handshake, at most once a second.
 #[test]
 fn a_clock_that_went_back_keeps_nobody_out() {
     let mut net = Net::sealed();
@@ -520,8 +521,8 @@ fn replayed_initiations_cost_little() {
     assert_eq!(n_sent, 1);
 }
 
-/// A node calls many unresponsive peers at a limited rate: a poll of the node takes no longer, and
-/// what it keeps for them is limited.
+/// A node greets many unresponsive peers at a limited rate: a poll of the node takes no longer, and
+/// the memory for them is limited.
 #[test]
 fn unresponsive_peers_are_called_in_paced_steps() {
     let mut net = Net::sealed();
@@ -558,7 +559,7 @@ fn unresponsive_peers_are_called_in_paced_steps() {
     assert_eq!(pairs.kept_bytes(), 999 * Envelope::LEN_MAX);
 }
 
-/// A peer that runs another transport is not taken for a forger.
+/// A peer that runs another transport does not count as a forger.
 #[test]
 fn another_transport_is_reported_as_such() {
     let mut net = Net::sealed();
@@ -574,7 +575,7 @@ fn another_transport_is_reported_as_such() {
     assert_eq!(net.ends[1].poll_report(), None);
 }
 
-/// A peer with another key than this node expects is named.
+/// A peer with another key than this node expects is reported.
 #[test]
 fn another_key_is_reported_as_such() {
     let mut net = Net::sealed();
@@ -593,7 +594,7 @@ fn keys_change_without_a_break() {
     let mut net = Net::sealed();
     net.send(0, b"1");
     net.run(MOMENT);
-    // Node 1 learns of node 0's next key, then node 0 uses it, then the old one is forgotten.
+    // Node 1 receives node 0's next key, then node 0 uses it, then the old one is removed.
     let next = PrivateKey::generate().unwrap();
     let (old, public) = (net.keys[0].public(), net.public());
     let keys = vec![Some(vec![old, next.public()]), public[1].clone()];
@@ -607,7 +608,7 @@ fn keys_change_without_a_break() {
     net.ends[0].set_keys(next, public);
     net.send(0, b"4");
     assert_eq!(net.run(MOMENT)[1], [b"4".to_vec()]);
-    // Node 1 begins too: it finds out which of the keys node 0 has.
+    // Node 1 begins too: it finds out which of the keys node 0 uses.
     net.now += SECOND * 1_000;
     net.send(1, b"5");
     assert_eq!(net.run(SECOND)[0], [b"5".to_vec()]);
@@ -624,7 +625,8 @@ fn keys_change_without_a_break() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Any change of any datagram is found, two flips that cancel out in the checksum of UDP included.
+    /// Any change of any datagram is detected, including two flips that cancel out in the checksum
+    /// of UDP.
     #[test]
     fn changed_datagrams_are_not_handed_over(
         is_sealed in any::<bool>(),
@@ -651,12 +653,12 @@ proptest! {
         let now = net.now;
         net.ends[1].receive(now, |_| got += 1).unwrap();
         prop_assert_eq!(got, 0);
-        // The intact one is still good.
+        // The intact one is still accepted.
         net.wires.borrow_mut()[1] = vec![whole];
         prop_assert_eq!(net.receive(1), [payload]);
     }
 
-    /// Nothing that arrives makes a node panic, or hand something over.
+    /// No input makes a node panic, or deliver a packet.
     #[test]
     fn strange_datagrams_are_dropped(
         is_sealed in any::<bool>(),

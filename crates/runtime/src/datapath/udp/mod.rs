@@ -1,14 +1,14 @@
 //! Kernel UDP: works everywhere, without privileges.
 //!
-//! A node receives on two ports, one for packets of the highest class and one for all others, so
-//! that control is taken in first however much data waits. It sends from a set of source ports:
-//! networks that choose among equal paths by a hash of addresses and ports spread packets that
-//! leave from different ports. The class of a packet is its DSCP, CS7 for the highest to CS0 for
-//! the lowest, and its ECN bits are its marks.
+//! A node receives on two ports, one for packets of the highest class and one for all others. So
+//! control packets are read first however much data is queued. It sends from a set of source ports:
+//! networks that choose among equal paths by a hash of addresses and ports spread packets with
+//! different ports. The class of a packet is its DSCP, CS7 for the highest to CS0 for the lowest,
+//! and its ECN bits are its marks.
 //!
-//! With [`UdpConfig::segment_offload`] packets that follow one another on one path are handed to the
-//! kernel in one piece, which it or the interface cuts up. They cross shaped links and links of virtual
-//! machines in one piece.
+//! With [`UdpConfig::segment_offload`] successive packets of one path are passed to the kernel
+//! coalesced, and the kernel or the interface segments them. They cross shaped links and links of
+//! virtual machines in one piece.
 
 mod sys;
 
@@ -24,40 +24,39 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::{Arrived, Counts, Datapath, Report, Route};
 use sys::{RxBatch, TxBatch};
 
-/// What the UDP datapath must be told.
+/// Configuration of the UDP datapath.
 #[derive(Clone, Debug)]
 pub struct UdpConfig {
-    /// The address and port of this node. The port that follows is for data.
+    /// Address and port of this node. The next port is for data.
     pub local: SocketAddr,
-    /// Addresses and ports of all nodes by number; `None` where there is none.
+    /// Addresses and ports of all nodes by number; `None` if there is no such node.
     pub peers: Vec<Option<SocketAddr>>,
-    /// Largest IP packet that all links carry.
+    /// Maximum bytes of an IP packet on all links.
     pub mtu: usize,
-    /// How many source ports packets are spread over.
+    /// Number of source ports over which packets are spread.
     pub spray: usize,
     /// Bytes of each socket's buffers.
     pub buffer: usize,
-    /// Whether packets of one class and path that follow one another to one node are handed to the
-    /// system in one piece, and are taken from it so. Where the system cannot do that, they leave one
-    /// by one.
+    /// True if successive packets of one class and path to one node are passed to the system
+    /// coalesced, and received so. If the system does not support that, they are sent one by one.
     pub segment_offload: bool,
 }
 
 impl UdpConfig {
-    /// How many packets in a row should take the same path where packets are joined: enough that they
-    /// cost much less, and few enough that paths are filled alike.
+    /// Recommended number of packets in a row on the same path if packets are coalesced: enough to
+    /// cost much less, and few enough to load paths evenly.
     pub const RUN: u16 = 32;
 
-    /// The usual: 1500-byte packets, 16 source ports, 4 MiB buffers, packets one by one.
+    /// Returns the default: 1500-byte packets, 16 source ports, 4 MiB buffers, packets one by one.
     pub fn new(local: SocketAddr, peers: Vec<Option<SocketAddr>>) -> Self {
         let (mtu, spray, buffer, segment_offload) = (1_500, 16, 4 << 20, false);
         Self { local, peers, mtu, spray, buffer, segment_offload }
     }
 }
 
-/// Packets of one batch, each way.
+/// Packets of one batch, in each direction.
 const BATCH: usize = 64;
-/// Joined packets that are taken in at once.
+/// Maximum number of coalesced packets that are received at once.
 const JOINED_BATCH: usize = 16;
 
 /// Packets over UDP sockets.
@@ -65,12 +64,13 @@ const JOINED_BATCH: usize = 16;
 pub struct UdpDatapath {
     control: UdpSocket,
     data: UdpSocket,
-    /// The source ports, and behind them the socket whose packets may be cut up, where there is one.
+    /// Sockets of the source ports, followed by the socket whose packets may be fragmented, if
+    /// there is one.
     spray: Vec<UdpSocket>,
     n_spray: usize,
-    /// By node: bytes of the longest datagram that the path carries in one piece.
+    /// Maximum bytes of a datagram that the path carries in one piece, by node.
     limits: Vec<Option<usize>>,
-    /// Where control and data of each node go.
+    /// Addresses for control and data of each node.
     peers: Vec<Option<(SocketAddr, SocketAddr)>>,
     mtu: usize,
     /// Bytes of each socket's buffers.
@@ -90,7 +90,7 @@ impl UdpDatapath {
     ///
     /// # Errors
     /// An address that is taken or not of this host, no more descriptors, or segment offload on a
-    /// system without it. The message says which.
+    /// system without it. The message states which.
     pub fn open(config: &UdpConfig) -> io::Result<Self> {
         let too_high = || io::Error::new(io::ErrorKind::InvalidInput, "port must be below 65535");
         let (control, data) = two_ports(config.local).ok_or_else(too_high)?;
@@ -130,7 +130,7 @@ impl UdpDatapath {
         })
     }
 
-    /// Takes a packet, which may be cut up if it is longer than `limit`.
+    /// Queues a packet, which may be fragmented if it is longer than `limit`.
     fn push(
         &mut self,
         route: Route,
@@ -153,18 +153,18 @@ impl UdpDatapath {
     }
 }
 
-/// Where control and data of a node at `addr` go; none where there is no port after its own.
+/// Returns the addresses for control and data of a node at `addr`; `None` if there is no next port.
 fn two_ports(addr: SocketAddr) -> Option<(SocketAddr, SocketAddr)> {
     let data = SocketAddr::new(addr.ip(), addr.port().checked_add(1)?);
     Some((addr, data))
 }
 
-/// A socket at `addr` that neither blocks nor lets the kernel cut packets up.
+/// Opens a socket at `addr` that neither blocks nor lets the kernel fragment packets.
 fn bind(addr: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
     let open = || {
         let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
         socket.set_nonblocking(true)?;
-        // The system may give less; that is no reason not to start.
+        // The system may grant less; that is no reason not to start.
         let _ = socket.set_recv_buffer_size(buffer);
         let _ = socket.set_send_buffer_size(buffer);
         sys::forbid_fragments(&socket, addr.is_ipv4())?;
@@ -227,7 +227,7 @@ impl Datapath for UdpDatapath {
     fn flush(&mut self) -> io::Result<()> {
         let refused = &mut self.refused;
         let dropped = self.tx.flush(&self.spray, |dst, len| {
-            // One a peer suffices.
+            // One per peer suffices.
             if refused.iter().all(|(peer, _)| *peer != dst) {
                 refused.push((dst, len));
             }

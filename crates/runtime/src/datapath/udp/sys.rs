@@ -1,5 +1,5 @@
-//! Batches of datagrams through `sendmmsg` and `recvmmsg`: what no safe interface offers with a
-//! class for each message.
+//! Batches of datagrams through `sendmmsg` and `recvmmsg`: no safe interface supports a class for
+//! each message.
 
 #![allow(unsafe_code, reason = "system calls on arrays of messages")]
 
@@ -12,14 +12,14 @@ use libc::{c_int, c_void, cmsghdr, iovec, mmsghdr, sockaddr_storage, socklen_t};
 use rampmeter_core::NodeId;
 use socket2::{SockAddr, Socket};
 
-/// Room for two control messages that hold up to an int each, aligned for their headers.
+/// Buffer for two control messages of up to an int each, aligned for their headers.
 type Ancillary = [u64; 6];
 
-/// Packets of a joined send at most, by the system's rules: so many, and so many bytes.
+/// Maximum number and bytes of packets of a coalesced send, by the system's rules.
 pub(super) const JOINED_MAX: usize = 64;
 const JOINED_BYTES_MAX: usize = 65_507;
 
-/// Packets longer than the path allows are an error, not fragments.
+/// Makes packets longer than the path allows an error, without fragmentation.
 pub(super) fn forbid_fragments(socket: &Socket, is_v4: bool) -> io::Result<()> {
     if is_v4 {
         set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)
@@ -28,7 +28,7 @@ pub(super) fn forbid_fragments(socket: &Socket, is_v4: bool) -> io::Result<()> {
     }
 }
 
-/// Packets longer than the path allows are cut up.
+/// Lets packets longer than the path allows be fragmented.
 pub(super) fn allow_fragments(socket: &UdpSocket, is_v4: bool) -> io::Result<()> {
     if is_v4 {
         set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT)
@@ -37,17 +37,17 @@ pub(super) fn allow_fragments(socket: &UdpSocket, is_v4: bool) -> io::Result<()>
     }
 }
 
-/// Packets that have arrived joined may be handed over so.
+/// Lets the system deliver packets coalesced.
 pub(super) fn accept_joined(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
 }
 
-/// Packets that arrive come with the traffic class of their IP header.
+/// Requests the traffic class of the IP header with each packet.
 pub(super) fn tell_classes(socket: &UdpSocket, is_v4: bool) -> io::Result<()> {
     if is_v4 {
         return set(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
     }
-    // An IPv6 socket at the wildcard address receives IPv4 packets too, where the system lets it.
+    // An IPv6 socket at the wildcard address receives IPv4 packets too, if the system permits it.
     let _ = set(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
     set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)
 }
@@ -62,7 +62,7 @@ fn set(socket: &impl AsRawFd, level: c_int, name: c_int, value: c_int) -> io::Re
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A packet that waits to be sent.
+/// Packet to be sent.
 struct Slot {
     dst: NodeId,
     socket: usize,
@@ -71,11 +71,11 @@ struct Slot {
     ancillary: Ancillary,
 }
 
-/// Packets that the system did not take.
+/// Packets that the system did not accept.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Dropped {
     pub(super) all: u64,
-    /// Those that were longer than the network takes.
+    /// Packets that were longer than the network carries.
     pub(super) too_long: u64,
 }
 
@@ -85,13 +85,13 @@ pub(super) struct TxBatch {
     buffers: Box<[u8]>,
     stride: usize,
     capacity: usize,
-    /// How many packets may be joined.
+    /// Maximum number of packets that may be coalesced.
     joined_max: usize,
-    /// The socket whose packets are not, if there is one.
+    /// Socket whose packets are not coalesced, if there is one.
     alone: Option<usize>,
-    /// Of each slot in the order of sending.
+    /// Slots in the order of sending.
     order: Vec<usize>,
-    /// The slots of packets that begin a message of the system call: the others of theirs follow.
+    /// Slots of the first packet of each message of the system call; its other packets follow.
     heads: Vec<usize>,
     iovecs: Vec<iovec>,
     headers: Vec<mmsghdr>,
@@ -108,8 +108,8 @@ impl std::fmt::Debug for TxBatch {
 }
 
 impl TxBatch {
-    /// Room for `capacity` packets of up to `stride` bytes, of which up to `joined_max` may leave
-    /// as one.
+    /// Allocates `capacity` packets of up to `stride` bytes, of which up to `joined_max` may be
+    /// coalesced.
     pub(super) fn new(capacity: usize, stride: usize, joined_max: usize) -> Self {
         Self {
             slots: Vec::with_capacity(capacity),
@@ -125,7 +125,7 @@ impl TxBatch {
         }
     }
 
-    /// Packets of this socket are not joined.
+    /// Excludes the packets of this socket from coalescing.
     pub(super) fn never_join(&mut self, socket: usize) {
         self.alone = Some(socket);
     }
@@ -134,8 +134,8 @@ impl TxBatch {
         self.slots.len() == self.capacity
     }
 
-    /// Adds a packet, which `write` puts into its buffer; it leaves by the other socket of `cut` where it is
-    /// longer than that says. There must be room.
+    /// Adds a packet, which `write` writes into its buffer. If it is longer than the limit in
+    /// `cut`, it is sent by the other socket there. The batch must not be full.
     pub(super) fn push(
         &mut self,
         (dst, addr): (NodeId, SocketAddr),
@@ -155,9 +155,9 @@ impl TxBatch {
         self.slots.push(Slot { dst, socket, len, addr: addr.into(), ancillary });
     }
 
-    /// Sends all packets, those of one socket together and in order. Returns how many were dropped
-    /// because the system's buffers were full, the network is down or does not take packets so long.
-    /// Gives the receiver and the length of the latter to `too_long`.
+    /// Sends all packets, those of one socket together and in order. Returns the number of dropped
+    /// ones: the system's buffers were full, the network is down or carries only shorter packets.
+    /// Calls `too_long` with the receiver and the length of the latter.
     pub(super) fn flush(
         &mut self,
         sockets: &[UdpSocket],
@@ -180,7 +180,7 @@ impl TxBatch {
                     n_done += sent.iter().map(|header| header.msg_hdr.msg_iovlen).sum::<usize>();
                     from += sent.len();
                 }
-                // The error is the first message's.
+                // The error belongs to the first message.
                 Err(error) => {
                     let n_packets = self.headers[from].msg_hdr.msg_iovlen;
                     if n_packets > 1 && is_not_joinable(&error) {
@@ -211,7 +211,7 @@ impl TxBatch {
         Ok(dropped)
     }
 
-    /// Sets up what the system call reads, in the order of sending.
+    /// Prepares the arguments of the system call, in the order of sending.
     fn prepare(&mut self) {
         self.heads.clear();
         self.iovecs.clear();
@@ -244,8 +244,8 @@ impl TxBatch {
         }
     }
 
-    /// How many packets leave as one, from the `at`-th in the order of sending on: those of one
-    /// socket, address, class and length, but for the last, which may be shorter.
+    /// Returns the number of packets that are sent as one, from the `at`-th on. They have one
+    /// socket, address, class and length, except that the last may be shorter.
     fn n_joined(&self, at: usize) -> usize {
         let waiting = || self.order[at..].iter().take(self.joined_max).map(|&i| &self.slots[i]);
         let Some(first) = waiting().next() else { return 0 };
@@ -272,10 +272,10 @@ impl TxBatch {
 }
 
 /// Bytes of the ancillary data that sets a class.
-// SAFETY: it computes.
+// SAFETY: it only computes.
 const CLASS_SPACE: usize = unsafe { libc::CMSG_SPACE(size_of::<c_int>() as u32) as usize };
 
-/// The ancillary data that sets a packet's class.
+/// Returns the ancillary data that sets a packet's class.
 fn class_message(is_v4: bool, class: u8) -> Ancillary {
     let mut space: Ancillary = [0; 6];
     let (level, name) = if is_v4 {
@@ -287,9 +287,9 @@ fn class_message(is_v4: bool, class: u8) -> Ancillary {
     space
 }
 
-/// Puts a control message at so many bytes; returns where it ends.
+/// Writes a control message at an offset; returns the offset of its end.
 fn put<T: Copy>(space: &mut Ancillary, at: usize, level: c_int, name: c_int, value: T) -> usize {
-    // SAFETY: it computes.
+    // SAFETY: it only computes.
     let (len, end) = unsafe {
         let size = size_of::<T>() as u32;
         (libc::CMSG_LEN(size) as usize, at + libc::CMSG_SPACE(size) as usize)
@@ -308,21 +308,21 @@ fn put<T: Copy>(space: &mut Ancillary, at: usize, level: c_int, name: c_int, val
 
 fn send_some(socket: &UdpSocket, headers: &mut [mmsghdr]) -> io::Result<usize> {
     let n = headers.len() as u32;
-    // SAFETY: the headers' pointers were set for this call and point to live memory of the lengths
-    // that they give.
+    // SAFETY: the headers' pointers were set for this call and point to live memory of their
+    // lengths.
     let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), n, 0) };
     if sent > 0 { Ok(sent as usize) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Errors of the node itself. All others are of one packet or of a network: buffers are full, a
-/// link is down, or there is no route from the node's address to a peer (`EINVAL`).
+/// Returns true for errors of the node itself. All others concern one packet or a network: full
+/// buffers, a link that is down, or no route from the node's address to a peer (`EINVAL`).
 fn is_fatal(error: &io::Error) -> bool {
     let fatal = [libc::EBADF, libc::ENOTSOCK, libc::EFAULT, libc::EAFNOSUPPORT];
     error.raw_os_error().is_some_and(|code| fatal.contains(&code))
 }
 
-/// Errors of joined packets that the system cannot cut up. Older systems say `EINVAL` too where
-/// packets are longer than the path allows.
+/// Returns true for errors of coalesced packets that the system cannot segment. Older systems
+/// return `EINVAL` too if packets are longer than the path allows.
 fn is_not_joinable(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL))
 }
@@ -336,13 +336,13 @@ pub(super) struct RxBatch {
     names: Box<[sockaddr_storage]>,
     iovecs: Vec<iovec>,
     headers: Vec<mmsghdr>,
-    /// Headers that are to be set before the next call.
+    /// Number of headers to set before the next call.
     n_filled: usize,
     malformed: u64,
     oversized: u64,
 }
 
-// SAFETY: as for [`TxBatch`]; the boxes that are pointed to stay where they are.
+// SAFETY: as for [`TxBatch`]; the boxes that are pointed to keep their address.
 unsafe impl Send for RxBatch {}
 
 impl std::fmt::Debug for RxBatch {
@@ -352,13 +352,13 @@ impl std::fmt::Debug for RxBatch {
 }
 
 impl RxBatch {
-    /// Room for `capacity` datagrams of up to `datagram_max` bytes.
+    /// Allocates buffers for `capacity` datagrams of up to `datagram_max` bytes.
     pub(super) fn new(capacity: usize, datagram_max: usize) -> Self {
-        // One byte more shows datagrams that are too long.
+        // One byte more detects datagrams that are too long.
         Self::with_stride(capacity, datagram_max, datagram_max + 1)
     }
 
-    /// Room for `capacity` times as many such datagrams as arrive joined.
+    /// Allocates buffers for `capacity` datagrams of maximum coalesced length.
     pub(super) fn joined(capacity: usize, datagram_max: usize) -> Self {
         Self::with_stride(capacity, datagram_max, JOINED_BYTES_MAX)
     }
@@ -384,19 +384,19 @@ impl RxBatch {
         batch
     }
 
-    /// Datagrams of no address, and those that were too long.
+    /// Returns the numbers of datagrams without an address, and of those that were too long.
     pub(super) fn refused(&self) -> (u64, u64) {
         (self.malformed, self.oversized)
     }
 
-    /// Hands over what has arrived at `socket`, at most a batch, each packet with its address and
-    /// traffic class; returns how many packets that was.
+    /// Calls `each` with the packets that have arrived at `socket`, at most a batch, with their
+    /// addresses and traffic classes. Returns the number of packets.
     pub(super) fn receive(
         &mut self,
         socket: &UdpSocket,
         mut each: impl FnMut(&[u8], IpAddr, u8),
     ) -> io::Result<usize> {
-        // The system has changed those that it has filled.
+        // The system has changed the headers that it has filled.
         for (idx, header) in self.headers.iter_mut().enumerate().take(self.n_filled) {
             header.msg_hdr.msg_name = (&raw mut self.names[idx]).cast();
             header.msg_hdr.msg_namelen = size_of::<sockaddr_storage>() as socklen_t;
@@ -408,8 +408,8 @@ impl RxBatch {
         }
         let n = self.headers.len() as u32;
         let flags = libc::MSG_DONTWAIT;
-        // SAFETY: names, buffers and headers are live and of the lengths that the headers give, and
-        // nothing else refers to them during the call.
+        // SAFETY: names, buffers and headers are live and as long as the headers state, and nothing
+        // else refers to them during the call.
         self.n_filled = 0;
         let got = unsafe {
             let no_timeout = std::ptr::null_mut();
@@ -417,7 +417,7 @@ impl RxBatch {
         };
         if got < 0 {
             let error = io::Error::last_os_error();
-            // An ICMP answer to an earlier packet says only that somebody is not there.
+            // An ICMP error for an earlier packet means only that its receiver is not there.
             let is_transient = matches!(
                 error.raw_os_error(),
                 Some(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED | libc::ENOMEM)
@@ -430,7 +430,7 @@ impl RxBatch {
             let len = self.headers[idx].msg_len as usize;
             let bytes = &self.buffers[idx * self.stride..][..len];
             let from = ip_of(&self.names[idx]);
-            // A datagram that is not joined is whole even where it is empty.
+            // A datagram that is not coalesced is whole even if it is empty.
             let (segment, class) = ancillary_of(&self.headers[idx]);
             let segment = segment.unwrap_or(len).max(1);
             n += len.div_ceil(segment).max(1);
@@ -452,13 +452,13 @@ impl RxBatch {
     }
 }
 
-/// What the system says of a message: the length of its packets if they have arrived joined, and
-/// their traffic class, which is zero if it is not said. Packets of different classes are not
-/// joined.
+/// Returns the ancillary data of a message: the length of its packets if they have arrived
+/// coalesced, and their traffic class, zero if missing. Packets of different classes are not
+/// coalesced.
 fn ancillary_of(header: &mmsghdr) -> (Option<usize>, u8) {
     let (mut segment, mut class) = (None, 0);
-    // SAFETY: the system has written whole control messages into the space that the header names,
-    // each with as many bytes as its type has: one for IP_TOS, an int for the others.
+    // SAFETY: the system has written whole control messages into the space that the header names.
+    // Each has as many bytes as its type: one for IP_TOS, an int for the others.
     unsafe {
         let mut message = libc::CMSG_FIRSTHDR(&header.msg_hdr);
         while let Some(found) = message.as_ref() {
@@ -481,8 +481,8 @@ fn ancillary_of(header: &mmsghdr) -> (Option<usize>, u8) {
 
 fn ip_of(name: &sockaddr_storage) -> Option<IpAddr> {
     let name: *const sockaddr_storage = name;
-    // SAFETY: the family says which address the system has written, and the storage is large enough
-    // and aligned for any.
+    // SAFETY: the family determines the type of the address that the system has written, and the
+    // storage is large enough and aligned for any.
     unsafe {
         match c_int::from((*name).ss_family) {
             libc::AF_INET => {

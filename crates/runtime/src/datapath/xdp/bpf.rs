@@ -1,8 +1,8 @@
-//! The program at the interface that tells a node's packets from all others.
+//! Program at the interface that separates a node's packets from all others.
 //!
-//! It is twenty-seven instructions, so it is written here as such and given to the system's call:
-//! that needs neither a compiler for it nor a loader. It is attached by a link, which the kernel
-//! removes when its descriptor is closed, however the process ends.
+//! It is twenty-seven instructions, so it is written here as such and passed to the system call:
+//! that needs neither a compiler nor a loader. It is attached by a link, which the kernel removes
+//! when its descriptor is closed, at every end of the process.
 
 #![allow(unsafe_code, reason = "the bpf system call")]
 
@@ -11,19 +11,19 @@ use std::mem::size_of;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Where the program runs.
+/// Place at which the program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attach {
     /// In the network stack, after the driver: works on every interface, and is the faster one on
     /// virtual Ethernet.
     #[default]
     Generic,
-    /// In the driver: for real interfaces whose drivers can.
+    /// In the driver: for real interfaces whose drivers support it.
     Native,
 }
 
-/// An XDP program that hands IPv4 UDP packets to one address and two ports over to the socket of the
-/// queue that they come in at, and lets the kernel have everything else. It works until it is dropped.
+/// XDP program that redirects IPv4 UDP packets to one address and two ports to the socket of their
+/// queue, and passes all others to the kernel. It works until it is dropped.
 #[derive(Debug)]
 pub struct Steering {
     _link: OwnedFd,
@@ -31,11 +31,11 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// Steers what arrives at an interface for `local` and for the port that follows into `sockets`:
-    /// pairs of a queue's number and an AF_XDP socket that is bound to it.
+    /// Steers packets for `local` and for the next port that arrive at an interface into `sockets`.
+    /// These are pairs of a queue's number and an AF_XDP socket that is bound to it.
     ///
     /// # Errors
-    /// Missing privileges, another program at the interface, or an interface that cannot.
+    /// Missing privileges, another program at the interface, or an interface without support.
     pub fn attach(
         interface: u32,
         attach: Attach,
@@ -79,11 +79,11 @@ const IF_EQUAL_CONST: u8 = 0x15;
 const IF_NOT_EQUAL_CONST: u8 = 0x56;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
-/// `LOAD_MAP` takes a file descriptor.
+/// Flag of `LOAD_MAP` for a file descriptor.
 const IS_MAP_FD: u8 = 1;
 /// The helper `bpf_redirect_map`.
 const REDIRECT_MAP: i32 = 51;
-/// Lets the kernel have the packet.
+/// Return value that passes the packet to the kernel.
 const XDP_PASS: i32 = 2;
 
 const fn insn(code: u8, dst: u8, src: u8, offset: i16, immediate: i32) -> Insn {
@@ -91,14 +91,14 @@ const fn insn(code: u8, dst: u8, src: u8, offset: i16, immediate: i32) -> Insn {
     Insn { code, registers, offset, immediate }
 }
 
-/// The program. Its argument, in register 1, points to `struct xdp_md`: the packet's first byte is
-/// at offset 0 of that, its end at 4, the queue at 16. Fields of the packet are compared as they
-/// are in memory, big-endian.
+/// Returns the program. Its argument, in register 1, points to `struct xdp_md`: the packet's first
+/// byte is at offset 0 of that, its end at 4, the queue at 16. Fields of the packet are compared as
+/// they are in memory, big-endian.
 fn steering(local: SocketAddrV4, map: &OwnedFd) -> [Insn; 27] {
     let word = |value: u16| i32::from(value.to_be());
     let address = u32::from_ne_bytes(local.ip().octets()) as i32;
     let (control, data) = (word(local.port()), word(local.port() + 1));
-    // From the instruction at `at` to the one that lets the packet pass, and to the one that
+    // Offsets from the instruction at `at` to the one that passes the packet, and to the one that
     // redirects.
     let pass = |at: i16| 25 - at - 1;
     let redirect = |at: i16| 19 - at - 1;
@@ -106,27 +106,27 @@ fn steering(local: SocketAddrV4, map: &OwnedFd) -> [Insn; 27] {
         // 0: r2 = packet, r3 = its end
         insn(LOAD_32, 2, 1, 0, 0),
         insn(LOAD_32, 3, 1, 4, 0),
-        // 2: pass what is shorter than the three headers
+        // 2: pass packets shorter than the three headers
         insn(MOVE, 4, 2, 0, 0),
         insn(ADD_CONST, 4, 0, 0, 42),
         insn(IF_GREATER, 4, 3, pass(4), 0),
-        // 5: pass what is not IPv4
+        // 5: pass other protocols than IPv4
         insn(LOAD_16, 5, 2, 12, 0),
         insn(IF_NOT_EQUAL_CONST, 5, 0, pass(6), word(0x0800)),
-        // 7: pass what has IP options
+        // 7: pass packets with IP options
         insn(LOAD_8, 5, 2, 14, 0),
         insn(IF_NOT_EQUAL_CONST, 5, 0, pass(8), 0x45),
         // 9: pass fragments: "more" is set, or the offset is not zero
         insn(LOAD_16, 5, 2, 20, 0),
         insn(AND_CONST, 5, 0, 0, word(0x3fff)),
         insn(IF_NOT_EQUAL_CONST, 5, 0, pass(11), 0),
-        // 12: pass what is not UDP
+        // 12: pass other protocols than UDP
         insn(LOAD_8, 5, 2, 23, 0),
         insn(IF_NOT_EQUAL_CONST, 5, 0, pass(13), 17),
-        // 14: pass what is for another address
+        // 14: pass other addresses
         insn(LOAD_32, 5, 2, 30, 0),
         insn(IF_NOT_EQUAL_CONST, 5, 0, pass(15), address),
-        // 16: pass what is for neither port
+        // 16: pass other ports
         insn(LOAD_16, 5, 2, 36, 0),
         insn(IF_EQUAL_CONST, 5, 0, redirect(17), control),
         insn(IF_NOT_EQUAL_CONST, 5, 0, pass(18), data),
@@ -143,7 +143,7 @@ fn steering(local: SocketAddrV4, map: &OwnedFd) -> [Insn; 27] {
     ]
 }
 
-// Commands of the system call, and their arguments as the kernel's `union bpf_attr` has them.
+// Commands of the system call, and their arguments as in the kernel's `union bpf_attr`.
 
 fn create_map(entries: u32) -> io::Result<OwnedFd> {
     #[repr(C)]
@@ -263,14 +263,15 @@ fn address_of<T>(value: &T) -> u64 {
 
 fn open<T>(command: u32, args: &T) -> io::Result<OwnedFd> {
     let fd = call(command, args)?;
-    // SAFETY: the commands that come here return a new descriptor, which nobody else has.
+    // SAFETY: the commands used here return a new descriptor, which nobody else has.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 fn call<T>(command: u32, args: &T) -> io::Result<i32> {
     let args_ptr = std::ptr::from_ref(args);
     // SAFETY: `args` is laid out as the kernel's arguments of the command and has the length that
-    // is passed; what it points to outlives the call. The kernel takes what is missing as zeros.
+    // is passed; memory that it points to outlives the call. The kernel reads missing fields as
+    // zeros.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, args_ptr, size_of::<T>()) };
     if result >= 0 { Ok(result as i32) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,11 +1,11 @@
 //! Ethernet, IPv4 and UDP headers, as bytes.
 //!
-//! What is equal in all packets to a peer is written once, and the part of the header's checksum
-//! that follows from it is added up once. A packet then costs one copy of 42 bytes and four fields.
+//! Fields that are equal in all packets to a peer are written once, and their part of the header's
+//! checksum is computed once. A packet then costs one copy of 42 bytes and four fields.
 
 use std::net::Ipv4Addr;
 
-/// An address on the link.
+/// Address on the link.
 pub(super) type Mac = [u8; 6];
 
 /// Bytes of all three headers.
@@ -14,23 +14,23 @@ pub(super) const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const UDP: usize = 8;
 
-/// Routers that a packet may cross, as the kernel has it.
+/// Maximum number of routers that a packet may cross, as in the kernel.
 const TIME_TO_LIVE: u8 = 64;
 const DONT_FRAGMENT: u16 = 0x4000;
 const PROTOCOL_UDP: u8 = 17;
 
-/// What all packets to one peer begin with.
+/// Headers that are common to all packets to one peer.
 #[derive(Clone, Debug)]
 pub(super) struct Headers {
     bytes: [u8; HEADERS],
-    /// The sum of the IPv4 header's words, without those that differ between packets.
+    /// Sum of the IPv4 header's words, without those that differ between packets.
     sum: u32,
 }
 
-/// What differs between packets to one peer.
+/// Fields that differ between packets to one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Varying {
-    /// The byte of DSCP and ECN.
+    /// DSCP and ECN.
     pub(super) traffic_class: u8,
     pub(super) port_from: u16,
     pub(super) port_to: u16,
@@ -39,7 +39,7 @@ pub(super) struct Varying {
 }
 
 impl Headers {
-    /// Headers of packets from one address to another, whose next hop has the link address
+    /// Returns headers of packets from one address to another, whose next hop has the link address
     /// `mac_to`.
     pub(super) fn new((mac_from, from): (Mac, Ipv4Addr), (mac_to, to): (Mac, Ipv4Addr)) -> Self {
         let mut bytes = [0; HEADERS];
@@ -47,7 +47,8 @@ impl Headers {
         bytes[6..12].copy_from_slice(&mac_from);
         bytes[12..14].copy_from_slice(&[0x08, 0x00]);
         let ip = &mut bytes[ETHERNET..ETHERNET + IPV4];
-        // Version 4, five words; the identification is zero, as it may be where nothing is cut up.
+        // Version 4, five words. The identification is zero, which is allowed for packets that are
+        // not fragmented.
         ip[0] = 0x45;
         ip[6..8].copy_from_slice(&DONT_FRAGMENT.to_be_bytes());
         ip[8] = TIME_TO_LIVE;
@@ -58,7 +59,7 @@ impl Headers {
         Self { bytes, sum }
     }
 
-    /// Writes the headers to the front of `out`. The UDP checksum is zero, which stands for none.
+    /// Writes the headers to the front of `out`. The UDP checksum is zero, which means none.
     ///
     /// # Panics
     /// If `out` is too short, or the datagram longer than IPv4 allows.
@@ -78,14 +79,15 @@ impl Headers {
     }
 }
 
-/// The port that a frame is for, without a look at anything else.
+/// Returns the destination port of a frame, without checking any other field.
 pub(super) fn port_to(frame: &[u8]) -> Option<u16> {
     Some(u16::from_be_bytes(frame.get(36..38)?.try_into().ok()?))
 }
 
-/// Who sent a frame, its traffic class, and the datagram within. `None` if the frame is not what
-/// [`Headers`] writes: its lengths contradict one another, or its header was damaged. The UDP
-/// checksum is not looked at, as senders on the same machine leave it to a device that never was.
+/// Returns the sender of a frame, its traffic class, and the datagram within. `None` if [`Headers`]
+/// does not write such a frame: its lengths contradict one another, or its header was damaged. The
+/// UDP checksum is ignored, since senders on the same machine leave it to a device that does not
+/// exist.
 pub(super) fn parse(frame: &[u8]) -> Option<(Ipv4Addr, u8, &[u8])> {
     let ip = frame.get(ETHERNET..ETHERNET + IPV4)?;
     if frame[12..14] != [0x08, 0x00] || ip[0] != 0x45 || ip[9] != PROTOCOL_UDP {
@@ -104,12 +106,12 @@ pub(super) fn parse(frame: &[u8]) -> Option<(Ipv4Addr, u8, &[u8])> {
     Some((from, ip[1], &packet[IPV4 + UDP..]))
 }
 
-/// The sum of big-endian words, without folding; at most 2^16 words.
+/// Returns the sum of big-endian words, without folding; at most 2^16 words.
 fn sum_of_words(bytes: &[u8]) -> u32 {
     bytes.chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum()
 }
 
-/// The sum in ones' complement.
+/// Returns the sum in ones' complement.
 fn folded(sum: u32) -> u16 {
     let once = (sum & 0xffff) + (sum >> 16);
     ((once & 0xffff) + (once >> 16)) as u16
@@ -173,7 +175,7 @@ mod tests {
             prop_assert_eq!(datagram, &frame[HEADERS..]);
         }
 
-        /// Nothing that comes in panics, and a bit that flips in the header is noticed.
+        /// No input causes a panic, and a flipped bit in the header is detected.
         #[test]
         fn noise_is_no_packet(mut bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             prop_assert_eq!(parse(&bytes), None);

@@ -1,43 +1,43 @@
-//! AF_XDP: packets to and from an interface's queue, without the kernel's network stack between.
+//! AF_XDP: packets to and from an interface's queue, bypassing the kernel's network stack.
 //!
 //! # Design
 //!
 //! *The problem.* A packet over a UDP socket crosses the whole stack on both sides, and so costs
-//! twice what its bytes do.
+//! twice as much as its bytes.
 //!
-//! *The simple way* is a packet socket. It sees copies of all packets, the kernel still treats each
-//! as its own, and answers those to a port without a socket with an error.
+//! *The simple way* is a packet socket. It receives copies of all packets, the kernel still handles
+//! each packet itself, and answers those to a port without a socket with an error.
 //!
 //! *This way.* A program of a few instructions ([`Steering`]) at the interface takes IPv4 UDP
-//! packets to this node's address and two ports out of the stack, and nothing else: ARP, ping and
-//! other UDP stay the kernel's. They arrive in frames of memory that the process shares with the
-//! kernel (`socket`), whose headers are ours to read and write (`frame`): a packet's class is its
-//! DSCP, its marks the ECN bits, its path the source port. The next hop's link address comes from
-//! the kernel's table of neighbours (`neighbour`). Everything is as the UDP datapath has it over
-//! IPv4, so nodes with either speak to one another.
+//! packets to this node's address and two ports out of the stack. ARP, ping and other UDP stay with
+//! the kernel. They arrive in frames of memory that the process shares with the kernel (`socket`).
+//! The process reads and writes their headers (`frame`): a packet's class is its DSCP, its marks
+//! the ECN bits, its path the source port. The next hop's link address is read from the kernel's
+//! table of neighbours (`neighbour`). The format is that of the UDP datapath over IPv4, so nodes
+//! with either can communicate.
 //!
-//! Control goes first twice. Packets to send are submitted with those of the highest class in
-//! front. Packets that arrive are taken out of the ring faster than they are handed over: those to
-//! the control port are handed over at once, the others wait in the frames in which they came.
+//! Control packets have priority twice. Packets to send are submitted with those of the highest
+//! class first. Packets that arrive are taken out of the ring faster than they are delivered. Those
+//! to the control port are delivered at once; the others wait in their frames.
 //!
-//! The kernel copies each packet once each way (copy mode). That works on every interface; drivers
-//! that share memory with the process would spare the copies.
+//! The kernel copies each packet once in each direction (copy mode). That works on every interface;
+//! drivers that share memory with the process would avoid the copies.
 //!
-//! # What can go wrong
+//! # Failure modes
 //!
 //! - *Privileges.* Opening needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF, and for memory beyond
-//!   `ulimit -l` also CAP_IPC_LOCK. The error says which.
+//!   `ulimit -l` also CAP_IPC_LOCK. The error states which.
 //! - *Queues.* An interface with several queues chooses one for each packet, by a hash of addresses
-//!   and ports. A socket sees one queue, so there is a socket for each; all packets leave by the
-//!   first. Packets of a queue that is added later end in the kernel's sockets, which hold the ports
-//!   and are never read.
-//! - *Closing and opening.* The kernel lets go of a queue a moment after its socket is closed.
-//!   Opening tries again for a second.
+//!   and ports. A socket receives from one queue, so there is a socket for each; all packets are
+//!   sent by the first. Packets of a queue that is added later end in the kernel's sockets, which
+//!   hold the ports and are never read.
+//! - *Closing and opening.* The kernel releases a queue a moment after its socket is closed.
+//!   Opening retries for a second.
 //! - *Link addresses* that are not known yet: packets are dropped and counted until the kernel has
-//!   asked.
-//! - *Firewalls.* Packets pass by the kernel's rules, both ways. There is no UDP checksum; what
-//!   damages a packet between two links' own checks is not noticed.
-//! - *Fragments and IP options* go to the kernel and are lost. No node sends them.
+//!   resolved them.
+//! - *Firewalls.* Packets bypass the kernel's rules in both directions. There is no UDP checksum;
+//!   damage between two links' own checks is not detected.
+//! - *Fragments and IP options* stay with the kernel and are lost. No node sends them.
 
 mod bpf;
 mod frame;
@@ -67,40 +67,40 @@ use super::{Arrived, Counts, Datapath, Route};
 /// Queues of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queues {
-    /// All that it has when the datapath is opened.
+    /// All queues at the time of opening.
     #[default]
     All,
-    /// The one with this number. Packets that come in at another are lost.
+    /// Queue of this number. Packets that arrive at another are lost.
     One(u32),
 }
 
-/// What the AF_XDP datapath must be told.
+/// Configuration of the AF_XDP datapath.
 #[derive(Clone, Debug)]
 pub struct XdpConfig {
-    /// The interface that leads to all peers.
+    /// Interface through which all peers are reached.
     pub interface: String,
-    /// Which of its queues packets are taken from.
+    /// Queues from which packets are received.
     pub queues: Queues,
-    /// Where packets are taken from.
+    /// Place of the steering program.
     pub attach: Attach,
-    /// The address and port of this node. The port that follows is for data.
+    /// Address and port of this node. The next port is for data.
     pub local: SocketAddrV4,
-    /// Addresses and ports of all nodes by number; `None` where there is none.
+    /// Addresses and ports of all nodes by number; `None` if there is no such node.
     pub peers: Vec<Option<SocketAddrV4>>,
-    /// Largest IP packet that all links carry, at most 3826 bytes.
+    /// Maximum bytes of an IP packet on all links, at most 3826.
     pub mtu: usize,
-    /// How many source ports packets are spread over.
+    /// Number of source ports over which packets are spread.
     pub spray: u16,
-    /// Packets that may have arrived and wait: a power of two, at least 64. Queues share them, but
-    /// each has room for 256, or for all if those are fewer.
+    /// Maximum number of packets that have arrived and are not delivered: at least 64, a power of
+    /// two. Queues share them, but each has memory for 256, or for all if those are fewer.
     pub rx_frames: u32,
-    /// Packets that may wait to be sent: a power of two, at least 64.
+    /// Maximum number of packets to be sent: at least 64, a power of two.
     pub tx_frames: u32,
 }
 
 impl XdpConfig {
-    /// The usual: all queues, 1500-byte packets, 16 source ports, 2048 frames each way (8
-    /// MiB).
+    /// Returns the default: all queues, 1500-byte packets, 16 source ports, 2048 frames in each
+    /// direction (8 MiB).
     pub fn new(
         interface: impl Into<String>,
         local: SocketAddrV4,
@@ -119,8 +119,10 @@ impl XdpConfig {
         }
     }
 
+    /// Checks the configuration.
+    ///
     /// # Errors
-    /// The first number that makes no sense.
+    /// The first number that is invalid.
     fn check(&self) -> io::Result<()> {
         let bad = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         if self.local.port() == u16::MAX || self.local.port() == 0 {
@@ -140,29 +142,29 @@ impl XdpConfig {
     }
 }
 
-/// Packets that are sent together, and data packets that are handed over together.
+/// Packets that are sent together, and data packets that are delivered together.
 const BATCH: usize = 64;
-/// Packets for which each queue has room, where there are so many.
+/// Minimum number of packets for which each queue has memory, if there are as many.
 const QUEUE_FRAMES: u32 = 256;
-/// The first source port: of those that the kernel gives to nobody's servers.
+/// First source port: above the ports that servers use by default.
 const FIRST_PORT: u16 = 49_152;
-/// Tries to open what has not quite been let go of, and the pause between them.
+/// Number of attempts to open a resource that is not quite released, and the pause between them.
 const TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_millis(10);
-/// Opening waits for link addresses at most so many milliseconds.
+/// Maximum wait for link addresses at the start in ms.
 const ASKING_MS: usize = 100;
-/// When to try again to send what the interface would not take.
+/// Pause before packets that the interface refused are sent again.
 const BUSY: Span = Span::from_us(50);
 
-/// Packets over AF_XDP sockets.
+/// Datapath over AF_XDP sockets.
 pub struct XdpDatapath {
-    // Detached before the sockets go, so that packets never meet a map without sockets.
+    // Dropped before the sockets, so that the map always has sockets while packets arrive.
     _steering: Steering,
-    /// At least one, by which packets leave.
+    /// At least one; packets are sent by the first.
     queues: Vec<Queue>,
-    /// The queue whose data is handed over first the next time.
+    /// Index of the queue whose data is delivered first the next time.
     first: usize,
-    /// The data port's socket, which nothing is read from; the control port's is the neighbours'.
+    /// Socket of the data port, which is never read; the neighbours own the control port's.
     _reserved: UdpSocket,
     neighbours: Neighbours,
     mac: Mac,
@@ -173,7 +175,7 @@ pub struct XdpDatapath {
     spray: u16,
     control: Frames,
     data: Frames,
-    /// Where packets are written that have no frame.
+    /// Buffer for packets without a frame.
     scratch: Vec<u8>,
     drops: u64,
     malformed: u64,
@@ -195,11 +197,12 @@ impl std::fmt::Debug for XdpDatapath {
 }
 
 impl XdpDatapath {
-    /// Opens the sockets, attaches the program, and asks for the peers' link addresses.
+    /// Opens the sockets, attaches the program, and requests the peers' link addresses.
     ///
     /// # Errors
-    /// Missing privileges, an address that is taken or not of this host, an interface or a queue
-    /// that is not there or in use, or a peer that is reached otherwise. The message says which.
+    /// Missing privileges, or an address that is taken or not of this host. An interface or a queue
+    /// that does not exist or is in use, or a peer that is reached through another interface. The
+    /// message states which.
     pub fn open(config: &XdpConfig) -> io::Result<Self> {
         config.check()?;
         let &XdpConfig { local, attach, mtu, .. } = config;
@@ -219,7 +222,7 @@ impl XdpDatapath {
         let share = config.rx_frames / (numbers.len() as u32).next_power_of_two();
         let rx = share.max(QUEUE_FRAMES.min(config.rx_frames));
         let open = |&queue: &u32| {
-            // Packets leave by the first socket; the others need no room for them.
+            // Packets are sent by the first socket; the others need no memory for them.
             let tx = if queue == numbers[0] { config.tx_frames } else { 0 };
             Xsk::open(link.index, queue, Size { packet_max, rx, tx })
         };
@@ -259,17 +262,18 @@ impl XdpDatapath {
         Ok(this)
     }
 
-    /// Packets for this node that the kernel had to drop because nobody took those before them.
+    /// Returns the number of packets for this node that the kernel dropped because earlier ones had
+    /// not been received.
     pub fn overflow(&self) -> u64 {
         self.queues.iter().map(|queue| queue.xsk.overflow()).sum()
     }
 
-    /// How many peers' link addresses are known.
+    /// Returns the number of peers whose link addresses are known.
     pub fn n_peers_known(&self) -> usize {
         self.peers.iter().flatten().filter(|p| p.headers.is_some()).count()
     }
 
-    /// Asks for the link addresses of all peers and waits a while for the answers.
+    /// Requests the link addresses of all peers and waits a while for the answers.
     fn ask(&mut self) {
         self.neighbours.look();
         self.neighbours.ask_for_unknown();
@@ -293,7 +297,7 @@ impl XdpDatapath {
         }
     }
 
-    /// Whether packets to the peer can be sent; if not, that is seen to.
+    /// Returns whether packets to the peer can be sent; if not, requests its link address.
     fn can_reach(&mut self, peer: usize) -> bool {
         let Some(Some(Peer { headers, .. })) = self.peers.get(peer) else { return false };
         if headers.is_some() {
@@ -305,7 +309,7 @@ impl XdpDatapath {
         matches!(self.peers.get(peer), Some(Some(Peer { headers: Some(_), .. })))
     }
 
-    /// A frame to write a packet into, if the interface is not too far behind.
+    /// Returns a frame to write a packet into, if the interface is not too far behind.
     fn frame(&mut self) -> io::Result<Option<Frame>> {
         let len = HEADERS + self.datagram_max();
         if let Some(frame) = self.out().take(len) {
@@ -315,7 +319,7 @@ impl XdpDatapath {
         Ok(self.out().take(len))
     }
 
-    /// The socket by which packets leave.
+    /// Returns the socket by which packets are sent.
     fn out(&mut self) -> &mut Xsk {
         &mut self.queues[0].xsk
     }
@@ -375,7 +379,7 @@ impl Datapath for XdpDatapath {
         for queue in &mut self.queues {
             n += queue.take(control, malformed, &mut each);
         }
-        // A batch of data in all. The queues begin in turn.
+        // A batch of data in total. The queues begin in turn.
         let (mut left, n_queues) = (BATCH, self.queues.len());
         for at in self.first..self.first + n_queues {
             left -= self.queues[at % n_queues].hand_over(left, malformed, &mut each);
@@ -409,13 +413,13 @@ impl Datapath for XdpDatapath {
     }
 }
 
-/// Holds a port of the kernel's, so that no other process has it and packets that come to it past
-/// the program are not answered with errors.
+/// Reserves a port of the kernel's, so that no other process has it, and packets that bypass the
+/// program are not answered with errors.
 fn reserve(addr: SocketAddrV4) -> io::Result<UdpSocket> {
     let open = || {
         let socket = UdpSocket::bind(addr)?;
         socket.set_nonblocking(true)?;
-        // As little as the system allows.
+        // As small as the system allows.
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 0);
         Ok(socket)
     };
@@ -424,8 +428,9 @@ fn reserve(addr: SocketAddrV4) -> io::Result<UdpSocket> {
     })
 }
 
-/// Repeats what fails because an earlier socket or program has not quite gone: the kernel takes its
-/// time, and a process that is being started may hold copies of descriptors for a moment.
+/// Retries an operation that fails because an earlier socket or program is not quite released. The
+/// kernel releases them with a delay, and a starting process may hold copies of descriptors for a
+/// moment.
 fn while_busy<T>(mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 1..TRIES {
         match open() {
@@ -440,7 +445,7 @@ fn is_busy(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::AddrInUse)
 }
 
-/// The queues that packets are taken from, of those that the interface has.
+/// Returns the queues from which packets are received, of those of the interface.
 fn queue_numbers(config: &XdpConfig, interface: u32) -> io::Result<Vec<u32>> {
     let n = NicIndex(interface).queue_counts().map_or(1, |queues| queues.rx_count());
     match config.queues {

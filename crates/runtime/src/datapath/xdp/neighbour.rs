@@ -1,11 +1,11 @@
-//! The link addresses of peers: the kernel finds them out, and this follows what it knows.
+//! Link addresses of peers, as the kernel resolves them.
 //!
-//! Frames need the link address of the next hop. The kernel asks for it when it has a packet to
-//! send there, so for a peer that it does not know an empty datagram is sent to the peer's discard
-//! port by way of the kernel; a moment later its table has the answer. The kernel forgets
-//! neighbours that it sends nothing to, so from time to time some peers are asked for again, which
-//! also finds interfaces that have been replaced and routes that have changed. An address stays in
-//! use until there is another.
+//! Frames need the link address of the next hop. The kernel resolves it when it has a packet to
+//! send there. So for an unknown peer an empty datagram is sent to the peer's discard port by way
+//! of the kernel. A moment later its table has the answer. The kernel forgets neighbours that it
+//! sends nothing to, so from time to time some peers are resolved again. That also detects
+//! interfaces that have been replaced and routes that have changed. An address stays in use until
+//! there is another.
 
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -15,13 +15,13 @@ use rampmeter_core::{Span, Time};
 use super::frame::Mac;
 use super::netlink::{Link, Netlink};
 
-/// Between two looks at the kernel's table while a peer's address is wanted.
+/// Interval of reads of the kernel's table while a peer's address is missing.
 const LOOK: Span = Span::from_us(10_000);
-/// Between two looks otherwise.
+/// Interval of reads otherwise.
 const REFRESH: Span = Span::from_us(5_000_000);
-/// Peers that are asked for at each refresh.
+/// Number of peers that are resolved again at each refresh.
 const REFRESHED: usize = 4;
-/// The discard service: nobody answers.
+/// Discard service: nobody answers.
 const DISCARD: u16 = 9;
 
 /// Link addresses of all peers.
@@ -34,21 +34,21 @@ pub(super) struct Neighbours {
     peers: Vec<Option<Peer>>,
     next_look: Time,
     next_refresh: Time,
-    /// The peer that is asked for next.
+    /// Index of the peer that is resolved again next.
     turn: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Peer {
     ip: Ipv4Addr,
-    /// The next hop, if there is a route through the interface.
+    /// Next hop, if there is a route through the interface.
     hop: Option<Ipv4Addr>,
     mac: Option<Mac>,
 }
 
 impl Neighbours {
-    /// Peers by number, which are reached through `link`. `kernel` is any socket on the same
-    /// network.
+    /// Creates the table of peers by number, which are reached through `link`. `kernel` is any
+    /// socket on the same network.
     ///
     /// # Errors
     /// A peer that is reached through another interface.
@@ -67,18 +67,18 @@ impl Neighbours {
         Ok(this)
     }
 
-    /// The address to send a peer's frames to.
+    /// Returns the link address for a peer's frames.
     pub(super) fn mac(&self, peer: usize) -> Option<Mac> {
         self.peers.get(peer)?.as_ref()?.mac
     }
 
-    /// How many peers have a route and no link address.
+    /// Returns the number of peers that have a route and no link address.
     pub(super) fn n_unknown(&self) -> usize {
         self.peers.iter().flatten().filter(|p| p.hop.is_some() && p.mac.is_none()).count()
     }
 
-    /// A packet to a peer without link address was dropped: asks for it, if that has not just been
-    /// done. True if addresses have changed.
+    /// Handles a dropped packet to a peer without link address: requests it, if that has not just
+    /// been done. Returns true if addresses have changed.
     pub(super) fn want(&mut self, now: Time, peer: usize) -> bool {
         if now < self.next_look {
             return false;
@@ -93,7 +93,7 @@ impl Neighbours {
         has_changed
     }
 
-    /// Follows what the kernel knows, when it is time to. True if addresses have changed.
+    /// Reads the kernel's table if the interval is over. Returns true if addresses have changed.
     pub(super) fn refresh(&mut self, now: Time) -> bool {
         if now < self.next_refresh {
             return false;
@@ -107,12 +107,12 @@ impl Neighbours {
         self.look()
     }
 
-    /// Has the kernel ask for all peers that are not known.
+    /// Makes the kernel resolve all unknown peers.
     pub(super) fn ask_for_unknown(&mut self) {
         (0..self.peers.len()).filter(|&idx| self.mac(idx).is_none()).for_each(|idx| self.ask(idx));
     }
 
-    /// Reads the kernel's table. True if addresses have changed.
+    /// Reads the kernel's table. Returns true if addresses have changed.
     pub(super) fn look(&mut self) -> bool {
         let Ok(table) = self.netlink.neighbours(self.link.index) else { return false };
         let mut has_changed = false;
@@ -128,7 +128,7 @@ impl Neighbours {
         has_changed
     }
 
-    /// Asks for the next hop to a peer. Having no route is no error: there may be one later.
+    /// Requests the next hop to a peer. A missing route is no error: there may be one later.
     fn route(&mut self, peer: usize) -> io::Result<()> {
         let Some(Some(peer)) = self.peers.get_mut(peer) else { return Ok(()) };
         let Ok(hop) = self.netlink.hop(peer.ip) else { return Ok(()) };
@@ -142,11 +142,10 @@ impl Neighbours {
         Ok(())
     }
 
-    /// Has the kernel send to a peer.
+    /// Makes the kernel send to a peer.
     fn ask(&self, peer: usize) {
         if let Some(Some(Peer { ip, hop: Some(_), .. })) = self.peers.get(peer) {
-            // A full buffer or a network that is down is no worse than an answer that does not
-            // come.
+            // A full buffer or a network that is down is no worse than a lost answer.
             let _ = self.kernel.send_to(&[], (*ip, DISCARD));
         }
     }

@@ -1,4 +1,4 @@
-//! What the kernel knows of links, routes and neighbours, asked over rtnetlink.
+//! Links, routes and neighbours of the kernel, by rtnetlink.
 //!
 //! A socket stays in the network namespace in which it was opened, unlike files below `/proc` and
 //! `/sys`.
@@ -15,7 +15,7 @@ use rustix::net::{
 
 use super::frame::Mac;
 
-/// An interface.
+/// Network interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) index: u32,
@@ -23,16 +23,16 @@ pub(super) struct Link {
     pub(super) mtu: usize,
 }
 
-/// Where packets to an address go.
+/// Next hop to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hop {
-    /// The interface that they leave by.
+    /// Interface by which packets are sent.
     pub(super) interface: u32,
-    /// The address on the link: a router's, or the destination itself.
+    /// Address on the link: a router's, or the destination itself.
     pub(super) next: Ipv4Addr,
 }
 
-/// Asks the kernel.
+/// Socket for requests to the kernel.
 #[derive(Debug)]
 pub(super) struct Netlink {
     socket: OwnedFd,
@@ -61,29 +61,29 @@ const ROUTE_GATEWAY: u16 = 5;
 const NEIGHBOUR_IP: u16 = 1;
 const NEIGHBOUR_MAC: u16 = 2;
 const NEIGHBOUR_INTERFACE: u16 = 8;
-/// Reachable, stale, delay, probe, no ARP needed, permanent: states with an address to send to.
+/// Reachable, stale, delay, probe, no ARP needed, permanent: states with a usable address.
 const USABLE: u16 = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80;
 const INET: u8 = 2;
 
 const HEADER: usize = 16;
-/// Bytes that follow the header of messages about links, routes and neighbours.
+/// Bytes after the header of messages about links, routes and neighbours.
 const LINK_LEN: usize = 16;
 const ROUTE_LEN: usize = 12;
 const NEIGHBOUR_LEN: usize = 12;
 
-/// The kernel answers at once; a second without an answer is an error.
+/// Timeout of an answer. The kernel answers at once.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Netlink {
     pub(super) fn open() -> io::Result<Self> {
         let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
-        // No protocol stands for the first, which is that of routes.
+        // No protocol means the first, which is that of routes.
         let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(PATIENCE))?;
         Ok(Self { socket, sequence: 0, buffer: vec![0; 64 << 10] })
     }
 
-    /// The interface of this name.
+    /// Returns the interface of this name.
     pub(super) fn link(&mut self, name: &str) -> io::Result<Link> {
         let mut found = None;
         let mut name_z = name.as_bytes().to_vec();
@@ -101,7 +101,7 @@ impl Netlink {
         found.ok_or_else(|| io::Error::other("the kernel's answer about the link makes no sense"))
     }
 
-    /// Where packets to `to` go. An error if there is no route.
+    /// Returns the next hop to `to`. An error if there is no route.
     pub(super) fn hop(&mut self, to: Ipv4Addr) -> io::Result<Hop> {
         let mut found = None;
         let mut body = [0; ROUTE_LEN];
@@ -118,7 +118,7 @@ impl Netlink {
         found.ok_or_else(|| io::Error::other("the kernel's answer about the route makes no sense"))
     }
 
-    /// All neighbours on an interface whose link addresses are known.
+    /// Returns all neighbours on an interface whose link addresses are known.
     pub(super) fn neighbours(&mut self, interface: u32) -> io::Result<BTreeMap<Ipv4Addr, Mac>> {
         let mut found = BTreeMap::new();
         let mut body = [0; NEIGHBOUR_LEN];
@@ -139,7 +139,7 @@ impl Netlink {
         Ok(found)
     }
 
-    /// Sends a request and hands over the type and body of each message of the answer.
+    /// Sends a request and calls the handler with the type and body of each message of the answer.
     fn ask(
         &mut self,
         kind: u16,
@@ -207,7 +207,7 @@ struct Header {
     sequence: u32,
 }
 
-/// The first message in `bytes`, its body, and what follows it.
+/// Returns the first message in `bytes`, its body, and the rest.
 fn message(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
     let len = word(bytes.get(..4)?)? as usize;
     let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
@@ -217,7 +217,7 @@ fn message(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
     Some((Header { kind, sequence }, body, after))
 }
 
-/// The attributes of a message, by type.
+/// Returns the attributes of a message, by type.
 fn attributes(mut bytes: &[u8]) -> BTreeMap<u16, &[u8]> {
     let mut found = BTreeMap::new();
     while let Some(head) = bytes.get(..4) {
@@ -242,8 +242,7 @@ fn ipv4(bytes: &[u8]) -> Option<Ipv4Addr> {
 mod tests {
     use super::*;
 
-    /// The kernel knows the way to this host: over the loopback interface, which has no link
-    /// address.
+    /// The kernel has a route to this host: over the loopback interface, which has no link address.
     #[test]
     fn the_loopback_interface_is_known() {
         let mut netlink = Netlink::open().unwrap();

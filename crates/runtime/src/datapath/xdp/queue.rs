@@ -1,4 +1,5 @@
-//! A queue of the interface: the socket that sees its packets, and those that wait.
+//! Queue of the interface: the socket that receives its packets, and packets that are not delivered
+//! yet.
 
 use rampmeter_core::packet::Marks;
 
@@ -6,35 +7,35 @@ use super::frame;
 use super::socket::{Frame, Frames, Xsk};
 use crate::datapath::Arrived;
 
-/// Packets that are taken out of the ring at once, at most.
+/// Maximum number of packets that are taken out of the ring at once.
 const TAKEN: usize = 256;
 
-/// Packets that arrive at one queue. Their frames go back to the socket that they came from.
+/// Packets that arrive at one queue. Their frames are returned to the socket that they came from.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) xsk: Xsk,
     /// Packets just taken out of the ring.
     taken: Frames,
-    /// Data packets that wait to be handed over.
+    /// Data packets that are not delivered yet.
     waiting: Frames,
     waiting_max: usize,
 }
 
 impl Queue {
-    /// A queue whose socket has `rx_frames` for receiving.
+    /// Creates a queue whose socket has `rx_frames` for receiving.
     pub(super) fn new(xsk: Xsk, rx_frames: usize) -> Self {
         let waiting_max = rx_frames / 2;
         let waiting = Frames::with_capacity(waiting_max + TAKEN);
         Self { xsk, taken: Frames::with_capacity(TAKEN), waiting, waiting_max }
     }
 
-    /// Whether data packets wait to be handed over.
+    /// Returns whether data packets are to be delivered.
     pub(super) fn is_waiting(&self) -> bool {
         self.waiting.len() > 0
     }
 
-    /// Takes packets out of the ring. Hands over those to the port `control`, and lets others wait.
-    /// Returns how many it has handed over; adds packets that are none to `malformed`.
+    /// Takes packets out of the ring. Delivers those to the port `control`, and queues the others.
+    /// Returns the number of delivered ones; adds invalid packets to `malformed`.
     pub(super) fn take(
         &mut self,
         control: u16,
@@ -56,7 +57,7 @@ impl Queue {
         n
     }
 
-    /// Hands over up to `max` packets that wait. Returns how many.
+    /// Delivers up to `max` queued packets. Returns their number.
     pub(super) fn hand_over(
         &mut self,
         max: usize,
@@ -70,7 +71,7 @@ impl Queue {
         max
     }
 
-    /// Hands over a packet and takes its frame back.
+    /// Delivers a packet and frees its frame.
     fn give(&mut self, frame: Frame, malformed: &mut u64, each: &mut impl FnMut(Arrived<'_>)) {
         if let Some((from, class, bytes)) = frame::parse(&frame) {
             let marks = Marks::from_traffic_class(class);

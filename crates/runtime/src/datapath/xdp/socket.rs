@@ -1,15 +1,14 @@
-//! The AF_XDP socket with its memory and rings.
+//! AF_XDP socket with its memory and rings.
 //!
-//! The memory is cut into frames of equal size, and each of them is in one place: free, in the fill
-//! ring, in the receive ring, in the hands of the datapath, in the transmit ring, or in the
-//! completion ring. Frames for receiving and frames for sending are told apart by number, not by
-//! address: what is taken from the receive ring goes back to the fill ring, one for one, and no
-//! more frames are given out for sending than there are places for. So neither direction can starve
-//! the other.
+//! The memory is divided into frames of equal size. Each of them is free, owned by the datapath, or
+//! in one of four rings: fill, receive, transmit or completion. Frames for receiving and frames for
+//! sending are distinguished by number, not by address. Each frame taken from the receive ring is
+//! returned to the fill ring, and no more frames are allocated for sending than the limit. So
+//! neither direction can starve the other.
 //!
-//! The kernel hands a frame on before it says that the frame's place in the ring that it came from
-//! is free. A ring with a place for each frame would therefore look full at times; the fill and
-//! transmit rings have two.
+//! The kernel passes a frame on before it marks the frame's place in its previous ring as free. A
+//! ring with one place per frame would therefore sometimes seem full; the fill and transmit rings
+//! have two.
 
 #![allow(unsafe_code, reason = "frames are lent by a library that does not know their lifetime")]
 
@@ -24,19 +23,20 @@ use xdp::socket::{SocketError, XdpSocket, XdpSocketBuilder};
 use xdp::umem::{FrameSize, UmemCfgBuilder};
 use xdp::{RingConfigBuilder, Umem, WakableRings};
 
-/// Bytes of the kernel's queue of packets that are being sent.
+/// Bytes of the kernel's send queue.
 const SEND_BUFFER: usize = 4 << 20;
-/// Bytes at the front of each frame that are the kernel's.
+/// Bytes at the front of each frame that the kernel uses.
 const KERNEL_BYTES: usize = xdp::libc::xdp::XDP_PACKET_HEADROOM as usize;
-/// System calls in a row to get packets sent. One moves 32 packets unless the interface is busy.
+/// Maximum number of system calls in a row to send packets. One sends 32 packets unless the
+/// interface is busy.
 const KICKS: usize = 16;
 
-/// A part of the memory with a packet. It must go to [`Xsk::free`] or [`Xsk::submit`], or is lost.
+/// A frame with a packet. It must be passed to [`Xsk::free`] or [`Xsk::submit`], or is lost.
 #[must_use]
 pub(super) struct Frame(xdp::Packet);
 
 // SAFETY: the pointers in a frame point into the memory of its socket, and nobody else has them.
-// The memory lives as long as the datapath, which has the frame too; it is not tied to a thread.
+// The memory lives as long as the datapath, which also owns the frame; it is not bound to a thread.
 unsafe impl Send for Frame {}
 
 impl Frame {
@@ -61,7 +61,7 @@ impl DerefMut for Frame {
     }
 }
 
-/// Frames that wait, first in, first out.
+/// Queue of frames, first in, first out.
 pub(super) struct Frames(HeapSlab);
 
 // SAFETY: as for [`Frame`].
@@ -82,7 +82,7 @@ impl Frames {
         self.0.len()
     }
 
-    /// Adds a frame. There must be room.
+    /// Adds a frame. The queue must not be full.
     pub(super) fn push(&mut self, frame: Frame) {
         let refused = self.0.push_front(frame.0);
         assert!(refused.is_none(), "{} frames are as many as may wait", self.0.len());
@@ -93,10 +93,10 @@ impl Frames {
     }
 }
 
-/// How much memory a socket has.
+/// Sizes of a socket's memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
-    /// Bytes of the longest packet with its Ethernet header.
+    /// Maximum bytes of a packet with its Ethernet header.
     pub(super) packet_max: usize,
     /// Frames for receiving and for sending: powers of two. Without frames for sending, a socket
     /// sends nothing.
@@ -104,17 +104,17 @@ pub(super) struct Size {
     pub(super) tx: u32,
 }
 
-/// A socket at one queue of an interface.
+/// Socket at one queue of an interface.
 pub(super) struct Xsk {
-    // In the order in which they must go: the kernel lets go of the memory with the socket.
+    // In the order in which they must be dropped: the kernel releases the memory with the socket.
     socket: XdpSocket,
     rings: WakableRings,
     umem: Umem,
     /// Frames that were freed after receiving and are not in the fill ring yet.
     rx_freed: usize,
-    /// Frames that may still be given out for sending.
+    /// Number of frames that may still be allocated for sending.
     tx_free: usize,
-    /// The kernel has not taken all of the transmit ring.
+    /// True if the kernel has not processed all of the transmit ring.
     is_behind: bool,
 }
 
@@ -138,7 +138,7 @@ impl Xsk {
         let config = UmemCfgBuilder { frame_size, frame_count: rx + tx, ..Default::default() };
         let config = config.build().map_err(io::Error::other)?;
         let mut umem = Umem::map(config)?;
-        // The kernel wants a completion ring of each socket.
+        // The kernel requires a completion ring of each socket.
         let completion_count = tx.max(1);
         let rings =
             RingConfigBuilder { rx_count: rx, tx_count: tx, fill_count: rx, completion_count };
@@ -154,43 +154,43 @@ impl Xsk {
         assert_eq!(filled, rx as usize, "the fill ring has room for all frames for receiving");
         let socket = builder.bind(NicIndex(interface), queue, flags).map_err(explained)?;
         let xsk = Self { socket, rings, umem, rx_freed: 0, tx_free: tx as usize, is_behind: false };
-        // The usual buffer holds less than a hundred packets. The system may refuse a larger one.
+        // The default buffer holds less than a hundred packets. The system may refuse a larger one.
         let _ = sockopt::set_socket_send_buffer_size_force(xsk.fd(), SEND_BUFFER)
             .or_else(|_| sockopt::set_socket_send_buffer_size(xsk.fd(), SEND_BUFFER));
         Ok(xsk)
     }
 
-    /// Readable when packets have arrived.
+    /// Returns the descriptor, which is readable when packets have arrived.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the descriptor is the socket's, which lives as long as the borrow.
         unsafe { BorrowedFd::borrow_raw(self.socket.as_raw_fd()) }
     }
 
-    /// Takes packets that have arrived, as many as `into` has room for. Returns how many.
+    /// Takes packets that have arrived, as many as fit into `into`. Returns their number.
     pub(super) fn receive(&mut self, into: &mut Frames) -> usize {
         let Some(ring) = &mut self.rings.rx_ring else { return 0 };
-        // SAFETY: the frames stay within the datapath, which has the memory.
+        // SAFETY: the frames stay within the datapath, which owns the memory.
         unsafe { ring.recv(&self.umem, &mut into.0) }
     }
 
-    /// Takes back a frame that came from [`Xsk::receive`].
+    /// Frees a frame from [`Xsk::receive`].
     pub(super) fn free(&mut self, frame: Frame) {
         self.umem.free_packet(frame.0);
         self.rx_freed += 1;
     }
 
-    /// Gives the kernel the frames that were freed, to receive into.
+    /// Passes the freed frames to the kernel, to receive into.
     pub(super) fn refill(&mut self) -> io::Result<()> {
         if self.rx_freed > 0 {
-            // In copy mode the kernel looks into the ring by itself, and needs no wake-up.
-            // SAFETY: the memory is dropped after the socket.
+            // In copy mode the kernel polls the ring by itself, and needs no wake-up. SAFETY: the
+            // memory is dropped after the socket.
             let n = unsafe { self.rings.fill_ring.enqueue(&mut self.umem, self.rx_freed, false) }?;
             self.rx_freed -= n;
         }
         Ok(())
     }
 
-    /// A frame of `len` bytes to write a packet into, if there is one.
+    /// Allocates a frame of `len` bytes to write a packet into, if there is one.
     pub(super) fn take(&mut self, len: usize) -> Option<Frame> {
         if self.tx_free == 0 {
             self.reclaim();
@@ -198,14 +198,14 @@ impl Xsk {
         if self.tx_free == 0 {
             return None;
         }
-        // SAFETY: the frame stays within the datapath, which has the memory.
+        // SAFETY: the frame stays within the datapath, which owns the memory.
         let mut frame = unsafe { self.umem.alloc() }?;
         frame.adjust_tail(len as i32).ok()?;
         self.tx_free -= 1;
         Some(Frame(frame))
     }
 
-    /// Puts packets into the transmit ring. Returns how many it had no room for; they are dropped.
+    /// Puts packets into the transmit ring. Returns the number that did not fit; they are dropped.
     pub(super) fn submit(&mut self, frames: &mut Frames) -> io::Result<u64> {
         let mut drops = 0;
         if let Some(ring) = &mut self.rings.tx_ring {
@@ -221,7 +221,7 @@ impl Xsk {
         Ok(drops)
     }
 
-    /// Has the kernel send what is in the transmit ring, as far as it can now.
+    /// Makes the kernel send packets in the transmit ring, as far as it can now.
     pub(super) fn kick(&mut self) -> io::Result<()> {
         for _ in 0..KICKS {
             if !self.is_behind {
@@ -232,9 +232,9 @@ impl Xsk {
                 Err(error) => {
                     let error = io::Error::from(error);
                     match error.raw_os_error() {
-                        // A call moves a limited number of packets, then says "again".
+                        // A call sends a limited number of packets, then returns "again".
                         Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => {}
-                        // An interface that is down takes nothing; it may come up.
+                        // An interface that is down sends nothing; it may come up.
                         Some(libc::ENETDOWN) => break,
                         _ => return Err(error),
                     }
@@ -244,25 +244,25 @@ impl Xsk {
         Ok(())
     }
 
-    /// Whether [`Xsk::kick`] should be called again.
+    /// Returns whether [`Xsk::kick`] should be called again.
     pub(super) fn is_behind(&self) -> bool {
         self.is_behind
     }
 
-    /// Takes back the frames of packets that have been sent.
+    /// Frees the frames of packets that have been sent.
     pub(super) fn reclaim(&mut self) {
         self.tx_free += self.rings.completion_ring.dequeue(&mut self.umem, u32::MAX as usize);
     }
 
-    /// Packets that the kernel had for the socket and could not put anywhere.
+    /// Returns the number of packets for the socket that the kernel had to drop.
     pub(super) fn overflow(&self) -> u64 {
         let Ok(n) = self.socket.statistics() else { return 0 };
-        // Those that found the fill ring empty are among the first.
+        // Packets that found the fill ring empty are included in the first.
         n.rx_dropped + n.rx_ring_full
     }
 }
 
-/// The size of frames that hold packets of `packet_max` bytes.
+/// Returns the size of frames that hold packets of `packet_max` bytes.
 fn frame_size(packet_max: usize) -> io::Result<(FrameSize, usize)> {
     for (size, bytes) in [(FrameSize::TwoK, 2_048), (FrameSize::FourK, 4_096)] {
         if packet_max <= bytes - KERNEL_BYTES {
@@ -274,7 +274,7 @@ fn frame_size(packet_max: usize) -> io::Result<(FrameSize, usize)> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
-/// Says what is missing.
+/// Adds the missing privilege to an error.
 fn explained(error: SocketError, bytes: usize) -> io::Error {
     let (what, cause) = match &error {
         SocketError::SocketCreation(cause) => ("open an AF_XDP socket", cause),

@@ -1,16 +1,16 @@
-//! An allocator that counts what one part of a program takes, on its thread.
+//! Allocator that counts the memory of one part of a program, on its thread.
 
 #![expect(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// What has been allocated while counting.
+/// Allocations while counting.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
-    /// Bytes that are held.
+    /// Bytes that are allocated at present.
     pub(crate) live: i64,
-    /// Bytes that have been asked for, and how often.
+    /// Bytes that have been allocated, and number of allocations.
     pub(crate) total: u64,
     pub(crate) calls: u64,
 }
@@ -20,12 +20,12 @@ thread_local! {
     static IS_ON: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Counts what `run` allocates and frees.
+/// Counts the allocations of `run`.
 pub(crate) fn counted<T>(run: impl FnOnce() -> T) -> T {
     with(true, run)
 }
 
-/// Counts nothing of it: what belongs to a network or to an application.
+/// Excludes the allocations of a network or an application.
 pub(crate) fn uncounted<T>(run: impl FnOnce() -> T) -> T {
     with(false, run)
 }
@@ -37,7 +37,7 @@ fn with<T>(is_on: bool, run: impl FnOnce() -> T) -> T {
     output
 }
 
-/// What has been counted.
+/// Returns the counts.
 pub(crate) fn counts() -> Counts {
     COUNTS.get()
 }
@@ -65,7 +65,7 @@ fn count(freed: usize, taken: usize) {
 #[derive(Debug)]
 pub(crate) struct Counting;
 
-// SAFETY: all of it is the system's.
+// SAFETY: the system's allocator does all of it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(0, layout.size());

@@ -1,4 +1,4 @@
-//! Applications without memory of their own, and a network by hand.
+//! Applications without their own memory, and a network by hand.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -18,14 +18,14 @@ use super::counting::uncounted;
 
 const LABEL: usize = 16;
 
-/// A message that is its label and bytes that follow from their place.
+/// A message that consists of its label and bytes that follow from their position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Filler {
     label: [u8; LABEL],
     size: usize,
 }
 
-/// The bytes of any message behind its label, from a place on that is a multiple of 256.
+/// Bytes of any message after its label, from a position that is a multiple of 256.
 const FILLING: [u8; 2_048] = {
     let mut bytes = [0; 2_048];
     let mut at = 0;
@@ -36,7 +36,7 @@ const FILLING: [u8; 2_048] = {
     bytes
 };
 
-/// As many of them from `offset` on as there are up to 1500.
+/// Returns `len` of them from `offset` on, at most 1500.
 fn filling(offset: usize, len: usize) -> &'static [u8] {
     &FILLING[offset % 256..][..len]
 }
@@ -72,16 +72,16 @@ impl Assembly for Page {
     }
 }
 
-/// What the application of a node does and sees.
+/// Submissions and events of a node's application.
 #[derive(Debug)]
 pub(crate) struct Desk {
     submissions: VecDeque<Submission<Filler>>,
     n_submitted: u64,
-    /// The node whose messages must arrive once and unaltered.
+    /// Node whose messages must arrive once and unaltered.
     honest: NodeId,
     delivered: BTreeSet<[u8; LABEL]>,
     pub(crate) admission: Admission,
-    /// Messages that the node has taken, and their bytes.
+    /// Number of messages that the node has taken, and their bytes.
     taken: (u64, u64),
 }
 
@@ -116,7 +116,7 @@ impl Apps {
         });
     }
 
-    /// How many messages the node has taken, and their bytes.
+    /// Returns the number of messages that the node has taken, and their bytes.
     pub(crate) fn taken(&self) -> (u64, u64) {
         self.0.borrow().taken
     }
@@ -171,16 +171,16 @@ impl Applications for Apps {
     }
 }
 
-/// Packets under way.
+/// Packets in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Wire {
     pub(crate) now: Time,
     queues: Vec<VecDeque<(Time, Vec<u8>)>>,
     spare: Vec<Vec<u8>>,
-    /// What the hostile node has been sent lately, and hellos that it has to answer.
+    /// Latest packets to the hostile node, and hellos that it has to answer.
     pub(crate) to_hostile: VecDeque<Vec<u8>>,
     pub(crate) hellos: Vec<(NodeId, u32)>,
-    /// What the honest node has sent lately.
+    /// Latest packets of the honest node.
     pub(crate) of_honest: VecDeque<Vec<u8>>,
     /// Packets and bytes that the node under test has received, and packets that it has sent.
     pub(crate) received: u64,

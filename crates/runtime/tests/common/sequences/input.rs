@@ -1,10 +1,10 @@
-//! How arbitrary bytes become packets.
+//! Conversion of arbitrary bytes to packets.
 
 use rampmeter_core::MsgId;
 use rampmeter_core::wire::{Formats, PacketKind};
 use rampmeter_runtime::wire::{Fragment, Kind};
 
-/// Bytes that are read one after the other; there are zeros behind them.
+/// Bytes that are read one after the other; zeros follow them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
@@ -23,7 +23,7 @@ impl Input<'_> {
         u32::from_le_bytes([self.u8(), self.u8(), self.u8(), self.u8()])
     }
 
-    /// A number up to `largest`, mostly a small one.
+    /// Returns a number up to `largest`, mostly a small one.
     fn small(&mut self, largest: u32) -> u32 {
         let n = match self.u8() {
             byte @ 0..200 => u32::from(byte % 8),
@@ -34,7 +34,8 @@ impl Input<'_> {
         n.min(largest)
     }
 
-    /// A word from which a field of a header is drawn: mostly small numbers, zero and the largest.
+    /// Returns a word from which a field of a header is drawn: mostly small numbers, zero and the
+    /// largest.
     fn word(&mut self) -> u64 {
         let byte = self.u8();
         let class = |class: u64, word: u64| class << 61 | (word & (u64::MAX >> 3));
@@ -49,20 +50,20 @@ impl Input<'_> {
     }
 }
 
-/// A packet of a transport from which others are made.
+/// A packet of a transport from which copies are made.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     code: u8,
     words: Vec<u64>,
     msg: u32,
-    /// Of a data packet: its place, and the bytes of its payload.
+    /// Position of a data packet, and the bytes of its payload.
     data: Option<(Fragment, usize)>,
-    /// What is greater in each copy: the message, the offset, and words of the header.
+    /// Fields that increase in each copy: the message, the offset, and words of the header.
     grows: u8,
 }
 
 const WORDS: usize = 24;
-/// Bytes of the longest message of which templates know the digest.
+/// Maximum bytes of a message of which templates know the digest.
 const DIGESTED_MAX: u32 = 1 << 14;
 static ONES: [u8; DIGESTED_MAX as usize] = [1; DIGESTED_MAX as usize];
 
@@ -70,7 +71,7 @@ impl Template {
     pub(crate) fn read<H: Formats>(input: &mut Input<'_>) -> Self {
         let choice = input.u8();
         let format = &H::FORMATS[usize::from(choice) % H::FORMATS.len()];
-        // Now and then payload comes with what has none, or the other way round.
+        // Sometimes a packet without payload gets one, or the other way round.
         let has_payload = (format.kind == PacketKind::Data) != (choice >= 240);
         let words = (0..WORDS.min(format.fields.len() + 8)).map(|_| input.word()).collect();
         let (msg, grows) = (input.small(u32::MAX), input.u8());
@@ -105,7 +106,7 @@ impl Template {
         if self.grows >> bit & 1 == 1 { n } else { 0 }
     }
 
-    /// The copy with this number, its header and payload behind `body`.
+    /// Writes the copy with this number, its header and payload after `body`.
     pub(crate) fn write<H: Formats>(&self, n: u32, body: &mut Vec<u8>) -> Option<Kind> {
         let mut at = 0;
         let mut draw = || {

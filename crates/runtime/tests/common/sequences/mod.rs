@@ -1,18 +1,19 @@
-//! Whole sequences of packets of a peer that has met the node, of which each has the right lives,
-//! transport and addresses, and anything else in it. What is looked at is memory and work.
+//! Sequences of packets of a peer that has met the node, with the right incarnations, transport and
+//! addresses, and any other fields. The test measures memory and work.
 //!
-//! Three hosts, and arbiters where the transport has any: node 0 is under test, node 1 is another
-//! like it, and node 2 sends what the input says. The applications and the network take no memory
-//! that is counted.
+//! There are three hosts, and arbiters if the transport has any. Node 0 is under test, node 1 is
+//! another like it, and node 2 sends packets that follow from the input. The applications and the
+//! network use no memory that is counted.
 //!
-//! **Memory.** What the node holds is paid for by what it has received and what its application has
-//! submitted: at most [`A_BYTE`] for each byte received, [`A_SUBMISSION`] for each message, and
-//! [`FIXED`]. Tables grow by doubling, so one turn may ask for up to twice what the node holds
-//! beside that.
+//! **Memory.** The node's memory is limited by the bytes that it has received and the messages that
+//! its application has submitted. It is at most [`A_BYTE`] for each byte received, [`A_SUBMISSION`]
+//! for each message, and [`FIXED`]. Tables grow by doubling, so one iteration may allocate up to
+//! twice the node's other memory.
 //!
-//! **Work.** A turn asks for memory a bounded number of times for each packet received or sent, or
-//! goes through what is held once; and it ends. An operation takes bounded processor time for each turn, whatever came before, and may go
-//! through all that is held once. Of one that takes more the least of several repetitions counts.
+//! **Work.** An iteration allocates memory a bounded number of times for each packet received or
+//! sent, or iterates over its state once; and it ends. An operation takes bounded processor time
+//! for each iteration, for any history, and may iterate over all state once. If it takes more, the
+//! minimum of several repetitions counts.
 
 mod counting;
 mod desk;
@@ -43,43 +44,43 @@ pub(crate) const HOSTILE: NodeId = NodeId::new(2);
 const HOSTS: u32 = 3;
 const TRANSPORT: TransportId = TransportId(1);
 
-/// Bytes of memory that a byte received may take.
+/// Maximum bytes of memory per byte received.
 const A_BYTE: u64 = 16;
-/// Bytes of memory that a message submitted may take, beside those of the application.
+/// Maximum bytes of memory per message submitted, without those of the application.
 const A_SUBMISSION: u64 = 2_048;
-/// Bytes of a message for which another may be taken: senders know its packets.
+/// Bytes of a submitted message per additional byte of memory: senders know its packets.
 const SUBMITTED_BYTES: u64 = 8;
-/// Bytes of memory that a node may take at any time.
+/// Bytes of memory that a node may use at any time.
 const FIXED: u64 = 64 << 10;
-/// How often a turn may ask for memory, for each packet, and once for so many bytes held: what is
-/// given up is noted.
+/// Maximum number of allocations of an iteration, for each packet, and bytes held for one more:
+/// messages that are aborted are recorded.
 const CALLS: u64 = 2_048;
 const CALLS_A_PACKET: u64 = 64;
 const BYTES_A_CALL: u64 = 64;
-/// Turns at one instant.
+/// Maximum number of iterations at one instant.
 const TURNS: u32 = 1_000;
-/// Processor time of an operation, of each turn, packet and message in it, and of each byte held: a
-/// table may grow, and silent senders be forgotten, once in an operation.
+/// Processor time of an operation, of each iteration, packet and message in it, and of each byte
+/// held. Once in an operation a table may grow, and unresponsive senders be forgotten.
 const AN_OPERATION: Span = Span::from_us(500);
 const A_TURN: Span = Span::from_us(20);
 const A_BYTE_HELD: Span = Span::from_ns(4);
-/// Packets that the hostile node sends in a sequence, and turns of a sequence.
+/// Packets that the hostile node sends in a sequence, and iterations of a sequence.
 const PACKETS: u32 = 20_000;
 const EVENTS: u32 = 60_000;
 
-/// What a sequence has come to.
+/// Result of a sequence.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     /// Packets that the node has handled.
     pub(crate) packets: u64,
-    /// Bytes held for each byte received, in thousandths, at most; likewise calls for each packet of
-    /// a turn, and processor time of a turn in nanoseconds.
+    /// Maximum bytes held for each byte received, in thousandths; maximum allocations for each
+    /// packet of an iteration, and processor time of an iteration in nanoseconds.
     pub(crate) memory: u64,
     pub(crate) calls: u64,
     pub(crate) turn_ns: u64,
 }
 
-/// Runs the sequence that the bytes describe, of the transport that the first one chooses.
+/// Runs the sequence that the bytes describe, of the transport that the first one selects.
 #[allow(dead_code, reason = "tests go through all transports")]
 pub(crate) fn sequence(bytes: &[u8]) -> Tally {
     let [choice, rest @ ..] = bytes else { return Tally::default() };
@@ -88,10 +89,10 @@ pub(crate) fn sequence(bytes: &[u8]) -> Tally {
     run(rest)
 }
 
-/// A transport's name, and what runs a sequence of it.
+/// Name of a transport, and the function that runs a sequence of it.
 pub(crate) type Named = (&'static str, fn(&[u8]) -> Tally);
 
-/// All transports that run between hosts.
+/// Returns all transports that run between hosts.
 pub(crate) fn transports() -> Vec<Named> {
     #[derive(Default)]
     struct All(Vec<Named>);
@@ -110,8 +111,8 @@ pub(crate) fn transports() -> Vec<Named> {
 fn run<T: Transport>(bytes: &[u8]) -> Tally {
     let mut bed = Bed::new::<T>();
     let (tally, mut slow) = bed.run::<T>(bytes, None);
-    // A machine that does something else is slow once, not always. The clock of a thread leaves it
-    // out, but is slow to read.
+    // A machine with other load is slow once, not always. The clock of a thread excludes it, but is
+    // slow to read.
     for _ in 0..4 {
         let Some(suspect) = slow else { return tally };
         bed = Bed::new::<T>();
@@ -132,7 +133,7 @@ struct Slow {
     turns: u64,
 }
 
-/// A node whose endpoint is not known.
+/// A node with any endpoint.
 trait Turns {
     fn turn(&mut self, now: Time) -> Time;
     fn inconsistent(&self) -> u64;
@@ -176,7 +177,7 @@ fn node<E: Endpoint + 'static>(
     Box::new(Node::<E, _, _>::new(config, Arc::clone(protocol), datapath, apps.clone(), Time::ZERO))
 }
 
-/// What a node has had to do with.
+/// Input and output of a node.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     packets: u64,
@@ -185,7 +186,7 @@ struct Seen {
     message_bytes: u64,
 }
 
-/// How many nodes there are, and the parameters of the transport, which are made once.
+/// Returns the number of nodes, and the parameters of the transport, which are made once.
 fn protocol<T: Transport>(rate: Rate) -> (usize, Arc<T::Config>) {
     type Made = BTreeMap<&'static str, (usize, Rc<dyn Any>)>;
     thread_local! {
@@ -224,16 +225,16 @@ struct Bed {
     apps: Vec<Apps>,
     wire: Rc<RefCell<Wire>>,
     now: Time,
-    /// The life of the hostile node.
+    /// Incarnation of the hostile node.
     life: u32,
     packets_left: u32,
     events_left: u32,
     template: Option<Template>,
-    /// Whether the hostile node sends in the name of an arbiter.
+    /// Source of the hostile node's packets: itself or an arbiter.
     src: NodeId,
-    /// Turns of the node under test, packets and messages in them.
+    /// Iterations of the node under test, packets and messages in them.
     turns: u64,
-    /// What the node's turns of an operation have taken, by a clock.
+    /// Clock and processor time of the node's iterations in an operation.
     clock: ClockId,
     took: Span,
     is_touched: bool,
@@ -279,7 +280,7 @@ impl Bed {
         bed
     }
 
-    /// Does what the bytes say, and finds the first operation that is slow, or whether that at
+    /// Does what the bytes describe. Returns the first operation that is slow, or whether that at
     /// `only` is.
     fn run<T: Transport>(&mut self, bytes: &[u8], only: Option<usize>) -> (Tally, Option<Slow>) {
         let mut input = Input(bytes);
@@ -304,7 +305,7 @@ impl Bed {
         (self.tally, slow)
     }
 
-    /// Sends something to the node under test, which does what is due.
+    /// Sends a packet to the node under test, and runs the node.
     fn send(&mut self, kind: Kind, body: &[u8]) {
         let Some(left) = self.packets_left.checked_sub(1) else { return };
         (self.packets_left, self.is_touched) = (left, true);
@@ -330,7 +331,7 @@ impl Bed {
         self.run_until(self.now + span);
     }
 
-    /// Runs until an instant, or until there have been too many turns.
+    /// Runs until an instant, or until there have been too many iterations.
     fn run_until(&mut self, end: Time) {
         let (mut at, mut turns) = (Time::ZERO, 0);
         let most = self.events_left.saturating_sub(2_000);
@@ -360,7 +361,7 @@ impl Bed {
         self.now = self.now.max(end);
     }
 
-    /// The hostile node answers hellos as others do.
+    /// Answers the hellos to the hostile node, as others do.
     fn answer(&mut self) {
         let mut wire = self.wire.borrow_mut();
         while let Some((dst, nonce)) = wire.hellos.pop() {
@@ -380,7 +381,7 @@ impl Bed {
         }
     }
 
-    /// What has come to the node under test and left it, and what its application has submitted.
+    /// Returns the input and output of the node under test, and the submissions of its application.
     fn seen(&self) -> Seen {
         let wire = self.wire.borrow();
         let &Wire { received, bytes, sent, .. } = &*wire;
@@ -388,7 +389,7 @@ impl Bed {
         Seen { packets: received + sent, bytes, messages, message_bytes }
     }
 
-    /// A turn of the node under test, of which memory and work are looked at.
+    /// Runs an iteration of the node under test, and checks its memory and work.
     fn turn_tested(&mut self) -> Time {
         let (before, seen_before, now) = (counts(), self.seen(), self.now);
         let node = self.nodes[0].as_mut().expect("it is never stopped");
@@ -422,7 +423,7 @@ impl Bed {
         next
     }
 
-    /// What honest nodes say of one another is consistent.
+    /// Checks that honest nodes' views of one another are consistent.
     fn look(&self) {
         for (idx, node) in self.nodes.iter().enumerate() {
             let Some(node) = node else { continue };

@@ -1,4 +1,4 @@
-//! What a sequence is made of.
+//! Operations of a sequence.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ impl Bed {
                 self.apps[0].0.borrow_mut().admission = admission;
             }
             14 => {
-                // Where there is an arbiter.
+                // If there is an arbiter.
                 let n = self.nodes.len() as u32;
                 self.src = match input.u8() {
                     0..=127 if n > HOSTS => NodeId::new(HOSTS),
@@ -73,7 +73,7 @@ impl Bed {
         }
     }
 
-    /// Bytes without sense in a good envelope.
+    /// Sends random bytes in a valid envelope.
     fn raw(&mut self, input: &mut Input<'_>) {
         let (msg, n) = (MsgId::new(u32::from(input.u8() % 4)), input.u8() % 64);
         let body: Vec<u8> = (0..n).map(|_| input.u8()).collect();
@@ -84,7 +84,7 @@ impl Bed {
         self.send(kind, &body);
     }
 
-    /// A copy of something that was sent, with a few bytes changed.
+    /// Sends a copy of an earlier packet, with a few bytes changed.
     fn again(&mut self, input: &mut Input<'_>, of: impl Fn(&Wire) -> &VecDeque<Vec<u8>>) {
         let which = usize::from(input.u8());
         let mut bytes = {
@@ -108,7 +108,7 @@ impl Bed {
         self.send(kind, &bytes[read..len]);
     }
 
-    /// What nodes say beside their protocols.
+    /// Sends a packet of nodes apart from their protocols.
     fn note(&mut self, input: &mut Input<'_>) {
         let msg = MsgId::new(u32::from(input.u8() % 8));
         let kind = match input.u8() % 4 {
