@@ -134,9 +134,32 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, origin: &str) -> Result<T, 
     })
 }
 
+/// Reads a table that has no text, such as one of JSON.
+///
+/// # Errors
+/// The path of the key and what is wrong.
+pub(crate) fn of_table<T: DeserializeOwned>(table: &Table) -> Result<T, String> {
+    T::deserialize(table.clone()).map_err(|error| {
+        let message = error.message();
+        match find(table, message, |root| T::deserialize(root).err()) {
+            Some(path) if !path.0.is_empty() && !message.starts_with("unknown field") => {
+                format!("{path}: {}", spoken(message))
+            }
+            _ => spoken(message).to_string(),
+        }
+    })
+}
+
 /// Returns a message of serde about a value of a wrong type in the words of other errors.
 pub(crate) fn spoken(message: &str) -> Problem {
     let message = message.trim().replace('\n', " ");
+    if let Some((got, n)) = message
+        .strip_prefix("invalid length ")
+        .and_then(|rest| rest.split_once(", expected an array of length "))
+    {
+        let expected = format!("a list of {n} values");
+        return Problem::Unexpected { expected, got: got.to_owned() };
+    }
     let is_of_range = message.starts_with("invalid value: ");
     let rest = ["invalid type: ", "invalid value: "].iter().find_map(|it| message.strip_prefix(it));
     let Some((got, expected)) = rest.and_then(|rest| rest.split_once(", expected ")) else {
@@ -233,6 +256,10 @@ fn find(
     let mut path = Path::default();
     while let Some(step) = next(root, &path, is_same) {
         path = path.join(step);
+    }
+    // A list of a wrong length is wrong as a whole.
+    if message.starts_with("invalid length") && matches!(path.0.last(), Some(Step::Item(_))) {
+        path.0.pop();
     }
     Some(path)
 }

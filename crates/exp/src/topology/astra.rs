@@ -143,7 +143,10 @@ fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, 
             return Err(format!("{}: {expected}, got {}", keys[0], kinds[at]));
         }
         let n = npus[at] as u64;
-        if n < 2 && kinds.len() == 1 || n < 1 || npus[at].fract() != 0.0 {
+        if npus[at].fract() != 0.0 {
+            return Err(format!("{}: expected whole numbers, got {}", keys[1], npus[at]));
+        }
+        if n < 2 && kinds.len() == 1 || n < 1 {
             return Err(format!("{}: expected at least 2 NPUs, got {}", keys[1], npus[at]));
         }
         // In the first versions a ring or a full mesh counts the links of an NPU.

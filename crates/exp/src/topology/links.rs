@@ -10,12 +10,11 @@ use csv::StringRecord;
 use rampmeter_core::quantity::Unit;
 use rampmeter_sim::{LinkSpec, TopologySpec};
 use rampmeter_workload::table::{Records, separator};
-use serde::Deserialize as _;
 use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::Imported;
-use crate::locate::{self, spoken};
+use crate::locate;
 use crate::names::{NamesSpec, sample};
 use crate::units::{self, DELAY, RATE};
 
@@ -53,8 +52,16 @@ pub(super) fn read_toml(text: &str) -> Result<Imported, String> {
 pub(super) fn read_json(text: &str) -> Result<Imported, String> {
     let value: serde_json::Value =
         serde_json::from_str(text).map_err(|e| format!("line {}: {e}", e.line()))?;
-    let table = Table::try_from(value).map_err(|e| format!("expected a table: {e}"))?;
-    let mut table = table;
+    if !value.is_object() {
+        return Err(
+            "expected a table with hosts, switches and links, got a list or a value".to_owned()
+        );
+    }
+    if let Some(path) = null_in(&value) {
+        return Err(format!("{path}: expected a value, got null"));
+    }
+    let mut table =
+        Table::try_from(value).map_err(|error| format!("expected numbers and texts: {error}"))?;
     for (key, value) in &mut table {
         let number = Unit::of_key(key).zip(value.as_str()).and_then(|(unit, text)| unit.read(text));
         *value = number.map_or_else(|| value.clone(), Value::from);
@@ -67,7 +74,27 @@ pub(super) fn read_json(text: &str) -> Result<Imported, String> {
         let lines: Vec<usize> = lines.collect();
         return canonical(&mut table, &lines, NamesSpec::default());
     }
-    TopologySpec::deserialize(Value::Table(table)).map(Imported::plain).map_err(|e| e.to_string())
+    locate::of_table(&table).map(Imported::plain)
+}
+
+/// Returns the path of a null, which TOML has no word for.
+fn null_in(value: &serde_json::Value) -> Option<String> {
+    let inner = |step: String, value: &serde_json::Value| match value {
+        serde_json::Value::Null => Some(step),
+        value => null_in(value).map(|rest| match rest.starts_with('[') {
+            true => format!("{step}{rest}"),
+            false => format!("{step}.{rest}"),
+        }),
+    };
+    match value {
+        serde_json::Value::Object(table) => {
+            table.iter().find_map(|(key, value)| inner(key.clone(), value))
+        }
+        serde_json::Value::Array(items) => {
+            items.iter().enumerate().find_map(|(at, value)| inner(format!("[{at}]"), value))
+        }
+        _ => None,
+    }
 }
 
 /// Reads a file with the columns `from`, `to`, `gbps`, `propagation-ns` and, if wanted, `loss`. A
@@ -96,6 +123,9 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
         return Err(format!("line {at}: expected each column once, got {name} twice"));
     }
     let (from, to) = (place("from")?, place("to")?);
+    // Dataframes number their rows in a column without a name.
+    let note = "the column without a name (an index of pandas?) is not used";
+    let notes = Vec::from_iter(columns.iter().any(String::is_empty).then(|| note.to_owned()));
     let (mut links, mut places, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
     let mut nodes: Vec<String> = Vec::new();
     let mut directions = BTreeMap::new();
@@ -107,10 +137,13 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
         let mut link = Table::new();
         for (idx, (column, field)) in columns.iter().zip(&fields).enumerate() {
             if idx == from || idx == to {
+                if field.is_empty() {
+                    return Err(format!("line {at}: expected the name of a node, got none"));
+                }
                 if !nodes.contains(field) {
                     nodes.push(field.clone());
                 }
-            } else if !field.is_empty() {
+            } else if !field.is_empty() && !column.is_empty() {
                 let value = field.parse::<f64>().map_or_else(|_| field.clone().into(), Value::from);
                 link.insert(column.clone(), value);
             }
@@ -129,7 +162,8 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
     table.insert("hosts".to_owned(), hosts.into());
     table.insert("switches".to_owned(), switches.into());
     table.insert("links".to_owned(), Value::Array(links));
-    canonical(&mut table, &places, NamesSpec::default())
+    let imported = canonical(&mut table, &places, NamesSpec::default())?;
+    Ok(Imported { notes, ..imported })
 }
 
 /// Divides nodes into hosts, which are never the second end of a link, and switches. Links that lead
@@ -294,11 +328,10 @@ fn canonical(table: &mut Table, lines: &[usize], names: NamesSpec) -> Result<Imp
         let place = format!("{line}link {number} ({})", ends(link));
         let loss = one_link(link, &nodes).map_err(|error| format!("{place}: {error}"))?;
         losses.extend(loss.filter(|&loss| loss > 0.0).map(|loss| (number as u32, loss)));
-        LinkSpec::deserialize(Value::Table(link.clone()))
-            .map_err(|error| format!("{place}: {}", of_link(&error.to_string())))?;
+        locate::of_table::<LinkSpec>(link)
+            .map_err(|error| format!("{place}: {}", of_link(&error)))?;
     }
-    let spec = TopologySpec::deserialize(Value::Table(table.clone()))
-        .map_err(|error| spoken(&error.to_string()).to_string())?;
+    let spec = locate::of_table(table)?;
     Ok(Imported { names, losses, lines: lines.to_vec(), ..Imported::plain(spec) })
 }
 
@@ -415,9 +448,8 @@ fn one_link(link: &mut Table, nodes: &Nodes) -> Result<Option<f64>, String> {
 
 /// Returns a message about the keys of a link, with those that [`one_link`] takes out.
 fn of_link(message: &str) -> String {
-    let message = spoken(message).to_string();
     match message.starts_with("unknown field") {
         true => format!("{message}, `loss`"),
-        false => message,
+        false => message.to_owned(),
     }
 }

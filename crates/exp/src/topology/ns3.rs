@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 use super::Imported;
 use super::draft::{Draft, Link};
-use crate::units::{self, DELAY, RATE};
+use crate::units::{self, DELAY};
 
 /// The first line is of three, four or six whole numbers, or of five and a word.
 pub(super) fn recognises(_name: &str, first: &str, _text: &str) -> bool {
@@ -132,7 +132,10 @@ fn link(
     }
     let gbps = units::rate(rate_text).or_else(|| Some(rate_text.parse::<f64>().ok()? / 1e9));
     let gbps = gbps.filter(|&gbps| units::is_rate(gbps));
-    let gbps = gbps.ok_or_else(|| wrong("rate", RATE, rate_text))?;
+    let gbps = gbps.ok_or_else(|| {
+        let expected = "a rate from 1kbps to 100Tbps (a number without a unit is bit/s)";
+        wrong("rate", expected, rate_text)
+    })?;
     let has_unit = units::delay(delay_text).is_some();
     let ns = units::delay(delay_text).or_else(|| Some(delay_text.parse::<f64>().ok()? * 1e9));
     let propagation_ns = ns.filter(|&ns| units::is_delay(ns)).ok_or_else(|| {

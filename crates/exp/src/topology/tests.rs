@@ -85,8 +85,8 @@ fn wrong_files_of_ns_3_say_where_what_was_expected_and_what_came() {
     let cases = [
         (
             "3 1 2\n0\n0 1 fast 1us 0\n",
-            "line 3: link 0 (n0-n1): rate: expected a rate from 0.000001 to 100000 Gbit/s, such as \
-             25 or \"25Gbps\", got \"fast\"",
+            "line 3: link 0 (n0-n1): rate: expected a rate from 1kbps to 100Tbps (a number without \
+             a unit is bit/s), got \"fast\"",
         ),
         ("3 1 2\n0\n0 3 1Gbps 1us 0\n", "line 3: expected a node below 3, got \"3\""),
         ("3 1 2\n0\n0 1 1Gbps 1us 0\n", "line 1: expected 1 links, as many as follow, got 2"),
@@ -253,6 +253,47 @@ fn mistakes_in_links_name_line_and_link() {
     );
     let expected = format!("line 3: link 0 (h0-s0): {rate}, got true (read as a topology of JSON)");
     assert_eq!(got, expected);
+}
+
+/// JSON has values that TOML has no word for, and no lines for keys.
+#[test]
+fn mistakes_in_json_name_the_key_in_words_of_the_format() {
+    for (text, expected) in [
+        ("[1]", "expected a table with hosts, switches and links, got a list or a value"),
+        ("{'hosts': null}", "hosts: expected a value, got null"),
+        ("{'links': [{'gbps': null}]}", "links[0].gbps: expected a value, got null"),
+        (
+            "{'hosts': -2, 'switches': 1, 'links': []}",
+            "hosts: expected a whole number from 0, got -2",
+        ),
+        (
+            "{'hosts': 2, 'switches': 1.5, 'links': []}",
+            "switches: expected a whole number, got 1.5",
+        ),
+        ("{'hosts': 2, 'switches': 1, 'links': {}}", "links: expected a list, got a table"),
+        ("{'kind': 'star', 'hosts': 'x'}", "hosts: expected a whole number, got \"x\""),
+        (
+            "{'hosts': 2, 'switches': 1, 'links': [{'between': ['h1']}]}",
+            "line 1: link 0 (h1): between: expected a list of 2 values, got 1",
+        ),
+        (
+            "{'hosts': 2, 'switches': 1, 'links': [{'between': ['h0', 0]}]}",
+            "line 1: link 0 (h0): between[1]: expected a text, got 0",
+        ),
+    ] {
+        let got = error("t.json", &text.replace('\'', "\""));
+        assert_eq!(got, format!("{expected} (read as a topology of JSON)"));
+    }
+}
+
+#[test]
+fn columns_of_dataframes_and_fields_without_names_are_named() {
+    let (_, imported) = read("t.csv", ",from,to\n0,a,s\n1,b,s\n");
+    assert_eq!(imported.notes, ["the column without a name (an index of pandas?) is not used"]);
+    let got = error("t.csv", "from,to\na,s\n,s\n");
+    assert!(got.starts_with("line 3: expected the name of a node, got none"), "{got}");
+    let got = error("t.txt", "3 1 2\n0\n1 0 25 1us 0\n2 0 25Gbps 1us 0\n");
+    assert!(got.contains("(a number without a unit is bit/s), got \"25\""), "{got}");
 }
 
 /// Returns the message of a topology that cannot be built.
