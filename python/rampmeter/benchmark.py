@@ -68,11 +68,11 @@ HOST_BENCHMARKS: Final = {
     "rings": "bench -p rampmeter-ring",
     "arbiter": "bench -p rampmeter-proto --bench fastpass",
 }
-"""What is measured of hosts, by the arguments of cargo. The first two need root."""
+"""Measurements of hosts, by the arguments of cargo. The first two need root."""
 
 
 def measure_hosts() -> None:
-    """Build and run the benchmarks of hosts; they say themselves what they find.
+    """Build and run the benchmarks of hosts, which print their results themselves.
 
     Raises `PlanError` outside a checkout of the project, or without cargo.
     """

@@ -1,8 +1,8 @@
-"""Transports beside each other, by the same flows.
+"""Transports compared by the same flows.
 
-A transport that gives flows up, or rejects them, does not have to deliver what is hardest. So
-statistics are over the flows that every transport delivered, or over all flows, where those that
-were not delivered count as infinitely slow.
+A transport that aborts or rejects flows does not have to deliver the hardest ones. So statistics
+are over the flows that every transport delivered, or over all flows, with undelivered ones as
+infinitely slow.
 """
 
 import json
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from rampmeter.undelivered import Undelivered
 
 NOT_DELIVERED = "flows were not delivered ("
-"""Part of a run's warning that a comparison has in its own words."""
+"""Part of a run's warning that a comparison words differently."""
 ONE_SAMPLE = "the run is one sample"
 """Part of a run's warning that does not hold of several seeds together."""
 Failures: TypeAlias = Literal["excluded", "infinite"]
 """Flows that some transport did not deliver: left out everywhere, or infinitely slow there."""
 COMPARISON = "comparison.json"
-"""Which runs in a folder are compared, by label."""
+"""File name of the record of the compared runs in a folder, by label."""
 FAILURES: tuple[Failures, ...] = get_args(Failures)
 
 STATISTICS = ("mean", "p50", "p99", "p999", "max")
@@ -105,7 +105,7 @@ class Comparison:
         return cls(runs, failures=about["failures"])
 
     def save(self, folder: str | PathLike[str]) -> None:
-        """Note in a folder which runs in it are compared, and how."""
+        """Record in a folder which runs in it are compared, and how."""
         path = Path(folder).resolve()
         names = {
             label: [Path(os.path.relpath(run.path.resolve(), path)).as_posix() for run in runs]
@@ -116,7 +116,7 @@ class Comparison:
 
     @property
     def labels(self) -> list[str]:
-        """What the transports are called."""
+        """The labels of the transports."""
         return list(self.runs)
 
     @property
@@ -160,7 +160,7 @@ class Comparison:
         )
 
     def notes(self) -> list[str]:
-        """Which flows the statistics are over, and how sure they are: sentences."""
+        """Sentences about the flows that the statistics cover, and about their confidence."""
         n_counted = sum(int(flows.counted.sum()) for flows in self._seeds)
         total = sum(int((flows.sizes >= 0).sum()) for flows in self._seeds)
         first = sum(flows.first for flows in self._seeds)
@@ -179,13 +179,13 @@ class Comparison:
         return [which + warm + sure]
 
     def has_one_window(self) -> bool:
-        """Whether the measured window of each seed is the same under all transports."""
+        """Returns whether the measured window of each seed is the same under all transports."""
         by_seed = zip(*self.runs.values(), strict=True)
         windows = ([run.summary.get("window") for run in runs] for runs in by_seed)
         return all(one == of[0] for of in windows for one in of)
 
     def warnings(self) -> list[str]:
-        """What should keep one from trusting the numbers: sentences."""
+        """Returns sentences about reasons not to trust the numbers."""
         sentences = []
         for label in self.labels:
             flows = self.flows(label)
@@ -216,8 +216,8 @@ class Comparison:
     def table(self) -> "pa.Table":
         """A row for each transport and size bin, as an Arrow table.
 
-        `mean`, `p50`, `p99`, `p999`, `max` are slowdowns, and `mean_ci` and so on half the widths
-        of their intervals, null where there is none.
+        `mean`, `p50`, `p99`, `p999`, `max` are slowdowns. `mean_ci` and so on are half the widths
+        of their intervals, null if there is none.
         """
         import pyarrow as pa
 
@@ -331,7 +331,7 @@ class Overlay:
 
 
 def _told(runs: Sequence[Run]) -> Iterator[str]:
-    """The warnings of runs that differ in their seeds; those that differ in numbers only, once."""
+    """Yields the warnings of runs that differ in their seeds; those equal but for numbers, once."""
     alike: dict[str, list[str]] = {}
     for run in runs:
         for line in run.summary.get("warnings", []):

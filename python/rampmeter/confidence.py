@@ -5,8 +5,8 @@ Student's t gives the interval of their mean. It holds for any quantity: where t
 99th percentiles of runs, it is the interval of a run's expected 99th percentile.
 
 With `--precision` seeds are added until the interval is small (`next_count`). Stopping at the first
-interval that happens to be small makes such intervals a little optimistic, so that several seeds
-come first (`SEEDS_FIRST`) and their number grows by what the spread says is needed.
+interval that happens to be small makes such intervals a little optimistic. So there is a minimum
+number of seeds (`SEEDS_FIRST`), and the spread decides how many are added.
 """
 
 import math
@@ -20,9 +20,9 @@ LEVEL: Final = 0.95
 SEEDS_FIRST: Final = 5
 """Seeds of each point before an interval decides whether there are enough."""
 SEEDS_MAX: Final = 30
-"""Seeds of each point at most, unless another limit is given."""
+"""Maximum number of seeds of each point, unless another limit is given."""
 GROWTH_MAX: Final = 2
-"""At most how many times as many seeds a further round of runs makes of those there are."""
+"""Maximum factor by which a further round of runs increases the number of seeds."""
 
 
 class Interval(NamedTuple):
@@ -58,7 +58,7 @@ class Interval(NamedTuple):
         return self.half_width / abs(self.mean) if self.mean else math.inf
 
     def is_within(self, precision: float) -> bool:
-        """Whether the half width is at most `precision` times the mean."""
+        """Returns whether the half width is at most `precision` times the mean."""
         relative = self.relative
         return relative is not None and relative <= precision
 
@@ -80,7 +80,7 @@ def interval(values: Iterable[float | None], level: float = LEVEL) -> Interval:
         return Interval(math.nan, None, 0)
     if not all(map(math.isfinite, numbers)):
         return Interval(math.inf, None, n)
-    # Sums that do not depend on the order of values.
+    # The sums do not depend on the order of values.
     mean = math.fsum(numbers) / n
     if n == 1:
         return Interval(mean, None, 1)
@@ -91,10 +91,10 @@ def interval(values: Iterable[float | None], level: float = LEVEL) -> Interval:
 def next_count(
     points: Sequence[Interval], precision: float, *, limit: int = SEEDS_MAX
 ) -> int | None:
-    """How many values there should be, where some quantity's interval is too wide.
+    """Returns the number of values to have next; `None` if there are enough.
 
-    `None` if all are within `precision`, or there are `limit` values already. The spread says how
-    many are needed; a round at most doubles their number.
+    There are enough if all intervals are within `precision`, or if there are `limit` values. The
+    spread determines the number that is needed; a round at most doubles it.
 
     >>> next_count([Interval(1.0, 0.01, 5)], 0.02), next_count([Interval(1.0, 0.5, 5)], 0.02)
     (None, 10)

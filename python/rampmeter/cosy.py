@@ -1,4 +1,4 @@
-"""What cosy can promise: the bounds and the sustainable load of the paper's theorems."""
+"""The guarantees of cosy: the bounds and the sustainable load of the paper's theorems."""
 
 import heapq
 import random
@@ -10,7 +10,7 @@ from rampmeter import _core
 
 
 def share(slots: int, cores: int) -> float:
-    """f(K, C): the part of the best sustainable load that cosy sustains in expectation.
+    """Returns f(K, C): cosy's expected sustainable load over the best sustainable one.
 
     `slots` virtual links a link (K), `cores` core switches (C); theorem 3.4, figure 2.
     """
@@ -24,7 +24,7 @@ def slots_max(buffer_bytes: int, switches: int, packet_bytes: int = 1500) -> int
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """A network as the theorems see it."""
+    """A network as the theorems model it."""
 
     rtt_us: float
     """The unloaded round trip of a full packet (hRTT)."""
@@ -33,7 +33,7 @@ class Network:
     switches: int = 3
     """Switches on the longest path (#H)."""
     ratio: int = 1
-    """How many times as fast links between switches are (F)."""
+    """Rate of links between switches over the rate of hosts' links (F)."""
     packet_bytes: int = 1500
     """The longest packet (p)."""
 
@@ -83,13 +83,13 @@ def central_waits(
     order: Literal["oldest", "random"] = "oldest",
     seed: int = 1,
 ) -> list[float]:
-    """Waits of messages for a slot at both ends, where one scheduler sees all hosts at no cost.
+    """Returns the waits of messages for a slot at both ends, under one omniscient scheduler.
 
-    What cosy's receivers, who see their own slots alone, are compared with: there is no network
+    This is the baseline for cosy's receivers, who have only their own slots: there is no network
     and no round trip. `arrivals` are times with sender and receiver, in the order of times. Each
     host has `slots` slots each way, and a message takes one at both ends for `sending`. Whenever a
-    slot falls free, messages are tried in the order of their arrival, or in a random one. Returns
-    the waits in the unit of the arguments, in the order in which messages begin.
+    slot falls free, messages are tried in the order of their arrival, or in a random one. The waits
+    are in the unit of the arguments, in the order in which messages begin.
     """
     rng = random.Random(seed)
     free_to_send: dict[int, int] = {}

@@ -1,8 +1,8 @@
 """Transports in Python: slow, for trying ideas on small networks.
 
 An endpoint is the transport of one host. The simulator calls its methods; it decides what to send
-when. What has arrived the simulator keeps account of itself, and checks as it does for every
-transport: no byte is delivered twice, no message is completed before it is delivered.
+when. The simulator itself keeps account of arrivals, and checks them as for every transport: no
+byte is delivered twice, no message is completed before it is delivered.
 
 >>> class Blast(Endpoint):
 ...     '''Sends every packet once, and believes that all arrive.'''
@@ -50,15 +50,15 @@ BUILTIN: Final = "rampmeter.endpoints"
 class Endpoint(ABC):
     """The transport of one host. All times are in picoseconds since the start of the run.
 
-    The simulator calls `submit`, `on_packet` and `on_timeout`, and then `poll_transmit` for as long
-    as the link is idle and there is an answer. An exception ends the run with `EndpointError`.
+    The simulator calls `submit`, `on_packet` and `on_timeout`. It then calls `poll_transmit` while
+    the link is idle and the call returns a packet. An exception ends the run with `EndpointError`.
     """
 
     deadline: int | None = None
-    """When `on_timeout` is called next; `None` means never. It is `None` again before that call."""
+    """Time of the next call of `on_timeout`; `None` if there is none, and during that call."""
 
     def __init__(self, host: Host) -> None:
-        """Begins at a host. Subclasses may take parameters, which are keywords of `transport`."""
+        """Initialises the endpoint. Subclasses may take parameters, keywords of `transport`."""
         self.host = host
         self.random = random.Random(host.seed)
         """Random numbers that are the same in every run with the same seed."""
@@ -72,28 +72,28 @@ class Endpoint(ABC):
         """Takes a packet that has arrived."""
 
     def on_timeout(self, now: int) -> None:  # noqa: B027 (most endpoints have no need of it)
-        """Does what was to be done at `deadline`."""
+        """Does the work that is due at `deadline`."""
 
     @abstractmethod
     def poll_transmit(self, now: int) -> Packet | None:
-        """Gives the next packet to send, made by `self.host`; `None` if there is nothing to send.
+        """Returns the next packet to send, made by `self.host`; `None` if there is nothing to send.
 
-        It is called when the link is idle. After `None` it is called again once something has
-        happened: a message, a packet or a timeout.
+        It is called when the link is idle. After `None` it is called again after the next event: a
+        message, a packet or a timeout.
         """
 
     def wants_transmit(self) -> bool:
-        """Whether `poll_transmit` may have a packet; yes, if a class does not say.
+        """Returns whether `poll_transmit` may have a packet; always true by default.
 
-        A class that says so saves calls of `poll_transmit` when it has nothing to send.
+        A class that overrides this saves calls of `poll_transmit` when it has nothing to send.
         """
         return True
 
     @classmethod
     def transport(cls, **parameters: Any) -> Transport:
-        """The transport whose endpoints are of this class, called with these parameters.
+        """Returns the transport whose endpoints are of this class, called with these parameters.
 
-        The plan names the class's file. Where it has none, or is the program itself, as in a
+        The plan names the class's file. If there is none, or if it is the program itself, as in a
         notebook, the plan names the module, and can only be run by the same program. A class of a
         package is named by its module too.
         """
@@ -118,7 +118,10 @@ _CLASSES: Final[dict[tuple[str, str], type[Endpoint]]] = {}
 
 
 def _fingerprint(cls: type) -> str:
-    """What tells a class from others of its name: what its methods do, and the values they use."""
+    """Returns a digest that distinguishes a class from others of its name.
+
+    It covers the code of the methods and the values they use.
+    """
     digest = hashlib.sha256()
     for base in cls.__mro__[: cls.__mro__.index(Endpoint)]:
         for name, value in sorted(vars(base).items()):
@@ -138,7 +141,7 @@ def _fingerprint(cls: type) -> str:
 
 
 def _contents(cell: CellType) -> object:
-    """What a method closes over; `None` for a variable that has no value yet."""
+    """Returns the value that a method closes over; `None` for a variable without one yet."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -146,7 +149,7 @@ def _contents(cell: CellType) -> object:
 
 
 def _code(code: CodeType) -> tuple[Any, ...]:
-    """What a function does, wherever its text stands."""
+    """Returns the parts of a function's code that do not depend on its place in a file."""
     constants = [_code(one) if isinstance(one, CodeType) else one for one in code.co_consts]
     return code.co_code, constants, code.co_names
 
@@ -159,11 +162,11 @@ def plain_table(parameters: Mapping[str, Any]) -> Table:
 def load(
     file: str | None, module: str | None, name: str, base: Path, parameters: str
 ) -> partial[Endpoint]:
-    """The class `name` of a file, which is relative to `base`, or of a module, and its parameters.
+    """Loads the class `name` of a file or of a module, and binds its parameters.
 
-    A file is read anew each time, and so are files beside it that it imports. JSON has the
-    `parameters`. Raises `ValueError` where file and module are given, `TypeError` for what
-    is no class of endpoints or does not take the parameters, and what importing raises.
+    A file is relative to `base`. It is read anew each time, and so are files next to it that it
+    imports. `parameters` is JSON. Raises `ValueError` if file and module are given, `TypeError` for
+    a value that is no class of endpoints or does not take the parameters, and import errors.
     """
     if file is not None and module is not None:
         raise ValueError("expected either file or module, got both")
@@ -186,9 +189,9 @@ def load(
 
 
 def digests_of(table: Mapping[str, Any], base: Path) -> dict[str, str]:
-    """What decides a Python transport besides the file that its table names: digests by name.
+    """Returns digests of the files behind a Python transport, except the one its table names.
 
-    These are the files beside it that it imports, directly or not, or the file of its module. A
+    These are the files next to it that it imports, directly or not, or the file of its module. A
     class without a file has a digest in its name.
     """
     file, module = table.get("file"), table.get("module")
@@ -203,7 +206,7 @@ def digests_of(table: Mapping[str, Any], base: Path) -> dict[str, str]:
 
 
 def files_beside(file: Path) -> list[Path]:
-    """The Python files of its folder that a file imports, directly or not."""
+    """Returns the Python files of its folder that a file imports, directly or not."""
     found: dict[str, Path] = {file.stem: file}
     to_read = [file]
     while to_read:
@@ -230,7 +233,7 @@ _LOCK: Final = threading.RLock()
 
 
 def _module_of(file: Path) -> ModuleType:
-    """The module that a file holds. Its folder stays among those that Python imports from."""
+    """Imports the module in a file. Its folder stays on Python's import path."""
     file = file.resolve()
     if not file.is_file():
         raise FileNotFoundError(f"{file}: there is no such file")
@@ -248,12 +251,12 @@ def _module_of(file: Path) -> ModuleType:
             sys.path.append(str(file.parent))
         beside = {one.stem: one for one in files_beside(file)}
         for stem, path in beside.items():
-            # Modules that the program itself has imported stay.
+            # Modules that the program itself has imported stay loaded.
             if _LOADED.get(stem) == path:
                 sys.modules.pop(stem, None)
         before = set(sys.modules)
         module = module_from_spec(spec)
-        # Data classes look for their module there.
+        # Data classes look up their module in `sys.modules`.
         sys.modules[name] = module
         _LOADING.add(file)
         try:

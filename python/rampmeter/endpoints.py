@@ -17,21 +17,21 @@ class Turn:
 
     message: MessageToSend
     index: int = 0
-    """The packet under way, or to be sent next."""
+    """The packet in flight, or to be sent next."""
     attempts: int = 0
     """Timeouts of that packet."""
     timeout: int | None = None
-    """When it counts as lost; `None` while it waits for the link."""
+    """Time at which it counts as lost; `None` while it waits for the link."""
 
 
 class StopAndWait(Endpoint):
-    """One packet of a message under way at a time.
+    """A transport that has one packet of each message in flight at a time.
 
     The same protocol in Rust is the repository's `examples/own-transport`; the results are equal.
     """
 
     def __init__(self, host: Host, timeout_ns: int | None = None, attempts_max: int = 200) -> None:
-        """Takes the retransmission timeout, four round trips by default, and how often at most."""
+        """Takes the retransmission timeout, four round trips by default, and the most attempts."""
         super().__init__(host)
         self.timeout = 4 * host.rtt if timeout_ns is None else timeout_ns * NANOSECOND
         self.attempts_max = attempts_max
@@ -41,16 +41,16 @@ class StopAndWait(Endpoint):
         """Packets of each message that have arrived, by sender and message."""
         self.answers: deque[Packet] = deque()
         self.timers: list[tuple[int, int]] = []
-        """A heap of times and messages. Times that are no longer a turn's are passed over."""
+        """A heap of times and messages. Times that no longer belong to a turn are skipped."""
 
     def submit(self, now: int, message: MessageToSend) -> None:
-        """Lines the message up."""
+        """Queues the message."""
         turn = Turn(message)
         self.sending[message.id] = turn
         self.waiting.append(turn)
 
     def on_packet(self, now: int, packet: Packet) -> None:
-        """Answers data; goes on to the next packet when one is acknowledged."""
+        """Acknowledges data; advances to the next packet after an acknowledgement."""
         if packet.index is None:
             self.on_acknowledgement(packet)
             return
@@ -61,7 +61,7 @@ class StopAndWait(Endpoint):
         self.answers.append(answer)
 
     def on_acknowledgement(self, packet: Packet) -> None:
-        """Ends the turn of a packet; `words` has how many have arrived."""
+        """Ends the turn of a packet; `words` has the number of packets that have arrived."""
         turn = self.sending.get(packet.message)
         if turn is None or packet.words[0] != turn.index + 1:
             return
@@ -77,7 +77,7 @@ class StopAndWait(Endpoint):
             self.waiting.append(turn)
 
     def on_timeout(self, now: int) -> None:
-        """Sends again what has not been acknowledged in time."""
+        """Retransmits packets that have not been acknowledged in time."""
         while self.timers and self.timers[0][0] <= now:
             at, message = heappop(self.timers)
             turn = self.sending.get(message)
@@ -93,7 +93,7 @@ class StopAndWait(Endpoint):
         self.set_deadline()
 
     def poll_transmit(self, now: int) -> Packet | None:
-        """Gives acknowledgements first, then a packet of the message that has waited longest."""
+        """Returns acknowledgements first, then a packet of the message that has waited longest."""
         if self.answers:
             return self.answers.popleft()
         if not self.waiting:
@@ -105,9 +105,9 @@ class StopAndWait(Endpoint):
         return self.host.data(turn.message.id, turn.index)
 
     def wants_transmit(self) -> bool:
-        """Whether there is anything to send."""
+        """Returns whether there is anything to send."""
         return bool(self.answers or self.waiting)
 
     def set_deadline(self) -> None:
-        """Wakes up at the first timer."""
+        """Sets the deadline to the first timer."""
         self.deadline = self.timers[0][0] if self.timers else None

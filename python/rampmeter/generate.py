@@ -1,4 +1,4 @@
-"""Writes what follows from the plans and transports that the core knows, in a checkout.
+"""Generates files from the plans and transports that the core defines, in a checkout.
 
 `python -m rampmeter.generate` renews `rampmeter.transports`, a class for each transport,
 `rampmeter.parts`, a class for each table of a plan, the tables of the keys of transports in
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def files() -> dict[Path, str]:
-    """What the generated files should hold."""
+    """Returns the expected contents of the generated files."""
     return {
         CLASSES: formatted(classes(), CLASSES),
         PARTS: formatted(parts(COMMAND), PARTS),
@@ -80,7 +80,7 @@ def ledger_totals() -> str:
 
 
 def formatted(module: str, file: Path) -> str:
-    """The text of a module as the formatter has it in `file`."""
+    """Returns the text of a module as the formatter writes it in `file`."""
     command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(file)]
     done = subprocess.run(
         command, cwd=ROOT, input=module, capture_output=True, text=True, check=True
@@ -176,7 +176,7 @@ def _field(key: str) -> str:
 
 
 def _doc(text: str) -> str:
-    """A docstring, indented; lines are as long as they may be."""
+    """Returns a docstring, indented; lines are as long as they may be."""
     lines = textwrap.wrap(f'"""{text}"""', COLUMNS - 4, break_on_hyphens=False)
     return textwrap.indent("\n".join(lines), "    ")
 
@@ -247,14 +247,14 @@ def _row(*cells: str, space: str = " ") -> str:
 
 
 def _value(value: Any, absent: str) -> str:
-    """A value as plans spell it, texts without quotes; `absent` where there is none."""
+    """Returns a value as plans spell it, texts without quotes; `absent` for a missing one."""
     if value is None:
         return absent
     return f"`{value}`" if isinstance(value, str) else literal(value)
 
 
 def _range(key: Key) -> str:
-    """What a key may be."""
+    """Returns the range of a key's values, in words."""
     kind = key["kind"]
     match kind["type"]:
         case "choice":

@@ -5,8 +5,8 @@
 ...     for message in port:
 ...         print(message.source, message.data)
 
-`Port` blocks; `AsyncPort` is for asyncio. A message that has been received takes room in the port's
-memory until it is no longer referred to; while there is none, its senders wait.
+`Port` blocks; `AsyncPort` is for asyncio. A received message occupies the port's memory until it is
+no longer referred to; while the memory is full, its senders wait.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ __all__ = [
 ]
 
 Data = bytes | bytearray | memoryview
-"""What can be sent."""
+"""Types of data that can be sent."""
 
 DEPTH = 1024
-"""Messages that may be under way."""
+"""Maximum number of messages in flight."""
 ARENA = 64 << 20
-"""Bytes for messages, each way."""
+"""Bytes for messages, in each direction."""
 BUSY_POLL = 100e-6
-"""Seconds for which a thread that waits stays awake at most."""
+"""Maximum time for which a waiting thread polls before it sleeps, in seconds."""
 
 
 class SendError(OSError):
@@ -54,7 +54,7 @@ class SendError(OSError):
 
 
 class Ticket:
-    """A message under way through a `Port`."""
+    """A message in flight through a `Port`."""
 
     def __init__(self, port: "Port", number: int, bound: float | None) -> None:
         self.number = number
@@ -62,9 +62,9 @@ class Ticket:
         self.bound = bound
         """Seconds within which its outcome is known, or `None`: see `Port.bound`."""
         self.is_over = False
-        """Whether its outcome is known, as far as the port has looked."""
+        """True if its outcome is known, as of the port's last poll."""
         self.failure: str | None = None
-        """Why it failed, once it is over."""
+        """The reason of its failure, once it is over."""
         self._port = port
 
     def result(self, timeout: float | None = None) -> None:
@@ -80,10 +80,9 @@ class Ticket:
 class Port:
     """A program's access to the node of its machine, for the messages of one service.
 
-    Threads may share it, in the process that made it; a child after a fork makes a port of its own.
-    Iterating gives messages until the node is gone. A thread that waits stays awake for at most
-    `busy_poll` seconds before it sleeps, and for less or not at all where messages and outcomes are
-    rare.
+    Threads may share it, in the process that made it; a child after a fork opens its own port.
+    Iterating yields messages until the node is gone. A waiting thread polls for at most `busy_poll`
+    seconds before it sleeps, and for less or not at all if messages and outcomes are rare.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class Port:
         busy_poll: float = BUSY_POLL,
     ) -> None:
         self.service = service
-        """The service whose messages it takes."""
+        """The service whose messages it receives."""
         self._port = _core.Port.attach(path, service, depth=depth, send=send, receive=receive)
         self._port.set_busy_poll(busy_poll)
         self._process = os.getpid()
@@ -118,7 +117,8 @@ class Port:
     ) -> Ticket:
         """Send a copy of `data` to node `dst`, to the port's own service if none is given.
 
-        This waits while as much is under way as may be. `deadline` is in seconds from now.
+        This blocks while the maximum number of messages is in flight. `deadline` is in seconds from
+        now.
         """
         service = self.service if service is None else service
         self._refuse_children()
@@ -138,23 +138,23 @@ class Port:
             return ticket
 
     def bound(self, size: int, *, tenant: int = 0) -> float | None:
-        """Give the seconds within which the outcome of a message of `size` bytes is known.
+        """Return the seconds within which the outcome of a message of `size` bytes is known.
 
         They count from when the node takes the message from the submission queue, which is at once
-        unless the node is busy. The node reports the outcome by then on its clock; that it and the
-        program must be on a processor to do their parts comes on top. `None` if the transport
-        promises no bound for messages of `tenant`.
+        unless the node is busy. The node reports the outcome by then on its clock. Scheduling
+        delays of the node and of the program are extra. `None` if the transport promises no bound
+        for messages of `tenant`.
         """
         return self._port.bound(size, tenant=tenant)
 
     def receive(self, timeout: float | None = None) -> Message:
-        """Give the next message; raise `TimeoutError` when there is none in `timeout` seconds."""
+        """Return the next message; raise `TimeoutError` if there is none in `timeout` seconds."""
         with self._changed:
             self._wait(lambda: bool(self._messages), timeout)
             return self._messages.popleft()
 
     def close(self) -> None:
-        """Give the service up. What is under way goes on, and nobody hears of it."""
+        """Release the service. Messages in flight continue, and their outcomes are not reported."""
         self._port.close()
 
     def __enter__(self) -> Self:
@@ -185,7 +185,7 @@ class Port:
                 raise TimeoutError(f"nothing in {timeout} s")
 
     def _take_one(self, timeout: float | None) -> bool:
-        """Take a completion, or wait until another thread has; false if there was none in time."""
+        """Take a completion, or wait until another thread has; false if none arrives in time."""
         if self._is_taking:
             return self._changed.wait(timeout)
         self._is_taking = True
@@ -200,7 +200,7 @@ class Port:
         return completion is not None
 
     def _refuse_children(self) -> None:
-        """Refuse a child after a fork: two processes at one port would spoil it for both."""
+        """Refuse a child after a fork: two processes at one port would corrupt it for both."""
         if os.getpid() != self._process:
             raise RuntimeError("this port is of the parent process: make another one")
 
@@ -215,7 +215,7 @@ class Port:
 class AsyncPort:
     """A `Port` for asyncio: made, used and closed in one event loop.
 
-    `await send(...)` returns when the receiver has the message. `async for` gives messages until
+    `await send(...)` returns when the receiver has the message. `async for` yields messages until
     the node is gone or the port is closed.
     """
 
@@ -229,7 +229,7 @@ class AsyncPort:
         receive: int = ARENA,
     ) -> None:
         self.service = service
-        """The service whose messages it takes."""
+        """The service whose messages it receives."""
         self._loop = asyncio.get_running_loop()
         self._port = _core.Port.attach(path, service, depth=depth, send=send, receive=receive)
         self._under_way: dict[int, asyncio.Future[str | None]] = {}
@@ -270,11 +270,11 @@ class AsyncPort:
             raise SendError(failure)
 
     def bound(self, size: int, *, tenant: int = 0) -> float | None:
-        """Give the bound of a message of `size` bytes in seconds, as `Port.bound` does."""
+        """Return the bound of a message of `size` bytes in seconds, as `Port.bound` does."""
         return self._port.bound(size, tenant=tenant)
 
     async def receive(self) -> Message:
-        """Give the next message."""
+        """Return the next message."""
         while not self._messages:
             if not self._is_open:
                 raise NodeGoneError("the node is gone or the port is closed")
@@ -282,7 +282,7 @@ class AsyncPort:
         return self._messages.popleft()
 
     def close(self) -> None:
-        """Give the service up. What is under way goes on, and fails here with `node-gone`."""
+        """Release the service. Messages in flight continue, and fail here with `node-gone`."""
         self._end()
         self._port.close()
 
@@ -304,7 +304,7 @@ class AsyncPort:
         await self._changed.wait()
 
     def _on_readable(self) -> None:
-        """Take what there is, a batch at a time so that other tasks have their turn."""
+        """Take completions, a batch at a time so that other tasks can run."""
         try:
             for _ in range(BATCH):
                 completion = self._port.try_next()
@@ -344,4 +344,4 @@ class AsyncPort:
 
 
 BATCH = 256
-"""Completions that are taken before other tasks have their turn."""
+"""Completions that are taken before other tasks can run."""

@@ -10,18 +10,18 @@ from rampmeter.results import MANIFEST, read_json
 from rampmeter.toml import dumps
 
 IDENTITY = "identity.json"
-"""What a result folder's run is known by: plan, input files, simulator."""
+"""File name of the identity of a result folder's run: plan, input files, simulator."""
 BASE = "base"
-"""In that file, what relative file names in the plan are relative to, seen from the folder."""
+"""Key in that file of the base of relative file names in the plan, relative to the folder."""
 
 
 def is_manifest(file: Path) -> bool:
-    """Whether a file's name is that of manifests, or of other JSON."""
+    """Returns whether a file's name is that of manifests, or of other JSON."""
     return file.suffix == ".json"
 
 
 def plan_of(file: Path) -> tuple[str, Path]:
-    """The plan in a manifest as TOML, and what file names in it are relative to.
+    """Returns the plan in a manifest as TOML, and the folder to which its file names are relative.
 
     Raises `PlanError` if the file is no manifest, or if files that the run has read have changed.
     """
@@ -41,7 +41,7 @@ def plan_of(file: Path) -> tuple[str, Path]:
 
 
 def check_input(manifest: Path, file: Path, digest: str) -> None:
-    """Raise `PlanError` unless a file is what the run has read."""
+    """Raise `PlanError` unless a file is the one that the run has read."""
     if not file.is_file():
         raise PlanError(f"{manifest}: expected {file}, which the run has read; it is not there")
     with file.open("rb") as stream:
@@ -50,7 +50,7 @@ def check_input(manifest: Path, file: Path, digest: str) -> None:
 
 
 def without_nulls(value: Any) -> Any:
-    """The value without keys and items that are null, which TOML does not have."""
+    """Returns the value without keys and items that are null, which TOML does not have."""
     if isinstance(value, Mapping):
         return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):

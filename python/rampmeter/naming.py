@@ -23,23 +23,23 @@ ALL: Final = "all"
 LABEL: Final = "label"
 """The key that gives a transport its name in tables."""
 FABRIC: Final = "fabric."
-"""Keys with this beginning are the fabric's, all others the transport's."""
+"""Prefix of keys of the fabric; all others are the transport's."""
 
 
 @dataclass(frozen=True)
 class TransportChoice:
-    """A transport that runs of a plan are made with."""
+    """A transport with which runs of a plan are made."""
 
     name: str
     preset: str | None = None
     settings: Mapping[str, TomlValue] = field(default_factory=dict)
     """Further keys of the transport, or of the fabric (`fabric.buffer-bytes`)."""
     title: str | None = None
-    """What tables call it; as the command line spells it if `None`."""
+    """Name in tables; if `None`, the choice as the command line spells it."""
 
     @property
     def label(self) -> str:
-        """What tables, plots and the column `transport` call it."""
+        """Name in tables, plots and the column `transport`."""
         return self.title or self.text
 
     @property
@@ -74,7 +74,7 @@ class TransportChoice:
 
 
 def transports(text: str, where: str = "transports") -> list[TransportChoice]:
-    """The transports of a list; `all` are those that the core knows but for `python`.
+    """Returns the transports of a list; `all` are those that the core defines except `python`.
 
     >>> [choice.label for choice in transports("dcpim:paper,beta=1.5,phost")]
     ['dcpim:paper,beta=1.5', 'phost']
@@ -114,7 +114,7 @@ def transports_of(
 
 
 def distinct(choices: list[TransportChoice], where: str) -> list[TransportChoice]:
-    """The choices, which must have different labels."""
+    """Returns the choices, which must have different labels."""
     labels = [choice.label for choice in choices]
     if not choices or len(set(labels)) < len(labels):
         raise PlanError(f"{where}: expected names that differ, got {', '.join(labels) or 'none'}")
@@ -163,7 +163,7 @@ def _of_table(table: Table, where: str) -> TransportChoice:
 
 
 def _endpoint(name: str, settings: Mapping[str, TomlValue]) -> str | None:
-    """What an endpoint in Python is called: its class and parameters."""
+    """Returns the name of an endpoint in Python: its class and parameters."""
     endpoint, parameters = settings.get("endpoint"), settings.get("parameters", {})
     if name != schema.PYTHON or not isinstance(endpoint, str) or not isinstance(parameters, dict):
         return None

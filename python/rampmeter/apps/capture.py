@@ -22,7 +22,7 @@ INTERFACE_NAME = 2
 ARRIVES = 1
 """The direction of a packet, in the lowest two bits of its flags."""
 ENVELOPE = 14 + 20 + 8
-"""Where the envelope starts in a frame."""
+"""Offset of the envelope in a frame, in bytes."""
 DATA = frozenset((3, 10))
 """The envelope's kinds of packets with payload: without and with the message's digest."""
 
@@ -37,7 +37,7 @@ class Arrivals:
 
     @classmethod
     def of(cls, run: Run, host: int) -> "Arrivals":
-        """What arrived at a host of a run with a capture."""
+        """Reads the data packets that arrived at a host of a run with a capture."""
         name = run.manifest["plan"].get("run", {}).get("capture")
         if not name:
             raise ResultError(f"{run.path}: expected a run with a capture, it has none")
@@ -45,7 +45,7 @@ class Arrivals:
 
 
 def read_arrivals(file: Path, host: int) -> Arrivals:
-    """The data packets that arrive at a host, without those that had come before."""
+    """Reads the data packets that arrive at a host for the first time, without duplicates."""
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -80,7 +80,7 @@ def read_arrivals(file: Path, host: int) -> Arrivals:
 
 
 def _blocks(data: bytes, file: Path) -> Iterator[tuple[int, int, int]]:
-    """The type of each block, and where its content starts and ends."""
+    """Yields the type of each block, and the offsets of its content's start and end."""
     if data[:4] != SECTION or data[8:12] != BYTE_ORDER:
         raise ResultError(f"{file}: expected a little-endian pcapng file, got {data[:12].hex()}")
     at = 0
@@ -93,7 +93,7 @@ def _blocks(data: bytes, file: Path) -> Iterator[tuple[int, int, int]]:
 
 
 def _option(data: bytes, at: int, end: int, code: int) -> bytes:
-    """An option of a block; empty if it is not there."""
+    """Returns the value of a block's option; empty if the block does not have it."""
     while at + 4 <= end:
         found, length = struct.unpack_from("<2H", data, at)
         if found == code:

@@ -1,10 +1,11 @@
 """A detector of crashed hosts over cosy (section 6.3).
 
-The detector submits a probe, a message of one packet, to the watched host every T_P. cosy tells a
-probe's fate within delta of its submission. A fate that comes earlier is an answer: only a host
-that is alive causes a completion, a failure or a reject. A probe whose fate comes at the bound has
-not been answered, and the host is suspected at that instant. So a crash is known after at most
-T_P + delta; with `misses` unanswered probes in a row, after at most `misses` T_P + delta.
+The detector submits a probe, a message of one packet, to the watched host every T_P. cosy reports
+a probe's fate within delta of its submission. A fate that is reported before the bound is an
+answer: only a running host causes a completion, a failure or a reject. A probe whose fate is
+reported at the bound has not been answered, and the host is suspected at that instant. So a crash
+is detected after at most T_P + delta. With `misses` unanswered probes in a row, it is detected
+after at most `misses` T_P + delta.
 
 Times are in microseconds.
 """
@@ -23,9 +24,9 @@ class Probes:
 
     sent_us: NDArray[np.float64]
     fate_us: NDArray[np.float64]
-    """How long after it was sent the fate of each was known."""
+    """Time from sending each probe until its fate was known."""
     bound_us: NDArray[np.float64]
-    """Within which time after it was sent that was promised (delta)."""
+    """Time after sending each probe within which its fate was promised (delta)."""
 
     @classmethod
     def of(cls, run: Run) -> "Probes":
@@ -37,13 +38,13 @@ class Probes:
             for name in ("arrival_ps", "fate_ps", "bound_ps")
         )
         order = np.argsort(sent, kind="stable")
-        # A probe whose fate the run did not see has no answer.
+        # A probe whose fate the run did not record has no answer.
         fate = np.where(np.isfinite(fate), fate, bound)
         return cls(sent[order], fate[order], bound[order])
 
     @property
     def answered(self) -> NDArray[np.bool_]:
-        """Whether each was answered."""
+        """Returns whether each probe was answered."""
         answered: NDArray[np.bool_] = self.fate_us < self.bound_us
         return answered
 
@@ -79,10 +80,10 @@ def suspicions_us(probes: Probes, misses: int = 1) -> NDArray[np.float64]:
 
 
 def detections_us(probes: Probes, crashes: list[Outage], misses: int = 1) -> NDArray[np.float64]:
-    """How long after each crash the host is suspected; NaN where it is not before it is back.
+    """Returns the time from each crash to the suspicion of the host; NaN for undetected crashes.
 
-    A suspicion belongs to a crash if it comes before the host's return and delta: a probe that was
-    lost is known to be so only then.
+    A suspicion belongs to a crash if it precedes the host's return plus delta: a lost probe is
+    detected only then.
     """
     suspected = suspicions_us(probes, misses)
     delta = probes.delta_us
@@ -95,12 +96,12 @@ def detections_us(probes: Probes, crashes: list[Outage], misses: int = 1) -> NDA
 
 
 def limit_us(probes: Probes, misses: int = 1) -> float:
-    """The time after which a crash is known at the latest: `misses` T_P + delta."""
+    """Returns the maximum time to detect a crash: `misses` T_P + delta."""
     return misses * probes.period_us + probes.delta_us
 
 
 def false_suspicions(probes: Probes, crashes: list[Outage]) -> int:
-    """Probes without an answer that met no outage between submission and bound."""
+    """Counts unanswered probes that met no outage between submission and bound."""
     end = probes.sent_us + probes.bound_us
     met = np.zeros(probes.sent_us.size, dtype=np.bool_)
     for crash in crashes:
@@ -109,23 +110,23 @@ def false_suspicions(probes: Probes, crashes: list[Outage]) -> int:
 
 
 def false_positive(probes: Probes, misses: int) -> float:
-    """How likely `misses` probes in a row go unanswered, of a host that is up throughout."""
+    """Returns the probability that `misses` consecutive probes of a running host go unanswered."""
     if probes.sent_us.size < misses:
         return float("nan")
     return float(_in_a_row(probes.answered, misses).mean())
 
 
 def unanswered_in_theory(loss: float, links: int) -> float:
-    """How likely a probe goes unanswered if each link loses packets independently.
+    """Returns the probability of an unanswered probe if links lose packets independently.
 
-    A lost request and a lost completion leave the sender without an answer. The receiver misses a
-    lost rsvp and lost data within the bound, and says so.
+    A lost request and a lost completion leave the sender without an answer. The receiver detects
+    a lost rsvp and lost data within the bound, and reports it.
     """
     return float(1.0 - (1.0 - loss) ** (2 * links))
 
 
 def _in_a_row(answered: NDArray[np.bool_], misses: int) -> NDArray[np.bool_]:
-    """For each run of `misses` consecutive probes whether none of them was answered."""
+    """Returns for each run of `misses` consecutive probes whether none of them was answered."""
     if misses < 1:
         raise ValueError(f"misses: expected at least 1, got {misses}")
     if answered.size < misses:

@@ -1,9 +1,9 @@
 """A receiver that gathers packets into batches of one flow (cosy section 6.2, after Reframer).
 
-The first packet of a flow that comes to an empty buffer starts a timeout; when it is over all that
-has come of the flow is handed on as one batch. Programs that work on batches of one flow find more
-of what they need in caches. The shorter the times between packets of a flow are, the more packets
-a timeout gathers. Times are in microseconds.
+The first packet of a flow that arrives at an empty buffer starts a timeout. When it expires, all
+received packets of the flow are passed on as one batch. Programs that work on batches of one flow
+have more cache hits. The shorter the times between packets of a flow are, the more packets a
+timeout gathers. Times are in microseconds.
 """
 
 from bisect import bisect_right
@@ -23,7 +23,7 @@ def gaps_us(arrivals: Arrivals) -> NDArray[np.float64]:
 
 
 def batches(arrivals: Arrivals, timeout_us: float) -> NDArray[np.int64]:
-    """How many packets each batch has; one that arrives as the timeout ends is in."""
+    """Returns the packets in each batch; one that arrives as the timeout expires is included."""
     sizes: list[int] = []
     for times in _by_flow(arrivals):
         start = 0

@@ -1,11 +1,11 @@
 """A storage client that shares its core with a spinning program (cosy section 6.1).
 
-The client keeps `depth` reads under way and works for each when it is submitted and when it is
-collected. How it learns of responses is its policy:
+The client keeps `depth` reads in flight and works for each when it is submitted and when it is
+collected. Its policy decides how it detects responses:
 
-* `polling`: it looks all the time. Alone, or with a higher priority, it never gives up the core;
+* `polling`: it polls all the time. Alone, or with a higher priority, it never yields the core;
   as one of two equals (`polling-fairshare`) it runs every other quantum.
-* `interrupts`: it sleeps when nothing is there. It is woken when the oldest response has waited
+* `interrupts`: it sleeps if no response is there. It is woken when the oldest response has waited
   for a threshold (Caladan's THRESH_QD), which coalesces interrupts.
 * `predictable`: it submits a batch, sleeps until the bound of the last response, and collects all
   of them. Only a network that states bounds allows it.
@@ -29,27 +29,27 @@ POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """What work costs on the core. None of the values is the paper's, which states none."""
+    """Costs of work on the core. None of the values is the paper's, which states none."""
 
     switch_us: float = 2.0
     """A switch between the programs, with the scheduler and what caches lose. Between processes it
     is one to several us on servers; figure 6c and 6d go from 0 to 8."""
     interrupt_us: float = 1.0
-    """An interrupt or a timer, before the switch to who waits for it."""
+    """An interrupt or a timer, before the switch to the program that waits for it."""
     submit_us: float = 0.5
     """Submitting a read: about what a user-level driver needs, a million reads a second with both
     halves."""
     collect_us: float = 0.5
     """Collecting a response."""
     poll_us: float = 0.1
-    """A look at an empty completion queue: some cache misses."""
+    """Poll of an empty completion queue: some cache misses."""
     quantum_us: float = 3_000.0
-    """For how long one of two equals runs: the least granularity of Linux's fair scheduler on eight
+    """Time for which one of two equals runs: the minimum granularity of Linux's fair scheduler on
     cores or more (0.75 ms, times 1 + log2 8)."""
     service_us: float = 1.0
-    """What the remote side needs for a read from memory."""
+    """Time that the remote side needs for a read from memory."""
     depth: int = 8
-    """Reads under way (section 6.1)."""
+    """Reads in flight (section 6.1)."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,12 @@ class Network:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a policy gives."""
+    """Result of a policy."""
 
     latency_us: NDArray[np.float64]
     """From the start of each read's submission until it is collected."""
     spinner_share: float
-    """What the spinner gets of the core: its throughput over that alone."""
+    """The spinner's throughput on the shared core over its throughput alone."""
     elapsed_us: float
 
     @property
@@ -106,7 +106,7 @@ def simulate(
     reads: int = 40_000,
     seed: int = 1,
 ) -> Outcome:
-    """Run a client until it has collected so many reads."""
+    """Run a client until it has collected `reads` reads."""
     core = _Core(host, network, np.random.default_rng(seed))
     core.submit(host.depth)
     if policy == "predictable" and not np.isfinite(network.bound_us):
@@ -123,7 +123,7 @@ def simulate(
             case "interrupts":
                 core.yield_until(core.first_arrival + threshold_us)
             case "predictable":
-                # The timer is early by what it takes to run, so that all is there then.
+                # The timer is early by the wake-up time, so that the client runs when all is there.
                 core.yield_until(core.last_sent + core.promised_us - core.wake_us)
                 core.collect()
     return Outcome(np.asarray(core.latencies), core.spun_us / core.now, core.now)
@@ -131,7 +131,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class Comparison:
-    """A point beside a frontier; NaN where the frontier does not reach."""
+    """A point compared with a frontier; NaN beyond the ends of the frontier."""
 
     share_at_tail: float
     """The frontier's share at the point's tail."""
@@ -140,7 +140,7 @@ class Comparison:
 
 
 def compare(share: float, tail_us: float, frontier: list[tuple[float, float]]) -> Comparison:
-    """Where a frontier of shares and tails has a point's tail, and where its share."""
+    """Returns the frontier's share at a point's tail, and its tail at the point's share."""
     by_share = sorted(frontier)
     by_tail = sorted((tail, share_) for share_, tail in frontier)
 
@@ -163,7 +163,7 @@ class _Core:
     last_sent: float = 0.0
     latencies: list[float] = field(default_factory=list)
     under_way: list[tuple[float, float]] = field(default_factory=list)
-    """When each response arrives, and when its submission began; a heap."""
+    """The times at which each response arrives and its submission began; a heap."""
     drawn: list[float] = field(default_factory=list)
 
     @property
@@ -186,7 +186,7 @@ class _Core:
             heappush(self.under_way, (self.now + self._latency(), began))
 
     def collect(self) -> None:
-        """Collects what is there, then submits as many reads."""
+        """Collects the responses that are there, then submits as many reads."""
         there = sum(arrival <= self.now for arrival, _ in self.under_way)
         for _ in range(there):
             _, began = heappop(self.under_way)

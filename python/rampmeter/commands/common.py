@@ -1,4 +1,4 @@
-"""What commands share: options, overrides, running jobs, showing tables, exit codes."""
+"""Helpers of several commands: options, overrides, running jobs, showing tables, exit codes."""
 
 import signal
 import sys
@@ -67,7 +67,7 @@ def plan_options(command: Command) -> Command:
 
 
 def result_options(default: str, *, has_jobs: bool = False) -> Callable[[Command], Command]:
-    """Adds `--out`, with the folder that results are in without it, `--force` and `--quiet`."""
+    """Adds `--out`, with the folder of results without it, `--force` and `--quiet`."""
     out = click.option("--out", type=FOLDER, help=f"Folder of the results; {default}.")
 
     def add(command: Command) -> Command:
@@ -78,7 +78,7 @@ def result_options(default: str, *, has_jobs: bool = False) -> Callable[[Command
 
 
 class Stopped(Exception):
-    """A signal stopped the command, which has kept what was done."""
+    """A signal stopped the command, which has kept finished results."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -103,7 +103,7 @@ class Broken(Failure):
 
 
 def overrides_of(settings: Sequence[str], seed: int | None) -> list[Override]:
-    """What `--set` and `--seed` change."""
+    """Returns the overrides of `--set` and `--seed`."""
     overrides = [parse_override(text) for text in settings]
     if seed is not None:
         overrides.append(("seed", seed))
@@ -111,12 +111,12 @@ def overrides_of(settings: Sequence[str], seed: int | None) -> list[Override]:
 
 
 def name_of(plan: Path) -> str:
-    """What a plan is called: its file, or the folder of the result whose manifest it is."""
+    """Returns a plan's name: its file's, or that of the folder of the result with the manifest."""
     return plan.resolve().parent.name if is_manifest(plan) else plan.stem
 
 
 def folder_name(plan: Path, overrides: Sequence[Override]) -> str:
-    """The plan's name and what was changed, as a folder's name."""
+    """Returns the plan's name and its overrides, as a folder's name."""
     changes = [f"{key.rpartition('.')[2]}={value}" for key, value in overrides]
     name = "-".join([name_of(plan), *changes])
     return "".join(c if c.isalnum() or c in "-_=." else "_" for c in name)[:120]
@@ -131,7 +131,7 @@ def run_jobs(todo: list[Job], *, quiet: bool, jobs: int | None = None) -> Batch:
 def leave(batch: Batch, *, needs_all: bool = False) -> None:
     """Exit as the batch ended: an error, an interrupt, or flows that were not delivered.
 
-    Only where the command `needs_all` flows do those that were not delivered count.
+    Undelivered flows count only if the command `needs_all` flows.
     """
     batch.raise_failures()
     if batch.stopped_by is not None:

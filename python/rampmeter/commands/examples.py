@@ -14,7 +14,7 @@ OF_PACKAGE: Final = (
     Path(__file__).resolve().parents[1] / "_examples",
     Path(__file__).resolve().parents[3] / "examples",
 )
-"""Where examples are in an installed package, and in a source tree."""
+"""Folders of the examples in an installed package, and in a source tree."""
 
 
 @click.command()

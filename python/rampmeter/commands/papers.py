@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from rampmeter.papers import Figure, Mode, Report
 
 PAPERS = Path("results/papers")
-"""Where figures are made."""
+"""Folder in which figures are made."""
 REPORT = "report.html"
-"""The report of all figures, there."""
+"""File name of the report of all figures, in that folder."""
 LEDGER = "ledger"
 """The folder of a figure that is drawn from the ledger."""
 
@@ -317,7 +317,7 @@ def _make(
         click.echo(f"{name}: {len(todo)} runs{found}, about {packets:.0f} M data packets", err=True)
     batch = run_jobs(todo, quiet=quiet, jobs=jobs)
     while not batch.is_interrupted:
-        # A search knows its next probe when it has the last one.
+        # The next probe of a search depends on the result of the last one.
         probes = figures.probes_of(one, mode, numbers, batch, folder, force=force)
         if not probes:
             break

@@ -50,7 +50,7 @@ def plot(folders: Sequence[Path], out: Path | None, format_: str) -> None:
 
 
 def _figures(folders: Sequence[Path]) -> dict[str, Callable[[], "Figure"]]:
-    """What can be drawn, by name."""
+    """Returns the figures that can be drawn, by name."""
     from rampmeter.comparison import COMPARISON, Comparison, Overlay
 
     if len(folders) > 1:
