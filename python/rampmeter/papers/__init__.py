@@ -47,7 +47,7 @@ OF_PACKAGE = (
     Path(__file__).resolve().parents[1] / "_papers",
     Path(__file__).resolve().parents[3] / "papers",
 )
-"""Where figures are in an installed package, and in a source tree."""
+"""Folders of the figures in an installed package, and in a source tree."""
 
 
 def find_papers() -> Path:

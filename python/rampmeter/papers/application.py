@@ -17,7 +17,7 @@ Settings: TypeAlias = Mapping[str, TomlValue]
 """The `app` table of a figure's run."""
 
 Points: TypeAlias = Sequence[float]
-"""Where a metric is computed; empty for one value a run."""
+"""The values at which a metric is computed; empty for one value a run."""
 
 Compute: TypeAlias = Callable[[Run, Points, Settings], list[float]]
 """A metric: a value a point, or a single one."""
@@ -53,7 +53,7 @@ def crashes_of(run: Run) -> dict[str, Any]:
 
 def _detection_us(run: Run, points: Points, settings: Settings) -> list[float]:
     after = detector.detections_us(detector.Probes.of(run), detector.outages(run))
-    # A crash that is never noticed makes the maximum NaN.
+    # An undetected crash makes the maximum NaN.
     return [float(np.max(after, initial=0.0))]
 
 
@@ -105,7 +105,7 @@ def _gaps_below(run: Run, points: Points, settings: Settings) -> list[float]:
 
 
 def _arrivals(run: Run, settings: Settings) -> Arrivals:
-    """What arrives at the first captured host, later by the setting's random delays."""
+    """Reads the arrivals at the first captured host, with the setting's random delays added."""
     hosts = run.manifest["plan"].get("run", {}).get("capture-hosts") or [0]
     arrivals = Arrivals.of(run, hosts[0])
     delay_us = _number(settings, "delay-us")
@@ -115,7 +115,7 @@ def _arrivals(run: Run, settings: Settings) -> Arrivals:
 
 
 def _number(settings: Settings, key: str) -> float:
-    """A setting that is zero if it is left out."""
+    """Returns a setting; zero if it is left out."""
     value = settings.get(key, 0.0)
     if not isinstance(value, int | float):
         raise PlanError(f"app.{key}: expected a number, got {value}")
@@ -133,4 +133,4 @@ OF_APPLICATIONS: dict[Metric, Compute] = {
     "batch": _batch,
     "gaps-below": _gaps_below,
 }
-"""How each metric of an application is computed."""
+"""The function that computes each metric of an application."""

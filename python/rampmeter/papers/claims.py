@@ -1,4 +1,4 @@
-"""Whether what a paper says of several values holds of the measured ones."""
+"""Claims of papers about several values, judged on the measured ones."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ from rampmeter.papers.verdict import (
 
 @dataclass(frozen=True)
 class Nearest:
-    """The run that comes nearest to what a claim says of any of its runs."""
+    """The run that is nearest to meeting a claim about any of its runs."""
 
     cell: CellId
     measured: Measured
@@ -35,29 +35,30 @@ class ClaimRow:
 
     claim: Claim
     cells: tuple[Measured | None, ...]
-    """What was measured, in the order of the claim's cells."""
+    """The measured values, in the order of the claim's cells."""
     by_seed: Mapping[int, tuple[float, ...]]
     """The values of the seeds that have all of them, in the same order."""
     verdict: Verdict
     reason: str
-    """Why it is not judged or missed."""
+    """The reason why it is not judged, or a miss."""
     nearest: Nearest | None = None
-    """The run that a claim of any of its runs is judged by, if one has values of all seeds."""
+    """The run by which a claim about any of its runs is judged, if one has values of all seeds."""
 
     @property
     def n_seeds(self) -> int:
-        """The seeds that the verdict rests on."""
+        """The number of seeds behind the verdict."""
         return len(self.by_seed)
 
     @property
     def n_holding(self) -> int:
-        """The seeds of which alone the claim holds."""
+        """The number of seeds of which alone the claim holds."""
         return sum(not broken(self.claim, values) for values in self.by_seed.values())
 
     @property
     def measured(self) -> Measured | None:
-        """The number that limits are on: a ratio, the largest over the least of `alike`, or the
-        value of the nearest run.
+        """The number to which limits apply.
+
+        It is a ratio, the largest value over the least of `alike`, or the value of the nearest run.
         """
         if self.nearest is not None:
             return self.nearest.measured
@@ -119,7 +120,7 @@ def claim_rows(
 
 
 def _fewer_flows(figure: Figure, claim: Claim, mode: Mode) -> tuple[Verdict, str] | None:
-    """Returns the verdict on a claim of which a run has fewer flows than published."""
+    """Returns the verdict on a claim if one of its runs has fewer flows than published."""
     if claim.published_flows == 0:
         return None
     for cell in claim.cells:
@@ -133,10 +134,10 @@ def _fewer_flows(figure: Figure, claim: Claim, mode: Mode) -> tuple[Verdict, str
 def judge_claim(
     claim: Claim, cells: Sequence[Measured | None], seeds: Sequence[int]
 ) -> tuple[Verdict, str]:
-    """A verdict on the means of the seeds, with the reason of a miss.
+    """Returns a verdict on the means of the seeds, with the reason of a miss.
 
-    A cell without a value, of any seed, is a miss. A claim of any of its cells is judged by the
-    worst seed of the nearest cell, and cells without a value are not counted.
+    A cell that lacks a value of any seed is a miss. A claim about any of its cells is judged by
+    the worst seed of the nearest cell, and cells without a value are not counted.
     """
     if claim.of == "any":
         return _judge_any(claim, cells, seeds)
@@ -148,7 +149,7 @@ def judge_claim(
 
 
 def broken(claim: Claim, values: Sequence[float]) -> str:
-    """Where these values break a claim, in words; empty if it holds."""
+    """Describes how these values break a claim; empty if it holds."""
     match claim.kind:
         case "order":
             for i, (low, high) in enumerate(itertools.pairwise(values)):
@@ -170,7 +171,7 @@ def broken(claim: Claim, values: Sequence[float]) -> str:
 
 
 def limits_text(claim: Claim) -> str:
-    """What is expected, for people."""
+    """Returns the expected limits as text for people."""
     match claim.kind:
         case "order":
             return "ascending" + (f", ±{claim.within * 100:g} %" if claim.within else "")
@@ -216,7 +217,7 @@ def _nearest(
 
 
 def _number(claim: Claim, values: Sequence[float]) -> float:
-    """The number that a ratio's or an `alike`'s limits are on; NaN if there is none."""
+    """Returns the number to which a ratio's or an `alike`'s limits apply; NaN if there is none."""
     if claim.kind == "alike":
         least, most = min(values), max(values)
         return most / least if least > 0.0 else (1.0 if most == least else math.inf)
@@ -225,7 +226,7 @@ def _number(claim: Claim, values: Sequence[float]) -> float:
 
 
 def _is_within(claim: Claim, value: float) -> bool:
-    """Whether a number is within the limits; NaN is not."""
+    """Returns whether a number is within the limits; NaN is not."""
     slack = 1e-12
     if claim.kind == "alike":
         return value <= 1.0 + claim.within + slack
@@ -235,7 +236,7 @@ def _is_within(claim: Claim, value: float) -> bool:
 
 
 def _by_seed(claim: Claim, cells: Sequence[Measured | None]) -> dict[int, tuple[float, ...]]:
-    """The values of the seeds that have one in every cell, or in any if the claim is of any."""
+    """Returns the values of the seeds that have one in every cell, or in any for an `any` claim."""
     known = [cell.by_seed if cell else {} for cell in cells]
     seeds = dict.fromkeys(seed for one in known for seed in one)
     values = {seed: tuple(one.get(seed, math.nan) for one in known) for seed in seeds}

@@ -1,4 +1,4 @@
-"""What a paper says of a figure, read from `expected.toml`: values, and claims about values.
+"""Published values and claims of a figure, read from `expected.toml`.
 
 A value (`[[facts]]`) has a tolerance. A claim is of one of four kinds:
 
@@ -8,8 +8,8 @@ A value (`[[facts]]`) has a tolerance. A claim is of one of four kinds:
   one of them is in every seed;
 - `[[alike]]`: the largest of some values is above the least by no more than a share.
 
-A cell is a run's name, or a table with the keys `run`, `metric`, `bin` and `sub-figure`; what it
-leaves out is the claim's. A pattern such as `pareto-k1-*` stands for the runs that it matches.
+A cell is a run's name, or a table with the keys `run`, `metric`, `bin` and `sub-figure`; keys that
+it lacks are the claim's. A pattern such as `pareto-k1-*` stands for the runs that it matches.
 Every value and every claim has a source. `published-flows` is the number of flows that it was
 published for, if that is not the figure's number; with 0 it holds for any number of flows.
 """
@@ -31,20 +31,20 @@ Kind: TypeAlias = Literal["order", "ratio", "bound", "alike"]
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a measured value may be from the expected one."""
+    """The tolerance of a measured value around the expected one."""
 
     value: float
     kind: Literal["absolute", "relative"]
 
     def allows(self, expected: float, measured: float) -> bool:
-        """Whether the difference is within the tolerance."""
+        """Returns whether the difference is within the tolerance."""
         scale = expected if self.kind == "relative" else 1.0
         return abs(measured - expected) <= self.value * abs(scale) + 1e-12
 
 
 @dataclass(frozen=True)
 class CellId:
-    """Where a value stands: sub-figure, run, metric, and size bin if it has one."""
+    """The place of a value: sub-figure, run, metric, and size bin if it has one."""
 
     sub_figure: str
     run: str
@@ -60,14 +60,14 @@ class Fact:
     tolerance: Tolerance
     source: str
     published_flows: int | None = None
-    """Flows of the run that it was published for; `None` for the figure's number."""
+    """Flows of the run for which it was published; `None` for the figure's number."""
     revision: str = ""
-    """The revision of the artifact that it is of, if it is not the one that the figure runs."""
+    """The artifact's revision of the value, if it is not the one that the figure runs."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says of several values."""
+    """A paper's claim about several values."""
 
     kind: Kind
     text: str
@@ -78,24 +78,24 @@ class Claim:
     at_least: float | None = None
     at_most: float | None = None
     within: float = 0.0
-    """The share by which the largest value may be above the least (`alike`), or a value above the
-    one that follows it (`order`)."""
+    """The share by which the largest value may exceed the least (`alike`), or a value the one that
+    follows it (`order`)."""
     published_flows: int | None = None
     """Flows of the runs that the claim is about; `None` for the figure's number."""
     of: Literal["all", "any"] = "all"
-    """How many of a bound's values must be within its limits."""
+    """The values of a bound that must be within its limits."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of a figure."""
+    """The expected values and claims of a figure."""
 
     facts: Mapping[CellId, Fact]
     """Values at the judged numbers of flows."""
     reduced: Mapping[CellId, Fact]
     """Values at the reduced figure's numbers of flows."""
     reduced_flows: Mapping[str, int]
-    """By run, the number of flows that the values in `reduced` are of."""
+    """Number of flows of the values in `reduced`, by run."""
     claims: tuple[Claim, ...]
 
     def cells(self) -> list[CellId]:
@@ -105,7 +105,7 @@ class Expected:
 
 
 def load_expected(file: Path, run_ids: Sequence[str] = ()) -> Expected:
-    """Read a file of expected values; raises `PlanError` saying what is wrong where.
+    """Reads a file of expected values; raises `PlanError` with the place and the fault.
 
     Patterns match the runs in `run_ids`.
     """
@@ -133,7 +133,7 @@ def load_expected(file: Path, run_ids: Sequence[str] = ()) -> Expected:
 
 
 def _facts(section: Section) -> tuple[int | None, list[tuple[CellId, Fact]]]:
-    """The values of one table, and the number of flows that they are of, if it is there."""
+    """Returns the values of one table, and their number of flows, if it is there."""
     name, value = section.one_of("absolute-tolerance", "relative-tolerance")
     tolerance = Tolerance(value, "absolute" if name.startswith("absolute") else "relative")
     panel = section.take("sub-figure", str)
@@ -144,7 +144,7 @@ def _facts(section: Section) -> tuple[int | None, list[tuple[CellId, Fact]]]:
     n_flows = section.take("flows", int, None)
     if n_flows is not None and published_flows is not None:
         raise PlanError(f"{section.where}: expected flows or published-flows, got both")
-    # Values of recorded runs are not the paper's own, and their key says so.
+    # Values of recorded runs are not the paper's own, so their key differs.
     key = "published" if n_flows is None else "recorded"
     facts = []
     for one in section.sections("values"):

@@ -36,23 +36,23 @@ Drawing: TypeAlias = Literal[
 ]
 DRAWINGS = get_args(Drawing)
 LEAST_BOUND_OF: tuple[Metric, ...] = ("rejected", "bound-us")
-"""What Pareto curves are computed from."""
+"""Metrics from which Pareto curves are computed."""
 WITHOUT_FLOWS = ("collective",)
-"""Patterns of workloads whose plans do not say how many flows there are."""
+"""Patterns of workloads whose plans do not set a number of flows."""
 WARM_UP = "measure.warmup-flows"
 LOAD_LABEL = "Offered load (fraction of access capacity, headers included)"
 
 
 @dataclass(frozen=True)
 class Mode:
-    """How many flows the runs of a figure have: `judged`, `quick`, `full` or a `scale`."""
+    """The number of flows in the runs of a figure: `judged`, `quick`, `full` or a `scale`."""
 
     name: Literal["judged", "quick", "full", "scale"] = "judged"
     scale: float = 1.0
 
     @property
     def is_reduced(self) -> bool:
-        """Whether runs have fewer flows than published values are judged at."""
+        """Returns whether runs have fewer flows than published values are judged at."""
         return self.name == "quick" or (self.name == "scale" and self.scale < 1.0)
 
     @property
@@ -68,26 +68,26 @@ class FigureRun:
     id: str
     overrides: tuple[Override, ...]
     flows: int | None
-    """Flows of the judged run; `None` where the workload has no number of them."""
+    """Flows of the judged run; `None` if the workload has no number of them."""
     quick_flows: int | None
     """Flows of the reduced run; `None` leaves the run out there, if its workload has flows."""
     variant_of: str | None
     """The run beside which this one is shown."""
     label: str | None = None
-    """What tables and plots call it; the workload's name if `None`."""
+    """Name in tables and plots; the workload's name if `None`."""
     app: Mapping[str, TomlValue] = field(default_factory=dict)
     """Settings of the application whose metrics are computed from the run."""
     search: Search | None = None
-    """The loads that are tried, where the highest that is sustained is looked for."""
+    """The loads that are tried, if the highest sustained one is searched."""
     is_quick: bool = False
-    """Whether a run without a number of flows is in the reduced figure."""
+    """True if a run without a number of flows is in the reduced figure."""
 
     def is_in(self, mode: Mode) -> bool:
-        """Whether a mode has the run."""
+        """Returns whether a mode has the run."""
         return mode.name != "quick" or self.is_quick or self.quick_flows is not None
 
     def flows_in(self, mode: Mode, published_flows: int) -> int | None:
-        """Flows in a mode; `None` where the workload has no number of them, or is left out."""
+        """Returns the flows in a mode; `None` if the workload has no number, or is left out."""
         if self.flows is None or mode.name == "judged":
             return self.flows
         match mode.name:
@@ -101,7 +101,7 @@ class FigureRun:
 
 @dataclass(frozen=True)
 class Theorems:
-    """What cosy's theorems are evaluated for: a network, a size of messages, core switches."""
+    """The parameters of cosy's theorems: a network, a size of messages, core switches."""
 
     network: cosy.Network
     size_bytes: int
@@ -110,7 +110,7 @@ class Theorems:
 
 @dataclass(frozen=True)
 class SubFigure:
-    """One panel: what is computed from which runs."""
+    """One panel: the metrics, and the runs of which they are computed."""
 
     id: str
     title: str
@@ -118,29 +118,29 @@ class SubFigure:
     metrics: tuple[Metric, ...]
     runs: tuple[str, ...]
     x: str
-    """The plan's key that drawings by load go by, and its name and divisor in plots."""
+    """The plan's key on the x axis of drawings by load, and its name and divisor in plots."""
     x_label: str
     x_per: float
     finished_before: float | None
-    """Flows count that finish before this fraction of the arrivals; all if `None`."""
+    """Only flows count that finish before this fraction of the arrivals; all if `None`."""
     above_bytes: int
-    """Flows count that are longer than this."""
+    """Only flows count that are longer than this."""
     up_to_bytes: int | None
     """And not longer than this; `None` for any size."""
     edges_bytes: tuple[int, ...]
-    """Upper edges of the size bins; empty where flows are not told apart by size."""
+    """Upper edges of the size bins; empty if flows are not separated by size."""
     labels: tuple[str, ...]
     """Names of the size bins, or of the points."""
     size_unit: str
-    """What the labels of size bins are multiples of; empty where they have units."""
+    """Unit of the labels of size bins; empty if the labels have units."""
     points: tuple[float, ...]
-    """Where metrics are computed, such as misses in a row; empty for one value a run."""
+    """Values at which metrics are computed, such as misses in a row; empty for one value a run."""
     log: str
-    """Which axes of a drawing by points are logarithmic: empty, `x`, `y` or `xy`."""
+    """The logarithmic axes of a drawing by points: empty, `x`, `y` or `xy`."""
     rejected_max: float
-    """The share of messages that may be rejected where a load counts as sustained."""
+    """The share of messages that may be rejected if a load is to count as sustained."""
     cores: int
-    """Core switches of the networks that a share of the sustainable load is drawn for."""
+    """Core switches of the networks of which a share of the sustainable load is drawn."""
     over: str
     """The plan's key of which a Pareto curve takes the value with the least bound."""
     links: tuple[str, ...]
@@ -148,12 +148,12 @@ class SubFigure:
     window_ns: tuple[float, float]
     """The time that it shows."""
     theorems: Theorems | None
-    """Where theorems' points are drawn beside Pareto curves."""
+    """Parameters of the theorems' points next to Pareto curves."""
     without_bytes: int | None = None
     """Flows of exactly this length do not count, such as those of incasts."""
 
     def shows(self, cell: CellId) -> bool:
-        """Whether the panel has this value."""
+        """Returns whether the panel has this value."""
         if cell.run not in self.runs or cell.metric not in self.metrics:
             return False
         if cell.bin is None or not self.labels:
@@ -172,12 +172,12 @@ class Figure:
     claim: str
     published_flows: int
     ideal: str
-    """The ideal that slowdowns are of."""
+    """The ideal in the denominator of slowdowns."""
     plan: Plan
     runs: tuple[FigureRun, ...]
     sub_figures: tuple[SubFigure, ...]
     expected: Expected
-    """What the paper says, and what its simulator gave."""
+    """Published values and claims, and recorded values of the paper's simulator."""
 
     def run(self, id: str) -> FigureRun:  # noqa: A002 - the plan's own word
         """The run with this id."""
@@ -197,13 +197,13 @@ class Figure:
         if load is not None:
             changes.append((LOAD, load))
         if self.plan.get(WARM_UP) is None:
-            # Papers count every flow unless they say otherwise.
+            # Papers count every flow unless they state otherwise.
             changes.insert(0, (WARM_UP, 0))
         return self.plan.with_(*changes)
 
 
 def load_figure(folder: Path) -> Figure:
-    """Read a figure's folder; raises `PlanError` saying what is wrong where."""
+    """Reads a figure's folder; raises `PlanError` with the place and the fault."""
     spec = Section.of_file(folder / FIGURE)
     plan = Plan.load(folder / spec.take("plan", str))
     sections = spec.sections("run", [])
@@ -338,7 +338,7 @@ def _bin(section: Section) -> tuple[str, int | None]:
 
 
 def _check_references(figure: Figure) -> None:
-    """Every run that is named must exist, and every value that is expected must be shown."""
+    """Checks that every named run exists, and that every expected value is shown."""
     ids = [run.id for run in figure.runs]
     panels = {panel.id: panel for panel in figure.sub_figures}
     named = [name for panel in figure.sub_figures for name in panel.runs]
@@ -362,7 +362,7 @@ def _check_references(figure: Figure) -> None:
             raise PlanError(f"{where}: no panel shows {cell}")
     for cell in (*figure.expected.facts, *figure.expected.reduced):
         if panels[cell.sub_figure].drawing in ("sustained", "pareto"):
-            # Their tables leave out most values, so that a miss would not be seen.
+            # Their tables leave out most values, so a miss would not be seen.
             raise PlanError(f"{where}: expected no facts of sustained loads, got {cell}")
     for name, flows in figure.expected.reduced_flows.items():
         if flows != (own := figure.run(name).quick_flows):
@@ -370,7 +370,7 @@ def _check_references(figure: Figure) -> None:
 
 
 def _check_flows(figure: Figure, run: FigureRun) -> None:
-    """A run has a number of flows unless its workload decides that."""
+    """Checks that a run has a number of flows, unless its workload decides that."""
     where = f"{figure.folder / FIGURE}: {run.id}"
     pattern = _pattern(figure, run)
     if pattern not in WITHOUT_FLOWS and run.flows is None:

@@ -1,4 +1,4 @@
-"""What tables and plots call a run, and where it stands on an axis."""
+"""Names of runs in tables and plots, and their positions on an axis."""
 
 from rampmeter._core import PlanError
 from rampmeter.papers.expected import CellId
@@ -9,7 +9,7 @@ WORKLOADS = {"imc10": "IMC10", "web-search": "Web Search", "data-mining": "Data 
 
 
 def workload(figure: Figure, run_id: str) -> str:
-    """What a run is called: its label, or its workload as papers write it."""
+    """Returns the name of a run: its label, or its workload as papers write it."""
     label = figure.run(run_id).label
     if label is not None:
         return label
@@ -18,7 +18,7 @@ def workload(figure: Figure, run_id: str) -> str:
 
 
 def load(figure: Figure, panel: SubFigure, run_id: str) -> float:
-    """Where a run stands on a panel's x axis: its load, or another key of its plan."""
+    """Returns a run's value on a panel's x axis: its load, or another key of its plan."""
     plan = figure.plan.with_(*figure.run(run_id).overrides)
     value = plan.resolved(panel.x)
     if not isinstance(value, int | float):
@@ -28,7 +28,7 @@ def load(figure: Figure, panel: SubFigure, run_id: str) -> float:
 
 
 def position(figure: Figure, panel: SubFigure, cell: CellId) -> float | str | None:
-    """Where a row stands on the x axis of a panel; `None` where the panel has no such axis."""
+    """Returns a row's position on a panel's x axis; `None` if the panel has no such axis."""
     match panel.drawing:
         case "by-load" | "spread" | "sustained":
             return load(figure, panel, cell.run)

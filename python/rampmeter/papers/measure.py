@@ -1,4 +1,4 @@
-"""What a panel shows of one run."""
+"""Values of one run in a panel."""
 
 import math
 from collections.abc import Callable
@@ -19,13 +19,13 @@ Cells: TypeAlias = dict[tuple[Metric, int | None], tuple[float, int]]
 
 
 HOPS = ("host-up", "tor-up", "spine-down", "tor-down")
-"""The tiers that a packet between racks passes, in their order; points count them from 1."""
+"""The tiers that a packet between racks traverses, in their order; points count them from 1."""
 
 
 def measure(
     panel: SubFigure, run: Run, ideal: str = "figure", settings: Settings | None = None
 ) -> Cells:
-    """What a panel shows of one run."""
+    """Computes the values of one run in a panel."""
     submitted = int(run.summary["flows"]["submitted"])
     cells: Cells = {}
     for metric in panel.metrics:
@@ -93,7 +93,7 @@ def of_run(run: Run, metric: Metric) -> float:
 
 OF_SUMMARY: dict[Metric, str] = {
     "deadlines-met": "deadlines_met",
-    # What dcPIM's figures call utilisation; that of links is `utilisation` in a summary.
+    # dcPIM's figures call this utilisation; in a summary `utilisation` is that of links.
     "utilisation": "delivered_share",
 }
 """Metrics that summaries have under other names."""
@@ -116,7 +116,7 @@ def _throughput(run: Run) -> float:
 
 
 def _sent_again(run: Run) -> float:
-    """Payload bytes sent more than once over all that were sent, of acknowledged flows."""
+    """Payload bytes of retransmissions over all bytes sent, of acknowledged flows."""
     table = run.columns("size_bytes", "retransmitted_bytes", "acked_ps")
     done = table["acked_ps"].is_valid().to_numpy(zero_copy_only=False)
     size, again = (table[name].to_numpy()[done] for name in ("size_bytes", "retransmitted_bytes"))
@@ -124,7 +124,7 @@ def _sent_again(run: Run) -> float:
 
 
 def _unscheduled(run: Run) -> float:
-    """The share of messages that were sent without asking a scheduler; NaN where there is none."""
+    """Share of messages sent without a request to a scheduler; NaN if there is no scheduler."""
     counts = run.summary["transport"]
     if "unscheduled" not in counts:
         return math.nan
@@ -141,9 +141,9 @@ def _violations(run: Run) -> float:
 
 
 def _core_memory(run: Run) -> float:
-    """The most cells that a core switch held, and all that found no room, over its memory.
+    """The most cells that a core switch held, plus all that overflowed, over its memory.
 
-    Above 1 only where cells found no room (Fastpod §3.4). NaN where core switches keep no cells.
+    Above 1 only if cells overflowed (Fastpod §3.4). NaN if core switches keep no cells.
     """
     memory = run.manifest["derived"].get("transport.core-cells-max")
     if memory is None:
@@ -209,10 +209,11 @@ def _shares(run: Run, ends_ps: Points) -> list[float]:
 
 
 def _goodputs(run: Run, points: Points) -> list[float]:
-    """Message bytes delivered over what the receivers' links carry in the time, headers included.
+    """Message bytes delivered over the capacity of the receivers' links in the time.
 
-    Points are microseconds; each value is from the point's predecessor to the point. Receivers are
-    the hosts to which any flow goes. NaN where the run recorded no deliveries, and after its end.
+    Headers are included. Points are microseconds; each value is from the point's predecessor to
+    the point. Receivers are the destinations of flows. NaN if the run recorded no deliveries, and
+    after its end.
     """
     table = run.tenants
     if table is None:
@@ -242,7 +243,7 @@ def _hop_drops(run: Run, points: Points) -> list[float]:
 
 
 def _packets_below(run: Run, points: Points) -> list[float]:
-    """The share of data packets that were in the fabric for at most so many microseconds."""
+    """The share of data packets that were in the fabric for at most each point, in µs."""
     table = run.latencies
     if table is None:
         return [math.nan] * len(points)
@@ -260,7 +261,7 @@ def _flows_below(run: Run, points: Points) -> list[float]:
 
 
 def _late(run: Run) -> float:
-    """The share of messages, but for rejected ones, whose sender knew too late that they arrived.
+    """The share of admitted messages whose sender was notified of their arrival too late.
 
     A message that failed or is unfinished has no such time, and is late.
     """
@@ -274,7 +275,7 @@ def _late(run: Run) -> float:
 
 
 def _bound_us(run: Run) -> float:
-    """The longest time after its submission within which a message's fate was promised."""
+    """The maximum time after submission within which a message's fate was promised."""
     bounds = run.columns("bound_ps")["bound_ps"]
     return float(bounds.to_numpy().max()) / 1e6 if bounds.null_count == 0 else math.nan
 

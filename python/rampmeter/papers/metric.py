@@ -1,4 +1,4 @@
-"""What sub-figures show of runs, by name."""
+"""Metrics of runs in sub-figures, by name."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -93,4 +93,4 @@ Y_LABELS: dict[Metric, str] = {
     "bus-share": "Bus bandwidth (of a host's link)",
     "goodput": "Goodput (of receivers' links)",
 }
-"""What axes call a metric."""
+"""Axis label of each metric."""

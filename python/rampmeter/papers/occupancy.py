@@ -1,4 +1,4 @@
-"""How much memory of switches packets take."""
+"""Memory of switches that packets occupy."""
 
 import math
 
@@ -19,10 +19,10 @@ TO_HOSTS = "tor-down"
 
 
 def occupancy_kb(run: Run, metric: Metric) -> float:
-    """The mean or longest queue of a port to a host, or all queues of the switch that it is of.
+    """The mean or longest queue of a port to a host, or all queues of the switch of that port.
 
-    The longest queue is that of any instant. The others are of samples; those of whole switches
-    until arrivals stopped, and NaN unless `run.links` was set.
+    The longest queue is that of any instant. The others are of samples. Those of whole switches
+    are of samples until arrivals stopped, and NaN unless `run.links` was set.
     """
     if metric == "queue-max-kb":
         return _of_tier(run, "tiers", "name", "queue_max_bytes")
@@ -41,7 +41,7 @@ def _of_tier(run: Run, table: str, name: str, key: str) -> float:
 
 
 def _of_switches(run: Run) -> NDArray[np.int64]:
-    """What all queues of each ToR held at each sample."""
+    """Returns the bytes in all queues of each ToR at each sample."""
     table = run.links
     if table is None:
         return np.zeros(0, dtype=np.int64)

@@ -16,7 +16,7 @@ class Sustained:
 
     run: str
     bound_us: float
-    """Of the seed in which it is the longest."""
+    """Bound of the seed in which it is the longest, in microseconds."""
     setting: float | None
     """The value of the key that the panel is over; `None` if the plan leaves it out."""
 
@@ -30,7 +30,7 @@ class LeastBound:
     least: Sustained | None
     """`None` if no run sustains the load."""
     is_complete: bool
-    """Whether every run of the label at this load or a lower one has values of all seeds."""
+    """True if every run of the label at this load or a lower one has values of all seeds."""
 
     def to_json(self) -> dict[str, Any]:
         """The line as plain values."""

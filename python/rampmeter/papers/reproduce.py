@@ -37,7 +37,7 @@ class Panel:
 
     @property
     def has_table(self) -> bool:
-        """Whether there is anything to show beside the plot."""
+        """Returns whether there is anything to show alongside the plot."""
         return bool(self.rows or self.least_bounds)
 
 
@@ -52,16 +52,16 @@ class Report:
     seeds: tuple[int, ...]
     file: Path
     searches: Mapping[str, Mapping[int, Probes]] = field(default_factory=dict)
-    """What was probed, by run and seed."""
+    """The probes of searches, by run and seed."""
 
     def counts(self) -> dict[str, int]:
-        """How many values and claims got which verdict."""
+        """Returns the number of values and claims with each verdict."""
         verdicts = [row.verdict for panel in self.panels for row in panel.rows]
         verdicts += [row.verdict for row in self.claims]
         return {name: verdicts.count(name) for name in VERDICTS}
 
     def seeds_text(self) -> str:
-        """On how many seeds the verdicts rest, for people."""
+        """Returns the number of seeds behind the verdicts as text for people."""
         n = len(self.seeds)
         if n >= SEEDS_WANTED:
             return f"{n} seeds"
@@ -97,9 +97,9 @@ def probes_of(
     *,
     force: bool = False,
 ) -> list[Job]:
-    """The next simulation of each search and seed after those of a batch; none when all are over.
+    """Returns the next simulation of each search and seed after those of a batch.
 
-    A search of which a probe did not come to its end has no next one.
+    There is none if all searches are complete, or if a probe of the search did not finish.
     """
     ended = {outcome.job.name for outcome in batch.outcomes}
     found = searches_of(figure, seeds, batch)
@@ -115,7 +115,7 @@ def probes_of(
 
 
 def searches_of(figure: Figure, seeds: Sequence[int], batch: Batch) -> dict[str, dict[int, Probes]]:
-    """What the searches of a figure have probed in a batch, by run and seed."""
+    """Returns the probes in a batch of a figure's searches, by run and seed."""
     by_name = batch.runs()
     found: dict[str, dict[int, Probes]] = {}
     for run in figure.runs:
@@ -134,17 +134,17 @@ def searches_of(figure: Figure, seeds: Sequence[int], batch: Batch) -> dict[str,
 
 
 def job_name(run_id: str, seed: int) -> str:
-    """What progress calls one simulation."""
+    """Returns the name of one simulation in progress reports."""
     return f"{run_id} seed {seed}"
 
 
 def probe_name(run_id: str, load: float, seed: int) -> str:
-    """What progress calls one probe of a search."""
+    """Returns the name of one probe of a search in progress reports."""
     return f"{run_id} at load {load:g} seed {seed}"
 
 
 def data_packets(figure: Figure, mode: Mode) -> float:
-    """About how many data packets the runs of a figure send, with all probes of searches."""
+    """Estimates the data packets that the runs of a figure send, with all probes of searches."""
     return sum(
         cost_of(figure, run, flows) * (run.search.probes_max if run.search else 1)
         for run, flows in _longest_first(figure, mode)
@@ -308,7 +308,7 @@ def _panel_json(figure: Figure, panel: Panel) -> dict[str, Any]:
 
 
 def cost_of(figure: Figure, run: FigureRun, flows: int | None) -> float:
-    """About the data packets of a run."""
+    """Estimates the data packets of a run."""
     plan = figure.plan.with_(*run.overrides)
     if flows is None:
         # A host of a collective sends its vector about twice.

@@ -1,4 +1,4 @@
-"""How long rounds of collectives take."""
+"""Completion times of rounds of collectives."""
 
 import math
 

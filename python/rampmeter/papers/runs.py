@@ -10,7 +10,7 @@ from rampmeter.sweeps.axes import Axis, Choice, product, settings_of
 from rampmeter.sweeps.grammar import parse_values
 
 ABOUT = {"label": str, "flows": int, "quick-flows": int, "variant-of": str, "app": dict}
-"""What a choice may say of its runs, besides the keys that it sets."""
+"""Keys of a choice that describe its runs, besides the keys that it sets, with their types."""
 
 
 def runs_of_grid(grid: Section) -> list[Section]:
@@ -114,7 +114,7 @@ def _choice(table: Any, where: str) -> Choice:
 
 
 def _shown(choice: Choice) -> Any:
-    """What templates see of a choice."""
+    """Returns the value of a choice in templates."""
     if not isinstance(choice.id, str):
         return choice.id
     named = _Named(choice.id)
@@ -135,7 +135,7 @@ def _label(
 
 
 def _about(grid: Section, point: Iterable[Choice], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What the choices of a point say of its run, besides their labels."""
+    """Returns the descriptions that a point's choices give its run, except labels."""
     about: dict[str, Any] = {}
     for choice in point:
         for key, value in choice.about.items():
@@ -174,5 +174,5 @@ def _filled(grid: Section, key: str, template: str, fields: Mapping[str, Any]) -
 
 
 def _field(axis: str) -> str:
-    """What templates call an axis: the end of its key."""
+    """Returns the name of an axis in templates: the end of its key."""
     return axis.rpartition(".")[2]

@@ -1,9 +1,9 @@
 """The highest load that a run sustains, found by bisection over a grid of loads.
 
-Probes are ordinary runs that differ in their load. A load is sustained where a metric of its run is
-at least, or at most, a number. Bisection takes for granted that all loads below a sustained one are
-sustained too. It ends with two neighbours of the grid that have both been run: the highest load
-that is sustained and the next one, which is not.
+Probes are ordinary runs that differ in their load. A load is sustained if a metric of its run is
+at least, or at most, a number. Bisection assumes that all loads below a sustained one are sustained
+too. It ends with two neighbours of the grid that have both been run: the highest sustained load
+and the next one, which is not sustained.
 """
 
 import math
@@ -17,15 +17,15 @@ from rampmeter.section import Section
 from rampmeter.sweeps.grammar import parse_values
 
 LOAD = "workload.load"
-"""The key of the plan that probes differ in."""
+"""The key of the plan in which probes differ."""
 
 Searched: TypeAlias = Literal["utilisation", "throughput", "drop-rate", "rejected"]
-"""Metrics that say whether a load is sustained: those of a whole run that may be used so."""
+"""Metrics of whole runs that can decide whether a load is sustained."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """What loads are tried, and which of them count as sustained."""
+    """The loads that are tried, and the criterion of sustained ones."""
 
     loads: tuple[float, ...]
     """In ascending order."""
@@ -35,7 +35,7 @@ class Search:
 
     @classmethod
     def of(cls, section: Section) -> "Search":
-        """Read the keys of a search; raises `PlanError` saying what is wrong where."""
+        """Reads the keys of a search; raises `PlanError` with the place and the fault."""
         metric = section.choice("metric", section.take("metric", str), get_args(Searched))
         limit, value = section.one_of("at-least", "at-most")
         loads = _loads(section.take("loads", str), f"{section.where}: loads")
@@ -49,29 +49,29 @@ class Search:
 
     @property
     def probes_max(self) -> int:
-        """The most probes that one seed takes."""
+        """The maximum number of probes of one seed."""
         return len(self.loads).bit_length()
 
     def is_sustained(self, value: float) -> bool:
-        """Whether a load is sustained with this value of the metric; not with NaN."""
+        """Returns whether a load is sustained with this value of the metric; false for NaN."""
         if self.at_least is not None:
             return value >= self.at_least
         return self.at_most is not None and value <= self.at_most
 
     def next_load(self, probed: Mapping[float, float]) -> float | None:
-        """The load to probe after these, which have values; `None` if the search is over."""
+        """Returns the next load after these; `None` if the search is complete."""
         low, high = self._ends(probed)
         return self.loads[(low + high) // 2] if high - low > 1 else None
 
     def highest(self, probed: Mapping[float, float]) -> float:
-        """The highest load that is sustained; NaN if the search is not over, or none is."""
+        """The highest load that is sustained; NaN if the search is incomplete, or none is."""
         low, high = self._ends(probed)
         return self.loads[low] if high - low == 1 and low >= 0 else math.nan
 
     def _ends(self, probed: Mapping[float, float]) -> tuple[int, int]:
-        """The highest load that is known to be sustained and the lowest that is known not to be.
+        """Returns the highest load known to be sustained and the lowest known not to be.
 
-        They are places in `loads`; one before the first and one behind the last where none is.
+        They are indices of `loads`; one before the first and one behind the last if there is none.
         """
         low, high = -1, len(self.loads)
         for idx, load in enumerate(self.loads):
@@ -80,7 +80,7 @@ class Search:
             if self.is_sustained(probed[load]):
                 low = idx
             else:
-                # What is above is not sustained either.
+                # Higher loads are not sustained either.
                 return low, idx
         return low, high
 
@@ -96,12 +96,12 @@ class Probes:
 
     @property
     def highest(self) -> float:
-        """The highest load that is sustained; NaN if the search is not over, or none is."""
+        """The highest load that is sustained; NaN if the search is incomplete, or none is."""
         return self.search.highest(self.values)
 
     @property
     def note(self) -> str:
-        """What a reader must know of the result; empty for most."""
+        """Returns a note on the result; empty for most."""
         if self.search.next_load(self.values) is not None:
             return "not over"
         if math.isnan(self.highest):

@@ -1,4 +1,4 @@
-"""Which flows the statistics of a figure count, and the statistics."""
+"""Selection of the flows that a figure's statistics count, and the statistics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ class Flows:
         )
 
     def between(self, above_bytes: int, up_to_bytes: int | None) -> NDArray[np.bool_]:
-        """The flows that are longer than the one size and not longer than the other."""
+        """Returns the flows that are longer than the one size and not longer than the other."""
         longer: NDArray[np.bool_] = self.size_bytes > above_bytes
         return longer if up_to_bytes is None else longer & (self.size_bytes <= up_to_bytes)
 
     def slowdown(self) -> NDArray[np.float64]:
-        """How much longer each flow took than alone."""
+        """Returns each flow's completion time over its ideal."""
         return self.took_ps / self.ideal_ps
 
 
@@ -69,10 +69,10 @@ class Statistics:
 
 
 def finished_before(flows: Flows, fraction: float | None) -> NDArray[np.bool_]:
-    """The flows that finish before this fraction of the arrivals has come; with `None` all that do.
+    """Returns the flows that finish before this fraction of the arrivals; all that do for `None`.
 
     With 1 000 000 flows and 0.4 these are the flows that finish before the 400 000th arrival.
-    The number of that arrival is rounded up, so that it is the last one where `fraction` is 1.
+    The number of that arrival is rounded up, so it is the last one if `fraction` is 1.
     """
     if fraction is None:
         return np.isfinite(flows.took_ps)

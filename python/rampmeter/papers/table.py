@@ -33,7 +33,7 @@ VERDICT_STYLES: dict[Verdict, str] = {
     "not judged": "dim",
 }
 OTHER_REVISION = "†"
-"""The mark of a published value that is of another revision of the artifact."""
+"""The mark of a published value of another revision of the artifact."""
 
 
 def panel_table(report: Report, panel: Panel) -> Table:
@@ -73,7 +73,7 @@ def _least_bounds(report: Report, spec: SubFigure, panel: Panel) -> Table:
     table = _dense(title, columns)
     table.min_width = len(title)
     for line in panel.least_bounds:
-        # Without all runs it is not known that none sustains the load.
+        # Without all runs it is unknown whether any sustains the load.
         bound, at = "none" if line.is_complete else NONE, NONE
         if line.least is not None:
             bound = f"{line.least.bound_us:.0f}"
@@ -83,7 +83,7 @@ def _least_bounds(report: Report, spec: SubFigure, panel: Panel) -> Table:
 
 
 def searches_table(report: Report) -> Table:
-    """What loads were probed, with the values of the metric that decides."""
+    """Returns a table of the probed loads, with the values of the metric that decides."""
     columns = ["", "seed", "max. load", "probes", "note"]
     table = _dense(f"{report.figure.number}  Loads that were probed", columns, "probes", "note")
     for run_id, of_seeds in report.searches.items():
@@ -101,7 +101,7 @@ def searches_table(report: Report) -> Table:
 
 
 def claims_table(report: Report) -> Table:
-    """What the paper says of several values, and whether it holds."""
+    """Returns a table of the paper's claims about several values, with their verdicts."""
     columns = ["", "measured", "expected", "seeds", "verdict"]
     table = _dense(f"{report.figure.number}  Claims of the paper", columns, "measured", "expected")
     for row in report.claims:
@@ -123,7 +123,7 @@ def claims_table(report: Report) -> Table:
 
 
 def _dense(title: str, columns: Sequence[str], *wrapping: str) -> Table:
-    """A table that fits 80 columns. Its first column and those that are `wrapping` take lines."""
+    """Returns a table that fits 80 columns. Its first and its `wrapping` columns break lines."""
     table = new_table(title, *("" if name == "metric" else name for name in columns))
     table.padding = (0, 0, 0, 1)
     for name in ("", *wrapping):
@@ -132,7 +132,7 @@ def _dense(title: str, columns: Sequence[str], *wrapping: str) -> Table:
 
 
 def _claimed(row: ClaimRow) -> str:
-    """The number that is judged, or all values that are."""
+    """Returns the number that is judged, or all values that are."""
     if row.nearest is not None:
         return f"{row.nearest.worst:.4g} ({row.nearest.cell.run})"
     if row.measured is not None:
@@ -148,7 +148,7 @@ def _claimed(row: ClaimRow) -> str:
 
 
 def _seeds_of_claim(row: ClaimRow) -> str:
-    """On how many seeds a verdict rests, and of how many alone the claim holds if not of all."""
+    """Returns the number of seeds behind a verdict, and of those that meet the claim if not all."""
     text = _seeds(row.n_seeds, row.verdict)
     if row.verdict == "not judged" or row.n_holding in (0, row.n_seeds):
         return text
@@ -156,7 +156,7 @@ def _seeds_of_claim(row: ClaimRow) -> str:
 
 
 def _caption(misses: Iterable[tuple[str, str]], rows: Sequence[Row | ClaimRow]) -> str | None:
-    """Misses that their line does not explain, and why the others have no match or miss."""
+    """Returns unexplained misses, and the reasons why other rows have no match or miss."""
     lines = [f"miss: {name}: {reason}" for name, reason in misses]
     fewer = [row for row in rows if row.verdict == FEWER_FLOWS]
     if fewer:
@@ -195,7 +195,7 @@ def _verdict(verdict: Verdict) -> Text:
 
 
 def _seeds(n_seeds: int, verdict: Verdict) -> str:
-    """On how many seeds a verdict rests, and of how many it should."""
+    """Returns the number of seeds behind a verdict, and the number wanted."""
     if verdict == "not judged":
         return NONE
     return str(n_seeds) if n_seeds >= SEEDS_WANTED else f"{n_seeds} of {SEEDS_WANTED}"
@@ -215,7 +215,7 @@ def _name(report: Report, spec: SubFigure, row: Row) -> str:
 
 
 def _measured(measured: Measured | None, places: int) -> str:
-    """The mean of the seeds, their spread, and which of them have no value."""
+    """Returns the mean of the seeds, their spread, and the seeds without a value."""
     if measured is None or not measured.values:
         return NONE
     values = measured.values
@@ -228,7 +228,7 @@ def _measured(measured: Measured | None, places: int) -> str:
 
 
 def _difference(row: Row, places: int) -> str:
-    """How far a value is off; of one with too few flows it is shown, but not judged."""
+    """Returns the difference of a value; with too few flows it is shown, but not judged."""
     if row.fact is None or row.difference is None or row.verdict == "not judged":
         return NONE
     if row.fact.tolerance.kind == "relative":
@@ -265,7 +265,7 @@ def misses_lines(statuses: Iterable[FigureStatus]) -> list[str]:
 
 
 def _missed(row: Row | ClaimRow) -> str:
-    """A value or a claim that is missed, with what was measured."""
+    """Returns a missed value or claim, with the measured value."""
     if isinstance(row, ClaimRow):
         return f"{row.claim.text} ({_claimed(row)})"
     bin_ = "" if row.cell.bin is None else f" {row.cell.bin}"
