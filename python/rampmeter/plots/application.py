@@ -22,23 +22,23 @@ from rampmeter.plots.style import (
 from rampmeter.text import thousands
 
 LEGEND_CHARACTERS = 45
-"""How much a row of a legend holds."""
+"""Maximum characters in a row of a legend."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """How long crashes at different times after the last probe take to be known."""
+    """Detection times of crashes, by the time between the last probe and the crash."""
 
     name: str
     since_probe_us: Sequence[float]
     detection_us: Sequence[float]
     limit_us: float
-    """What none of them may exceed."""
+    """Upper bound of all detection times, in microseconds."""
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """What a storage client reaches, and what it leaves to a spinner on its core."""
+    """Throughput and tail latency of a storage client, and the spinner's share of its core."""
 
     name: str
     """Points whose names have the same words before the comma are joined."""
@@ -55,7 +55,7 @@ def probes(
     *,
     title: str = "",
 ) -> Figure:
-    """Probes, answers and suspicions over time; from when until when the host is down."""
+    """Draws probes, answers and suspicions over time, and the host's outages."""
     with house():
         figure, axes = new_figure(height=2.3)
         for idx, (start, end) in enumerate(crashes_us):
@@ -106,9 +106,9 @@ def crashes(sweeps: Sequence[Sweep], *, title: str = "") -> Figure:
 def operating_points(
     points: Sequence[OperatingPoint], *, title: str = "", tail_max_us: float = 100.0
 ) -> Figure:
-    """Tails of latency against what is left of the core; to the right and down is better.
+    """Draws tails of latency against the core's remaining share; right and down is better.
 
-    Points above `tail_max_us` stand at the upper edge with their value.
+    Points above `tail_max_us` are drawn at the upper edge with their value.
     """
     with house():
         figure, axes = new_figure(height=3.3)
@@ -197,12 +197,12 @@ def curves(
 
 
 def _shown(points: Sequence[Point], log: str) -> list[Point]:
-    """The points that an axis has a place for: a logarithmic one has none for zero."""
+    """Returns the points that an axis can show: a logarithmic one cannot show zero."""
     return [point for point in points if "y" not in log or point.value > 0]
 
 
 def _note(axes: Axes, point: OperatingPoint, tail_max_us: float) -> None:
-    """What a point's name says after the comma; the value of a point that is too high."""
+    """Annotates a point with its name after the comma, or with its value if it is too high."""
     text = point.name.partition(", ")[2]
     if point.tail_us > tail_max_us:
         text = f"{thousands(round(point.tail_us))} µs"

@@ -33,7 +33,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Tradeoff:
-    """What one setting gives: the load that it sustains, and its bound."""
+    """One setting's sustained load and bound."""
 
     name: str
     load: float
@@ -83,7 +83,7 @@ def spread(spreads: Sequence[Spread], *, title: str = "") -> Figure:
 
 
 def tradeoff(points: Sequence[Tradeoff], *, title: str = "") -> Figure:
-    """Sustained load against the bound; series are told apart by what follows the name's comma."""
+    """Draws sustained load against the bound; series differ in the name after the comma."""
     with house():
         figure, axes = new_figure()
         families: dict[str, list[Tradeoff]] = {}

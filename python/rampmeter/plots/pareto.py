@@ -13,10 +13,10 @@ from rampmeter.plots.style import MARKERS, PALETTE, finish, house, new_figure
 from rampmeter.text import thousands
 
 APART_POINTS = 1.1
-"""How far apart curves are drawn that sustain the same load, in points of 1/72 inch."""
+"""Distance between curves that sustain the same load, in points of 1/72 inch."""
 
 THEOREMS = "theorems 3.4, 3.5"
-"""What the legend calls a load and a bound that theorems give."""
+"""Legend entry of a load and a bound from theorems."""
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,10 @@ GROUP_WIDTH = 0.8
 SLOWDOWN = "Slowdown (mark: mean, whisker: p99)"
 
 TICK_CHARACTER, AXIS = 0.072, 4.0
-"""Inches that a character below an axis takes, and that axes of figures have."""
+"""Width of a character below an axis, and of the axes of figures, in inches."""
 
 GROUP, ROW, AROUND = 0.08, 0.14, 0.75
-"""Inches of height of lying groups: between them, of a series, and above and below all of them."""
+"""Heights of lying groups in inches: between them, of a series, above and below all of them."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def grouped(
 
 
 def _fit(labels: Sequence[str]) -> bool:
-    """Whether the labels of groups stand beside each other without touching."""
+    """Returns whether adjacent labels of groups fit without touching."""
     room = AXIS / (len(labels) + 0.2)
     both = (len(one) + len(other) for one, other in pairwise(labels))
     return max(both, default=0) / 2 * TICK_CHARACTER + 0.05 <= room
@@ -239,7 +239,7 @@ def _draw_errors(
     *,
     is_lying: bool,
 ) -> None:
-    """Intervals: wider than the whiskers, so that both can be told apart."""
+    """Draws intervals wider than the whiskers, so that both can be distinguished."""
     known = [
         (centres[i], value, error)
         for i, (value, error) in enumerate(zip(values, errors, strict=False))

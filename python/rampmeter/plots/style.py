@@ -1,4 +1,4 @@
-"""How figures look: fonts, colours that colour-blind readers can tell apart, axes."""
+"""The look of figures: fonts, colours that colour-blind readers can distinguish, axes."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -79,12 +79,12 @@ def house() -> Iterator[None]:
 def new_figure(
     width: float = WIDTH, height: float = 3.1, ax: Axes | None = None
 ) -> tuple[Figure, Axes]:
-    """A figure of one pair of axes, in inches, that no window and no global state knows.
+    """A figure of one pair of axes, in inches, without a window and without global state.
 
-    With `ax` it is that one's figure, which keeps its size and its look.
+    With `ax` it is the figure of these axes, which keeps its size and its look.
     """
     if ax is not None:
-        # That of a part of a figure is the whole.
+        # The figure of a subfigure is the whole one.
         return ax.figure.figure, ax
     figure = Drawing(layout="constrained", dpi=DPI, label=OWN, figsize=(width, height))
     FigureCanvasAgg(figure)
@@ -110,7 +110,7 @@ def finish(figure: Figure, axes: Axes, title: str = "", columns: int = 4) -> Non
     width, height = (float(inches) for inches in figure.get_size_inches())
     title = "\n".join(wrap(title, int(width / CHARACTER * 0.87)))
     n_columns = _columns(labels, width, columns)
-    # What takes several lines makes the figure taller, and leaves the axes as they are.
+    # Titles and legends of several lines make the figure taller; the axes keep their size.
     rows = title.count("\n") + max(0, math.ceil(len(labels) / n_columns) - 1)
     figure.set_size_inches(width, height + ROW * rows)
     if not handles:
@@ -142,7 +142,7 @@ def lying(label: str) -> str:
 
 
 def _columns(labels: Sequence[str], width: float, columns: int) -> int:
-    """How many columns a legend may have without being wider than the figure."""
+    """Returns the maximum number of legend columns that fit the figure's width."""
     for n in range(min(columns, len(labels)), 1, -1):
         # Legends are filled by column.
         rows = math.ceil(len(labels) / n)

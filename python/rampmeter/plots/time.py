@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rampmeter.plots.style import LINES, PALETTE, finish, house, new_figure
 
 INTERVALS_MAX = 400
-"""Intervals drawn; more are averaged, since single ones are mostly noise."""
+"""Maximum number of intervals drawn; more are averaged, since single ones are mostly noise."""
 
 
 def utilisation(
@@ -26,7 +26,7 @@ def tenant_shares(
     *,
     ax: Axes | None = None,
 ) -> Figure:
-    """How a network's throughput is divided over time: each tenant's share in each interval."""
+    """Draws each tenant's share of the delivered bytes in each interval over time."""
     lines = {tenant: (time_ps, share) for tenant, share in shares.items()}
     return _fractions(lines, "Share of the bytes delivered", ax)
 

@@ -1,4 +1,4 @@
-"""Time-space diagrams: what is on each link of a switch when."""
+"""Time-space diagrams: the packets on each link of a switch over time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ class Passage:
     """A packet on a link."""
 
     kind: str
-    """What packets of one colour have in common."""
+    """The category of the packet, which decides its colour."""
     start_ns: float
     end_ns: float
     label: str = ""
-    """What is written into it, if there is room."""
+    """Text drawn into the packet, if there is room."""
 
 
 LABEL_SHARE = 0.05

@@ -15,7 +15,7 @@ DASHES: Final = ("solid", "dash", "dashdot", "dot")
 HEIGHT: Final = 380
 """Pixels of a chart."""
 DODGE: Final = 0.16
-"""How far from the middle of a category points of different kinds stand, of its width."""
+"""Distance of points of different kinds from a category's middle, as a share of its width."""
 
 
 def figure_json(part: Chart | Heat) -> str:
@@ -122,9 +122,9 @@ def _title(label: str, columns: int) -> dict[str, Any]:
 
 
 def _shift(series: Sequence[Series], idx: int) -> float:
-    """How far from the middle of its category a series stands, so that none covers another.
+    """Returns the distance of a series from its category's middle, so that none covers another.
 
-    Expected values stand in the middle of what was measured beside them.
+    Expected values are in the middle of the measured ones next to them.
     """
     names = list(dict.fromkeys(one.colour for one in series))
     room = 0.8 / len(names)

@@ -37,7 +37,7 @@ PAPERS: Final = {
     "homa-dispute": "Homa's buffers and loads",
     "phost": "pHost",
 }
-"""What reports call the folders of `papers`."""
+"""Titles of the folders of `papers` in reports."""
 
 VALUE_COLUMNS: Final = (
     Column("paper"),
@@ -55,7 +55,7 @@ VALUE_COLUMNS: Final = (
 )
 """The columns of the table of all published values, and of each figure's."""
 CHARTED: Final = frozenset({"by-load", "by-workload", "by-size", "by-point", "spread", "sustained"})
-"""Drawings whose rows stand on an x axis. Others are shown as they were drawn."""
+"""Drawings whose rows are placed on an x axis. Others are shown as they were drawn."""
 CATEGORICAL: Final = frozenset({"by-workload", "by-size"})
 MISS: Final = "miss"
 
@@ -78,7 +78,7 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
 
 
 def _verdicts(report: Mapping[str, Any]) -> Verdicts:
-    """The verdicts of published values and claims; values that nobody has published have none."""
+    """The verdicts of published values and claims; unpublished values have none."""
     found = [
         row["verdict"]
         for panel in report["sub_figures"]
@@ -179,8 +179,8 @@ def _x_label(panel: Mapping[str, Any]) -> str:
 
 
 def _series(rows: Sequence[Mapping[str, Any]], drawing: str) -> Iterator[Series]:
-    """Published, measured and variant's points of each label. Points have no label where there is
-    one, or where labels are the categories.
+    """Published, measured and variant's points of each label. Points have no label if there is
+    only one, or if labels are the categories.
     """
     labels = list(dict.fromkeys(row["label"] for row in rows))
     if drawing == "by-workload" or len(labels) == 1:
@@ -204,7 +204,7 @@ def _series(rows: Sequence[Mapping[str, Any]], drawing: str) -> Iterator[Series]
 
 
 def _point(row: Mapping[str, Any], kind: Kind) -> tuple[Place, float, float, float, str] | None:
-    """Where a row stands, its value, the ends of its interval, and what is said of it."""
+    """Returns a row's position, its value, the ends of its interval, and its description."""
     if row["x"] is None:
         return None
     if kind == "expected":
@@ -258,7 +258,7 @@ def _lines(
 
 
 def _why(row: Mapping[str, Any], id_: str) -> Cell | Link:
-    """Why a row is missed or not judged: in words, or where to read it."""
+    """Returns the reason why a row is missed or not judged, or a link to it."""
     reasons = [text for text in (row["reason"], row["revision"]) if text]
     if reasons:
         return "; ".join(reasons)
@@ -280,7 +280,7 @@ def _least_bounds(panel: Mapping[str, Any], number: str) -> Grid:
 
 
 def _claims(report: Mapping[str, Any]) -> Grid:
-    """What the paper says of several values, and whether it holds."""
+    """Returns a table of the paper's claims about several values, with their verdicts."""
     columns = [
         Column("the paper says"),
         Column("measured", is_number=True),
@@ -330,7 +330,7 @@ def _text(value: float | None) -> str:
 
 
 def _runs(report: Mapping[str, Any], folder: Path, beside: Path) -> Grid:
-    """What ran, with links to the flows."""
+    """Returns a table of the runs, with links to their flows."""
     columns = [
         Column("run"),
         Column("seed", is_number=True),

@@ -1,4 +1,4 @@
-"""Which results there are in folders."""
+"""Finds results in folders."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,8 +17,8 @@ READERS = {
     COMPARISON: comparisons.section,
     MANIFEST: runs.section,
 }
-"""What reads a folder, by the file that tells what it holds. The runs of a figure, a comparison or
-a sweep are part of it."""
+"""The reader of a folder, by the file that identifies its contents. The runs of a figure, a
+comparison or a sweep are part of it."""
 
 
 def find(folders: Iterable[Path], beside: Path) -> list[Section]:
@@ -41,7 +41,7 @@ def find(folders: Iterable[Path], beside: Path) -> list[Section]:
 
 
 def _results(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Folders of results at or below one, each with the file that tells what it holds."""
+    """Yields folders of results at or below one, each with the file that identifies it."""
     for name in READERS:
         if (folder / name).is_file():
             yield folder, name

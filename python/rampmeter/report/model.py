@@ -1,13 +1,13 @@
-"""What a report consists of: sections of charts, tables, prose and links."""
+"""The parts of a report: sections of charts, tables, prose and links."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Kind: TypeAlias = Literal["measured", "expected", "variant"]
-"""What points are: measured ones, values of a paper or a bound, or those of a variant."""
+"""The kind of a point: measured, expected (of a paper or a bound), or of a variant."""
 Place: TypeAlias = float | str
-"""Where a point stands on the x axis: a number, or the name of a category."""
+"""Position of a point on the x axis: a number, or the name of a category."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Series:
     high: Sequence[float] = ()
     kind: Kind = "measured"
     colour: int = 0
-    """Which colour of the palette: measured points and those beside them have the same."""
+    """Index of the palette's colour: measured points and those next to them have the same."""
     hover: Sequence[str] = ()
     """A text for each point, beside its values."""
 
@@ -35,11 +35,11 @@ class Chart:
     y_label: str
     series: Sequence[Series]
     log: str = ""
-    """Which axes are logarithmic: empty, `x`, `y` or `xy`."""
+    """The logarithmic axes: empty, `x`, `y` or `xy`."""
     has_lines: bool = True
-    """Whether lines join measured points."""
+    """True if lines join measured points."""
     categories: Sequence[str] = ()
-    """The categories of the x axis in their order; empty where it has numbers."""
+    """The categories of the x axis in their order; empty if it has numbers."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Grid:
     rows: Sequence[Sequence[Cell | Link]]
     note: str = ""
     is_open: bool = True
-    """Whether it shows before somebody asks for it."""
+    """True if the table is shown without a click."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Prose:
 
     text: str
     title: str = ""
-    """A heading under which it is folded away; it shows at once where this is empty."""
+    """A heading under which it is folded away; it shows at once if this is empty."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ Part: TypeAlias = Chart | Heat | Grid | Prose | Image | Links
 
 @dataclass(frozen=True)
 class Verdicts:
-    """How many published values and claims got which verdict."""
+    """The number of published values and claims with each verdict."""
 
     match: int
     miss: int
@@ -133,7 +133,7 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class Section:
-    """What one folder of results becomes."""
+    """One folder of results in a report."""
 
     id: str
     """Its name in links; sections of a report have different ones."""
@@ -141,9 +141,9 @@ class Section:
     subtitle: str
     parts: Sequence[Part]
     group: str = ""
-    """What it is listed under: a paper, or a kind of results."""
+    """The group in which it is listed: a paper, or a kind of results."""
     verdicts: Verdicts | None = None
     rows: Sequence[Sequence[Cell | Link]] = field(default_factory=tuple)
     """Its lines in the table of all published values."""
     provenance: Sequence[tuple[str, str]] = ()
-    """What ran: names and values."""
+    """Names and values that identify the run."""

@@ -42,7 +42,7 @@ KINDS: Final[dict[type, str]] = {
     Links: "links",
 }
 FEW: Final = 8
-"""Rows of a table up to which nobody needs to search."""
+"""Maximum number of rows of a table without a search field."""
 
 
 def write(sections: Sequence[Section], file: Path, title: str = "Rampmeter report") -> None:
@@ -90,7 +90,7 @@ def _asset(name: str) -> str:
 
 
 def _groups(sections: Sequence[Section]) -> list[tuple[str, list[Section], Verdicts | None]]:
-    """Sections by what they are listed under, with the verdicts of all of them."""
+    """Returns sections by their groups, with the verdicts of all of a group's sections."""
     by_name: dict[str, list[Section]] = {}
     for section in sections:
         by_name.setdefault(section.group, []).append(section)
@@ -114,12 +114,12 @@ def _has_charts(sections: Sequence[Section]) -> bool:
 
 
 def _kind(part: Part) -> str:
-    """What the template calls a part."""
+    """Returns the template's name for the kind of a part."""
     return KINDS[type(part)]
 
 
 def _cell(value: Cell | Link) -> str | Markup:
-    """What a cell shows."""
+    """Returns the text of a cell."""
     if isinstance(value, Link):
         return Markup('<a href="{}">{}</a>').format(value.target, value.text)
     if value is None:
@@ -130,7 +130,7 @@ def _cell(value: Cell | Link) -> str | Markup:
 
 
 def _sort_key(value: Cell | Link) -> str:
-    """What a column is sorted by where that is not what the cell shows."""
+    """Returns a column's sort key if it is not the text of the cell."""
     return repr(value) if isinstance(value, float) else ""
 
 
@@ -141,7 +141,7 @@ def _markdown(text: str) -> Markup:
 
 
 def _processor() -> str:
-    """The name of the processor, where the system tells."""
+    """Returns the name of the processor, if the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""A run: its numbers, slowdown by size, what it ran with."""
+"""A run: its numbers, slowdown by size, and its settings."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,7 +68,7 @@ def grids(sheets: Iterator[Sheet]) -> Iterator[Grid]:
 
 
 def warnings(sentences: Sequence[str]) -> Iterator[Prose]:
-    """What should keep one from trusting the numbers."""
+    """Yields reasons not to trust the numbers."""
     if sentences:
         yield Prose("\n".join(f"- **Warning:** {sentence}" for sentence in sentences))
 
@@ -86,7 +86,7 @@ def files_of(run: Run, beside: Path) -> Links:
 
 
 def provenance(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What ran."""
+    """Returns names and values that identify the run."""
     return (
         ("seed", str(manifest["seed"])),
         ("version", f"{manifest['version']} ({manifest['commit']})"),
