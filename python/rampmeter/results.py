@@ -31,18 +31,18 @@ SUMMARY = "summary.json"
 MANIFEST = "manifest.json"
 
 COMPLETE = frozenset({"finished", "incomplete", "censored"})
-"""The statuses of runs that came to the end of their plan."""
+"""The statuses of runs that reached the end of their plan."""
 
 IDEALS = {
     "delivered": ("fct_ps", "ideal_ps"),
     "acked": ("acked_ps", "acked_ideal_ps"),
     "figure": ("acked_ps", "figure_ideal_ps"),
 }
-"""What a flow took and the least it could have taken, by the name of the ideal."""
+"""Columns of a flow's completion time and of its ideal, by the name of the ideal."""
 
 
 class Run:
-    """The results of one run, read from its folder when they are asked for."""
+    """The results of one run, read from its folder on first access."""
 
     def __init__(self, path: str | PathLike[str], *, is_temporary: bool = False) -> None:
         """The results in a folder; a temporary one is removed with this object."""
@@ -52,7 +52,7 @@ class Run:
         self._is_temporary = is_temporary
 
     def __getstate__(self) -> dict[str, Any]:
-        """What goes to another process: the folder, not what has been read from it."""
+        """Returns the state for another process: the folder, without the data read from it."""
         if self._is_temporary:
             raise TypeError(
                 f"{self!r}: expected results in a folder that stays, got a temporary one, which is "
@@ -75,14 +75,14 @@ class Run:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What the run was: plan, seed, version, commit, counts, times, status."""
+        """The run's identity and progress: plan, seed, version, commit, counts, times, status."""
         return read_json(self.path / MANIFEST)
 
     @cached_property
     def flows(self) -> "pa.Table":
         """A row for each flow, as an Arrow table; `.flows.to_pandas()` works with pandas.
 
-        If hosts have names of the user's own, the columns `src_name` and `dst_name` have these.
+        If hosts have custom names, the columns `src_name` and `dst_name` have these.
         """
         table = self._table(FLOWS)
         if not (names := self.host_names):
@@ -97,7 +97,7 @@ class Run:
 
     @cached_property
     def host_names(self) -> list[str]:
-        """The user's names of all hosts; empty if they have none."""
+        """The custom names of all hosts; empty if they have none."""
         import pyarrow.parquet as pq
 
         metadata = pq.read_metadata(self.path / FLOWS).metadata or {}
@@ -111,12 +111,12 @@ class Run:
 
     @cached_property
     def queues(self) -> "pa.Table":
-        """How often queues had which length, by tier."""
+        """The distribution of queue lengths, by tier."""
         return self._table(QUEUES)
 
     @cached_property
     def latencies(self) -> "pa.Table | None":
-        """How many packets were in the fabric for how long; `None` if no packet arrived."""
+        """The distribution of packets' times in the fabric; `None` if no packet arrived."""
         return self._table(LATENCIES) if (self.path / LATENCIES).is_file() else None
 
     @cached_property
@@ -126,7 +126,7 @@ class Run:
 
     @cached_property
     def tenants(self) -> "pa.Table | None":
-        """What each tenant's messages had delivered over time; `None` with a single tenant."""
+        """Bytes of each tenant's messages delivered over time; `None` with a single tenant."""
         return self._table(TENANTS) if (self.path / TENANTS).is_file() else None
 
     @cached_property
@@ -141,7 +141,7 @@ class Run:
 
     @cached_property
     def paths(self) -> "pa.Table | None":
-        """Which ways the data packets of each flow took; `None` unless `run.paths` was set."""
+        """The paths of each flow's data packets; `None` unless `run.paths` was set."""
         return self._table(PATHS) if (self.path / PATHS).is_file() else None
 
     @property
@@ -151,7 +151,7 @@ class Run:
         return self.path / trace["file"] if trace else None
 
     def columns(self, *names: str) -> "pa.Table":
-        """Some columns of the table of flows, read anew: tables of large runs are large."""
+        """Reads some columns of the table of flows anew: tables of large runs are large."""
         return self._table(FLOWS, list(names))
 
     @property
@@ -159,24 +159,24 @@ class Run:
         """`finished`, `incomplete`, `censored` or `interrupted`.
 
         Every flow of a finished run was delivered. Some of an incomplete one failed or were
-        rejected, some of a censored one were not settled when its time to drain was over.
+        rejected. Some of a censored one had no outcome when its time to drain expired.
         """
         return str(self.summary["status"])
 
     @property
     def is_complete(self) -> bool:
-        """Whether the run came to the end of its plan."""
+        """True if the run reached the end of its plan."""
         return self.status in COMPLETE
 
     @property
     def is_all_delivered(self) -> bool:
-        """Whether the run came to the end of its plan and every flow was delivered."""
+        """True if the run reached the end of its plan and every flow was delivered."""
         flows = self.summary["flows"]
         return self.is_complete and flows["delivered"] == flows["submitted"]
 
     @property
     def name(self) -> str:
-        """What plots call the run."""
+        """The name of the run in plots."""
         return self.path.name
 
     @property
@@ -219,7 +219,7 @@ class Plots:
         return plots.slowdown_by_size([plots.SizeSeries.of("measured", groups)], ax=ax)
 
     def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
-        """The distribution of flow completion times, beside that of an idle network."""
+        """The distribution of flow completion times, with that of an idle network."""
         from rampmeter import plots
 
         flows = self._run.flows
@@ -261,7 +261,7 @@ class Plots:
 
 @dataclass(frozen=True)
 class Group:
-    """The slowdown of some flows: all, or those of one size bin. NaN where there are none."""
+    """The slowdown of some flows: all, or those of one size bin. NaN if there are none."""
 
     label: str
     upper_bytes: int | None

@@ -8,11 +8,11 @@ from rampmeter.sheet import Sheet
 from rampmeter.text import NONE, byte_size, count, number
 
 ROWS_MAX: Final = 20
-"""How many rounds a table has at most."""
+"""Maximum number of rounds in a table."""
 
 
 def round_sheets(summary: Mapping[str, Any]) -> Iterator[Sheet]:
-    """The rounds of each collective beside their bounds; nothing if there are none."""
+    """Yields the rounds of each collective with their bounds; nothing if there are none."""
     for name, rounds in groupby(summary.get("collectives", []), _name):
         rows = list(rounds)
         left_out = f"The first {ROWS_MAX} of {len(rows)} rounds; summary.json has all."

@@ -46,7 +46,7 @@ class SameFlows:
         if failures == "excluded":
             for fct in self._fct.values():
                 excluded |= np.isnan(fct)
-        # Numbers of computations, for which others wait, are no flows.
+        # Negative sizes are computations, on which others depend, and no flows.
         excluded |= self.sizes < 0
         self.counted: NDArray[np.bool_] = ~excluded
 
@@ -73,7 +73,7 @@ class SameFlows:
         slowdown = np.divide(fct, ideal, out=np.full(fct.shape, math.nan), where=ideal > 0)
         uppers = [group.upper_bytes for group in bins if group.upper_bytes is not None]
         place = np.searchsorted(np.array(uppers, np.int64), sizes)
-        # Where the simulator gives intervals, flows are of one steady process.
+        # If the simulator gives intervals, flows are of one steady process.
         steady = bool(everything.half_widths)
         each = [
             _group(slowdown[place == idx], one.label, one.upper_bytes, is_steady=steady)
@@ -82,7 +82,7 @@ class SameFlows:
         return [*each, _group(slowdown, everything.label, None, is_steady=steady)]
 
     def _are_those_of(self, summary: Mapping[str, Any], bins: Sequence[Group]) -> bool:
-        """Whether a summary's statistics are over the same flows and bins as these are."""
+        """Returns whether a summary's statistics are over the same flows and bins as these are."""
         own = slowdown_groups(summary)
         edges = [group.upper_bytes for group in bins]
         return (
@@ -105,7 +105,7 @@ def _by_number(n: int, at: NDArray[Any], column: "pa.ChunkedArray[Any]") -> Floa
 
 
 def _fill(known: NDArray[np.int64], at: NDArray[Any], values: NDArray[Any], label: str) -> None:
-    """Note values by number; raises where others are known."""
+    """Records values by number; raises if different ones are recorded."""
     new = values.astype(np.int64)
     before = known[at]
     if ((before >= 0) & (before != new)).any():
@@ -114,7 +114,7 @@ def _fill(known: NDArray[np.int64], at: NDArray[Any], values: NDArray[Any], labe
 
 
 def _warm_up(run: Run) -> int:
-    """How many flows the statistics of a run leave out because they arrive first."""
+    """Returns the number of first flows that the statistics of a run leave out."""
     if "warmup" in run.summary:
         return int(run.summary["warmup"]["flows"])
     measure = run.manifest.get("plan", {}).get("measure", {})

@@ -1,4 +1,4 @@
-"""What the core knows of plans and transports: keys with ranges, presets and documentation."""
+"""Schema of plans and transports in the core: keys with ranges, presets and documentation."""
 
 import json
 from functools import cache
@@ -8,7 +8,7 @@ from rampmeter import _core
 
 
 class Kind(TypedDict, total=False):
-    """The values of a key; which fields there are depends on `type`."""
+    """The values of a key; its fields depend on `type`."""
 
     type: Literal["integer", "number", "bool", "list", "text", "table", "choice"]
     length: int

@@ -1,4 +1,4 @@
-"""Tables of text that fit a terminal: what is too wide goes below, and nothing is cut off."""
+"""Tables of text that fit a terminal: wide columns go to further tables, nothing is cut off."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,14 +11,14 @@ from rich.measure import Measurement
 from rich.table import Table
 
 PLUS_MINUS = " ± "
-"""What stands between a value and half the width of its interval."""
+"""Separator between a value and half the width of its interval."""
 LABEL_WIDTH = 22
-"""Columns that a row's name may take before it goes on in another line."""
+"""Maximum width of a row's name before it continues in another line, in columns."""
 NARROW, NARROW_LABEL_WIDTH = 60, 16
-"""Columns of a console below which names may take less, and how many."""
+"""Width of a console below which names may take fewer columns, and their maximum there."""
 
 UNLIMITED = 10_000
-"""Columns of a console on which nothing is too wide."""
+"""Width of a console on which nothing is too wide, in columns."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Sheet:
     sections: frozenset[int] = frozenset()
     """Rows that are followed by a line."""
     label_width: int = LABEL_WIDTH
-    """Columns that a row's name may take before it goes on in another line."""
+    """Maximum width of a row's name before it continues in another line, in columns."""
 
     def tables(self, console: Console) -> Iterator[Table]:
         """The sheet as tables that fit the console.
 
-        Intervals go to a line of their own where that is needed, then the columns to tables below
-        each other, each with the row names.
+        If needed, intervals go to a line of their own, then columns to tables below each other,
+        each with the row names.
         """
         if console.width < NARROW and self.label_width > NARROW_LABEL_WIDTH:
             yield from replace(self, label_width=NARROW_LABEL_WIDTH).tables(console)

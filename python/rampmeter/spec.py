@@ -1,8 +1,8 @@
-"""What the tables of a plan are in Python, and any transport.
+"""The tables of a plan as Python classes, and any transport.
 
 Each is a frozen dataclass whose fields are the keys of its table, with `_` for `-`. A field that
-is `None` is left out, so that the simulator's default holds. Values are checked by the simulator,
-which says where, what was expected and what came.
+is `None` is left out, so that the simulator's default holds. The simulator checks values; its
+errors have the place, the expected value and the actual one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,7 +68,7 @@ def hosts_table(hosts: range) -> dict[str, int]:
 
 
 def _plain(value: object, argument: str) -> TomlValue:
-    """A value as plans have it; errors call it `argument`."""
+    """Returns a value as plans have it; `argument` names it in errors."""
     if isinstance(value, Part):
         return value.table()
     if isinstance(value, Mapping):
@@ -83,27 +83,27 @@ def _plain(value: object, argument: str) -> TomlValue:
 
 
 def _kind(value: object) -> str:
-    """What an error says of a value: its type, since a table would fill the screen."""
+    """Returns a value's type for an error, since a table would fill the screen."""
     return f"a value of type {type(value).__module__}.{type(value).__qualname__}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transport(Part):
-    """A transport that plans know as `name`, with the keys of its table in `options`.
+    """A transport with the name `name` in plans; `options` has the keys of its table.
 
     `rampmeter.transports` has a class for each transport of the package. This one also takes those
-    of a core of one's own:
+    of a custom core:
 
     >>> Transport(name="stop-and-wait", options={"timeout-ns": 60_000}).table()
     {'name': 'stop-and-wait', 'timeout-ns': 60000}
     """
 
     SYMBOLS: ClassVar[Mapping[str, str]] = {}
-    """Fields that are short for others, such as the paper's `r` for `rounds`."""
+    """Abbreviated fields, such as the paper's `r` for `rounds`."""
 
     name: str
     preset: str | None = None
-    """Where the values of keys come from that are left out."""
+    """Source of the values of keys that are left out."""
     options: Table | None = None
     """Further keys, as plans spell them."""
 

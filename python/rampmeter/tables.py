@@ -29,7 +29,7 @@ INTERVAL_NOTE: Final = "± is half a 95 % confidence interval, by batch means."
 
 
 def run_sheets(run: Run) -> Iterator[Sheet]:
-    """What one run gave: overview, slowdown by size and tenant, ports by tier, rounds, calls."""
+    """Yields one run's overview, slowdown by size and tenant, ports by tier, rounds, calls."""
     yield overview(run)
     yield slowdown_by_size(run.summary)
     yield from tenants(run)
@@ -63,13 +63,13 @@ def overview(run: Run) -> Sheet:
 
 
 def _not_started(flows: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Flows that waited for others to the end, where there are any."""
+    """Yields flows that waited for others to the end, if there are any."""
     if flows.get("not_started"):
         yield "flows not started", count(flows["not_started"])
 
 
 def _measured(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What the statistics are over: the window and the warm-up."""
+    """Yields the scope of the statistics: the window and the warm-up."""
     if "window" in summary:
         window = summary["window"]
         text = NONE
@@ -108,7 +108,7 @@ def slowdown_by_size(summary: Mapping[str, Any], ideal: str = "delivered") -> Sh
 
 
 def tenants(run: Run) -> Iterator[Sheet]:
-    """Slowdown and goodput by tenant, with the transport of each; nothing of one tenant."""
+    """Yields slowdown and goodput by tenant with transports; nothing for one tenant."""
     summary = run.summary
     by_tenant: Mapping[str, Mapping[str, Any]] = summary.get("tenants", {})
     if not by_tenant:
@@ -134,7 +134,7 @@ def tenants(run: Run) -> Iterator[Sheet]:
 
 
 def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
-    """Transports beside each other, a row for each."""
+    """Yields tables of compared transports, a row for each."""
     labels = comparison.labels
     flows = {label: comparison.flows(label) for label in labels}
     shown = ["submitted", "delivered", "failed", "rejected", "unfinished"]
@@ -212,7 +212,7 @@ def _values(group: Slowdowns) -> Iterator[str]:
 
 
 def _status(runs: Sequence[Run]) -> str:
-    """How runs ended: one word where all ended alike."""
+    """Returns the outcome of runs: one word if all are alike."""
     counts = Counter(run.status for run in runs)
     if len(counts) == 1:
         return next(iter(counts))
@@ -224,13 +224,13 @@ def _drops(run: Run) -> int:
 
 
 def _pauses_of(runs: Sequence[Run]) -> str:
-    """Pauses by priority flow control in all runs; a dash where none has it."""
+    """Returns the pauses by priority flow control in all runs; a dash if none has it."""
     tiers = [tier["pfc"] for run in runs for tier in run.summary["tiers"] if "pfc" in tier]
     return count(sum(tier["pauses"] for tier in tiers)) if tiers else NONE
 
 
 def fabrics(resolved: Mapping[str, Mapping[str, Any]]) -> Iterator[Sheet]:
-    """The settings in which the fabrics of runs differ, a run a line; nothing if in none."""
+    """Yields the settings in which fabrics differ, a run a line; nothing if they are alike."""
     keys = list(dict.fromkeys(key for fabric in resolved.values() for key in fabric))
     differing = [key for key in keys if len({str(f.get(key)) for f in resolved.values()}) > 1]
     if not differing:

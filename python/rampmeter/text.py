@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 NONE = "-"
-"""What stands for a value that is not there."""
+"""Text of a missing value."""
 
 
 def number(value: float | None, places: int = 3) -> str:

@@ -1,4 +1,4 @@
-"""Timelines of runs: what was on each link when, read from the file that `run.trace` writes."""
+"""Timelines of runs: the events on each link, read from the file that `run.trace` writes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,17 +16,17 @@ class Event:
     """A slice, an instant or a value."""
 
     at: int
-    """When it is, or begins, in picoseconds."""
+    """Time of the event or of its beginning, in picoseconds."""
     name: str = ""
     until: int = 0
-    """When a slice ends, in picoseconds."""
+    """Time at which a slice ends, in picoseconds."""
     value: int = 0
     args: dict[str, Any] = field(default_factory=dict)
     """Its fields, such as `flow` and `bytes` of a packet on a link."""
     arrows: list[int] = field(default_factory=list)
     """Numbers of the arrows that begin, pass or end here."""
     is_last: bool = False
-    """Whether an arrow ends here."""
+    """True if an arrow ends here."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Timeline:
         return cls(_Reader(file).tracks.values())
 
     def named(self, name: str) -> list[Track]:
-        """All tracks of a name, of whatever node."""
+        """Returns all tracks of a name, of any node."""
         return [track for track in self.tracks if track.name == name]
 
     @property
@@ -63,7 +63,7 @@ class Timeline:
         return [track for track in self.tracks if ">" in track.name and " " not in track.name]
 
     def at_ports(self, suffix: str) -> list[Track]:
-        """The tracks of ports with that after the port's name, such as ` queue`."""
+        """Returns the tracks of ports with `suffix` after the port's name, such as ` queue`."""
         ports = [track for track in self.tracks if ">" in track.name]
         return [track for track in ports if track.name.endswith(suffix)]
 
@@ -76,7 +76,7 @@ class Timeline:
 
 
 class _Reader:
-    """Takes a file of Perfetto's schema apart."""
+    """Parses a file of Perfetto's schema."""
 
     def __init__(self, file: Path) -> None:
         trace = Trace()
