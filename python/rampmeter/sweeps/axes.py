@@ -1,4 +1,4 @@
-"""Axes and the points they span: what sweeps and figures of papers expand with.
+"""Axes and the points they span, for sweeps and figures of papers.
 
 An axis is a list of choices, and a choice sets one or several keys of a plan. A grid is the product
 of its axes; keys that are zipped, listed points and random samples are one axis each. So they can
@@ -17,7 +17,7 @@ from rampmeter.plan import Override
 from rampmeter.toml import TomlValue, literal
 
 POINTS_MAX: Final = 1_000_000
-"""Points of one sweep or grid at most."""
+"""Maximum number of points of one sweep or grid."""
 SIGNIFICANT: Final = 6
 """Significant digits of random numbers, so that tables show all of them."""
 
@@ -27,11 +27,11 @@ class Choice:
     """One place on an axis."""
 
     id: Any
-    """What templates and tables call it; the value where it sets a single key."""
+    """Name in templates and tables; the value if it sets a single key."""
     settings: tuple[Override, ...]
     """The keys that it sets."""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What else is known of it, such as the label and the flows of a figure's runs."""
+    """Descriptions, such as the label and the flows of a figure's runs."""
 
     def __format__(self, spec: str) -> str:
         return format(self.id, spec)
@@ -46,7 +46,7 @@ class Axis:
 
     @classmethod
     def of_values(cls, key: str, values: Sequence[TomlValue], where: str) -> "Axis":
-        """The axis of a single key. Raises `PlanError` where two values are the same."""
+        """Returns the axis of a single key. Raises `PlanError` if two values are the same."""
         _check_differ(key, [literal(value) for value in values], where)
         return cls(key, tuple(Choice(value, ((key, value),)) for value in values))
 
@@ -81,15 +81,15 @@ def listed(points: Sequence[Mapping[str, TomlValue]], where: str) -> Axis:
 
 @dataclass(frozen=True)
 class Uniform:
-    """Numbers from `low` to `high`, alike in distribution; whole ones if both are whole."""
+    """Uniformly distributed numbers from `low` to `high`; whole ones if both are whole."""
 
     low: float
     high: float
     is_log: bool = False
-    """Whether the logarithm is uniform instead of the number."""
+    """True if the logarithm is uniform instead of the number."""
 
     def draw(self, source: random.Random) -> float:
-        """A number. It takes one draw of `source`, whatever it is."""
+        """Returns a number. It takes exactly one draw of `source`."""
         share = source.random()
         if isinstance(self.low, int) and isinstance(self.high, int):
             # Each whole number stands for the interval up to the next one.
@@ -117,7 +117,7 @@ def sampled(
             else:
                 point[key] = values[math.floor(source.random() * len(values))]
         points.append(point)
-    # What is drawn twice is run once.
+    # Points that are drawn twice are run once.
     unique = {literal(point): point for point in points}
     return listed(list(unique.values()), where)
 
@@ -125,7 +125,7 @@ def sampled(
 def product(axes: Sequence[Axis], where: str) -> Iterator[tuple[Choice, ...]]:
     """Every combination of choices; the last axis varies fastest.
 
-    Raises `PlanError` where two axes set the same key, or the points are too many.
+    Raises `PlanError` if two axes set the same key, or if there are too many points.
     """
     seen: set[str] = set()
     for axis in axes:

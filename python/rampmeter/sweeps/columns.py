@@ -32,17 +32,17 @@ STATISTICS: Final = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column that each run has."""
+    """A column of each run."""
 
     name: str
     type: str
     """The name of its Arrow type."""
     of: Callable[[Mapping[str, Any]], Any]
-    """Its value, from a summary; `None` where the summary has none."""
+    """Function that computes its value from a summary; `None` if the summary has none."""
     meaning: str
     unit: str = ""
     is_measure: bool = False
-    """Whether runs are summarised by its mean and interval."""
+    """True if runs are summarised by its mean and interval."""
 
     @property
     def field(self) -> "pa.Field[Any]":
@@ -51,7 +51,7 @@ class Column:
 
 
 def _at(*path: str) -> Callable[[Mapping[str, Any]], Any]:
-    """The value at a path of a summary, `None` where there is no such path."""
+    """Returns the value at a path of a summary; `None` if there is no such path."""
 
     def of(summary: Mapping[str, Any]) -> Any:
         value: Any = summary
@@ -67,7 +67,7 @@ def _drops(summary: Mapping[str, Any]) -> int:
 
 
 def _warnings(summary: Mapping[str, Any]) -> list[str]:
-    """The warnings of a run, but for the one that several seeds remove."""
+    """The warnings of a run, except the one that several seeds remove."""
     return [line for line in summary.get("warnings") or [] if ONE_SAMPLE not in line]
 
 
@@ -177,7 +177,7 @@ COLUMNS: Final = (
         "what a reader of the run's numbers should know",
     ),
 )
-"""What each run has, in the order of the columns."""
+"""The columns of each run, in their order."""
 
 MEASURES: Final = tuple(column.name for column in COLUMNS if column.is_measure)
 """The columns that are summarised by mean and interval."""
@@ -192,7 +192,7 @@ class Schema:
 
     @classmethod
     def of(cls, sweep: Sweep) -> "Schema":
-        """The columns of a sweep. A varied key has the type that all its values have."""
+        """Returns the columns of a sweep. A varied key has the common type of all its values."""
         import pyarrow as pa
 
         columns = columns_of(sweep.points, sweep.keys)

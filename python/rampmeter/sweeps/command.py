@@ -23,7 +23,7 @@ from rampmeter.text import count
 
 FAILED: Final = 1
 SIGNALLED: Final = 128
-"""What is added to the number of the signal that ended a sweep."""
+"""Added to the number of the signal that ended a sweep, to get the exit code."""
 PLOTS: Final = ("slowdown_mean", "slowdown_p99", "completion_us", "call_p99_us")
 SHOWN: Final = {
     "slowdown_mean": ("mean slowdown", 3),
@@ -133,7 +133,7 @@ def _wishes(options: Mapping[str, Any]) -> Wishes:
 
 
 def _seeds(text: str | None) -> int | Sequence[int] | None:
-    """How many seeds, or which ones where there is a range or a list."""
+    """Returns the number of seeds, or the seeds of a range or a list."""
     if text is None:
         return None
     _, values = parse_axis(f"seeds={text}", "--seeds")
@@ -144,7 +144,7 @@ def _seeds(text: str | None) -> int | Sequence[int] | None:
 
 
 def _report(results: SweepResults, sweep: Sweep, outcome: Outcome) -> None:
-    """Print the table of means; draw the plots where the results are a folder here."""
+    """Print the table of means; draw the plots if the results are in a local folder."""
     if outcome.n_ran + outcome.n_kept == 0:
         return
     means_table(results).print(Console(highlight=False))

@@ -29,7 +29,7 @@ FLOWS: Final = "flows"
 INTERVALS: Final = "summary.parquet"
 LOG: Final = "log"
 OURS: Final = (IDENTITY, RUNS, FLOWS, INTERVALS, LOG)
-"""All that a sweep puts into its folder, but for plots."""
+"""All entries that a sweep puts into its folder, except plots."""
 
 _NAME = re.compile(r"point-(\d+)/seed-(\d+)\.parquet")
 _WHOLE_PUTS: Final = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "memory"})
@@ -37,7 +37,7 @@ _WHOLE_PUTS: Final = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az",
 
 
 class Dataset:
-    """A folder of results. Raises `ResultError` where it cannot be read or written."""
+    """A folder of results. Raises `ResultError` if it cannot be read or written."""
 
     def __init__(self, url: str) -> None:
         import fsspec
@@ -50,13 +50,13 @@ class Dataset:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a folder of this machine."""
+        """True if it is a folder of this machine."""
         from fsspec.implementations.local import LocalFileSystem
 
         return isinstance(self._files, LocalFileSystem)
 
     def identity(self) -> dict[str, Any] | None:
-        """What the sweep in the folder is; `None` of an empty folder."""
+        """Returns the identity of the sweep in the folder; `None` for an empty folder."""
         data = self._read(IDENTITY)
         if data is None:
             return None
@@ -67,29 +67,29 @@ class Dataset:
         return identity
 
     def put_identity(self, identity: dict[str, Any]) -> None:
-        """Say what the sweep in the folder is."""
+        """Writes the identity of the sweep in the folder."""
         self._write(IDENTITY, (json.dumps(identity, indent=1) + "\n").encode())
 
     def put_log(self, name: str, log: dict[str, Any]) -> None:
-        """Keep when and where the sweep was run."""
+        """Writes a log of when and where the sweep was run."""
         self._write(f"{LOG}/{name}.json", (json.dumps(log, indent=1) + "\n").encode())
 
     def put(self, kind: str, point: int, seed: int, table: "pa.Table") -> None:
-        """Keep the rows of a run, in `runs` or `flows`."""
+        """Writes the rows of a run, in `runs` or `flows`."""
         self._write(f"{kind}/{_file(point, seed)}", encoded(table))
 
     def put_intervals(self, table: "pa.Table") -> None:
-        """Keep means and intervals."""
+        """Writes means and intervals."""
         self._write(INTERVALS, encoded(table))
 
     def done(self, kind: str = RUNS) -> set[tuple[int, int]]:
-        """The points and seeds of which there are results."""
+        """Returns the points and seeds that have results."""
         return set(self._found(kind))
 
     def table(self, kind: str = RUNS, keys: Iterable[tuple[int, int]] | None = None) -> "pa.Table":
         """The rows of all runs as one table, by point and seed; only those of `keys` if given.
 
-        Raises `ResultError` where there are none.
+        Raises `ResultError` if there are none.
         """
         import pyarrow as pa
 
@@ -104,11 +104,11 @@ class Dataset:
         return pa.concat_tables(tables)
 
     def is_foreign(self) -> bool:
-        """Whether there is something in the folder, but no sweep."""
+        """Returns whether there is something in the folder, but no sweep."""
         return self.identity() is None and bool(self._names(""))
 
     def clear(self) -> None:
-        """Remove what a sweep has put here, its identity first; plots stay."""
+        """Removes the files of a sweep, its identity first; plots stay."""
         for name in OURS:
             path = self.path(name)
             if self._files.exists(path):
@@ -150,7 +150,7 @@ class Dataset:
             if names & _WHOLE_PUTS:
                 self._files.pipe_file(path, data)
                 return
-            # Readers of folders pass over names that begin with a dot.
+            # Readers of folders skip names that begin with a dot.
             folder, file = posixpath.split(path)
             part = f"{folder}/.{file}.{uuid.uuid4().hex}"
             self._files.pipe_file(part, data)

@@ -1,4 +1,4 @@
-"""Drives a sweep: hands tasks to an engine, keeps what comes back, adds seeds, stops on request."""
+"""Drives a sweep: submits tasks to an engine, keeps results, adds seeds, stops on request."""
 
 import contextlib
 import signal
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 POLL_SECONDS: Final = 0.2
-"""How often the driver looks for an interrupt."""
+"""Interval at which the driver checks for an interrupt, in seconds."""
 FAILURES_ALIKE: Final = 10
-"""First runs that fail for one and the same reason, after which the rest is not tried."""
+"""Number of first runs that fail for the same reason after which the rest is not tried."""
 QUEUED_MIN: Final = 32
-"""Tasks that an engine has at least, so that clusters that grow on demand see some."""
+"""Minimum number of tasks in an engine, so that clusters that grow on demand see some."""
 
 
 @dataclass
 class Stop:
-    """Whether the sweep is to stop, and which signal asked for it."""
+    """A request to stop the sweep, and the signal that made it."""
 
     event: threading.Event = field(default_factory=threading.Event)
     signal: int | None = None
@@ -40,9 +40,10 @@ class Stop:
 
 @contextmanager
 def stopping_on_signals() -> Iterator[Stop]:
-    """Let the first SIGINT or SIGTERM ask to stop; a second one ends as it would otherwise.
+    """Lets the first SIGINT or SIGTERM request a stop; a second one has its usual effect.
 
-    Signals go to the main thread alone; elsewhere, and where one is ignored, nothing changes.
+    Signals are delivered to the main thread alone. Elsewhere, and for an ignored signal, nothing
+    changes.
     """
     stop = Stop()
     previous: dict[signal.Signals, Any] = {}
@@ -67,18 +68,18 @@ def stopping_on_signals() -> Iterator[Stop]:
 
 
 class Watcher(Protocol):
-    """Who is told how a sweep gets on."""
+    """A receiver of a sweep's progress."""
 
     def on_total(self, total: int) -> None:
-        """There are so many runs to make now; more may be added."""
+        """Receives the number of runs to make so far; more may be added."""
 
     def on_result(self, point: Point, result: Result) -> None:
-        """A run is over."""
+        """Receives the result of a run that is over."""
 
 
 @dataclass
 class Outcome:
-    """What a driver has done."""
+    """The outcome of a driver."""
 
     n_ran: int = 0
     """Runs that it made and kept."""
@@ -88,15 +89,15 @@ class Outcome:
     """Runs that are still to be made, as far as is known."""
     failures: list[tuple[Point, Result]] = field(default_factory=list)
     imprecise: list[Point] = field(default_factory=list)
-    """Points that have the most seeds and yet an interval that is too wide."""
+    """Points that have the maximum number of seeds and yet an interval that is too wide."""
     seconds_by_host: dict[str, float] = field(default_factory=dict)
-    """How long workers took in all, by their host."""
+    """Total time of workers, by their host."""
     wall_seconds: float = 0.0
     stop: Stop = field(default_factory=Stop)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every run has been made."""
+        """Returns whether every run has been made."""
         return self.n_open == 0 and not self.failures
 
 
@@ -134,7 +135,7 @@ class Driver:
         return [(self._sweep.points[number], seed) for number, seed in self._queue]
 
     def run(self, engine: Engine, watcher: Watcher, stop: Stop) -> Outcome:
-        """Make the runs. What is finished is kept, whatever happens."""
+        """Make the runs. Finished ones are kept even if it fails."""
         start = time.monotonic()
         self.outcome.stop = stop
         total = len(self._queue)
@@ -163,7 +164,7 @@ class Driver:
         return self.outcome
 
     def _take(self, result: Result) -> int:
-        """Keep a result; how many runs follow from it."""
+        """Keep a result; returns the number of runs that it adds."""
         point = self._sweep.points[result.point]
         if result.state == "other-simulator":
             raise EngineError(result.error)
@@ -174,7 +175,7 @@ class Driver:
             table = self._schema.flows(point, result.seed, decoded(result.flows))
             self._dataset.put(FLOWS, point.number, result.seed, table)
         row = self._schema.row(point, result)
-        # Last, since a row says that the run is done.
+        # This is last, since a row marks the run as done.
         self._dataset.put(RUNS, point.number, result.seed, row)
         self.outcome.n_ran += 1
         seconds = self.outcome.seconds_by_host
@@ -182,12 +183,12 @@ class Driver:
         self._values[point.number][result.seed] = self._measure(row)
         self._waiting[point.number] -= 1
         if self._waiting[point.number] or point.number in self._failed:
-            # Further seeds follow from all values; what has failed is not tried again.
+            # Further seeds depend on all values; a failed point is not tried again.
             return 0
         return self._fill_point(point.number)
 
     def _fail(self, point: Point, result: Result) -> None:
-        """Note a failure; raise `EngineError` where no run succeeds and all say the same."""
+        """Record a failure; raise `EngineError` if no run succeeds and all errors are equal."""
         self._waiting[point.number] -= 1
         self._failed.add(point.number)
         failures = self.outcome.failures
@@ -197,7 +198,7 @@ class Driver:
             raise EngineError(f"the first {len(failures)} runs failed alike: {result.error}")
 
     def _fill(self) -> None:
-        """Queue what is missing: all points with one seed, then with the next one."""
+        """Queue missing runs: all points with one seed, then with the next one."""
         for number in self._numbers:
             self._fill_point(number)
         places = {number: idx for idx, number in enumerate(self._numbers)}
@@ -207,7 +208,7 @@ class Driver:
         self._queue = deque(queue)
 
     def _fill_point(self, number: int) -> int:
-        """Queue the seeds that a point lacks; how many."""
+        """Queue the seeds that a point lacks; returns their number."""
         values = self._values[number]
         wanted = seeds_of(self._sweep.replication, values)
         missing = [seed for seed in wanted if seed not in values]
@@ -244,9 +245,9 @@ class Driver:
 
 
 def seeds_of(replication: Replication, values: dict[int, float | None]) -> Sequence[int]:
-    """The seeds that a point is to have, as far as the values of those it has decide it.
+    """Returns the seeds that a point is to have, as far as present values decide it.
 
-    They follow from the values alone, so that a sweep that goes on later takes the same ones.
+    They follow from the values alone, so that a sweep that is continued takes the same ones.
     """
     count = len(replication.seeds)
     while True:
@@ -261,7 +262,7 @@ def seeds_of(replication: Replication, values: dict[int, float | None]) -> Seque
 
 
 def is_precise(replication: Replication, values: dict[int, float | None]) -> bool:
-    """Whether the interval of a point is as small as it should be."""
+    """Returns whether the interval of a point is as small as it should be."""
     if replication.precision is None:
         return True
     return interval(values.values()).is_within(replication.precision)
@@ -277,6 +278,6 @@ def _next(replication: Replication, found: Any, count: int) -> int | None:
 
 
 def check_metric(replication: Replication) -> None:
-    """Raise `PlanError` where the metric of the precision is no measured column."""
+    """Raise `PlanError` if the metric of the precision is no measured column."""
     if replication.precision is not None and replication.metric not in MEASURES:
         raise PlanError(f"metric: expected one of {', '.join(MEASURES)}, got {replication.metric}")

@@ -1,8 +1,8 @@
-"""What a sweep will take: measured on short pieces of some of its runs, scaled to all of them.
+"""Cost of a sweep: measured on short pieces of some of its runs, scaled to all of them.
 
 A probe makes a run of the sweep, in a process of its own, until it ends or its time is over. The
-share of the flows that were delivered by then says how long the whole run takes; the process's
-largest memory, plus what each further flow needs, says how much memory.
+share of the flows that were delivered by then gives the time of the whole run. The peak memory of
+the process, plus the memory of each further flow, gives the memory.
 """
 
 import json
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
 
 PROBES_MAX: Final = 8
 PROBE_SECONDS: Final = 0.6
-"""How long a probe runs at most."""
+"""Maximum time of a probe, in seconds."""
 WAIT_SECONDS: Final = 60
-"""How long the process of the probes is waited for; large fabrics take long to build."""
+"""Maximum time to wait for the process of the probes; large fabrics take long to build."""
 FLOW_BYTES: Final = 100
 """Memory of a flow that is over (ARCHITECTURE.md: 1 000 000 flows peak at 135 MB)."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What a probe found."""
+    """The result of a probe."""
 
     seconds: float
-    """How long the whole run takes, by the share of it that was made; NaN if that is unknown."""
+    """Time of the whole run, by the share of it that was made; NaN if it is unknown."""
     memory_bytes: float
-    """What the whole run needs."""
+    """Memory that the whole run needs."""
     is_whole: bool
-    """Whether it was the whole run."""
+    """True if the probe was the whole run."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the runs that are still to be made take."""
+    """Time and memory of the runs that are still to be made."""
 
     n_runs: int
     n_probes: int
@@ -57,7 +57,7 @@ class Estimate:
     """Of the largest run that was probed."""
 
     def text(self, slots: int) -> str:
-        """The estimate and what it rests on, for people."""
+        """Returns the estimate and its basis, for people."""
         if not self.n_probes or math.isnan(self.seconds):
             return f"{self.n_runs} runs; no estimate: the probes did not get far enough"
         wall = self.seconds / max(1, min(slots, self.n_runs))
@@ -70,7 +70,7 @@ class Estimate:
 
 
 def estimate(todo: Sequence[tuple[Point, int]]) -> Estimate:
-    """What these runs take, by probes of some of them."""
+    """Estimates the cost of these runs, by probes of some of them."""
     points = list({point.number: point for point, _ in todo}.values())
     probed = chosen(points)
     found = dict(zip((point.number for point in probed), _probe_all(probed), strict=False))
@@ -94,9 +94,9 @@ def estimate(todo: Sequence[tuple[Point, int]]) -> Estimate:
 
 
 def chosen(points: Sequence[Point]) -> list[Point]:
-    """The points that are probed: the last and the first of each transport, up to a number.
+    """Returns the points to probe: the last and the first of each transport, up to a number.
 
-    The last ones come first, since values mostly ascend and large runs decide.
+    The last ones are first, since values mostly ascend and large runs dominate.
     """
     by_transport: dict[str, list[Point]] = {}
     for point in points:
@@ -123,7 +123,7 @@ def _flows(plan: Plan) -> float:
 
 
 def _probe_all(points: Sequence[Point]) -> list[Probe]:
-    """Probes in one process; those that it did not come to are missing."""
+    """Probes in one process; those that it did not reach are missing."""
     plans = [{"text": point.plan.text, "base": str(point.plan.base)} for point in points]
     command = [sys.executable, "-m", "rampmeter.sweeps.estimate"]
     with subprocess.Popen(

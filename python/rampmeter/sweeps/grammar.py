@@ -1,4 +1,4 @@
-"""What the command line and strings in `[sweep]` tables spell: values, ranges, points.
+"""Grammar of sweeps on the command line and in `[sweep]` tables: values, ranges, points.
 
     values  = item { "," item }
     item    = range | TOML value | plain text
@@ -20,7 +20,7 @@ from rampmeter.sweeps.axes import Uniform
 from rampmeter.toml import TomlValue, literal
 
 VALUES_MAX: Final = 100_000
-"""Values of one range at most."""
+"""Maximum number of values of one range."""
 KEY: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 _NUMBER = r"[+-]?(?:\d[\d_]*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
@@ -45,7 +45,7 @@ def parse_axis(text: str, where: str) -> tuple[str, list[TomlValue] | Uniform]:
 
 
 def parse_values(text: str, where: str) -> list[TomlValue] | Uniform:
-    """The values of a list with ranges, or what numbers are drawn from."""
+    """Returns the values of a list with ranges, or a distribution of numbers."""
     drawn = _DRAWN.fullmatch(text.strip())
     if drawn is not None:
         kind, low, high = drawn.groups()
@@ -75,7 +75,7 @@ def parse_point(text: str, where: str) -> dict[str, TomlValue]:
 
 
 def uniform(low: object, high: object, where: str, *, is_log: bool) -> Uniform:
-    """What numbers are drawn from, with its ends checked."""
+    """Returns a distribution of numbers, with its ends checked."""
     ends = [end for end in (low, high) if isinstance(end, int | float) and end is not True]
     if len(ends) < 2 or not ends[0] < ends[1] or (is_log and ends[0] <= 0):
         above = " above 0" if is_log else ""
@@ -115,7 +115,7 @@ def split(text: str, where: str, separator: str = ",") -> list[str]:
 
 
 def spelled(value: TomlValue) -> str:
-    """A value as the command line spells it: text without quotes where that is the same text.
+    """Returns a value as the command line spells it: text without quotes if that is the same text.
 
     >>> spelled("imc10"), spelled(0.5), spelled("true"), spelled([1, 2])
     ('imc10', '0.5', '"true"', '[1, 2]')
@@ -159,7 +159,7 @@ def _plain(text: str) -> float:
 def _range(
     first: str, last: str, kind: str | None, step: str | None, *, where: str
 ) -> Sequence[TomlValue]:
-    """The numbers from the first to the last, which counts where a step meets it exactly."""
+    """Returns the numbers from the first to the last, which counts if a step meets it exactly."""
     parts = (first, last, step)
     is_whole = all(part is None or not set(part) & set(".eE") for part in parts)
     if step is None and not is_whole:

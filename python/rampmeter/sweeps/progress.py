@@ -1,4 +1,4 @@
-"""Shows how a sweep gets on: a bar on a terminal, a line now and then elsewhere."""
+"""Shows the progress of a sweep: a bar on a terminal, a line now and then elsewhere."""
 
 import time
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ from rampmeter.sweeps.spec import Point
 from rampmeter.sweeps.task import Result
 
 FAILURES_SHOWN: Final = 5
-"""Failed runs that are shown as they come."""
+"""Maximum number of failed runs that are shown as they happen."""
 LINE_SECONDS: Final = 10.0
-"""How often a line is written where there is no terminal."""
+"""Interval between lines without a terminal, in seconds."""
 
 
 @contextmanager
@@ -59,11 +59,11 @@ class Bar:
         self._n_failed = 0
 
     def on_total(self, total: int) -> None:
-        """Show how many runs there are."""
+        """Show the number of runs."""
         self._progress.update(self._task, total=total)
 
     def on_result(self, point: Point, result: Result) -> None:
-        """Move the bar, and say what failed."""
+        """Move the bar, and show a failure."""
         self._progress.update(self._task, advance=1, description=f"{point.name} {result.seed}")
         self._n_failed += result.state != "ran"
         if result.state != "ran" and self._n_failed <= FAILURES_SHOWN:
@@ -79,7 +79,7 @@ class Lines:
         self._n_done = self._n_failed = self._total = 0
 
     def on_total(self, total: int) -> None:
-        """Take note."""
+        """Record the number of runs."""
         self._total = total
 
     def on_result(self, point: Point, result: Result) -> None:

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from rampmeter.plots.replicated import Series
 
 HALF: Final = "_half"
-"""What follows a column's name where it is half the width of its interval."""
+"""Suffix of a column's name that has half the width of its interval."""
 HTML_SHOWN: Final = ("slowdown_mean", "slowdown_p99", "utilisation", "completion_us")
-"""Measures that notebooks show, where a sweep has them."""
+"""Measures that notebooks show, if a sweep has them."""
 COUNTS: Final = ("flows_submitted", "flows_delivered", "flows_not_started", "drops")
 """Columns that are added up over the seeds of a point."""
 
 
 class SweepResults:
-    """The folder of a sweep, read when it is asked for; also of one that is not complete.
+    """The folder of a sweep, read on first access; also of one that is not complete.
 
     >>> import rampmeter as rm
     >>> r = rm.SweepResults("results/plan-sweep")  # doctest: +SKIP
@@ -63,7 +63,7 @@ class SweepResults:
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """The varied keys of the plan. Raises `ResultError` where there is no sweep."""
+        """The varied keys of the plan. Raises `ResultError` if there is no sweep."""
         identity = self.dataset.identity()
         if identity is None:
             raise ResultError(f"{self.url}: expected the results of a sweep, there are none")
@@ -71,12 +71,12 @@ class SweepResults:
 
     @cached_property
     def table(self) -> "pa.Table":
-        """A row a run, by point and seed. Raises `ResultError` where there is none yet."""
+        """A row a run, by point and seed. Raises `ResultError` if there is none yet."""
         return self.dataset.table(RUNS)
 
     @cached_property
     def flows(self) -> "pa.Table":
-        """A row a flow of every run. Raises `ResultError` where flows were not kept."""
+        """A row a flow of every run. Raises `ResultError` if flows were not kept."""
         return self.dataset.table(FLOWS)
 
     @cached_property
@@ -174,7 +174,7 @@ class SweepPlots:
         """A measure against a varied key, a line a transport, with intervals over seeds.
 
         `against` is the first key that has several numbers if it is not given. Raises `ValueError`
-        for a measure or key that is none.
+        for an unknown measure or key.
         """
         from rampmeter import plots
 

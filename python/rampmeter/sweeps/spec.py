@@ -1,4 +1,4 @@
-"""A sweep: the points of a plan, the transports, and how often each is run."""
+"""A sweep: the points of a plan, the transports, and the seeds of each."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,24 +14,24 @@ from rampmeter.sweeps.grammar import spelled
 from rampmeter.toml import TomlValue
 
 METRIC: Final = "slowdown_mean"
-"""The column whose interval `precision` is about."""
+"""The column whose interval `precision` limits."""
 RATES: Final = "run.rates-us"
 UNKEPT: Final = ("run.capture", "run.links", "run.paths", RATES, "run.trace")
-"""Keys that ask for files which a sweep does not keep."""
+"""Keys that request files which a sweep does not keep."""
 
 
 @dataclass(frozen=True)
 class Replication:
-    """How many seeds each point has."""
+    """The seeds of each point."""
 
     seeds: tuple[int, ...]
-    """Those that every point has."""
+    """The seeds that every point has."""
     precision: float | None = None
     """Seeds are added until half the interval is at most this share of the mean."""
     metric: str = METRIC
     """The column whose interval it is."""
     seeds_max: int = SEEDS_MAX
-    """Seeds of a point at most."""
+    """Maximum number of seeds of a point."""
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
@@ -51,9 +51,10 @@ class Replication:
         metric: str = METRIC,
         seeds_max: int | None = None,
     ) -> "Replication":
-        """So many seeds from `first` on, or these ones; by default one, or five with a precision.
+        """Returns `seeds` seeds from `first` on, or the listed ones.
 
-        `seeds_max` is 30 by default, and no less than there are seeds.
+        The default is one seed, or five with a precision. `seeds_max` is 30 by default, and no less
+        than there are seeds.
         """
         if seeds is None:
             seeds = SEEDS_FIRST if precision is not None else 1
@@ -65,7 +66,7 @@ class Replication:
         return cls(tuple(seeds), precision, metric, limit)
 
     def first(self, count: int) -> tuple[int, ...]:
-        """The first seeds of a point; beyond those that every point has they are numbered on."""
+        """Returns the first seeds of a point; extra ones continue the numbers of common ones."""
         more = max(0, count - len(self.seeds))
         return (*self.seeds, *range(max(self.seeds) + 1, max(self.seeds) + 1 + more))[:count]
 
@@ -79,11 +80,11 @@ class Point:
     """The varied keys with their values."""
     transport: TransportChoice
     plan: Plan
-    """The plan, but for the seed."""
+    """The plan, except the seed."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name in messages."""
         words = [f"{key}={spelled(value)}" for key, value in self.values]
         return " ".join([self.transport.label, *words])
 
@@ -124,7 +125,7 @@ class Sweep:
         transports: Sequence[TransportChoice],
         replication: Replication,
     ) -> "Sweep":
-        """A sweep; without transports that of the plan."""
+        """A sweep; without transports it has that of the plan."""
         base = replace(plan, sweep=None)
         return cls(base, tuple(axes), tuple(transports) or (_own_transport(plan),), replication)
 
@@ -153,7 +154,7 @@ class Sweep:
                 raise PlanError(f"{point.name}: {error}") from None
 
     def describe(self) -> dict[str, Any]:
-        """What decides the points, as JSON has it: the identity of a folder of results."""
+        """Returns the basis of the points as JSON has it: the identity of a folder of results."""
         return {
             "plan": self.plan.text,
             "inputs": self._input_digests(),

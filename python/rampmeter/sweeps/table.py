@@ -1,4 +1,4 @@
-"""The table `[sweep]` of a plan, and what command lines and Python say instead of it.
+"""The table `[sweep]` of a plan, and its overrides by command lines and Python.
 
     [sweep]
     transports = ["dcpim", { name = "pfabric", window = 60 }]
@@ -23,16 +23,16 @@ from rampmeter.sweeps.spec import METRIC, Replication, Sweep
 from rampmeter.toml import Table, TomlValue
 
 SAMPLES_MAX: Final = 100_000
-"""Random points at most."""
+"""Maximum number of random points."""
 UNIFORM, LOG_UNIFORM = "uniform", "log-uniform"
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a caller says of a sweep; what is `None` is as in the plan's table."""
+    """A caller's overrides of a sweep; fields that are `None` are as in the plan's table."""
 
     axes: tuple[Axis, ...] = ()
-    """Instead of all axes of the table."""
+    """Axes that replace all those of the table."""
     transports: str | Sequence[str | Table | Transport] | None = None
     seeds: int | Sequence[int] | None = None
     precision: float | None = None
@@ -41,9 +41,9 @@ class Wishes:
 
 
 def sweep_of(plan: Plan, wishes: Wishes | None = None) -> Sweep:
-    """The sweep of a plan's table, with what the caller wishes instead.
+    """Returns the sweep of a plan's table with the caller's overrides.
 
-    Raises `PlanError` where there is nothing to vary: neither a key nor transports nor seeds.
+    Raises `PlanError` if there is nothing to vary: neither a key nor transports nor seeds.
     """
     wishes = wishes or Wishes()
     where = f"{plan.origin}: {SWEEP}"
@@ -133,7 +133,7 @@ def _sample(section: Section) -> Axis:
 
 
 def _drawn(values: Any, where: str) -> Uniform | list[TomlValue]:
-    """What a sample draws from: two ends, or the values of a list."""
+    """Returns the distribution of a sample: two ends, or the values of a list."""
     if isinstance(values, str):
         parsed = parse_values(values, where)
         return parsed if isinstance(parsed, Uniform) else values_of(parsed, where)

@@ -1,8 +1,8 @@
-"""One run of a sweep, as it goes to a worker and comes back.
+"""One run of a sweep, as it is sent to a worker and its result is returned.
 
 A worker has the package and nothing else: no file of the driver's, no shared folder. So a task has
-the plan's text and the names of its input files, whose bytes come beside it, and the result has the
-bytes of what the run wrote. Both are plain data that any engine can move.
+the plan's text and the names of its input files, whose bytes are sent with it. The result has the
+bytes of the files that the run wrote. Both are plain data that any engine can move.
 """
 
 import socket
@@ -34,35 +34,35 @@ class Task:
     inputs: tuple[tuple[str, str], ...]
     """The name of each input file, and the SHA-256 of its bytes."""
     wants_flows: bool
-    """Whether the table of flows is to come back."""
+    """True if the table of flows is to be returned."""
     simulator: tuple[tuple[str, str], ...]
-    """What the worker's simulator must be: version, commit, digest of the binary."""
+    """Version, commit and digest of the binary that the worker's simulator must have."""
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """The digests of the input files, in the order in which a worker is given their bytes."""
+        """The digests of the input files, in the order in which a worker receives their bytes."""
         return tuple(dict.fromkeys(digest for _, digest in self.inputs))
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a task."""
+    """The result of a task."""
 
     point: int
     seed: int
     state: State
-    """`ran`; `stopped` before its end; `failed`, as it would again; `lost` with its worker, again
-    and again; or not begun by an `other-simulator`."""
+    """`ran`; `stopped` before its end; `failed`, reproducibly; `lost` with its worker in all
+    attempts; or not begun by an `other-simulator`."""
     summary: str = ""
-    """`summary.json` of a run that came to its end."""
+    """`summary.json` of a run that reached its end."""
     flows: bytes = b""
-    """`flows.parquet`, where it was wanted."""
+    """`flows.parquet`, if the task requested it."""
     error: str = ""
-    """Why there is no result."""
+    """The reason why there is no result."""
     host: str = ""
     """The worker's."""
     seconds: float = 0.0
-    """How long the worker took."""
+    """Time that the worker took."""
 
 
 class Packer:
@@ -76,7 +76,7 @@ class Packer:
         self._simulator = tuple(simulator().items())
 
     def pack(self, point: Point, seed: int) -> Task:
-        """The task of a point and a seed; raises `PlanError` where a file cannot be read."""
+        """Returns the task of a point and a seed; raises `PlanError` if a file cannot be read."""
         table = point.plan.table()
         table["seed"] = seed
         inputs: dict[str, str] = {}
@@ -84,7 +84,7 @@ class Packer:
             file = point.plan.base / holder[key]
             if file.is_file():
                 digest = self._digest_of(file)
-                # The suffix says what a trace is, and errors name the file.
+                # The suffix decides the format of a trace, and errors name the file.
                 holder[key] = name = f"{digest[:12]}/{file.name}"
                 inputs[name] = digest
         text = Plan("").with_(*table.items()).text
@@ -105,9 +105,9 @@ class Packer:
 def execute(
     task: Task, blobs: Sequence[bytes], is_stopped: Callable[[], bool] | None = None
 ) -> Result:
-    """Run a task where the caller is; `blobs` are its input files, as `Task.digests` has them.
+    """Run a task in this process; `blobs` are its input files, as `Task.digests` has them.
 
-    Never raises but for `KeyboardInterrupt` and its like: an error is the result.
+    Raises only `KeyboardInterrupt` and its like: any other error is the result.
     """
     start, host = time.monotonic(), socket.gethostname()
     ours = simulator()

@@ -1,7 +1,7 @@
-"""Where the runs of a sweep are made: the cores of this machine, or a cluster that exists.
+"""Engines that run the tasks of a sweep: the cores of this machine, or an existing cluster.
 
 `local`, `ray`, `ray://HOST:PORT`, `dask`, `dask://HOST:PORT`, `dask://FILE.json`. The modules of
-clusters are imported when they are asked for; they are extras of the package.
+clusters are imported on first use; they are extras of the package.
 """
 
 from collections.abc import Mapping
@@ -11,43 +11,43 @@ from rampmeter._core import PlanError
 from rampmeter.sweeps.task import Result, Task
 
 ATTEMPTS: Final = 4
-"""How often a task is begun whose worker is lost."""
+"""Maximum number of times a task is begun if its worker is lost."""
 FORMS: Final = "local, ray, ray://HOST:PORT, dask, dask://HOST:PORT, dask://SCHEDULER.json"
 
 
 class EngineError(OSError):
-    """A cluster that cannot be reached or used; the text says why."""
+    """A cluster that cannot be reached or used; the text has the reason."""
 
 
 class Engine(Protocol):
     """Runs tasks, several at a time, in any order. Used by one thread."""
 
     def slots(self) -> int:
-        """How many tasks can run at a time, as far as is known now."""
+        """Returns the number of tasks that can run at a time, as far as is known now."""
 
     def describe(self) -> str:
-        """Where tasks run, for people."""
+        """Returns a description of where tasks run, for people."""
 
     def submit(self, task: Task, blobs: Mapping[str, bytes]) -> None:
-        """Begin a task when there is room; `blobs` are the input files by their digests."""
+        """Begin a task when a slot is free; `blobs` are the input files by their digests."""
 
     def collect(self, timeout: float) -> list[Result]:
-        """The results that have come, after at most `timeout` seconds if there are none yet.
+        """Returns new results, after at most `timeout` seconds if there are none yet.
 
-        A worker that is lost is no result: its tasks are begun again, `ATTEMPTS` times in all.
+        A lost worker is no result: its tasks are begun again, `ATTEMPTS` times in all.
         """
 
     def cancel(self) -> None:
-        """Stop what runs, and begin nothing more."""
+        """Stop running tasks, and begin no more."""
 
     def close(self) -> None:
-        """Let go of what the engine holds. A cluster goes on without us."""
+        """Release the engine's resources. A cluster keeps running."""
 
 
 def open_engine(on: str, jobs: int | None = None) -> Engine:
-    """The engine of this name; `jobs` are the runs at a time of the local one.
+    """Opens the engine of this name; `jobs` are the runs at a time of the local one.
 
-    Raises `PlanError` for a name that is none, and `EngineError` where a cluster is not there.
+    Raises `PlanError` for an unknown name, and `EngineError` if a cluster cannot be reached.
     """
     scheme, _, address = on.partition("://")
     if on == "local":

@@ -23,7 +23,7 @@ class LocalEngine:
         return self._jobs
 
     def describe(self) -> str:
-        """Where tasks run, for people."""
+        """Returns a description of where tasks run, for people."""
         return f"this machine, {self._jobs} at a time"
 
     def submit(self, task: Task, blobs: Mapping[str, bytes]) -> None:
@@ -31,7 +31,7 @@ class LocalEngine:
         self._pool.submit(self._run, task, [blobs[digest] for digest in task.digests])
 
     def collect(self, timeout: float) -> list[Result]:
-        """The results that have come, after at most `timeout` seconds."""
+        """Returns new results, after at most `timeout` seconds."""
         results = []
         try:
             results.append(self._results.get(timeout=timeout))
@@ -41,7 +41,7 @@ class LocalEngine:
             return results
 
     def cancel(self) -> None:
-        """End the runs; those that have not begun do not begin."""
+        """End the runs; tasks that have not begun do not begin."""
         self._stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 

@@ -1,4 +1,4 @@
-"""Runs on a Dask cluster that exists.
+"""Runs on an existing Dask cluster.
 
 `dask://HOST:PORT` and `dask://FILE.json` name its scheduler, by address and by the file that it
 writes; `dask` alone is the scheduler of Dask's configuration (`DASK_SCHEDULER_ADDRESS`). A worker
@@ -18,17 +18,17 @@ from rampmeter.sweeps.engines import EngineError
 from rampmeter.sweeps.task import Result, Task, execute, lost
 
 CONNECT_SECONDS: Final = 20
-"""How long the scheduler is waited for."""
+"""Maximum time to connect to the scheduler, in seconds."""
 CONFIGURED: Final = "scheduler-address"
 
 
 def _execute(task: Task, key: str, *blobs: bytes) -> Result:
-    """What a worker runs. The package is looked up there by name."""
+    """Runs a task in a worker. The package is looked up there by name."""
     return execute(task, blobs, _is_forgotten(key))
 
 
 def _is_forgotten(key: str) -> Callable[[], bool]:
-    """Whether nobody waits for a task any more: its driver has stopped, or is gone."""
+    """Returns a check for tasks without a waiting driver: it has stopped, or is gone."""
     tasks = get_worker().state.tasks
 
     def is_forgotten() -> bool:
@@ -63,11 +63,11 @@ class DaskEngine:
         return sum(self._client.nthreads().values())
 
     def describe(self) -> str:
-        """Where tasks run, for people."""
+        """Returns a description of where tasks run, for people."""
         return f"Dask at {self._where}, {self.slots()} threads of workers"
 
     def submit(self, task: Task, blobs: Mapping[str, bytes]) -> None:
-        """Begin a task when there is room. Input files go to the cluster once."""
+        """Begin a task when a slot is free. Input files are sent to the cluster once."""
         for digest in task.digests:
             if digest not in self._blobs:
                 self._blobs[digest] = self._send(blobs[digest])
@@ -78,7 +78,7 @@ class DaskEngine:
         future.add_done_callback(self._done.put)
 
     def collect(self, timeout: float) -> list[Result]:
-        """The results that have come, after at most `timeout` seconds."""
+        """Returns new results, after at most `timeout` seconds."""
         results = []
         try:
             future = self._done.get(timeout=timeout)
@@ -93,18 +93,18 @@ class DaskEngine:
             return results
 
     def cancel(self) -> None:
-        """Forget the tasks; their runs notice it and end."""
+        """Release the tasks; their runs detect it and end."""
         self._client.cancel(list(self._tasks), force=True)
         self._tasks.clear()
 
     def close(self) -> None:
-        """Leave the cluster."""
+        """Disconnect from the cluster."""
         self._tasks.clear()
         self._blobs.clear()
         self._client.close()
 
     def _send(self, blob: bytes) -> Future:
-        # A call, unlike data that is scattered, is made again where its worker is lost.
+        # A call, unlike scattered data, is repeated if its worker is lost.
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
             return self._client.submit(bytes, blob, pure=False)
@@ -122,7 +122,7 @@ class DaskEngine:
 
 
 def _scheduler(where: str) -> dict[str, Any]:
-    """How the client is to find the scheduler."""
+    """Returns the client's arguments that name the scheduler."""
     if where.endswith(".json"):
         if not Path(where).is_file():
             raise EngineError(f"dask: {where}: no such file of a scheduler")

@@ -1,4 +1,4 @@
-"""Runs on a Ray cluster that exists.
+"""Runs on an existing Ray cluster.
 
 `ray://HOST:PORT` goes through the cluster's client server; `ray` alone joins the cluster of this
 machine, or that of `RAY_ADDRESS`. A task needs one processor of the cluster. Ray begins a task
@@ -19,22 +19,22 @@ from rampmeter.sweeps.task import Result, Task, execute, lost
 
 AUTO: Final = ("", "auto")
 REFUSAL: Final = "Initialization failure from server"
-"""What the proxy of a cluster says when it could not start a server for a driver."""
+"""Error message of a cluster's proxy that could not start a server for a driver."""
 PAUSE_SECONDS: Final = 3.0
 POLL_MAX: Final = 1000
-"""Results that are fetched at once at most."""
+"""Maximum number of results that are fetched at once."""
 
 
 def _execute(task: Task, *blobs: bytes) -> Result:
-    """What a worker runs. The package is looked up there by name."""
+    """Runs a task in a worker. The package is looked up there by name."""
     return execute(task, blobs)
 
 
 def _connect(address: str) -> None:
     """Connect to the cluster.
 
-    One that is there may refuse for a while: its proxy starts a server for each driver, and that
-    fails while it still clears up after a driver that has died.
+    A running cluster may refuse for a while: its proxy starts a server for each driver. That
+    fails while it still cleans up after a driver that has died.
     """
     for left in reversed(range(ATTEMPTS)):
         try:
@@ -67,11 +67,11 @@ class RayEngine:
         return int(ray.cluster_resources().get("CPU", 0))
 
     def describe(self) -> str:
-        """Where tasks run, for people."""
+        """Returns a description of where tasks run, for people."""
         return f"Ray at {self._address}, {self.slots()} processors"
 
     def submit(self, task: Task, blobs: Mapping[str, bytes]) -> None:
-        """Begin a task when there is room. Input files go to the cluster once."""
+        """Begin a task when a slot is free. Input files are sent to the cluster once."""
         for digest in task.digests:
             if digest not in self._blobs:
                 self._blobs[digest] = ray.put(blobs[digest])
@@ -79,13 +79,13 @@ class RayEngine:
         self._tasks[self._execute.remote(task, *handles)] = task
 
     def collect(self, timeout: float) -> list[Result]:
-        """The results that have come, after at most `timeout` seconds."""
+        """Returns new results, after at most `timeout` seconds."""
         if not self._tasks:
             return []
         try:
             done, _ = ray.wait(list(self._tasks), num_returns=1, timeout=timeout, fetch_local=False)
             if done:
-                # All that have come by now, not only the first.
+                # Fetch all that are ready by now, not only the first.
                 n_wanted = min(len(self._tasks), POLL_MAX)
                 done, _ = ray.wait(list(self._tasks), num_returns=n_wanted, timeout=0)
         except ConnectionError as error:
@@ -99,7 +99,7 @@ class RayEngine:
         self._tasks.clear()
 
     def close(self) -> None:
-        """Leave the cluster."""
+        """Disconnect from the cluster."""
         self._blobs.clear()
         self._tasks.clear()
         ray.shutdown()
