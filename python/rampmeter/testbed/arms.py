@@ -57,7 +57,7 @@ class Arm:
 
     @property
     def label(self) -> str:
-        """What tables call it: the system's congestion control is named where none was."""
+        """Name in tables; if no congestion control is given, the system's."""
         return f"tcp:{self.control}" if self.kind == "tcp" and self.choice is None else self.text
 
     @property
@@ -122,10 +122,10 @@ def run_arms(
     progress: Callable[[str, int, int], None],
     options: Options | None = None,
 ) -> Iterator[tuple[str, Run]]:
-    """Run a plan in several ways, one after the other; each has a folder of its own in `out`.
+    """Runs a plan in several ways, one after the other; each has its own folder in `out`.
 
     Simulators take the delays that were measured for the arm before them, so none is the first.
-    `progress` hears of each arm how many of how many messages have arrived.
+    `progress` receives for each arm the number of arrived messages and of all messages.
     """
     for arm in arms:
         arm.check(plan)
@@ -143,7 +143,7 @@ def run_arms(
 
 
 def require_control(name: str) -> None:
-    """Raise `TestbedError` where the kernel has no such congestion control."""
+    """Raise `TestbedError` if the kernel has no such congestion control."""
     with socket.socket() as probe:
         try:
             probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())

@@ -1,4 +1,4 @@
-"""Commands of iproute2, what they need, and how to get it without being root."""
+"""Commands of iproute2, the privileges they need, and a way to get these without root."""
 
 import os
 import shutil
@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import Final
 
 CAPABILITIES: Final = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
-"""What it takes to make links and namespaces, by number."""
+"""Capabilities that links and namespaces require, by number."""
 
 SYSTEM_FOLDERS: Final = ("/usr/sbin", "/sbin")
-"""Where `ip` and `tc` are, though the paths of ordinary users leave them out."""
+"""Folders of `ip` and `tc` that the paths of ordinary users may lack."""
 
 IN_USER_NAMESPACE: Final = 'ip link set lo up && mount -t tmpfs tmpfs /run && exec "$@"'
-"""`ip netns` keeps its names in /run, where only root may write."""
+"""Shell command; it mounts /run anew, where `ip netns` keeps names and only root may write."""
 
 
 class TestbedError(Exception):
-    """The testbed cannot do what it was asked; the message says what is missing."""
+    """The testbed lacks something it needs; the message names it."""
 
     __test__ = False
 
 
 def is_privileged() -> bool:
-    """Whether this process may make network namespaces."""
+    """Returns whether this process may make network namespaces."""
     for line in Path("/proc/self/status").read_text("utf-8").splitlines():
         if line.startswith("CapEff:"):
             effective = int(line.split()[1], 16)
@@ -33,7 +33,7 @@ def is_privileged() -> bool:
 
 
 def require_privilege() -> None:
-    """Raise `TestbedError` where network namespaces cannot be made."""
+    """Raise `TestbedError` if network namespaces cannot be made."""
     if not is_privileged():
         raise TestbedError(
             f"testbed: expected {' and '.join(CAPABILITIES)}, this process has not got them;"
@@ -42,10 +42,10 @@ def require_privilege() -> None:
 
 
 def enter_user_namespace(argv: Sequence[str]) -> None:
-    """Run a command instead of this one, as root of a user namespace of its own.
+    """Replace this process by a command, as root of a user namespace of its own.
 
-    Does nothing where namespaces can be made anyway. Otherwise does not return: give it what
-    started this program, `sys.orig_argv`. Raises `TestbedError` where that is not permitted.
+    Does nothing if namespaces can be made anyway. Otherwise it does not return: `argv` is the
+    command line of this program, `sys.orig_argv`. Raises `TestbedError` if that is not permitted.
     """
     if is_privileged():
         return
@@ -60,7 +60,7 @@ def enter_user_namespace(argv: Sequence[str]) -> None:
 
 
 def tool(name: str) -> str:
-    """Where a program is; raises `TestbedError` where it is not installed."""
+    """Returns the path of a program; raises `TestbedError` if it is not installed."""
     folders = os.pathsep.join((os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS))
     found = shutil.which(name, path=folders)
     if found is None:
@@ -70,18 +70,18 @@ def tool(name: str) -> str:
 
 
 def ip(lines: Iterable[str], namespace: str | None = None) -> None:
-    """Run lines of `ip`, all in one process and until the first that fails."""
+    """Run lines of `ip` in one process; stop at the first that fails."""
     where = [] if namespace is None else ["-netns", namespace]
     _batch([tool("ip"), *where], lines)
 
 
 def ip_each(lines: Iterable[str]) -> None:
-    """Run lines of `ip`, those after one that fails too."""
+    """Run lines of `ip`; continue after those that fail."""
     _batch([tool("ip"), "-force"], lines)
 
 
 def tc(lines: Iterable[str], namespace: str) -> None:
-    """Run lines of `tc`, all in one process and until the first that fails."""
+    """Run lines of `tc` in one process; stop at the first that fails."""
     _batch([tool("tc"), "-netns", namespace], lines)
 
 
@@ -103,7 +103,7 @@ def _batch(argv: Sequence[str], lines: Iterable[str]) -> None:
 
 
 def _message(done: "subprocess.CompletedProcess[str]", stdin: str) -> str:
-    """What a program says on failure; the line itself where it gives only a line's number."""
+    """Returns a failed program's error message, with the input line if it gives only its number."""
     said = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
     where, colon, number = said[-1].partition("-:")
     if where == "Command failed " and colon and number.isdecimal():

@@ -1,4 +1,4 @@
-"""How long a small packet takes between two hosts."""
+"""Delays of small packets between two hosts."""
 
 import json
 import subprocess
@@ -23,9 +23,9 @@ Start = Callable[..., "subprocess.Popen[Any]"]
 
 @dataclass(frozen=True)
 class Delays:
-    """Medians in nanoseconds between processes that sleep until a packet comes.
+    """Median delays in nanoseconds between processes that sleep until a packet arrives.
 
-    They hold the time in which a sleeping processor wakes, most of it all on an idle machine.
+    They include the wake-up time of a sleeping processor, which is longest on an idle machine.
     """
 
     there_ns: int
@@ -34,7 +34,7 @@ class Delays:
 
 
 def measure(start: Start, shape: Shape, a: int, b: int) -> Delays:
-    """The delays from host `a` to `b` and back; `start` is `Fabric.run`."""
+    """Measures the delays from host `a` to `b` and back; `start` is `Fabric.run`."""
     address = str(shape.address(b))
     server = start(b, [*ECHO, "serve", address], stdout=subprocess.PIPE, text=True)
     with server:

@@ -1,8 +1,8 @@
 """A UDP server that answers with the time of arrival, and its client; run in the hosts' namespaces.
 
 `echo.py serve ADDRESS` prints its port and answers for ever; `echo.py probe ADDRESS PORT COUNT`
-prints the nanoseconds of each exchange, there and back. All namespaces have one monotonic clock.
-Reads nothing but the standard library, so that it starts at once.
+prints the nanoseconds of each exchange, in both directions. All namespaces have one monotonic
+clock. Reads nothing but the standard library, so that it starts at once.
 """
 
 import json
@@ -16,10 +16,10 @@ TOS_HIGHEST = 0xE0
 WARM_UP = 10
 """Exchanges before those that count: the first ones fill caches."""
 GAP_SECONDS = 0.001
-"""Between exchanges, so that each finds the path idle."""
+"""Pause between exchanges in seconds, so that each finds the path idle."""
 TIMEOUT_SECONDS = 0.5
 LOST_MAX = 10
-"""How many may be lost before the path counts as broken."""
+"""Maximum number of lost exchanges before the path counts as broken."""
 
 
 def main(argv: list[str]) -> None:
@@ -34,7 +34,7 @@ def main(argv: list[str]) -> None:
 
 
 def serve(address: str) -> None:
-    """Answer every packet with itself and the time when it came."""
+    """Answer every packet with itself and its time of arrival."""
     with _socket() as udp:
         udp.bind((address, 0))
         sys.stdout.write(f"{udp.getsockname()[1]}\n")
@@ -45,7 +45,7 @@ def serve(address: str) -> None:
 
 
 def probe(server: tuple[str, int], count: int) -> list[tuple[int, int]]:
-    """The times there and back of packets, one after another."""
+    """Measures the times of packets in both directions, one after another."""
     samples: list[tuple[int, int]] = []
     n_lost = 0
     with _socket() as udp:
@@ -63,7 +63,7 @@ def probe(server: tuple[str, int], count: int) -> list[tuple[int, int]]:
 
 
 def exchange(udp: socket.socket) -> tuple[int, int]:
-    """The times of one packet; late answers to earlier ones are passed over."""
+    """Measures the times of one packet; late answers to earlier ones are skipped."""
     sent = time.monotonic_ns()
     udp.send(STAMP.pack(sent))
     while True:

@@ -1,9 +1,9 @@
 """A plan on real hosts: every host a process in a namespace, results as of a simulation.
 
 The plan's topology is built of namespaces, its flows are sent at their times over `rampd` or over
-the kernel's TCP, and the logs of all hosts become the tables that a simulation writes. What was
-measured of the fabric before (delays) goes into the plan that is kept with the results, so that
-the simulator can run the very same.
+the kernel's TCP, and the logs of all hosts become the tables that a simulation writes. Measured
+delays of the fabric are stored in the plan that is kept with the results, so that the simulator can
+run exactly that plan.
 """
 
 import json
@@ -32,54 +32,54 @@ from rampmeter.testbed.shape import Shape
 from rampmeter.toml import Table, TomlValue, dumps
 
 Over: TypeAlias = Literal["rampd", "tcp"]
-"""What carries messages: the plan's transport, or the kernel's TCP."""
+"""The carrier of messages: the plan's transport, or the kernel's TCP."""
 
 PLAN: Final = "plan.toml"
-"""The plan with what was measured, in the folder of results; the simulator runs it as it is."""
+"""File name of the plan with measured values; the simulator runs it without changes."""
 
 PORT: Final = 7300
 MTU: Final = 1500
 
 CONTROL_RTT_US: Final = 500.0
-"""The round trip that protocols are told at least, unless the plan says another: on an idle machine
+"""Minimum round trip in protocols' configuration, unless the plan sets one. On an idle machine
 99 % of small packets take less than 270 us each way through shaped ports, half of them 50 us."""
 
 DRAIN_SECONDS: Final = 10.0
-"""How long after the last arrival messages may take, unless the plan's `run.drain-us` says."""
+"""Time for messages after the last arrival, in seconds, unless `run.drain-us` is set."""
 START_SECONDS: Final = 1.5
-"""From starting the processes to the first arrival."""
+"""Seconds from starting the processes to the first arrival."""
 POLL_SECONDS: Final = 0.2
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Hears how many of how many messages have arrived."""
+"""Receives the number of arrived messages and the number of all messages."""
 
 
 @dataclass(frozen=True)
 class Bed:
-    """What a testbed run is about."""
+    """The parameters of a testbed run."""
 
     plan: Plan
     shape: Shape
     transport: Table
-    """The plan's transport without what hosts find out themselves."""
+    """The plan's transport without the keys that hosts measure themselves."""
     mark_above_bytes: float | None
-    """Bytes of wait at a port above which packets are marked; `None` for no marks."""
+    """Queueing at a port above which packets are marked, in bytes; `None` for no marks."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How hosts carry a plan, beyond the plan."""
+    """Options of hosts beyond the plan."""
 
     kernel: Sequence[str] = ()
     """Arguments of `rampd load` for the kernel's TCP: `--congestion-control`, with the name, and
     `--connection-per-message`."""
     congestion_control: str | None = None
-    """That of the kernel's TCP at both ends of all connections; the system's default if `None`."""
+    """Congestion control of TCP at both ends of all connections; the system's default if `None`."""
     realtime: bool = False
-    """Whether hosts go before all other work of this machine (`SCHED_FIFO`), as if each had a
-    processor of its own. Needs root; other work stands still while they compute."""
+    """True if hosts have precedence over all other work of this machine (`SCHED_FIFO`), as if each
+    had its own processor. Needs root; other work stops while they compute."""
     watches: bool = False
-    """Whether times at ports are counted where nothing is marked too; they go to `waits.json`."""
+    """True if times at ports are counted even without marks; they are written to `waits.json`."""
 
 
 def run_testbed(
@@ -89,10 +89,10 @@ def run_testbed(
     progress: Progress | None = None,
     options: Options = Options(),
 ) -> Run:
-    """Run a plan in namespaces; results go to the folder `out`.
+    """Runs a plan in namespaces; results are written to the folder `out`.
 
-    Ports mark packets where the plan's do. Raises `PlanError` for a plan that namespaces cannot
-    run, `TestbedError` where the system lacks something or a host failed.
+    Ports mark packets if the plan's do. Raises `PlanError` for a plan that namespaces cannot run,
+    `TestbedError` if the system lacks something or a host failed.
     """
     bed = bed_of(plan)
     rampd = find_rampd()
@@ -126,7 +126,7 @@ def run_testbed(
 
 
 def find_rampd() -> str:
-    """The daemon: what `RAMPMETER_RAMPD` names, else beside this Python, else on the path."""
+    """Returns the daemon: `RAMPMETER_RAMPD`, else next to this Python, else on the path."""
     if named := os.environ.get("RAMPMETER_RAMPD"):
         return named
     beside = Path(sys.executable).parent / "rampd"
@@ -137,7 +137,7 @@ def find_rampd() -> str:
 
 
 def with_delays(plan: Plan, delays: Delays) -> Plan:
-    """The plan as the simulator has to run it to do as the testbed does.
+    """Returns the plan with which the simulator reproduces the testbed.
 
     The delay of a way is charged to the receiving host, whose processor has to wake.
     """
@@ -154,13 +154,13 @@ def with_delays(plan: Plan, delays: Delays) -> Plan:
 
 
 def drain_seconds(plan: Plan) -> float:
-    """How long after the last arrival messages of a plan may take."""
+    """Returns the seconds that messages of a plan may take after the last arrival."""
     asked = plan.resolved("run.drain-us")
     return DRAIN_SECONDS if asked is None else float(asked) / 1e6
 
 
 def bed_of(plan: Plan) -> Bed:
-    """The fabric that a plan wants, and the plan with the packets and round trips of real hosts.
+    """Returns the fabric of a plan, and the plan with the packets and round trips of real hosts.
 
     Raises `PlanError` if namespaces cannot run it, before anything is built.
     """
@@ -185,7 +185,7 @@ def bed_of(plan: Plan) -> Bed:
     try:
         checked = adapted.check()
     except PlanError:
-        # The plan as it was written has the right line for the error, if it has it too.
+        # The original plan gives the right line for the error, if it has the same error.
         plan.check()
         raise
     plan = adapted
@@ -230,7 +230,7 @@ def _port_bytes(plan: Plan, key: str, value: Any) -> int | None:
 
 
 def _write_counters(fabric: Fabric, watch: Watch | None, out: Path) -> None:
-    """What hosts' TCP has counted, and the times at ports if they were watched."""
+    """Writes the counters of hosts' TCP, and the times at ports if they were watched."""
     hosts = range(fabric.shape.n_hosts)
     tcp = [fabric.tcp_counters(host) for host in hosts]
     sums = {name: sum(of.get(name, 0) for of in tcp) for name in tcp[0]}
@@ -264,7 +264,7 @@ def _write_configs(bed: Bed, facts: dict[str, Any], out: Path) -> None:
                 "rate-mbps": shape.access_bps / 1e6,
                 "mtu": MTU,
                 "security": "none",
-                # Joined packets would cross shaped links in one piece.
+                # Segmentation offload would send joined packets over shaped links in one piece.
                 "segment-offload": False,
                 "control-rtt-us": facts["control_rtt_ps"] / 1e6,
                 "data-rtt-us": facts["data_rtt_ps"] / 1e6,
@@ -282,7 +282,7 @@ def _config(out: Path, node: int) -> Path:
 def _hosts(
     fabric: Fabric, bed: Bed, rampd: Sequence[str], out: Path, carrier: Sequence[str]
 ) -> Iterator[list[Path]]:
-    """All hosts at work: yields their logs, and ends them."""
+    """Runs all hosts: yields their logs, and ends the hosts."""
     start_ns = time.monotonic_ns() + round(START_SECONDS * 1e9)
     started: dict[int, subprocess.Popen[Any]] = {}
     logs = [out / "nodes" / f"{host}.csv" for host in range(bed.shape.n_hosts)]
@@ -317,7 +317,7 @@ def _hosts(
 def _watch(
     logs: list[Path], flows: int, seconds: float, drain: float, progress: Progress | None
 ) -> None:
-    """Wait until all hosts have done their part, or the time is over."""
+    """Wait until all hosts are done, or the time is over."""
     ends = time.monotonic() + START_SECONDS + seconds + drain
     arrived = 0
     followers = [Follower(log) for log in logs]
@@ -326,7 +326,7 @@ def _watch(
             follower.read()
         before, arrived = arrived, sum(follower.delivered for follower in followers)
         if arrived > before:
-            # Messages that wait for others may come later than anybody could know before.
+            # Dependent messages may arrive later than could be known before.
             ends = max(ends, time.monotonic() + drain)
         if progress is not None:
             progress(arrived, flows)
@@ -336,7 +336,7 @@ def _watch(
 
 
 class Follower:
-    """What a log says as it grows."""
+    """Incremental reader of a host's log."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
@@ -345,7 +345,7 @@ class Follower:
         self.is_done = False
 
     def read(self) -> None:
-        """Take in what is new."""
+        """Reads new lines."""
         if not self._log.is_file():
             return
         with self._log.open("rb") as file:
@@ -353,5 +353,5 @@ class Follower:
             new = file.read()
         self._at += len(new)
         self.delivered += new.count(b"delivered,")
-        # The last line of a host that has done its part is written at once.
+        # The last line of a host that is done is written at once.
         self.is_done = self.is_done or b"done," in new

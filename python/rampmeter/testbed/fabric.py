@@ -1,14 +1,14 @@
-"""A fabric of network namespaces: built, used, and taken down whatever happens.
+"""A fabric of network namespaces: built, used, and always taken down.
 
 The kernel does the switching: leaves and spines are namespaces that forward IPv4, a leaf chooses
 a spine by the hash of addresses and ports. Every port is shaped and has eight strict priorities
-(`queueing`). Addresses of neighbours are fixed, since ARP in the middle of a run would be seen.
+(`queueing`). Addresses of neighbours are fixed, since ARP in the middle of a run would be visible.
 
-A packet of many segments that passed as one would hold up a higher priority for its whole length.
-So devices take one segment per packet (`gso_max_segs`): TCP makes no larger ones, and those of
-`UDP_SEGMENT` are cut where they leave the host. On arrival devices of this kind merge none unless
-told to. What remains is the host's own queue, which takes a `UDP_SEGMENT` packet as one: a program
-that cares for priorities must not send several segments in one call.
+A packet of many segments that is forwarded as one would delay a higher priority for its whole
+length. So devices take one segment per packet (`gso_max_segs`): TCP makes no larger ones, and those
+of `UDP_SEGMENT` are split as they are sent. Receiving devices of this kind merge none by default.
+The host's own queue still takes a `UDP_SEGMENT` packet as one: a program that depends on
+priorities must not send several segments in one call.
 """
 
 import os
@@ -34,17 +34,17 @@ SYSCTLS: Final = {
     "ipv6/conf/all/disable_ipv6": 1,
     "ipv6/conf/default/disable_ipv6": 1,
 }
-"""Of every node: packets may come back another way, and nothing speaks unasked."""
+"""Settings of every node: packets may return by another way, and no node sends unprompted."""
 
 SWITCH_SYSCTLS: Final = {"ipv4/ip_forward": 1, "ipv4/fib_multipath_hash_policy": 1}
-"""Of leaves and spines: forwarding, and the choice of the way by ports too."""
+"""Settings of leaves and spines: forwarding, and the choice of the way by ports too."""
 
 NAME: Final = re.compile(r"rm(?P<pid>\d+)\.(?P<ticks>\d+)\.\d+-[hts]\d+")
 """A namespace: its maker (number and start of the process), the number of the fabric, the node."""
 
 
 class Fabric:
-    """A leaf-spine that stands while its `with` block runs; several may stand side by side."""
+    """A leaf-spine that exists while its `with` block runs; several may exist at a time."""
 
     _serials = count()
 
@@ -54,12 +54,12 @@ class Fabric:
         self._control = congestion_control
         pid = os.getpid()
         self.tag = f"{pid}.{process.start_ticks(pid)}.{next(self._serials)}"
-        """What tells this fabric's namespaces from those of others."""
+        """Part of this fabric's namespaces' names that no other fabric has."""
         self._started: list[subprocess.Popen[Any]] = []
         self._signals = ExitStack()
 
     def __enter__(self) -> "Fabric":
-        """Build it; raises `TestbedError` and leaves nothing where that fails."""
+        """Build it; raises `TestbedError` and leaves nothing behind if that fails."""
         command.require_privilege()
         try:
             self._signals.enter_context(process.sigterm_raises())
@@ -80,7 +80,7 @@ class Fabric:
 
     @classmethod
     def sweep(cls) -> list[str]:
-        """Remove what processes left behind that were killed; the names of the namespaces."""
+        """Remove namespaces of fabrics whose processes were killed; returns their names."""
         command.require_privilege()
         orphans = [name for name in _namespaces() if _is_orphan(name)]
         with process.held_signals():
@@ -88,7 +88,7 @@ class Fabric:
         return orphans
 
     def run(self, host: int, argv: Sequence[str], **popen: Any) -> "subprocess.Popen[Any]":
-        """Start a process on a host; it is ended with the fabric if it has not ended before."""
+        """Start a process on a host; it is ended with the fabric if it still runs."""
         node = self.shape.access_link(host).lower.node
         enter = [command.tool("ip"), "netns", "exec", self.namespace(node)]
         self._started = [started for started in self._started if started.poll() is None]
@@ -97,22 +97,22 @@ class Fabric:
         return started
 
     def set_link(self, host: int, *, up: bool) -> None:
-        """Pull the cable of a host, or plug it in: the host sees its carrier go, packets vanish."""
+        """Unplug a host's cable, or plug it in: the host's carrier is lost, packets are dropped."""
         link = self.shape.access_link(host)
         port = link.upper
         lines = [f"link set {port.interface} {'up' if up else 'down'}"]
         if up:
-            # Its neighbours are forgotten when a device goes down.
+            # A device that goes down loses its neighbours.
             lines += self._neighbours([link], port.node)
         command.ip(lines, self.namespace(port.node))
 
     def set_path_mtu(self, host: int, mtu: int) -> None:
-        """Let the cable of a host carry only packets of `mtu` bytes; the host does not know."""
+        """Limit a host's cable to packets of `mtu` bytes; the host is not notified."""
         port = self.shape.access_link(host).upper
         command.ip([f"link set {port.interface} mtu {mtu}"], self.namespace(port.node))
 
     def port_counters(self) -> dict[str, tuple[Counters, ...]]:
-        """What every port has sent and dropped, by priority; ports are called as `t0:h3`."""
+        """Returns the packets sent and dropped, by port (such as `t0:h3`) and priority."""
         tc = command.tool("tc")
         counters = {}
         for node in self.shape.nodes():
@@ -122,8 +122,10 @@ class Fabric:
         return counters
 
     def tcp_counters(self, host: int) -> dict[str, int]:
-        """What the kernel's TCP of a host has counted since the fabric was built, by the names of
-        `/proc/net/snmp` and `/proc/net/netstat`, such as `RetransSegs` and `TCPTimeouts`.
+        """Returns the counters of a host's kernel TCP since the fabric was built.
+
+        Names are those of `/proc/net/snmp` and `/proc/net/netstat`, such as `RetransSegs` and
+        `TCPTimeouts`.
         """
         files = [f"/proc/net/{name}" for name in ("snmp", "netstat")]
         enter = [command.tool("ip"), "netns", "exec", self.namespace(f"h{host}")]
@@ -136,9 +138,9 @@ class Fabric:
         return counters
 
     def delays(self, a: int, b: int) -> delay.Delays:
-        """Measure how long a small packet of the highest priority takes from `a` to `b` and back.
+        """Measure the delay of a small packet of the highest priority from `a` to `b` and back.
 
-        On a path without load, as long as nothing else uses the fabric.
+        The path has no load, as long as nothing else uses the fabric.
         """
         return delay.measure(self.run, self.shape, a, b)
 
@@ -154,7 +156,7 @@ class Fabric:
                 ports[port.node].append(port)
         command.ip(f"netns add {self.namespace(node)}" for node in nodes)
         for node in nodes:
-            # Before there are links, which take their settings over.
+            # This precedes the links, which inherit their settings.
             self._set_sysctls(node)
         command.ip(self._link_command(link) for link in self.shape.links)
         for node in nodes:
@@ -189,7 +191,7 @@ class Fabric:
             yield f"address add {port.address} dev {port.interface}"
             yield f"link set {port.interface} up"
         yield from self._neighbours(self.shape.links, node)
-        # By the route, since a namespace may not take any it likes as its default.
+        # It is set by route, since a namespace may not choose any as its default.
         has_control = self._control is not None and node.startswith("h")
         end = f" congctl {self._control}" if has_control else ""
         for route in self.shape.routes(node):
@@ -209,7 +211,7 @@ class Fabric:
         with self._signals, process.held_signals():
             own = [self.namespace(node) for node in self.shape.nodes()]
             there = set(_namespaces())
-            # One that was started just now may not be in its namespace yet.
+            # A process that was started just now may not be in its namespace yet.
             for started in self._started:
                 started.terminate()
             try:
@@ -226,13 +228,13 @@ def _namespaces() -> list[str]:
 
 
 def _is_orphan(name: str) -> bool:
-    """Whether a namespace is of a fabric whose maker has ended."""
+    """Returns whether a namespace is of a fabric whose maker has ended."""
     match = NAME.fullmatch(name)
     return match is not None and process.start_ticks(int(match["pid"])) != int(match["ticks"])
 
 
 def _remove(names: Sequence[str]) -> None:
-    """End what runs in namespaces, then delete them."""
+    """End the processes of namespaces, then delete these."""
     if not names:
         return
     try:
@@ -241,6 +243,6 @@ def _remove(names: Sequence[str]) -> None:
         try:
             command.ip_each(f"netns delete {name}" for name in names)
         except TestbedError:
-            # Two sweeps at once find the same ones.
+            # Two concurrent sweeps find the same ones.
             if not set(names).isdisjoint(_namespaces()):
                 raise

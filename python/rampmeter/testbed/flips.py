@@ -29,16 +29,16 @@ PACKET_MR_PROMISC = 1
 SO_RCVBUFFORCE = 33
 SIOCETHTOOL = 0x8946
 SETTINGS = {"generic segmentation": 0x24, "segmentation": 0x1F, "checksums": 0x17}
-"""What an interface may be left to do, and ethtool's command that sets it."""
+"""Offloads that are disabled on an interface, with the ethtool commands that set them."""
 FRAME_MAX = 1 << 16
 BATCH = 64
 PAYLOAD = 14 + 20 + 8
-"""Where the payload of UDP begins."""
+"""Offset of the UDP payload in a frame, in bytes."""
 BUFFER = 16 << 20
 
 
 def open_interface(name: str) -> socket.socket:
-    """Open an interface for whole frames, of whomever they are."""
+    """Open an interface for whole frames, from any sender to any receiver."""
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     raw.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
     raw.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
@@ -50,7 +50,7 @@ def open_interface(name: str) -> socket.socket:
 
 
 def make_whole(name: str) -> None:
-    """Have the kernel cut packets and complete their checksums before an interface gets them."""
+    """Have the kernel split packets and complete their checksums before an interface gets them."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for command in SETTINGS.values():
             value = (ctypes.c_uint32 * 2)(command, 0)
@@ -84,7 +84,7 @@ def flip_two(frame: bytearray, rng: random.Random) -> bool:
 
 
 def relay(left: str, right: str, chance: float, flip: str, seed: int) -> dict[str, int]:
-    """Pass frames on until SIGTERM; returns how many passed and were changed."""
+    """Forward frames until SIGTERM; returns the numbers of forwarded and of changed ones."""
     ends = [open_interface(left), open_interface(right)]
     change = flip_two if flip == "double" else flip_one
     rng = random.Random(seed)
@@ -111,7 +111,7 @@ def relay(left: str, right: str, chance: float, flip: str, seed: int) -> dict[st
                 try:
                     to.send(frame)
                 except OSError:
-                    # The interface is full or down, as any cable may be.
+                    # The interface is full or down.
                     counts["full"] += 1
     return counts
 

@@ -1,16 +1,16 @@
-"""What the programs of `stress` have written down, and what may not have happened.
+"""The records of the programs of `stress`, and the violations in them.
 
 A line is a letter, a time in s, and more. Programs write:
 
 | letter | followed by |
 |---|---|
-| `P` | its life, node and service: it has attached |
-| `S` | life, number, receiving node and service, size: it submits a message |
-| `O` | life, number, outcome: `completed`, or why it failed |
-| `R` | node and service that took it, the sender's node, then life and number from the message |
-| `T` | the same three, then all bytes: a message too short for life and number |
-| `C` | the same three, then its size and first bytes: a message that says what it should not |
-| `E`, `G` | its life: it ends at the end of the run, or because its node is gone |
+| `P` | its incarnation, node and service: it has attached |
+| `S` | incarnation, number, receiving node and service, size: it submits a message |
+| `O` | incarnation, number, outcome: `completed`, or the reason of its failure |
+| `R` | receiving node and service, the sender's node, the message's incarnation and number |
+| `T` | the same first three, then all bytes: a message too short for incarnation and number |
+| `C` | the same first three, then its size and first bytes: a message with wrong contents |
+| `E`, `G` | its incarnation: it ends at the end of the run, or because its node is gone |
 
 The driver writes `K`, node and service: it kills a program, or with service -1 a node.
 """
@@ -25,23 +25,23 @@ from typing import Final, NamedTuple
 from rampmeter.testbed.cluster import HEADER
 
 BEFORE_S: Final = 5.0
-"""A death that was so long before a message was submitted may still be why it failed."""
+"""Maximum seconds between a death and a later message that may have failed because of it."""
 AFTER_S: Final = 10.0
-"""A program that dies so soon after an outcome may not have written down what it had taken."""
+"""Seconds after an outcome in which a program may die before it has recorded the message."""
 DYING_S: Final = 1.0
-"""A death is noted before it happens, and takes no longer than this."""
+"""Maximum time from recording a death until it has happened, in seconds."""
 
 REJECTIONS: Final = ("rejected", "full")
-"""The transport promises no bound for the message now, or there is no room: it is not sent."""
+"""Outcomes of unsent messages: the transport promises no bound now, or has no room."""
 
 Key = tuple[int, int]
-"""Life of a program, and number of a message."""
+"""Incarnation of a program, and number of a message."""
 Bag = tuple[int, int, int, str]
-"""Sender's node, receiver's node and service, bytes: messages that nothing tells apart."""
+"""Sender's node, receiver's node and service, bytes: indistinguishable messages."""
 
 
 def tiny(life: int, number: int, size: int) -> bytes:
-    """Make a message that is too short for a header: the start of a digest of who sent it."""
+    """Make a message that is too short for a header: the start of a digest of its sender."""
     return hashlib.sha256(b"%d %d" % (life, number)).digest()[:size]
 
 
@@ -56,14 +56,14 @@ class Sent(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a program is."""
+    """The node and service of a program."""
 
     node: int
     service: int
 
 
 class Failure(NamedTuple):
-    """A failure that no death explains, or another message with which something is wrong."""
+    """A failure that no death explains, or another message with a violation."""
 
     key: Key
     sent: Sent
@@ -72,7 +72,7 @@ class Failure(NamedTuple):
 
 @dataclass
 class Verdict:
-    """What was done, and what may not have happened."""
+    """Counts of events, and the violations."""
 
     sent: int = 0
     completed: int = 0
@@ -80,19 +80,19 @@ class Verdict:
     explained: Counter[str] = field(default_factory=Counter)
     """Failures after a death of either end nearby, and rejections, by reason."""
     lost: list[Failure] = field(default_factory=list)
-    """Reported as completed, and not taken though the receiving program lived."""
+    """Reported as completed, and not received though the receiving program survived."""
     doubled: list[Key | Bag] = field(default_factory=list)
     corrupt: list[str] = field(default_factory=list)
     """Lines of messages with other bytes, at other programs, or of nobody."""
     two_outcomes: list[Failure] = field(default_factory=list)
     unexplained: list[Failure] = field(default_factory=list)
     untold: list[Failure] = field(default_factory=list)
-    """Without an outcome, though the sending program lived until the end."""
+    """Without an outcome, though the sending program survived until the end."""
     crashed: list[int] = field(default_factory=list)
-    """Lives of programs that ended of themselves before the end."""
+    """Incarnations of programs that ended of themselves before the end."""
 
     def counts(self) -> dict[str, int]:
-        """Give the numbers of a table's row."""
+        """Return the numbers of a table's row."""
         return {
             "sent": self.sent,
             "taken": self.taken,
@@ -124,22 +124,22 @@ class Ledger:
     """All lines, by message."""
 
     places: dict[int, tuple[float, Place]] = field(default_factory=dict)
-    """When and where a life began."""
+    """Time and place at which an incarnation began."""
     ends: dict[int, float] = field(default_factory=dict)
-    """When a life ended that was not killed."""
+    """Time at which an incarnation ended that was not killed."""
     sent: dict[Key, Sent] = field(default_factory=dict)
     outcomes: dict[Key, list[tuple[float, str]]] = field(default_factory=lambda: defaultdict(list))
     taken: dict[Key, list[tuple[Place, int, str]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    """By key: who took it, the sender's node, and the line."""
+    """By key: the receiver, the sender's node, and the line."""
     taken_tiny: dict[Bag, list[str]] = field(default_factory=lambda: defaultdict(list))
     corrupt: list[str] = field(default_factory=list)
     deaths: list[tuple[float, int, int]] = field(default_factory=list)
 
     @classmethod
     def of(cls, files: Iterable[Path]) -> "Ledger":
-        """Read what programs and the driver wrote."""
+        """Read the files of programs and the driver."""
         ledger = cls()
         for file in files:
             for line in file.read_text(encoding="utf-8").splitlines():
@@ -172,7 +172,7 @@ class Ledger:
                 raise ValueError(f"expected a line of a ledger, got {line!r}")
 
     def read_arrival(self, letter: str, more: list[str], line: str) -> None:
-        """Read a line about a message that was taken."""
+        """Read a line about a received message."""
         node, service, source = map(int, more[:3])
         if letter == "R":
             key = int(more[3]), int(more[4])
@@ -183,19 +183,19 @@ class Ledger:
             self.corrupt.append(line)
 
     def has_died(self, node: int, service: int | None, since: float, until: float) -> bool:
-        """Whether a node, or a program of it, was killed in a time."""
+        """Returns whether a node, or a program of it, was killed in an interval."""
         return any(
             of == node and which in (-1, service) and since <= at <= until
             for at, of, which in self.deaths
         )
 
     def is_dead(self, life: int) -> bool:
-        """Whether a program was killed, or its node."""
+        """Returns whether a program was killed, or its node."""
         at, place = self.places[life]
         return self.has_died(*place, at, float("inf"))
 
     def was_away(self, receiver: Place, since: float, until: float) -> bool:
-        """Whether no program of a service was attached for all of a time."""
+        """Returns whether no program of a service was attached during a whole interval."""
         lives = [life for life, (_, place) in self.places.items() if place == receiver]
         return not any(
             self.places[life][0] <= since
@@ -205,7 +205,7 @@ class Ledger:
         )
 
     def explains(self, sent: Sent, sender: Place, until: float, outcome: str) -> bool:
-        """Whether a death near a message, or a service that nobody has, may be why it failed."""
+        """Returns whether a death near a message, or a missing service, may explain its failure."""
         since = sent.at - BEFORE_S
         if outcome == "refused" and self.was_away(Place(sent.dst, sent.service), sent.at, until):
             return True
@@ -214,7 +214,7 @@ class Ledger:
         )
 
     def judge(self, excused: Sequence[str] = ()) -> Verdict:
-        """Compare what was sent, told and taken; `excused` failures need no explanation."""
+        """Compare sent messages, outcomes and receipts; `excused` failures need no explanation."""
         verdict = Verdict(sent=len(self.sent), corrupt=list(self.corrupt))
         verdict.taken = sum(map(len, self.taken.values()))
         verdict.taken += sum(map(len, self.taken_tiny.values()))
@@ -255,11 +255,11 @@ class Ledger:
             verdict.unexplained.append(what)
 
     def may_miss(self, sent: Sent, at: float) -> bool:
-        """Whether the receiver's death may be why nobody wrote down that a message was taken."""
+        """Returns whether the receiver may have died before it recorded a message."""
         return self.has_died(sent.dst, sent.service, sent.at - DYING_S, at + AFTER_S)
 
     def judge_taken(self, verdict: Verdict) -> None:
-        """Judge where messages were taken, and how often."""
+        """Judge the places and the numbers of receipts of messages."""
         for key, arrivals in self.taken.items():
             if len(arrivals) > 1:
                 verdict.doubled.append(key)
@@ -269,7 +269,7 @@ class Ledger:
                     verdict.corrupt.append(line)
 
     def judge_bags(self, verdict: Verdict, bags: dict[Bag, list[Key]]) -> None:
-        """Judge messages that nothing tells apart by their numbers."""
+        """Judge indistinguishable messages by their numbers."""
         for bag, lines in self.taken_tiny.items():
             if bag not in bags:
                 verdict.corrupt += lines

@@ -66,25 +66,25 @@ PACKET_BYTES: Final = 1514
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What all arms have in common."""
+    """The settings that all arms share."""
 
     hosts: int = 4
-    """In all racks together."""
+    """Number of hosts in all racks together."""
     racks: int = 1
     rate_mbps: float = 100.0
     core_mbps: float = 100.0
-    """Of the link of each rack to the one spine."""
+    """Rate of the link of each rack to the one spine."""
     load: float = 0.5
-    """Of hosts' links."""
+    """Load of hosts' links."""
     sizes: str = "web-search"
-    """Those of a plan, by name, or one number of bytes for all flows."""
+    """Size distribution of a plan, by name, or one number of bytes for all flows."""
     flows: int = 300
     queue: int = 100
-    """Room of each port in full packets."""
+    """Queue size of each port in full packets."""
     mark_above: int = 20
     """Full packets above which ports mark in the arm `dctcp`."""
     realtime: bool = False
-    """Whether hosts go before all other work of this machine."""
+    """True if hosts have precedence over all other work of this machine."""
 
     def plan(self, arm: str, seed: int) -> Plan:
         """The plan of an arm."""
@@ -118,13 +118,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class Result:
-    """What one arm made of the flows of one seed."""
+    """Results of one arm for the flows of one seed."""
 
     times: dict[int, tuple[int, float]]
     """Size in bytes and time in seconds of each flow that arrived, by its number."""
     flows: int
     counts: dict[str, float]
-    """Drops, marks and what senders have counted."""
+    """Drops, marks and counters of senders."""
 
     def mean_s(self, low: int, high: int) -> float:
         """The mean time of the flows of a size class; NaN without any."""
@@ -133,7 +133,7 @@ class Result:
 
 
 def run_arm(setting: Setting, arm: str, seed: int, out: Path) -> Result:
-    """Run an arm with the flows of a seed; what it leaves is in the folder `out`."""
+    """Runs an arm with the flows of a seed; its files are in the folder `out`."""
     plan = setting.plan(arm, seed)
     kernel = ("--congestion-control", "cubic", "--connection-per-message")
     options = Options(kernel if arm == "kernel" else (), realtime=setting.realtime, watches=True)
@@ -183,7 +183,7 @@ def _counts(out: Path, arm: str) -> dict[str, float]:
 
 
 def _said(text: str, name: str) -> int:
-    """The sum of a counter over the last words of all nodes."""
+    """Returns the sum of a counter over the last lines of all nodes."""
     plain = re.sub(r"\x1b\[\d*m", "", text)
     return sum(int(value) for value in re.findall(rf" {name} value=(\d+)", plain))
 
@@ -226,7 +226,7 @@ def compare(
 
 
 def table(results: Mapping[str, Sequence[Result]]) -> str:
-    """Mean times by size with 95 % intervals over seeds, and what was counted, as Markdown."""
+    """Mean times by size with 95 % intervals over seeds, and counters, as Markdown."""
     arms = list(results)
     first = arms[0]
     ratios = [f"{arm} / {first}" for arm in arms[1:]]

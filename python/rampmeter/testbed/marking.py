@@ -1,13 +1,13 @@
-"""How long packets wait at each port, and congestion marks on those that wait for too long.
+"""Times of packets at each port, and congestion marks on those that wait for too long.
 
-Not every kernel has a queue that marks. So two small programs do it at each link, whatever the
-queue between them: one notes on each packet when it comes to the port, before the queue; the other
-looks at the far end of the link how long ago that was. Packets whose senders understand ECN are
-marked there if it was longer than a threshold, as by the `ce_threshold` of CoDel. The second also
-counts all packets by their time at the port.
+Not every kernel has a queue that marks. So two small programs do it at each link, with the queue
+between them: one stamps each packet as it arrives at the port, before the queue. The other computes
+at the far end of the link the time since then. Packets whose senders understand ECN are marked
+there if it exceeds a threshold, as by the `ce_threshold` of CoDel. The second program also counts
+all packets by their time at the port.
 
-They are eight and some thirty instructions, so they are written here as such and given to the
-system's call: that needs neither a compiler nor a loader. The kernel removes them when their
+They have 8 and about 30 instructions, so they are written here as such and passed to the
+system call: that needs neither a compiler nor a loader. The kernel removes them when their
 descriptors are closed, however this process ends. Needs Linux 6.6 or later, CAP_BPF and
 CAP_NET_ADMIN.
 """
@@ -29,7 +29,7 @@ from rampmeter.testbed.process import NAMESPACES
 from rampmeter.testbed.shape import Port
 
 BINS: Final = 1024
-"""Bins of times at a port; the last one holds all that is longer."""
+"""Bins of times at a port; the last one holds all longer times."""
 BINS_PER_FRAME: Final = 4
 """Bins in the time that a full packet takes on the link."""
 THRESHOLD_NS_MAX: Final = 2**31 - 1
@@ -42,10 +42,10 @@ CLONE_NEWNET: Final = 0x4000_0000
 
 @dataclass(frozen=True)
 class Waits:
-    """How long packets were at a port: from when they came to when they had left."""
+    """Times of packets at a port, from arrival to the end of departure."""
 
     marks: int
-    """Packets that left with a congestion mark after waiting for longer than the threshold."""
+    """Packets that were sent with a congestion mark after waiting longer than the threshold."""
     counts: tuple[int, ...]
     """Packets by their time at the port, in bins of `bin_ns` from 0 on."""
     bin_ns: int
@@ -78,8 +78,8 @@ class Waits:
 class Watch:
     """The programs at all links of a fabric, while its `with` block runs.
 
-    Packets are marked that were at a port for longer than `mark_above_bytes` take on its link; if
-    that is none packets are counted only.
+    Packets are marked if they were at a port for longer than `mark_above_bytes` take on its link.
+    If that is `None`, packets are only counted.
     """
 
     def __init__(self, fabric: Fabric, mark_above_bytes: float | None = None) -> None:
@@ -89,7 +89,7 @@ class Watch:
         self._open: list[int] = []
 
     def __enter__(self) -> "Watch":
-        """Attach them; raises `TestbedError` where the system has no such programs."""
+        """Attach them; raises `TestbedError` if the system has no such programs."""
         try:
             stamp = self._keep(_load(_stamp()))
             for link in self._fabric.shape.links:
@@ -112,7 +112,7 @@ class Watch:
         self._close()
 
     def read(self) -> dict[str, Waits]:
-        """What has been counted so far, by ports as in `Fabric.port_counters`."""
+        """Returns the counts so far, by ports as in `Fabric.port_counters`."""
         waits = {}
         for name, (counts, bin_ns) in self._maps.items():
             values = [_look_up(counts, key) for key in range(BINS + 1)]
@@ -120,7 +120,7 @@ class Watch:
         return waits
 
     def _judge(self, port: Port) -> int:
-        """The program that counts and marks what has been at a port."""
+        """Returns the program that counts and marks packets that have been at a port."""
         byte_ns = 8e9 / port.rate_bps
         bin_ns = max(1, round(self._fabric.shape.frame_bytes * byte_ns / BINS_PER_FRAME))
         counts = self._keep(_create_map())
@@ -137,7 +137,7 @@ class Watch:
         return descriptor
 
     def _attach(self, port: Port, program: int, where: int) -> None:
-        """A thread may be in another network namespace than its process, so one attaches it."""
+        """Attaches a program by a thread, which can enter another namespace than its process."""
         namespace = NAMESPACES / self._fabric.namespace(port.node)
         links: list[int] = []
         errors: list[BaseException] = []
@@ -163,7 +163,7 @@ class Watch:
 
 
 def mark_above_max(rate_bps: float) -> int:
-    """The most bytes above which a port of that rate can mark."""
+    """Returns the maximum number of bytes above which a port of that rate can mark."""
     return int(THRESHOLD_NS_MAX * rate_bps / 8e9)
 
 
@@ -177,7 +177,7 @@ class Insn(NamedTuple):
     immediate: int = 0
 
     def packed(self) -> bytes:
-        """As the kernel takes it, on machines whose lowest byte comes first."""
+        """The instruction as the kernel takes it, on little-endian machines."""
         registers = self.dst | self.src << 4
         return struct.pack("<BBhi", self.code, registers, self.offset, self.immediate)
 
@@ -211,14 +211,14 @@ SKB_SET_TSTAMP: Final = 192
 TSTAMP: Final = 152
 TSTAMP_TYPE: Final = 180
 MONOTONIC: Final = 1
-"""The type of a time stamp that stays with a packet on its way over a virtual link."""
+"""The type of a time stamp that stays with a packet over a virtual link."""
 
 NEXT: Final = -1
-"""What a program answers that lets a packet pass."""
+"""Return value of a program that lets a packet pass."""
 
 
 def _stamp() -> list[Insn]:
-    """Notes the time on the packet."""
+    """Stamps the packet with the time."""
     return [
         Insn(MOVE, 6, 1),
         Insn(CALL, immediate=KTIME_GET_NS),
@@ -238,7 +238,7 @@ def _judge(counts: int, bin_ns: int, mark_above_ns: int | None) -> list[Insn]:
     if mark_above_ns is not None:
         count = [Insn(STORE_CONST_32, 10, offset=-4, immediate=BINS), *_count(counts)]
         mark = [
-            # r7 = the time. The answer of the helper is whether the packet is marked now.
+            # r7 = the time. The helper returns whether the packet is marked now.
             Insn(IF_AT_MOST_CONST, 7, offset=3 + len(count), immediate=mark_above_ns),
             Insn(MOVE, 1, 6),
             Insn(CALL, immediate=SKB_ECN_SET_CE),

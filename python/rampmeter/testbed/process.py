@@ -1,4 +1,4 @@
-"""Processes: which are in a namespace, how they are ended, and who made a fabric."""
+"""Processes: those in a namespace, their termination, and the makers of fabrics."""
 
 import os
 import signal
@@ -13,22 +13,22 @@ from typing import Final
 from rampmeter.testbed.command import TestbedError
 
 NAMESPACES: Final = Path("/var/run/netns")
-"""Where `ip netns` keeps its names."""
+"""Folder in which `ip netns` keeps its names."""
 
 TERM_SECONDS: Final = 2.0
-"""How long a process may take to end of itself."""
+"""Maximum time for a process to end by itself, in seconds."""
 
 KILL_SECONDS: Final = 5.0
-"""How long the kernel may take to end one that is killed."""
+"""Maximum time for the kernel to end a killed process, in seconds."""
 
 POLL_SECONDS: Final = 0.01
-"""How often it is looked whether processes have ended."""
+"""Interval between checks whether processes have ended, in seconds."""
 
 
 def start_ticks(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; none where there is none.
+    """Returns the time at which a process started, in clock ticks since boot; `None` without one.
 
-    With its number this tells a process from all others, since numbers come again.
+    With its number this identifies a process, since numbers are reused.
     """
     try:
         text = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace")
@@ -39,14 +39,14 @@ def start_ticks(pid: int) -> int | None:
 
 
 def end_all(names: Collection[str]) -> None:
-    """End the processes of network namespaces: ask them to, wait, then kill those that are left."""
+    """End the processes of network namespaces: terminate, wait, then kill those that are left."""
     for number, seconds in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
         deadline = time.monotonic() + seconds
         asked: set[int] = set()
         while left := processes_in(names):
             if time.monotonic() > deadline:
                 break
-            # Those that were started meanwhile are told too.
+            # Processes that were started meanwhile get the signal too.
             for pid in left - asked:
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)
@@ -67,7 +67,7 @@ def processes_in(names: Collection[str]) -> set[int]:
 
 @contextmanager
 def held_signals() -> Iterator[None]:
-    """Keep SIGINT and SIGTERM until the end of the block, so that it is done as a whole."""
+    """Defers SIGINT and SIGTERM to the end of the block, so that it is not interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -89,7 +89,7 @@ def held_signals() -> Iterator[None]:
 
 @contextmanager
 def sigterm_raises() -> Iterator[None]:
-    """Let SIGTERM raise `SystemExit` in the block, where it would end the process on the spot."""
+    """Makes SIGTERM raise `SystemExit` in the block, where it would end the process at once."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield

@@ -1,7 +1,7 @@
 """The queues of a port: a shaped link with eight strict priorities, and their counters.
 
-Priority 0 is the highest and holds DSCP class CS7, priority 7 the lowest and CS0, where packets
-that are not IPv4 go too. The kernel has no qdisc that is just this, so it is HTB: the root class
+Priority 0 is the highest and holds DSCP class CS7. Priority 7 is the lowest and holds CS0 and
+packets that are not IPv4. The kernel has no qdisc that is just this, so it is HTB: the root class
 has the link's rate, and each priority borrows all of it from there but for 8 kbit/s of its own.
 """
 
@@ -16,16 +16,16 @@ N_PRIORITIES: Final = 8
 """As many as there are class selectors in DSCP, and queues in a switch."""
 
 OWN_RATE: Final = "8kbit"
-"""What each class has whatever its priority: HTB wants it positive, so as low as it goes."""
+"""Rate of each class whatever its priority: HTB wants it positive, so it is the minimum."""
 
 BURST_SECONDS: Final = 0.000_25
-"""How long a timer may be late before the link loses throughput. It is also how much earlier than
-on a real link a packet may leave behind another, so no more than loaded machines need."""
+"""Lateness of a timer up to which the link loses no throughput. It is also the time by which a
+packet may follow another too early, so it is no more than loaded machines need."""
 
 
 @dataclass(frozen=True)
 class Counters:
-    """What has left a queue, and what found it full; bytes count Ethernet headers."""
+    """Packets that a queue has sent and dropped; bytes count Ethernet headers."""
 
     bytes: int
     packets: int
@@ -42,7 +42,7 @@ def tos(priority: int) -> int:
 
 
 def queue_commands(port: Port, shape: Shape) -> Iterator[str]:
-    """What `tc` does to give a port its queues."""
+    """Yields the commands of `tc` that give a port its queues."""
     device = f"dev {port.interface}"
     rate = f"{port.rate_bps}bit"
     frame = shape.frame_bytes

@@ -1,4 +1,4 @@
-"""What a fabric looks like: its nodes, links, addresses and routes, all known before it is built.
+"""The shape of a fabric: nodes, links, addresses and routes, all known before it is built.
 
 Host `slot` of rack `r` has address 10.77.r.(4 slot + 2) and its switch the one below, a /30 each;
 the link of rack `r` and spine `s` is 10.78.r.(4 s)/30. So a rack is one /24 to all the others.
@@ -25,7 +25,7 @@ RACKS_MAX: Final = 256
 """As many as there are values of the third byte of an address."""
 
 RATE_MIN_BPS: Final = 1_000_000
-"""Below this a packet takes over 12 ms, and what lower priorities have of their own counts."""
+"""Minimum rate. Below it a packet takes over 12 ms, and rates of lower priorities matter."""
 
 BUFFER_FRAMES: Final = 50
 """The default buffer: full frames."""
@@ -44,12 +44,12 @@ class Port:
 
     @property
     def name(self) -> str:
-        """What counters call it, such as `t0:h3`."""
+        """Name in counters, such as `t0:h3`."""
         return f"{self.node}:{self.interface}"
 
     @property
     def mac(self) -> str:
-        """A locally administered address that says the IPv4 address."""
+        """A locally administered address that contains the IPv4 address."""
         return ":".join(f"{byte:02x}" for byte in b"\x02\x00" + self.address.packed)
 
 
@@ -76,15 +76,15 @@ class Shape:
     hosts_per_rack: int
     spines: int
     access_bps: int
-    """Both ways between a host and its leaf."""
+    """Rate between a host and its leaf, in each direction."""
     core_bps: int | None = None
-    """Both ways between a leaf and a spine; as `access_bps` by default."""
+    """Rate between a leaf and a spine, in each direction; `access_bps` by default."""
     buffer_bytes: int | None = None
-    """Of each of a port's eight queues, counted in full frames; 50 of them by default."""
+    """Size of each of a port's eight queues, counted in full frames; 50 of them by default."""
     mtu: int = 1500
     n_arbiters: int = 0
     arbiter_bps: int | None = None
-    """Both ways between an arbiter and its leaf; as `access_bps` by default."""
+    """Rate between an arbiter and its leaf, in each direction; `access_bps` by default."""
 
     def __post_init__(self) -> None:
         self._expect("racks", self.racks, 1, RACKS_MAX)
@@ -117,12 +117,12 @@ class Shape:
 
     @property
     def frame_bytes(self) -> int:
-        """What a full packet takes on a link."""
+        """Length of a full packet on a link, in bytes."""
         return self.mtu + ETHERNET_BYTES
 
     @property
     def queue_frames(self) -> int:
-        """How many packets a queue holds."""
+        """Maximum number of packets in a queue."""
         if self.buffer_bytes is None:
             return BUFFER_FRAMES
         return self.buffer_bytes // self.frame_bytes
@@ -160,15 +160,15 @@ class Shape:
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
-        """Those of hosts and arbiters by number, then those of leaves and spines."""
+        """The links of hosts and arbiters by number, then those of leaves and spines."""
         hosts = range(self.n_hosts + self.n_arbiters)
         return (*map(self.access_link, hosts), *self._core_links())
 
     def routes(self, node: str) -> list[str]:
         """The routes of a node, as `ip route add` takes them.
 
-        What goes to a host of a leaf whose link is down ends there in silence, as it would on a
-        wire, and not in an error at its sender.
+        Packets to a host whose link is down are dropped at its leaf without notice, as on a
+        wire, and cause no error at their sender.
         """
         number = int(node[1:])
         match node[0]:
@@ -198,7 +198,7 @@ class Shape:
                 )
 
     def _place(self, host: int) -> tuple[int, int]:
-        """A host's rack and its place there; arbiters come after the hosts of rack 0."""
+        """A host's rack and its place there; arbiters follow the hosts of rack 0."""
         self._expect("host", host, 0, self.n_hosts + self.n_arbiters - 1)
         if host in self.arbiters:
             return 0, self.hosts_per_rack + host - self.n_hosts

@@ -4,15 +4,18 @@
 
 Four encrypted nodes, a program at each that sends messages of 1 B to 1 MB to the others. Nodes 0
 and 1 are in one network namespace, 2 and 3 in another; the cable between loses, doubles and
-reorders frames (`rampd middlebox`). Programs and nodes are killed (SIGKILL) and started again, but
-for node 0; node 0 changes its key as the documentation says; a program at node 1 takes a message a
-second, and has many waiting. Needs root, or user namespaces.
+reorders frames (`rampd middlebox`). Programs and nodes are killed (SIGKILL) and started again,
+except node 0. Node 0 changes its key as the documentation describes. A program at node 1 receives
+one message per second, and has many queued. Needs root, or user namespaces.
 
-Every message has a sender, a number and a checksum, and every program writes down what it sends,
-takes and hears. The end compares these logs. The soak fails (exit code 1) if a message arrived
-twice or changed, if one was reported as completed and never taken by a program that lived, if
-several failed as unreachable while all programs and nodes lived, if node 0's memory or descriptors
-grew, or if fewer messages were taken than one a second.
+Every message has a sender, a number and a checksum. Every program logs sent and received messages
+and outcomes, and the logs are compared at the end. The soak fails (exit code 1) if:
+
+- a message arrived twice or changed;
+- a message was reported as completed and never received by a program that survived;
+- several failed as unreachable though all programs and nodes survived;
+- node 0's memory or descriptors grew;
+- fewer than one message per second was received.
 """
 
 import argparse
@@ -40,21 +43,21 @@ SERVICE: Final = 7
 SLOW_SERVICE: Final = 8
 SIZE_MAX: Final = 1_000_000
 SMALL: Final = 1_000
-"""Messages up to so many bytes count in latencies."""
+"""Maximum size of messages that count in latencies, in bytes."""
 SLOW_SIZE: Final = 20_000
 SLOW_DEPTH: Final = 256
 GAP_S: Final = 0.05
 """Mean pause between two messages of a program."""
 DRAIN_S: Final = 10.0
 GRACE_S: Final = 15.0
-"""So long after a death messages may fail because of it."""
+"""Seconds after a death in which messages may fail because of it."""
 
 
 class Program:
-    """A program at a node: sends, takes, and writes down what it does.
+    """A program at a node that sends, receives and logs.
 
-    A line is a letter (`S` sends, `R` has taken, `O` has heard the outcome), the time in s, the
-    life of the message's sender, its number, and more.
+    A line is a letter (`S` sends, `R` has received, `O` has the outcome), the time in s, the
+    incarnation of the message's sender, its number, and more.
     """
 
     def __init__(self, node: int, socket: Path, log: Path, seed: int, ends_at: float) -> None:
@@ -72,7 +75,7 @@ class Program:
         print(letter, f"{time.monotonic():.6f}", life, number, *more, file=self.log)
 
     def run(self) -> None:
-        """Go on until the end, or until the node is gone."""
+        """Run until the end, or until the node is gone."""
         due = time.monotonic()
         while (now := time.monotonic()) < self.ends_at + DRAIN_S:
             if now < self.ends_at and now >= due:
@@ -83,7 +86,7 @@ class Program:
             self.hear()
 
     def send(self) -> None:
-        """Send what is due: a message to any node, and one to the slow reader from node 0."""
+        """Send due messages: one to any node, and one to the slow reader from node 0."""
         dst = self.rng.choice([n for n in range(N_NODES) if n != self.node])
         size = round(SIZE_MAX ** self.rng.random())
         self.submit(dst, SERVICE, size)
@@ -91,7 +94,7 @@ class Program:
             self.submit(1, SLOW_SERVICE, SLOW_SIZE)
 
     def submit(self, dst: int, service: int, size: int) -> None:
-        """Send a message, which the log has before it leaves."""
+        """Send a message, which is logged before it is sent."""
         number = next(self.numbers)
         self.write("S", self.life, number, dst, service, size)
         try:
@@ -102,7 +105,7 @@ class Program:
             self.sent.append((number, ticket))
 
     def take(self, timeout: float) -> None:
-        """Take a message, if one comes in time."""
+        """Receive a message, if one arrives in time."""
         try:
             message = self.port.receive(timeout)
         except TimeoutError:
@@ -112,7 +115,7 @@ class Program:
         self.write("R", life, number, len(message.data), f"{delay_us:.0f}", int(is_whole))
 
     def hear(self) -> None:
-        """Write down the outcomes that are known."""
+        """Log the outcomes that are known."""
         for _ in range(len(self.sent)):
             number, ticket = self.sent.popleft()
             if ticket.is_over:
@@ -122,7 +125,7 @@ class Program:
 
 
 def read_slowly(socket: Path, log: Path, ends_at: float) -> None:
-    """Take a message a second."""
+    """Receive one message per second."""
     port = attach(socket, SLOW_SERVICE, receive=1 << 20)
     with log.open("a", buffering=1, encoding="utf-8") as lines:
         while time.monotonic() < ends_at:
@@ -138,7 +141,7 @@ def read_slowly(socket: Path, log: Path, ends_at: float) -> None:
 
 @dataclass
 class Bed(Cluster):
-    """Nodes and programs, and who died when."""
+    """Nodes and programs, with the deaths and their times."""
 
     ends_at: float
     seed: int
@@ -162,7 +165,7 @@ class Bed(Cluster):
             return subprocess.Popen(argv, stderr=log)
 
     def kill(self, process: "subprocess.Popen[bytes]", node: int) -> None:
-        """Kill what belongs to a node, and note when."""
+        """Kill a process of a node, and record the time."""
         process.kill()
         process.wait()
         self.deaths.append((time.monotonic(), node))
@@ -182,7 +185,7 @@ class Bed(Cluster):
             process.send_signal(signal.SIGHUP)
 
     def change_key(self) -> Iterator[None]:
-        """Give node 0 another key, in three steps."""
+        """Give node 0 a new key, in three steps."""
         name = f"0.{self.starts}.{time.monotonic_ns()}.key"
         old, new = self.keys[0][0], self.keygen(name)
         self.keys[0] = [old, new]
@@ -196,7 +199,7 @@ class Bed(Cluster):
         yield
 
     def revive(self) -> None:
-        """Start what has ended: programs end with their node."""
+        """Start ended processes again: programs end with their node."""
         for node, process in self.programs.items():
             if process.poll() is not None:
                 self.start_program(node)
@@ -206,7 +209,7 @@ class Bed(Cluster):
 
 @dataclass(frozen=True)
 class Sample:
-    """Node 0 at a moment."""
+    """Memory and descriptors of node 0 at an instant."""
 
     at: float
     memory_kib: int
@@ -214,7 +217,7 @@ class Sample:
 
 
 def sample(pid: int) -> Sample:
-    """Look at a process: what it has of memory for itself, and its descriptors."""
+    """Measure a process: its private memory, and its descriptors."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     lines = dict(line.split(":", 1) for line in status.splitlines())
     memory = int(lines["RssAnon"].split()[0])
@@ -222,7 +225,7 @@ def sample(pid: int) -> Sample:
 
 
 def act(bed: Bed, minutes: float) -> list[Sample]:
-    """Kill, revive and change keys until the end; returns what node 0 was like."""
+    """Kill, revive and change keys until the end; returns samples of node 0."""
     rng = random.Random(bed.seed)
     samples: list[Sample] = []
     steps: Iterator[None] = iter(())
@@ -259,18 +262,18 @@ def act(bed: Bed, minutes: float) -> list[Sample]:
 
 @dataclass
 class Ledger:
-    """What all programs have written down."""
+    """The log lines of all programs."""
 
     sent: dict[tuple[int, int], tuple[float, int, int, int]] = field(default_factory=dict)
-    """By life and number: when, to which node and service, and how many bytes."""
+    """By incarnation and number: time, destination node and service, and bytes."""
     outcomes: dict[tuple[int, int], tuple[float, str]] = field(default_factory=dict)
     taken: Counter[tuple[int, int]] = field(default_factory=Counter)
     changed: int = 0
     delays: list[tuple[float, float]] = field(default_factory=list)
-    """When a small message was taken, and its microseconds."""
+    """Time of receipt of a small message, and its latency in microseconds."""
 
     def read(self, file: Path) -> None:
-        """Read a program's lines; the last one of a life may be cut off."""
+        """Read a program's lines; the last one of an incarnation may be incomplete."""
         for line in file.read_text(encoding="utf-8").splitlines():
             try:
                 letter, at, life, number, *more = line.split(" ")
@@ -289,7 +292,7 @@ class Ledger:
 
 
 def judge(ledger: Ledger, bed: Bed) -> dict[str, Any]:
-    """Compare what was sent, heard and taken."""
+    """Compare sent messages, outcomes and receipts."""
 
     def has_died(node: int, since: float, until: float) -> bool:
         return any(of == node and since <= at <= until + GRACE_S for at, of in bed.deaths)
@@ -299,7 +302,7 @@ def judge(ledger: Ledger, bed: Bed) -> dict[str, Any]:
     for key, (at, outcome) in ledger.outcomes.items():
         sent_at, dst, service, _ = ledger.sent[key]
         if outcome == "completed" and not ledger.taken[key]:
-            # A slow reader holds what it has not taken when the soak ends.
+            # A slow reader has queued messages when the soak ends.
             is_held = service == SLOW_SERVICE
             lost += not is_held and not has_died(dst, sent_at - GRACE_S, at)
         if outcome == "unreachable":
@@ -318,7 +321,7 @@ def judge(ledger: Ledger, bed: Bed) -> dict[str, Any]:
 
 
 def quarters(values: Sequence[tuple[float, float]], began: float, ends: float) -> list[list[float]]:
-    """Split values by the quarter of the time that they are of."""
+    """Split values by quarter of the time."""
     parts: list[list[float]] = [[], [], [], []]
     for at, value in values:
         parts[min(3, max(0, int(4 * (at - began) / (ends - began))))].append(value)
@@ -341,13 +344,13 @@ def growth(samples: Sequence[Sample], began: float, ends: float) -> dict[str, li
 
 
 def violations(found: dict[str, Any], flat: dict[str, list[float]]) -> list[str]:
-    """List what must not be."""
+    """List the violations."""
     bad = ("twice", "changed", "of nobody", "completed and not taken")
     said = [f"{name}: {found[name]}" for name in bad if found[name]]
-    # All attempts of a message may be lost: one in a hundred frames is.
+    # All attempts of a message may be lost: 1 % of frames are.
     if found["unreachable among the living"] > max(2, found["sent"] / 10_000):
         said.append(f"unreachable among the living: {found['unreachable among the living']}")
-    # The first quarter has the node's tables grow.
+    # The node's tables grow in the first quarter.
     memory, descriptors = flat["memory (KiB)"], flat["descriptors"]
     if memory[3] > 1.25 * memory[1] + 4_096:
         said.append(f"memory grows: {memory} KiB by quarter")
@@ -357,7 +360,7 @@ def violations(found: dict[str, Any], flat: dict[str, list[float]]) -> list[str]
 
 
 def idleness(found: dict[str, Any], minutes: float) -> list[str]:
-    """Say so where hardly anything was sent: programs that end at once break no promise."""
+    """Report a run in which hardly anything was sent: programs that end at once violate nothing."""
     expected = int(minutes * 60)
     taken = found["taken"]
     return [f"expected {expected} messages taken at least, got {taken}"] * (taken < expected)

@@ -10,7 +10,7 @@ transport and one kind:
 | kind | the network | packets are |
 |---|---|---|
 | `clean` | the loopback interface | encrypted |
-| `mild` | 1 % loss, 1 % doubled, 5 % reordered, .5 % with a flipped bit | encrypted |
+| `mild` | 1 % loss, 1 % doubled, 5 % reordered, 0.5 % with a flipped bit | encrypted |
 | `harsh` | 2 % loss, 2 % doubled, 1 % with a flipped bit | encrypted |
 | `double` | as `mild`; two bits flip, and the checksum of UDP stays right | not encrypted |
 | `sealed` | as `double` | encrypted |
@@ -19,9 +19,9 @@ In all but `clean` nodes 0 and 1 are in one network namespace, 2 and 3 in anothe
 are those of the cable between: `rampd middlebox`, and `flips.py` behind it. Needs root, or user
 namespaces.
 
-Programs write down what they submit, are told and take (`ledger`). A run fails if a message was
-lost, doubled or corrupt, had two outcomes or none, or failed where neither end was killed nearby.
-A run that was finished is kept; another call with the same arguments goes on with the next one.
+Programs log submitted messages, outcomes and receipts (`ledger`). A run fails if a message was
+lost, doubled or corrupt, had two outcomes or none, or failed though neither end was killed nearby.
+A finished run is kept; another call with the same arguments continues with the next one.
 """
 
 import argparse
@@ -58,11 +58,11 @@ PROGRAM_GAP_S: Final = 1.5
 NODE_GAP_S: Final = 4.0
 """Mean pause between two kills of nodes."""
 DOWN_S: Final = 0.3
-"""How long a killed node is down."""
+"""Time for which a killed node is down, in seconds."""
 SETTLE_S: Final = 30.0
-"""What is under way at the end may take so long."""
+"""Maximum time for messages that are in flight at the end, in seconds."""
 QUIET_S: Final = 1.5
-"""A run is over when all outcomes are known and nothing has come for so long."""
+"""A run is over if all outcomes are known and nothing has arrived for this time, in seconds."""
 ARBITERS_MAX: Final = 4
 TRANSPORTS: Final = (
     "dcpim",
@@ -79,19 +79,19 @@ TRANSPORTS: Final = (
     "homa",
     "sird",
 )
-"""Those that run between hosts."""
+"""Transports that run between hosts."""
 BUSY_US: Final = {"cosy": 50_000}
-"""`control-rtt-us` of transports for which it must be what a busy host needs (docs)."""
+"""`control-rtt-us` of transports for which it must fit a busy host (docs)."""
 GIVES_UP: Final = {"cosy": ("unreachable",)}
-"""Failures of transports that give up within a bound, where packets are lost or hosts are busy."""
+"""Failures of transports that abort within a bound, if packets are lost or hosts are busy."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What is wrong with the network of a run."""
+    """Faults of the network of a run."""
 
     faults: tuple[str, ...] | None = None
-    """Options of `rampd middlebox`; none where nodes use the loopback interface."""
+    """Options of `rampd middlebox`; none if nodes use the loopback interface."""
     flips: tuple[str, ...] = ()
     is_encrypted: bool = True
 
@@ -111,21 +111,21 @@ ROWS: Final = ("clean", "mild", "harsh", "double")
 
 @dataclass
 class Bed(Cluster):
-    """Nodes and programs, and what was killed."""
+    """Nodes and programs, and the kills."""
 
     seed: int
     programs: dict[tuple[int, int], subprocess.Popen[bytes]] = field(default_factory=dict)
     n_started: int = 0
     n_killed: int = 0
     fallen: list[str] = field(default_factory=list)
-    """Nodes that ended though nobody killed them."""
+    """Nodes that ended without being killed."""
 
     def file(self, name: str) -> Path:
-        """Give a file beside the logs of programs."""
+        """Return a file next to the logs of programs."""
         return self.out / "ledger" / name
 
     def ledger(self) -> Ledger:
-        """Read what was written down."""
+        """Read the logs."""
         return Ledger.of(sorted((self.out / "ledger").glob("*.txt")))
 
     def start(self) -> None:
@@ -150,7 +150,7 @@ class Bed(Cluster):
             self.programs[node, service] = subprocess.Popen(argv, stderr=errors)
 
     def kill(self, process: "subprocess.Popen[bytes]", node: int, service: int) -> None:
-        """Kill a node or a program, and write down when."""
+        """Kill a node or a program, and record the time."""
         with self.file("driver.txt").open("a", encoding="utf-8") as lines:
             lines.write(f"K {time.monotonic():.6f} {node} {service}\n")
         process.kill()
@@ -181,7 +181,7 @@ class Bed(Cluster):
                 self.start_node(node)
 
     def settle(self) -> None:
-        """Wait until all that was submitted has an outcome and nothing comes any more."""
+        """Wait until all submitted messages have an outcome and no more arrive."""
         self.file("stop").touch()
         until = time.monotonic() + SETTLE_S
         seen, quiet_since = -1, time.monotonic()
@@ -215,7 +215,7 @@ class Bed(Cluster):
 
 @dataclass(frozen=True)
 class Run:
-    """A transport, a kind, and how long."""
+    """A transport, a kind, and a duration."""
 
     transport: str
     kind: str
@@ -224,11 +224,11 @@ class Run:
     seed: int
 
     def folder(self, out: Path) -> Path:
-        """Give where its results are."""
+        """Return the folder of its results."""
         return out / self.kind / self.transport
 
     def result(self, out: Path) -> dict[str, Any] | None:
-        """Give the result, if it was finished with the same arguments."""
+        """Return the result, if it was finished with the same arguments."""
         try:
             result = json.loads((self.folder(out) / "result.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -238,7 +238,7 @@ class Run:
 
 
 def n_arbiters(rampd: str, transport: str, folder: Path) -> int:
-    """Give how many arbiters a transport has between hosts."""
+    """Return the number of arbiters that a transport has between hosts."""
     for n in range(ARBITERS_MAX + 1):
         place = Place([], "127.0.0.1")
         cluster = Cluster(folder, transport, rampd, [place], n_arbiters=n, is_encrypted=False)
@@ -250,14 +250,14 @@ def n_arbiters(rampd: str, transport: str, folder: Path) -> int:
 
 
 def arrivals(rate_s: float, rng: random.Random, now: float) -> Iterator[float]:
-    """Give times of a Poisson process."""
+    """Yield times of a Poisson process."""
     while True:
         now += rng.expovariate(1 / rate_s)
         yield now
 
 
 def harass(bed: Bed, run: Run, say: "Progress") -> None:
-    """Kill and revive until the run has lasted as long, or as many messages were submitted."""
+    """Kill and revive until the run's duration or number of submitted messages is reached."""
     rng = random.Random(run.seed)
     began = time.monotonic()
     until = began + 60 * run.minutes
@@ -279,13 +279,13 @@ def harass(bed: Bed, run: Run, say: "Progress") -> None:
 
 
 def n_submitted(bed: Bed) -> int:
-    """Count the messages that were submitted so far."""
+    """Count the messages submitted so far."""
     logs = (bed.out / "ledger").glob("*.txt")
     return sum(log.read_bytes().count(b"\nS ") for log in logs)
 
 
 class Progress:
-    """What is said on standard error: a line that changes on a terminal, else one a run."""
+    """Progress on standard error: a line that changes on a terminal, else one a run."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -294,24 +294,24 @@ class Progress:
         self.is_terminal = sys.stderr.isatty()
 
     def begin(self, run: Run) -> None:
-        """Go on to the next run."""
+        """Continue with the next run."""
         self.number += 1
         self.what = f"stress: {self.number} of {self.total}: {run.transport} {run.kind}: "
 
     def __call__(self, text: str) -> None:
-        """Say how far the run is, on a terminal."""
+        """Show the progress of the run, on a terminal."""
         if self.is_terminal:
             sys.stderr.write(f"\r\x1b[K{self.what}{text}")
             sys.stderr.flush()
 
     def finish(self, text: str) -> None:
-        """Say what came of the run."""
+        """Print the outcome of the run."""
         self("")
         sys.stderr.write(f"{chr(13) if self.is_terminal else ''}{self.what}{text}\n")
 
 
 def execute(run: Run, out: Path, rampd: str, say: Progress) -> dict[str, Any]:
-    """Do a run; returns its result, which is in its folder too."""
+    """Execute a run; returns its result, which is in its folder too."""
     folder = run.folder(out)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -351,7 +351,7 @@ def execute(run: Run, out: Path, rampd: str, say: Progress) -> dict[str, Any]:
 
 
 def described(verdict: Verdict) -> dict[str, Any]:
-    """Give the messages with which something is wrong, in full."""
+    """Return the messages with violations, in full."""
     return {
         "failures": dict(sorted(verdict.explained.items())),
         "wrong": {
@@ -381,7 +381,7 @@ COLUMNS: Final = {
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
-    """Give the counts for people: a part for each kind, a row for each transport."""
+    """Return the counts for people: a part for each kind, a row for each transport."""
     lines = []
     for kind in dict.fromkeys(result["kind"] for result in results):
         head = "".join(f"{title:>7}" for title in COLUMNS.values())
@@ -394,12 +394,12 @@ def table(results: Sequence[dict[str, Any]]) -> str:
 
 
 def is_bad(result: dict[str, Any]) -> bool:
-    """Whether something happened that may not, or nothing was sent."""
+    """Returns whether a violation happened, or nothing was sent."""
     return any(result[name] for name in VIOLATIONS) or bool(result["fallen"]) or not result["taken"]
 
 
 def stress(out: Path, runs: Sequence[Run]) -> int:
-    """Do what was not done before; returns the exit code."""
+    """Execute the runs that have no result; returns the exit code."""
     out = out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     rampd, say, results = find_rampd(), Progress(len(runs)), []

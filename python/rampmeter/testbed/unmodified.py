@@ -38,7 +38,7 @@ SERVERS: Final = range(3)
 CLIENTS: Final = range(3, 6)
 
 SIZES: Final = {10_000: 0.7, 100_000: 0.2, 1_000_000: 0.08, 4_000_000: 0.02}
-"""Files that clients ask for, and how often: 187 kB on average."""
+"""Sizes of files that clients request, with their shares: 187 kB on average."""
 
 CONTROL: Final = "reno"
 """The congestion control of both arms. Every kernel lets namespaces have it, cubic not all do."""
@@ -54,7 +54,7 @@ class Bed:
     fabric: Fabric
     folder: Path
     variables: dict[str, dict[str, str]]
-    """What the programs of a host are started with, by host."""
+    """Environment variables of a host's programs, by host."""
 
     def start(self, host: int, argv: Sequence[str], **popen: Any) -> "subprocess.Popen[Any]":
         """Start a program on a host, with the library if the arm has it."""
@@ -63,7 +63,7 @@ class Bed:
         return self.fabric.run(host, [*env, *argv], **popen)
 
     def call(self, host: int, argv: Sequence[str]) -> bytes:
-        """Run a program on a host to its end; what it prints."""
+        """Run a program on a host to its end; returns its output."""
         wanted = self.variables.get(str(host), {})
         env = ["env", *(f"{name}={value}" for name, value in wanted.items())]
         where = [tool("ip"), "netns", "exec", self.fabric.namespace(f"h{host}")]
@@ -73,7 +73,7 @@ class Bed:
         return done.stdout
 
     def retransmitted(self) -> int:
-        """Segments that the hosts' TCP has sent again."""
+        """Segments that the hosts' TCP has retransmitted."""
         return sum(self._counter(host, "RetransSegs") for host in range(SHAPE.n_hosts))
 
     def sent(self) -> int:
@@ -127,7 +127,7 @@ def _config(node: int, folder: Path) -> str:
             "name": "capton",
             "rack-hosts": SHAPE.hosts_per_rack,
             "core-mbps": round(core * SHAPE.spines / 1e6),
-            # Everything runs on one machine, which may be busy with other things for some time.
+            # Everything runs on one machine, which may be busy with other work for some time.
             "fallback-us": 200_000,
         },
     }
@@ -143,7 +143,7 @@ def _wait(is_there: Callable[[], bool], what: str) -> None:
 
 
 def _answers(bed: Bed, host: int, port: int) -> bool:
-    """Whether a server of a host takes connections."""
+    """Returns whether a server of a host accepts connections."""
     code = f"import socket; socket.create_connection(('{SHAPE.address(host)}', {port}), 1)"
     try:
         bed.call(host, [sys.executable, "-c", code])
@@ -165,7 +165,7 @@ def iperf(bed: Bed, _seed: int) -> dict[str, list[float]]:
             to = str(SHAPE.address(CLIENTS[server]))
             told = bed.call(server, ["iperf3", "-c", to, "-n", f"{size}M", "-J"])
             end = json.loads(told)["end"]
-            # It stops the clock when the system has taken all, some of which is still on its way.
+            # It stops the clock when the system has taken all data, some of it still in flight.
             got = end["sum_received"]
             return float(got["seconds"]) * (size << 20) / float(got["bytes"])
 
@@ -174,7 +174,7 @@ def iperf(bed: Bed, _seed: int) -> dict[str, list[float]]:
 
 
 def _listens(bed: Bed, host: int, port: int) -> bool:
-    """Whether somebody listens, without connecting: some servers serve one client only."""
+    """Returns whether a port is open, without connecting: some servers serve one client only."""
     text = bed.call(host, ["cat", "/proc/net/tcp", "/proc/net/tcp6"]).decode()
     return any(f":{port:04X} " in line and " 0A " in line for line in text.splitlines())
 
@@ -191,7 +191,7 @@ http {{ access_log off; sendfile on; tcp_nopush on;
 
 
 def nginx(bed: Bed, seed: int) -> dict[str, list[float]]:
-    """Files that curl asks for at random times from three servers; every byte is compared."""
+    """Files that curl requests at random times from three servers; every byte is compared."""
     files = bed.folder / "files"
     files.mkdir(exist_ok=True)
     for size in SIZES:
@@ -230,13 +230,13 @@ def nginx(bed: Bed, seed: int) -> dict[str, list[float]]:
 
 
 SECONDS: Final = 20.0
-"""How long files are asked for."""
+"""Time in which files are requested, in seconds."""
 LOAD: Final = 0.6
-"""Of the uplink."""
+"""Load of the uplink."""
 
 
 def redis(bed: Bed, _seed: int) -> dict[str, list[float]]:
-    """Values of 100 kB that redis-benchmark asks for from three servers at once."""
+    """Values of 100 kB that redis-benchmark requests from three servers at once."""
     value = random.Random(1).randbytes(50_000).hex()
     for host in SERVERS:
         address = str(SHAPE.address(host))
@@ -251,7 +251,7 @@ def redis(bed: Bed, _seed: int) -> dict[str, list[float]]:
     def ask(server: int) -> float:
         address, client = str(SHAPE.address(server)), CLIENTS[server]
         argv = ["redis-benchmark", "-h", address, "-n", "300", "-c", "4", "--csv", "get", "key"]
-        # Its latencies are those of first bytes; from the rate follows how long whole values take.
+        # Its latencies are those of first bytes; the rate gives the times of whole values.
         rows = bed.call(client, argv).decode().strip().splitlines()
         got = bed.call(client, ["redis-cli", "-h", address, "get", "key"]).decode().strip()
         if got != value:
@@ -269,7 +269,7 @@ WORKLOADS: Final[
     "nginx": (nginx, ("nginx", "curl")),
     "redis": (redis, ("redis-server", "redis-benchmark", "redis-cli")),
 }
-"""What is run, and the programs that it needs."""
+"""The workloads, and the programs that they need."""
 
 
 def compare(out: Path, rampd: str, library: str, rounds: int, names: Sequence[str]) -> str:
