@@ -1,4 +1,4 @@
-"""What tests share: a small run of the simulator, and a simulator that does as it is told."""
+"""Fixtures of several tests: a small run of the simulator, and a scripted simulator."""
 
 import json
 import os
@@ -39,7 +39,7 @@ flows = 200
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With `RAMPMETER_CI=1` a test that is skipped has failed: CI has all that tests need."""
+    """With `RAMPMETER_CI=1` a skipped test has failed: CI has all that tests need."""
     report = yield
     is_skip = report.skipped and not hasattr(report, "wasxfail")
     if is_skip and os.environ.get("RAMPMETER_CI") == "1":
@@ -50,7 +50,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.fixture(autouse=True)
 def interrupts_are_heard() -> Iterator[None]:
-    """Interrupts count in tests, even where the shell that started them has them ignored."""
+    """Enables interrupts in tests, even if the shell that started them ignores them."""
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, previous)
@@ -82,7 +82,7 @@ class FakeCore:
         """The flows of every run, as of `write_results`."""
         self.n_rejected = 0
         self.script: Script = lambda _: "finished"
-        """Called with the progress callback; gives the status of the run, or raises."""
+        """Called with the progress callback; returns the status of the run, or raises."""
 
     def run(
         self, plan: str, base: str, out: str, progress: Callable[["Progress"], bool] | None = None

@@ -266,10 +266,10 @@ in `fail` varies between 4 and 19.4 with twelve seeds, so its bound is 20.
 """
 
 SHARE_SENT_AGAIN_MAX = {"dcpim": 0.25, "homa": 0.15, "sird": 0.05, "tcp": 0.1, "dctcp": 0.05}
-"""Largest share of payload that is sent again in the situation `dumbbell`."""
+"""Maximum share of payload that is retransmitted in the situation `dumbbell`."""
 
 LOSES = {("fastpod", "dumbbell"): "it schedules hosts' links alone, and warns of the narrow core"}
-"""Pairs that may leave messages undelivered, and why. cosy rejects messages by design."""
+"""Pairs that may leave messages undelivered, with the reason. cosy rejects some by design."""
 
 
 def bounds() -> dict[tuple[str, str], float]:
@@ -286,14 +286,14 @@ def bounds() -> dict[tuple[str, str], float]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one transport did in one situation."""
+    """Result of one transport in one situation."""
 
     mean: float
     """Mean slowdown, or the end of the last flow over that of a link without gaps."""
     p99: float
     undelivered: int
     sent_again: float
-    """Payload bytes that were sent more than once, over those of the messages."""
+    """Retransmitted payload bytes over those of the messages."""
     error: str = ""
 
 

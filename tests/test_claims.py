@@ -1,4 +1,4 @@
-"""What papers say of several values: orders, ratios, bounds, and values that are alike."""
+"""Claims of papers about several values: orders, ratios, bounds, and values that are alike."""
 
 import math
 from dataclasses import replace

@@ -82,7 +82,7 @@ def test_hosts_of_a_collective_have_steps_lists_and_groups() -> None:
 
 
 def moments(out: Path, host: int) -> dict[tuple[str, int], int]:
-    """What a host noted of each flow, in picoseconds."""
+    """Returns the times of a host's events by event and flow, in picoseconds."""
     lines = (out / f"nodes/{host}.csv").read_text().splitlines()[1:]
     fields = [line.split(",") for line in lines]
     return {(what, int(flow)): int(at) for what, flow, at in fields}
@@ -111,7 +111,7 @@ def test_a_ring_between_hosts_waits_as_in_the_simulator(over: str, tmp_path: Pat
     for host in range(HOSTS):
         at = moments(out / over, host)
         for step in range(1, STEPS):
-            # What it sends in a step is what it received in the one before.
+            # A host sends in a step what it received in the step before.
             received = at["delivered", (step - 1) * HOSTS + (host - 1) % HOSTS]
             assert at["submitted", step * HOSTS + host] >= received + 100_000_000
 

@@ -1,4 +1,4 @@
-"""The daemon as a process: started, killed, started again, cut off, and not read from."""
+"""The daemon as a process: started, killed, restarted, disconnected, and not read from."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ TIMEOUT = 30.0
 
 
 def rampd() -> str | None:
-    """The daemon, where it is built."""
+    """Returns the path of the daemon, if it is built."""
     try:
         return find_rampd()
     except TestbedError:
@@ -36,11 +36,11 @@ needs_root = pytest.mark.skipif(not is_privileged(), reason="needs root for name
 
 
 PORTS: Final = itertools.count(12_000 + 2 * (os.getpid() * 7_919 % 10_000), 2)
-"""Of those that Linux gives to nobody who does not ask: what is free stays free till it is used."""
+"""Ports outside Linux's range of ephemeral ports: free ones stay free until they are used."""
 
 
 def free_ports(n: int) -> list[int]:
-    """Ports that nobody uses, with the next one free too."""
+    """Returns unused ports, of which the next one is free too."""
     return list(itertools.islice(filter(_is_free_pair, PORTS), n))
 
 
@@ -83,7 +83,7 @@ class Network:
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
     def add(self) -> int:
-        """A further node; returns its number."""
+        """Adds a node; returns its number."""
         node, (port,) = len(self.addresses), free_ports(1)
         self.addresses.append(f"127.0.0.1:{port}")
         self.keys.append([self._keygen(f"{node}.key")])
@@ -91,7 +91,7 @@ class Network:
         return node
 
     def status(self, node: int) -> dict[str, Any]:
-        """What `rampd status` tells."""
+        """Returns the output of `rampd status`."""
         assert RAMPD is not None
         argv = [RAMPD, "status", "--json", str(self.folder / f"{node}.toml")]
         done = subprocess.run(argv, check=True, capture_output=True, text=True)
@@ -101,7 +101,7 @@ class Network:
     def wait_for(
         self, node: int, holds: Callable[[dict[str, Any]], bool], timeout: float = TIMEOUT
     ) -> dict[str, Any]:
-        """The first status for which something holds."""
+        """Waits for the first status that satisfies `holds`, and returns it."""
         ends = time.monotonic() + timeout
         while not holds(status := self.status(node)):
             assert time.monotonic() < ends, status
@@ -109,14 +109,14 @@ class Network:
         return status
 
     def reload(self) -> None:
-        """Write all configurations, and have all nodes read them."""
+        """Writes all configurations, and has all nodes read them."""
         for node, process in self.processes.items():
             self._configure(node)
             process.send_signal(signal.SIGHUP)
         time.sleep(0.3)
 
     def change_key(self, node: int, after_each: Callable[[], None]) -> None:
-        """Give a node another key, as the documentation says."""
+        """Gives a node another key, as the documentation describes."""
         old, new = self.keys[node][0], self._keygen(f"{node}.next.key")
         self.keys[node] = [old, new]
         self.reload()
@@ -147,7 +147,7 @@ class Network:
         return file
 
     def start(self, node: int, *, listening: socket.socket | None = None) -> None:
-        """Start a node or an arbiter, as a service manager does that has opened its socket."""
+        """Starts a node or an arbiter, as a service manager that has opened its socket does."""
         file = self._configure(node)
         assert RAMPD is not None
         argv = [RAMPD, "arbiter" if node >= self.n_hosts else "node", str(file)]
@@ -166,17 +166,17 @@ class Network:
                 self.processes[node] = self.fabric.run(node, argv, stderr=log)
 
     def kill(self, node: int) -> None:
-        """End a node without notice."""
+        """Kills a node without notice."""
         process = self.processes.pop(node)
         process.kill()
         process.wait()
 
     def socket(self, node: int) -> Path:
-        """Where programs attach."""
+        """Returns the socket to which programs attach."""
         return self.folder / f"{node}.sock"
 
     def port(self, node: int, receive: int = 8 << 20) -> Port:
-        """A program at a node that may still be starting."""
+        """Attaches to a node that may still be starting."""
         until = time.monotonic() + TIMEOUT
         while True:
             try:
@@ -187,7 +187,7 @@ class Network:
                 time.sleep(0.02)
 
     def stop(self) -> None:
-        """End what runs."""
+        """Ends all processes."""
         for process in self.processes.values():
             process.send_signal(signal.SIGTERM)
         for process in self.processes.values():
@@ -199,7 +199,7 @@ Start = Callable[..., Network]
 
 @pytest.fixture
 def network_of(tmp_path: Path) -> Iterator[Start]:
-    """Make a network; what a failed test leaves running is ended."""
+    """Yields a function that makes a network; processes of a failed test are ended."""
     made: list[Network] = []
 
     def make(transport: str, arbiters: int = 0, rtt_us: int = 500, keys: str = "") -> Network:
@@ -214,19 +214,19 @@ def network_of(tmp_path: Path) -> Iterator[Start]:
 
 
 def text(number: int, size: int = 40_000) -> bytes:
-    """A message that says which it is."""
+    """Returns a message that contains its number."""
     return number.to_bytes(8, "big") * (size // 8)
 
 
 def number_of(message: Message) -> int:
-    """Which message it is; fails if a byte of it was altered."""
+    """Returns the number of a message; fails if a byte of it was altered."""
     number = int.from_bytes(message.data[:8], "big")
     assert message.data == text(number, len(message))
     return number
 
 
 def outcome(ticket: Ticket) -> str:
-    """What became of a message."""
+    """Returns the outcome of a message."""
     try:
         ticket.result(TIMEOUT)
     except SendError as error:
@@ -266,7 +266,7 @@ def test_a_node_that_is_killed_under_load_loses_messages_and_doubles_none(
         with network.port(1) as b:
             after = [a.send(1, text(n)) for n in range(100, 120)]
             outcomes = [outcome(ticket) for ticket in before + after]
-            # By now it is known that the node has a new life.
+            # By now the node's new incarnation is known.
             last = [a.send(1, text(n)) for n in range(200, 220)]
             assert {outcome(ticket) for ticket in last} == {"completed"}
             while True:
@@ -276,7 +276,7 @@ def test_a_node_that_is_killed_under_load_loses_messages_and_doubles_none(
                     break
     assert len(set(delivered)) == len(delivered)
     assert set(outcomes) <= {"completed", "peer-restarted", "refused"}
-    # What was submitted after the node was back, and not failed by its restart, has arrived.
+    # Messages submitted after the node's return, and not failed by its restart, have arrived.
     finished = {n for n, o in zip(range(100, 120), outcomes[40:], strict=True) if o == "completed"}
     assert finished | set(range(200, 220)) <= set(delivered)
     network.stop()
@@ -332,12 +332,12 @@ def test_a_service_manager_may_open_the_socket(network_of: Start) -> None:
                 assert receiver.receive(TIMEOUT).data == b"one"
                 ticket.result(TIMEOUT)
             network.kill(1)
-            # Programs that come while it is away wait at the manager's socket.
+            # Programs that attach while it is away wait at the manager's socket.
             with ThreadPoolExecutor(1) as pool:
                 coming = pool.submit(network.port, 1)
                 network.start(1, listening=listening)
                 with coming.result(TIMEOUT) as receiver:
-                    # A message that leaves for the earlier life fails.
+                    # A message to the earlier incarnation fails.
                     outcomes = (outcome(sender.send(1, b"two", SERVICE)) for _ in range(5))
                     assert "completed" in outcomes
                     assert receiver.receive(TIMEOUT).data == b"two"
@@ -362,7 +362,7 @@ def test_a_key_is_changed_without_a_break(network_of: Start) -> None:
         both_ways()
         network.change_key(0, both_ways)
         network.change_key(1, both_ways)
-        # A stranger with the old key is not heard: node 0 knows the new one only.
+        # Packets of a stranger with the old key are dropped: node 0 has the new one only.
         network.kill(1)
         network.private[1], wrong = "1.key", network.keys[1]
         network.keys[1] = [network._keygen("1.key")]
@@ -419,7 +419,7 @@ def test_rates_and_peers_change_without_a_loss(network_of: Start, transport: str
     with network.port(0) as a, network.port(1) as b:
 
         def under_way(change: Callable[[], None]) -> None:
-            """Messages are under way while something changes."""
+            """Keeps messages in flight during a change."""
             sent = list(itertools.islice(numbers, 50))
             tickets = [a.send(1, text(n)) for n in sent]
             change()
@@ -447,10 +447,10 @@ def test_rates_and_peers_change_without_a_loss(network_of: Start, transport: str
         under_way(network.reload)
         network.start(2)
         with network.port(2) as c:
-            # A message that leaves for the earlier life fails.
+            # A message to the earlier incarnation fails.
             assert "completed" in (outcome(a.send(2, text(1_001))) for _ in range(5))
             assert number_of(c.receive(TIMEOUT)) == 1_001
-        # What needs a restart changes nothing, and says so.
+        # A key that needs a restart changes nothing, and is reported.
         network.network_keys = {0: "mtu = 1400", 1: "mtu = 1400"}
         network.rate = 100
         under_way(network.reload)
@@ -473,13 +473,13 @@ def test_rates_and_peers_change_without_a_loss(network_of: Start, transport: str
 
 
 BUSY_US: Final = 50_000
-"""A round trip that cosy is told where others use all processors."""
+"""Round trip in cosy's configuration if others use all processors."""
 LATE: Final = 0.5
 """Seconds in which programs that are ready get a processor."""
 
 
 def described(network: Network, node: int) -> dict[str, float]:
-    """The numbers that `rampd check` derives, by name."""
+    """Returns the numbers that `rampd check` derives, by name."""
     assert RAMPD is not None
     argv = [RAMPD, "check", str(network.folder / f"{node}.toml")]
     lines = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
@@ -489,7 +489,7 @@ def described(network: Network, node: int) -> dict[str, float]:
 
 
 def arrivals(port: Port) -> list[int]:
-    """The messages that come until none comes for a while."""
+    """Returns the messages that arrive until none arrives for a while."""
     numbers = []
     while True:
         try:
@@ -589,9 +589,9 @@ def test_a_link_that_is_down_for_a_while_delays_or_fails_messages(network_of: St
                     arrived.add(number_of(b.receive(0.5)))
                 except TimeoutError:
                     break
-            # The network is as good as before, once the kernel has noticed.
+            # The network recovers once the kernel has detected the change.
             assert "completed" in (outcome(a.send(1, text(n))) for n in range(11, 16))
-        # Transports give up after their attempts; what they report as completed has arrived.
+        # Transports abort after their attempts; messages reported as completed have arrived.
         assert set(outcomes) <= {"completed", "unreachable"}
         completed = {n for n, o in zip(range(1, 11), outcomes, strict=True) if o == "completed"}
         assert completed <= arrived
@@ -612,10 +612,10 @@ def test_a_path_that_carries_less_than_is_configured_is_found(network_of: Start)
             arrived = {number_of(b.receive(TIMEOUT)) for _ in range(5)}
             assert arrived == set(range(5))
             assert {outcome(ticket) for ticket in tickets} == {"completed"}
-            # Until then what every path carries.
+            # Until then the MTU that every path carries.
             found = range(1_300 - 8, 1_300 + 1)
             network.wait_for(0, lambda told: told["peers"][0]["path-mtu"] in found, 3 * TIMEOUT)
-            # A virtual cable takes no longer packets the other way either.
+            # A virtual cable carries no longer packets in the other direction either.
             network.wait_for(1, lambda told: told["peers"][0]["path-mtu"] in found, 3 * TIMEOUT)
         network.stop()
     assert "carries shorter packets" in (network.folder / "0.log").read_text()

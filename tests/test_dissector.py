@@ -1,4 +1,4 @@
-"""The Wireshark dissector: tshark must read what the encoders wrote, and shrug at anything else."""
+"""The Wireshark dissector: tshark must read encoded packets, and tolerate anything else."""
 
 import json
 import random
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def run_tshark(*arguments: str) -> tuple[str, str]:
-    """What tshark prints, and what it complains of."""
+    """Returns the output and the complaints of tshark."""
     command = ["tshark", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
@@ -45,7 +45,7 @@ def run_tshark(*arguments: str) -> tuple[str, str]:
 
 
 def tshark(capture: Path, *arguments: str) -> str:
-    """What tshark prints of a capture; no error of the script goes unnoticed."""
+    """Returns tshark's output for a capture; fails if the script has an error."""
     texts = run_tshark("-n", "-X", f"lua_script:{SCRIPT}", "-r", str(capture), *arguments)
     for text in texts:
         assert "lua error" not in text.lower(), text
@@ -86,7 +86,7 @@ def frame(payload: bytes, port: int = PORT, cut: int | None = None) -> tuple[byt
 
 
 def write_capture(file: Path, frames: Iterable[tuple[bytes, int]]) -> Path:
-    """A capture in the old format, which has but one kind of block."""
+    """Writes a capture in the old format, which has but one kind of block."""
     parts = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 1)]
     for captured, length in frames:
         parts += [struct.pack("<IIII", 0, 0, len(captured), length), captured]
@@ -96,14 +96,14 @@ def write_capture(file: Path, frames: Iterable[tuple[bytes, int]]) -> Path:
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Packet]]:
-    """A capture of one packet of every type, and what its fields are."""
+    """Writes a capture of one packet of every type; returns it with the packets' fields."""
     capture = tmp_path_factory.mktemp("samples") / "samples.pcapng"
     return capture, json.loads(_core.every_packet(capture))
 
 
 @pytest.fixture(scope="module")
 def payloads(samples: tuple[Path, list[Packet]]) -> list[bytes]:
-    """The samples from the envelope on, with their payload."""
+    """Returns the samples from the envelope on, with their payload."""
     payloads = []
     data = samples[0].read_bytes()
     while data:
@@ -145,7 +145,7 @@ class TestFields:
         compared = {name for packet in expected for name in packet}
         # Branches of the tree and expert infos have no value; payloads are left off here.
         valued = {name for name, of in known if of not in ("FT_NONE", "FT_BYTES")}
-        # Packets of one transport alone have no byte that says whose they are: see `TestBeside`.
+        # Packets of one transport alone have no byte that identifies it: see `TestBeside`.
         # Simulated packets have no trailer: see `TestProtected`.
         trailers = {name for name in valued if ".sealed." in name} | {"rampmeter.checksum"}
         assert valued - {"rampmeter.part"} - trailers == compared
@@ -263,7 +263,7 @@ class TestMalformed:
             payload[:length]
             for payload, packet in zip(payloads, samples[1], strict=True)
             for length in range(1, len(payload) - int(str(packet.get("rampmeter.payload_len", 0))))
-            # What follows the envelope of a hello may be left out.
+            # The part of a hello after the envelope may be left out.
             if (packet["rampmeter.kind"], length) != (0, 28)
         ]
         capture = write_capture(tmp_path / "a.pcap", map(frame, shortened))

@@ -50,7 +50,7 @@ def plan(transport: str) -> Plan:
 
 
 def why_not() -> str | None:
-    """What the system lacks for a run."""
+    """Returns the reason why the system cannot run the tests."""
     if not is_privileged():
         return "needs root"
     try:
@@ -119,7 +119,7 @@ def test_one_command_runs_several_transports_and_controls_on_the_same_flows(tmp_
     assert 'name = "dctcp"' in (dctcp / "nodes/0.toml").read_text()
     assert "started" in said
     assert sum(of["marks"] for of in json.loads((dctcp / "waits.json").read_text()).values()) > 0
-    # Nothing marks for the others, which do not ask for it.
+    # Ports mark nothing for the others, which do not request it.
     assert not (out / "rampd/waits.json").exists()
     assert not (out / "tcp-cubic/waits.json").exists()
     # The simulator had DCTCP's ports, and the delays of the arm before it.
@@ -166,7 +166,7 @@ def test_arms_name_transports_presets_keys_and_labels() -> None:
     system = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     assert [arm.label for arm in arms][2:4] == ["tcp:cubic", f"tcp:{system}"]
     dctcp = arms[1].of(plan("dcpim").with_(("transport.channels", 4)))
-    # A key of the plan's own transport means nothing to another.
+    # A key of the plan's own transport has no effect on another.
     assert dctcp.get("transport") == {"name": "dctcp", "preset": "rfc8257", "mark-above": 20}
     assert arms[2].of(plan("dcpim")).text == plan("dcpim").text
 

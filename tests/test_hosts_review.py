@@ -1,4 +1,4 @@
-"""Attacks on real hosts and loads that had found something once: what docs/hosts-review.md cites.
+"""Attacks on real hosts and loads that once found a fault: docs/hosts-review.md cites them.
 
 Everything is on the loopback interface. Numbers of speed are printed (`pytest -rP`), and bounded
 loosely only: machines that run tests are busy.
@@ -36,7 +36,7 @@ NOBODY: Final = 65_534
 
 
 def say(text: str) -> None:
-    """Report a number that no test judges."""
+    """Prints a number that no test judges."""
     sys.stdout.write(f"{text}\n")
 
 
@@ -54,7 +54,7 @@ class Bare(Network):
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Iterator[Callable[[str], Bare]]:
-    """Make a network without keys; what a failed test leaves running is ended."""
+    """Yields a function that makes a network without keys; processes of a failed test are ended."""
     made: list[Bare] = []
 
     def make(transport: str) -> Bare:
@@ -69,7 +69,7 @@ def bare(tmp_path: Path) -> Iterator[Callable[[str], Bare]]:
 
 
 def address(network: Network, node: int) -> tuple[str, int]:
-    """Where a node hears data; the next port is for control."""
+    """Returns a node's address for data; the next port is for control."""
     host, port = network.addresses[node].split(":")
     return host, int(port)
 
@@ -80,7 +80,7 @@ def ports(network: Network) -> set[int]:
 
 
 def state(network: Network, node: int) -> Sample:
-    """What a node has of memory and descriptors."""
+    """Returns the memory and the descriptors of a node."""
     return sample(network.processes[node].pid)
 
 
@@ -91,26 +91,26 @@ def processor_s(network: Network, node: int) -> float:
 
 
 def start_both(network: Network) -> None:
-    """Start two nodes whose packets are as short as the path carries, each a datagram."""
+    """Starts two nodes whose packets are as short as the path carries, each a datagram."""
     network.network_keys = dict.fromkeys((0, 1), "segment-offload = false")
     for node in (0, 1):
         network.start(node)
 
 
 def exchange(a: Port, b: Port, numbers: range, size: int = 40_000) -> None:
-    """Messages go from one program to the other, and all arrive."""
+    """Sends messages from one program to the other, and checks that all arrive."""
     tickets = [a.send(1, text(n, size)) for n in numbers]
     assert {number_of(b.receive(TIMEOUT)) for _ in numbers} == set(numbers)
     assert {outcome(ticket) for ticket in tickets} == {"completed"}
 
 
 def counted(status: dict[str, Any], *names: str) -> int:
-    """The sum of counters of a node, which it renews once a second."""
+    """Returns the sum of counters of a node, which it updates once a second."""
     return sum(status["counted"].get(name, 0) for name in names)
 
 
 def nothing_comes(port: Port, seconds: float = 0.5) -> bool:
-    """Whether no message comes for a while."""
+    """Returns whether no message arrives for a while."""
     try:
         port.receive(seconds)
     except TimeoutError:
@@ -119,7 +119,7 @@ def nothing_comes(port: Port, seconds: float = 0.5) -> bool:
 
 
 def recorded_lives(frames: list[Frame]) -> dict[int, Lives]:
-    """By source node, what its latest datagram tells; those that know both lives only."""
+    """Returns each source node's latest envelope that has the incarnations of both ends."""
     found = [Lives.of(frame.datagram) for frame in frames if len(frame.datagram) >= 28]
     return {lives.src: lives for lives in found if lives.dst_life}
 
@@ -191,14 +191,14 @@ def test_recorded_packets_deliver_nothing_again(network_of: Start, transport: st
             for frame in frames:
                 forger.send(frame)
             assert nothing_comes(b)
-            # A message that leaves for the earlier life fails.
+            # A message to the earlier incarnation fails.
             assert "completed" in (outcome(a.send(1, text(n))) for n in range(30, 35))
             assert number_of(b.receive(TIMEOUT)) in range(30, 35)
     network.stop()
 
 
 def forgeries(lives: Lives, rng: random.Random) -> Iterator[bytes]:
-    """All kinds of packets with the right lives, of messages under way and of later ones."""
+    """Yields packets of all kinds with the right incarnations, of messages in flight and later."""
     for number in (*range(8), 65_536, 65_537, 131_072, 2**32 - 1):
         for protection in (wire.BARE, wire.CHECKSUM, wire.SEALED):
             for kind in (wire.CONTROL, wire.REFUSED, wire.CORRUPT):
@@ -243,7 +243,7 @@ def test_forged_packets_with_the_right_lives_change_nothing(
         n_forged = forge(0) + forge(1)
         exchange(a, b, range(10, 30))
         assert nothing_comes(b)
-        # An answer that is forged while the receiver stands still completes nothing.
+        # An answer that is forged while the receiver is stopped completes nothing.
         network.processes[1].send_signal(signal.SIGSTOP)
         try:
             ticket = a.send(1, text(99))
@@ -333,7 +333,7 @@ def test_a_pair_works_after_packets_with_flipped_bits_and_right_checksums(
         took = time.monotonic() - began
         say(f"{transport}: of 20 messages afterwards {completed} complete in {took:.1f} s")
         assert all(network.processes[node].poll() is None for node in (0, 1))
-        # Without keys nothing tells the changed packets from others: some messages may suffer.
+        # Without keys changed packets are not recognised: some messages may suffer.
         assert completed >= 10
 
 
@@ -400,7 +400,7 @@ def test_who_takes_the_port_of_a_node_is_not_believed(network_of: Start) -> None
 
 
 def as_nobody(act: Callable[[], None]) -> int:
-    """Do something as another user; 0 if it can, else the error's number."""
+    """Does something as another user; returns 0 if it can, else the error's number."""
     child = os.fork()
     if child == 0:
         try:
@@ -417,7 +417,7 @@ def as_nobody(act: Callable[[], None]) -> int:
 
 
 def connect(path: Path) -> socket.socket:
-    """Open a connection to a node, and say nothing."""
+    """Opens a connection to a node, and sends nothing."""
     one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     one.connect(str(path))
     return one
@@ -474,9 +474,11 @@ HOLD_BACK: Final = (
 def beside_a_program_that_never_reads(
     network_of: Start, transport: str, waiting: int, size: int
 ) -> float:
-    """The rate of messages to a program that reads, beside others that wait for one that does not,
-    as a share of their rate alone. The best of three measurements, as other work on the machine
-    delays any of them."""
+    """Returns the rate of messages to a program that reads, while others wait for a stalled one.
+
+    It is a share of their rate alone. The best of three measurements counts, as other work on the
+    machine delays any of them.
+    """
     n_arbiters = ARBITERS.get(transport, 0)
     network = network_of(transport, n_arbiters)
     for node in range(2 + n_arbiters):
@@ -489,7 +491,7 @@ def beside_a_program_that_never_reads(
     ):
 
         def rate(first: int) -> float:
-            """Mbit/s of 50 messages to a program that reads, in 20 s at most."""
+            """Returns the rate of 50 messages to a program that reads, in Mbit/s; 20 s at most."""
             began = time.monotonic()
             tickets = [a.send(1, text(n)) for n in range(first, first + 50)]
             for _ in range(50):

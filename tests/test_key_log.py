@@ -1,4 +1,4 @@
-"""Captures of encrypted packets: read by the keys that nodes log, as if they were not encrypted."""
+"""Captures of encrypted packets: read by logged keys of nodes, as if they were not encrypted."""
 
 import selectors
 import shutil
@@ -19,7 +19,7 @@ pytestmark = [
 
 
 class Relay:
-    """Passes datagrams on to a node, and keeps them."""
+    """Forwards datagrams to a node, and keeps them."""
 
     def __init__(self, address: str, kept: list[bytes]) -> None:
         host, port = address.split(":")
@@ -72,7 +72,7 @@ class Pair(Network):
             written = "\n".join(lines).replace("[network]", '[network]\nsecurity = "none"')
         else:
             written = written.replace("[network]", 'key-log = "keys.log"\n[network]')
-        # One datagram a packet: a relay takes no joined ones.
+        # One datagram a packet: a relay takes no segmentation offload.
         file.write_text(written.replace("[network]", "[network]\nsegment-offload = false"))
         return file
 
@@ -90,7 +90,7 @@ SIZES = (8, 800, 40_000, 200_000)
 def captures(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
-    """What two nodes say to each other when they send the same messages, by security."""
+    """Returns captures of two nodes that send each other the same messages, by security."""
     made = {}
     for security in ("none", "encrypted"):
         folder = tmp_path_factory.mktemp(security)
@@ -115,7 +115,7 @@ def key_log(capture: Path) -> list[str]:
 
 
 def messages(capture: Path, *arguments: str) -> dict[int, bytes]:
-    """The messages in a capture, put together from their packets."""
+    """Returns the messages in a capture, reassembled from their packets."""
     names = ["rampmeter.msg", "rampmeter.offset", "rampmeter.size", "rampmeter.payload"]
     whole: dict[int, bytearray] = {}
     for row in rows(capture, names, "-Y", "rampmeter.payload", *arguments):

@@ -1,4 +1,4 @@
-"""What panels show of whole runs, on results made by hand."""
+"""Values of whole runs in panels, on results made by hand."""
 
 import json
 from dataclasses import replace
@@ -131,7 +131,7 @@ class TestShares:
 
 
 class TestLateMessages:
-    """Messages with a bound of 10, by what became of them."""
+    """Messages with a bound of 10, by their outcome."""
 
     def run(self, folder: Path, *messages: tuple[int | None, str]) -> rm.Run:
         run = write_results(folder)
@@ -219,7 +219,7 @@ class TestLeastServed:
 
 
 class TestGoodput:
-    """What receivers' links carry of messages, over time."""
+    """Message bytes that receivers' links carry, over time."""
 
     def run(self, folder: Path) -> rm.Run:
         # Two receivers at 8 Gbit/s: 1000 bytes a microsecond each.

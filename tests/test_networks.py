@@ -1,4 +1,4 @@
-"""Nodes with several networks: all are used, and one that fails is left and used again."""
+"""Nodes with several networks: all are used, and a failed one is left and used again."""
 
 import itertools
 import subprocess
@@ -25,7 +25,7 @@ Sent = tuple[int, Ticket]
 
 
 def rampd() -> str | None:
-    """The daemon, where it is built."""
+    """Returns the path of the daemon, if it is built."""
     try:
         return find_rampd()
     except TestbedError:
@@ -58,7 +58,7 @@ class TwoNetworks(Network):
         return file
 
     def start(self, node: int, **_: Any) -> None:
-        """Start a node, in its namespace where it has one."""
+        """Starts a node, in its namespace if it has one."""
         assert RAMPD is not None
         argv = [RAMPD, "node", str(self._configure(node))]
         if self.namespaces:
@@ -67,12 +67,12 @@ class TwoNetworks(Network):
             self.processes[node] = subprocess.Popen(argv, stderr=log)
 
     def rails(self, node: int) -> list[dict[str, Any]]:
-        """What a node tells of its networks to the other."""
+        """Returns the status of a node's networks to the other."""
         rails: list[dict[str, Any]] = self.status(node)["peers"][0]["rails"]
         return rails
 
     def wait_for_states(self, node: int, *states: str, timeout: float = TIMEOUT) -> None:
-        """Wait until the networks of a node are so."""
+        """Waits until the networks of a node are in these states."""
 
         def holds(status: dict[str, Any]) -> bool:
             return [rail["state"] for rail in status["peers"][0]["rails"]] == list(states)
@@ -82,7 +82,7 @@ class TwoNetworks(Network):
 
 @contextmanager
 def running(network: TwoNetworks) -> Iterator[tuple[Port, Port]]:
-    """Two nodes that know one another, and a program at each."""
+    """Starts two connected nodes, and a program at each."""
     try:
         for node in range(2):
             network.start(node)
@@ -98,10 +98,10 @@ def running(network: TwoNetworks) -> Iterator[tuple[Port, Port]]:
 
 
 def sent_over(network: TwoNetworks, between: Callable[[], None]) -> list[int]:
-    """Bytes that node 0 has sent over each network meanwhile."""
+    """Returns the bytes that node 0 sends over each network during `between`."""
 
     def bytes_sent() -> list[int]:
-        # The status is renewed every second.
+        # The status is updated every second.
         time.sleep(1.2)
         return [rail["bytes-sent"] for rail in network.rails(0)]
 
@@ -177,7 +177,7 @@ def test_other_addresses_are_taken_while_nodes_run_and_another_number_is_not(
 ) -> None:
     network = TwoNetworks(tmp_path, "dcpim")
     with running(network) as (a, b):
-        # Node 1 is to be asked at an address of its second network where nobody is.
+        # Node 1 is to be probed at an unused address of its second network.
         whole = list(network.lists)
         (port,) = free_ports(1)
         network.lists[1] = [whole[1][0], f"127.0.1.2:{port}"]
@@ -235,7 +235,7 @@ def in_cables(folder: Path, transport: str, cables: list[str]) -> TwoNetworks:
 
 
 class Stream:
-    """Messages from one node to the other, a few under way at any time."""
+    """Messages from one node to the other, a few in flight at any time."""
 
     def __init__(self, a: Port, b: Port) -> None:
         self._a = a
@@ -249,7 +249,7 @@ class Stream:
         self.arrived.append(number_of(message))
 
     def run(self, seconds: float) -> None:
-        """Send for so long; notes the longest time in which nothing arrived."""
+        """Sends for `seconds`; records the longest time in which nothing arrived."""
         ends = time.monotonic() + seconds
         latest, self.gap = time.monotonic(), 0.0
         while (now := time.monotonic()) < ends:
@@ -263,7 +263,7 @@ class Stream:
                 self.gap = max(self.gap, now - latest)
 
     def end(self) -> None:
-        """All messages have arrived once, and their sender knows."""
+        """Checks that all messages have arrived once, and that their sender is notified."""
         while len(self.arrived) < len(self._sent):
             self._take(self._b.receive(TIMEOUT))
         assert sorted(self.arrived) == [number for number, _ in self._sent]

@@ -33,7 +33,7 @@ def settings_stay_as_they_were() -> Iterator[None]:
 
 
 def marks(figure: Figure) -> list[Line2D]:
-    """The means of each series."""
+    """Returns the means of each series."""
     found = figure.axes[0].get_lines()
     return [line for line in found if not str(line.get_label()).startswith("_")]
 
@@ -288,7 +288,7 @@ def test_packets_on_links_are_bars_from_their_first_bit_to_their_last() -> None:
 
 
 def shown(value: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a notebook shows of a value, and how."""
+    """Returns the data and the metadata with which a notebook displays a value."""
     data, how = DisplayFormatter().format(value)  # type: ignore[no-untyped-call]
     return data, how
 

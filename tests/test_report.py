@@ -1,4 +1,4 @@
-"""Reports: what is in them, and what a reader does with them in a browser."""
+"""Reports: their contents, and their behaviour in a browser."""
 
 import json
 import re
@@ -37,7 +37,7 @@ VARIED = ["--vary", "workload.load=0.3,0.5", "--vary", "topology.hosts=4,8"]
 
 
 def command(*arguments: str | Path) -> str:
-    """What a command prints, which has to succeed."""
+    """Returns the output of a command, which has to succeed."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output
     return result.output
@@ -181,7 +181,7 @@ def test_folders_without_results_are_explained(tmp_path: Path, made: str | None,
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Chrome"]:
-    """Chromium without a window, that writes down what its console says."""
+    """Starts Chromium without a window, with a log of its console."""
     driver = shutil.which("chromedriver")
     if driver is None:
         pytest.skip("there is no chromedriver: make system")
@@ -210,7 +210,7 @@ def open_page(browser: "Chrome", report: Path) -> "Chrome":
 
 
 def until(holds: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """What becomes true within some seconds."""
+    """Waits until `holds` returns a true value, and returns it."""
     ends = time.monotonic() + seconds
     while not (found := holds()):
         assert time.monotonic() < ends
@@ -224,7 +224,7 @@ def errors(browser: "Chrome") -> list[str]:
 
 
 def column(browser: "Chrome", table: str, idx: int) -> list[str]:
-    """The texts of a column's cells that show."""
+    """Returns the texts of a column's visible cells."""
     script = """
     const rows = [...document.getElementById(arguments[0]).tBodies[0].rows];
     return rows.filter((row) => !row.hidden).map((row) => row.cells[arguments[1]].textContent);

@@ -1,4 +1,4 @@
-"""The JSON Schema of plans: what runs is valid, and what is misspelt is not."""
+"""The JSON Schema of plans: plans that run are valid, and misspelt ones are not."""
 
 import json
 import tomllib
@@ -33,7 +33,7 @@ def validator() -> Any:
 
 
 def wrong(validator: Any, plan: dict[str, Any]) -> list[str]:
-    """What is wrong with a plan, without what each of several forms lacks."""
+    """Returns the errors of a plan, without the nested ones of alternative forms."""
     return [error.message for error in validator.iter_errors(plan)]
 
 
@@ -61,7 +61,7 @@ def test_what_the_core_writes_out_is_valid(about: schema.About, validator: Any) 
 
 
 def without_nulls(value: Any) -> Any:
-    """A value of TOML, which cannot say that a key has none."""
+    """Returns a value as TOML has it, which cannot express that a key has none."""
     if isinstance(value, dict):
         return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
     return [without_nulls(item) for item in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""The soak finds what must not be, and finds nothing in half a minute of kills and loss."""
+"""The soak finds violations, and finds none in half a minute of kills and loss."""
 
 import time
 from pathlib import Path
@@ -22,7 +22,7 @@ from rampmeter.testbed.soak import (
 
 
 def has_rampd() -> bool:
-    """Whether the daemon is built."""
+    """Returns whether the daemon is built."""
     try:
         return bool(find_rampd())
     except TestbedError:
@@ -37,7 +37,7 @@ GOOD = [
 
 
 def found(tmp_path: Path, lines: list[str], deaths: list[tuple[float, int]]) -> list[str]:
-    """What a soak with these lines finds."""
+    """Returns the violations of a soak with these lines."""
     file = tmp_path / "program-0.txt"
     file.write_text("\n".join(lines), encoding="utf-8")
     ledger = Ledger()

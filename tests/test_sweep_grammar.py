@@ -1,4 +1,4 @@
-"""What spells a sweep: values, ranges, points, transports, tables."""
+"""Grammar of sweeps: values, ranges, points, transports, tables."""
 
 import math
 import random
@@ -32,7 +32,7 @@ scalars = st.one_of(
 
 
 def refusal(read: Callable[[str, str], object], text: str) -> str:
-    """What is said of a text that is refused; the place alone of one that is read."""
+    """Returns the error for a text; the place alone if it is accepted."""
     try:
         read(text, "here")
     except rm.PlanError as error:

@@ -1,4 +1,4 @@
-"""The testbed: what its fabric does to packets, and that nothing of it stays behind."""
+"""The testbed: its fabric's effect on packets, and that nothing of it stays behind."""
 
 import json
 import os
@@ -44,7 +44,7 @@ needs_namespaces = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def small() -> Iterator[Fabric]:
-    """Two racks of two hosts, an arbiter, two spines."""
+    """Yields a fabric of two racks of two hosts, an arbiter, two spines."""
     with Fabric(SMALL) as fabric:
         yield fabric
 
@@ -335,14 +335,14 @@ def result(program: Process) -> Any:
 def sent(
     fabric: Fabric, before: dict[str, tuple[Counters, ...]], port: str, priority: int = LOWEST
 ) -> Counters:
-    """What a queue has sent and dropped since; waits until its packets have left."""
+    """Returns a queue's counts since `before`; waits until its packets have been sent."""
     time.sleep(0.1)
     old, new = before[port][priority], fabric.port_counters()[port][priority]
     return Counters(new.bytes - old.bytes, new.packets - old.packets, new.drops - old.drops)
 
 
 def saturated(fabric: Fabric) -> dict[int, list[int]]:
-    """Two hosts overload a third; how many of the lowest arrive between a packet's two ends."""
+    """Overloads a host by two; counts the lowest packets that arrive during a packet's transfer."""
     address = fabric.shape.address(2)
     receiving = receiver(fabric, 2, 1_000_000)
     senders = [start(fabric, host, "saturate", address, 1.5) for host in (0, 1)]
@@ -360,7 +360,7 @@ def saturated(fabric: Fabric) -> dict[int, list[int]]:
 
 
 def maker() -> Process:
-    """A process that makes a fabric with a process in it, and waits."""
+    """Starts a process that makes a fabric with a process in it, and waits."""
     script = (
         "import signal, time\n"
         "from rampmeter.testbed import Fabric, Shape\n"
@@ -384,7 +384,7 @@ def left_of(tag: str) -> list[str]:
 
 
 def unprivileged(script: str) -> "subprocess.CompletedProcess[str]":
-    """Run Python without what it takes to make namespaces, even as root."""
+    """Runs Python without the privileges to make namespaces, even as root."""
     drop = ["setpriv", "--bounding-set=-net_admin,-sys_admin"] if os.geteuid() == 0 else []
     return subprocess.run(
         [*drop, sys.executable, "-c", script], capture_output=True, text=True, check=False

@@ -27,7 +27,7 @@ def plan(trace: Path) -> rm.Plan:
 
 
 def flows(trace: Path) -> list[tuple[int, int, int, int]]:
-    """What a run of a trace has of its flows."""
+    """Returns arrival, source, destination and size of the flows of a trace's run."""
     table = rm.run(plan(trace), quiet=True).flows.sort_by("flow")
     columns = [table[name].to_pylist() for name in ("arrival_ps", "src", "dst", "size_bytes")]
     return list(zip(*columns, strict=True))
@@ -128,7 +128,7 @@ def test_dataframes_say_what_waits_for_what(tmp_path: Path, name: str) -> None:
     flows = run.flows.sort_by("flow").to_pydict()
     first, second, third = flows["arrival_ps"]
     assert first == 1_500_000
-    # Host 1 has received the first, and knows of the second when it is acknowledged.
+    # Host 1 has received the first, and is notified of the second by its acknowledgement.
     assert second == first + flows["fct_ps"][0] + 2_000_000
     assert third == second + flows["acked_ps"][1] + 500_000
     assert flows["tenant"] == [0, 0, 1]

@@ -1,7 +1,7 @@
-"""What the tests of the testbed run on its hosts: senders, receivers, and a look at the wire.
+"""Programs that the tests of the testbed run on its hosts: senders, receivers, a monitor.
 
-A program of its own without the package, so that it starts at once. Every packet says its tag and
-when it was sent; arrival is stamped by the kernel, so that a receiver that sleeps does not count.
+A program of its own without the package, so that it starts at once. Every packet has its tag and
+its time of sending. The kernel stamps arrivals, so that a receiver that sleeps does not count.
 """
 
 import json
@@ -21,7 +21,7 @@ SOL_UDP, UDP_SEGMENT = 17, 103
 
 
 def receive(address: str, count: str) -> None:
-    """Take packets until there are `count`, or silence; print arrival, tag, sending, length."""
+    """Receive `count` packets, or until silence; print arrival, tag, sending, length."""
     seen: list[tuple[int, int, int, int]] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
@@ -48,7 +48,7 @@ def tell(tag: str, *addresses: str) -> None:
 
 
 def burst(address: str, count: str, ports: str) -> None:
-    """Send full packets as fast as it goes, in turn from so many source ports."""
+    """Send full packets as fast as possible, in turn from `ports` source ports."""
     sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(int(ports))]
     for number in range(int(count)):
         send(sockets[number % len(sockets)], address, number, FULL)
@@ -84,7 +84,7 @@ def stream(address: str, megabytes: str) -> None:
 
 
 def sink(address: str) -> None:
-    """Take one TCP connection and print the bytes that came."""
+    """Accept one TCP connection and print the number of received bytes."""
     with socket.create_server((address, PORT)) as server:
         say_ready()
         peer, _ = server.accept()
@@ -96,7 +96,7 @@ def sink(address: str) -> None:
 
 
 def frames(interface: str) -> None:
-    """Watch an interface until silence; print the longest frame and how many there were."""
+    """Watch an interface until silence; print the longest frame and the number of frames."""
     longest = n_frames = 0
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(0x0800)) as raw:
         raw.bind((interface, 0x0800))
@@ -119,7 +119,7 @@ def send(udp: socket.socket, address: str, tag: int, length: int) -> None:
 
 
 def say_ready() -> None:
-    """Let the test go on."""
+    """Signal the test to continue."""
     sys.stdout.write("ready\n")
     sys.stdout.flush()
 

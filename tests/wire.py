@@ -1,4 +1,4 @@
-"""Packets as nodes write them, from anybody: forged, recorded, sent again, in floods."""
+"""Packets as nodes write them, from any sender: forged, recorded, retransmitted, in floods."""
 
 import socket
 import struct
@@ -19,7 +19,7 @@ Address = tuple[str, int]
 
 
 class Lives(NamedTuple):
-    """What an envelope says of its ends, which everybody on the path can read."""
+    """Fields of an envelope about its ends, which everybody on the path can read."""
 
     transport: int
     src: int
@@ -29,13 +29,13 @@ class Lives(NamedTuple):
 
     @classmethod
     def of(cls, datagram: bytes) -> "Lives":
-        """Read them from a datagram."""
+        """Reads them from a datagram."""
         _, _, _, transport, _, _, src, dst, src_life, dst_life, _ = ENVELOPE.unpack_from(datagram)
         return cls(transport, src, dst, src_life, dst_life)
 
 
 class Frame(NamedTuple):
-    """A datagram on its way."""
+    """A datagram in flight."""
 
     source: Address
     dst: Address
@@ -51,7 +51,7 @@ def envelope(
     service: int = 0,
     more: tuple[int, ...] = (),
 ) -> bytes:
-    """Write what stands in front; `more` are offset, size and digest of data."""
+    """Writes the envelope; `more` are offset, size and digest of data."""
     head = (MAGIC, VERSION, kind, lives.transport, protection, service)
     front = ENVELOPE.pack(*head, lives.src, lives.dst, lives.src_life, lives.dst_life, word)
     return front + b"".join(n.to_bytes(4, "big") for n in more)
@@ -70,7 +70,7 @@ TABLE: Final = _table()
 
 
 def crc32c(data: bytes) -> int:
-    """Give the checksum of unencrypted packets, and of messages."""
+    """Returns the checksum of unencrypted packets, and of messages."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ TABLE[(crc ^ byte) & 0xFF]
@@ -154,7 +154,7 @@ class Recorder:
 
 
 class Flood:
-    """Sends what `make` gives, so many packets a second, in a thread."""
+    """Sends the packets of `make` at a fixed rate, in a thread."""
 
     def __init__(self, rate: float, make: Callable[[int], Frame]) -> None:
         self.sent = 0
