@@ -50,20 +50,20 @@ def run(
     cancel: threading.Event | None = None,
     on_progress: "Callable[[Progress], None] | None" = None,
 ) -> Run:
-    """Run one simulation and give its results.
+    """Runs one simulation and returns its results.
 
     The plan is one from a file, or made of its parts, or a file's with parts replaced. Without
-    `out` the results live in a temporary folder as long as the returned object. Results of the
-    same plan in `out` are not made again; those of another one are an error, unless `force`
+    `out` the results are in a temporary folder as long as the returned object exists. Results of
+    the same plan in `out` are not made again; those of another one are an error, unless `force`
     replaces them.
-    Ctrl-C ends the run, keeps what is done in `out`, and raises `KeyboardInterrupt`; SIGTERM
-    raises `SystemExit`. The simulator releases the interpreter lock, so that runs may go on beside
-    each other in threads. A run without `out` cannot be sent to another process.
+    Ctrl-C ends the run, keeps finished output in `out`, and raises `KeyboardInterrupt`; SIGTERM
+    raises `SystemExit`. The simulator releases the interpreter lock, so that threads can run
+    several simulations. A run without `out` cannot be sent to another process.
 
     A run that takes longer than `timeout` seconds ends with `TimeoutError`, one whose event
-    `cancel` is set with `CancelledError` of `concurrent.futures`. Both keep what is done in `out`.
-    `on_progress` is called from another thread, some times a second, with how far the run has come;
-    what it raises ends the run.
+    `cancel` is set with `CancelledError` of `concurrent.futures`. Both keep finished output in
+    `out`. Another thread calls `on_progress` with the run's progress a few times per second;
+    its exceptions end the run.
 
         >>> import rampmeter as rm
         >>> r = rm.run(topology=rm.leaf_spine(), transport=rm.DcPim(r=4, k=4),
@@ -180,7 +180,7 @@ def _run_jobs(jobs: list[Job], *, quiet: bool, stop: Stop | None = None) -> Batc
 
 
 def _raise(batch: Batch) -> None:
-    """Raise the first error, or what the signal that ended the runs stands for."""
+    """Raise the first error, or the exception of the signal that ended the runs."""
     batch.raise_failures()
     if batch.stopped_by == signal.SIGINT:
         raise KeyboardInterrupt

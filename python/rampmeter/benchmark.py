@@ -45,7 +45,7 @@ PLANS: Final = {
 
 
 def measure(plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
-    """Run each plan once, one after another; give what `_core.bench` reports of each."""
+    """Run each plan once, one after another; return the reports of `_core.bench`."""
     for plan in plans.values():
         plan.check()
     context = multiprocessing.get_context("spawn")

@@ -95,7 +95,7 @@ class Comparison:
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> "Comparison":
-        """Read what `save` has written, and `rampmeter compare`; raises `ResultError`."""
+        """Reads the output of `save` or of `rampmeter compare`; raises `ResultError`."""
         path = Path(folder)
         about = read_json(path / COMPARISON)
         runs = {

@@ -1,4 +1,4 @@
-"""Which shared library is `rampmeter._core`: the package's own, or one with further transports."""
+"""Selects the library of `rampmeter._core`: the package's own, or one with further transports."""
 
 import os
 import sys

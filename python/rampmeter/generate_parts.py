@@ -25,7 +25,7 @@ TABLES: Final = {
 """Classes of definitions, those that others refer to first."""
 
 TAGGED: Final = {"TopologySpec": "kind", "WorkloadSpec": "pattern"}
-"""Definitions with a class for each form, and the key that tells the form."""
+"""Definitions with a class for each form, and the key that selects the form."""
 
 NAMES: Final = {"file": "TopologyFile"}
 """Classes that are not named as their form is."""
@@ -64,7 +64,7 @@ __all__ = {names}
 
 
 def parts(command: str) -> str:
-    """The module, not yet formatted; it says that `command` made it."""
+    """Returns the module, not yet formatted; it names `command` as its maker."""
     definitions = plan_schema()["definitions"]
     classes = dict(_classes(definitions))
     choices = [

@@ -100,7 +100,7 @@ class Port:
         self._port = _core.Port.attach(path, service, depth=depth, send=send, receive=receive)
         self._port.set_busy_poll(busy_poll)
         self._process = os.getpid()
-        # Protects what follows. One thread at a time takes completions, for all of them.
+        # Protects the fields below. One thread at a time takes completions, for all of them.
         self._changed = threading.Condition(threading.Lock())
         self._is_taking = False
         self._under_way: dict[int, Ticket] = {}

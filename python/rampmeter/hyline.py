@@ -1,11 +1,11 @@
 """Hyline's thresholds: the published ones, and a power law between and beyond them.
 
 The model behind them (Abbasloo, Xu, Chao: *To schedule or not to schedule*, Computer Networks 172,
-2020) is not public in a form that could be used here. What is published of it is table 4 of the
-CAPTON paper (Zhou, Lee: *CAPTON - Centralized All-Path Transmission for Over-Subscribed Datacenter
+2020) is not public in a form that could be used here. Its published part is table 4 of the CAPTON
+paper (Zhou, Lee: *CAPTON - Centralized All-Path Transmission for Over-Subscribed Datacenter
 Networks*, IEEE Access 2022): thresholds of two workloads, by the load of hosts' links and by that
 of the uplinks of racks. Both are one function of the load, which the table rounds up to tenths, to
-.9 at most.
+0.9 at most.
 """
 
 from math import exp, log

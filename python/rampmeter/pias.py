@@ -1,8 +1,8 @@
 """Thresholds of PIAS for any distribution of message sizes.
 
-A link of load `rho` has one queue for each class, which gets what the classes above leave. Class l
-carries the share w_l of all bytes, and c_l is the sum of the shares of classes 1 to l. A message of
-which s bytes fall into class l stays there for s / (1 - rho c_l) on average, in units of the link's
+A link of load `rho` has one queue for each class, which gets the rate that the classes above leave.
+Class l carries the share w_l of all bytes, and c_l is the sum of the shares of classes 1 to l. A
+message with s bytes in class l stays there for s / (1 - rho c_l) on average, in units of the link's
 rate: the class is an M/M/1 queue, or any whose messages share the rate evenly. The mean time of a
 message, relative to its mean size, is the sum of w_l / (1 - rho c_l).
 
@@ -66,7 +66,7 @@ def pias_thresholds(
 ) -> list[int]:
     """Thresholds for `rm.Pias(thresholds=...)` that make the mean time of messages least.
 
-    `sizes` is what plans have: a distribution's name or a table; files are relative to `base`.
+    `sizes` is as in plans: a distribution's name or a table; files are relative to `base`.
     `load` is that of the most loaded links, from 0 to 1, both excluded. `packet` is the payload of
     a full packet in bytes. Returns `classes` - 1 ascending numbers of packets of 1460 bytes.
 

@@ -130,7 +130,7 @@ class Lines:
         """Nothing."""
 
     def on_end(self, outcome: Outcome) -> None:
-        """Print what became of the job."""
+        """Print the outcome of the job."""
         with self._lock:
             self._n_done += 1
             self._console.print(f"[{self._n_done}/{self._n_jobs}] {_line(outcome)}", markup=False)

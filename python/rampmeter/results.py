@@ -1,4 +1,4 @@
-"""Results of runs. The only module that knows the files of a result folder and their columns."""
+"""Results of runs. Only this module depends on the files of a result folder and their columns."""
 
 import json
 import math
@@ -238,7 +238,7 @@ class Plots:
         return plots.queue_cdf(tiers(self._run.queues, "queue_bytes", "samples"), ax=ax)
 
     def tenants(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Each tenant's share of what was delivered over time, to the end of the window."""
+        """Each tenant's share of the delivered bytes over time, to the end of the window."""
         import numpy as np
 
         from rampmeter import plots

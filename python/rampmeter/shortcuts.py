@@ -15,7 +15,7 @@ def leaf_spine(
 ) -> LeafSpine:
     """A leaf-spine topology; without arguments the 144 hosts of dcPIM's evaluation.
 
-    With `rails`, a rack has so many leaf switches, and its hosts a link to each of them.
+    With `rails`, a rack has that number of leaf switches, and its hosts a link to each of them.
     """
     return LeafSpine(
         racks=racks,

@@ -70,7 +70,7 @@ def _of_numpy(value: Any) -> TomlValue:
 
 
 def literal(value: object) -> str:
-    """One value as TOML, on one line; see `plain` for what is taken."""
+    """Returns one value as TOML, on one line; see `plain` for the accepted types."""
     value = plain(value)
     match value:
         case bool():

@@ -61,7 +61,7 @@ class Probes:
 
 @dataclass(frozen=True)
 class Outage:
-    """From when until when the watched host is down."""
+    """Interval in which the watched host is down."""
 
     from_us: float
     until_us: float

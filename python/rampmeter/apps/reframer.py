@@ -46,10 +46,10 @@ def best_batch(arrivals: Arrivals) -> float:
 
 
 def delayed(arrivals: Arrivals, mean_us: float, seed: int = 1) -> Arrivals:
-    """The packets with random delays, exponential and independent, as by a network with traffic.
+    """Returns the packets with random delays, exponential and independent, as by a busy network.
 
-    A flow's packets stay in order in what follows, whichever comes first; over many packets its
-    throughput stays the same.
+    A flow's packets stay in order, whichever arrives first; over many packets its throughput
+    stays the same.
     """
     rng = np.random.default_rng(seed)
     time = arrivals.time_us + rng.exponential(mean_us, arrivals.time_us.size)

@@ -32,12 +32,12 @@ class Host:
     """Costs of work on the core. None of the values is the paper's, which states none."""
 
     switch_us: float = 2.0
-    """A switch between the programs, with the scheduler and what caches lose. Between processes it
-    is one to several us on servers; figure 6c and 6d go from 0 to 8."""
+    """A switch between the programs, with the scheduler and cache misses. Between processes it is
+    one to several us on servers; figures 6c and 6d have 0 to 8."""
     interrupt_us: float = 1.0
     """An interrupt or a timer, before the switch to the program that waits for it."""
     submit_us: float = 0.5
-    """Submitting a read: about what a user-level driver needs, a million reads a second with both
+    """Submitting a read: about the time of a user-level driver, a million reads a second with both
     halves."""
     collect_us: float = 0.5
     """Collecting a response."""

@@ -1,8 +1,8 @@
 """Figures of papers: their runs, the published values, and whether ours match.
 
-A figure is a folder `papers/<paper>/fig<number>`, a table one `papers/<paper>/table<number>`, with
-`figure.toml` (what is run and shown), `plan.toml` (what the runs have in common), `expected.toml`
-(published values and claims) and `NOTES.md`.
+A figure is a folder `papers/<paper>/fig<number>`, a table one `papers/<paper>/table<number>`.
+Its files are `figure.toml` (its runs and panels), `plan.toml` (the common part of the runs),
+`expected.toml` (published values and claims) and `NOTES.md`.
 """
 
 from pathlib import Path

@@ -122,7 +122,7 @@ def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[Row], title: str) 
 
 
 def _operating_points(figure: Figure, rows: Sequence[Row]) -> list[plots.OperatingPoint]:
-    """The tail and the spinner's share of each run; lines join what a label's comma follows."""
+    """The tail and the spinner's share of each run; lines join runs of one name before a comma."""
     measured = {(r.cell.run, r.cell.metric): r.measured.mean for r in rows if r.measured}
     published = {r.cell.run: r.fact.expected for r in rows if r.fact}
     return [
@@ -144,7 +144,7 @@ def _by_size(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plot
         for one in _series(rows, [(run, idx) for idx in range(len(panel.labels))]):
             name = one.name
             if len(panel.runs) > 1:
-                # What is not said to be something else is measured.
+                # Values are measured unless their name says otherwise.
                 what = one.name.removeprefix(MEASURED).removeprefix(", ")
                 name = ", ".join(filter(None, [workload(figure, run), what]))
             sized.append(
@@ -198,7 +198,7 @@ def sustained(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[Row
         name = workload(figure, run)
         rejected = by_cell[(run, "rejected")].measured
         if rejected is None or not rejected.values:
-            # Left out of a reduced run, or not finished: the next one tells.
+            # Left out of a reduced run, or not finished: use the next one.
             continue
         if rejected.mean > panel.rejected_max:
             broken.add(name)

@@ -72,7 +72,7 @@ class FigureRun:
     quick_flows: int | None
     """Flows of the reduced run; `None` leaves the run out there, if its workload has flows."""
     variant_of: str | None
-    """The run beside which this one is shown."""
+    """The run next to which this one is shown."""
     label: str | None = None
     """Name in tables and plots; the workload's name if `None`."""
     app: Mapping[str, TomlValue] = field(default_factory=dict)
@@ -184,7 +184,7 @@ class Figure:
         return next(run for run in self.runs if run.id == id)
 
     def variant(self, id: str) -> FigureRun | None:  # noqa: A002
-        """The run that is shown beside this one."""
+        """The run that is shown next to this one."""
         return next((run for run in self.runs if run.variant_of == id), None)
 
     def plan_of(

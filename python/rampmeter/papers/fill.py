@@ -1,4 +1,4 @@
-"""Fills the ledger: runs what it lacks, the cheapest first."""
+"""Fills the ledger: runs missing entries, the cheapest first."""
 
 import shutil
 import signal
@@ -33,10 +33,10 @@ Watching: TypeAlias = Callable[[list[Job]], AbstractContextManager[Watcher]]
 
 
 def fill(ledger: Ledger, figures: Sequence[Figure], hours: float, watching: Watching) -> Filled:
-    """Runs what is missing, the cheapest first, until the time is over or a signal comes.
+    """Runs missing entries, the cheapest first, until the time is over or a signal arrives.
 
-    A run that ends is entered at once. One that is interrupted starts again the next time. A
-    search has its next probe when the last one has been entered.
+    A run that ends is entered at once. An interrupted one starts again the next time. The next
+    probe of a search depends on the entry of the last one.
     """
     stop = Stop(timeout=hours * 3600.0)
     n_made = 0

@@ -1,4 +1,4 @@
-"""Inventory of the papers: each figure and table with its panels, and what reproduces them.
+"""Inventory of the papers: each figure and table with its panels, and their reproductions.
 
 `papers/inventory.toml` is the data. A panel is whole if sub-figures of the folders of `papers`
 reproduce it. Otherwise it is absent and has a reason. The status of a figure follows from its

@@ -1,7 +1,7 @@
 """The ledger: measured values of figures, kept in the repository without the flows behind them.
 
 `papers/ledger/<paper>/<figure>/<run>.json` has the values of one run of a figure, or of the probes
-of one search, seed by seed. Each entry has digests of what it depends on: the plan, and the
+of one search, seed by seed. Each entry has digests of its dependencies: the plan, and the
 recorded results of its transports. An entry is stale if either has changed since. Every run has as
 many flows as published. A run counts if it has current entries of all seeds.
 """
@@ -96,8 +96,9 @@ class Ledger:
         return [Entry.of_json(table, file) for table in tables]
 
     def is_current(self, entry: Entry, figure: Figure, run: FigureRun) -> bool:
-        """Returns true if neither the plan, nor results of its transports, nor what sub-figures
-        show of the run have changed.
+        """Returns true if the entry's dependencies have not changed.
+
+        They are the plan, the results of its transports, and the metrics that sub-figures show.
         """
         panels = {panel.id for panel in figure.sub_figures if run.id in panel.runs}
         if run.search is None and entry.cells.keys() != panels:
@@ -121,7 +122,7 @@ class Ledger:
         return _digest([self._recorded[table["name"]][table["preset"]] for table in tables])
 
     def add(self, wanted: Wanted, done: Run) -> None:
-        """Enters what a figure needs of a run, in place of an entry of the same seed and load."""
+        """Enters a run's values for a figure, in place of an entry of the same seed and load."""
         figure, run = wanted.figure, wanted.run
         panels = [panel for panel in figure.sub_figures if run.id in panel.runs]
         if run.search is not None:

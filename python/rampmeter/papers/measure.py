@@ -108,7 +108,7 @@ def _drop_rates(run: Run) -> dict[str, float]:
 
 
 def _throughput(run: Run) -> float:
-    """Bytes delivered until arrivals stopped, over what all access links carry in that time."""
+    """Bytes delivered until arrivals stopped, over the capacity of all access links."""
     ports = {str(tier["name"]): int(tier["ports"]) for tier in run.summary["tiers"]}
     topology = run.manifest["plan"]["topology"]
     gbps = float(topology.get("access-gbps", topology.get("gbps")))
@@ -155,8 +155,8 @@ def _core_memory(run: Run) -> float:
 def _least_served(run: Run) -> float:
     """Of messages within pods and between pods, the lesser share of bytes that had arrived.
 
-    Both shares are of the bytes submitted, and count what had arrived in full when arrivals
-    stopped. NaN unless the network is a fat-tree with messages of both kinds.
+    Both shares are of the bytes submitted, and count messages that had arrived in full when
+    arrivals stopped. NaN unless the network is a fat-tree with messages of both kinds.
     """
     topology = run.manifest["plan"]["topology"]
     if topology["kind"] != "fat-tree":

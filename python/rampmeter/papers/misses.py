@@ -1,7 +1,8 @@
 """Explanations of misses: `misses.toml` of a figure has the cause of each and a command for it.
 
 A `[[miss]]` explains values (`cells`), claims (`claims`, patterns of their texts), or both. `cause`
-is one or two sentences, or `open` with what is known in `known`. `command` shows it within minutes.
+is one or two sentences, or `open` with the known facts in `known`. `command` shows it within
+minutes.
 """
 
 import shlex
@@ -20,7 +21,7 @@ from rampmeter.section import Section
 
 MISSES = "misses.toml"
 OPEN = "open"
-"""The cause of a miss that nobody has found."""
+"""The cause of an unexplained miss."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Explanation:
     known: str
     """Findings about an open cause; empty if the cause is known."""
     command: str
-    """Command that shows the cause, or what is known."""
+    """Command that shows the cause, or the known facts."""
 
     @property
     def is_open(self) -> bool:
@@ -45,7 +46,7 @@ class Explanation:
 
     @property
     def text(self) -> str:
-        """Returns the cause in words; of an open one, what is known."""
+        """Returns the cause in words; of an open one, the known facts."""
         return f"Open. {self.known}" if self.is_open else self.cause
 
     @property

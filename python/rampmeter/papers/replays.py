@@ -1,9 +1,9 @@
-"""Known recordings of other simulators, their setups, and what replays of them measured.
+"""Known recordings of other simulators, their setups, and the measurements of their replays.
 
 A folder `papers/replays/<name>` has `network.toml`, a plan without a workload, and `replay.toml`:
 the recording with its digest, its source, and the times that are compared. The recordings are not
-in the repository. `papers/ledger/replays/<name>.json` has the measured ratios and what they depend
-on; it is stale by the rule of the ledger.
+in the repository. `papers/ledger/replays/<name>.json` has the measured ratios and their
+dependencies; it is stale by the rule of the ledger.
 """
 
 import json
@@ -153,7 +153,7 @@ class ReplayState:
     verdict: Verdict
 
     def to_json(self) -> dict[str, Any]:
-        """The state in the form of a figure's; the key `replay` has what only replays have."""
+        """The state in the form of a figure's; the key `replay` has the fields of replays alone."""
         return {
             "paper": REPLAYS,
             "figure": self.known.name,
@@ -205,7 +205,7 @@ class ReplayLedger:
         return ReplayState(known, entry, verdict)
 
     def add(self, known: KnownReplay, replay: Replay) -> ReplayEntry:
-        """Enters what a replay measured, in place of an earlier entry."""
+        """Enters a replay's measurements, in place of an earlier entry."""
         plan, results = self._dependencies(known)
         entry = ReplayEntry(
             replay=known.name,

@@ -284,7 +284,7 @@ def _report_json(report: Report) -> dict[str, Any]:
 
 
 def _panel_json(figure: Figure, panel: Panel) -> dict[str, Any]:
-    """A sub-figure with what its rows are called and where they stand on its x axis."""
+    """Returns a sub-figure with its rows' names and positions on the x axis."""
     spec = next(one for one in figure.sub_figures if one.id == panel.id)
     return {
         "id": panel.id,

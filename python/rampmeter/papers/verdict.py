@@ -1,4 +1,4 @@
-"""Measured values beside expected ones, and whether they match."""
+"""Measured values compared with expected ones, and verdicts."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,11 +19,11 @@ FEWER_FLOWS: Verdict = "fewer flows"
 """The verdict on a run with fewer flows than the value was published for."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 SEEDS_WANTED = 3
-"""A verdict on fewer seeds than this says so."""
+"""Minimum number of seeds; a verdict on fewer is marked."""
 NO_FACT = "no published value"
 
 Results: TypeAlias = Mapping[str, Mapping[int, Run | Entry | Probes]]
-"""The complete runs by id and seed, or entries of the ledger, and what searches have probed."""
+"""The complete runs by id and seed, or entries of the ledger, and the probes of searches."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Row:
     variant: Measured | None
     verdict: Verdict
     reason: str
-    """Why it is not judged, or why it is a miss whatever the tolerance; empty otherwise."""
+    """Reason why it is not judged, or a miss whatever the tolerance; empty otherwise."""
     flows: int | None = None
     """Flows of the run, if its workload has a number of them."""
     flows_needed: int = 0
@@ -167,9 +167,9 @@ def rows_of(
 def judge(
     fact: Fact | None, measured: Measured | None, seeds: Iterable[int]
 ) -> tuple[Verdict, str]:
-    """A verdict on the mean of the seeds, with the reason where the values do not say it.
+    """A verdict on the mean of the seeds, with the reason if the values do not show it.
 
-    Where a value is expected, every seed must have one.
+    If a value is expected, every seed must have one.
     """
     if fact is None:
         return _not_judged(NO_FACT)
@@ -182,8 +182,8 @@ def judge(
 def flows_needed(figure: Figure, run_id: str, published: int | None) -> int:
     """Returns the number of flows that a run needs to be judged by a published value.
 
-    It is the value's own number, or the figure's. If neither is known it is the number of flows
-    that the figure says, so that reduced runs are not judged.
+    It is the value's own number, or the figure's. If neither is known it is the run's number
+    of flows in the figure, so that reduced runs are not judged.
     """
     own = figure.run(run_id).flows
     if published == 0 or own is None:
@@ -199,7 +199,7 @@ def judge_flows(flows: int | None, needed: int) -> tuple[Verdict, str] | None:
 
 
 def without_value(measured: Measured | None, seeds: Iterable[int]) -> str:
-    """Which seeds have no value, in words; empty if all have one."""
+    """Lists the seeds without a value, in words; empty if all have one."""
     known = measured.by_seed if measured else {}
     unfinished = [seed for seed in seeds if seed not in known]
     empty = list(measured.without) if measured else []

@@ -24,7 +24,7 @@ POINTS_MAX = 2000
 def fct_cdf(
     fct_ps: NDArray[np.generic], ideal_ps: NDArray[np.generic], *, ax: Axes | None = None
 ) -> Figure:
-    """Completion times of finished flows beside those they would have had alone."""
+    """Completion times of finished flows, with those in an idle network."""
     fct = fct_ps.astype(np.float64)
     finished = np.isfinite(fct)
     with house():
@@ -72,7 +72,7 @@ def queue_cdf(
     """Queue lengths by tier, from pairs of upper edges in bytes and samples up to them.
 
     The fraction is of those samples that exceed each length, on a logarithmic axis: queues are
-    empty most of the time, and the tail is what matters.
+    empty most of the time, and only the tail matters.
     """
     with house():
         figure, axes = new_figure(ax=ax)

@@ -1,4 +1,4 @@
-"""Quantities by offered load: a line for each series, published points beside."""
+"""Quantities by offered load: a line for each series, with published points."""
 
 import math
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """One workload: what was measured, what was published, and what a variant gave."""
+    """Values of one workload: measured, published, and of a variant."""
 
     name: str
     measured: Sequence[Point]

@@ -73,7 +73,7 @@ def front(points: Sequence[Tradeoff]) -> list[Tradeoff]:
 
 
 def _steps(axes: Axes, curve: Curve, place: int, shift: Transform, right_us: float) -> None:
-    """Steps with a marker where each begins; the last one goes on to the right edge."""
+    """Steps with a marker where each begins; the last one continues to the right edge."""
     kept = front(curve.points)
     x, y = [one.bound_us for one in kept], [one.load for one in kept]
     colour, marker = PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]

@@ -125,9 +125,9 @@ def grouped(
     is_slowdown: bool = True,
     ax: Axes | None = None,
 ) -> Figure:
-    """Groups of marks: means, with whiskers up to the 99th percentile where it is known.
+    """Groups of marks: means, with whiskers up to the 99th percentile if it is known.
 
-    Groups lie below each other where their labels do not fit beside each other. Published values
+    Groups are drawn below each other if their labels do not fit in one row. Published values
     are hollow.
     """
     with house():

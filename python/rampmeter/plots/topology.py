@@ -95,7 +95,7 @@ def topology(network: Mapping[str, Any], *, title: str = "") -> Figure:
 
 
 def _boxes(network: Mapping[str, Any]) -> tuple[list[Box], list[Wire]]:
-    """The boxes, hosts first, and what joins them."""
+    """Returns the boxes, hosts first, and the wires that join them."""
     hosts: Sequence[str] = network["hosts"]
     links = defaultdict[int, list[tuple[int, float]]](list)
     for link in network["links"]:
@@ -221,7 +221,7 @@ def _align(row: list[Box], boxes: Sequence[Box], others: Mapping[int, Box], widt
     for place, box in wanted:
         box.x = max(place, x + box.width / 2)
         x = box.x + box.width / 2 + gap
-    # What is too far right moves back.
+    # Boxes too far to the right move back.
     x = width
     for box in reversed(row):
         box.x = min(box.x, x - box.width / 2)
@@ -344,7 +344,7 @@ def _legend(figure: Figure, rates: Sequence[float], boxes: Iterable[Box], title:
         )
         for rank, gbps in enumerate(rates)
     ]
-    # Rows without labels say how many they are.
+    # Rows without labels get their number of boxes as text.
     hidden = Counter(box.tier for box in boxes if box.style == "none")
     for tier, n in sorted(hidden.items()):
         what = "boxes of hosts" if tier == 0 else f"switches of tier {tier}"

@@ -88,7 +88,7 @@ class Recording:
             )
         wanted = {column: Cells(unit, of in RECORDED) for of, (column, unit) in known.items()}
         values = _values(file, header, wanted | {size: Cells("bytes", is_recorded=False)})
-        # Times are whole picoseconds, which products of decimals only come close to.
+        # Times are whole picoseconds, which products of decimals only approximate.
         in_ps = {of: np.rint(values[column] * UNITS[unit]) for of, (column, unit) in known.items()}
         has_waiting = mapped.get(AFTER, AFTER) in header
         n_rows = len(values[size])

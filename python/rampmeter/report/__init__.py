@@ -2,7 +2,7 @@
 
     rampmeter report results --out report.html
 
-A folder is read by what it holds (`find`), and becomes a section (`figures`, `comparisons`,
+A folder is read by its contents (`find`), and becomes a section (`figures`, `comparisons`,
 `sweeps`, `runs`) of charts, tables and prose (`model`). `charts` gives charts to Plotly, and `page`
 writes the file, with the library, the style and the scripts in it: it is read without a network.
 """

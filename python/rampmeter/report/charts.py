@@ -21,7 +21,7 @@ DODGE: Final = 0.16
 def figure_json(part: Chart | Heat) -> str:
     """The figure as JSON. NaN and infinite numbers are null."""
     figure = _heat(part) if isinstance(part, Heat) else _chart(part)
-    # A template of Plotly's own would be in every figure; colours come from the page's style.
+    # A template of Plotly's own would be in every figure; the page's style has the colours.
     figure.update_layout(
         template=None,
         height=HEIGHT,

@@ -1,4 +1,4 @@
-"""A figure of a paper: published and measured values, claims, notes, and what ran."""
+"""A figure of a paper: published and measured values, claims, notes, and runs."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Links from a report to files beside it."""
+"""Links from a report to files in its folder and below."""
 
 import os
 from pathlib import Path

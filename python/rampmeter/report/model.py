@@ -23,7 +23,7 @@ class Series:
     colour: int = 0
     """Index of the palette's colour: measured points and those next to them have the same."""
     hover: Sequence[str] = ()
-    """A text for each point, beside its values."""
+    """A text for each point, shown with its values."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ Cell: TypeAlias = str | float | int | None
 
 @dataclass(frozen=True)
 class Link:
-    """A file beside the report, or a place in it."""
+    """A link to a file near the report, or to a place in it."""
 
     text: str
     target: str
@@ -106,7 +106,7 @@ class Image:
 
 @dataclass(frozen=True)
 class Links:
-    """Files beside the report."""
+    """Links to files near the report."""
 
     title: str
     links: Sequence[Link]

@@ -1,4 +1,4 @@
-"""Sweeps from Python, and what the command does too: folder, engine, runs, means."""
+"""Sweeps from Python, and the steps shared with the command: folder, engine, runs, means."""
 
 import datetime
 import os
@@ -32,7 +32,7 @@ FORMAT: Final = 1
 
 Combine: TypeAlias = Literal["grid", "zip", "random"]
 Values: TypeAlias = "str | Uniform | Sequence[TomlValue]"
-"""A list or an array, a text such as `"0.3..0.8:0.1"`, or what random numbers are drawn from."""
+"""A list or an array, a text such as `"0.3..0.8:0.1"`, or a distribution of random numbers."""
 
 
 @dataclass(frozen=True)
@@ -84,19 +84,19 @@ def sweep(
     quiet: bool = False,
     **parts: Part | Table | None,
 ) -> SweepResults:
-    """Run a plan at many points with several seeds, here or on a cluster; give the results.
+    """Runs a plan at many points with several seeds, here or on a cluster; returns the results.
 
     `vary` has the values of keys of the plan. They are combined as a `grid`, one by one (`zip`), or
     by drawing `samples` points (`random`); `points` are listed ones, and each of them is combined
-    with all of `vary`. What is left out is as in the plan's `[sweep]`. With `precision` seeds are
+    with all of `vary`. Omitted arguments are as in the plan's `[sweep]`. With `precision` seeds are
     added to a point until half the interval of its mean `metric` is at most that share of the mean.
     `on` is `local`, `ray`, `ray://HOST:PORT`, `dask` or `dask://HOST:PORT`; `out` is a folder or an
-    fsspec URL. What `out` has already is not run again. `parts` are tables of the plan, as for
+    fsspec URL. Runs that `out` has already are not repeated. `parts` are tables of the plan, as for
     `run`.
 
-    Raises `PlanError` where the plan of a point is bad, `ResultError` where `out` holds another
-    sweep, `EngineError` where the cluster cannot be used, `RuntimeError` where runs failed, and
-    `KeyboardInterrupt` after Ctrl-C; what is finished is kept.
+    Raises `PlanError` if the plan of a point is bad, `ResultError` if `out` holds another sweep,
+    `EngineError` if the cluster cannot be used, and `RuntimeError` if runs failed. Ctrl-C raises
+    `KeyboardInterrupt`. Finished runs are kept.
 
         >>> import rampmeter as rm
         >>> r = rm.sweep("plan.toml", vary={"workload.load": "0.3..0.8:0.1"},
@@ -169,7 +169,7 @@ def run_sweep(
     wants_estimate: bool = True,
     is_dry: bool = False,
 ) -> Outcome:
-    """Make the runs that the folder lacks. `say` is told what people should know."""
+    """Make the runs that the folder lacks. `say` receives messages for people."""
     check_metric(sweep.replication)
     sweep.check()
     dataset = Dataset(url)
@@ -236,7 +236,7 @@ def _claim(dataset: Dataset, sweep: Sweep, *, force: bool, is_dry: bool) -> None
 
 
 def _finish(dataset: Dataset, outcome: Outcome) -> None:
-    """Write means and intervals, and what this driver did."""
+    """Write means and intervals, and the log of this driver."""
     results = SweepResults(dataset.url)
     if outcome.n_kept or outcome.n_ran:
         dataset.put_intervals(results.summary())

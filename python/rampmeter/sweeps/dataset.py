@@ -1,10 +1,10 @@
 """The folder of a sweep's results: a dataset of Parquet files, here or at an fsspec URL.
 
-    sweep.json                        what the sweep is; a folder of another sweep is refused
+    sweep.json                        the sweep's identity; a folder of another sweep is refused
     runs/point-00000/seed-1.parquet   a row a run, all files of one schema
-    flows/point-00000/seed-1.parquet  a row a flow, where they are kept
+    flows/point-00000/seed-1.parquet  a row a flow, if they are kept
     summary.parquet                   a row a point: means and intervals over its seeds
-    log/*.json                        when, where and for how long it was run
+    log/*.json                        time, place and duration of the runs
 
 A file appears as a whole or not at all, and only the driver writes. The bytes of all but `log`
 follow from the sweep alone.

@@ -1,7 +1,7 @@
 """Four nodes in network namespaces that are killed and started again, and messages between them.
 
-What `soak` and `stress` have in common: the namespaces with a faulty cable between them, the
-configurations of nodes, and messages that say who sent them and whether they have changed.
+Common parts of `soak` and `stress`: the namespaces with a faulty cable between them, the
+configurations of nodes, and messages that identify their sender and reveal changes.
 """
 
 import json
@@ -26,7 +26,7 @@ from rampmeter.testbed.process import end_all
 
 N_NODES: Final = 4
 HEADER: Final = struct.Struct(">QIIQI")
-"""Life of the sending program, number, size, time of sending in ns, checksum of what follows."""
+"""Incarnation of the sender, number, size, time of sending in ns, checksum of the rest."""
 START_S: Final = 5.0
 """So long a node takes at most to start, on a busy machine."""
 FLIPS: Final = Path(__file__).with_name("flips.py")
@@ -39,7 +39,7 @@ def packed(life: int, number: int, size: int) -> bytes:
 
 
 def unpacked(data: bytes) -> tuple[int, int, int, bool]:
-    """Give life, number and time of sending of a message, and whether it is as it was sent."""
+    """Return incarnation, number and time of sending of a message, and whether it is unchanged."""
     if len(data) < HEADER.size:
         return 0, 0, 0, False
     life, number, size, sent_ns, checksum = HEADER.unpack_from(data)
@@ -62,7 +62,7 @@ def attach(socket: Path, service: int, receive: int = 64 << 20) -> Port:
 
 @dataclass(frozen=True)
 class Place:
-    """A namespace in which nodes are: what runs a program there, and its address."""
+    """A namespace in which nodes run: the command that runs a program there, and its address."""
 
     within: list[str]
     address: str
@@ -70,7 +70,7 @@ class Place:
 
 @contextmanager
 def namespaces(names: Sequence[str]) -> Iterator[list[list[str]]]:
-    """Network namespaces; gives what runs a program in each."""
+    """Network namespaces; yields the command that runs a program in each."""
     ip = tool("ip")
     try:
         for name in names:
@@ -103,7 +103,7 @@ def cable(
     """Two namespaces with a faulty cable between them.
 
     `faults` are options of `rampd middlebox`, and `flips` of `flips.py`, which lengthens the cable
-    where there are any. Both write to `log` what they have done.
+    if there are any. Both write their actions to `log`.
     """
     ip = tool("ip")
     names = [f"{tag}-{os.getpid()}-{end}" for end in ("a", "m", "b")]

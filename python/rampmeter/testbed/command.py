@@ -86,7 +86,7 @@ def tc(lines: Iterable[str], namespace: str) -> None:
 
 
 def run(argv: Sequence[str], stdin: str = "") -> str:
-    """Run a program to its end and return what it prints.
+    """Run a program to its end and return its output.
 
     It is in a process group of its own, so that Ctrl-C on a terminal does not end it halfway.
     """

@@ -23,7 +23,7 @@ LOST_MAX = 10
 
 
 def main(argv: list[str]) -> None:
-    """Run as the first argument says."""
+    """Run the command that the first argument names."""
     match argv:
         case ["serve", address]:
             serve(address)

@@ -1,7 +1,7 @@
 """A plan on real hosts: every host a process in a namespace, results as of a simulation.
 
-The plan's topology is built of namespaces, its flows are sent at their times over `rampd` or over
-the kernel's TCP, and the logs of all hosts become the tables that a simulation writes. Measured
+The plan's topology is built of namespaces, and its flows are sent at their times over `rampd` or
+over the kernel's TCP. The logs of all hosts become the tables that a simulation writes. Measured
 delays of the fabric are stored in the plan that is kept with the results, so that the simulator can
 run exactly that plan.
 """

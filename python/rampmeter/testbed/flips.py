@@ -5,8 +5,8 @@
     python flips.py --whole eth0
 
 A frame is changed with a probability. A single flip is of any bit after the addresses of Ethernet.
-A double flip is of the same bit in two 16-bit words of a UDP payload, one set and one not, which
-leaves the sum of the words alone: the checksum of UDP stays right. `--whole` makes an interface
+A double flip is of the same bit in two 16-bit words of a UDP payload, one set and one not. The sum
+of the words is unchanged, so the checksum of UDP stays right. `--whole` makes an interface
 send frames whose checksums are complete, each a packet of its own; both ends of the cable need it.
 
 A program of its own without the package, so that it starts at once. Needs CAP_NET_RAW.

@@ -82,7 +82,7 @@ def build_ping(folder: Path) -> Path:
 
 
 def two_ports() -> int:
-    """A port on loopback that nobody has, whose successor nobody has either."""
+    """Returns an unused port on loopback whose successor is unused too."""
     while True:
         with (
             socket.socket(type=socket.SOCK_DGRAM) as one,
@@ -110,7 +110,7 @@ def started(command: Sequence[object]) -> Iterator[subprocess.Popen[str]]:
 
 
 def first_line(process: subprocess.Popen[str]) -> None:
-    """Wait until a program says that it is ready."""
+    """Wait until a program reports that it is ready."""
     if process.stdout is None or not process.stdout.readline():
         raise TestbedError(f"latency: {process.args!r} ended")
 
@@ -175,7 +175,7 @@ def python_times(socket_path: Path, n: int) -> list[float]:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that so many of them do not exceed."""
+    """The value that this share of them does not exceed."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 

@@ -83,7 +83,7 @@ class Verdict:
     """Reported as completed, and not received though the receiving program survived."""
     doubled: list[Key | Bag] = field(default_factory=list)
     corrupt: list[str] = field(default_factory=list)
-    """Lines of messages with other bytes, at other programs, or of nobody."""
+    """Lines of messages with other bytes, at other programs, or of no known sender."""
     two_outcomes: list[Failure] = field(default_factory=list)
     unexplained: list[Failure] = field(default_factory=list)
     untold: list[Failure] = field(default_factory=list)

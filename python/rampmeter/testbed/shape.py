@@ -69,7 +69,7 @@ class Link:
 class Shape:
     """A leaf-spine. Rates count Ethernet frames without preamble and checksum.
 
-    Hosts are numbered rack by rack; arbiters are hosts of rack 0 whose numbers come after theirs.
+    Hosts are numbered rack by rack; arbiters are hosts of rack 0 whose numbers follow all others.
     """
 
     racks: int

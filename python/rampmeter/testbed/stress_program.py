@@ -1,9 +1,9 @@
-"""A program of `stress`: sends to programs of other nodes, takes, and writes down what it does.
+"""A program of `stress`: sends to programs of other nodes, receives, and logs.
 
     python -m rampmeter.testbed.stress_program SOCKET LOG NODE SERVICE SEED
 
-It submits messages until there is a file `stop` beside its log, and ends when there is one named
-`leave`, or when its node is gone. `ledger` says what is in the log.
+It submits messages until there is a file `stop` next to its log. It ends when there is one named
+`leave`, or when its node is gone. `ledger` documents the format of the log.
 """
 
 import random
@@ -24,13 +24,13 @@ SIZE_MAX: Final = 8_000_000
 GAP_S: Final = 0.25
 """Mean pause between two messages of a program."""
 UNDER_WAY_MAX: Final = 24
-"""Messages that a program may have under way. It then waits until one of them is over."""
+"""Maximum number of messages in flight from a program. It then waits until one is over."""
 DEPTH: Final = 256
 ARENA: Final = 64 << 20
 
 
 class Program:
-    """A program at a node: sends, takes, and writes down what it does."""
+    """A program at a node that sends, receives and logs."""
 
     def __init__(self, socket: Path, log: Path, node: int, service: int, seed: int) -> None:
         self.node, self.service = node, service
@@ -53,7 +53,7 @@ class Program:
         try:
             self.work()
         except NodeGoneError:
-            # What was under way has outcomes that come before the node's end.
+            # Messages in flight have outcomes that arrive before the node's end.
             with suppress(NodeGoneError):
                 while True:
                     self.take(0.0)
@@ -63,7 +63,7 @@ class Program:
         return 0
 
     def work(self) -> None:
-        """Send and take until the driver says that it is time to leave."""
+        """Send and receive until the driver requests the end."""
         due, looked, is_sending = time.monotonic(), 0.0, False
         while True:
             now = time.monotonic()
@@ -98,7 +98,7 @@ class Program:
             self.under_way += 1
 
     def take(self, timeout: float) -> None:
-        """Take what comes next, a message or an outcome, if it comes in time."""
+        """Take the next completion, a message or an outcome, if one arrives in time."""
         completion = self.port.wait(timeout)
         if completion is None:
             return

@@ -1,6 +1,6 @@
 """Runs on an existing Ray cluster.
 
-`ray://HOST:PORT` goes through the cluster's client server; `ray` alone joins the cluster of this
+`ray://HOST:PORT` uses the cluster's client server; `ray` alone joins the cluster of this
 machine, or that of `RAY_ADDRESS`. A task needs one processor of the cluster. Ray begins a task
 again whose worker is lost.
 """
