@@ -74,7 +74,7 @@ Script = Callable[[Callable[["Progress"], bool]], str]
 
 
 class FakeCore:
-    """Stands in for `_core.run`; writes what the runner needs and counts its runs."""
+    """Replaces `_core.run`; writes the files that the runner needs and counts its runs."""
 
     def __init__(self) -> None:
         self.plans: list[str] = []
@@ -96,7 +96,7 @@ class FakeCore:
 
 @pytest.fixture
 def fake_core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
-    """A simulator that finishes at once unless its script says otherwise."""
+    """A simulator that finishes at once unless its script does something else."""
     fake = FakeCore()
     monkeypatch.setattr(_core, "run", fake.run)
     return fake

@@ -76,7 +76,7 @@ def incast_of_phost() -> str:
 
 
 def rejections_of_cosy() -> str:
-    """IMC10 at load 0.6: what the summary says of rejected flows."""
+    """IMC10 at load 0.6: the rejected flows in the summary."""
     done = _run(
         topology={"kind": "leaf-spine", "racks": 4, "hosts-per-rack": 8, "spines": 2},
         transport={"name": "cosy"},

@@ -67,7 +67,7 @@ def text(of: tuple[float, float], sign: str = "") -> str:
 
 
 def compare(files: list[Path]) -> None:
-    """Prints the table of what all files have."""
+    """Prints the table of the rows that all files have."""
     tables: list[Means] = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     for case in tables[0]:
         found = [table.get(case, []) for table in tables]

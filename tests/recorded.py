@@ -85,7 +85,7 @@ def digests(transport: str, preset: str) -> dict[str, str]:
 
 
 def recorded() -> dict[str, dict[str, dict[str, str]]]:
-    """Returns what was recorded, by transport, preset and network."""
+    """Returns the recorded results, by transport, preset and network."""
     table: dict[str, dict[str, dict[str, str]]] = json.loads(FILE.read_text(encoding="utf-8"))
     return table
 

@@ -83,7 +83,7 @@ def _oversubscribed(plan: Plan) -> None:
 
 
 def _failing(plan: Plan) -> None:
-    """A link of the core fails for good; switches notice it after 100 us."""
+    """A link of the core fails permanently; switches detect it after 100 us."""
     plan["faults"] = {
         "outages": [{"link": "s0-s4", "from-us": 200.0}],
         "rerouting-us": 100.0,
@@ -162,7 +162,7 @@ def _long_and_short(seed: int) -> Columns:
 
 @dataclass(frozen=True)
 class Situation:
-    """A change of the base plan, and what is measured."""
+    """A change of the base plan, and its measurement."""
 
     name: str
     change: Callable[[Plan], None] = lambda plan: None

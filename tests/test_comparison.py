@@ -1,4 +1,4 @@
-"""Transports beside each other: which flows count, intervals, warnings, files."""
+"""Comparisons of transports: counted flows, intervals, warnings, files."""
 
 import math
 from pathlib import Path
@@ -32,7 +32,7 @@ def results(folder: Path, name: str, *slowdowns: float | None) -> rm.Run:
 
 @pytest.fixture
 def two(tmp_path: Path) -> dict[str, rm.Run]:
-    """One run that delivers all, and one that gives up the flow that is hardest."""
+    """One run that delivers all, and one that aborts the hardest flow."""
     return {
         "all": results(tmp_path, "all", 1.0, 2.0, 3.0, 9.0),
         "some": results(tmp_path, "some", 1.5, 2.5, 3.5, None),

@@ -1,4 +1,4 @@
-"""Intervals over seeds: what tables of Student's t say, how often they hold, when seeds suffice."""
+"""Intervals over seeds: compared with tables of Student's t, their coverage, enough seeds."""
 
 import math
 
@@ -24,7 +24,7 @@ def test_intervals_hold_the_mean_as_often_as_they_say(level: float) -> None:
     samples = np.random.default_rng(1).normal(3.0, 0.7, (REPETITIONS, 5))
     found = [interval(sample.tolist(), level) for sample in samples]
     share = np.mean([abs(one.mean - 3.0) <= (one.half_width or 0.0) for one in found])
-    # Four standard deviations of a share of so many repetitions.
+    # Four standard deviations of a share of this number of repetitions.
     assert abs(share - level) < 4 * math.sqrt(level * (1 - level) / REPETITIONS)
 
 

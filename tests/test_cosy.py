@@ -1,4 +1,4 @@
-"""cosy from Python: the theorems, and what runs say of promises."""
+"""cosy from Python: the theorems, and the promises of runs."""
 
 import math
 import random

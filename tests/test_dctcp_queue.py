@@ -30,7 +30,7 @@ class Theory:
 
     @property
     def largest(self) -> int:
-        """The longest queue (equation 7): windows grow once more until marks are heard."""
+        """The longest queue (equation 7): windows grow once more until marks arrive."""
         return self.above + self.flows
 
     @property
@@ -94,7 +94,7 @@ def test_the_queue_is_that_of_the_theory(tmp_path: Path, flows: int, above: int)
     assert lengths.min() > 0
     if flows <= 10:
         # Windows grow back by a segment a round trip. The theory counts nothing else; but marks are
-        # heard after a round trip, windows do not grow in the one after, nor before one is over.
+        # received after a round trip, windows do not grow in the one after, nor before one is over.
         growing = swing / flows
         assert growing <= cycles(lengths) <= growing + 3
 

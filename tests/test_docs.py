@@ -1,4 +1,4 @@
-"""The documentation: every block of code runs, or says why it does not; links lead somewhere."""
+"""The documentation: every block of code runs, or has a reason why not; links have targets."""
 
 import re
 import shlex
@@ -32,7 +32,7 @@ BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code. A comment above it may name a file that it is, or say why it is not run."""
+    """A block of code. A comment above it may name its file, or the reason why it is not run."""
 
     language: str
     text: str
@@ -54,7 +54,7 @@ def blocks_of(page: Path) -> Iterator[Block]:
 
 
 def run_command(line: str, where: str) -> str:
-    """Runs a command of a page, and returns what it printed."""
+    """Runs a command of a page, and returns its output."""
     words = shlex.split(line, comments=True)
     assert words[0] == "rampmeter", f"{where}: run by nobody: {line}"
     result = CliRunner().invoke(main, words[1:])
@@ -83,7 +83,7 @@ def test_every_block_runs_or_says_why_not(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Blocks of a page run one after the other, beside a `plan.toml`."""
+    """Blocks of a page run one after the other, next to a `plan.toml`."""
     printed = ""
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)

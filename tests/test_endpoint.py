@@ -50,7 +50,7 @@ class Blast(rm.Endpoint):
 
 
 def test_flows_of_one_packet_take_their_ideal_in_an_empty_network() -> None:
-    """Theory: nothing waits, so that a flow takes what its packets take."""
+    """Theory: nothing waits, so that a flow takes the time of its packets."""
     flows = rm.flows({"arrival_us": [0, 50, 100], "src": [0, 1, 2], "dst": [1, 2, 3],
                       "size_bytes": [1460, 100, 14_600]})  # fmt: skip
     done = rm.run(topology=STAR, transport=Blast.transport(), workload=flows, quiet=True)
@@ -90,7 +90,7 @@ def test_without_answers_messages_fail(tmp_path: Path) -> None:
         quiet=True,
     )
     assert done.summary["flows"]["failed"] == 20
-    # The first transmission and three more, each with its timeout, and what waits for others.
+    # The first transmission and three more, each with its timeout, and the flows that wait.
     fates: list[Any] = done.flows["fate_ps"].to_pylist()
     assert min(fates) >= 4 * 20_000_000
 
@@ -116,7 +116,7 @@ def test_an_endpoint_knows_the_network() -> None:
 
 
 class Broken(Blast):
-    """An endpoint with one mistake; subclasses say which."""
+    """An endpoint with one mistake, which subclasses define."""
 
 
 class Raises(Broken):
@@ -222,7 +222,7 @@ def test_a_mistake_ends_the_run_with_its_place(
         run(endpoint, seed=5)
     assert isinstance(caught.value.__cause__, cause)
     assert "with seed 5" in str(caught.value)
-    # The next run knows nothing of it.
+    # The failure does not affect the next run.
     assert run(Blast, {"fixed": 1000}).status == "finished"
 
 
@@ -269,7 +269,7 @@ def plan(tmp_path: Path) -> Path:
 
 
 class TestPlans:
-    """A class in a file beside the plan, and parameters in the plan."""
+    """A class in a file next to the plan, and parameters in the plan."""
 
     def test_the_command_runs_it_and_its_manifest(self, plan: Path, tmp_path: Path) -> None:
         for source, out in ((plan, "out"), (tmp_path / "out/manifest.json", "again")):

@@ -1,4 +1,4 @@
-"""The examples: plans run, notebooks are what they show, and the command copies them."""
+"""The examples: plans run, notebooks show their stored outputs, and the command copies them."""
 
 import os
 import sys
@@ -36,7 +36,7 @@ def test_a_notebook_shows_what_it_gives(
 ) -> None:
     shown = nbformat.read(file, as_version=4)  # type: ignore[no-untyped-call]
     made = nbformat.read(file, as_version=4)  # type: ignore[no-untyped-call]
-    # The kernel is that of this Python, whatever others a user has.
+    # The kernel is that of this Python, not another of the user's.
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "none"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     where = {"metadata": {"path": str(tmp_path)}}

@@ -1,4 +1,4 @@
-"""The classes of transports and tables, and the tables of keys, are what the core would give."""
+"""The classes of transports and tables, and the tables of keys, match the core."""
 
 from dataclasses import fields
 from pathlib import Path

@@ -159,7 +159,7 @@ class TestChoices:
     """Axes whose choices set several keys."""
 
     def test_the_40_runs_of_phost_s_figure_6_are_those_that_were_listed(self) -> None:
-        # Each was a table of its own: id, label, what it sets, flows, and flows when reduced.
+        # Each was a table of its own: id, label, its keys, flows, and flows when reduced.
         wanted: list[tuple[str, str, dict[str, Any], int, int | None]] = []
         for sizes, flows, quick in [
             (None, 100_000, 10_000),
@@ -432,7 +432,7 @@ class TestLeastBounds:
     ) -> None:
         found = least_bounds(small, small.sub_figures[0], rows(NONE_REJECTED), SEEDS)
         shown = lines_of(draw(small, small.sub_figures[0], [], least=found))
-        # .5 is sustained at the bound of .3, and the last step goes on to the right.
+        # 0.5 is sustained at the bound of 0.3, and the last step continues to the right.
         assert shown["K = 2"] == [(800.0, 0.5), (1000.0, 0.5)]
         stars = [points[0] for name, points in shown.items() if name.startswith("_child")]
         assert [round(bound, 1) for bound, _ in stars] == [132.0, 241.6]

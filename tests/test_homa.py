@@ -1,4 +1,4 @@
-"""Homa's priorities by a distribution of sizes, beside sums over the distribution's points."""
+"""Homa's priorities by a distribution of sizes, compared with sums over its points."""
 
 import numpy as np
 import pytest

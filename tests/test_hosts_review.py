@@ -273,7 +273,7 @@ def test_small_packets_without_keys_cost_little_memory(
     with Recorder(ports(network)) as recorder, network.port(0) as a, network.port(1) as b:
         exchange(a, b, range(3))
         time.sleep(0.1)
-    # Nobody is attached any more. Numbers of packets and sizes are as large as can be.
+    # No program is attached any more. Numbers of packets and sizes are at their maximum.
     lives = recorded_lives(recorder.frames)[0]
     before = state(network, 1).memory_kib
     with Forger() as forger:
@@ -501,8 +501,8 @@ def beside_a_program_that_never_reads(
 
         alone = rate(0)
         stuck = [c.send(1, bytes(size), service=8) for _ in range(waiting)]
-        # What their senders send unasked is sent once, and takes its share of the link until then.
-        # How long that lasts depends on the processors: the node's own rate says when it is over.
+        # Unscheduled packets are sent once, and take their share of the link until then. The
+        # duration depends on the processors: the node's own rate shows when it is over.
         time.sleep(2.0)
         network.wait_for(0, lambda status: status["sent-mbps"] < network.rate / 10, 4 * TIMEOUT)
         beside = 0.0

@@ -109,7 +109,7 @@ def test_the_transport_ideal_reaches_the_ideal_of_a_lone_flow(tmp_path: Any) -> 
 
 
 def test_results_say_which_ideals_are_bounds(tmp_path: Any) -> None:
-    """Four spines of 25 Gbit/s carry what a host's link of 100 does, but not to the picosecond."""
+    """Four spines of 25 Gbit/s carry as much as a host's link of 100, but not to the picosecond."""
     topology: dict[str, Any] = {"kind": "leaf-spine", "racks": 2, "hosts-per-rack": 2, "spines": 4}
     trace = "arrival_us,src,dst,size_bytes\n0,0,2,1460000\n1000,0,1,1460000\n"
     for core, bounds in ((25.0, [True, False]), (400.0, [False, False])):
@@ -124,7 +124,7 @@ def test_results_say_which_ideals_are_bounds(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("rails", [1, 2])
 def test_a_message_keeps_its_interface_with_equal_cost_multipath(rails: int) -> None:
-    """HPCC's receivers drop what comes out of order, and nothing else drops packets."""
+    """HPCC's receivers drop packets out of order, and nothing else drops packets."""
     warnings.simplefilter("ignore")
     run = rm.run(
         topology={
@@ -168,7 +168,7 @@ def test_hosts_reach_one_another_over_any_of_their_interfaces(tmp_path: Any) -> 
 
 
 def test_packets_are_spread_over_links_by_their_rates(tmp_path: Any) -> None:
-    """Three links of 100 and one of 10 Gbit/s carry half of what they can without long queues."""
+    """Three links of 100 and one of 10 Gbit/s carry half their capacity without long queues."""
     access = [
         {"between": [f"h{n}", f"s{n // 4}"], "gbps": 100.0, "propagation-ns": 1000}
         for n in range(8)

@@ -1,4 +1,4 @@
-"""The inventory of the papers: it is complete, names what exists, and errors say where."""
+"""The inventory of the papers: it is complete, its names exist, and errors have their place."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whole runs of TCP against the laws that say how large windows are at a rate of loss."""
+"""Whole runs of TCP compared with the laws of window sizes at a rate of loss."""
 
 from math import cbrt, sqrt
 from typing import Any
@@ -111,7 +111,7 @@ def test_windows_grow_by_bytes_so_that_delayed_acknowledgements_do_not_count() -
 
 
 def pftk(loss: float, timeout: float) -> float:
-    """Packets a round trip with timeouts of so many round trips, an acknowledgement a segment.
+    """Packets a round trip with timeouts of `timeout` round trips, an acknowledgement a segment.
 
     Padhye, Firoiu, Towsley, Kurose: Modeling TCP Throughput, SIGCOMM 1998, the full model without a
     receiver's limit.
@@ -141,8 +141,8 @@ def test_new_reno_with_timeouts_is_as_slow_as_padhye_and_others_say() -> None:
 def cubic_constant(losses: int = 200, chains: int = 4_000) -> float:
     """The constant k of the mean window k (RTT / p)^(3/4) with independent losses.
 
-    The window is the function of RFC 9438 §4.2 between losses, and what §4.6 and §4.7 leave of it
-    after one. In units of RTT and 1/p, many chains at once (Poojary, Sharma: An Asymptotic
+    The window is the function of RFC 9438 §4.2 between losses, and the reduced one of §4.6 and
+    §4.7 after one. In units of RTT and 1/p, many chains at once (Poojary, Sharma: An Asymptotic
     Approximation of TCP CUBIC, 2015, without fast convergence).
     """
     rng = np.random.default_rng(1)

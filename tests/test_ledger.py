@@ -1,4 +1,4 @@
-"""The ledger of published values: what runs enter, what makes entries stale, and its verdicts."""
+"""The ledger of published values: the entries of runs, stale entries, and its verdicts."""
 
 import contextlib
 import json
@@ -225,7 +225,7 @@ def test_a_damaged_entry_is_an_error_with_its_file(papers: Path, text: str) -> N
 
 
 def test_no_value_costs_more_than_20_cpu_hours() -> None:
-    """At 4 microseconds a packet, twice what the costliest runs take (`papers/ledger/NOTES.md`).
+    """At 4 microseconds a packet, twice the costliest runs (`papers/ledger/NOTES.md`).
 
     A value that costs more needs replications of shorter runs, which the ledger does not have.
     """

@@ -1,4 +1,4 @@
-"""TCP beside the kernel's on the testbed, and ports that mark."""
+"""TCP compared with the kernel's on the testbed, and ports that mark."""
 
 import json
 import subprocess
@@ -107,7 +107,7 @@ def test_all_arms_deliver_the_same_flows(tmp_path: Path) -> None:
     assert dctcp.counts["marks"] > 0
     assert dctcp.counts["echoes"] > 0
     assert dctcp.counts["drops at hosts"] + dctcp.counts["drops at switches"] == 0
-    # What is beyond the threshold comes within a round trip or two.
+    # Packets beyond the threshold arrive within a round trip or two.
     assert dctcp.counts["wait, p99"] < 2.5 * setting.mark_above
     # A factor of two, since other work may share the machine.
     assert 0.5 < cubic.mean_s(0, 1 << 40) / kernel.mean_s(0, 1 << 40) < 2

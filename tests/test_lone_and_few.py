@@ -64,8 +64,8 @@ LONE = {
 SLOW_START = ("tcp", "dctcp", "pias")
 """Transports that double a window of 10 packets each round trip."""
 FEW = (1.5, 25)
-"""Contending messages take at most so many times what their receiver's link needs to carry them,
-and so many round trips with full packets: matchings, slots, and what is sent again."""
+"""Upper bounds of contending messages' time: a multiple of their time on the receiver's link,
+and a number of round trips with full packets: matchings, slots, and retransmissions."""
 MORE = {
     # Its last packets wait for a timeout that does not follow the network.
     "hyline": (1.5, 100),
@@ -134,7 +134,7 @@ def test_a_message_keeps_an_interface_that_is_drawn_by_rate(transport: str, tmp_
 
 @pytest.mark.parametrize("transport", ["pfabric", "ndp", "homa"])
 def test_windows_are_those_of_long_delays(transport: str, tmp_path: Path) -> None:
-    """A round trip of 10 ms, and 125 MB under way."""
+    """A round trip of 10 ms, and 125 MB in flight."""
     topology = star([100, 100], [2_500_000, 2_500_000])
     done = run(topology, transport, [(0.0, 0, 1, 150 * MB)], tmp_path)
     assert slowdowns(done)[0] <= 1.1
@@ -156,7 +156,7 @@ def test_messages_of_all_sizes_finish_at_every_scale(
     flows = [(n * gap_us, 0, 1, size) for n, size in enumerate(lone)]
     flows += [(len(lone) * gap_us, src, 8, each) for src in range(8)]
     topology = star([gbps] * 9, [rtt_ns / 4] * 9) | {"switch-ns": 0.0, "host-ns": 0.0}
-    # The memory that HPCC asks for is less than what is in flight here.
+    # The memory that HPCC requests is less than the bytes in flight here.
     memory = {"fabric": {"shared-buffer-bytes": 10**9}} if transport == "hpcc" else {}
     framing = {} if transport == "ideal" else {"payload-bytes": payload, "header-bytes": HEADER}
     parts = memory | {"run": {"drain-us": 10 * gap_us, "sample-us": 0}}

@@ -1,4 +1,4 @@
-"""Explanations of misses: each miss has one, each names what exists, and each command can run."""
+"""Explanations of misses: each miss has one, all their names exist, and their commands can run."""
 
 import shutil
 from pathlib import Path

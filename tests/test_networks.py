@@ -291,7 +291,7 @@ def test_no_message_is_lost_when_a_network_fails(
             ip(["addr del 10.71.0.1/24 dev eth1"], cables[0])
             return
         for node, name in enumerate(cables):
-            # Nobody has this hardware address.
+            # No host has this hardware address.
             to = f"10.71.0.{2 - node} lladdr 02:00:00:00:00:99 dev eth1 nud permanent"
             ip([f"neigh replace {to}"], name)
 

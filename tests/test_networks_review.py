@@ -34,7 +34,7 @@ def test_flows_by_hash_use_all_cores_of_a_fat_tree(tmp_path: Path) -> None:
 
 
 def jobs(first_hosts: dict[str, int]) -> dict[str, Any]:
-    """Returns the summary of an all-reduce of these hosts beside an all-to-all of hosts 8 to 15."""
+    """Returns the summary of an all-reduce of these hosts with an all-to-all of hosts 8 to 15."""
     topology: dict[str, Any] = {
         **{"kind": "leaf-spine", "racks": 4, "hosts-per-rack": 4, "spines": 2},
         **{"access-gbps": 100.0, "core-gbps": 100.0},

@@ -1,4 +1,4 @@
-"""Numbers of runs are what their names say: checked against tables, arithmetic and repetitions."""
+"""Numbers of runs match their names: checked against tables, arithmetic and repetitions."""
 
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class TestWindow:
         assert window["to_ps"] == arrival.max()
         counted = arrival >= window["from_ps"]
         assert summary["flows"]["counted"] == counted.sum()
-        # Flows that are under way at either end are partly in the window.
+        # Flows that are in flight at either end are partly in the window.
         ended = (arrival + fct > window["from_ps"]) & (arrival + fct <= window["to_ps"])
         goodput = 30_000 * 8e-9 * ended.sum() / seconds
         assert summary["goodput_gbps"] == pytest.approx(goodput, rel=0.02)
@@ -66,7 +66,7 @@ class TestWindow:
         inside = (time > window["from_ps"]) & (time <= window["to_ps"])
         busy = host["sent_bytes"].to_numpy()[inside].sum() * 8 / (8 * 100e9 * seconds)
         assert summary["utilisation"] == pytest.approx(busy, rel=0.01)
-        # The load counts headers, control packets come on top.
+        # The load counts headers; control packets are extra.
         assert 0.55 < summary["utilisation"] < 0.68
 
     def test_links_add_up_to_tiers_and_to_queue_maxima(self, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ class TestWindow:
         links = pq.read_table(done.path / "links.parquet").to_pandas()
         sums = links.groupby("tier")["sent_bytes"].sum()
         for tier in done.summary["tiers"]:
-            # What was sent after the last sample is in the totals only.
+            # Bytes sent after the last sample are in the totals only.
             assert 0.99 * tier["bytes"] <= sums[tier["name"]] <= tier["bytes"]
             if tier["name"] != "host-up":
                 assert (
@@ -135,7 +135,7 @@ class TestFlows:
         assert (sent == size + again).all()
         assert (again >= duplicate).all()
         lost = sum(tier["data_drops"] for tier in done.summary["tiers"])
-        # What was lost was sent again, and what came twice; receivers do not count what comes
+        # Lost packets were retransmitted, and so were duplicates; receivers do not count packets
         # after a flow's end. Last packets are shorter than 1460 bytes.
         assert again.sum() > 0.95 * 1460 * lost + duplicate.sum()
         first, fct = column(done, "first_byte_ps"), column(done, "fct_ps")

@@ -1,4 +1,4 @@
-"""The parts of plans as types: every field is a key that the simulator knows."""
+"""The parts of plans as types: every field is a key of the simulator."""
 
 import subprocess
 import sys

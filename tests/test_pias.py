@@ -1,4 +1,4 @@
-"""Thresholds of PIAS: the least mean time of its model, and what they give in the simulator."""
+"""Thresholds of PIAS: the least mean time of its model, and their effect in the simulator."""
 
 from itertools import pairwise
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Published values and settings: figures have what the papers' tables and files have.
+"""Published values and settings: figures match the papers' tables and files.
 
 Values are compared with the files of dcPIM's artifact, if they are beside the repository. Settings
 are compared with a transcription of each paper's table of parameters: plans are resolved, not run.
@@ -145,7 +145,7 @@ class TestValuesOfTheArtifact:
 
 
 def resolved(paper: str, *folders: str) -> Iterator[tuple[str, dict[str, Any], dict[str, float]]]:
-    """Every setting of the figures' runs, resolved: a name, the whole plan, and what follows.
+    """Every setting of the figures' runs, resolved: a name, the whole plan, and derived values.
 
     Runs that differ in their workload alone are one.
     """
@@ -355,7 +355,7 @@ class TestSettingsOfFastpod:
 
 
 class TestSettingsOfCapton:
-    """Section V and tables 3 and 4. PIAS has ports of 240 packets too: the notes say why."""
+    """Section V and tables 3 and 4. PIAS has ports of 240 packets too: see the notes."""
 
     RTO_US: ClassVar[dict[str, float]] = {"pias": 200_000.0, "hyline": 4000.0, "capton": 200_000.0}
     THRESHOLDS_MB: ClassVar[dict[str, dict[float, tuple[float, float]]]] = {

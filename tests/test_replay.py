@@ -1,4 +1,4 @@
-"""Replays: recordings from files, what differs from them, and known ones in the ledger."""
+"""Replays: recordings from files, differences from them, and known ones in the ledger."""
 
 import csv
 import gzip

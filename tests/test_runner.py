@@ -1,4 +1,4 @@
-"""Runs in parallel: what is kept, what is run again, what an interrupt leaves."""
+"""Runs in parallel: kept and repeated results, and interrupts."""
 
 import fcntl
 import json
@@ -197,7 +197,7 @@ class TestParallel:
         assert {outcome.state for outcome in batch.outcomes} == {"ran"}
 
     def test_the_simulator_lets_other_threads_run(self, tmp_path: Path) -> None:
-        """Two real runs are both under way before either ends."""
+        """Two real runs are both running before either ends."""
         events: list[str] = []
 
         class Watcher(runner.Silent):
@@ -230,7 +230,7 @@ class TestInterrupts:
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
         assert [outcome.state for outcome in batch.outcomes] == ["interrupted"] * 3
         assert len(fake_core.plans) == 1
-        # What the first one had done is kept; the others have nothing.
+        # Results of the first one are kept; the others have nothing.
         assert batch.outcomes[0].run is not None
         assert batch.outcomes[1].run is None
         assert batch.runs() == {}

@@ -1,4 +1,4 @@
-"""Which flows count, and what is computed of them, on tables made by hand."""
+"""Selection of flows and their statistics, on tables made by hand."""
 
 from pathlib import Path
 

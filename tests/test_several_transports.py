@@ -47,7 +47,7 @@ def times(done: rm.Run) -> list[int]:
 
 
 def test_a_transport_whose_neighbour_is_idle_is_as_it_is_alone(tmp_path: Path) -> None:
-    """The second transport's only message comes when those of the first are over."""
+    """The second transport's only message is submitted when those of the first are over."""
     rows = [f"{i},{i % 4},{4 + i % 3},{20_000 * (1 + i)},0" for i in range(12)]
     late = "100000,3,7,1000000,1"
     fabric = rm.Fabric(buffer_bytes=500_000, ecn_bytes=97_500, interface="pull")
@@ -100,7 +100,7 @@ def test_packets_of_two_lengths_share_a_link(tmp_path: Path) -> None:
     rows = ["0,0,4,1000000,0", "100000,1,5,1000000,1"]
     done = run(transports, rows, tmp_path)
     ideals = column(done, "ideal_ps")
-    # 807 and 112 packets of 40 B of headers, less what storing packets of 9000 B takes.
+    # 807 and 112 packets of 40 B of headers, less the time to store packets of 9000 B.
     assert ideals[0] > ideals[1] + 9e6
     slowdown = np.array(times(done)) / np.array(ideals)
     assert slowdown.min() >= 1
@@ -161,7 +161,7 @@ def test_a_class_needs_several_transports() -> None:
 
 
 def test_ports_mark_if_any_transport_understands_marks(tmp_path: Path) -> None:
-    """DCTCP is marked beside TCP, whichever is named first."""
+    """DCTCP is marked together with TCP, whichever is named first."""
     rows = ["0,0,4,5000000,0", "0,1,4,5000000,1", "0,2,4,5000000,0", "0,3,4,5000000,1"]
     for names in (("tcp", "dctcp"), ("dctcp", "tcp")):
         done = run([{"name": name} for name in names], rows, tmp_path)

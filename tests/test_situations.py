@@ -46,7 +46,7 @@ RECORDED = {
     ("pias", "reference"): "rto-min-us",
     ("hpcc", "dcpim-study"): "base-rtt-ns",
 }
-# Picoseconds that are rounded decide who is first, and so what follows.
+# Rounded picoseconds decide the order of events, and so the results.
 CHAOTIC = ("phost", "cosy")
 PRESETS = [
     (about["name"], preset)
@@ -58,7 +58,7 @@ PRESETS = [
 
 @pytest.mark.parametrize(("transport", "preset"), [p for p in PRESETS if p not in RECORDED])
 def test_slowdowns_do_not_depend_on_the_unit_of_time(transport: str, preset: str) -> None:
-    """Rates times s and delays over s: what follows from the network makes slowdowns equal."""
+    """Rates times s and delays over s: slowdowns are equal if all keys follow the network."""
     means = [situations.scaled_mean(transport, preset, scale) for scale in (1.0, 0.1, 4.0)]
     most = 1.02 if transport in CHAOTIC else 1.01
     assert max(means) / min(means) < most, means

@@ -69,7 +69,7 @@ def test_a_direction_is_too_slow_if_what_returns_does_not_fit(
 
 @pytest.mark.parametrize("name", ["phost", "ndp", "homa", "sird", "dcpim"])
 def test_data_wait_for_tokens_grants_and_pulls(name: str, tmp_path: Path) -> None:
-    """A third of what the control packets need makes a flow three times as long."""
+    """A third of the rate that control packets need makes a flow three times as long."""
     transport = {"name": name}
     needed = 100 * returned_share(transport, tmp_path)
     done = rm.run(flow_from_0_to_1(slow_back(needed / 3), transport, tmp_path), quiet=True)

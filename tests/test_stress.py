@@ -1,4 +1,4 @@
-"""The stress finds what may not happen, and finds nothing in a few seconds of kills and faults."""
+"""The stress finds violations, and finds none in a few seconds of kills and faults."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from rampmeter.testbed.stress import ROWS, TRANSPORTS, Run, n_arbiters, parse, s
 
 
 def rampd() -> str | None:
-    """The daemon, where it is built."""
+    """Returns the path of the daemon, if it is built."""
     try:
         return find_rampd()
     except TestbedError:
@@ -30,7 +30,7 @@ RAMPD = rampd()
 needs_rampd = pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build")
 needs_root = pytest.mark.skipif(not is_privileged(), reason="needs root for namespaces")
 
-# Life 5 is a program of node 0, life 6 one of node 2 that takes what life 5 sends.
+# Incarnation 5 is a program of node 0; 6, one of node 2, receives the messages of 5.
 BEGIN = ["P 1.0 5 0 7", "P 1.0 6 2 8"]
 SENT = "S 20.0 5 0 2 8 100"
 TAKEN = "R 20.1 2 8 0 5 0"
@@ -198,7 +198,7 @@ def test_nothing_is_lost_doubled_or_corrupt_in_a_few_seconds(tmp_path: Path) -> 
         log = (tmp_path / kind / "cable.log").read_text()
         assert f"flips: {flipped}" in log
         assert " changed=0 " not in log
-    # What was finished is kept.
+    # Finished results are kept.
     file = tmp_path / "mild" / "phost" / "result.json"
     kept = file.stat().st_mtime_ns
     assert stress(tmp_path, runs) == 0

@@ -1,4 +1,4 @@
-"""Sweeps on this machine: what is run and kept, the dataset, means with intervals, the command."""
+"""Sweeps on this machine: runs, kept results, the dataset, means with intervals, the command."""
 
 import json
 import math
@@ -352,7 +352,7 @@ class TestPrecision:
             known |= {seed: values[seed] for seed in missing}
         assert interval(known.values()).is_within(0.02) or len(known) == 40
         assert rounds[0] == 5
-        # Interrupted at any place, it goes on to the same seeds.
+        # Interrupted at any place, it continues with the same seeds.
         for n in range(1, len(known)):
             some: dict[int, float | None] = {seed: values[seed] for seed in range(1, n + 1)}
             while missing := [s for s in seeds_of(replication, some) if s not in some]:

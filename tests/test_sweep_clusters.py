@@ -1,7 +1,7 @@
-"""Sweeps on real clusters on this machine: the same bytes as here, whatever dies on the way.
+"""Sweeps on real clusters on this machine: the same bytes as here, even if processes die.
 
 6 loads, 5 transports and 5 seeds are 150 runs. While a cluster makes them, one of its workers and
-then the driver are killed; a second driver goes on.
+then the driver are killed; a second driver continues.
 """
 
 import json
@@ -54,7 +54,7 @@ DEADLINE = 100.0
 def environment(scratch: Path, **further: str) -> dict[str, str]:
     """The environment of clusters and drivers, with the package under test.
 
-    What is killed leaves its temporary folder behind, in `scratch`.
+    Killed processes leave their temporary folders behind, in `scratch`.
     """
     paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
     return {
@@ -93,7 +93,7 @@ def free_port() -> int:
 
 @contextmanager
 def stopping(*processes: "subprocess.Popen[str]") -> Iterator[None]:
-    """End processes, and whatever they started, at the end."""
+    """End processes, and all their children, at the end."""
     try:
         yield
     finally:
@@ -218,7 +218,7 @@ def logs(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(file.read_text()) for file in sorted((folder / "log").glob("*.json"))]
 
 
-# Ray takes long to start where other tests run beside it.
+# Ray takes long to start if other tests run at the same time.
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", ["ray", "dask"])
 def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
