@@ -127,7 +127,10 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("parts", "message"),
         [
-            ({"topology": rm.star("8")}, 'topology.hosts: expected a whole number, got "8"'),  # type: ignore[arg-type]
+            (
+                {"topology": rm.star("8")},  # type: ignore[arg-type]
+                'topology.hosts: expected a whole number, got "8"',
+            ),
             ({"transport": rm.DcPim(beta=-1.5)}, "transport.beta: expected a number from 0.1"),
             (
                 {"transport": rm.DcPim(short_flow_packets=-1)},
