@@ -122,7 +122,7 @@ class TestOverrides:
 
 
 class TestArguments:
-    """Errors of plans that no file has speak of what was called."""
+    """Errors of plans without a file name the arguments of the call."""
 
     @pytest.mark.parametrize(
         ("parts", "message"),

@@ -94,8 +94,8 @@ class Endpoint(ABC):
         """Returns the transport whose endpoints are of this class, called with these parameters.
 
         The plan names the class's file. If there is none, or if it is the program itself, as in a
-        notebook, the plan names the module, and can only be run by the same program. A class of a
-        package is named by its module too.
+        notebook, the plan names the module. Such a plan can only be run by the same program. A
+        class of a package is named by its module too.
         """
         file = getattr(sys.modules.get(cls.__module__), "__file__", None)
         is_local = cls.__module__ == "__main__" or "<locals>" in cls.__qualname__
@@ -165,8 +165,9 @@ def load(
     """Loads the class `name` of a file or of a module, and binds its parameters.
 
     A file is relative to `base`. It is read anew each time, and so are files next to it that it
-    imports. `parameters` is JSON. Raises `ValueError` if file and module are given, `TypeError` for
-    a value that is no class of endpoints or does not take the parameters, and import errors.
+    imports. `parameters` is JSON. Raises `ValueError` if file and module are given. Raises
+    `TypeError` for a value that is no class of endpoints or does not take the parameters. Import
+    errors are passed on.
     """
     if file is not None and module is not None:
         raise ValueError("expected either file or module, got both")

@@ -1,9 +1,13 @@
 """Generates files from the plans and transports that the core defines, in a checkout.
 
-`python -m rampmeter.generate` renews `rampmeter.transports`, a class for each transport,
-`rampmeter.parts`, a class for each table of a plan, the tables of the keys of transports in
-`docs/plans.md`, and the totals of the ledger in `README.md`. A test compares all with the core and
-the ledger.
+`python -m rampmeter.generate` writes:
+
+- `rampmeter.transports`, a class for each transport;
+- `rampmeter.parts`, a class for each table of a plan;
+- the tables of the keys of transports in `docs/plans.md`;
+- the totals of the ledger in `README.md`.
+
+A test compares all with the core and the ledger.
 """
 
 import re

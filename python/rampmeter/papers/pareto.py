@@ -53,9 +53,10 @@ def least_bounds(
 ) -> list[LeastBound]:
     """The table of a panel, by label and load.
 
-    Runs that differ in their load only are a column of the grid. A run sustains its load if the
-    share rejected is within the panel's limit in every seed, and if the runs of lower loads in
-    its column sustain theirs. A run without a value of some seed sustains nothing.
+    Runs that differ in their load only are a column of the grid. A run sustains its load
+    under two conditions: the share rejected is within the panel's limit in every seed, and the
+    runs of lower loads in its column sustain theirs. A run without a value of some seed sustains
+    nothing.
     """
     by_cell = {(row.cell.run, row.cell.metric): row.measured for row in rows}
     loads = {run: load(figure, panel, run) for run in panel.runs if run not in not_asked}

@@ -18,8 +18,8 @@ def runs_of_grid(grid: Section) -> list[Section]:
 
     The last axis varies fastest. An axis is a key of the plan with its values, or a name without a
     dot with a list of choices: tables of `id`, `set`, and other keys of their runs. In texts
-    `{load:.2f}` stands for the point's value on the axis whose key ends in `load`, `{scheme}` and
-    `{scheme.label}` for the id and the label of its choice on the axis `scheme`. A grid without
+    `{load:.2f}` stands for the point's value on the axis whose key ends in `load`. `{scheme}` and
+    `{scheme.label}` are the id and the label of its choice on the axis `scheme`. A grid without
     `label` has the label of the choice that has one. With `quick-axes`, only points with these
     values are in the reduced figure.
     """

@@ -94,9 +94,9 @@ def sweep(
     fsspec URL. Runs that `out` has already are not repeated. `parts` are tables of the plan, as for
     `run`.
 
-    Raises `PlanError` if the plan of a point is bad, `ResultError` if `out` holds another sweep,
-    `EngineError` if the cluster cannot be used, and `RuntimeError` if runs failed. Ctrl-C raises
-    `KeyboardInterrupt`. Finished runs are kept.
+    Raises `PlanError` if the plan of a point is bad, and `ResultError` if `out` holds another
+    sweep. Raises `EngineError` if the cluster cannot be used, and `RuntimeError` if runs failed.
+    Ctrl-C raises `KeyboardInterrupt`. Finished runs are kept.
 
         >>> import rampmeter as rm
         >>> r = rm.sweep("plan.toml", vary={"workload.load": "0.3..0.8:0.1"},
