@@ -273,7 +273,9 @@ class TestErrors:
     def test_an_error_of_arguments_has_no_line(self) -> None:
         with pytest.raises(rm.PlanError) as raised:
             rm.run(
-                topology={"kind": "star", "hosts": 2.5}, transport="ideal", workload=rm.imc10(0.5)
+                topology={"kind": "star", "hosts": 2.5},
+                transport={"name": "ideal"},
+                workload=rm.imc10(0.5),
             )
         error = raised.value
         assert (error.file, error.key, error.line) == (None, "topology.hosts", None)
