@@ -51,7 +51,9 @@ fn short_lone_messages_take_the_fast_link_in_any_order_of_links() {
         for gbps in [[1, 100], [100, 1], [25, 100]] {
             let (_, slowdowns) = results(&topology(&gbps), transport, TRACE, &csv);
             let longest = slowdowns.iter().copied().fold(0.0, f64::max);
-            assert!(longest < 2.0, "{transport}, {gbps:?}: {longest}");
+            // Connections of TCP are opened first.
+            let most = if transport == "tcp" { 3.5 } else { 2.0 };
+            assert!(longest < most, "{transport}, {gbps:?}: {longest}");
         }
     }
 }
