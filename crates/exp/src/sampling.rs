@@ -43,6 +43,10 @@ pub(crate) struct Samples {
     last: Time,
     sent_by_tier: Vec<u64>,
     sent_by_port: Vec<u64>,
+    /// The packets that had entered the fabric at the last sample, if none was in it.
+    idle: Option<u64>,
+    /// Ports of each tier whose queues are sampled.
+    ports_by_tier: Vec<u64>,
 }
 
 impl Samples {
@@ -59,6 +63,8 @@ impl Samples {
             last: Time::ZERO,
             sent_by_tier: Vec::new(),
             sent_by_port: Vec::new(),
+            idle: None,
+            ports_by_tier: Vec::new(),
         }
     }
 
@@ -83,10 +89,39 @@ impl Samples {
             self.take_links(now, interval, fabric);
         }
         self.take_drops(now, fabric);
-        self.take_tiers(now, interval, fabric);
+        // No packet has entered the fabric since it was empty.
+        let idle = fabric.idle();
+        if idle.is_some() && idle == self.idle {
+            self.take_idle_tiers(now, fabric);
+        } else {
+            self.take_tiers(now, interval, fabric);
+        }
+        self.idle = idle;
         let (fresh, tiers) = (delivered.iter().sum(), self.sent_by_tier.clone());
         let tenants = if delivered.len() > 1 { delivered.to_vec() } else { vec![] };
         self.knots.push(Knot { at: now, fresh, tiers, tenants });
+    }
+
+    /// Takes a sample of tiers of which nothing has been sent since the last one, and nothing waits.
+    fn take_idle_tiers<H: Header, P: Hop<H>>(&mut self, now: Time, fabric: &Fabric<H, P>) {
+        if self.ports_by_tier.is_empty() {
+            self.ports_by_tier.resize(fabric.tier_names().len(), 0);
+            for (tier, _) in fabric.queues() {
+                self.ports_by_tier[usize::from(tier)] += 1;
+            }
+        }
+        for (tier, &ports) in fabric.tier_names().into_iter().zip(&self.ports_by_tier) {
+            if ports > 0 {
+                self.queues.record(tier, Bytes::ZERO, ports);
+            }
+            self.tiers.push(TierSample {
+                time_ps: now.as_ps(),
+                tier: tier.to_owned().into(),
+                utilisation: 0.0,
+                queue_mean_bytes: 0.0,
+                queue_max_bytes: 0,
+            });
+        }
     }
 
     fn take_tiers<H: Header, P: Hop<H>>(

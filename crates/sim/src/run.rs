@@ -135,6 +135,8 @@ pub struct Sim<F: Family, A, P> {
     deadline: Time,
     grace: Span,
     sample: Option<Span>,
+    /// Number of the event that was the last sample, and the transport's counters then.
+    sampled: (u64, Vec<(&'static str, u64)>),
     paranoid: bool,
     probe: P,
 }
@@ -213,6 +215,7 @@ where
             deadline: Time::NEVER,
             grace: spec.drain,
             sample: spec.sample,
+            sampled: (u64::MAX - 1, Vec::new()),
             paranoid: spec.paranoid,
             probe,
         };
@@ -316,20 +319,30 @@ where
                 self.after_submission(host);
             }
             RELEASE => self.submit_released(),
-            SAMPLE => {
-                self.probe.on_sample(self.now, &mut self.fabric, self.ledger.delivered());
-                if P::COUNTERS {
-                    let counters = self.transport_counters();
-                    self.probe.on_counters(self.now, &counters);
-                }
-                self.fabric.check_conservation();
-                let interval = self.sample.expect("sampling events exist only with an interval");
-                self.push_other(self.now + interval, SAMPLE);
-            }
+            SAMPLE => self.take_sample(),
             OUTAGE => self.apply_outages(),
             PROGRESS => self.report_progress(),
             other => unreachable!("there is no event {other}"),
         }
+    }
+
+    /// Shows the probe a sample, and schedules the next one. If the last event was a sample, too,
+    /// nothing has changed that the counters or the check depend on.
+    fn take_sample(&mut self) {
+        self.probe.on_sample(self.now, &mut self.fabric, self.ledger.delivered());
+        let events = self.ledger.counters.events;
+        if events != self.sampled.0 + 1 {
+            if P::COUNTERS {
+                self.sampled.1 = self.transport_counters();
+            }
+            self.fabric.check_conservation();
+        }
+        self.sampled.0 = events;
+        if P::COUNTERS {
+            self.probe.on_counters(self.now, &self.sampled.1);
+        }
+        let interval = self.sample.expect("sampling events exist only with an interval");
+        self.push_other(self.now + interval, SAMPLE);
     }
 
     #[inline]

@@ -235,6 +235,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.stats.tiers.iter().map(|t| t.name.as_str()).collect()
     }
 
+    /// Returns the number of packets that have entered the fabric so far if none of them is in it.
+    pub fn idle(&self) -> Option<u64> {
+        self.pool.is_empty().then_some(self.stats.injected + self.stats.duplicated)
+    }
+
     /// Bytes waiting at each port with its tier; hosts' interfaces are left out.
     pub fn queues(&self) -> impl Iterator<Item = (u8, u32)> {
         self.ports[self.n_interfaces as usize..].iter().map(|p| (p.tier, p.queued))
