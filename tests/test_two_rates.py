@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rampmeter as rm
+from rampmeter import schema
 
 from . import networks
 
@@ -156,8 +157,24 @@ def test_delays_change_during_a_run(tmp_path: Path) -> None:
     changes = [{"link": "h1-s0", "at-us": 15000, "propagation-ns": 101_000}]
     first, second, third = column(changed(changes, tmp_path, "homa"), "fct_ps")
     assert first == second
-    # The window is that of the shorter round trip: the message takes some 13 round trips of 205 us.
-    assert 2_000 < third < 3_200
+    # The window is that of the longest round trip that there ever is, 205 us: the message takes one
+    # way of it, and its time on the link.
+    assert third < 1.05 * (103 + 83)
+
+
+@pytest.mark.parametrize("transport", schema.names())
+def test_transports_know_the_longest_delay_of_a_run(transport: str, tmp_path: Path) -> None:
+    """Phases, windows and timeouts of the first delay would end no flow, or fail it."""
+    changes = [{"link": "h1-s0", "at-us": 100, "propagation-ns": 2_000_000}]
+    done = changed(changes, tmp_path, transport)
+    assert set(done.flows["status"].to_pylist()) == {"finished"}
+
+
+def test_slots_that_a_link_becomes_too_slow_for_are_warned_of(tmp_path: Path) -> None:
+    for transport in ("fastpass", "fastpod", "cosy"):
+        done = changed([{"link": "h1-s0", "at-us": 15000, "gbps": 10}], tmp_path, transport)
+        start = f"transport.name: {transport} has slots for 100 Gbit/s, and faults.changes makes"
+        assert any(line.startswith(start) for line in done.summary["warnings"])
 
 
 @pytest.mark.parametrize(

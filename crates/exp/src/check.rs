@@ -68,9 +68,20 @@ impl Plan {
         let cuts = self.transport.cuts();
         let cut = cuts[0];
         let Cut { payload, header, .. } = cut;
-        let delays = topology.delays(payload + header, header);
-        let facts = delays.facts();
         let bad_key = |bad: BadKey| PlanError::of_transport(origin, bad);
+        let arbiters = |delays: &Delays| Ok(self.transport.needs(&delays.facts())?.arbiters);
+        let packet = (payload + header, header);
+        let delays = match self.faults.changes.is_empty() {
+            true => delays(&topology, packet, arbiters).map_err(bad_key)?,
+            false => {
+                // Arbiters have links, too.
+                let needs = arbiters(&topology.delays(packet.0, packet.1)).map_err(bad_key)?;
+                let all = topology.clone().with_arbiters(&needs);
+                let changes = faults(&self.faults, &all, &imported.names, &cx)?.changes;
+                delays(&topology.clone().at_longest(&changes), packet, arbiters).map_err(bad_key)?
+            }
+        };
+        let facts = delays.facts();
         let needs = self.transport.needs(&facts).map_err(bad_key)?;
         let spray = self.fabric.spray;
         let express = self.fabric.express_bytes;
@@ -181,22 +192,29 @@ impl Plan {
         let mut warnings = imported.notes;
         warnings.extend_from_slice(workload.warnings());
         warnings.extend(long_links);
-        let overload = overload::warning(&sim.topology, load_rate, &self.workload);
+        let overload = overload::warning(&sim.topology, load_rate, &self.workload).or_else(|| {
+            overload::full_link(&sim.topology, &imported.names, load_rate, &self.workload)
+        });
         let is_overloaded = overload.is_some();
         warnings.extend(overload);
         warnings.extend(sampling::many(sim.sample, workload.last_arrival()));
-        warnings.extend(overload::unequal_links(&sim.topology, &imported.names));
+        let unequal = overload::unequal_links(&sim.topology, &imported.names);
+        let is_named = unequal.is_some();
+        warnings.extend(unequal);
         if has_packets {
+            warnings.extend(overload::uneven_paths(&sim, &imported.names).filter(|_| !is_named));
             warnings.extend(overload::partial_pairs(&sim));
         }
         warnings.extend(by_port::never_marks(&sim.fabric, &sim.topology));
         warnings.extend(by_rate.warning.filter(|_| is_derived));
         warnings.extend(self.transport.foreign_settings(&sim.topology));
         let assumptions = transport.ready.assumptions();
-        if assumptions.one_rate {
-            warnings.extend(overload::one_rate(&sim.topology, name));
+        let slots = assumptions.one_rate.then(|| sim.topology.slot_rate());
+        if let Some(slots) = slots {
+            warnings.extend(overload::one_rate(&sim.topology, slots, name));
+            warnings.extend(overload::slowed_links(&sim, &imported.names, slots, name));
         }
-        let fastest = assumptions.one_rate.then(|| sim.topology.slowest_host());
+        let fastest = slots;
         let on = (&sim.topology, &imported.names);
         warnings.extend(overload::slow_returns(on.0, on.1, name, &cuts, fastest));
         if has_packets {
@@ -281,6 +299,19 @@ impl ValidPlan {
         let own = own.iter().map(Derived::entry).map(|(k, v)| (format!("transport.{k}"), v));
         common.iter().map(Derived::entry).chain(own).collect()
     }
+}
+
+/// Returns the delays between hosts, and between these and the `arbiters` that follow from them, of
+/// full packets and of control packets.
+fn delays(
+    topology: &Topology,
+    (data, control): (Bytes, Bytes),
+    arbiters: impl Fn(&Delays) -> Result<Vec<ArbiterNeed>, BadKey>,
+) -> Result<Delays, BadKey> {
+    let delays = topology.delays(data, control);
+    let arbiters = arbiters(&delays)?;
+    let rtt = topology.clone().with_arbiters(&arbiters).arbiter_rtt(control);
+    Ok(delays.with_control_rtt(rtt))
 }
 
 /// Payload and headers of the packets that loads count.
@@ -385,7 +416,7 @@ fn transport(
     (fabric, spray): (&FabricConfig, Option<Spray>),
 ) -> Result<ValidTransport, BadKey> {
     let Shape { switches, ratio, ports, has_slower, rails } = topology.shape(delays);
-    let (slowest, fastest) = topology.rates();
+    let (slowest, fastest) = topology.arbiter_rates();
     // Paths are alike if links between switches have one rate.
     let paths = topology.regular_paths().filter(|_| topology.has_one_core_rate());
     let racks = topology.rack_uplinks();
@@ -401,6 +432,7 @@ fn transport(
         rails,
         slowest,
         fastest,
+        slots: topology.slot_rate(),
         core: topology.core_rate(),
         pairs: Arc::new(topology.pairs().with_round_trips(delays.round_trips().cloned())),
         racks,

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rampmeter_core::fabric::Spray;
 use rampmeter_core::{NodeId, Planes, Rate};
 use rampmeter_proto::transport::Slowed;
-use rampmeter_sim::topo::{Link, Return};
-use rampmeter_sim::{Delays, HostCut, Interface, Node, SimSpec, Target, Topology};
+use rampmeter_sim::topo::{Link, Return, UnevenPaths};
+use rampmeter_sim::{Delays, HostCut, Interface, LinkChange, Node, SimSpec, Target, Topology};
 use rampmeter_workload::WorkloadSpec;
 
 use crate::cut::Cut;
@@ -32,6 +33,42 @@ pub(crate) fn warning(
         "the load of {load} is more than {most:.3}, the most that the core carries: {hosts} hosts \
          offer {offered:.0} Gbit/s to the others, and {} Gbit/s lead there",
         bps as f64 * 1e-9
+    ))
+}
+
+/// Returns a sentence if the traffic between all pairs of hosts is more than a link carries, in a
+/// network of hosts with several links: packets take those that are nearest to the peer.
+pub(crate) fn full_link(
+    topology: &Topology,
+    names: &NamesSpec,
+    access: Rate,
+    workload: &WorkloadSpec,
+) -> Option<String> {
+    let load = uniform_load(workload);
+    let full = topology.first_full(access).filter(|full| full.load < load)?;
+    Some(format!(
+        "the load of {load} is more than {:.3}, at which link {} is full in the direction from {}",
+        full.load,
+        names.target(topology, Target::Link(full.link)),
+        names.node(full.from),
+    ))
+}
+
+/// Returns a sentence if equally short paths between two hosts have several rates, in a fabric in
+/// which a message keeps its path.
+pub(crate) fn uneven_paths(sim: &SimSpec, names: &NamesSpec) -> Option<String> {
+    if sim.fabric.spray != Spray::Ecmp {
+        return None;
+    }
+    let UnevenPaths { ends, link, slowest, fastest } = sim.topology.uneven_paths()?;
+    Some(format!(
+        "topology: the shortest paths from {} to {} have rates from {} to {} Gbit/s: link {} is the \
+         slowest, and a message that keeps its path may have it",
+        names.node(Node::Host(ends.0)),
+        names.node(Node::Host(ends.1)),
+        slowest.as_bps() as f64 / 1e9,
+        fastest.as_bps() as f64 / 1e9,
+        names.target(&sim.topology, Target::Link(link)),
     ))
 }
 
@@ -75,17 +112,38 @@ pub(crate) fn inner_links(
 }
 
 /// A sentence if hosts have several rates, for a transport that takes all for as fast as the
-/// slowest.
-pub(crate) fn one_rate(topology: &Topology, transport: &str) -> Option<String> {
-    let (least, most) = (topology.slowest_host(), topology.fastest_host());
-    (least < most).then(|| {
+/// slowest: its slots are of the rate `slots`.
+pub(crate) fn one_rate(topology: &Topology, slots: Rate, transport: &str) -> Option<String> {
+    let most = topology.fastest_host();
+    (slots < most).then(|| {
         format!(
             "transport.name: {transport} takes all hosts for as fast as the slowest: hosts of up to {} \
              Gbit/s send at {}",
             most.as_bps() as f64 / 1e9,
-            least.as_bps() as f64 / 1e9
+            slots.as_bps() as f64 / 1e9
         )
     })
+}
+
+/// Returns a sentence if a link becomes slower during the run than the slots of a transport, which
+/// are of the rate `slots`.
+pub(crate) fn slowed_links(
+    sim: &SimSpec,
+    names: &NamesSpec,
+    slots: Rate,
+    transport: &str,
+) -> Option<String> {
+    let rate = |change: &LinkChange| change.rates.map(|[there, back]| there.min(back));
+    let changes = sim.faults.changes.iter();
+    let slowest = changes.filter(|change| rate(change).is_some_and(|rate| rate < slots));
+    let slowest = slowest.min_by_key(|change| rate(change))?;
+    Some(format!(
+        "transport.name: {transport} has slots for {} Gbit/s, and faults.changes makes link {} one of \
+         {}: expect losses, and messages that fail",
+        slots.as_bps() as f64 / 1e9,
+        names.target(&sim.topology, Target::Link(slowest.link)),
+        rate(slowest)?.as_bps() as f64 / 1e9,
+    ))
 }
 
 /// A sentence for a transport that serves one flow at a time.
@@ -218,7 +276,9 @@ pub(crate) fn partial_pairs(sim: &SimSpec) -> Option<String> {
 /// Returns a sentence for a network whose farthest hosts are much farther from each other than its
 /// nearest; `sharing` is the transport if its hosts share times.
 pub(crate) fn far_hosts(delays: &Delays, sharing: Option<&str>) -> Option<String> {
-    delays.round_trips()?;
+    if !delays.has_far_hosts() {
+        return None;
+    }
     let times = sharing.map(|name| format!(", and times that all hosts of {name} share,"));
     Some(format!(
         "topology: round trips take {:.3} to {:.3} us: memory and thresholds of ports{} follow from \

@@ -159,11 +159,36 @@ impl Peers {
         known.into_values()
     }
 
-    /// Returns what `time`, which follows from the round trip of the network, is for `peer`.
+    /// Returns the value for `peer` of a time that is so many control round trips of the network.
     pub fn time_of(&self, time: Span, peer: NodeId) -> Span {
         self.pairs.round_trip(self.host, peer).map_or(time, |RoundTrip { control, .. }| {
             time.scale_floor(control.as_ps(), self.facts.control_rtt.as_ps())
         })
+    }
+
+    /// Returns the value for `peer` of a time that is so many round trips of full packets. Near hosts
+    /// with slow links have longer ones than the round trips of control packets suggest.
+    pub fn data_time_of(&self, time: Span, peer: NodeId) -> Span {
+        self.pairs.round_trip(self.host, peer).map_or(time, |RoundTrip { data, .. }| {
+            time.scale_floor(data.as_ps(), self.facts.data_rtt.as_ps())
+        })
+    }
+
+    /// Returns the value for `peer` of a timeout of the network that is `round_trips` control round
+    /// trips, and no less than `round_trips` full packets of `packet` bytes.
+    pub fn timeout_of(
+        &self,
+        timeout: Span,
+        (round_trips, packet): (u32, Bytes),
+        peer: NodeId,
+    ) -> Span {
+        if self.pairs.round_trip(self.host, peer).is_none() {
+            return timeout;
+        }
+        let rate = |src, dst| self.pairs.rate(src, dst).unwrap_or(self.facts.access_rate);
+        let slower = rate(self.host, peer).min(rate(peer, self.host));
+        let least = slower.tx_time(packet) * u64::from(round_trips);
+        self.time_of(timeout, peer).max(least).min(timeout)
     }
 
     fn at(&self, rate: Option<Rate>, peer: NodeId) -> FabricFacts {
@@ -220,6 +245,8 @@ pub struct Network {
     pub slowest: Rate,
     /// The fastest link.
     pub fastest: Rate,
+    /// The highest rate of slots for which no link between hosts is too slow.
+    pub slots: Rate,
     /// The slowest link between switches, or the fastest link if there is none.
     pub core: Rate,
     /// The rates and round trips between hosts.
@@ -236,6 +263,15 @@ impl Site {
     /// Returns true if the paths between racks are regular, or the network is not simulated.
     pub fn has_regular_paths(&self) -> bool {
         !matches!(&self.place, Place::Network(Network { paths: None, .. }))
+    }
+
+    /// Returns the facts of the network at the rate of slots.
+    pub fn slot_facts(&self) -> FabricFacts {
+        let rate = match &self.place {
+            Place::Network(Network { slots, .. }) => self.facts.access_rate.min(*slots),
+            Place::Hosts { .. } => self.facts.access_rate,
+        };
+        FabricFacts { access_rate: rate, ..self.facts }
     }
 
     /// Returns the rates at which a host sends and receives by all its links.

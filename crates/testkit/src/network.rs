@@ -87,7 +87,7 @@ impl<T: Transport> Place<T> {
         let needs = T::needs(keys, &facts);
         let Shape { switches, ratio, ports, has_slower, rails } = topology.shape(&delays);
         let topology = topology.with_arbiters(&needs.arbiters);
-        let (slowest, fastest) = topology.rates();
+        let (slowest, fastest) = topology.arbiter_rates();
         let (racks, paths) = (topology.rack_uplinks(), topology.regular_paths());
         let fabric = fabric(&needs);
         let pods = match fabric.switching {
@@ -102,6 +102,7 @@ impl<T: Transport> Place<T> {
             rails,
             slowest,
             fastest,
+            slots: topology.slot_rate(),
             core: topology.core_rate(),
             pairs: Arc::new(topology.pairs().with_round_trips(delays.round_trips().cloned())),
             racks,

@@ -140,6 +140,7 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
         rails: 1,
         slowest: RATE,
         fastest: RATE,
+        slots: RATE,
         core: RATE,
         pairs: Arc::new(Pairs::at_one_switch((0..N_HOSTS).map(|_| RATE))),
         racks: Racks {

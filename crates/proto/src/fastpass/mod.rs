@@ -131,7 +131,7 @@ impl Transport for FastpassFamily {
             }
         };
         let time = rate.tx_time(allocations(site.facts.n_hosts, header, keys.batch));
-        keys.on(&site.facts, paths, time)
+        keys.on(&site.slot_facts(), paths, time)
     }
 
     fn assumptions(_config: &Self::Config, _site: &Site) -> Assumptions {

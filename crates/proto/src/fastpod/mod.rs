@@ -145,7 +145,7 @@ impl Transport for FastpodFamily {
             }
             Place::Network(_) | Place::Hosts { .. } => None,
         };
-        FastpodConfig { payload, header, ..keys }.on(&site.facts, pods)
+        FastpodConfig { payload, header, ..keys }.on(&site.slot_facts(), pods)
     }
 
     /// Only pods work without memory: elsewhere cells of several senders meet at a receiver.

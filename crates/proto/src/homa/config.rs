@@ -272,7 +272,10 @@ impl Homa {
     /// Returns the timeout of messages to or from `peer`.
     #[inline]
     pub(super) fn timeout_of(&self, peer: NodeId) -> Span {
-        self.peers.as_ref().map_or(self.timeout, |peers| peers.time_of(self.timeout, peer))
+        let least = (self.config.timeout_rtts, Bytes::new(self.cut.full()));
+        self.peers
+            .as_ref()
+            .map_or(self.timeout, |peers| peers.timeout_of(self.timeout, least, peer))
     }
 
     /// Returns the bytes that may be in flight of a message from `src`.

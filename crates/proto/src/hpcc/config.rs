@@ -195,7 +195,7 @@ impl Hpcc {
     pub(super) fn timeouts_to(&self, dst: NodeId) -> Rtt {
         let HpccConfig { base_rtt_ns, timeout_min_ns, timeout_max_ns, .. } = self.config;
         let of_pair = |time, written: Option<u64>| match &self.peers {
-            Some(peers) if base_rtt_ns.or(written).is_none() => peers.time_of(time, dst),
+            Some(peers) if base_rtt_ns.or(written).is_none() => peers.data_time_of(time, dst),
             _ => time,
         };
         let least = of_pair(self.timeout_min, timeout_min_ns);

@@ -220,7 +220,10 @@ impl Ndp {
     #[inline]
     pub(super) fn timeout_to(&self, dst: NodeId, attempts: u32) -> Span {
         let rto = match &self.peers {
-            Some(peers) if self.config.rto_ns.is_none() => peers.time_of(self.rto, dst),
+            Some(peers) if self.config.rto_ns.is_none() => {
+                let least = (RTO_ROUND_TRIPS, self.config.payload + self.config.header);
+                peers.timeout_of(self.rto, least, dst)
+            }
             _ => self.rto,
         };
         rto * (1 << attempts.min(DOUBLINGS_MAX))

@@ -222,7 +222,7 @@ impl Pfabric {
     #[inline]
     pub(super) fn rto_to(&self, dst: NodeId) -> Span {
         match &self.peers {
-            Some(peers) if self.config.rto_ns.is_none() => peers.time_of(self.rto, dst),
+            Some(peers) if self.config.rto_ns.is_none() => peers.data_time_of(self.rto, dst),
             _ => self.rto,
         }
     }

@@ -344,7 +344,10 @@ impl Sird {
     /// Returns the timeout of messages to or from `peer`.
     #[inline]
     pub(super) fn timeout_of(&self, peer: NodeId) -> Span {
-        self.peers.as_ref().map_or(self.timeout, |peers| peers.time_of(self.timeout, peer))
+        let least = (self.config.timeout_rtts, Bytes::new(self.cut.full()));
+        self.peers
+            .as_ref()
+            .map_or(self.timeout, |peers| peers.timeout_of(self.timeout, least, peer))
     }
 
     /// The class of data without credit.

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rampmeter_core::{Bytes, FabricFacts, RoundTrip, RoundTrips, Span};
+use rampmeter_core::{Bytes, FabricFacts, Rate, RoundTrip, RoundTrips, Span};
 
 use super::{Node, PathHop, Paths, Topology};
 
-/// Round trips that differ by no more than this factor are of one class. The racks, pods and cores
+/// Round trips of full packets that differ by no more than this factor are of one class. The racks, pods and cores
 /// of regular networks are, so that each pair of hosts has the longest round trip of the network, as
-/// papers have it; hosts far away are not.
+/// papers have it; hosts far away are not, nor are those with links much slower than others.
 const CLASS: u64 = 4;
 
 /// Delays between hosts without load, of full packets and of control packets.
@@ -18,6 +18,7 @@ pub struct Delays {
     nearest: Span,
     switches: u32,
     round_trips: Option<RoundTrips>,
+    has_far_hosts: bool,
 }
 
 impl Delays {
@@ -27,9 +28,22 @@ impl Delays {
         self.facts
     }
 
+    /// Returns the delays with a round trip of control packets of at least `control`.
+    #[must_use]
+    pub fn with_control_rtt(mut self, control: Span) -> Self {
+        self.facts.control_rtt = self.facts.control_rtt.max(control);
+        self.facts.data_rtt = self.facts.data_rtt.max(self.facts.control_rtt);
+        self
+    }
+
     /// Returns the round trip of a control packet between the nearest hosts.
     pub fn nearest(&self) -> Span {
         self.nearest
+    }
+
+    /// Returns true if control packets take much longer between some hosts than between others.
+    pub fn has_far_hosts(&self) -> bool {
+        self.has_far_hosts
     }
 
     /// Returns the number of switches on the path between hosts that has most.
@@ -59,13 +73,16 @@ impl Topology {
         let paths = Paths::new(self.clone());
         let times = || self.times(&kinds, &paths, (data, control));
         let mut longest = RoundTrip { data: Span::ZERO, control: Span::ZERO };
-        let (mut nearest, mut switches) = (Span::MAX, 0);
+        let (mut nearest, mut shortest, mut switches) = (Span::MAX, Span::MAX, 0);
         for Times { one_way, switches: of_path, .. } in times() {
             longest = longest.max(one_way);
             nearest = nearest.min(one_way.control);
+            shortest = shortest.min(one_way.data);
             switches = switches.max(of_path);
         }
-        let round_trips = (longest.control > nearest * CLASS).then(|| classes(&kinds, times()));
+        let has_far_hosts = longest.control > nearest * CLASS;
+        let has_classes = has_far_hosts || longest.data > shortest * CLASS;
+        let round_trips = has_classes.then(|| classes(&kinds, times()));
         let facts = FabricFacts {
             n_hosts: self.n_hosts(),
             access_rate: self.slowest_host(),
@@ -74,7 +91,60 @@ impl Topology {
             n_pods: self.n_pods(),
             patience: Span::ZERO,
         };
-        Delays { facts, nearest: nearest.min(longest.control) * 2, switches, round_trips }
+        let nearest = nearest.min(longest.control) * 2;
+        Delays { facts, nearest, switches, round_trips, has_far_hosts }
+    }
+
+    /// Returns the longest round trip of a control packet of `control` bytes between a host and an
+    /// arbiter, without the time on the arbiter's own link; zero if there is no arbiter.
+    pub fn arbiter_rtt(&self, control: Bytes) -> Span {
+        if self.n_arbiters() == 0 {
+            return Span::ZERO;
+        }
+        let hosts: Vec<u32> =
+            self.kinds_of_hosts().iter().filter_map(|kind| kind.first().copied()).collect();
+        let paths = Paths::new(self.clone());
+        let stations = self.n_hosts()..self.n_hosts() + self.n_arbiters();
+        let pairs = stations.flat_map(|arbiter| hosts.iter().map(move |&host| (host, arbiter)));
+        let longest = pairs.filter_map(|(host, arbiter)| {
+            let there = paths.slowest_of(host, arbiter, control)?;
+            let (own, shared) = there.split_last()?;
+            let there = idle(shared, control) + own.delay;
+            let back = paths.slowest_of(arbiter, host, control)?;
+            let (own, shared) = back.split_first()?;
+            Some(there + own.delay + idle(shared, control))
+        });
+        longest.max().unwrap_or(Span::ZERO)
+    }
+
+    /// Returns the highest rate of slots that no link between any hosts is too slow for: that of the
+    /// slowest host, or less if a host with several links reaches a peer by slower links than
+    /// those by which it sends. A sender's own links pace it.
+    pub fn slot_rate(&self) -> Rate {
+        let slowest = self.slowest_host();
+        if self.rails().iter().all(|&links| links == 1) {
+            return slowest;
+        }
+        let kinds = self.kinds_of_hosts();
+        let paths = Paths::new(self.clone());
+        let pairs = kinds.iter().flat_map(|from| kinds.iter().map(move |to| (from, to)));
+        let rates = pairs.filter_map(|(from, to)| {
+            let src = *from.first()?;
+            let dst = *to.iter().find(|&&dst| dst != src)?;
+            let shares = paths.shares(src, dst);
+            let limit = |&(link, from, share): &(u32, Node, f64)| {
+                self.links[link as usize].rate_from(from).as_bps() as f64 / share
+            };
+            let is_own = |from: Node| from == Node::Host(src);
+            let (own, others): (Vec<_>, Vec<_>) =
+                shares.into_iter().partition(|&(_, from, _)| is_own(from));
+            let sends = own.iter().map(limit).fold(f64::INFINITY, f64::min);
+            let carried = others.iter().map(limit).fold(f64::INFINITY, f64::min);
+            // Shares are sums of fractions.
+            (carried < sends * (1.0 - 1e-6)).then_some(carried)
+        });
+        let carried = rates.fold(f64::INFINITY, f64::min).min(slowest.as_bps() as f64);
+        Rate::from_bps(carried as u64).unwrap_or(slowest)
     }
 
     /// Returns the facts that protocols derive their parameters from, for full packets of `data`
@@ -84,7 +154,7 @@ impl Topology {
     }
 
     /// Returns the hosts by kind: those whose links lead to the same switches and are alike.
-    fn kinds_of_hosts(&self) -> Vec<Vec<u32>> {
+    pub(super) fn kinds_of_hosts(&self) -> Vec<Vec<u32>> {
         let mut links = vec![Vec::new(); self.n_hosts() as usize];
         for (host, link) in self.access() {
             let end = if link.a == Node::Host(host) { link.b } else { link.a };
@@ -110,7 +180,7 @@ impl Topology {
         paths: &'a Paths,
         (data, control): (Bytes, Bytes),
     ) -> impl Iterator<Item = Times> + 'a {
-        let has_equal_ways = self.has_equal_ways();
+        let has_equal_ways = self.has_equal_ways() && self.has_equal_interfaces();
         let between = move |a, b| {
             if has_equal_ways {
                 let path = paths.of(a, b)?;
@@ -130,9 +200,18 @@ impl Topology {
         })
     }
 
+    /// Returns true if all links of each host are alike. A packet may take any of them.
+    pub(super) fn has_equal_interfaces(&self) -> bool {
+        let mut of_hosts = vec![None; self.n_hosts() as usize];
+        self.access().all(|(host, link)| {
+            let own = (link.rate, link.back, link.propagation);
+            *of_hosts[host as usize].get_or_insert(own) == own
+        })
+    }
+
     /// Returns true if all links between switches of two levels are alike, so that equally short
     /// paths take the same time.
-    fn has_equal_ways(&self) -> bool {
+    pub(super) fn has_equal_ways(&self) -> bool {
         let mut kinds = BTreeMap::new();
         self.links.iter().all(|link| {
             let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { return true };
@@ -159,7 +238,7 @@ fn classes(kinds: &[Vec<u32>], times: impl Iterator<Item = Times>) -> RoundTrips
             one_way[place] = one_way[place].max(time);
         }
     }
-    let known: BTreeSet<Span> = one_way.iter().map(|time| time.control).collect();
+    let known: BTreeSet<Span> = one_way.iter().map(|time| time.data).collect();
     let mut longest: Vec<Span> = Vec::new();
     for &time in known.iter().rev().filter(|&&time| time > Span::ZERO) {
         if longest.last().is_none_or(|&last| last > time * CLASS) {
@@ -170,8 +249,8 @@ fn classes(kinds: &[Vec<u32>], times: impl Iterator<Item = Times>) -> RoundTrips
     let mut of_pairs = Vec::with_capacity(n * n);
     for time in one_way {
         // No path: the longest, which is the first.
-        let class = longest.iter().rposition(|&longest| time.control <= longest).unwrap_or(0);
-        let class = if time.control == Span::ZERO { 0 } else { class };
+        let class = longest.iter().rposition(|&longest| time.data <= longest).unwrap_or(0);
+        let class = if time.data == Span::ZERO { 0 } else { class };
         spans[class] = spans[class].max(time);
         of_pairs.push(class as u8);
     }

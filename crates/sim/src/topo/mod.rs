@@ -14,6 +14,7 @@ mod pod;
 mod pods;
 mod regular;
 mod spec;
+mod uneven;
 
 pub use build::TopologyError;
 pub use cut::{HostCut, Return};
@@ -21,6 +22,7 @@ pub use delays::Delays;
 pub use paths::Paths;
 pub use regular::RegularPaths;
 pub use spec::{LinkSpec, TopologySpec};
+pub use uneven::{FullLink, UnevenPaths};
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -197,7 +199,7 @@ impl Topology {
     /// If the network has no such pod.
     #[must_use]
     pub fn with_arbiters(mut self, needs: &[ArbiterNeed]) -> Self {
-        let (slowest, fastest) = self.rates();
+        let (slowest, fastest) = self.arbiter_rates();
         for need in needs {
             let rate = need.rate.of(slowest, fastest);
             let ends = match need.place {
@@ -215,25 +217,33 @@ impl Topology {
     }
 
     /// Returns the first rack's switch that most hosts reach, and true if all hosts reach it.
-    /// Several interfaces may lead to switches that are not joined.
+    /// Several interfaces may lead to switches that are not joined: of those that as many hosts
+    /// reach, it is the one with the fastest links.
     pub fn common_rack(&self) -> (u32, bool) {
         let parts = self.parts();
-        if parts.iter().all(|&part| part == 0) {
-            return (self.rack(0), true);
-        }
         let switch_of = |link: Link| match (link.a, link.b) {
             (Node::Switch(switch), _) | (_, Node::Switch(switch)) => switch,
             _ => unreachable!("hosts are joined to switches"),
         };
-        let mut reached: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        let mut reached: BTreeMap<u32, (BTreeSet<u32>, u64)> = BTreeMap::new();
         for (host, link) in self.access() {
-            reached.entry(parts[switch_of(link) as usize]).or_default().insert(host);
+            let (hosts, bps) = reached.entry(parts[switch_of(link) as usize]).or_default();
+            hosts.insert(host);
+            *bps += link.rates().0.as_bps();
         }
-        let most = reached.iter().max_by_key(|(part, hosts)| (hosts.len(), Reverse(**part)));
-        let (&best, hosts) = most.expect("a topology has hosts");
-        let mut switches = self.access().map(|(_, link)| switch_of(link));
-        let rack = switches.find(|&switch| parts[switch as usize] == best);
-        (rack.unwrap_or(self.rack(0)), hosts.len() as u32 == self.n_hosts())
+        let most =
+            reached.iter().max_by_key(|(part, (hosts, bps))| (hosts.len(), *bps, Reverse(**part)));
+        let (&best, (hosts, _)) = most.expect("a topology has hosts");
+        let within = || self.access().filter(|(_, link)| parts[switch_of(*link) as usize] == best);
+        let first = match reached.len() {
+            1 => 0,
+            _ => within().next().map_or(0, |(host, _)| host),
+        };
+        // The first of the fastest links of the first host.
+        let own = within().filter(|(host, _)| *host == first).zip((0..).map(Reverse));
+        let fastest = own.max_by_key(|((_, link), place)| (link.rates().0, *place));
+        let rack = fastest.map_or(self.rack(first), |((_, link), _)| switch_of(link));
+        (rack, hosts.len() as u32 == self.n_hosts())
     }
 
     /// The switch of each rack with the propagation of one more arbiter's link to it.
@@ -258,6 +268,23 @@ impl Topology {
         let rates = || self.links.iter().flat_map(|link| [link.rate, link.back]);
         let least = rates().min().expect("a topology has links");
         (least, rates().max().unwrap_or(least))
+    }
+
+    /// Returns the rates from which those of arbiters' links follow: that of the slowest link, or of
+    /// the fastest link of a usual host (the median) if hosts' links have several rates; and that of
+    /// the fastest link. One slow host does not make the arbiter slow.
+    pub fn arbiter_rates(&self) -> (Rate, Rate) {
+        let (slowest, fastest) = self.rates();
+        let mut of_hosts = vec![None; self.n_hosts() as usize];
+        for (host, link) in self.access() {
+            of_hosts[host as usize] = of_hosts[host as usize].max(Some(link.rates().0));
+        }
+        let is_alike = |(_, link): (u32, Link)| Some(link.rates().0) == of_hosts[0];
+        if self.access().all(is_alike) {
+            return (slowest, fastest);
+        }
+        of_hosts.sort_unstable();
+        (of_hosts[(of_hosts.len() - 1) / 2].unwrap_or(slowest), fastest)
     }
 
     /// Returns true if all links between switches have the same rate in both directions.
@@ -294,15 +321,23 @@ impl Topology {
     /// which most is on links.
     #[must_use]
     pub fn at_fullest(self, changes: &[LinkChange]) -> Self {
-        let mut fullest = self.clone().at_best(changes);
-        for (link, own) in fullest.links.iter_mut().zip(&self.links) {
-            link.propagation = own.propagation;
-        }
-        for change in changes {
-            let link = &mut fullest.links[change.link as usize];
-            link.propagation = link.propagation.max(change.propagation.unwrap_or(Span::ZERO));
+        let longest = self.clone().at_longest(changes);
+        let mut fullest = self.at_best(changes);
+        for (link, longest) in fullest.links.iter_mut().zip(longest.links) {
+            link.propagation = longest.propagation;
         }
         fullest
+    }
+
+    /// Returns the topology in which each link is always as long as it ever is.
+    #[must_use]
+    pub fn at_longest(mut self, changes: &[LinkChange]) -> Self {
+        for change in changes {
+            // Arbiters' links are not known yet.
+            let Some(link) = self.links.get_mut(change.link as usize) else { continue };
+            link.propagation = link.propagation.max(change.propagation.unwrap_or(Span::ZERO));
+        }
+        self
     }
 
     /// The number of a node among hosts and arbiters; `None` for switches.
