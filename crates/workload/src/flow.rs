@@ -18,7 +18,7 @@ pub struct Flow {
     /// Whom it belongs to: the part of a mix that it came from; outside of mixes what a trace says,
     /// or zero.
     pub tenant: TenantId,
-    /// How long after its arrival the application needs it; [`Span::MAX`] if it does not say.
+    /// Time from the arrival until the application needs the message; [`Span::MAX`] if not set.
     pub deadline: Span,
 }
 
@@ -32,7 +32,7 @@ impl Flow {
 /// Flows in arrival order.
 pub type FlowSource = Box<dyn Iterator<Item = Flow> + Send>;
 
-/// Where a source stops: at a number of flows, at an instant, or at whichever comes first.
+/// End of a source: a number of flows, an instant, or the earlier of the two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limit {
     /// At most this many flows.

@@ -1,9 +1,10 @@
 //! Workloads: who sends how much to whom, and when.
 //!
-//! A workload is described by a [`WorkloadSpec`] (the `[workload]` table of a plan), checked
-//! against the network it runs on by [`WorkloadSpec::validate`], and read as an iterator of
-//! [`Flow`]s in arrival order; flows that wait for others are a [`Graph`] beside it. Generated workloads are lazy and the same for the same seed;
-//! traces and imported files are read whole and checked first.
+//! A workload is described by a [`WorkloadSpec`] (the `[workload]` table of a plan).
+//! [`WorkloadSpec::validate`] checks it against the network it runs on. The result is read as an
+//! iterator of [`Flow`]s in arrival order; flows that wait for others are in a [`Graph`]. Generated
+//! workloads are lazy and the same for the same seed. Traces and imported files are read whole and
+//! checked first.
 //!
 //! *Load counts headers*: at load 1 the wire bytes of full packets fill every access link, so the
 //! arrival rate per host is `access rate x load / (8 x mean size x wire / payload)` with, by

@@ -68,7 +68,7 @@ const START_BYTES: usize = 4;
 #[derive(Debug)]
 struct LineFeeds<R> {
     input: R,
-    /// The last byte that was read: a line feed after a carriage return is no further end of a line.
+    /// The last byte that was read: a line feed after a carriage return does not end another line.
     last: u8,
     is_at_start: bool,
     is_at_end: bool,

@@ -25,7 +25,7 @@ fn recorded_runs_are_traces_of_their_load() {
         let gbps = if name.contains("_100g_") { 100e9 } else { 10e9 };
         let capacity = 144.0 * gbps * rows.last().unwrap().flow.arrival.as_secs_f64();
         // Load counts headers. The mean of n sizes is off by their deviation over the root of n, and
-        // that of n gaps by one over it; three times that, or 3 %, is chance.
+        // that of n gaps by one over it. Three times that, or 3 %, is chance.
         let load = bits * 1500.0 / 1460.0 / capacity;
         let n = rows.len() as f64;
         let mean = bits / 8.0 / n;

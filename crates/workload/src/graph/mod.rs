@@ -26,7 +26,7 @@ use crate::pattern::rpc::Call;
 pub struct Graph {
     nodes: Vec<Flow>,
     delays: Vec<Span>,
-    /// Where the dependents of each node begin; one more entry than there are nodes.
+    /// Index of the first dependent of each node; one more entry than there are nodes.
     first: Vec<u32>,
     dependents: Vec<u32>,
     n_flows: u64,
@@ -48,7 +48,7 @@ pub enum GraphError {
         node: u32,
         /// Its source.
         host: u32,
-        /// What it waits for.
+        /// The flow it waits for.
         dependency: u32,
     },
     /// A flow waits for one that there is not.
@@ -56,7 +56,7 @@ pub enum GraphError {
     Unknown {
         /// The flow.
         node: u32,
-        /// What it waits for.
+        /// The flow it waits for.
         dependency: u32,
     },
     /// A flow waits for itself.
@@ -64,23 +64,23 @@ pub enum GraphError {
     Cycle {
         /// The flow with the lowest number of a cycle.
         node: u32,
-        /// What it waits for.
+        /// The flow it waits for.
         dependency: u32,
     },
 }
 
 impl Graph {
-    /// How many nodes there are, flows and computations.
+    /// Returns the number of nodes, flows and computations.
     pub fn len(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// How many of them are flows.
+    /// Returns the number of nodes that are flows.
     pub fn n_flows(&self) -> u64 {
         self.n_flows
     }
@@ -90,12 +90,12 @@ impl Graph {
         &self.nodes[number as usize]
     }
 
-    /// How long node `number` computes after what it waits for.
+    /// Returns the time that node `number` computes after its dependencies.
     pub fn delay(&self, number: u32) -> Span {
         self.delays[number as usize]
     }
 
-    /// Whether node `number` is a computation, from a host to itself.
+    /// Returns whether node `number` is a computation, from a host to itself.
     pub fn is_computation(&self, number: u32) -> bool {
         let node = self.node(number);
         node.src == node.dst
@@ -112,7 +112,7 @@ impl Graph {
         &self.dependents[self.first[at] as usize..self.first[at + 1] as usize]
     }
 
-    /// What each node waits for, in the order of their numbers.
+    /// Returns the dependencies of each node, in the order of their numbers.
     pub fn dependencies(&self) -> Vec<Vec<u32>> {
         let mut all = vec![Vec::new(); self.nodes.len()];
         for from in 0..self.len() {
@@ -195,7 +195,7 @@ impl Graph {
 pub struct GraphBuilder {
     nodes: Vec<Flow>,
     delays: Vec<Span>,
-    /// What is waited for, and what waits.
+    /// Edges from a dependency to the node that waits for it.
     edges: Vec<(u32, u32)>,
     rounds: Vec<Round>,
     calls: Vec<Call>,
@@ -223,7 +223,7 @@ impl GraphBuilder {
         self.edges.push((dependency, node));
     }
 
-    /// How many nodes there are so far.
+    /// Returns the number of nodes so far.
     pub(crate) fn len(&self) -> u32 {
         self.nodes.len() as u32
     }

@@ -27,7 +27,7 @@ pub struct Releases {
     withheld: u32,
 }
 
-/// What a node that has been released waits for.
+/// Number of open dependencies that marks a node as released.
 const TAKEN: u32 = u32::MAX;
 
 impl Releases {

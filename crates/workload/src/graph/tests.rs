@@ -47,15 +47,15 @@ prop_compose! {
     }
 }
 
-/// What a host has learned, as a run would tell it.
+/// Event at a host, as a run reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fact {
     Delivered(u32),
     Completed(u32),
 }
 
-/// Runs `graph`: a flow takes `service` of its number until it is delivered, and as long again until
-/// that is known at its source. Returns when each flow started.
+/// Runs `graph`: a flow takes `service` of its number until it is delivered, and as long again
+/// until its source is notified. Returns when each flow started.
 fn run(
     graph: &Arc<Graph>,
     service: impl Fn(u32) -> u64,
@@ -90,8 +90,8 @@ fn run(
     }
 }
 
-/// When each node would start, by definition: the latest of its arrival and of what it waits for, and
-/// its delay.
+/// Returns the start of each node by definition: the latest of its arrival and of its dependencies,
+/// plus its delay.
 fn expected(graph: &Graph, service: impl Fn(u32) -> u64) -> Vec<Time> {
     let dependencies = graph.dependencies();
     let mut starts = vec![Time::ZERO; graph.len() as usize];

@@ -12,12 +12,13 @@
 //! }
 //! ```
 //!
-//! A rank is the host of its number. `calc` takes nanoseconds. A `send` is a flow, and the `recv` of
-//! the other rank with the same tag is its arrival; of several the first belongs to the first.
-//! `a requires b`: a starts when b is over, a send when its sender knows that all has arrived.
-//! `a irequires b`: a starts when b does. A recv is over when the flow has arrived and the recv has
-//! started. A message of no bytes has one. `cpu` and `nic` are not part of a workload: operations of
-//! one rank overlap unless one requires the other, and a note says so. Comments are `//` and `/* */`.
+//! A rank is the host of its number. `calc` takes nanoseconds. A `send` is a flow, and the `recv`
+//! of the other rank with the same tag is its arrival. If there are several, the first receive
+//! matches the first send. `a requires b`: `a` starts when `b` completes. A send completes when its
+//! sender is notified that all bytes have arrived. `a irequires b`: `a` starts when `b` does. A
+//! receive completes when the flow has arrived and the receive has started. A message of no bytes
+//! has one byte. `cpu` and `nic` are not part of a workload: operations of one rank overlap unless
+//! one requires the other, and a note reports it. Comments are `//` and `/* */`.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -295,8 +296,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the operations that must be over before each one starts: an operation that starts with another waits
-    /// for what that one waits for.
+    /// Returns the operations that must complete before each one starts. An operation that starts
+    /// with another one has the dependencies of that one.
     fn starts(&self, file: &str) -> Result<Vec<Vec<usize>>, TraceError> {
         let mut starts: Vec<Option<Vec<usize>>> = vec![None; self.operations.len()];
         for first in 0..self.operations.len() {

@@ -18,7 +18,7 @@
 //! |---|---|
 //! | `oneshot` | the one connection that names it |
 //! | `barrier count n` | all `n` connections that name it |
-//! | `multishot` | the connections that name it, the first for the first; htsim takes them in the order in which they end |
+//! | `multishot` | the `i`-th one: the `i`-th connection that names it (htsim: in order of ends) |
 //!
 //! Only the host that knows of an end can start a connection by it. Messages of one connection
 //! (`msg`) are flows of their own. Notes name what is not part of a workload: failures, `prio` and
@@ -69,7 +69,7 @@ struct Connection {
     activates: Vec<(End, u64)>,
 }
 
-/// What activates a trigger.
+/// Event of a connection that activates a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// The sender has all acknowledgements.

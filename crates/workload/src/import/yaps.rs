@@ -1,4 +1,4 @@
-//! What YAPS, the simulator of pHost, and its descendant, the simulator of dcPIM, print.
+//! Output of YAPS, the simulator of pHost, and of its descendant, the simulator of dcPIM.
 //!
 //! Both print a line for every flow that finishes, among other lines:
 //!

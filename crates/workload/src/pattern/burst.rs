@@ -20,7 +20,7 @@ pub struct Rounds {
     pub start: Time,
     /// From one time to the next.
     pub period: Span,
-    /// How many times.
+    /// Number of rounds.
     pub n: u64,
 }
 
@@ -30,7 +30,7 @@ impl Rounds {
     }
 }
 
-/// How a total is split over the flows of an incast or an outcast.
+/// Size of the flows of an incast or an outcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Volume {
     /// Every flow has this size.
@@ -72,13 +72,13 @@ pub enum Direction {
 pub struct Fan {
     /// Incast or outcast.
     pub direction: Direction,
-    /// How many hosts are on the wide side.
+    /// Number of hosts on the wide side.
     pub n: u32,
     /// The host on the narrow side; drawn anew in every round if not given.
     pub hub: Option<NodeId>,
     /// Sizes.
     pub volume: Volume,
-    /// How many hosts there are; a hub that is not given is any of them.
+    /// Number of hosts. A hub that is not given is any of them.
     pub n_hosts: u32,
     /// Those of which the wide side is drawn, without replacement and without the hub.
     pub peers: HostSet,
@@ -133,7 +133,7 @@ impl Grid {
     }
 }
 
-/// What a batch consists of.
+/// Pattern of one batch of flows.
 #[derive(Clone, Debug)]
 pub enum Law {
     /// Incast and outcast: a batch is a round.
@@ -154,7 +154,7 @@ pub(super) struct Draw {
 /// A pattern of bursts, still without a seed.
 #[derive(Clone, Debug)]
 pub struct Bursts {
-    /// What happens.
+    /// Pattern of each batch.
     pub law: Arc<Law>,
     /// When.
     pub rounds: Rounds,
@@ -163,7 +163,7 @@ pub struct Bursts {
 }
 
 impl Bursts {
-    /// How many flows there are in all.
+    /// Returns the number of flows of all rounds.
     pub fn n_flows(&self) -> u64 {
         let per_round = match &*self.law {
             Law::Fan(fan) => u64::from(fan.n),

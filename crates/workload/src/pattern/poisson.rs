@@ -41,11 +41,11 @@ impl Load {
 /// A Poisson process of flows, still without a seed.
 #[derive(Clone, Debug)]
 pub struct Poisson {
-    /// Who sends to whom.
+    /// Pairs of sender and receiver.
     pub pairs: Pairs,
     /// The hosts by their numbers in `pairs`.
     pub hosts: HostSet,
-    /// How long the messages are.
+    /// Message sizes.
     pub sizes: Arc<SizeDist>,
     /// Arrivals per picosecond, of all hosts together.
     pub arrivals_per_ps: f64,

@@ -17,14 +17,14 @@ use crate::flow::Flow;
 pub struct Skewed {
     /// Those that take part.
     pub hosts: HostSet,
-    /// What every host sends in a round, before rounding.
+    /// Bytes that every host sends in a round, before rounding.
     pub size: Bytes,
     /// The exponent.
     pub skew: f64,
 }
 
 impl Skewed {
-    /// How many flows a round has.
+    /// Returns the number of flows of a round.
     pub(super) fn flows_per_round(&self) -> u64 {
         u64::from(self.hosts.count()) * u64::from(self.hosts.count() - 1)
     }
@@ -48,7 +48,7 @@ impl Skewed {
     }
 }
 
-/// What `sender` sends to each other host, if `ranks` has the hosts' ranks from 0.
+/// Returns the bytes from `sender` to each other host, if `ranks` has the hosts' ranks from 0.
 pub(super) fn shares(
     size: Bytes,
     skew: f64,

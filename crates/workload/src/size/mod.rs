@@ -24,7 +24,7 @@ use thiserror::Error;
 pub use file::read_cdf;
 pub use published::{NAMES, named};
 
-/// What happens between the points of a distribution.
+/// Interpolation between the points of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Sizes are interpolated linearly and rounded to the nearest unit, at least one.
@@ -44,9 +44,9 @@ pub enum SizeError {
     Point {
         /// The point's number or the file and line.
         place: String,
-        /// What is allowed there.
+        /// The values allowed there.
         expected: &'static str,
-        /// What is there.
+        /// The value in the file.
         got: String,
     },
     /// The file cannot be read.
@@ -187,7 +187,7 @@ impl SizeDist {
         self.unit
     }
 
-    /// What happens between the points.
+    /// Returns the interpolation between the points.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -242,5 +242,5 @@ fn ceil_integral(x: f64) -> f64 {
 /// The largest size in bytes that a distribution may contain: a pebibyte.
 const SIZE_MAX: f64 = (1u64 << 50) as f64;
 
-/// How far from 1 the last probability may be, for tables that were printed with few digits.
+/// Maximum distance of the last probability from 1, for tables that were printed with few digits.
 const CDF_SLACK: f64 = 1e-9;

@@ -27,7 +27,7 @@ pub enum HostsSpec {
 pub struct RangeSpec {
     /// The first.
     pub first: u32,
-    /// How many.
+    /// Number of hosts.
     pub count: u32,
     /// Distance from one to the next; 1 if left out.
     #[serde(default = "one", skip_serializing_if = "is_one")]

@@ -44,7 +44,7 @@ use crate::trace::{Format, HostNames, TraceError};
 /// The network that a workload is checked against.
 #[derive(Clone, Debug)]
 pub struct WorkloadContext {
-    /// How many hosts there are.
+    /// Number of hosts.
     pub n_hosts: u32,
     /// The rate of their links, of which loads are fractions.
     pub access_rate: Rate,
@@ -52,13 +52,13 @@ pub struct WorkloadContext {
     pub payload: Bytes,
     /// The same packet's bytes on the wire.
     pub wire: Bytes,
-    /// How many hosts share a rack, where the topology has racks; host `h` is in rack
-    /// `h / hosts_per_rack`.
+    /// Number of hosts of a rack, if the topology has racks. Host `h` is in rack `h /
+    /// hosts_per_rack`.
     pub hosts_per_rack: Option<u32>,
     /// Number of hosts that share a pod, if the topology has pods; host `h` is in pod
     /// `h / hosts_per_pod`.
     pub hosts_per_pod: Option<u32>,
-    /// What relative file names are relative to.
+    /// Directory that relative file names are relative to.
     pub base_dir: PathBuf,
 }
 
@@ -71,9 +71,9 @@ pub enum WorkloadError {
     Key {
         /// The key, with the path to it.
         key: String,
-        /// What is allowed.
+        /// The values allowed.
         expected: String,
-        /// What is there.
+        /// The value in the plan.
         got: String,
     },
     /// The size distribution is not one.
@@ -81,7 +81,7 @@ pub enum WorkloadError {
     Sizes {
         /// The key, with the path to it.
         key: String,
-        /// What is wrong.
+        /// The reason.
         source: SizeError,
     },
     /// The trace does not fit.
@@ -129,7 +129,7 @@ pub enum WorkloadSpec {
     Phases(PhasesSpec),
 }
 
-/// Where a workload stops.
+/// End of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Stop {
     flows: Option<u64>,
@@ -140,7 +140,7 @@ struct Stop {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RackSpec {
-    /// How long messages are.
+    /// Message sizes.
     pub sizes: SizeSpec,
     /// Load of every host on hosts of its rack, headers included, 0 to 2.
     #[schemars(range(min = 0.0, max = 2.0))]
@@ -148,7 +148,7 @@ pub struct RackSpec {
     /// Load of every host on hosts of other racks, headers included, 0 to 2.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub remote_load: f64,
-    /// How many hosts share a rack; that of the topology if left out.
+    /// Number of hosts of a rack; that of the topology if left out.
     pub hosts_per_rack: Option<u32>,
     /// Stop after this many flows.
     pub flows: Option<u64>,
@@ -160,7 +160,7 @@ pub struct RackSpec {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct OverlaySpec {
-    /// How long the messages of the all-to-all are.
+    /// Message sizes of the all-to-all.
     pub sizes: SizeSpec,
     /// Load of the all-to-all alone, headers included, above 0 and at most 2.
     #[schemars(range(min = 0.0, max = 2.0))]
@@ -185,7 +185,7 @@ pub struct OverlaySpec {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FanSpec {
-    /// How many senders (incast) or receivers (outcast); drawn anew in every round.
+    /// Number of senders (incast) or receivers (outcast); drawn anew in every round.
     pub fan: u32,
     /// The receiver (incast) or sender (outcast); drawn anew in every round if left out.
     pub hub: Option<HostSpec>,
@@ -201,7 +201,7 @@ pub struct FanSpec {
     pub start_us: f64,
     /// From one round to the next; needed for more than one.
     pub period_us: Option<f64>,
-    /// How many rounds.
+    /// Number of rounds.
     #[serde(default = "one")]
     pub rounds: u64,
     /// Stop after this many flows.
@@ -225,7 +225,7 @@ pub struct ShuffleSpec {
     pub start_us: f64,
     /// From one round to the next; needed for more than one.
     pub period_us: Option<f64>,
-    /// How many rounds.
+    /// Number of rounds.
     #[serde(default = "one")]
     pub rounds: u64,
     /// Stop after this many flows.
@@ -253,9 +253,9 @@ pub struct DenseSpec {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CollectiveSpec {
-    /// What it brings about.
+    /// Operation that the collective carries out.
     pub operation: Operation,
-    /// How the data move; the first that the operation has if left out.
+    /// Algorithm by which the data move; the first that the operation has if left out.
     pub algorithm: Option<Algorithm>,
     /// The whole vector: what every host has at the start (all-reduce, reduce-scatter, all-to-all)
     /// or at the end (all-reduce, all-gather, broadcast, pipeline). Of an all-to-all it includes
@@ -278,13 +278,13 @@ pub struct CollectiveSpec {
     /// When the first round starts.
     #[serde(default)]
     pub start_us: f64,
-    /// How long a host computes between what a flow waits for and the flow.
+    /// Time that a host computes after the flows that a flow waits for, before it sends the flow.
     #[serde(default)]
     pub compute_us: f64,
-    /// How many rounds, each after the one before.
+    /// Number of rounds, each after the one before.
     #[serde(default = "one_chunk")]
     pub rounds: u32,
-    /// How long a host pauses between rounds.
+    /// Pause of a host between rounds.
     #[serde(default)]
     pub pause_us: f64,
 }
@@ -297,7 +297,7 @@ fn one_chunk() -> u32 {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SkewedSpec {
-    /// What every host sends in a round.
+    /// Bytes that every host sends in a round.
     pub host_bytes: u64,
     /// Zipf exponent of the receivers' popularity, 0 (all alike) to 10.
     pub skew: f64,
@@ -308,7 +308,7 @@ pub struct SkewedSpec {
     pub start_us: f64,
     /// From one round to the next; needed for more than one.
     pub period_us: Option<f64>,
-    /// How many rounds.
+    /// Number of rounds.
     #[serde(default = "one")]
     pub rounds: u64,
     /// Stop after this many flows.
@@ -335,8 +335,8 @@ pub struct TraceSpec {
     /// The vector of an MSCCL algorithm, whose file has no sizes: all that a host has at the start
     /// or at the end, the larger of the two.
     pub vector_bytes: Option<u64>,
-    /// The file with the groups of ranks that a Chakra trace names: lists of ranks by name in JSON, as
-    /// ASTRA-sim has it. If left out, `comm_group.json` next to the trace, if there is one.
+    /// The file with the groups of ranks that a Chakra trace names: lists of ranks by name in JSON,
+    /// the format of ASTRA-sim. If left out, `comm_group.json` next to the trace, if there is one.
     pub groups: Option<PathBuf>,
     /// Stop after this many flows.
     pub flows: Option<u64>,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::WorkloadError;
 use crate::size::{Shape, SizeDist, named, read_cdf};
 
-/// How long messages are: `"imc10"`, `{ fixed = 71540 }` or `{ cdf = "file.txt" }`.
+/// Message sizes: `"imc10"`, `{ fixed = 71540 }` or `{ cdf = "file.txt" }`.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub enum SizeSpec {
@@ -30,7 +30,8 @@ pub struct SizeTable {
     /// Every message has this many bytes. Either this or `cdf`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed: Option<u64>,
-    /// A file with a distribution: lines of size and cumulative probability. Either this or `fixed`.
+    /// A file with a distribution: lines of size and cumulative probability. Either this or
+    /// `fixed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cdf: Option<PathBuf>,
     /// The unit of the file's sizes.
@@ -53,7 +54,7 @@ pub enum Unit {
     Packets,
 }
 
-/// What happens between a file's points.
+/// Interpolation between a file's points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interpolation {

@@ -24,7 +24,7 @@ pub struct ValidWorkload {
     pub(super) warnings: Vec<String>,
 }
 
-/// What the arrivals of a workload are. A mixture is the last of what its parts are.
+/// Arrival process of a workload. A mixture has the last one of those of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Process {
     /// Poisson processes: after a warm-up the run is steady.
@@ -35,7 +35,7 @@ pub enum Process {
     Bursts,
 }
 
-/// Where flows come from.
+/// Source of flows.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Poisson(Vec<Poisson>),
@@ -162,7 +162,7 @@ impl ValidWorkload {
         waiting.into_iter().chain(others)
     }
 
-    /// Whether there are flows that wait for others.
+    /// Returns whether there are flows that wait for others.
     pub(super) fn has_graph(&self) -> bool {
         match &self.source {
             Source::Graph(_) | Source::Collective(_) | Source::Rpc(_) | Source::Phases(_) => true,
@@ -176,7 +176,7 @@ impl ValidWorkload {
         }
     }
 
-    /// How many flows there will be, where that does not depend on the seed.
+    /// Returns the number of flows of the run, if it does not depend on the seed.
     pub fn total_flows(&self) -> Option<u64> {
         let before = |flows: &[Flow]| {
             let until = self.limit.until.unwrap_or(Time::NEVER);
@@ -239,7 +239,7 @@ impl ValidWorkload {
         }
     }
 
-    /// What its arrivals are, for statistics over time.
+    /// Returns its arrival process, for statistics over time.
     pub fn process(&self) -> Process {
         match &self.source {
             Source::Poisson(_) | Source::OnOff(_) | Source::Overlay(..) => Process::Poisson,
@@ -254,7 +254,7 @@ impl ValidWorkload {
         }
     }
 
-    /// What is likely to be a mistake, a sentence each.
+    /// Returns the warnings about likely mistakes, one sentence each.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

@@ -52,7 +52,8 @@ pub(super) enum Ids {
 /// Numbers of the rows that each row waits for.
 pub(super) type After = Vec<Ids>;
 
-/// The ids of `array`: lists of numbers, texts, or single numbers; `None` if it holds anything else.
+/// Returns the ids of `array`: lists of numbers, texts, or single numbers; `None` if it holds
+/// anything else.
 pub(super) fn after(array: &ArrayRef) -> Option<After> {
     let list = |values: Option<ArrayRef>| match values {
         None => Some(Ids::Numbers(Vec::new())),

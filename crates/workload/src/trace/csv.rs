@@ -166,7 +166,7 @@ fn broken(name: &str, error: &csv::Error) -> TraceError {
     TraceError::Format { file: name.to_owned(), reason }
 }
 
-/// Where the columns are.
+/// Positions of the columns.
 struct Columns {
     arrival: (usize, Times),
     src: usize,

@@ -58,8 +58,8 @@ impl HostNames {
         self.are_numeric
     }
 
-    /// Returns the host that a text in a file stands for: that of the name, else that of the number.
-    /// If a node has a number for a name, numbers are names.
+    /// Returns the host that a text in a file stands for: the host of that name, else of that
+    /// number. If a node has a number for a name, numbers are names.
     ///
     /// # Errors
     /// The expected host, and the node that the text stands for.

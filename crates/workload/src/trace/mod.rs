@@ -6,11 +6,11 @@
 //!
 //! | column | |
 //! |---|---|
-//! | `after` | ids of the flows that this one waits for; its arrival, which may then be left out, is the earliest time of its start |
-//! | `compute_ps` (`_ns`, `_us`, `_ms`, `_s`) | how long it starts after that |
+//! | `after` | ids of the flows it waits for; its arrival, then optional, is the earliest start |
+//! | `compute_ps` (`_ns`, `_us`, `_ms`, `_s`) | time from the end of these flows to its start |
 //! | `flow` | its id, which no other row has; without the column the number of the row, from zero |
-//! | `tenant` | whom it belongs to |
-//! | `deadline_ps` (`_ns`, `_us`, `_ms`, `_s`) | how long after its start the application needs it |
+//! | `tenant` | its tenant |
+//! | `deadline_ps` (`_ns`, `_us`, `_ms`, `_s`) | time from its start to its deadline |
 //!
 //! A row with `after` or a time of computing, no bytes, and equal ends is a computation, for which
 //! others may wait. Files may also say how long each flow took and the least it could have taken
@@ -68,7 +68,7 @@ pub enum TraceError {
     Format {
         /// The file.
         file: String,
-        /// What the format's reader or writer says.
+        /// The reason, from the format's reader or writer.
         reason: String,
     },
     /// A column is missing.
@@ -100,9 +100,9 @@ pub enum TraceError {
         place: u64,
         /// The field or column.
         field: String,
-        /// What is allowed there.
+        /// The values allowed there.
         expected: String,
-        /// What is there.
+        /// The value in the file.
         got: String,
     },
 }
@@ -120,7 +120,7 @@ impl TraceError {
     }
 }
 
-/// What to do with flows that are not in arrival order.
+/// Treatment of flows that are not in arrival order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// Reject the file.
@@ -130,12 +130,12 @@ pub enum Order {
     Sort,
 }
 
-/// What a trace must satisfy, besides sizes above zero and no flow from a host to itself.
+/// Requirements of a trace, besides sizes above zero and no flow from a host to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
     /// Hosts are numbered below this.
     pub n_hosts: u32,
-    /// What to do with flows out of order.
+    /// Treatment of flows out of order.
     pub order: Order,
 }
 
@@ -144,9 +144,9 @@ pub struct Check {
 pub struct ReferenceRow {
     /// The flow.
     pub flow: Flow,
-    /// How long it took there; `None` if it did not finish or the file does not say.
+    /// Completion time there; `None` if the flow did not finish or the file does not have it.
     pub fct: Option<Span>,
-    /// What that study takes as the least it could have taken, if the file says.
+    /// Minimum completion time by that study, if the file has it.
     pub ideal: Option<Span>,
 }
 
@@ -166,7 +166,7 @@ pub(crate) struct RawRow {
     pub(crate) extra: Extra,
 }
 
-/// What few traces say of a flow.
+/// Optional columns of a flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
     pub(crate) flow: Option<u64>,
@@ -176,7 +176,7 @@ pub(crate) struct Extra {
     pub(crate) deadline_ps: Option<u64>,
 }
 
-/// What a file holds.
+/// Contents of a file.
 #[derive(Clone, Debug)]
 pub enum Trace {
     /// Flows that wait for nothing, in arrival order.
@@ -305,7 +305,7 @@ fn hinted(error: TraceError, file: &Path, format: Format) -> TraceError {
     }
 }
 
-/// What stands for the column of arrivals, in errors.
+/// Columns that may hold the arrival, in errors.
 const ARRIVAL_EXPECTED: &str = "arrival_ps (or arrival_ns, arrival_us, arrival_ms, arrival_s)";
 /// The size of a flow, in errors.
 const SIZE_EXPECTED: &str = "a whole number of bytes, such as 2000000 or \"2MB\"";

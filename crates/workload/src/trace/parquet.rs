@@ -27,8 +27,8 @@ use super::{
 use crate::flow::Flow;
 use crate::graph::Graph;
 
-/// Writes `flows`, which wait for nothing, as a table with the columns `arrival_ps`, `src`, `dst` and
-/// `size_bytes`.
+/// Writes `flows`, none of which waits for others, as a table with the columns `arrival_ps`, `src`,
+/// `dst` and `size_bytes`.
 ///
 /// # Errors
 /// [`TraceError::Io`] or [`TraceError::Format`] with the file's name.
@@ -332,7 +332,7 @@ impl Table<'_> {
         ps.map(Some).ok_or_else(|| self.wrong(field, row, &times.expected(), column))
     }
 
-    /// What rows wait for: lists of ids, texts of ids, or single ids.
+    /// Returns the dependencies of rows: lists of ids, texts of ids, or single ids.
     fn after(&self) -> Result<Option<After>, TraceError> {
         let Some(array) = self.batch.column_by_name("after") else { return Ok(None) };
         after(array).map(Some).ok_or_else(|| TraceError::Format {

@@ -1,4 +1,4 @@
-//! What is written is read again, and no text makes a reader panic.
+//! Tests that written traces are read again, and that no text makes a reader panic.
 
 mod csv;
 mod goal;

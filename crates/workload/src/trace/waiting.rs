@@ -14,7 +14,7 @@ use crate::flow::Flow;
 use crate::graph::{Graph, GraphBuilder, GraphError};
 use crate::pattern::collective::Round;
 
-/// Whether a row waits for others, or computes.
+/// Returns whether a row waits for others, or computes.
 pub(super) fn waits(row: &RawRow) -> bool {
     !row.extra.after.is_empty() || row.extra.compute_ps > 0
 }
@@ -107,7 +107,7 @@ fn wrong(file: &str, row: &RawRow, field: &str, expected: &str, got: impl ToStri
 enum Ids {
     /// Their numbers, of which there are so many.
     Rows(u64),
-    /// What the column `flow` says.
+    /// Numbers of rows by the value of the column `flow`.
     Column(HashMap<u64, u32>),
 }
 
@@ -133,7 +133,7 @@ impl Ids {
         }
     }
 
-    /// What the file calls row `node`.
+    /// Returns the id of row `node` in the file.
     fn id(&self, rows: &[RawRow], node: u32) -> u64 {
         match self {
             Self::Rows(_) => node.into(),

@@ -1,5 +1,5 @@
-//! Who sends what to whom, by algorithm. Each adds the flows of a round and returns the bytes that
-//! bandwidths are of.
+//! Senders, receivers and sizes of the flows of a round, by algorithm. Each function adds the flows
+//! and returns the bytes from which bandwidths are computed.
 
 use rampmeter_core::{Bytes, Rng, Span};
 

@@ -9,9 +9,9 @@
 //! |---|---|
 //! | [`Algorithm::Ring`] | one `n`-th of the vector in each step, to the next host |
 //! | [`Algorithm::Tree`] | the whole vector, along a binomial tree |
-//! | [`Algorithm::HalvingDoubling`] | half of what is left to partners ever nearer, then twice as much to partners ever farther |
+//! | [`Algorithm::HalvingDoubling`] | halves to ever nearer partners, doubles to farther ones |
 //! | [`Algorithm::Direct`] | to each other host its part, all at once |
-//! | [`Algorithm::Chain`] | the whole vector, chunk by chunk, to the next host; the last one sends nothing |
+//! | [`Algorithm::Chain`] | the whole vector, chunk by chunk, to the next host; not the last host |
 
 mod algorithm;
 #[cfg(test)]
@@ -30,7 +30,7 @@ use super::skewed::shares;
 use crate::flow::Flow;
 use crate::graph::{Graph, GraphBuilder};
 
-/// What a collective brings about.
+/// Operation of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -88,7 +88,7 @@ impl Operation {
     }
 }
 
-/// How a collective moves its data.
+/// Algorithm by which a collective moves its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
@@ -118,13 +118,13 @@ impl Algorithm {
         }
     }
 
-    /// Whether it can send a vector in chunks that do not wait for each other.
+    /// Returns whether it can send a vector in chunks that do not wait for each other.
     pub const fn has_chunks(self) -> bool {
         matches!(self, Self::Ring | Self::Tree | Self::Chain)
     }
 }
 
-/// How much each host has for each other one.
+/// Bytes that each host sends to each other one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Demand {
     /// One `n`-th of the vector.
@@ -139,9 +139,9 @@ pub enum Demand {
 /// A collective operation, some times over.
 #[derive(Clone, Debug)]
 pub struct Collective {
-    /// What it brings about.
+    /// Operation.
     pub operation: Operation,
-    /// How the data move.
+    /// Algorithm by which the data move.
     pub algorithm: Algorithm,
     /// Those that take part.
     pub hosts: HostSet,
@@ -149,13 +149,13 @@ pub struct Collective {
     pub size: Bytes,
     /// Into how many chunks a host cuts what it sends.
     pub chunks: u32,
-    /// How much hosts have for each other.
+    /// Bytes that hosts send to each other.
     pub demand: Arc<Demand>,
     /// When the first round starts.
     pub start: Time,
     /// From the last flow that a flow waits for to its own start.
     pub compute: Span,
-    /// How many rounds there are.
+    /// Number of rounds.
     pub rounds: u32,
     /// From the end of a round at a host to its part in the next.
     pub pause: Span,
@@ -166,9 +166,9 @@ pub struct Collective {
 /// One round of a collective, and its nodes in the graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
-    /// What it brings about.
+    /// Operation.
     pub operation: Operation,
-    /// How the data move.
+    /// Algorithm by which the data move.
     pub algorithm: Algorithm,
     /// Those that take part.
     pub hosts: HostSet,
@@ -182,7 +182,7 @@ pub struct Round {
 }
 
 impl Collective {
-    /// How many flows a round has.
+    /// Returns the number of flows of a round.
     pub fn flows_per_round(&self) -> u64 {
         let (n, chunks) = (u64::from(self.hosts.count()), u64::from(self.chunks));
         let levels = u64::from(self.levels());
@@ -204,12 +204,12 @@ impl Collective {
         }
     }
 
-    /// How many flows all rounds have.
+    /// Returns the number of flows of all rounds.
     pub fn n_flows(&self) -> u64 {
         self.flows_per_round().saturating_mul(self.rounds.into())
     }
 
-    /// How many pieces a vector is cut into.
+    /// Returns the number of pieces into which a vector is cut.
     pub fn pieces(&self) -> u64 {
         let (n, chunks) = (u64::from(self.hosts.count()), u64::from(self.chunks));
         match self.algorithm {
@@ -291,7 +291,7 @@ impl Collective {
 struct Draft<'a> {
     of: &'a Collective,
     builder: &'a mut GraphBuilder,
-    /// What each host must have done before it takes part; nothing in the first round.
+    /// Node that each host must complete before it takes part; `None` in the first round.
     gates: Option<&'a [u32]>,
 }
 
@@ -324,7 +324,7 @@ impl Draft<'_> {
         }
     }
 
-    /// What each host has for each other one, row by row; nothing for itself.
+    /// Returns the bytes from each host to each other one, row by row; the diagonal is zero.
     fn demands(&self, rng: &mut Rng) -> Vec<Vec<u64>> {
         let n = self.of.hosts.count();
         let size = self.of.size;

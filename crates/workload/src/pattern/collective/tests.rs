@@ -43,8 +43,8 @@ fn all(count: u32, size: u64) -> Vec<Collective> {
     all
 }
 
-/// What each host has at the end of what each had in the beginning, if a flow carries what its source
-/// had itself and what came with the flows that it waits for.
+/// Returns the contributions that each host has at the end, one bit for each host. A flow carries
+/// the contribution of its source and those of the flows that it waits for.
 fn heard(graph: &Graph, count: u32) -> Vec<u64> {
     let dependencies = graph.dependencies();
     let mut carried = vec![0u64; graph.len() as usize];

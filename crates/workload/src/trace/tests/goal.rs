@@ -160,7 +160,8 @@ fn wrong_schedules_say_where_what_was_expected_and_what_came() {
 /// A flow: its ends, and which of those between them it is.
 type Place = (u32, u32, usize);
 
-/// Each flow of a graph by its ends and its number among those, with its size and what it waits for.
+/// Returns each flow of a graph by its ends and its number among those, with its size and its
+/// dependencies.
 fn canonical(graph: &Graph) -> Vec<(Place, u64, Vec<Place>)> {
     let ends = |node: u32| {
         let flow = graph.node(node);
