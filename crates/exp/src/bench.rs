@@ -7,7 +7,7 @@ use crate::pace::Stopwatch;
 use crate::progress::Silent;
 use crate::run::{recorder, simulate};
 
-/// What a run cost.
+/// Cost of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchReport {
     /// Packets put on links.

@@ -14,8 +14,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::context::Context;
 use crate::error::PlanError;
 
-/// Bytes of ports: a number for all, or a table by their rate in Gbit/s (`"25"`) or the name of their
-/// tier (`"tor-down"`), which takes precedence.
+/// Bytes of ports: a number for all, or a table by their rate in Gbit/s (`"25"`) or the name of
+/// their tier (`"tor-down"`). A tier takes precedence.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(untagged)]
 pub enum PortBytesSpec {
@@ -58,9 +58,9 @@ impl<'de> Visitor<'de> for PortBytesVisitor {
 /// Maximum of entries of a table. With two tables of thresholds ports have at most 256 pairs.
 const GROUPS_MAX: usize = 15;
 
-/// Packet memory and thresholds of marks that a transport prefers, by the rate of a port. Both follow
-/// from a bandwidth-delay product: that of a port is the product of the hosts that fill it. The
-/// tables are empty if all ports have the same.
+/// Packet memory and thresholds of marks that a transport prefers, by the rate of a port. Both
+/// follow from a bandwidth-delay product: that of a port is the product of the hosts that fill it.
+/// The tables are empty if all ports have the same.
 #[derive(Debug, Default)]
 pub(crate) struct NeedsByRate {
     pub(crate) buffers: PortBytes,
@@ -72,9 +72,9 @@ pub(crate) struct NeedsByRate {
 impl NeedsByRate {
     /// Returns the preferences of a transport whose needs are `of` the rate of hosts. Ports slower
     /// than all hosts have those of the slowest host, ports faster than all hosts those of the
-    /// fastest. Ports between switches that are slower than the fastest host have its memory, as its
-    /// windows fill them. If ports have more rates than a table has entries, all have what follows
-    /// from the slowest host.
+    /// fastest. Ports between switches that are slower than the fastest host have its memory, as
+    /// its windows fill them. If ports have more rates than a table has entries, all have the
+    /// values of the slowest host.
     pub(crate) fn new(topology: &Topology, of: impl Fn(Rate) -> FabricNeeds) -> Self {
         let (slowest, fastest) = (topology.slowest_host(), topology.fastest_host());
         let ports: BTreeSet<Rate> =
@@ -218,8 +218,8 @@ fn group_of(group: &str, key: &str, cx: &Context<'_>) -> Result<PortGroup, PlanE
     rate.map(PortGroup::Rate).ok_or_else(|| cx.unexpected(key, expected, format!("{group:?}")))
 }
 
-/// Checks that the tables of a fabric have an entry for each port of a switch, and no other entries,
-/// and that no upper threshold of marks is below the lower one.
+/// Checks that the tables of a fabric have an entry for each port of a switch, and no other
+/// entries. Checks that no upper threshold of marks is below the lower one.
 ///
 /// # Errors
 /// The first port that a table lacks; thresholds in the wrong order.

@@ -13,7 +13,7 @@ use thiserror::Error;
 pub struct Broken {
     /// File and line.
     pub place: String,
-    /// What was found.
+    /// The message of the panic.
     pub message: String,
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::ideals::{FlowIdeals, Ideals};
 
-/// What a round of a collective came to. Bandwidths are in Gbit/s.
+/// Results of a round of a collective. Bandwidths are in Gbit/s.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CollectiveRound {
     /// The operation, as in plans.
@@ -22,7 +22,7 @@ pub struct CollectiveRound {
     pub first_host: u32,
     /// Distance of the numbers of neighbours; null if there are several.
     pub host_step: Option<u32>,
-    /// How many hosts take part.
+    /// Number of hosts that take part.
     pub hosts: u32,
     /// The number of the round, from zero.
     pub round: u32,
@@ -91,7 +91,7 @@ impl Rounds {
         }
     }
 
-    /// What the rounds came to, beside their bounds in a network that is as `network` says.
+    /// Returns the results of the rounds, with their bounds in `network`.
     pub(crate) fn results(
         &self,
         graph: &Graph,
@@ -127,15 +127,16 @@ impl Rounds {
     }
 }
 
-/// What a bound needs of a network.
+/// Properties of a network from which a bound is computed.
 pub(crate) trait Network {
     /// Payload of a full packet.
     fn payload(&self) -> Bytes;
 
-    /// How long a flow takes when it is alone, until its receiver has it and until its sender knows.
+    /// Returns the time of a flow that is alone, until delivery and until its sender is notified.
     fn alone(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2];
 
-    /// How long it keeps its sender's and its receiver's links busy, which share it.
+    /// Returns the time for which a flow occupies its sender's and its receiver's links, which
+    /// share it.
     fn service(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2];
 
     /// Returns the links by which packets leave `src` for `dst`, and those by which they reach it,
@@ -179,11 +180,11 @@ impl Network for Ideals {
     }
 }
 
-/// The least time that `round` can take, from its first flow's start to its last delivery. It is the
-/// longest of
+/// Returns the least time that `round` can take, from its first flow's start to its last delivery.
+/// It is the longest of
 ///
-/// - its longest chain of flows that wait for each other, each alone in the network, with what hosts
-///   compute between them: of a ring `2 (n - 1)` flows of one part each;
+/// - its longest chain of flows that wait for each other, each alone in the network, with the time
+///   that hosts compute between them: of a ring `2 (n - 1)` flows of one part each;
 /// - for each host and direction: the time until the first of its packets can be at its link, the
 ///   time in which the link can carry all of them, and the time from there to the end of the round
 ///   (the one-machine bound of scheduling);

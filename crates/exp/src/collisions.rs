@@ -9,8 +9,8 @@ use serde::Serialize;
 /// Packets that found their port busy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CollisionReport {
-    /// How many collisions there were, by what collided: `control-control`, `control-data`,
-    /// `scheduled-scheduled`, or `unscheduled`, where packets without a schedule made way.
+    /// Number of collisions by the packets that collided: `control-control`, `control-data`,
+    /// `scheduled-scheduled`, or `unscheduled`, if packets without a schedule made way.
     pub kinds: BTreeMap<&'static str, u64>,
     /// The first 16 of those in which neither packet made way.
     pub violations: Vec<ViolationReport>,
@@ -25,7 +25,7 @@ pub struct ViolationReport {
     pub from: String,
     /// The end that receives.
     pub to: String,
-    /// What collided.
+    /// Kind of the collision.
     pub kind: &'static str,
     /// The packet that was dropped.
     pub newcomer: PartyReport,

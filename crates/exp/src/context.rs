@@ -1,4 +1,4 @@
-//! What checks of a plan share: where the plan came from, and errors that say so.
+//! State that the checks of a plan share: the origin of the plan, and errors that name it.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -6,7 +6,7 @@ use rampmeter_core::Span;
 
 use crate::error::{PlanError, Problem};
 
-/// Where a plan came from.
+/// Origin of a plan.
 pub(crate) struct Context<'a> {
     origin: &'a str,
     base: &'a Path,

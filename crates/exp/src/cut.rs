@@ -1,9 +1,9 @@
-//! How messages are cut into packets.
+//! Segmentation of messages into packets.
 
 use rampmeter_core::Bytes;
 use rampmeter_metrics::ideal::{Framing, LastPacket};
 
-/// How a transport cuts messages into packets.
+/// Segmentation of messages into packets by a transport.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     /// Payload of a full packet.

@@ -23,7 +23,7 @@ pub enum RunError {
     Io {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
@@ -69,7 +69,7 @@ impl PlanErrorCode {
     }
 }
 
-/// What is wrong with a plan.
+/// Reason why a plan is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// A value that is not what it has to be.

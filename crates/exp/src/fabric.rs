@@ -132,7 +132,7 @@ pub(crate) fn resolve(
     })
 }
 
-/// How ports trim; `None` where the transport does not understand trimmed packets.
+/// Returns the trimming of ports; `None` if the transport does not understand trimmed packets.
 fn trim(
     spec: &FabricSpec,
     needs: &FabricNeeds,
@@ -173,7 +173,7 @@ fn trim(
     }))
 }
 
-/// What is needed, as plans say it.
+/// Converts a transport's need of forwarding to the value in plans.
 fn switching(need: Need<Forwarding>) -> Need<SwitchingSpec> {
     let spec = |forwarding| match forwarding {
         Forwarding::StoreAndForward => SwitchingSpec::StoreAndForward,
@@ -186,7 +186,7 @@ fn switching(need: Need<Forwarding>) -> Need<SwitchingSpec> {
     }
 }
 
-/// Whether a transport is designed for switches in which nothing may wait.
+/// Returns whether a transport is designed for switches in which no packet may wait.
 pub(crate) fn works_without_memory(needs: &FabricNeeds) -> bool {
     let none = Buffer::PerPort(Bytes::ZERO);
     matches!(needs.buffer, Need::Prefer(buffer) | Need::Only(buffer) if buffer == none)
@@ -225,7 +225,8 @@ fn memory(buffer: &Buffer) -> String {
     }
 }
 
-/// What a port may hold at most: of a shared memory, what it may when no other port holds anything.
+/// Returns the maximum memory of a port; of a shared memory, that of a port if all others are
+/// empty.
 pub(crate) fn port_memory(buffer: &Buffer) -> Bytes {
     match *buffer {
         Buffer::PerPort(own) => own,
@@ -235,7 +236,7 @@ pub(crate) fn port_memory(buffer: &Buffer) -> Bytes {
     }
 }
 
-/// What the plan says, else what the transport needs, else the default.
+/// Returns the value of the plan, else that which the transport needs, else the default.
 fn choose<T: Copy + PartialEq + std::fmt::Debug>(
     key: &str,
     plan: Option<T>,

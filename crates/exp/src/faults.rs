@@ -39,7 +39,7 @@ pub(crate) fn faults(
     })
 }
 
-/// What the table is checked against.
+/// Parts of the plan against which the table is checked.
 struct Check<'a, 'b> {
     topology: &'a Topology,
     names: &'a NamesSpec,

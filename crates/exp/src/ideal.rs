@@ -22,7 +22,7 @@ struct Run {
     cut: Cut,
     scheduler: IdealScheduler,
     links: LinkNumbers,
-    /// What is known of each flow that is not complete.
+    /// State of each flow that is not complete.
     open: HashMap<u32, Open>,
     ideals: Ideals,
     counters: Counters,
@@ -226,8 +226,8 @@ impl Run {
         }
     }
 
-    /// What has been delivered by now: all of the flows that are complete, and of those under way
-    /// together the share of their service that they have had.
+    /// Counts the bytes and packets delivered by `now`: all of the flows that are complete, and of
+    /// those in flight together the share of their service that they have had.
     fn on_last_arrival(&mut self, now: Time) {
         let served = u128::from(self.scheduler.served(now).as_ps());
         let served = served.saturating_sub(self.completed_service);

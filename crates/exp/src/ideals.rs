@@ -35,7 +35,7 @@ struct Between {
     path: Vec<PathHop>,
 }
 
-/// What ideals depend on of a host.
+/// Properties of a host from which ideals are computed.
 #[derive(Clone, Copy, Debug)]
 struct Host {
     /// Hosts of one class have links to the same switches, with the same rates and propagation.
@@ -104,7 +104,7 @@ impl Ideals {
         }
     }
 
-    /// How messages become packets.
+    /// Returns the segmentation of messages into packets.
     pub(crate) fn framing(&self) -> Framing {
         self.model.framing
     }

@@ -1,4 +1,4 @@
-//! What a result says of itself: plan, seed, version, commit, counts, time.
+//! Manifest of a result: plan, seed, version, commit, counts, time.
 
 use std::collections::BTreeMap;
 
@@ -26,11 +26,12 @@ pub(crate) struct Manifest<'a> {
     /// Processor time of the simulation; `None` of runs on hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpu_seconds: Option<f64>,
-    /// How ports queue: by class, or by rank of the message.
+    /// Queueing of ports: by class, or by rank of the message.
     pub(crate) queueing: &'static str,
-    /// What follows from plan and network: round trips, windows, timeouts. Names end in their units.
+    /// Values derived from plan and network: round trips, windows, timeouts. Names end in their
+    /// units.
     pub(crate) derived: BTreeMap<String, f64>,
-    /// What was written of single packets.
+    /// Files written of single packets.
     #[serde(flatten)]
     pub(crate) observed: ObservedReport,
 }

@@ -278,7 +278,7 @@ pub(crate) struct Names {
     pub(crate) ports: Vec<PortName>,
     /// By link, by its place in the topology: its ends, as in `h0-s0`.
     pub(crate) links: Vec<String>,
-    /// How many nodes are no switches.
+    /// Number of nodes that are hosts or arbiters.
     pub(crate) n_stations: u32,
 }
 
@@ -321,7 +321,7 @@ impl Names {
         format!("{}>{to}", self.nodes[*node as usize])
     }
 
-    /// Whether a port is the interface of a host or an arbiter.
+    /// Returns whether a port is the interface of a host or an arbiter.
     pub(crate) fn is_interface(&self, port: u32) -> bool {
         self.ports[port as usize].node < self.n_stations
     }

@@ -16,14 +16,14 @@ use crate::paths::PathTable;
 use crate::record::Recorder;
 use crate::trace::{Timeline, TraceReport};
 
-/// What a run asks for.
+/// Observers that a run has: capture, timeline, table of paths.
 pub(crate) struct Observed {
     capture: Option<Capture>,
     timeline: Option<Timeline>,
     paths: Option<PathTable>,
 }
 
-/// What was written.
+/// Files written by observers.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct ObservedReport {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How often an observer is told of progress.
+/// Interval at which an observer is notified of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
 /// Tells when progress is due.
@@ -15,7 +15,8 @@ impl Pace {
         Self { told: wall_clock() }
     }
 
-    /// Whether progress is due. If it is, the next is due an interval later. Reads the clock.
+    /// Returns whether progress is due. If it is, the next is due an interval later. Reads the
+    /// clock.
     pub(crate) fn is_due(&mut self) -> bool {
         let is_due = self.told.elapsed() >= PROGRESS_EVERY;
         if is_due {

@@ -12,8 +12,9 @@ use crate::plan::{FabricSpec, PfcMode, PfcSpec};
 const ALPHA: f64 = 0.11;
 
 /// Completes `fabric` by priority flow control, and `spec` by every value that was left out.
-/// `packet` is the longest packet, and `express` what the plan says of express packets. Memory that
-/// the transport prefers grows by the headroom of long links if it cannot hold it; a warning says so.
+/// `packet` is the longest packet, and `express` the plan's value for express packets. Memory that
+/// the transport prefers grows by the headroom of long links if it cannot hold it; a warning
+/// reports this.
 ///
 /// # Errors
 /// A value out of range, memory that ports do not share, or too little of it.
@@ -161,7 +162,7 @@ fn threshold(
     }
 }
 
-/// What pauses stop. Where that is every class, no packet is express.
+/// Returns the classes that pauses stop. If they stop every class, no packet is express.
 fn classes(
     asked: &PfcSpec,
     express: Option<u64>,

@@ -33,7 +33,7 @@ pub struct Plan<T = TransportSpec, N = TopologySpec> {
     pub fabric: FabricSpec,
     /// The protocol and its parameters.
     pub transport: T,
-    /// Who sends what when.
+    /// Traffic: senders, receivers, sizes and times.
     pub workload: WorkloadSpec,
     /// When the run ends, and what it records.
     #[serde(default)]
@@ -44,7 +44,7 @@ pub struct Plan<T = TransportSpec, N = TopologySpec> {
     /// Host clocks.
     #[serde(default)]
     pub clocks: ClocksSpec,
-    /// What goes wrong.
+    /// Faults of links and nodes.
     #[serde(default)]
     pub faults: FaultsSpec,
     /// By when applications need their messages.
@@ -70,7 +70,7 @@ pub struct FabricSpec {
     pub shared_buffer_bytes: Option<u64>,
     /// A port may hold this many times what is free of a shared memory.
     pub alpha: Option<f64>,
-    /// What happens when packet memory is full.
+    /// Behaviour of a port if packet memory is full.
     pub overflow: Option<Overflow>,
     /// Path choice.
     pub spray: Option<Spray>,
@@ -84,17 +84,17 @@ pub struct FabricSpec {
     pub ecn_max_probability: Option<f64>,
     /// Ports that mark.
     pub ecn_ports: Option<MarkingPorts>,
-    /// Bytes waiting at a switch's port above which it drops unscheduled packets; never if left out.
+    /// Queued bytes at a switch's port above which it drops unscheduled packets; never if left out.
     pub drop_unscheduled_above_bytes: Option<u64>,
     /// When forwarding begins.
     pub switching: Option<SwitchingSpec>,
-    /// What becomes of packets without a schedule that are cut off, where nothing may wait.
+    /// Fate of packets without a schedule that are cut off, if packets may not wait in switches.
     pub unscheduled: Option<Unscheduled>,
-    /// Where packets wait in hosts.
+    /// Place of the packet queue in hosts.
     pub interface: Option<Interface>,
     /// Bytes that must be in before cut-through forwarding begins.
     pub cut_through_bytes: Option<u64>,
-    /// What idle links make up for, where switching is shaped.
+    /// Idle time that a link makes up for later, if switching is shaped.
     pub shaper_burst_us: Option<f64>,
     /// Packets of the highest priority up to this length pass other packets at once and take no
     /// buffer, which saves an event for most control packets; 0 makes them wait as others do.
@@ -109,7 +109,7 @@ pub struct FabricSpec {
     pub header_ratio: Option<u64>,
     /// Memory of a port's header queue.
     pub header_queue_bytes: Option<u64>,
-    /// What happens to a trimmed packet that does not fit into the header queue.
+    /// Fate of a trimmed packet that does not fit into the header queue.
     pub header_overflow: Option<HeaderOverflow>,
     /// Priority flow control; none if left out and the transport needs none.
     pub pfc: Option<PfcSpec>,
@@ -119,17 +119,18 @@ pub struct FabricSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PfcSpec {
-    /// What the threshold is: static if `xoff-bytes` is given, else dynamic.
+    /// Kind of threshold: static if `xoff-bytes` is given, else dynamic.
     pub mode: Option<PfcMode>,
     /// The dynamic threshold: this many times what is free of the shared memory.
     pub alpha: Option<f64>,
     /// The static threshold.
     pub xoff_bytes: Option<u64>,
-    /// How far below the threshold the other end is resumed; two full packets if left out.
+    /// Distance below the threshold at which the other end is resumed; two full packets if left
+    /// out.
     pub hysteresis_bytes: Option<u64>,
     /// Memory of each port beyond the threshold; what its link needs if left out.
     pub headroom_bytes: Option<u64>,
-    /// What a pause stops.
+    /// Classes that a pause stops.
     pub classes: Option<PfcClasses>,
 }
 
@@ -161,9 +162,9 @@ pub enum SwitchingSpec {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RunSpec {
-    /// How long after the last arrival unfinished flows are waited for.
+    /// Time after the last arrival until the run ends although flows are unfinished.
     pub drain_us: f64,
-    /// How often queues and links are looked at.
+    /// Interval at which queues and links are sampled.
     pub sample_us: f64,
     /// Interval of the rates of flows in `rates.parquet`, and of windows and credits in
     /// `windows.parquet`; these are not written if it is 0.
@@ -175,7 +176,7 @@ pub struct RunSpec {
     /// The hosts whose packets are captured, by name or number; arbiters are numbered after hosts.
     /// All if left out.
     pub capture_hosts: Option<Vec<NodeName>>,
-    /// How many packets are captured at most.
+    /// Maximum number of packets that are captured.
     pub capture_packets: u64,
     /// Record each link at every sample, not only tiers.
     pub links: bool,
@@ -286,7 +287,7 @@ pub struct FaultsSpec {
     pub outages: Vec<OutageSpec>,
     /// Links that become faster, slower, longer or shorter.
     pub changes: Vec<LinkChangeSpec>,
-    /// How long a link must have been down, or up again, until switches route by it.
+    /// Time that a link must have been down, or up again, until switches route by it.
     pub rerouting_us: f64,
 }
 
@@ -324,7 +325,7 @@ impl std::fmt::Display for LinkName {
     }
 }
 
-/// What one link does to packets, in both directions, instead of what every link does.
+/// Faults of one link, in both directions, instead of those of every link.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LinkFaultSpec {

@@ -2,7 +2,7 @@
 
 use rampmeter_core::Time;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Flows submitted.

@@ -1,4 +1,4 @@
-//! What the simulation of a plan comes to, before it is made a summary.
+//! Outcome of the simulation of a plan, before the summary is computed.
 
 use rampmeter_core::Time;
 use rampmeter_sim::fabric::{Collisions, TierStats};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::collective::CollectiveRound;
 use crate::rpc::RpcSummary;
 
-/// How a run ended.
+/// Status of a run at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunStatus {
@@ -36,7 +36,7 @@ pub(crate) struct Ran {
     pub(crate) deadlocks: Vec<(Time, Vec<(Node, Node)>)>,
     /// Of fabrics in which nothing may wait.
     pub(crate) collisions: Option<Collisions>,
-    /// What endpoints have counted, all together.
+    /// Counters of all endpoints together.
     pub(crate) transport: Vec<(&'static str, u64)>,
     pub(crate) collectives: Vec<CollectiveRound>,
     pub(crate) rpcs: Vec<RpcSummary>,

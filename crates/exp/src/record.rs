@@ -14,7 +14,7 @@ use crate::ideals::{FlowIdeals, Ideals};
 use crate::rates::Rates;
 use crate::sampling::Samples;
 
-/// What the statistics need of a flow that finished.
+/// Data of a finished flow that the statistics need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
     pub(crate) number: u32,

@@ -48,7 +48,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     publish(plan, recorder, observed, &ran, watch.elapsed(), out)
 }
 
-/// What not every run writes, and the manifest.
+/// Files that not every run writes, and the manifest.
 const OPTIONAL: [&str; 10] = [
     "manifest.json",
     "latencies.parquet",
@@ -183,7 +183,7 @@ fn outages(plan: &ValidPlan) -> Vec<OutageRow> {
     rows
 }
 
-/// What the summary says of the run as a whole.
+/// Returns the part of the summary about the run as a whole.
 fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
     let bdp_packets = plan.facts.bdp_packets(plan.cut.payload + plan.cut.header);
     Outcome {

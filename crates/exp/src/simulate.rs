@@ -14,7 +14,7 @@ use crate::ran::{Ran, RunStatus};
 use crate::record::Recorder;
 use crate::source::PlanSource;
 
-/// What a transport is given to simulate, and who observes it.
+/// Input of a simulation: network, flows, and observers.
 pub(crate) struct Task<'a> {
     /// The network and its faults.
     pub(crate) sim: &'a SimSpec,

@@ -46,13 +46,13 @@ impl PlanSource {
         }
     }
 
-    /// What the rounds of collectives came to, beside their bounds by the ideals of flows.
+    /// Returns the results of the rounds of collectives, with their bounds by the ideals of flows.
     pub(crate) fn collectives(&self, ideals: &mut Ideals) -> Vec<CollectiveRound> {
         let graph = self.releases.as_ref().map(Releases::graph);
         graph.map_or_else(Vec::new, |graph| self.rounds.results(graph, ideals))
     }
 
-    /// What calls took, beside their bounds by the ideals of flows.
+    /// Returns the times of calls, with their bounds by the ideals of flows.
     pub(crate) fn rpcs(&self, ideals: &mut Ideals) -> Vec<RpcSummary> {
         self.calls.results(ideals)
     }

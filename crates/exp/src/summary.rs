@@ -1,4 +1,4 @@
-//! What a run comes to, as JSON.
+//! Summary of a run, as JSON.
 
 use rampmeter_core::{Span, Time};
 use rampmeter_metrics::histogram::LatencySummary;
@@ -25,15 +25,15 @@ use crate::window::{Knot, Measured, WarmUpReport, Window, carried_until};
 /// The summary of a run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Summary {
-    /// How it ended.
+    /// Status of the run at its end.
     pub status: RunStatus,
     /// Flows by how they ended.
     pub flows: FlowCounts,
-    /// What `utilisation` and `goodput_gbps` are measured over; none of an empty run.
+    /// Time over which `utilisation` and `goodput_gbps` are measured; none of an empty run.
     pub window: Option<Window>,
-    /// How many first flows are left out.
+    /// First flows that are left out.
     pub warmup: WarmUpReport,
-    /// What a reader of the numbers should know.
+    /// Warnings to the reader of the numbers.
     pub warnings: Vec<String>,
     /// Share of the window in which the links of hosts, towards the network, were busy: their mean.
     /// None of runs without samples.
@@ -68,8 +68,8 @@ pub struct Summary {
     pub latency: BTreeMap<&'static str, Option<LatencySummary>>,
     /// Totals.
     pub counters: Totals,
-    /// What the transport's endpoints have counted, all hosts and arbiters together. Empty for
-    /// transports that count nothing.
+    /// Counters of the transport's endpoints, all hosts and arbiters together. Empty for transports
+    /// that count nothing.
     pub transport: BTreeMap<&'static str, u64>,
     /// Rounds of collective operations.
     pub collectives: Vec<CollectiveRound>,
@@ -145,24 +145,24 @@ pub(crate) struct Outcome<'a> {
     pub(crate) packet_hops: u64,
     pub(crate) end_ps: u64,
     pub(crate) tiers: Vec<TierStats>,
-    /// What priority flow control has done, by tier; `None` where it is off.
+    /// Counters of priority flow control, by tier; `None` if it is off.
     pub(crate) pfc: Option<&'a [PfcStats]>,
     pub(crate) deadlocks: Vec<DeadlockReport>,
     pub(crate) collisions: Option<&'a Collisions>,
     pub(crate) transport: BTreeMap<&'static str, u64>,
     pub(crate) collectives: Vec<CollectiveRound>,
     pub(crate) rpcs: Vec<RpcSummary>,
-    /// How long the run goes on after the last arrival.
+    /// Time that the run continues after the last arrival.
     pub(crate) drain: Span,
     /// Packets of all flows submitted.
     pub(crate) offered_packets: u64,
     /// Payload bytes of one BDP.
     pub(crate) bdp_bytes: u64,
-    /// What the check of the plan has warned of.
+    /// Warnings from the check of the plan.
     pub(crate) warnings: Vec<String>,
     /// True if these say that the run ends before a flow could.
     pub(crate) has_short_drain: bool,
-    /// What arrivals are.
+    /// Arrival process.
     pub(crate) process: Process,
     /// True if links or nodes fail during the run, so that it is not stationary.
     pub(crate) has_outages: bool,
@@ -330,7 +330,7 @@ struct Choice {
 }
 
 impl Choice {
-    /// Whether a flow is counted by the completion that `ideal` is about.
+    /// Returns whether a flow is counted by the completion that `ideal` is about.
     fn counts(self, k: &Kept, ideal: Ideal) -> bool {
         let Some(completion) = k.completion(ideal) else { return false };
         let finish = k.arrival.as_ps().saturating_add(completion);
@@ -354,7 +354,7 @@ fn slowdowns(
     [Ideal::Delivered, Ideal::Acked, Ideal::Figure].map(of).into_iter().collect()
 }
 
-/// What had been carried at each sample and at the end. Runs without samples count the bytes of
+/// Returns the bytes carried by each sample and by the end. Runs without samples count the bytes of
 /// a flow when it is delivered.
 fn knots(
     outcome: &Outcome<'_>,

@@ -30,7 +30,7 @@ use crate::rpc::Calls;
 use crate::run::{clear, publish, recorder};
 use crate::summary::Summary;
 
-/// What a run on hosts needs to know of its plan.
+/// Facts of a plan for a run on hosts.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct HostRun {
     /// Flows in the table.
@@ -59,7 +59,7 @@ pub enum CollectError {
         file: PathBuf,
         /// The line.
         line: usize,
-        /// What it holds.
+        /// The text of the line.
         got: String,
     },
     /// A message arrived with other bytes than were sent, or twice.
@@ -69,7 +69,7 @@ pub enum CollectError {
         file: PathBuf,
         /// The flow.
         flow: u64,
-        /// What happened to it.
+        /// The fault, such as `delivered twice`.
         what: &'static str,
     },
 }
@@ -81,8 +81,8 @@ pub fn host_packet(mtu: usize) -> (usize, usize) {
     (payload, header)
 }
 
-/// Writes the plan's flows to `table`, a trace in CSV: flow, arrival_ps, src, dst, size_bytes, tenant,
-/// after, compute_ps.
+/// Writes the plan's flows to `table`, a trace in CSV: flow, arrival_ps, src, dst, size_bytes,
+/// tenant, after, compute_ps.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -118,7 +118,7 @@ pub fn prepare(plan: &ValidPlan, table: &Path) -> Result<HostRun, RunError> {
     })
 }
 
-/// What logs say of a flow.
+/// Times of a flow in logs, in picoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     submitted: Option<u64>,

@@ -23,12 +23,12 @@ pub struct Tier {
     pub utilisation: Option<f64>,
     /// The longest queue of any port, at any time. Those of `queues` are of samples only.
     pub queue_max_bytes: u64,
-    /// Where and when it was.
+    /// Port and time of that queue.
     pub queue_max_at: Option<Peak>,
     /// Packets that queues marked (ECN), those that had been marked before too; left out if none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marks: Option<u64>,
-    /// What ports trimmed (NDP); left out where they do not.
+    /// Counters of trimming (NDP); left out if the ports do not trim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trimming: Option<Trimming>,
     /// Pauses of priority flow control; left out where it is off.
@@ -42,7 +42,7 @@ pub struct Tier {
     pub bytes_dropped: u64,
 }
 
-/// What the ports of a tier have trimmed.
+/// Counters of trimming at the ports of a tier.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Trimming {
     /// Packets whose payload was cut off.
@@ -66,7 +66,7 @@ pub struct TierPfc {
     pub headroom_max_bytes: u64,
 }
 
-/// Where and when a queue was longest.
+/// Port and time at which a queue was longest.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Peak {
     /// The end of the link that sends.

@@ -7,13 +7,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How many first flows the statistics leave out.
+/// Number of first flows that the statistics leave out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WarmUp {
-    /// What MSER-5 finds where arrivals are Poisson processes; none elsewhere.
+    /// The number by MSER-5 if arrivals are Poisson processes, else none.
     #[default]
     Auto,
-    /// What MSER-5 finds.
+    /// The number by MSER-5.
     Mser5,
     /// This many.
     Flows(u64),

@@ -1,4 +1,4 @@
-//! What a reader of a run's numbers should know before believing them.
+//! Warnings to the reader of a run's numbers.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn correlation_max() -> f64 {
     2.0 / (BATCHES as f64).sqrt()
 }
 
-/// What warnings are made of.
+/// Results of a run from which warnings are derived.
 pub(crate) struct Facts<'a> {
     pub(crate) flows: &'a FlowCounts,
     pub(crate) deadlocks: &'a [DeadlockReport],

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::plan::{MeasureSpec, WarmUp};
 use crate::record::Kept;
 
-/// What had been carried by an instant.
+/// Bytes carried by an instant.
 #[derive(Clone, Debug)]
 pub(crate) struct Knot {
     pub(crate) at: Time,
@@ -39,8 +39,8 @@ impl Knot {
     }
 }
 
-/// What had been carried by the instant `ps` of `of`, a quantity of the knots: interpolated between
-/// the knots around it. `None` after the last knot.
+/// Returns the amount carried by the instant `ps` of `of`, a quantity of the knots: interpolated
+/// between the knots around it. `None` after the last knot.
 pub(crate) fn carried_until(knots: &[Knot], ps: u64, of: impl Fn(&Knot) -> u64) -> Option<f64> {
     let after = knots.partition_point(|knot| knot.at.as_ps() < ps);
     let knot = knots.get(after)?;
@@ -51,14 +51,14 @@ pub(crate) fn carried_until(knots: &[Knot], ps: u64, of: impl Fn(&Knot) -> u64) 
     Some(base + (of(knot) as f64 - base) * share)
 }
 
-/// How many first flows are left out, and why.
+/// Number of first flows that are left out, and the rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WarmUpReport {
     /// `mser-5`, `flows` (the plan's number) or `none`.
     pub rule: &'static str,
-    /// How many first flows are left out.
+    /// Number of first flows that are left out.
     pub flows: u64,
-    /// Whether the run is long enough for the rule; true of the other rules.
+    /// True if the run is long enough for the rule; true of the other rules.
     pub is_found: bool,
 }
 
@@ -141,14 +141,14 @@ impl Window {
         (to_ps > from_ps).then_some(Self { from_ps, to_ps })
     }
 
-    /// How many of `knots`, which are in order of time, are in the window.
+    /// Returns the number of `knots`, which are in order of time, in the window.
     pub(crate) fn samples(self, knots: &[Knot]) -> usize {
         let before = knots.partition_point(|knot| knot.at.as_ps() < self.from_ps);
         knots.partition_point(|knot| knot.at.as_ps() <= self.to_ps) - before
     }
 
-    /// What was carried in the window of `of`, a quantity of the knots. `None` if the window ends
-    /// after the last knot.
+    /// Returns the amount carried in the window of `of`, a quantity of the knots. `None` if the
+    /// window ends after the last knot.
     pub(crate) fn carried(self, knots: &[Knot], of: impl Fn(&Knot) -> u64) -> Option<f64> {
         let until = |ps: u64| carried_until(knots, ps, &of);
         Some(until(self.to_ps)? - until(self.from_ps)?)

@@ -20,7 +20,7 @@ fn plan(transport: &str, fabric: &str, run: &str) -> String {
     )
 }
 
-/// What a run leaves behind.
+/// Files of a run.
 struct Results {
     capture: Option<Vec<u8>>,
     summary: String,
@@ -82,9 +82,9 @@ fn captured(text: &str) -> Vec<Seen> {
     packets(&results(text).capture.expect("the plan asks for a capture"))
 }
 
-/// Decodes every packet to its last byte, and checks that each arrives as it left, later. Switches
-/// with a program may change headers and send packets of their own, and those that trim cut payloads
-/// off, so there only the order of time is checked.
+/// Decodes every packet to its last byte, and checks that each arrives unchanged and later than it
+/// was sent. Switches with a program may change headers and send packets of their own, and those
+/// that trim cut payloads off. For these only the order of time is checked.
 fn check<T: Transport>(seen: &[Seen]) {
     let has_program = <T::Hop as Hop<T::Header>>::ACTIVE
         || <T::Hop as Hop<T::Header>>::DEPARTURES
@@ -112,8 +112,8 @@ fn check<T: Transport>(seen: &[Seen]) {
     assert!(seen.len() > 500);
 }
 
-/// Every packet is seen where it leaves and where it arrives; a capture changes nothing else, and is
-/// the same again.
+/// Every packet is captured when it is sent and when it is received. A capture changes nothing
+/// else, and is the same again.
 #[derive(Clone, Copy)]
 struct Capture;
 

@@ -61,8 +61,8 @@ fn a_ring_of_64_hosts_takes_the_ideal_as_long_as_its_bound() {
     assert_eq!((round.flows, round.delivered, round.bytes), (8_064, 8_064, 64_000_000));
     let over = round.over_bound.unwrap();
     assert!((1.0..1.01).contains(&over), "{over}");
-    // 126 steps of a million bytes: 685 packets at 100 Gbit/s, the last one of 1400 bytes. Each step
-    // has two hops in a rack, or four between racks; 4 of 64 steps of a lap are between racks.
+    // 126 steps of a million bytes: 685 packets at 100 Gbit/s, the last one of 1400 bytes. Each
+    // step has two hops in a rack, or four between racks; 4 of 64 steps of a lap are between racks.
     let serving = 684 * 120_000 + (1_360 + 40) * 80;
     let (inside, between) = (120_000 + 2 * 650_000, 120_000 + 2 * 30_000 + 4 * 650_000);
     let laps = 126 * (serving + inside) + 8 * (between - inside);

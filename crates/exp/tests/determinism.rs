@@ -62,7 +62,7 @@ impl Body for Determinism {
     }
 }
 
-/// What endpoints count is in the summary, and over time in a table.
+/// Counters of endpoints are in the summary, and over time in a table.
 fn counters_of_the_transport_are_among_the_results() {
     let text = plan(3, "paper");
     let plan = Plan::from_toml(&text, "plan", &Registry::builtin())

@@ -80,7 +80,7 @@ fn describe(
     }
 }
 
-/// What a property holds, with how its path goes on: `[]` for lists and `.*` for maps.
+/// Returns the value type of a property and the rest of its path: `[]` for lists, `.*` for maps.
 fn inner(root: &Value, property: &Value) -> (Value, &'static str) {
     let options = property.get("anyOf").and_then(Value::as_array).cloned().unwrap_or_default();
     let some = options.iter().find(|o| o.get("$ref").is_some()).unwrap_or(property);

@@ -20,8 +20,8 @@ fn reference(name: &str) -> Option<PathBuf> {
     Some(Path::new(&folder).join(name))
 }
 
-/// 144 hosts at 100 Gbit/s, 2.5 us between hosts of a rack, 3.5 us between racks. There a host's link
-/// takes 1.25 us and one between switches .5 us; here all take .5 us, and hosts the rest.
+/// 144 hosts at 100 Gbit/s, 2.5 us between hosts of a rack, 3.5 us between racks. There a host's
+/// link takes 1.25 us and one between switches 0.5 us; here all take 0.5 us, and hosts the rest.
 fn study(file: &Path, seed: u64) -> String {
     format!(
         "seed = {seed}\n[topology]\nkind = \"leaf-spine\"\nracks = 9\nhosts-per-rack = 16\nspines = 4\n\
@@ -114,10 +114,10 @@ fn w4_at_load_05_is_that_of_the_ns2_port() {
     assert_eq!(summary.transport.get("resends"), Some(&0), "nothing is lost");
 }
 
-/// Thirty messages of 500 KB at once. When the first of them completes depends on the paths of packets
-/// and on the order of those that arrive at once: 458 to 584 us over eight seeds, 441 us recorded by a
-/// simulator that orders them by insertion. From the eighth on one follows another, and the last one
-/// leaves no doubt that the link was never idle.
+/// Thirty messages of 500 KB at once. The completion of the first depends on the paths of packets
+/// and on the order of those that arrive at once. It is 458 to 584 us over eight seeds; a simulator
+/// that orders them by insertion recorded 441 us. From the eighth on one follows another, and the
+/// last one leaves no doubt that the link was never idle.
 #[test]
 fn an_incast_completes_when_it_does_in_the_ns2_port() {
     let name = "homa_100g_incast30x500KB.csv.gz";

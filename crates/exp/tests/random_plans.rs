@@ -1,5 +1,5 @@
-//! Random plans over the whole schema and every transport: each is refused with a message, or runs to
-//! an end in which every flow has a fate, and none fails where nothing went wrong.
+//! Random plans over the whole schema and every transport. Each is rejected with a message, or runs
+//! to an end in which every flow has a fate. No run fails if there was no fault.
 //!
 //! `RAMPMETER_PLANS` is how many are tried; 2000 if it is not set.
 

@@ -1,5 +1,6 @@
-//! Every transport at every rate on every kind of network: a lone flow has the link to itself, at half
-//! load no flow fails, and nothing is sent twice unless something was lost or expired, or is meant to be.
+//! Every transport at every rate on every kind of network. A lone flow has the link to itself, and
+//! at half load no flow fails. No byte is sent twice unless a packet was lost, a timer expired, or
+//! it is meant to be.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -57,8 +58,8 @@ fn result(transport: &str, topology: &str, workload: &str) -> (Summary, BTreeMap
 /// dcPIM are the most.
 const START_RTTS: f64 = 12.0;
 
-/// Bytes that are sent twice on purpose: what Fastpod sends without a schedule it sends with one too,
-/// and a message that is not acknowledged it sends again as a whole.
+/// Returns the bytes that are sent twice on purpose. Fastpod sends again with a schedule all that
+/// it sent without one, and retransmits a message that is not acknowledged as a whole.
 fn sent_twice(summary: &Summary) -> u64 {
     let count = |name| summary.transport.get(name).copied().unwrap_or(0);
     1_460 * (count("cells_unscheduled") + count("cells_again"))
@@ -87,9 +88,9 @@ impl Body for LoneFlow {
     }
 }
 
-/// At half of what the network carries no flow of IMC10 fails. What comes twice is explained by losses
-/// and by tokens that have expired, but for two packets in a hundred that were held up for longer than
-/// the transport waits.
+/// At half of the capacity of the network no flow of IMC10 fails. Duplicates are explained by
+/// losses and by tokens that have expired. The exception is 2 % of the packets, which were delayed
+/// for longer than the transport waits.
 #[derive(Clone, Copy)]
 struct HalfLoad;
 

@@ -154,14 +154,14 @@ fn dctcp_is_that_of_ns3() {
     );
 }
 
-/// CAPTON's study: an over-subscribed core, and 20 us in hosts each way, which ours take both where a
-/// packet enters. There hosts hand every packet of their windows to the interface.
+/// CAPTON's study: an over-subscribed core, and 20 us in hosts each way. Our hosts take both
+/// where a packet enters. There hosts pass every packet of their windows to the interface.
 const CAPTON: &str = "[topology]\nkind = \"leaf-spine\"\nracks = 12\nhosts-per-rack = 12\nspines = 4\n\
      access-gbps = 10.0\ncore-gbps = 10.0\nswitch-ns = 0.0\nhost-ns = 40000.0\n\
      [fabric]\ninterface = \"queue\"\n";
 
-/// What became of the flows of one size class: how many, their mean and median in milliseconds, and
-/// how many met a timeout of 200 ms. The mean is also over those that met none.
+/// Flows of one size class: their number, their mean and median in milliseconds, and the number
+/// with a timeout of 200 ms. The mean is also over those without one.
 #[derive(Debug)]
 struct SizeClass {
     n: usize,
@@ -171,8 +171,8 @@ struct SizeClass {
     mean_without: f64,
 }
 
-/// The classes of CAPTON's figures: up to 100 KB, up to 10 MB, more. Takes sizes in bytes, and times
-/// in milliseconds.
+/// Returns the classes of CAPTON's figures: up to 100 KB, up to 10 MB, more. Takes sizes in bytes,
+/// and times in milliseconds.
 fn size_classes(flows: &[(u64, f64)]) -> [SizeClass; 3] {
     [(0, 100_000), (100_000, 10_000_000), (10_000_000, u64::MAX)].map(|(above, most)| {
         let of = flows.iter().filter(|(size, _)| (above + 1..=most).contains(size));
@@ -228,9 +228,9 @@ fn off(ours: f64, theirs: f64) -> f64 {
     (ours / theirs - 1.0).abs()
 }
 
-/// The means of longer flows, and the medians of the shortest and the longest, are theirs. The mean of
-/// short flows follows from how many of them meet a timeout; the median of the others is ours to
-/// explain (`docs/protocols/pias.md`).
+/// Checks that the means of longer flows, and the medians of the shortest and the longest, are
+/// those of the study. The mean of short flows follows from the number of flows with a timeout. The
+/// median of the others is explained in `docs/protocols/pias.md`.
 fn assert_study(name: &str, setup: &str) {
     let Some([ours, theirs]) = capton_study(name, setup) else { return };
     for (our, their) in ours.iter().zip(&theirs).skip(1) {

@@ -22,7 +22,7 @@ const HEADER_MAX: usize = 256;
 /// Bytes of the longest frame without payload.
 pub(crate) const FRAME_MAX: usize = ETHERNET + IPV4 + UDP + Envelope::LEN_MAX + HEADER_MAX;
 
-/// Where nodes take packets of the highest class; the next port is for all others.
+/// UDP port at which nodes receive packets of the highest class; the next port is for all others.
 const PORT: u16 = 7_321;
 /// First of the source ports.
 const PORT_FIRST: u16 = 49_152;

@@ -27,23 +27,23 @@ use pcapng::{Captured, InterfaceId, PcapngWriter};
 
 pub use sample::every_packet;
 
-/// What to capture.
+/// Parameters of a capture.
 #[derive(Clone, Debug)]
 pub(crate) struct CaptureConfig {
     /// The file's name in the folder of results.
     pub(crate) file: String,
     /// Hosts, and arbiters after them, in order.
     pub(crate) ends: Vec<u32>,
-    /// How many packets.
+    /// Maximum number of packets.
     pub(crate) packets_max: u64,
 }
 
-/// What was captured.
+/// Contents of a capture file, for the manifest.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct CaptureReport {
     file: String,
     packets: u64,
-    /// Whether there were more than the limit allowed.
+    /// True if there were more packets than the limit allows.
     limit_reached: bool,
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Captured<'a> {
     pub(crate) direction: Direction,
     /// The bytes held.
     pub(crate) bytes: &'a [u8],
-    /// How many there were.
+    /// Bytes of the whole packet.
     pub(crate) original: u32,
 }
 

@@ -15,10 +15,11 @@
 //! A tier has the links below it: `Downlink_speed_Gbps`, `Downlink_Latency_ns`, `Radix_Down`,
 //! `Radix_Up`, `Bundle` (parallel links), `Oversubscribed` and `Switch_Latency_ns`. Hosts are `h0`,
 //! switches `tor0`, `agg0` and `core0`, numbered as in htsim. Aggregation switch `a` of a pod is
-//! joined to the core switches `c` with `c mod A = a`, where A is the number of such switches a pod.
+//! joined to the core switches `c` with `c mod A = a`; `A` is the number of aggregation switches a
+//! pod.
 //!
-//! Where latencies of switches differ by tier, all have the smallest one; half of the rest is added
-//! to each of a switch's links, so that every path between hosts keeps its latency. Sizes of queues
+//! If latencies of switches differ by tier, all have the smallest one. Half of the rest is added to
+//! each of a switch's links, so that every path between hosts keeps its latency. Sizes of queues
 //! are not part of a topology.
 
 use super::Imported;

@@ -166,8 +166,8 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
     Ok(Imported { notes, ..imported })
 }
 
-/// Divides nodes into hosts, which are never the second end of a link, and switches. Links that lead
-/// from the top of a network to its hosts are an error.
+/// Divides nodes into hosts, which are never the second end of a link, and switches. Links that
+/// lead from the top of a network to its hosts are an error.
 fn by_direction(
     nodes: &[String],
     links: &[[String; 2]],
@@ -201,7 +201,8 @@ fn by_direction(
              with one: {rule}; {remedy}"
         ));
     }
-    // Hosts with several links may be listed from the top too. Their names tell, or else their number.
+    // Hosts with several links may be listed from the top too. They are recognised by name, else by
+    // number.
     let has_single = hosts.iter().any(|node| count(node)[0] == 1);
     let (of_hosts, of_ends) = (kind_of_names(&hosts), kind_of_names(&ends));
     let is_from_top = match (of_hosts, of_ends) {

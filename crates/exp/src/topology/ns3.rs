@@ -13,9 +13,9 @@
 //! other nodes, in the order of their numbers: here nodes 1, 2 and 3 are the hosts 0, 1 and 2.
 //!
 //! The first line of `SimAI` has nodes, GPUs a server, switches within servers, other switches,
-//! links and the kind of GPU. That of `ns3-datacenter` (`PowerTCP`, Reverie) has nodes, switches, ToR
-//! switches and links, with or without two rates after them. Nodes are called `n0`, `n1`, ... Rates without a unit are bit/s and
-//! delays without a unit seconds, as in ns-3.
+//! links and the kind of GPU. That of `ns3-datacenter` (`PowerTCP`, Reverie) has nodes, switches,
+//! ToR switches and links, with or without two rates after them. Nodes are called `n0`, `n1`, ...
+//! Rates without a unit are bit/s and delays without a unit seconds, as in ns-3.
 
 use std::collections::BTreeSet;
 

@@ -40,7 +40,7 @@ fn nodes_of_ns_3_are_hosts_in_the_order_of_their_numbers() {
     assert_eq!(imported.notes, [note]);
 }
 
-/// What `rampmeter convert` writes is the same topology.
+/// Tests that the output of `rampmeter convert` is the same topology.
 #[test]
 fn a_topology_is_written_as_a_list_of_links() {
     let (topology, imported) = read("topology.txt", NS3);

@@ -9,7 +9,7 @@ use crate::error::PlanError;
 use crate::names::{NamesSpec, NodeName};
 use crate::plan::RunSpec;
 
-/// What the plan's timeline shows; `None` where it asks for none.
+/// Returns the contents of the plan's timeline; `None` if it requests none.
 ///
 /// # Errors
 /// A file name without one of Perfetto's suffixes, a window that ends before it begins, a node that

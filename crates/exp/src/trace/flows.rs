@@ -12,7 +12,7 @@ use super::tracks::{Tracks, Way};
 use super::writer::{Arrow, Label, Said, Value};
 use crate::ideals::Ideals;
 
-/// What is known of flows.
+/// Flows of a timeline.
 #[derive(Debug)]
 pub(super) struct Flows {
     ideals: Ideals,

@@ -35,7 +35,7 @@ pub(crate) use check::check;
 /// Bytes that are written together.
 const BUFFER: usize = 1 << 20;
 
-/// What a timeline shows.
+/// Parameters of a timeline.
 #[derive(Clone, Debug)]
 pub(crate) struct TraceConfig {
     /// The file's name in the folder of results.
@@ -45,11 +45,11 @@ pub(crate) struct TraceConfig {
     pub(crate) until: Time,
     /// After how many events it ends.
     pub(crate) events_max: u64,
-    /// Whether each node is shown: hosts, arbiters, switches.
+    /// True for each node that is shown: hosts, arbiters, switches.
     pub(crate) shown: Vec<bool>,
 }
 
-/// What a timeline holds.
+/// Contents of a timeline, for the manifest.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct TraceReport {
     file: String,
@@ -72,12 +72,12 @@ struct Window {
 }
 
 impl Window {
-    /// Whether any of the time from one instant to another is in it.
+    /// Returns whether any of the time from one instant to another is in the window.
     fn overlaps(&self, from: Time, until: Time) -> bool {
         from < self.until && until >= self.from
     }
 
-    /// Whether an instant is in it.
+    /// Returns whether an instant is in the window.
     fn holds(&self, at: Time) -> bool {
         self.from <= at && at < self.until
     }

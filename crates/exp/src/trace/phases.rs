@@ -21,7 +21,7 @@ struct Running {
 #[derive(Debug)]
 pub(super) struct Phases {
     nodes: Vec<Vec<Running>>,
-    /// What a node has just told.
+    /// Phases that a node has just reported.
     told: Vec<Phase>,
 }
 

@@ -1,4 +1,4 @@
-//! What happens at ports, and arrows along the way of each packet.
+//! Events at ports, and arrows along the path of each packet.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::Window;
 use super::tracks::{Row, Tracks};
 use super::writer::{Arrow, Label, Said, Value};
 
-/// How much is said of a packet.
+/// Level of detail about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Says {
     /// Its place in its flow, and its ends where it has no flow: most events say this.
@@ -137,7 +137,7 @@ impl Arrows {
         tracks.in_row(node, Row::ControlSent, from, &said)
     }
 
-    /// What is said of a packet.
+    /// Returns the label and the arguments of a packet's event.
     fn said<H: Header>(&mut self, packet: &Packet<H>, arrow: Arrow, says: Says) -> Said<'_> {
         let args = &mut self.args;
         args.clear();

@@ -87,12 +87,12 @@ impl<W: Write> Tracks<W> {
         Ok(Self { writer, names, shown, nodes, ports, network, outages: None })
     }
 
-    /// Whether a node is shown.
+    /// Returns whether a node is shown.
     pub(super) fn is_shown(&self, node: u32) -> bool {
         self.shown[node as usize]
     }
 
-    /// Whether the node is shown that a port belongs to.
+    /// Returns whether the node of a port is shown.
     pub(super) fn is_port_shown(&self, port: u32) -> bool {
         self.is_shown(self.names.ports[port as usize].node)
     }

@@ -24,7 +24,7 @@ const SEQUENCE: u32 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Track(u64);
 
-/// What an event is called.
+/// Name of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Label<'a> {
     /// One of few words, which are interned.
@@ -43,8 +43,8 @@ pub(super) enum Value {
     Group(Vec<(&'static str, u64)>),
 }
 
-/// How an event's packet is joined to that of others by arrows: all events with one number are, in
-/// order of time, up to the last one.
+/// Arrow from an event's packet to those of others: all events with one number are joined in order
+/// of time, up to the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrow {
     None,
@@ -52,7 +52,7 @@ pub(super) enum Arrow {
     Last(u64),
 }
 
-/// What an event says.
+/// Contents of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said<'a> {
     pub(super) label: Label<'a>,
@@ -68,7 +68,7 @@ pub(super) struct TraceWriter<W> {
     is_first: bool,
     names: Words,
     args: Words,
-    /// What the next packet interns.
+    /// Strings that the next packet interns.
     interned: InternedData,
     packet: Vec<u8>,
 }

@@ -45,7 +45,7 @@ struct ReadTable {
 #[derive(Clone)]
 pub(crate) struct ValidTransport {
     pub(crate) ready: Arc<dyn Ready>,
-    /// What it needs of the fabric of that network.
+    /// Needs of the transport in the fabric of that network.
     pub(crate) needs: FabricNeeds,
 }
 
@@ -114,7 +114,7 @@ impl TransportSpec {
         self.tables.iter().filter_map(sentence).collect()
     }
 
-    /// What the transport needs of a fabric, which is told as the plan tells it.
+    /// Returns the needs of the transport in a fabric, which is described as in the plan.
     ///
     /// # Errors
     /// Two transports that need different fabrics.
@@ -126,7 +126,7 @@ impl TransportSpec {
         }
     }
 
-    /// How the ports of its switches queue.
+    /// Returns the queueing of the ports of its switches.
     pub(crate) fn queueing(&self) -> Queueing {
         self.tables[0].keys.queueing()
     }
@@ -213,7 +213,7 @@ impl ValidTransport {
         self.ready.wire()
     }
 
-    /// What follows from its parameters.
+    /// Returns the values derived from its parameters.
     pub(crate) fn describe(&self) -> Vec<Derived> {
         self.ready.describe()
     }

@@ -33,7 +33,7 @@ pub struct Registry {
     entries: Vec<Box<dyn Entry>>,
 }
 
-/// What documents and the Python package know of a transport.
+/// Description of a transport for documents and the Python package.
 #[derive(Clone, Debug, Serialize)]
 pub struct About {
     /// Its name in plans.
@@ -48,7 +48,7 @@ pub struct About {
     pub presets: Vec<(&'static str, Table)>,
     /// Its keys.
     pub keys: Vec<KeyInfo>,
-    /// Whether it takes the round trips that every transport with packets takes.
+    /// True if it takes the round trips that every transport with packets takes.
     pub has_round_trips: bool,
     /// Transports that may run in lower classes.
     pub best_effort: Vec<&'static str>,
@@ -102,7 +102,7 @@ pub(crate) trait AnyKeys: Send + Sync {
 pub(crate) trait Ready: Send + Sync {
     /// Its number in front of packets; `None` where packets have no format of their own.
     fn wire(&self) -> Option<TransportId>;
-    /// Whether it sends packets at all.
+    /// Returns whether it sends packets.
     fn has_packets(&self) -> bool {
         true
     }
@@ -116,7 +116,7 @@ pub(crate) trait Ready: Send + Sync {
     fn slowed(&self) -> Option<Slowed> {
         None
     }
-    /// What follows from its parameters.
+    /// Returns the values derived from its parameters.
     fn describe(&self) -> Vec<Derived>;
     /// Runs a task. From here on every type is known.
     fn simulate(&self, task: Task<'_>) -> Ran;

@@ -19,8 +19,8 @@ use super::frame::{FRAME_MAX, Frame};
 use super::pcapng::{Captured, PcapngWriter};
 use crate::error::{RunError, io as io_error};
 
-/// Writes a capture of one packet of every type of `wires` to `file`. Returns the fields of each by the
-/// dissector's names as JSON: a list of objects, the values numbers, or lists of numbers where a
+/// Writes a capture of one packet of every type of `wires` to `file`. Returns the fields of each by
+/// the dissector's names as JSON: a list of objects. Values are numbers, or lists of numbers if a
 /// field occurs several times.
 ///
 /// # Errors
