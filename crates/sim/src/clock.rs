@@ -5,7 +5,7 @@
 
 use rampmeter_core::{Purpose, Rng, Span, Time};
 
-/// How far apart clocks are.
+/// Maximum offset and drift of clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct ClockSpec {
     /// A clock starts ahead of the simulator's by a uniform time up to this.

@@ -64,7 +64,7 @@ impl Ledger {
         Self { counters, seed, flows, first: 0, open: 0, delivered: vec![0] }
     }
 
-    /// Whether every message submitted is confirmed or has failed.
+    /// Returns whether every message submitted is confirmed or has failed.
     #[inline]
     pub(crate) fn is_settled(&self) -> bool {
         self.open == 0

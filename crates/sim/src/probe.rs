@@ -7,7 +7,7 @@ use rampmeter_core::{
 use crate::fabric::{Fabric, PortEvent};
 use crate::run::Arrival;
 
-/// What became of one message.
+/// Record of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
     /// Its place in the order of submission, from zero.
@@ -97,13 +97,13 @@ pub struct Passing<'a, H> {
 
 /// An observer. The methods do nothing unless overridden, and calls to those compile to nothing.
 pub trait Probe {
-    /// Whether [`Probe::on_deliver`] is wanted.
+    /// True if [`Probe::on_deliver`] is wanted.
     const LATENCY: bool = false;
-    /// Whether [`Probe::on_packet`] is wanted.
+    /// True if [`Probe::on_packet`] is wanted.
     const PACKETS: bool = false;
-    /// Whether [`Probe::on_counters`] is wanted.
+    /// True if [`Probe::on_counters`] is wanted.
     const COUNTERS: bool = false;
-    /// Whether [`Probe::on_phases`] is wanted.
+    /// True if [`Probe::on_phases`] is wanted.
     const PHASES: bool = false;
 
     /// A message is over: delivered and confirmed, failed, or cut off by the end of the run.

@@ -1,4 +1,4 @@
-//! What sits at the end of a link: a host or an arbiter.
+//! Station at the end of a link: a host or an arbiter.
 
 use std::sync::Arc;
 

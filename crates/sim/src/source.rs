@@ -1,8 +1,8 @@
-//! Where the messages of a run come from.
+//! Sources of the messages of a run.
 //!
-//! An iterator of arrivals is a source whose messages wait for nothing. A source with feedback also
-//! has messages that wait for others: the run tells it when a host knows that a message has
-//! arrived, and asks it which messages that releases.
+//! An iterator of arrivals is a source whose messages wait for no others. A source with feedback
+//! also has messages that wait for others. The run notifies it if a message has been delivered or
+//! completed, and takes the messages that this releases.
 
 use rampmeter_core::Time;
 
@@ -11,11 +11,11 @@ use crate::run::Arrival;
 /// A source of messages.
 ///
 /// A run takes [`Source::poll_arrival`] one message ahead. With [`Source::FEEDBACK`] it calls
-/// [`Source::on_delivered`] and [`Source::on_completed`] as hosts learn of messages, and submits
-/// what [`Source::release`] returns when [`Source::next_release`] has come. When the run is over, it
-/// takes all that was never released from [`Source::withheld`].
+/// [`Source::on_delivered`] and [`Source::on_completed`] when messages are delivered and completed.
+/// It submits the messages of [`Source::release`] at [`Source::next_release`]. At the end of the
+/// run, it takes all messages that were never released from [`Source::withheld`].
 pub trait Source {
-    /// Whether messages may wait for others. If none does, a run never calls any method but
+    /// True if messages may wait for others. If none does, a run never calls any method but
     /// [`Source::poll_arrival`].
     const FEEDBACK: bool;
 
@@ -28,7 +28,8 @@ pub trait Source {
     /// The sender of message `number` knows at `at` that it has been delivered.
     fn on_completed(&mut self, number: u32, at: Time);
 
-    /// When the first of the released messages is to be submitted; [`Time::NEVER`] if there is none.
+    /// Returns the time at which the first of the released messages is to be submitted;
+    /// [`Time::NEVER`] if there is none.
     fn next_release(&self) -> Time;
 
     /// Takes that message. Its `at` is [`Source::next_release`].

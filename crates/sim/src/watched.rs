@@ -1,5 +1,5 @@
 //! A family whose ports are watched. It is the same family: endpoints and programs of switches are
-//! passed on, and [`Hop::WATCHED`] is set, so that a simulator is compiled that notes what ports do.
+//! passed on. [`Hop::WATCHED`] is set, so that the compiled simulator notes the events of ports.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -33,7 +33,7 @@ fn message(at_ns: u64, (src, dst): (u32, u32), packets: u64) -> Arrival {
     Arrival::new(at, NodeId::new(src), NodeId::new(dst), size)
 }
 
-/// What one tier has counted.
+/// Returns the counters of one tier.
 fn tier<A: Source, P: Probe>(sim: &Sim<Blast, A, P>, name: &str) -> PfcStats {
     let names = sim.fabric().tier_names();
     let place = names.iter().position(|&n| n == name).expect("the topology has the tier");
@@ -108,7 +108,7 @@ mod two_ports {
         assert!(sim.fabric().pfc_stats().is_none());
     }
 
-    /// Packets of the highest class pass a port whose other classes are paused, and are stopped where
+    /// Packets of the highest class pass a port whose other classes are paused, and are stopped if
     /// pauses stop all classes.
     #[test]
     fn the_highest_class_passes_unless_pauses_stop_all() {

@@ -318,8 +318,8 @@ fn interfaces_queue_and_drop_where_the_fabric_says_so() {
     }
 }
 
-/// With a slot as long as a full packet buffers count packets, whatever their length: here ten, behind
-/// the one on the link. Without, 150 packets of 100 bytes fit.
+/// With a slot as long as a full packet buffers count packets, whatever their length: here ten,
+/// behind the one on the link. Without, 150 packets of 100 bytes fit.
 #[test]
 fn slots_make_buffers_count_packets() {
     for (slot, waiting) in [(0, 150), (1_500, 10)] {

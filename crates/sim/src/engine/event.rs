@@ -8,9 +8,9 @@
 //! and one port come from one place, which inserts them in order. Kinds follow one another as they
 //! do in a switch: packets arrive before an idle link chooses among those that are queued.
 //!
-//! *What can go wrong*: of packets that arrive at once the one on the lowest port is first each time.
-//! A hash of the time in the order would let links take turns, but then slowdowns would depend on
-//! the unit of time.
+//! *Hazard*: of packets that arrive at once the one on the lowest port is first each time. A hash
+//! of the time in the order would let links take turns. But then slowdowns would depend on the unit
+//! of time.
 
 use rampmeter_core::Time;
 

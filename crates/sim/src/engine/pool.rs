@@ -1,4 +1,4 @@
-//! Where packets live: one slab, 64 bytes a packet, never moved.
+//! Pool of packets: one slab, 64 bytes a packet, never moved.
 //!
 //! Ports hold packets in doubly linked lists of handles, so that queueing, dropping from the back
 //! and forwarding touch no memory but the packet's links. The slot freed last is used first.
@@ -69,12 +69,12 @@ impl<H: Copy> PacketPool<H> {
         self.packets[handle as usize].0
     }
 
-    /// How many packets there are.
+    /// Returns the number of packets.
     pub fn len(&self) -> usize {
         self.packets.len() - self.free.len()
     }
 
-    /// Whether there is no packet.
+    /// Returns whether there is no packet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

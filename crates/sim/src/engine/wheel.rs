@@ -28,12 +28,12 @@ use super::ranks::{LANES, TIME_BITS, ranks};
 pub struct Key {
     /// When it happens.
     pub time: Time,
-    /// What happens; below 2^[`Key::WHAT_BITS`].
+    /// Code of the event; below 2^[`Key::WHAT_BITS`].
     pub what: u64,
 }
 
 impl Key {
-    /// How many bits say what happens.
+    /// Number of bits of an event's code.
     pub const WHAT_BITS: u32 = 52;
 }
 
@@ -60,9 +60,9 @@ pub struct Wheel {
     /// The events of the bucket being served, sorted; those before `head` are done.
     current: Vec<u64>,
     head: usize,
-    /// Where each bucket's next event goes, as a place in all chunks' words: zero in an empty
-    /// bucket, the start of the chunk that follows in memory (and is not the bucket's) if its
-    /// newest is full.
+    /// Position of each bucket's next event in all chunks' words. It is zero in an empty bucket. If
+    /// the newest chunk is full, it is the start of the chunk that follows in memory, which is not
+    /// the bucket's.
     buckets: Box<[u32; BUCKETS]>,
     /// The first one is never used.
     chunks: Vec<Chunk>,
@@ -94,13 +94,13 @@ impl Wheel {
         }
     }
 
-    /// How many events wait.
+    /// Returns the number of queued events.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no event waits.
+    /// Returns whether no event is queued.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -160,7 +160,8 @@ impl Wheel {
         self.buckets[idx] = at + 1;
     }
 
-    /// Where the next event of a bucket goes that has no chunk, or none with room.
+    /// Adds a chunk to a bucket that has none, or none with room. Returns the position of its next
+    /// event.
     fn new_chunk(&mut self, idx: usize, before: u32) -> u32 {
         self.occupied[idx / 64] |= 1 << (idx % 64);
         let number = self.free.pop().unwrap_or_else(|| {
@@ -171,9 +172,9 @@ impl Wheel {
         number * CHUNK as u32 + 1
     }
 
-    /// Moves a bucket's events to `current`, in order of insertion. From three events to a full chunk
-    /// they are sorted by time: most buckets have one event or two, and [`Self::order`] sorts these
-    /// with fewer instructions.
+    /// Moves a bucket's events to `current`, in order of insertion. From three events to a full
+    /// chunk they are sorted by time. Most buckets have one event or two, and [`Self::order`] sorts
+    /// these with fewer instructions.
     fn open_bucket(&mut self, idx: usize) {
         let at = std::mem::take(&mut self.buckets[idx]) as usize;
         if at == 0 {
@@ -226,7 +227,7 @@ impl Wheel {
         Key { time, what: word & ((1 << Key::WHAT_BITS) - 1) }
     }
 
-    /// What happens `ahead` places after the event popped last, if that is in the same bucket.
+    /// Returns the event `ahead` places after the one popped last, if it is in the same bucket.
     #[inline]
     pub fn upcoming(&self, ahead: usize) -> Option<u64> {
         let word = self.current.get(self.head + ahead)?;

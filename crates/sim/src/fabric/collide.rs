@@ -13,7 +13,7 @@ use super::{Fabric, PortChange};
 use crate::engine::{Handle, NIL, Wheel};
 use crate::topo::Node;
 
-/// What collided.
+/// Kind of a collision, by the packets that collided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollisionKind {
     /// Two control packets: they carry no payload.
@@ -27,7 +27,7 @@ pub enum CollisionKind {
 }
 
 impl CollisionKind {
-    /// How many kinds there are.
+    /// Number of kinds.
     pub const COUNT: usize = 4;
     /// Their names in results, in order.
     pub const NAMES: [&'static str; Self::COUNT] =
@@ -54,9 +54,9 @@ pub struct Party {
     pub msg: MsgId,
     /// The first of the message's bytes that it carries.
     pub offset: u64,
-    /// Whether it carries none.
+    /// True if it carries no payload.
     pub is_control: bool,
-    /// Whether it was sent without a schedule.
+    /// True if it was sent without a schedule.
     pub is_unscheduled: bool,
 }
 
@@ -82,7 +82,7 @@ pub struct Violation {
     pub from: Node,
     /// The end that receives.
     pub to: Node,
-    /// What collided.
+    /// Kind of the collision.
     pub kind: CollisionKind,
     /// The packet that was dropped.
     pub newcomer: Party,
@@ -93,14 +93,14 @@ pub struct Violation {
 /// The collisions of a fabric.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Collisions {
-    /// How many there were, by [`CollisionKind`].
+    /// Number of collisions by [`CollisionKind`].
     pub kinds: [u64; CollisionKind::COUNT],
     /// The first of those in which neither packet made way.
     pub violations: Vec<Violation>,
 }
 
 impl Collisions {
-    /// How many violations are kept.
+    /// Maximum number of violations that are kept.
     pub const KEPT: usize = 16;
 }
 
@@ -112,20 +112,20 @@ struct Occupant {
     life: u32,
     /// When transmission began.
     from: Time,
-    /// How much of it is sent.
+    /// Bytes of the packet that are sent.
     bytes: u16,
     who: Party,
 }
 
-/// What became of a packet under way.
+/// State of a packet in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fate {
-    /// How many packets of this handle have been dropped.
+    /// Number of packets of this handle that have been dropped.
     life: u32,
     is_cut: bool,
 }
 
-/// Who is on which link. Off, as it is where packets may wait, it holds nothing and is told nothing.
+/// Packet on each link. If packets may wait, this is off, empty, and not updated.
 #[derive(Debug)]
 pub(super) struct Occupancy {
     pub(super) is_on: bool,
@@ -166,14 +166,15 @@ impl Occupancy {
         }
     }
 
-    /// Whether a packet has been cut off.
+    /// Returns whether a packet has been cut off.
     fn is_cut(&self, handle: Handle) -> bool {
         self.fates.get(handle as usize).is_some_and(|fate| fate.is_cut)
     }
 }
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
-    /// Whether a packet that arrives at a switch, or at an end, goes no further as it was cut off.
+    /// Returns whether a packet that arrives at a switch, or at an end, is dropped there as it was
+    /// cut off.
     #[inline]
     pub(super) fn ends_here(&self, handle: Handle, is_end: bool) -> bool {
         if !self.occupancy.is_cut(handle) {
@@ -256,7 +257,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         })
     }
 
-    /// How many whole bytes of the packet on its link a port has sent.
+    /// Returns the whole bytes that a port has sent of the packet on its link.
     fn sent_by(&self, port: u32, now: Time) -> u16 {
         let Occupant { from, bytes, .. } = self.occupancy.last[port as usize];
         let sent = self.rates[port as usize].bytes_floor(now.saturating_since(from));

@@ -27,11 +27,11 @@ pub enum Switching {
     },
 }
 
-/// What becomes of a packet that is cut off on its way.
+/// Fate of a packet that is cut off in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unscheduled {
-    /// What has been sent of it goes on, and keeps the links ahead busy.
+    /// The part that has been sent is forwarded, and keeps the links ahead busy.
     #[default]
     CutOff,
     /// It frees the links ahead at once.
@@ -45,24 +45,24 @@ pub struct FabricConfig {
     pub buffer: Buffer,
     /// Packet memory of ports that have another than `buffer`.
     pub buffers: PortBytes,
-    /// What happens when it is full.
+    /// Behaviour if packet memory is full.
     pub overflow: Overflow,
     /// Path choice.
     pub spray: Spray,
     /// When forwarding begins.
     pub switching: Switching,
-    /// What becomes of packets without a schedule that are cut off for others, where nothing may
-    /// wait.
+    /// Fate of packets without a schedule that are cut off for others, if packets may not wait.
     pub unscheduled: Unscheduled,
-    /// Where packets wait in hosts.
+    /// Place of the packet queue in hosts.
     pub interface: Interface,
     /// Packets of the highest priority up to this length get their departure time when they reach a
     /// port, which strict priority makes certain, and do not count as waiting. It saves an event
     /// for most control packets. Zero for fabrics in which they compete for buffers.
     pub express: u16,
-    /// Marks packets that find more than so many bytes waiting at a switch's port, or at an interface
-    /// that queues, if their sender is ECN-capable: DCTCP's K, compared with the queue at this moment. The packet on the link
-    /// does not count, nor do express packets. `None` never marks.
+    /// Marks packets that find more than this many bytes queued at a switch's port, or at an
+    /// interface that queues, if their sender is ECN-capable. This is DCTCP's K, compared with the
+    /// queue at this moment. The packet on the link does not count, nor do express packets. `None`
+    /// never marks.
     pub mark_above: Option<Bytes>,
     /// Thresholds of ports that have another than `mark_above`.
     pub marks_above: PortBytes,
@@ -75,14 +75,15 @@ pub struct FabricConfig {
     /// Ports that mark.
     pub marking_ports: MarkingPorts,
     /// Drops packets marked [`Marks::UNSCHEDULED`](rampmeter_core::packet::Marks::UNSCHEDULED) that
-    /// find more than so many bytes waiting at a switch's port (selective dropping, Aeolus). What is
-    /// on the link does not count, nor do express packets, which are never dropped so. `None` never
-    /// drops them.
+    /// find more than this many bytes queued at a switch's port (selective dropping, Aeolus). The
+    /// packet on the link does not count, nor do express packets, which are never dropped so.
+    /// `None` never drops them.
     pub drop_unscheduled_above: Option<Bytes>,
     /// Memory that a waiting packet takes at least, in bytes. As much as a full packet takes where
     /// queues are counted in packets. Queue lengths in results are in such bytes too.
     pub slot: u16,
-    /// How ports trim, where the transport's ports do ([`Queueing::Trimming`](rampmeter_core::Queueing)).
+    /// Trimming at ports, if the transport's ports trim
+    /// ([`Queueing::Trimming`](rampmeter_core::Queueing)).
     pub trim: Trim,
     /// Keep account of waiting bytes by the port that they came by, as PFC's thresholds need:
     /// [`Fabric::waiting_from`](super::Fabric::waiting_from). Programs that need it in any case
@@ -136,7 +137,7 @@ impl FabricConfig {
         Marking::new(above, all_above, self.mark_share)
     }
 
-    /// Whether nothing may wait in switches.
+    /// Returns whether no packet may wait in switches.
     pub fn is_memoryless(&self) -> bool {
         self.buffer == Buffer::PerPort(Bytes::ZERO) && self.buffers.is_empty()
     }
@@ -154,7 +155,8 @@ impl FabricConfig {
         self.drop_unscheduled_above.map_or(u32::MAX, above)
     }
 
-    /// Whether `bytes` more may wait at a port that holds `queued`, in a switch that holds `used`.
+    /// Returns whether `bytes` more may be queued at a port that holds `queued`, in a switch that
+    /// holds `used`.
     #[inline]
     pub(crate) fn admits(&self, queued: u32, buffer: u32, used: u64, bytes: u32) -> bool {
         match self.buffer {

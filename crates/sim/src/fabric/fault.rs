@@ -5,7 +5,7 @@ use rampmeter_core::{Purpose, Rate, Rng, Span, Time};
 
 use super::Routes;
 
-/// What a link does to the packets it carries, each with the given probability.
+/// Faults of a link for the packets it carries, each with the given probability.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct LinkFault {
     /// A packet is lost.
@@ -18,7 +18,7 @@ pub struct LinkFault {
     pub delay_max: Span,
 }
 
-/// What fails.
+/// Link or node that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A link, by its place in [`Topology::links`].
@@ -36,7 +36,7 @@ pub enum Target {
 /// A failure and its repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// What fails.
+    /// Link or node that fails.
     pub target: Target,
     /// When. Packets that wait for the link or are on it are lost.
     pub from: Time,
@@ -61,15 +61,15 @@ pub struct LinkChange {
 /// The faults of a run.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct FaultSpec {
-    /// What every link does.
+    /// Faults of every link.
     pub every_link: LinkFault,
-    /// What single links do instead.
+    /// Faults of single links, instead of those of every link.
     pub links: Vec<(u32, LinkFault)>,
     /// Failures and repairs.
     pub outages: Vec<Outage>,
     /// Links that become faster, slower, longer or shorter. Routing stays as it is.
     pub changes: Vec<LinkChange>,
-    /// How long a link must have been down, or up again, until switches route by it: the time of
+    /// Time that a link must have been down, or up again, until switches route by it: the time of
     /// detection and convergence. Until then packets that are routed to a failed link are lost, and
     /// a failure that is repaired sooner changes no route.
     pub rerouting: Span,
@@ -82,7 +82,7 @@ impl FaultSpec {
     }
 }
 
-/// What happens to one packet.
+/// Fate of one packet on a link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fate {
     pub(super) lost: bool,
@@ -99,18 +99,18 @@ pub(super) struct Faults {
     /// Failures and repairs in order of time: (when, outage, whether it is the repair).
     changes: Vec<(Time, usize, bool)>,
     done: usize,
-    /// How many changes are so long ago that routing has followed them.
+    /// Number of changes that routing has followed.
     followed: usize,
     rerouting: Span,
     outages: Vec<Outage>,
     /// Changes of links in order of time, and how many have been made.
     link_changes: Vec<LinkChange>,
     n_changed: usize,
-    /// How many outages hold each link down.
+    /// Number of outages that hold each link down.
     down: Vec<u32>,
     /// When each link last failed or was repaired.
     changed_at: Vec<Time>,
-    /// Whether routing uses each link.
+    /// True for each link that routing uses.
     routed: Vec<bool>,
     /// Links that routing does not use.
     n_avoided: usize,
@@ -264,7 +264,7 @@ impl Faults {
         self.n_avoided > 0
     }
 
-    /// Whether routing uses a link.
+    /// Returns whether routing uses a link.
     pub(super) fn is_routed(&self, link: u32) -> bool {
         self.routed[link as usize]
     }
@@ -273,7 +273,7 @@ impl Faults {
         self.failed_at[port as usize] = Some(now);
     }
 
-    /// Whether the link of `port` failed in the `span` before `now`.
+    /// Returns whether the link of `port` failed in the `span` before `now`.
     pub(super) fn failed_within(&self, port: u32, now: Time, span: Span) -> bool {
         self.failed_at[port as usize].is_some_and(|at| now.saturating_since(at) <= span)
     }

@@ -66,8 +66,9 @@ impl Ingress {
 }
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
-    /// Memory that packets take in a switch, at whatever port, that came by its port `ingress`. Those
-    /// on links do not count. Zero unless `FabricConfig::by_ingress` or `Hop::INGRESS` is set.
+    /// Memory, in bytes, of the packets in a switch that arrived by its port `ingress`, at whatever
+    /// port they are queued. Those on links do not count. Zero unless `FabricConfig::by_ingress` or
+    /// `Hop::INGRESS` is set.
     pub fn waiting_from(&self, ingress: u32) -> u64 {
         self.ingress.waiting.get(ingress as usize).copied().unwrap_or(0)
     }

@@ -5,8 +5,8 @@
 //! port is woken when its link falls idle, where strict priorities choose the next packet. So a
 //! second event is spent only on packets that wait.
 //!
-//! What an arrival goes through is always inlined: simulators with and without a view of packets
-//! share these functions, and a compiler that sees two callers would make calls of them.
+//! The functions of an arrival are always inlined. Simulators with and without a view of packets
+//! share them, and a compiler that sees two callers would emit calls.
 
 mod by_port;
 mod collide;
@@ -87,7 +87,7 @@ pub struct Fabric<H, P> {
     ingress: Ingress,
     /// Which ports are paused, and why.
     pfc: Pfc,
-    /// Who is on which link, where nothing may wait.
+    /// Packet on each link, if packets may not wait.
     occupancy: Occupancy,
     /// The longest packet that is express.
     express: u16,
@@ -228,13 +228,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         &self.topology
     }
 
-    /// How many ports are the interfaces of hosts and arbiters. Those of switches follow, switch by
-    /// switch, in the order of their links.
+    /// Returns the number of ports that are the interfaces of hosts and arbiters. Those of switches
+    /// follow, switch by switch, in the order of their links.
     pub fn n_interfaces(&self) -> u32 {
         self.n_interfaces
     }
 
-    /// What has happened so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> &FabricStats {
         &self.stats
     }

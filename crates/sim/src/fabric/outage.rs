@@ -1,4 +1,4 @@
-//! What faults do to the packets of a fabric.
+//! Effects of faults on the packets of a fabric.
 
 use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{Header, Hop, Queueing, Time};
@@ -42,7 +42,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         Some(at + fate.delay)
     }
 
-    /// Whether the link of `via` failed while the packet was on it.
+    /// Returns whether the link of `via` failed while the packet was on it.
     #[cold]
     pub(super) fn lost_in_outage(&mut self, via: u32, handle: Handle, now: Time) -> bool {
         let port = &self.ports[via as usize];

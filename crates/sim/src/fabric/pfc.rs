@@ -34,9 +34,9 @@ use crate::topo::{Node, Topology};
 pub struct PfcConfig {
     /// Bytes of one ingress that may wait in shared memory.
     pub threshold: PfcThreshold,
-    /// What a pause stops.
+    /// Classes that a pause stops.
     pub classes: PfcClasses,
-    /// How far below the threshold an ingress must be before the other end is resumed.
+    /// Distance below the threshold at which the other end is resumed.
     pub hysteresis: Bytes,
     /// Memory of each ingress beyond the threshold; `None` for what its link needs so that nothing
     /// is lost ([`PfcConfig::headroom_of`]).
@@ -110,7 +110,7 @@ impl PfcConfig {
     }
 }
 
-/// What the fabric has counted of priority flow control, by tier of the ports that are paused.
+/// Counters of priority flow control, by tier of the ports that are paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PfcStats {
     /// Pauses sent to ports of the tier.
@@ -130,7 +130,7 @@ pub(super) struct Gauge {
     pub(super) headroom: u32,
     /// The most headroom that it may take.
     headroom_end: u32,
-    /// Whether the last frame that it sent was a pause.
+    /// True if the last frame that it sent was a pause.
     pub(super) is_pausing: bool,
 }
 
@@ -155,7 +155,7 @@ impl Pfc {
         Self { config: None, gauges, memory, since, stats, deadlocks: None }
     }
 
-    /// Whether switches pause ports.
+    /// Returns whether switches pause ports.
     #[inline(always)]
     pub(super) fn is_on(&self) -> bool {
         self.config.is_some()
@@ -218,7 +218,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.ingress.port_of(handle).filter(|_| !is_spared)
     }
 
-    /// Whether a packet may begin to wait at a port of `switch`; its memory is charged then.
+    /// Returns whether a packet may be queued at a port of `switch`, and charges its memory if so.
     #[inline(never)]
     pub(super) fn admit_paced(
         &mut self,
@@ -329,8 +329,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// What priority flow control has done, by tier; `None` where it is off. The time of ports that
-    /// are paused at this moment is not in it before the end of the run.
+    /// Returns the counters of priority flow control by tier; `None` if it is off. The time of
+    /// ports that are paused at this moment is added at the end of the run.
     pub fn pfc_stats(&self) -> Option<&[PfcStats]> {
         self.pfc.is_on().then_some(self.pfc.stats.as_slice())
     }
@@ -348,7 +348,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 }
 
 impl FabricConfig {
-    /// Whether ports may be paused. Hosts then look at a port's state before they send.
+    /// Returns whether ports may be paused. Hosts then check a port's state before they send.
     pub(crate) fn has_pauses(&self) -> bool {
         self.pfc.is_some()
     }

@@ -104,19 +104,19 @@ impl Port {
         u32::from(bytes.max(self.slot))
     }
 
-    /// Whether a packet waits that may be sent.
+    /// Returns whether a packet is queued that may be sent.
     #[inline]
     pub(crate) fn has_sendable(&self) -> bool {
         self.waiting & !self.stopped != 0
     }
 
-    /// Whether the far end has paused packets of `priority`.
+    /// Returns whether the far end has paused packets of `priority`.
     #[inline]
     pub(crate) fn stops(&self, priority: Priority) -> bool {
         self.stopped >> priority.get() & 1 != 0
     }
 
-    /// Whether packets of the highest priority wait.
+    /// Returns whether packets of the highest priority are queued.
     #[inline]
     pub(crate) fn highest_waits(&self) -> bool {
         self.waiting & 1 != 0

@@ -18,7 +18,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         &self.hops
     }
 
-    /// What the program of a switch is told.
+    /// Returns the facts that the program of a switch is created with.
     pub(super) fn switch_facts(&self, switch: u32, seed: u64) -> SwitchFacts {
         let is_its =
             |&port: &usize| port >= self.n_interfaces as usize && self.ports[port].switch == switch;

@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::topo::{Link, Node, Topology};
 
-/// Where each switch sends what.
+/// Forwarding tables of all switches.
 #[derive(Clone, Debug)]
 pub struct Routes {
     /// Link and far end of each port.
     ends: Vec<(u32, Node)>,
     n_hosts: u32,
-    /// How many hosts and arbiters there are.
+    /// Number of hosts and arbiters.
     n_stations: u32,
     /// The hosts and arbiters of the uplinks that follow those.
     further: Vec<u32>,
@@ -26,16 +26,16 @@ pub struct Routes {
     uplinks: Vec<(u32, Vec<Vec<u32>>)>,
     /// Of each host, its rack's column in the table and its place in the rack.
     hosts: Vec<(u32, u32)>,
-    /// How many columns there are.
+    /// Number of columns.
     racks: usize,
-    /// What each switch does with packets for each rack, by switch x racks + rack.
+    /// Forwarding entry of each switch for each rack, by switch x racks + rack.
     table: Vec<Entry>,
     choices: Vec<u32>,
 }
 
-/// What a switch does with packets for a rack: the ports on shortest paths are `count` of the
-/// choices, from `start` on, each as often as its rate demands. For its own rack it has a choice a
-/// host, by place in the rack.
+/// Forwarding entry of a switch for a rack. The ports on shortest paths are `count` of the choices,
+/// from `start` on, each as often as its rate demands. For its own rack it has a choice a host, by
+/// place in the rack.
 ///
 /// A switch that sends both up and down takes either way unpredictably. So the common case has no
 /// branch: a packet's choice is `path & mask` or its destination's place, and the other is zero.
@@ -120,7 +120,7 @@ impl Routes {
         }
     }
 
-    /// How many ports are interfaces of hosts and arbiters.
+    /// Returns the number of ports that are interfaces of hosts and arbiters.
     #[inline]
     pub(crate) fn n_interfaces(&self) -> u32 {
         self.n_stations + self.further.len() as u32
@@ -154,7 +154,7 @@ impl Routes {
         Some(&self.uplinks[at].1[self.hosts[dst as usize].0 as usize])
     }
 
-    /// Whether a host or arbiter has several links.
+    /// Returns whether a host or arbiter has several links.
     #[inline]
     pub(crate) fn has_several(&self, end: u32) -> bool {
         self.uplinks.binary_search_by_key(&end, |(of, _)| *of).is_ok()
@@ -169,7 +169,7 @@ impl Routes {
         std::iter::once(end).chain(start..start + count as u32)
     }
 
-    /// How many ports there are.
+    /// Returns the number of ports.
     pub fn n_ports(&self) -> usize {
         self.ends.len()
     }

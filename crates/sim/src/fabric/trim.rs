@@ -14,8 +14,8 @@ use super::stats::DropReason;
 use crate::engine::{Handle, Wheel};
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
-    /// Whether the packet may queue at a switch's port, perhaps without its payload. If not, it has
-    /// left the port: returned or dropped.
+    /// Returns whether the packet may be queued at a switch's port, perhaps without its payload. If
+    /// not, it has been returned or dropped.
     pub(super) fn trim_for_room(
         &mut self,
         switch: u32,
@@ -68,8 +68,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.stats.count_trim(self.ports[egress as usize].tier);
     }
 
-    /// Whether there is room in the header queue of a port. If not, a trimmed packet is returned to
-    /// its sender, and any other is dropped.
+    /// Returns whether there is room in the header queue of a port. If not, a trimmed packet is
+    /// returned to its sender, and any other is dropped.
     fn header_fits(
         &mut self,
         switch: u32,

@@ -32,7 +32,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.routes.owner(port)
     }
 
-    /// Whether `host`'s uplink can take a packet at `now`.
+    /// Returns whether `host`'s uplink can send a packet at `now`.
     #[inline]
     pub(crate) fn uplink_idle(&self, host: u32, now: Time) -> bool {
         let port = &self.ports[host as usize];

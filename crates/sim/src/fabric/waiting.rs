@@ -147,7 +147,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// Whether the packet may queue, after pushing out lower ones where the fabric does that.
+    /// Returns whether the packet may be queued, after pushing out lower ones if the fabric does
+    /// that.
     fn make_room(
         &mut self,
         switch: u32,

@@ -1,4 +1,4 @@
-//! What the ports of a fabric do, one by one, for runs that are watched.
+//! Events of single ports of a fabric, for runs that are watched.
 //!
 //! The fabric knows no probe. Where [`Hop::WATCHED`] is set it notes what happens, with the time
 //! that the simulation has told it, and the simulation shows the notes to its probe after each
@@ -16,11 +16,11 @@ pub struct PortEvent<H> {
     pub at: Time,
     /// The port, numbered as in [`Routes::end`](super::Routes::end).
     pub port: u32,
-    /// What.
+    /// The event.
     pub what: PortChange<H>,
 }
 
-/// What happened at a port. A handle stands for one packet until that has arrived or was dropped.
+/// Event at a port. A handle stands for one packet until that has arrived or was dropped.
 #[derive(Clone, Copy, Debug)]
 pub enum PortChange<H> {
     /// Its link is taken by a packet. Express packets are told ahead of time; where links are
@@ -88,7 +88,7 @@ pub enum PortChange<H> {
     Recovers,
 }
 
-/// What has been noted and not yet shown.
+/// Events that have been noted and not yet shown.
 #[derive(Debug)]
 pub(crate) struct Watch<H> {
     pub(crate) now: Time,

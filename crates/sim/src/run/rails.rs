@@ -1,5 +1,5 @@
-//! Interfaces that queue, hosts with several links, and hosts whose links may be paused. The others are served in the run loop
-//! itself.
+//! Interfaces that queue, hosts with several links, and hosts whose links may be paused. The others
+//! are served in the run loop itself.
 
 use rampmeter_core::Family;
 

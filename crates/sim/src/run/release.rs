@@ -7,14 +7,14 @@ use crate::probe::Probe;
 use crate::source::Source;
 
 impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
-    /// Whether a message is known that is still to be submitted.
+    /// Returns whether a message is known that is still to be submitted.
     #[inline]
     pub(super) fn expects_arrivals(&self) -> bool {
         self.next.is_some() || A::FEEDBACK && self.arrivals.next_release() < Time::NEVER
     }
 
-    /// Tells the source what a host has learned of a message. Not inlined: its caller runs for every
-    /// packet, and this twice a message.
+    /// Notifies the source of an event of a message at a host. Not inlined: its caller runs for
+    /// every packet, and this twice a message.
     #[inline(never)]
     pub(super) fn tell_source(&mut self, event: Event) {
         let (Event::Delivered { msg, .. } | Event::Completed { msg }) = event else { return };

@@ -1,4 +1,4 @@
-//! What a simulation shows of itself.
+//! Results that a simulation exposes.
 
 use rampmeter_core::{Family, Hop, Time};
 
@@ -18,9 +18,9 @@ impl<F: Family, A, P> Sim<F, A, P> {
         &self.ledger.counters
     }
 
-    /// What the endpoints of all hosts and arbiters, and the programs of all switches, have
-    /// counted, added up by name, but of names that end in `_max` the greatest; names in the order
-    /// in which they are told.
+    /// Returns the counters of the endpoints of all hosts and arbiters, and of the programs of all
+    /// switches. They are added up by name, but the greatest is taken of names that end in `_max`.
+    /// Names are in the order in which they are reported.
     pub fn transport_counters(&self) -> Vec<(&'static str, u64)> {
         let mut totals = Totals::default();
         for station in &self.stations {
@@ -67,7 +67,7 @@ impl<F: Family, A, P> Sim<F, A, P> {
 #[derive(Default)]
 struct Totals {
     all: Vec<(&'static str, u64)>,
-    /// Where the next name is expected: those of a kind tell the same names in the same order.
+    /// Position of the next expected name: those of a kind report the same names in the same order.
     next: usize,
 }
 

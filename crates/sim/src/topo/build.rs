@@ -36,9 +36,9 @@ pub enum TopologyError {
     BadEnd {
         /// The link's place in the list, from zero.
         link: usize,
-        /// What was expected.
+        /// The values allowed.
         expected: String,
-        /// What came.
+        /// The value in the topology.
         got: String,
     },
     /// A host without a link.

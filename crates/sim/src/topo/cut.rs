@@ -10,7 +10,7 @@ use super::{Link, Node, Topology};
 /// Some hosts, and the links by which they reach the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostCut {
-    /// How many hosts.
+    /// Number of hosts.
     pub hosts: u32,
     /// The rate of all links out of the group together, in bits per second.
     pub bps: u64,
@@ -22,7 +22,7 @@ pub struct HostCut {
 pub struct Return {
     /// The most data that hosts can send in that direction, in bits per second.
     pub data_bps: u64,
-    /// What the links carry in the other direction, in bits per second.
+    /// Rate of the links in the other direction, in bits per second.
     pub back_bps: u64,
     /// The slowest of these links, and the end that sends there.
     pub link: (u32, Node),

@@ -8,7 +8,7 @@ use super::build::{TopologyError, Wires};
 use super::pods::{Ports, cables, numbers, switches};
 use super::{Node, Topology};
 
-/// How long the cables of a pod's hosts and arbiters are.
+/// Propagation delays of the cables of a pod's hosts and arbiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cables {
     /// The shortest.
@@ -54,10 +54,9 @@ impl Topology {
     /// The pod that this network is, whose switches forward when `header` is in; `None` if it is
     /// none.
     ///
-    /// There are two racks or more. Every switch has hosts, or a link to every switch that has. Hosts
-    /// have one link, arbiters
-    /// one to every rack's switch, all of one rate, and no switch has more ports than source routes
-    /// can name.
+    /// There are two racks or more. Every switch has hosts, or a link to every switch that has.
+    /// Hosts have one link, arbiters one to every rack's switch, all of one rate. No switch has
+    /// more ports than source routes can name.
     pub fn pod(&self, header: Bytes) -> Option<Pod> {
         let (rate, fastest) = self.rates();
         let is_two_tiered = self.levels.iter().all(|&level| level == 1 || level == 2);
@@ -111,8 +110,8 @@ impl Topology {
         })
     }
 
-    /// Whether this network is a pod in which every rack has two hosts or more, at least as many
-    /// ways up as hosts, and room for two arbiters.
+    /// Returns whether this network is a pod in which every rack has two hosts or more, at least as
+    /// many ways up as hosts, and room for two arbiters.
     pub(super) fn is_pod(&self) -> bool {
         let Some(pod) = self.pod(Bytes::new(1)) else { return false };
         let ports = Ports::of(self);

@@ -60,7 +60,7 @@ pub(super) fn numbers(ports: &[Vec<&Port>]) -> Vec<Vec<u16>> {
     ports.iter().map(|of| of.iter().map(|port| port.number).collect()).collect()
 }
 
-/// How long the cables at ports are.
+/// Returns the propagation delays of the cables at ports.
 pub(super) fn cables(ports: &[Vec<&Port>]) -> Vec<Vec<Span>> {
     ports.iter().map(|of| of.iter().map(|port| port.link.propagation).collect()).collect()
 }
@@ -116,8 +116,9 @@ impl Topology {
         Some(Pods { pods, cores })
     }
 
-    /// How many pods the network is made of, none of them with less ways up than hosts in a rack,
-    /// and all with room for two arbiters; none where it is not made of pods.
+    /// Returns the number of pods of which the network is made, if none of them has fewer ways up
+    /// than hosts in a rack, and all have room for two arbiters. Returns zero if it is not made of
+    /// pods.
     pub(super) fn n_pods(&self) -> u16 {
         if self.is_pod() {
             return 1;

@@ -245,7 +245,8 @@ impl TopologySpec {
     ///
     /// # Errors
     /// A count, rate or delay out of range; a graph that is not connected; a host without a link,
-    /// or with one that does not lead to a switch of its own; [`TopologySpec::File`], which the caller must read first.
+    /// or with one that does not lead to a switch of its own; [`TopologySpec::File`], which the
+    /// caller must read first.
     pub fn build(&self) -> Result<Topology, TopologyError> {
         match *self {
             Self::LeafSpine { racks, hosts_per_rack, spines, rails, core_gbps, .. } => {

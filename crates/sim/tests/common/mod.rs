@@ -11,7 +11,7 @@ use rampmeter_core::{
     PayloadRef, Priority, Ranked, Receipt, Rng, SwitchFacts, Time, WireError,
 };
 
-/// How the packets are cut and classed.
+/// Segmentation and priorities of packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     pub(crate) payload: u16,

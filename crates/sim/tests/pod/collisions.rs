@@ -1,4 +1,4 @@
-//! Who is dropped when two packets meet, and what is told of it.
+//! Drops of packets that meet, and the reports of these collisions.
 
 use rampmeter_core::{MsgId, NodeId};
 use rampmeter_sim::fabric::{CollisionKind, Party, Violation};
@@ -133,7 +133,7 @@ fn only_the_first_violations_are_kept_and_all_are_counted() {
     assert!(order);
 }
 
-/// Where switches store packets they see that one is damaged; where packets may wait none is.
+/// Switches that store packets detect that one is damaged. If packets may wait, none is damaged.
 #[test]
 fn other_fabrics_drop_stumps_at_once_or_have_none() {
     let pod = pod();

@@ -14,7 +14,7 @@ use rampmeter_sim::*;
 
 use script::{Heard, Ran, Send, run};
 
-/// What a switch waits for.
+/// Bytes of a header, which a switch receives before it forwards.
 const HEADER: u64 = 64;
 /// A byte's time at 100 Gbit/s.
 const BYTE: Span = Span::from_ps(80);

@@ -163,7 +163,7 @@ pub(crate) fn run(mut spec: SimSpec, sends: Vec<Send>) -> Ran {
     sim
 }
 
-/// What all ends have heard, in the order of packets' numbers.
+/// Returns the packets that all ends have received, in the order of packets' numbers.
 pub(crate) fn heard(sim: &Ran) -> Vec<Heard> {
     let topology = sim.fabric().topology();
     let hosts = (0..topology.n_hosts()).flat_map(|host| &sim.endpoint(host).heard);

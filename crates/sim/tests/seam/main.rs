@@ -1,4 +1,4 @@
-//! What the fabric does for transports: marks, hooks of switch programs, buffers, controllers.
+//! Services of the fabric for transports: marks, hooks of switch programs, buffers, controllers.
 
 mod arbiters;
 #[allow(dead_code, reason = "other test programs use the rest")]

@@ -1,4 +1,4 @@
-//! What ports tell of themselves.
+//! Events that ports report.
 
 use super::*;
 use rampmeter_sim::fabric::{PortChange, PortEvent};
