@@ -80,8 +80,8 @@ fn rate(bps: u64) -> PyResult<Rate> {
 /// Sizes between two points of a distribution that stand for those on the line between them.
 const BETWEEN: u32 = 1_000;
 
-/// How many priorities Homa's unscheduled packets get, and the cut-offs between them, for the
-/// distribution that `sizes` stands for. Packets of files have `payload` bytes.
+/// Returns the number of priorities of Homa's unscheduled packets, and the cut-offs between them,
+/// for the distribution that `sizes` stands for. Packets of files have `payload` bytes.
 #[pyfunction]
 pub(crate) fn homa_priorities(
     sizes: &str,

@@ -45,7 +45,7 @@ create_exception!(
     "A Python endpoint raised an exception, or broke a rule that the ledger checks."
 );
 
-/// Where texts that Python passes come from, in errors.
+/// Origin of texts that Python passes, in errors.
 const ORIGIN: &str = "plan";
 
 /// Passes progress to a Python callable, and its answer and errors back.
@@ -264,7 +264,7 @@ fn plan_schema() -> PyResult<String> {
     serde_json::to_string(&rampmeter_exp::plan_schema(registry())).map_err(plan_error)
 }
 
-/// What follows from a plan and its network, as JSON: names end in their units.
+/// Returns the values derived from a plan and its network, as JSON: names end in their units.
 #[pyfunction]
 fn derived(plan: &str, base: &str) -> PyResult<String> {
     serde_json::to_string(&valid(plan, base)?.derived()).map_err(plan_error)
@@ -283,7 +283,7 @@ fn drawing(plan: &str, base: &str) -> PyResult<String> {
     serde_json::to_string(&valid(plan, base)?.drawing()).map_err(plan_error)
 }
 
-/// What is likely to be a mistake in a plan, a sentence each.
+/// Returns the warnings about likely mistakes in a plan, one sentence each.
 #[pyfunction]
 fn warnings(plan: &str, base: &str) -> PyResult<Vec<String>> {
     Ok(valid(plan, base)?.warnings())

@@ -19,14 +19,14 @@ create_exception!(rampmeter._core, AttachError, PyOSError, "There is no node, or
 create_exception!(rampmeter._core, NodeGoneError, PyOSError, "The node is gone.");
 create_exception!(rampmeter._core, FullError, PyOSError, "No more can be under way at present.");
 
-/// How long a wait goes without a look at signals.
+/// Maximum time that a call waits before it checks for signals.
 const SLICE: Duration = Duration::from_millis(100);
 
 /// An application's access to a node, for one service.
 #[pyclass(frozen, module = "rampmeter._core")]
 pub(crate) struct Port(Mutex<Option<Arc<rampmeter_ring::Port>>>);
 
-/// What became of a message that was sent.
+/// Outcome of a message that was sent.
 #[pyclass(frozen, get_all, module = "rampmeter._core")]
 pub(crate) struct Finished {
     ticket: u64,

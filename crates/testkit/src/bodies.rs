@@ -1,4 +1,4 @@
-//! What holds of the endpoints of every transport.
+//! Properties of the endpoints of every transport.
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

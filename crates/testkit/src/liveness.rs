@@ -18,16 +18,16 @@ const GBPS: u64 = 10;
 /// Hosts of a rack, seed, and messages: three hosts of a rack send to one more often than seven do.
 const RUNS: [(u32, u64, &str); 3] = [(8, 1, "1500"), (4, 11, "700"), (4, 13, "700")];
 
-/// Heavy-tailed messages at load 0.9 on a network without faults: each is delivered, no timer that is
-/// meant for losses expires unless a packet was dropped, and no message that could be served waits
-/// while both of its ends are idle for longer than its transport explains (`idle_max`).
+/// Heavy-tailed messages at load 0.9 on a network without faults. Each is delivered, and no timer
+/// that is meant for losses expires unless a packet was dropped. No message that could be served
+/// waits while both of its ends are idle for longer than its transport explains (`idle_max`).
 ///
 /// `RAMPMETER_FLOWS` sets the number of messages, and `RAMPMETER_SIZES` the distribution.
 #[derive(Clone, Copy, Debug)]
 pub struct Liveness;
 
-/// Control round trips for which both ends of a message may be idle while it is not complete, and the
-/// reason for more than two.
+/// Returns the control round trips for which both ends of a message may be idle while it is not
+/// complete. Returns the reason too if they are more than two.
 pub(crate) fn idle_max(transport: &str) -> (u64, &'static str) {
     match transport {
         "dcpim" => (12, "a message waits for the end of a phase and for the next matching"),

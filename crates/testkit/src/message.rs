@@ -23,7 +23,8 @@ pub fn message(src: u32, life: u32, number: u64, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// What a message says it is. Panics if a byte of it is not what it was.
+/// Returns the label of a message: node, incarnation and number. Panics if a byte of it was
+/// altered.
 pub fn read_message(bytes: &[u8]) -> (u32, u32, u64) {
     let word = |at: usize| bytes[at..].first_chunk().map(|word| u32::from_be_bytes(*word));
     let label = [word(0), word(4), word(8), word(12)].map(|word| word.expect("a label"));

@@ -1,10 +1,10 @@
 //! Two messages whose packets overtake one another in every possible way, and many messages whose
 //! control packets do so at random.
 //!
-//! A packet that is late may be the one that a protocol needs to go on: a pull that arrives before its
-//! refusal, a grant before its announcement. Such a message must not wait for a timer that is meant
-//! for losses. So each run delays one packet, or two, of a run without faults, and bounds the time
-//! that this costs by what the delays explain.
+//! A packet that is late may be the one that a protocol needs to continue: a pull that arrives
+//! before its refusal, a grant before its announcement. Such a message must not wait for a timer
+//! that is meant for losses. So each run delays one packet, or two, of a run without faults, and
+//! bounds the time that this costs by the delays.
 
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ const TRIMMED: f64 = 0.05;
 const IN_TURN: u64 = 4;
 
 /// Many messages between all hosts, whose control packets are late at random and so overtake one
-/// another. Every message is over in the end, and none waits while both of its ends are idle for longer
+/// another. Every message completes or fails. None waits while both of its ends are idle for longer
 /// than its transport and the late packets explain. Timers that are meant for losses take 64 round
 /// trips.
 #[derive(Clone, Copy, Debug)]

@@ -67,11 +67,11 @@ pub fn scenario(topology: Topology, seed: u64) -> Scenario {
     Scenario { spec, arrivals, cut }
 }
 
-/// What must hold of a scenario's run, whatever went wrong. Every message has one fate. Without a
-/// promise it fails only if one of its ends was cut off for good; with one it may fail or be
-/// rejected, but within its bound, on a clock that drifts. The simulator itself asserts that no
-/// byte and no message is delivered twice, that delivered means every byte, and that no packet is
-/// lost track of.
+/// Checks the properties that a scenario's run has under any faults. Every message has one fate.
+/// Without a promise it fails only if one of its ends was cut off for good. With one it may fail or
+/// be rejected, but within its bound, on a clock that drifts. The simulator itself asserts that no
+/// byte and no message is delivered twice. It also asserts that delivered means every byte, and
+/// that no packet is lost track of.
 pub fn assert_sound((status, records): &(Status, Vec<FlowRecord>), cut: Option<u32>) {
     assert_eq!(*status, Status::Finished);
     assert_eq!(records.len(), N_MESSAGES);

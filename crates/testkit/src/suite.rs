@@ -24,7 +24,7 @@ macro_rules! here {
     };
 }
 
-/// What is tested of every transport.
+/// Test of every transport.
 pub trait Body: Copy + Send + 'static {
     /// The first part of the tests' names.
     const NAME: &'static str;
@@ -69,7 +69,7 @@ pub fn each_seed(target: Target, name: &str, seeds: Range<u64>, test: impl Fn(u6
     }
 }
 
-/// What a failure says: the seed, why, and the command that repeats it.
+/// Returns the message of a failure: the seed, the reason, and the command that repeats it.
 fn failure(target: Target, name: &str, seed: u64, panicked: &(dyn Any + Send)) -> String {
     let why = panicked.downcast_ref::<String>().map(String::as_str);
     let why = why.or_else(|| panicked.downcast_ref::<&str>().copied()).unwrap_or("a panic");

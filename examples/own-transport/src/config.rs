@@ -64,7 +64,7 @@ impl SawKeys {
         Ok(Saw { timeout, forget, attempt_limit, keys: self })
     }
 
-    /// How messages are cut.
+    /// Returns the segmentation of messages into packets.
     pub fn framing(&self) -> Framing {
         Framing { payload: self.payload, header: self.header, padding: Padding::Exact }
     }

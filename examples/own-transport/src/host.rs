@@ -16,7 +16,7 @@ use crate::wire::SawHeader;
 struct Turn {
     /// The packet under way, or to be sent next.
     seq: u32,
-    /// Whether it waits for the link.
+    /// True if it waits for the link.
     is_waiting: bool,
 }
 

@@ -1,8 +1,8 @@
-//! How an exception of a Python endpoint ends a run.
+//! Exceptions of Python endpoints, which end a run.
 //!
-//! Nothing between the endpoint and the start of the run can hand on an error. So the endpoint keeps
-//! the exception and unwinds; [`rampmeter_exp::caught`] stops that at the start of the run, where
-//! [`take`] finds the exception.
+//! Between the endpoint and the start of the run no function can return an error. So the endpoint
+//! keeps the exception and unwinds. [`rampmeter_exp::caught`] stops that at the start of the run,
+//! and [`take`] finds the exception there.
 
 use std::cell::RefCell;
 use std::panic;
@@ -12,7 +12,7 @@ use rampmeter_core::{NodeId, Time};
 
 /// An exception, and where it was raised.
 pub(crate) struct Failure {
-    /// What failed, as in "host 3: on_packet at 12.5 us".
+    /// The call that failed, as in "host 3: on_packet at 12.5 us".
     pub(crate) place: String,
     pub(crate) error: PyErr,
 }

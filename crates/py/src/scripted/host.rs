@@ -26,13 +26,13 @@ pub(crate) struct ScriptedHost {
     host: Py<Host>,
     /// Packets of each message that have arrived, by sender and message.
     arrived: BTreeMap<(NodeId, MsgId), SeqSet>,
-    /// What the attribute `deadline` said after the last call.
+    /// Value of the attribute `deadline` after the last call.
     deadline: Time,
     /// When the object was last called, and how often at that time.
     last_call: (Time, u32),
-    /// Whether the class has a `wants_transmit` of its own.
+    /// True if the class overrides `wants_transmit`.
     has_wants_transmit: bool,
-    /// Whether the object may have something to send.
+    /// True if the object may have something to send.
     wants: bool,
 }
 

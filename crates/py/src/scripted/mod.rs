@@ -51,13 +51,13 @@ pub(crate) struct ScriptedKeys {
     /// The Python file that has the endpoints' class, relative to the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
-    /// The module of the class, where it is in no file of its own; `rampmeter.endpoints` if both are
+    /// The module of the class, if it is in no file of its own; `rampmeter.endpoints` if both are
     /// left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<String>,
     /// The class of the endpoints, derived from `rampmeter.Endpoint`.
     endpoint: String,
-    /// What the class is called with, besides its host.
+    /// Arguments of the class, besides its host.
     #[schemars(with = "std::collections::BTreeMap<String, Value>")]
     parameters: Map<String, Value>,
     /// Payload of a full packet.

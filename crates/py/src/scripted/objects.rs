@@ -1,4 +1,4 @@
-//! What a Python endpoint sees: its host, messages, packets.
+//! Objects that a Python endpoint uses: its host, messages, packets.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -138,7 +138,7 @@ impl Host {
         self.lock().events.pop_front()
     }
 
-    /// What leaves the host for a packet that Python has made.
+    /// Returns the packet that the host sends for a packet that Python has made.
     ///
     /// # Errors
     /// `ValueError` for a packet of a message that is over, or of another host.
@@ -227,7 +227,7 @@ impl Host {
         self.seed
     }
 
-    /// How many hosts there are.
+    /// Number of hosts.
     #[getter]
     fn n_hosts(&self) -> u32 {
         self.n_hosts
@@ -263,7 +263,7 @@ impl Host {
         self.framing.header.get()
     }
 
-    /// How long the slowest host link takes for `size` bytes, in picoseconds.
+    /// Returns the time that the slowest host link takes for `size` bytes, in picoseconds.
     fn transmission(&self, size: u64) -> u64 {
         (Bytes::new(size).get() as f64 * 8e3 / self.gbps).round() as u64
     }
