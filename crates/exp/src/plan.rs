@@ -35,10 +35,10 @@ pub struct Plan<T = TransportSpec, N = TopologySpec> {
     pub transport: T,
     /// Traffic: senders, receivers, sizes and times.
     pub workload: WorkloadSpec,
-    /// When the run ends, and what it records.
+    /// End of the run, and the data that it records.
     #[serde(default)]
     pub run: RunSpec,
-    /// Which flows the statistics count.
+    /// Flows that the statistics count.
     #[serde(default)]
     pub measure: MeasureSpec,
     /// Host clocks.
@@ -47,7 +47,7 @@ pub struct Plan<T = TransportSpec, N = TopologySpec> {
     /// Faults of links and nodes.
     #[serde(default)]
     pub faults: FaultsSpec,
-    /// By when applications need their messages.
+    /// Deadlines by which applications need their messages.
     pub deadlines: Option<DeadlinesSpec>,
     /// The packets that loads count.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +86,7 @@ pub struct FabricSpec {
     pub ecn_ports: Option<MarkingPorts>,
     /// Queued bytes at a switch's port above which it drops unscheduled packets; never if left out.
     pub drop_unscheduled_above_bytes: Option<u64>,
-    /// When forwarding begins.
+    /// Time at which forwarding begins.
     pub switching: Option<SwitchingSpec>,
     /// Fate of packets without a schedule that are cut off, if packets may not wait in switches.
     pub unscheduled: Option<Unscheduled>,
@@ -103,7 +103,7 @@ pub struct FabricSpec {
     pub slot_bytes: Option<u64>,
     /// Length of a packet whose payload is cut off, where ports trim (NDP).
     pub trim_bytes: Option<u64>,
-    /// Which data packet is trimmed.
+    /// Choice of the data packet that is trimmed.
     pub trim_choice: Option<TrimChoice>,
     /// Headers that a port sends for one data packet while both wait; 0 sends headers first.
     pub header_ratio: Option<u64>,
@@ -138,21 +138,21 @@ pub struct PfcSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PfcMode {
-    /// Of the shared memory that is free.
+    /// A multiple of the shared memory that is free.
     Dynamic,
-    /// So many bytes.
+    /// A fixed number of bytes.
     Static,
     /// No pauses.
     Off,
 }
 
-/// When forwarding begins.
+/// Time at which forwarding begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SwitchingSpec {
-    /// When the last bit is in.
+    /// After the last bit of the packet.
     StoreAndForward,
-    /// When the header is in.
+    /// After the header.
     CutThrough,
     /// At once: links are token buckets.
     Shaped,
@@ -182,11 +182,11 @@ pub struct RunSpec {
     pub links: bool,
     /// The file, in the folder of results, that a timeline is written to.
     pub trace: Option<String>,
-    /// When the timeline begins.
+    /// Start of the timeline.
     pub trace_from_us: f64,
-    /// When the timeline ends; with the run if left out.
+    /// End of the timeline; that of the run if left out.
     pub trace_until_us: Option<f64>,
-    /// After how many events the timeline ends in any case.
+    /// Maximum number of events of the timeline.
     pub trace_events: u64,
     /// The hosts that the timeline shows, by name or number; arbiters are numbered after hosts. All
     /// if left out.
@@ -354,7 +354,7 @@ pub struct LinkFaultSpec {
 pub struct LinkChangeSpec {
     /// The link: its ends, such as `h0-s3`, or its place in the topology.
     pub link: LinkName,
-    /// From when on.
+    /// Time of the change.
     pub at_us: f64,
     /// Its rate in Gbit/s.
     #[schemars(range(min = 1e-6, max = 1e5))]
@@ -377,11 +377,11 @@ pub struct OutageSpec {
     pub host: Option<NodeName>,
     /// The switch that fails, by name or number.
     pub switch: Option<NodeName>,
-    /// The arbiter that crashes, by number: its link fails, and it comes back knowing nothing.
+    /// The arbiter that crashes, by number: its link fails, and it restarts without state.
     pub arbiter: Option<u32>,
-    /// When it fails.
+    /// Start of the failure.
     pub from_us: f64,
-    /// When it is repaired; never if left out.
+    /// Time of the repair; never if left out.
     pub until_us: Option<f64>,
 }
 

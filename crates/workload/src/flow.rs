@@ -7,7 +7,7 @@ use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
 /// One message: when it is handed to the transport, from whom to whom, and how long it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
-    /// When the application hands it over.
+    /// Time at which the application submits it.
     pub arrival: Time,
     /// The sending host.
     pub src: NodeId,
@@ -15,8 +15,7 @@ pub struct Flow {
     pub dst: NodeId,
     /// Its length, at least one byte.
     pub size: Bytes,
-    /// Whom it belongs to: the part of a mix that it came from; outside of mixes what a trace says,
-    /// or zero.
+    /// Tenant: the part of a mix; outside of mixes that of the trace, or zero.
     pub tenant: TenantId,
     /// Time from the arrival until the application needs the message; [`Span::MAX`] if not set.
     pub deadline: Span,

@@ -18,7 +18,7 @@ use crate::pattern::collective::Round;
 pub(crate) struct Phases {
     /// Each has an end.
     pub(crate) parts: Vec<ValidWorkload>,
-    /// Number of times that hosts go through all.
+    /// Number of times that hosts run all phases.
     pub(crate) rounds: u32,
     /// Time between two phases at a host.
     pub(crate) pause: Span,

@@ -94,7 +94,7 @@ impl<R: Read> LineFeeds<R> {
         Ok(n_read)
     }
 
-    /// Replaces the ends of lines in `bytes`; returns the number of bytes that are left.
+    /// Replaces the ends of lines in `bytes`; returns the number of remaining bytes.
     fn replace(&mut self, bytes: &mut [u8]) -> usize {
         let first_is_known = self.last != b'\r' || bytes.first() != Some(&b'\n');
         if first_is_known && !bytes.contains(&b'\r') {

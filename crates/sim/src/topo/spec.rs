@@ -377,7 +377,7 @@ impl LinkSpec {
         let there = rate("gbps", self.gbps)?;
         let back = self.gbps_back.map_or(Ok(there), |gbps| rate("gbps-back", gbps))?;
         let propagation = delay("propagation-ns", self.propagation_ns)?;
-        // A host comes first, so that readers of the link list find access links easily.
+        // A host is the first end, so that readers of the link list find access links easily.
         Ok(Link { a, b, rate: there, back, propagation }.ordered())
     }
 }

@@ -1,10 +1,10 @@
 //! Flows that wait for others.
 //!
 //! A [`Graph`] has flows and computations, numbered from zero. Each waits for any number of others,
-//! then for a time of computing. What a host waits for it must know by itself: a host knows that a
-//! flow has been delivered if it received it, and that one has been completed if it sent it. So a
-//! flow may wait only for flows of its source, to or from, and for computations there. Then real
-//! hosts can do what the simulator does, each with its own part of the graph.
+//! then for a time of computing. A host must detect the end of its dependencies by itself: a flow
+//! that it received has been delivered, a flow that it sent has been completed. So a flow may wait
+//! only for flows of its source, to or from, and for computations there. Then real hosts can do
+//! what the simulator does, each with its own part of the graph.
 //!
 //! The edges are two flat arrays (compressed sparse rows). A flow takes 52 bytes and 4 for each
 //! flow that it waits for, and 12 more while a run keeps count in [`Releases`].
@@ -34,11 +34,11 @@ pub struct Graph {
     calls: Vec<Call>,
 }
 
-/// Why something is no graph of flows.
+/// Reason why edges and flows form no graph.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphError {
-    /// A flow waits for one that its source knows nothing of.
+    /// A flow waits for one that its source neither sends nor receives.
     #[error(
         "flow {node} of host {host} waits for flow {dependency}, which host {host} neither \
              sends nor receives"
@@ -123,7 +123,7 @@ impl Graph {
         all
     }
 
-    /// For how many nodes each node waits.
+    /// Returns the number of nodes that each node waits for.
     pub(crate) fn in_degrees(&self) -> Vec<u32> {
         let mut degrees = vec![0; self.nodes.len()];
         for &to in &self.dependents {

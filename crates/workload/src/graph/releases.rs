@@ -1,4 +1,4 @@
-//! Which flows of a graph may start, as others are delivered.
+//! Releases of the flows of a graph, as others are delivered.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,14 +9,14 @@ use rampmeter_core::{NodeId, Time};
 use super::Graph;
 use crate::flow::Flow;
 
-/// The progress of a graph in a run. It is told which flows hosts know to have arrived, and says
-/// which flows may start, and when.
+/// The progress of a graph in a run. It is notified of the flows that hosts have received or
+/// completed, and returns the flows that may start, with their times.
 ///
 /// Flows that may start at the same time start in the order of their numbers.
 #[derive(Clone, Debug)]
 pub struct Releases {
     graph: Arc<Graph>,
-    /// For how many others each node still waits; [`TAKEN`] once it has been released.
+    /// Number of others for which each node still waits; [`TAKEN`] once it has been released.
     open: Vec<u32>,
     /// The latest known time of what each node waits for.
     at: Vec<Time>,
@@ -63,12 +63,13 @@ impl Releases {
         self.settle(number, self.graph.node(number).dst, at);
     }
 
-    /// The sender of flow `number` knows at `at` that it has been delivered.
+    /// The sender of flow `number` is notified at `at` that it has been delivered.
     pub fn on_completed(&mut self, number: u32, at: Time) {
         self.settle(number, self.graph.node(number).src, at);
     }
 
-    /// When the next flow starts; [`Time::NEVER`] if none does before another is delivered.
+    /// Returns the start of the next flow; [`Time::NEVER`] if none starts before another is
+    /// delivered.
     pub fn next_release(&self) -> Time {
         self.ready.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
@@ -95,7 +96,7 @@ impl Releases {
         None
     }
 
-    /// `host` learns that node `number` is over. Nodes of other hosts hear nothing of it.
+    /// Node `number` has completed at `host`. Nodes of other hosts are not notified.
     fn settle(&mut self, number: u32, host: NodeId, at: Time) {
         let graph = Arc::clone(&self.graph);
         let mut done = Vec::new();
@@ -128,7 +129,8 @@ impl Releases {
         }
     }
 
-    /// Tells those that wait for computations; a list instead of calls, as chains may be long.
+    /// Notifies the nodes that wait for computations. It uses a list instead of calls, as chains
+    /// may be long.
     fn work_off(&mut self, mut done: Vec<(u32, Time)>) {
         let graph = Arc::clone(&self.graph);
         while let Some((computation, at)) = done.pop() {

@@ -99,7 +99,7 @@ pub(super) struct BoolList {
     pub(super) values: Vec<bool>,
 }
 
-/// Kinds of nodes, as far as a workload tells them apart.
+/// Kinds of nodes that a workload distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Metadata,

@@ -91,7 +91,7 @@ fn ring(n: usize, bytes: u64, n_steps: usize) -> Vec<Step> {
     let mut steps = Vec::with_capacity(n * n_steps);
     for at in 0..n_steps {
         for src in 0..n {
-            // The message that came in the step before, from the host before.
+            // The message of the step before, from the host before.
             let before = at.checked_sub(1).map(|at| at * n + (src + n - 1) % n);
             let bytes = part(bytes, n, src + 2 * n - at);
             let after = before.into_iter().collect();

@@ -154,7 +154,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// Applies the orders of a rank, whose labels end with it. Orders may come before operations.
+    /// Applies the orders of a rank, whose labels end with it. Orders may precede operations.
     fn end_rank(&mut self, file: &str) -> Result<(), TraceError> {
         for (number, later, earlier, is_after) in std::mem::take(&mut self.orders) {
             let line = Line { file, number };

@@ -20,9 +20,9 @@
 //! | `barrier count n` | all `n` connections that name it |
 //! | `multishot` | the `i`-th one: the `i`-th connection that names it (htsim: in order of ends) |
 //!
-//! Only the host that knows of an end can start a connection by it. Messages of one connection
-//! (`msg`) are flows of their own. Notes name what is not part of a workload: failures, `prio` and
-//! `addon`. Lines that begin with `#` are comments.
+//! Only a host that detects an end can start a connection by it. Messages of one connection (`msg`)
+//! are flows of their own. Notes name what is not part of a workload: failures, `prio` and `addon`.
+//! Lines that begin with `#` are comments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -348,7 +348,7 @@ impl Matrix {
         }
     }
 
-    /// Checks that the source of `connection` knows of the end of `earlier`.
+    /// Checks that the source of `connection` detects the end of `earlier`.
     fn check_host(
         &self,
         line: Line<'_>,

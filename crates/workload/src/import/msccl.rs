@@ -196,7 +196,7 @@ struct Message {
 }
 
 /// Returns the rows: a computation for each step, which ends when the step starts to send or is
-/// over, and a message for each step that sends.
+/// complete, and a message for each step that sends.
 fn rows(
     file: &Xml<'_>,
     blocks: &[Block],

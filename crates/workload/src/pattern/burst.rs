@@ -13,12 +13,12 @@ use super::poisson::PoissonClock;
 use super::skewed::Skewed;
 use crate::flow::Flow;
 
-/// When a pattern happens.
+/// Times of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
     /// The first time.
     pub start: Time,
-    /// From one time to the next.
+    /// Time from one round to the next.
     pub period: Span,
     /// Number of rounds.
     pub n: u64,
@@ -58,7 +58,7 @@ impl Volume {
     }
 }
 
-/// Which way the flows of a fan go.
+/// Direction of the flows of a fan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Many senders, one receiver: incast.
@@ -156,7 +156,7 @@ pub(super) struct Draw {
 pub struct Bursts {
     /// Pattern of each batch.
     pub law: Arc<Law>,
-    /// When.
+    /// Times of the rounds.
     pub rounds: Rounds,
     /// Number of the pattern within its workload, which keeps its random streams apart.
     pub stream: u64,

@@ -31,7 +31,7 @@ pub enum Pairs {
         /// Number of hosts, which is even.
         n_hosts: u32,
     },
-    /// A message goes to the same rack, the same pod or farther with given probabilities.
+    /// A message is sent to the same rack, the same pod or farther with given probabilities.
     Staggered(Arc<Staggered>),
     /// Every ordered pair of different hosts in the same rack is equally likely.
     SameRack {

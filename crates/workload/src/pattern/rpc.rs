@@ -36,7 +36,7 @@ pub enum Pace {
     Closed {
         /// Time between the two.
         think: Span,
-        /// Number of calls under way at a time.
+        /// Number of calls in flight at a time.
         concurrency: u32,
     },
     /// A client calls whether or not calls have ended.

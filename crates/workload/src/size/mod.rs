@@ -35,7 +35,7 @@ pub enum Shape {
     Steps,
 }
 
-/// Why something is not a size distribution.
+/// Reason why points are not a size distribution.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SizeError {
@@ -99,7 +99,7 @@ impl SizeDist {
         Self::from_placed(placed, "the distribution", shape, unit)
     }
 
-    /// As [`SizeDist::new`], for points that know where they come from.
+    /// As [`SizeDist::new`], for points with their place in a file.
     fn from_placed(
         placed: impl Iterator<Item = (String, f64, f64)>,
         whole: &str,

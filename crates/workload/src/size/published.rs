@@ -4,7 +4,7 @@ use rampmeter_core::Bytes;
 
 use super::{Shape, SizeDist, SizeError, homa};
 
-/// The names that [`named`] knows.
+/// The names that [`named`] accepts.
 pub const NAMES: [&str; 12] = [
     "imc10",
     "web-search",

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Sizes are in bytes, times in microseconds. Every pattern but `collective`, `rpc` and `phases`
-//! takes `flows` and `until-us`, and stops at whichever comes first; patterns that would go on for
-//! ever need one of them.
+//! takes `flows` and `until-us`, and stops at the earlier one. Patterns that would never end need
+//! one of them.
 
 mod check;
 mod collective;
@@ -62,7 +62,7 @@ pub struct WorkloadContext {
     pub base_dir: PathBuf,
 }
 
-/// Why a workload cannot run on a network.
+/// Reason why a workload cannot run on a network.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
@@ -101,7 +101,7 @@ pub enum WorkloadSpec {
     Stride(StrideSpec),
     /// Every host sends to one of the other half, and receives from one there.
     Bisection(PairsSpec),
-    /// Messages go to the same rack, the same pod or farther with given probabilities.
+    /// Messages are sent to the same rack, the same pod or farther with given probabilities.
     Staggered(StaggeredSpec),
     /// Poisson arrivals with separate loads within racks and between them.
     RackLocal(RackSpec),
@@ -196,10 +196,10 @@ pub struct FanSpec {
     pub flow_bytes: Option<u64>,
     /// Size of all flows of a round together. Either this or `flow-bytes`.
     pub total_bytes: Option<u64>,
-    /// When the first round starts.
+    /// Start of the first round.
     #[serde(default)]
     pub start_us: f64,
-    /// From one round to the next; needed for more than one.
+    /// Time from one round to the next; needed for more than one.
     pub period_us: Option<f64>,
     /// Number of rounds.
     #[serde(default = "one")]
@@ -220,10 +220,10 @@ pub struct ShuffleSpec {
     pub receivers: HostsSpec,
     /// Size of every flow.
     pub flow_bytes: u64,
-    /// When the first round starts.
+    /// Start of the first round.
     #[serde(default)]
     pub start_us: f64,
-    /// From one round to the next; needed for more than one.
+    /// Time from one round to the next; needed for more than one.
     pub period_us: Option<f64>,
     /// Number of rounds.
     #[serde(default = "one")]
@@ -240,7 +240,7 @@ pub struct ShuffleSpec {
 pub struct DenseSpec {
     /// Size of every flow.
     pub flow_bytes: u64,
-    /// When it starts.
+    /// Start of the flows.
     #[serde(default)]
     pub start_us: f64,
     /// Stop after this many flows.
@@ -272,10 +272,10 @@ pub struct CollectiveSpec {
     pub group_size: Option<u32>,
     /// Distance of the hosts of a group among `hosts`; 1 if left out.
     pub group_step: Option<u32>,
-    /// Into how many chunks a ring, a tree or a chain cuts what a host sends.
+    /// Number of chunks into which a ring, a tree or a chain cuts the data that a host sends.
     #[serde(default = "one_chunk")]
     pub chunks: u32,
-    /// When the first round starts.
+    /// Start of the first round.
     #[serde(default)]
     pub start_us: f64,
     /// Time that a host computes after the flows that a flow waits for, before it sends the flow.
@@ -303,10 +303,10 @@ pub struct SkewedSpec {
     pub skew: f64,
     /// Those that take part; all if left out.
     pub hosts: Option<HostsSpec>,
-    /// When the first round starts.
+    /// Start of the first round.
     #[serde(default)]
     pub start_us: f64,
-    /// From one round to the next; needed for more than one.
+    /// Time from one round to the next; needed for more than one.
     pub period_us: Option<f64>,
     /// Number of rounds.
     #[serde(default = "one")]

@@ -1,7 +1,7 @@
 //! Patterns in which hosts have partners: keys and checks.
 //!
-//! The pattern says who sends to whom. With a `load` flows arrive as Poisson processes, in periods
-//! that are on and off if wanted; without one every host sends at once, in rounds.
+//! The pattern chooses senders and receivers. With a `load` flows arrive as Poisson processes, in
+//! periods that are on and off if wanted. Without one every host sends at once, in rounds.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ macro_rules! pairs_spec {
             pub off_us: Option<f64>,
             /// Start of the first round, or of arrivals; 0 if left out.
             pub start_us: Option<f64>,
-            /// From one round to the next; needed for more than one.
+            /// Time from one round to the next; needed for more than one.
             pub period_us: Option<f64>,
             /// Number of rounds without a load; 1 if left out.
             pub rounds: Option<u64>,
@@ -85,11 +85,11 @@ pairs_spec! {
 pairs_spec! {
     /// Keys of `staggered`.
     StaggeredSpec {
-        /// Probability that a message goes to a host of the same rack.
+        /// Probability that a message is sent to a host of the same rack.
         #[schemars(range(min = 0.0, max = 1.0))]
         rack_share: f64,
-        /// Probability that it goes to another rack of the same pod; 0 if left out. All others go
-        /// to other pods, or other racks if there are no pods.
+        /// Probability that it is sent to another rack of the same pod; 0 if left out. All others
+        /// are sent to other pods, or other racks if there are no pods.
         #[schemars(range(min = 0.0, max = 1.0))]
         pod_share: Option<f64>,
         /// Number of hosts that share a rack; that of the topology if left out.

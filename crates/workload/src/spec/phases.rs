@@ -17,7 +17,7 @@ pub struct PhasesSpec {
     /// The phases in their order; each needs an end. Their times count from the begin of the phase
     /// at a host.
     pub parts: Vec<WorkloadSpec>,
-    /// Number of times that hosts go through all phases.
+    /// Number of times that hosts run all phases.
     #[serde(default = "one")]
     pub rounds: u32,
     /// Time that a host pauses between two phases.

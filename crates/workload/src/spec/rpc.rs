@@ -29,7 +29,7 @@ pub struct RpcSpec {
     /// Number of servers of a call, which ends with the last response.
     #[serde(default = "one")]
     pub fan: u32,
-    /// Number of calls that a client has under way at a time.
+    /// Number of calls that a client has in flight at a time.
     #[serde(default = "one")]
     pub concurrency: u32,
     /// Time from the end of a call to the next one of the client.

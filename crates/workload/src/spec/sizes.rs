@@ -79,7 +79,7 @@ impl SizeSpec {
         self.resolve_with_notes(path, payload, base_dir).map(|(sizes, _)| sizes)
     }
 
-    /// As [`SizeSpec::resolve`], with notes about what looks wrong in a file.
+    /// As [`SizeSpec::resolve`], with notes about likely mistakes in a file.
     ///
     /// # Errors
     /// As [`SizeSpec::resolve`].

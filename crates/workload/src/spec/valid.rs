@@ -259,7 +259,7 @@ impl ValidWorkload {
         &self.warnings
     }
 
-    /// The distribution of random sizes; `None` for patterns with sizes of their own.
+    /// The distribution of random sizes; `None` for patterns with custom sizes.
     pub fn sizes(&self) -> Option<&SizeDist> {
         self.sizes.as_deref()
     }

@@ -7,7 +7,7 @@ use rampmeter_core::units::PS_PER_SECOND;
 
 use super::{Options, TraceError};
 
-/// The columns of workloads beside those of times.
+/// The columns of workloads besides those of times.
 const USED: [&str; 6] = ["src", "dst", "size_bytes", "flow", "after", "tenant"];
 
 /// Times of workloads, before the unit. Only the first is the arrival.
@@ -84,7 +84,7 @@ pub(super) fn of_fields(original: &[String], renamed: &[String]) -> BTreeMap<&'s
     times.chain(others).map(|(field, at)| (field, original[at].clone())).collect()
 }
 
-/// Returns the columns of a file by the names that this module knows.
+/// Returns the columns of a file by the names in this module.
 ///
 /// # Errors
 /// A mapping of an unknown name, or to a column that the file does not have, or a column that it

@@ -292,7 +292,7 @@ fn parse_record(
         after.split([' ', ';']).filter(|id| !id.is_empty()).map(str::parse).collect();
     let expected = "whole numbers, separated by spaces or semicolons";
     let after = ids.map_err(|_| wrong("after", expected, after))?;
-    // Only what waits for nothing must say when it arrives.
+    // Only flows without dependencies need an arrival.
     let arrival_ps = match after.is_empty() {
         true => time("arrival", &columns.arrival)?,
         false => optional_time("arrival", Some(&columns.arrival))?.unwrap_or(0),

@@ -52,7 +52,7 @@ pub(crate) struct Import {
     pub(crate) rows: Vec<RawRow>,
     /// Rounds of collectives, whose nodes are rows.
     pub(crate) rounds: Vec<Round>,
-    /// Sentences about what was left out or looks wrong.
+    /// Sentences about omitted parts and likely mistakes.
     pub(crate) notes: Vec<String>,
     /// True if the rows are a graph even if none waits for another.
     pub(crate) is_graph: bool,
@@ -73,7 +73,7 @@ struct Entry {
     format: Format,
     /// Names for commands; the first is the one of plans.
     names: &'static [&'static str],
-    /// Ends of file names that stand for the format.
+    /// Suffixes of file names of the format.
     suffixes: &'static [&'static str],
     read: fn(&Source<'_>) -> Result<Import, TraceError>,
     /// True for the first [`contents::HEAD_BYTES`] of a file of the format.

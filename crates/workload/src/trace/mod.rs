@@ -51,7 +51,7 @@ use crate::flow::Flow;
 use crate::graph::Graph;
 pub use crate::import::htsim::{Failure, failures};
 
-/// Why a file is not a trace for this network.
+/// Reason why a file is not a trace for this network.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -76,7 +76,7 @@ pub enum TraceError {
     Column {
         /// The file.
         file: String,
-        /// The column, or what may stand for it.
+        /// The column, or those that may replace it.
         expected: String,
         /// The columns there are.
         got: String,
@@ -139,7 +139,7 @@ pub struct Check {
     pub order: Order,
 }
 
-/// A flow, and how it went in the run that the file is a record of.
+/// A flow, and its times in the run that the file records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReferenceRow {
     /// The flow.
@@ -153,7 +153,7 @@ pub struct ReferenceRow {
 /// Longest flow in bytes, as of patterns.
 const SIZE_MAX: u64 = 1 << 50;
 
-/// A row as read, before it is checked, and where it stands.
+/// A row as read, before it is checked, and its place in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct RawRow {
     pub(crate) place: u64,
@@ -195,7 +195,7 @@ pub fn read(file: &Path, format: Format, check: Check) -> Result<Vec<Flow>, Trac
     Ok(rows.into_iter().map(|row| row.flow).collect())
 }
 
-/// Reads the flows of `file` with what it says about their completion. Errors as [`read`].
+/// Reads the flows of `file` with their completion times in it. Errors as [`read`].
 ///
 /// # Errors
 /// As [`read`].
@@ -246,7 +246,7 @@ pub fn read_with_notes(
     options: &Options,
 ) -> Result<(Trace, Vec<String>), TraceError> {
     let name = file.display().to_string();
-    // Commands that convert a file know no network.
+    // Commands that convert a file have no network.
     let n_hosts = (check.n_hosts < u32::MAX).then_some(check.n_hosts);
     let import = format.read(&Source { path: file, name: &name, options, n_hosts });
     let import = import.map_err(|error| hinted(error, file, format))?;

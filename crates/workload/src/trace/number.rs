@@ -7,10 +7,10 @@ use super::decimal::PS_MAX;
 /// A number of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
-    /// From a column of integers.
+    /// Value of a column of integers.
     #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "of Parquet alone"))]
     Whole(i128),
-    /// From a column of floating-point numbers.
+    /// Value of a column of floating-point numbers.
     Real(f64),
 }
 
@@ -24,7 +24,8 @@ impl Number {
         }
     }
 
-    /// So many units of `unit_ps` picoseconds, rounded to the nearest picosecond.
+    /// Returns the picoseconds of this number of units of `unit_ps`, rounded to the nearest
+    /// picosecond.
     pub(super) fn ps(self, unit_ps: u64) -> Option<u64> {
         match self {
             Self::Whole(n) => {

@@ -197,7 +197,7 @@ fn read_batch(
             None => Vec::new(),
         };
         let arrival_ps = arrivals[row].and_then(|number| number.ps(arrival.unit_ps));
-        // Only what waits for nothing must say when it arrives.
+        // Only flows without dependencies need an arrival.
         let arrival_ps = match arrivals[row] {
             None if !after.is_empty() => Some(0),
             _ => arrival_ps,

@@ -105,7 +105,7 @@ fn wrong(file: &str, row: &RawRow, field: &str, expected: &str, got: impl ToStri
 
 /// The rows by what the file calls them.
 enum Ids {
-    /// Their numbers, of which there are so many.
+    /// Their numbers, which are below this.
     Rows(u64),
     /// Numbers of rows by the value of the column `flow`.
     Column(HashMap<u64, u32>),

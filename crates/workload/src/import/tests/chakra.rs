@@ -162,7 +162,7 @@ fn groups_are_listed_or_guessed_and_an_all_gather_is_of_all_parts() {
     );
     let rounds: Vec<(u32, u64)> =
         graph.rounds().iter().map(|round| (round.hosts.host(0).get(), round.bytes.get())).collect();
-    // All ranks (no name) come first, as groups are in the order of their names.
+    // All ranks (no name) are first, as groups are in the order of their names.
     assert_eq!(rounds, [(0, 4000), (0, 2000), (1, 2000)]);
     let gathers: u64 = graph.rounds()[1..]
         .iter()

@@ -27,8 +27,8 @@ impl Draft<'_> {
         size
     }
 
-    /// Up: a host sends once it has heard from all its children. Down: once it has heard from its
-    /// parent, the root once it has heard from all.
+    /// Up: a host sends once it has received from all its children. Down: once it has received from
+    /// its parent, the root once it has received from all.
     pub(super) fn tree(&mut self) -> Bytes {
         let (n, chunks, size) = (self.of.hosts.count(), self.of.chunks, self.of.size);
         let levels = self.of.levels();
@@ -50,7 +50,7 @@ impl Draft<'_> {
             for level in (0..levels).rev() {
                 for (parent, child) in pairs(level).filter(|&(_, child)| child < n) {
                     let flow = self.send(parent, child, bytes, &heard[parent as usize]);
-                    // What it heard from its children is in what it hears from its parent.
+                    // The data from its children are in the data that it receives from its parent.
                     heard[child as usize] = vec![flow];
                 }
             }

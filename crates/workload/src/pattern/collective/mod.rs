@@ -1,9 +1,8 @@
 //! Collective operations, made of flows that wait for each other.
 //!
-//! Each algorithm says which host sends how much to whom, and which of the flows that it has
-//! received a host needs for that. A host takes part in a round once it has had all of the one
-//! before. Nothing but these dependencies orders the flows: hosts get out of step as their
-//! transport makes them.
+//! Each algorithm defines the flows between hosts, and the received flows that a host needs before
+//! it sends. A host takes part in a round once it has completed the one before. Nothing but these
+//! dependencies orders the flows: hosts get out of step as their transport makes them.
 //!
 //! | algorithm | sends |
 //! |---|---|
@@ -44,9 +43,9 @@ pub enum Operation {
     Broadcast,
     /// Every host has one `n`-th of its vector for each host.
     AllToAll,
-    /// Every host has as much for each other host as a matrix or a skew says.
+    /// Every host sends to each other host the bytes of a matrix or a skew.
     AllToAllV,
-    /// A vector goes in chunks from host to host, each of which computes on every chunk.
+    /// A vector is sent in chunks from host to host, each of which computes on every chunk.
     Pipeline,
 }
 
@@ -147,17 +146,17 @@ pub struct Collective {
     pub hosts: HostSet,
     /// The vector; of an all-to-all what every host has for all hosts, its own part included.
     pub size: Bytes,
-    /// Into how many chunks a host cuts what it sends.
+    /// Number of chunks into which a host cuts the data that it sends.
     pub chunks: u32,
     /// Bytes that hosts send to each other.
     pub demand: Arc<Demand>,
-    /// When the first round starts.
+    /// Start of the first round.
     pub start: Time,
-    /// From the last flow that a flow waits for to its own start.
+    /// Time from the last flow that a flow waits for to its own start.
     pub compute: Span,
     /// Number of rounds.
     pub rounds: u32,
-    /// From the end of a round at a host to its part in the next.
+    /// Time from the end of a round at a host to its part in the next.
     pub pause: Span,
     /// Number of the pattern within its workload, which keeps its random streams apart.
     pub stream: u64,

@@ -1,4 +1,4 @@
-//! Collectives: that they bring about what they say, and how much they send.
+//! Tests of the results of collectives, and of the bytes that they send.
 
 use std::sync::Arc;
 

@@ -152,7 +152,7 @@ fn hosts_may_be_texts_and_categories() {
     }
 }
 
-/// Results have the user's names of hosts beside their numbers.
+/// Results have the user's names of hosts next to their numbers.
 #[test]
 fn names_of_hosts_are_those_of_the_results() {
     let dir = TempDir::new().unwrap();
