@@ -16,9 +16,9 @@ pub struct BenchReport {
     pub events: u64,
     /// Data packets that brought bytes for the first time.
     pub fresh_packets: u64,
-    /// Processor seconds of this thread; wall seconds where the system does not tell.
+    /// Processor seconds of this thread; wall seconds if the system does not report them.
     pub cpu_seconds: f64,
-    /// The most memory that the process has held, in bytes; zero where the system does not tell.
+    /// Maximum memory of the process, in bytes; zero if the system does not report it.
     pub peak_rss_bytes: u64,
     /// Hops per processor second.
     pub hops_per_cpu_second: f64,

@@ -16,7 +16,7 @@ pub(crate) struct BoundedTable<R: Row> {
     writer: Option<RowWriter<R>>,
     error: Option<TableError>,
     n_rows: u64,
-    /// The rows of one instant, of which more may come.
+    /// The rows of one instant, to which more may be added.
     instant: (Time, Vec<R>),
     /// The first instant that was left out, as the table was full.
     left_out: Option<Time>,

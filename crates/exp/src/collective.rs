@@ -32,9 +32,9 @@ pub struct CollectiveRound {
     pub flows: u64,
     /// Flows of the round that were delivered.
     pub delivered: u64,
-    /// When the first flow of the round started; null if none did.
+    /// Start of the first flow of the round; null if none started.
     pub start_ps: Option<u64>,
-    /// From `start_ps` until the last flow was delivered; null if not all were.
+    /// Time from `start_ps` until the last flow was delivered; null if not all were.
     pub completion_ps: Option<u64>,
     /// Algorithm bandwidth: `bytes` over the completion time, in Gbit/s.
     pub algorithm_gbps: Option<f64>,
@@ -48,7 +48,7 @@ pub struct CollectiveRound {
     pub over_bound: Option<f64>,
 }
 
-/// The rounds of a run under way.
+/// The rounds of a run in progress.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rounds(Vec<Progress>);
 
@@ -203,8 +203,8 @@ pub(crate) fn bound(graph: &Graph, round: &Round, network: &mut impl Network) ->
         let [alone, _] = times.alone[times.at(node)];
         let rest = times.tail(node).saturating_sub(alone);
         let busy = network.service(src, dst, size);
-        // The first packet goes ahead of the others, and the last one has its way still before it.
-        // Either may be the short one.
+        // The first packet is sent ahead of the others, and the last one still has its whole path
+        // before it. Either may be the short one.
         let (payload, before) = (network.payload(), size.packets_ceil(network.payload()) - 1);
         let last = Bytes::new(size.get() - before * payload.get());
         let ahead = network.alone(src, dst, last)[0] - network.packet(src, dst, last)[1];
@@ -221,7 +221,7 @@ pub(crate) fn bound(graph: &Graph, round: &Round, network: &mut impl Network) ->
     longest.saturating_sub(start)
 }
 
-/// When the last flow of `graph` can start if all flows are alone in the network.
+/// Returns the start of the last flow of `graph` if all flows are alone in the network.
 pub(crate) fn latest_start(graph: &Graph, network: &mut impl Network) -> Time {
     let mut starts: Vec<Time> = (0..graph.len()).map(|node| graph.node(node).arrival).collect();
     let mut latest = Time::ZERO;
@@ -244,7 +244,7 @@ pub(crate) fn latest_start(graph: &Graph, network: &mut impl Network) -> Time {
 /// One direction of a host's link in a round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
-    /// Before the first flow can be there, and after the last one has gone.
+    /// Time before the first flow can be there, and after the last one has been sent.
     least: Option<(Span, Span)>,
     busy: Span,
 }
@@ -324,7 +324,7 @@ impl Cuts {
     }
 }
 
-/// When nodes of a round can start, and how much follows, if all flows are alone in the network.
+/// Times before and after the starts of the nodes of a round, if all flows are alone in the network.
 struct Times {
     base: u32,
     alone: Vec<[Span; 2]>,
@@ -366,17 +366,18 @@ impl Times {
         (node - self.base) as usize
     }
 
-    /// From the start of the round to that of a node, which it computes before.
+    /// Returns the time from the start of the round to that of a node, which it computes before.
     fn head(&self, node: u32) -> Span {
         self.heads[self.at(node)]
     }
 
-    /// From the start of a node to the end of the round.
+    /// Returns the time from the start of a node to the end of the round.
     fn tail(&self, node: u32) -> Span {
         self.tails[self.at(node)]
     }
 
-    /// From the start of `from` until `to`, which waits for it, knows that it is over.
+    /// Returns the time from the start of `from` until `to`, which waits for it, is notified of its
+    /// end.
     fn known(&self, graph: &Graph, from: u32, to: u32) -> Span {
         let [delivered, completed] = self.alone[self.at(from)];
         if graph.node(to).src == graph.node(from).dst { delivered } else { completed }

@@ -1,4 +1,4 @@
-//! Collisions in fabrics in which nothing may wait, as summaries tell them.
+//! Collisions in fabrics in which no packet may wait, as summaries report them.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct CollisionReport {
 /// A collision of two packets that should not have met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ViolationReport {
-    /// When the second packet reached the port.
+    /// Time at which the second packet reached the port.
     pub time_ps: u64,
     /// The end of the link that sends.
     pub from: String,

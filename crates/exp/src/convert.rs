@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::names::sample;
 use crate::topology::{self, Imported};
 
-/// Why a trace could not be converted.
+/// Reason why a trace could not be converted.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConvertError {
@@ -44,7 +44,7 @@ pub enum ConvertError {
     /// A topology cannot be read or written.
     #[error("{0}")]
     Topology(String),
-    /// The target's name does not say what it is.
+    /// The target's name does not determine its format.
     #[error("{0}: expected a name that ends in .csv, .csv.gz, .parquet or, for topologies, .toml")]
     Target(String),
 }
@@ -54,7 +54,8 @@ pub enum ConvertError {
 pub struct Converted {
     /// Number of flows, or of the links of a topology.
     pub n_rows: usize,
-    /// Sentences about what the source has and the target has not, or what looks wrong.
+    /// Sentences about parts of the source that the target does not have, and about likely
+    /// mistakes.
     pub notes: Vec<String>,
 }
 

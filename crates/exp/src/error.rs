@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::locate;
 use crate::transport::key_of;
 
-/// Why a run has no results.
+/// Reason why a run has no results.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -55,7 +55,7 @@ pub struct PlanError {
 pub enum PlanErrorCode {
     /// The text is not TOML, or has an unknown key or a value of the wrong type.
     Syntax,
-    /// A value is impossible, by itself or beside others.
+    /// A value is impossible, by itself or in combination with others.
     Value,
 }
 

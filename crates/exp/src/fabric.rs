@@ -1,4 +1,4 @@
-//! The fabric of a run: what the plan says, what the transport needs, and defaults.
+//! The fabric of a run: values of the plan, needs of the transport, and defaults.
 
 use rampmeter_core::Bytes;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Forwarding, MarkingPorts, Need, Trim};

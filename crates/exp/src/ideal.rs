@@ -14,10 +14,10 @@ use crate::ran::{Ran, RunStatus};
 use crate::record::Recorder;
 use crate::simulate::Task;
 
-/// Events between two looks at the clock.
+/// Events between two reads of the clock.
 const PACE_EVENTS: u64 = 256;
 
-/// Flows under way in an ideal network.
+/// Flows in progress in an ideal network.
 struct Run {
     cut: Cut,
     scheduler: IdealScheduler,
@@ -183,8 +183,8 @@ impl Run {
         self.counters.offered_bytes += arrival.size.get();
     }
 
-    /// Flow `id` has been served. Others may wait for it: its delivery is `source` told at once,
-    /// with the time at which it will be.
+    /// Flow `id` has been served. Others may wait for it: `source` is notified of its delivery at
+    /// once, with the time at which it will be delivered.
     fn complete(
         &mut self,
         id: u32,
@@ -239,7 +239,7 @@ impl Run {
     }
 }
 
-/// Flows that are under way: the service that they need in picoseconds, their bytes and packets.
+/// Flows in progress: the service that they need in picoseconds, their bytes and packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnderWay {
     service: u128,

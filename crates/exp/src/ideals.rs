@@ -16,10 +16,10 @@ pub(crate) struct Ideals {
     paths: Paths,
     model: IdealModel,
     hosts: Vec<Host>,
-    /// True if links change while the run goes on. Ideals are those of the network in which each
-    /// link is as fast and as short as it ever is.
+    /// True if links change during the run. Ideals are those of the network in which each link is
+    /// as fast and as short as it ever is.
     has_changes: bool,
-    /// True if links or nodes fail while the run goes on, so that packets may take other links.
+    /// True if links or nodes fail during the run, so that packets may take other links.
     has_outages: bool,
     /// Between hosts of two classes; `None` if there is no way.
     by_classes: IdMap<(u32, u32), Option<Between>>,
@@ -71,7 +71,7 @@ impl FlowIdeals {
 }
 
 impl Ideals {
-    /// The ideals of flows in the network of `sim`, cut into packets as `cut` says.
+    /// Returns the ideals of flows in the network of `sim`, cut into packets by `cut`.
     pub(crate) fn new(sim: &SimSpec, cut: Cut) -> Self {
         let forwarding = match sim.fabric.switching {
             Switching::StoreAndForward => Forwarding::StoreAndForward,

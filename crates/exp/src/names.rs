@@ -1,6 +1,6 @@
 //! The names of nodes and ports in results: hosts `h0`, switches `s0`, arbiters `a0`; a port is
 //! named by its two ends, `h0>s0`. The second of several links between two nodes is `h0>s0.2`.
-//! Where the plan or the topology's file has names of its own, those are taken.
+//! Names in the plan or the topology's file take precedence.
 
 use std::collections::BTreeMap;
 
@@ -228,7 +228,7 @@ impl NamesSpec {
         if self.is_empty() || self.switches.len() as u64 != switches {
             return;
         }
-        // The link of such a host comes after all others, in the order of the switches.
+        // The link of such a host is after all others, in the order of the switches.
         for link in topology.links() {
             if let (Node::Host(_), Node::Switch(switch)) = (link.a, link.b)
                 && u64::from(switch) >= switches

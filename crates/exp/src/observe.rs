@@ -1,4 +1,4 @@
-//! Observing single packets, for runs that ask for it: captures, timelines, paths.
+//! Observers of single packets, for runs that request them: captures, timelines, paths.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub(crate) struct ObservedReport {
 }
 
 impl Observed {
-    /// Starts what `plan` asks for, in the folder `out`; `None` if it asks for nothing.
+    /// Starts the observers that `plan` requests, in the folder `out`; `None` if it requests none.
     ///
     /// # Errors
     /// If a file cannot be made.

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::check::ValidPlan;
 use crate::ideals::Ideals;
 
-/// Flows that are looked at, at most.
+/// Maximum number of flows that are examined.
 const FLOWS_MAX: usize = 50_000;
 /// The same for warnings, which every run makes.
 const WARNING_FLOWS: usize = 5_000;
@@ -27,13 +27,13 @@ const ERRORS: f64 = 4.0;
 /// The traffic that a workload offers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Offered {
-    /// Flows that were looked at: the first of the plan under its seed.
+    /// Flows that were examined: the first of the plan under its seed.
     pub flows: u64,
     /// Mean message size of the workload, in bytes; of these flows if it follows from no
     /// distribution.
     pub mean_bytes: f64,
-    /// From the first arrival to the last, in seconds. None of flows that arrive together or wait
-    /// for others.
+    /// Time from the first arrival to the last, in seconds. None of flows that arrive together or
+    /// wait for others.
     pub seconds: Option<f64>,
     /// Tiers of ports, those of hosts first.
     pub tiers: Vec<OfferedTier>,
@@ -148,7 +148,7 @@ impl ValidPlan {
         let numbered = self.workload.numbered(self.plan.seed).take(flows_max);
         let (flows, wire): (Vec<Flow>, Vec<f64>) = numbered.map(on_wire).unzip();
         let (known, sizes) = (self.workload.mean_bytes(), self.workload.sizes());
-        // Patterns with sizes beside the distribution have another mean.
+        // Patterns with sizes besides the distribution have another mean.
         let drawn = known.filter(|&mean| sizes.is_some_and(|sizes| sizes.mean_bytes() == mean));
         let total: f64 = flows.iter().map(|flow| flow.size.get() as f64).sum();
         let mean_bytes = known.unwrap_or(total / flows.len().max(1) as f64);
@@ -193,7 +193,7 @@ impl ValidPlan {
                     busiest_flows: 0.0,
                 });
                 tier.links += 1;
-                // A sum, until all links are known.
+                // A sum, until all links are added.
                 tier.load = tier.load.zip(load).map(|(sum, load)| sum + load);
                 let busier = match (load, tier.load_max) {
                     (Some(load), Some(most)) if span.is_some() => {

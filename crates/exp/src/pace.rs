@@ -1,11 +1,11 @@
-//! Clocks of runs: when an observer is told of progress, and how long a run took.
+//! Clocks of runs: times at which an observer is notified of progress, and the duration of a run.
 
 use std::time::{Duration, Instant};
 
 /// Interval at which an observer is notified of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
-/// Tells when progress is due.
+/// Timer of the reports of progress.
 pub(crate) struct Pace {
     told: Instant,
 }

@@ -52,7 +52,8 @@ impl PathTable {
         }
     }
 
-    /// A flow is over. Packets have its place in the order of submission; the table has its number.
+    /// A flow has ended. Packets have its place in the order of submission; the table has its
+    /// number.
     pub(crate) fn on_flow(&mut self, record: &FlowRecord) {
         if record.number != record.id.get() {
             self.flows.insert(record.id.get(), record.number);
@@ -92,7 +93,7 @@ impl PathTable {
         &mut self.at[idx]
     }
 
-    /// The path that goes on by a port.
+    /// Returns the path that continues by a port.
     fn step(&mut self, before: u32, port: u32) -> u32 {
         let next = self.paths.len() as u32;
         let number = *self.numbers.entry((before, port)).or_insert(next);

@@ -1,4 +1,4 @@
-//! Priority flow control of a run: what the plan says, what the transport needs, and defaults.
+//! Priority flow control of a run: values of the plan, needs of the transport, and defaults.
 
 use rampmeter_core::Bytes;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcClasses, PfcThreshold};

@@ -9,7 +9,7 @@ pub struct Progress {
     pub submitted: u64,
     /// Flows delivered.
     pub delivered: u64,
-    /// Flows that there will be, where that is known.
+    /// Total number of flows of the run, if it is known.
     pub total: Option<u64>,
     /// Simulated time.
     pub now: Time,
@@ -21,7 +21,7 @@ pub struct Progress {
 
 /// Somebody who watches a run and may stop it.
 pub trait Observer {
-    /// Called with the progress from time to time. Returns whether the run goes on.
+    /// Called with the progress from time to time. Returns whether the run continues.
     fn on_progress(&mut self, progress: &Progress) -> bool;
 }
 

@@ -15,7 +15,7 @@ use crate::rpc::RpcSummary;
 pub enum RunStatus {
     /// Every flow was delivered.
     Finished,
-    /// The run came to its end, but flows failed or were rejected.
+    /// The run reached its end, but flows failed or were rejected.
     Incomplete,
     /// The drain time was over before that.
     Censored,
@@ -23,7 +23,7 @@ pub enum RunStatus {
     Interrupted,
 }
 
-/// A run that is over.
+/// A run that has ended.
 pub(crate) struct Ran {
     pub(crate) status: RunStatus,
     pub(crate) counters: Counters,

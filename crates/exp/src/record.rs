@@ -28,8 +28,8 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Picoseconds from its arrival to the completion that `ideal` is about; `None` if it has not
-    /// come.
+    /// Returns the picoseconds from its arrival to the completion that `ideal` is about; `None` if
+    /// it has not completed.
     pub(crate) fn completion(&self, ideal: Ideal) -> Option<u64> {
         let fct = match ideal {
             Ideal::Delivered => self.fct[0],
@@ -161,7 +161,7 @@ impl Recorder {
         if let Some(writer) = &mut self.writer
             && let Err(error) = writer.push(row)
         {
-            // The run goes on to a clean end; the error is reported there.
+            // The run continues to a clean end; the error is reported there.
             self.writer = None;
             self.error = Some(error);
         }

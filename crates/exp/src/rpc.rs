@@ -37,7 +37,7 @@ pub struct RpcSummary {
     pub slowdown_mean: Option<f64>,
 }
 
-/// The calls of a run under way.
+/// The calls of a run in progress.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calls {
     graph: Arc<Graph>,

@@ -62,10 +62,10 @@ const OPTIONAL: [&str; 10] = [
     "windows.parquet",
 ];
 
-/// Makes the folder, and removes from it what would speak for results that are still to come.
+/// Makes the folder, and removes old files from it that could be taken for the new results.
 pub(crate) fn clear(out: &Path) -> Result<(), RunError> {
     fs::create_dir_all(out).map_err(|source| io(out, source))?;
-    // A manifest says that a folder is complete; an old one must not speak for new files.
+    // A manifest marks a folder as complete; an old one must not do so for new files.
     for old in OPTIONAL {
         let old = out.join(old);
         match fs::remove_file(&old) {
@@ -250,7 +250,8 @@ pub(crate) fn simulate(
     Ran { offered_packets: source.offered_packets, collectives, rpcs, ..ran }
 }
 
-/// Returns what all tables say of their run; names of hosts, in their order, if they have any.
+/// Returns the metadata of all tables of a run, with the names of hosts, in their order, if they
+/// have any.
 fn metadata(plan: &ValidPlan) -> Vec<(String, String)> {
     let hosts = &plan.names.hosts;
     let names =

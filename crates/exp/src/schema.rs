@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::plan::Plan;
 use crate::transport::{About, Registry};
 
-/// Numbers from here on stand for "no limit".
+/// Numbers from here on mean "no limit".
 const UNLIMITED: u64 = 1 << 63;
 
 /// The JSON Schema (draft 7, which editors know best) of plans whose transports are those of
@@ -85,7 +85,7 @@ fn allow_unit(schema: &mut Value, unit: Unit) {
     }
 }
 
-/// Tables that have several forms, and the key that tells which.
+/// Tables that have several forms, and the key that selects the form.
 const TAGS: [(&str, &str); 3] =
     [("TopologySpec", "kind"), ("WorkloadSpec", "pattern"), ("Transport", "name")];
 
@@ -128,7 +128,7 @@ fn by_tag(forms: &Value, tag: &str) -> (Value, Map<String, Value>) {
     (table, definitions)
 }
 
-/// Stands for a `transport` table, whose schema depends on the registry.
+/// Placeholder of a `transport` table, whose schema depends on the registry.
 struct TransportTable;
 
 impl JsonSchema for TransportTable {
@@ -247,7 +247,7 @@ impl Transform for Plain {
             if let [Value::Object(one)] = any.as_slice() {
                 let one = one.clone();
                 schema.remove("anyOf");
-                // A draft-7 reference hides what is beside it.
+                // A draft-7 reference hides the keys next to it.
                 if one.contains_key("$ref") && !schema.ensure_object().is_empty() {
                     schema.insert("allOf".to_owned(), json!([one]));
                 } else {

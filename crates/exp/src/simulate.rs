@@ -1,4 +1,4 @@
-//! The simulation of flows over one transport, whose type is known here.
+//! The simulation of flows over one transport, whose type is fixed here.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) struct Task<'a> {
     /// The network and its faults.
     pub(crate) sim: &'a SimSpec,
     pub(crate) cut: Cut,
-    /// Flows that there will be, where that is known.
+    /// Total number of flows of the run, if it is known.
     pub(crate) total_flows: Option<u64>,
     pub(crate) source: &'a mut PlanSource,
     pub(crate) recorder: &'a mut Recorder,
@@ -42,7 +42,7 @@ pub(crate) fn simulate_family<F: Family>(task: Task<'_>, configs: &Configs<F::Co
     let spec = sim.clone();
     let of_host = |host: u32| configs.by_host.get(host as usize).cloned().flatten();
     let config = Arc::clone(&configs.network);
-    // Where no packets are looked at, nothing may be spent on it: two simulators are compiled.
+    // Runs without observers must not pay for them: two simulators are compiled.
     match observed {
         Some(observed) => {
             let probe = Observing { recorder, observed };

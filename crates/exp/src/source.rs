@@ -10,8 +10,8 @@ use crate::ideals::Ideals;
 use crate::plan::DeadlinesSpec;
 use crate::rpc::{Calls, RpcSummary};
 
-/// The flows of a plan: first those that wait for nothing, which are drawn as they come, and beside
-/// them those of its graph. Flows of the graph have the first numbers.
+/// The flows of a plan: those without dependencies, which are drawn one by one, and those of its
+/// graph. Flows of the graph have the first numbers.
 pub(crate) struct PlanSource {
     flows: FlowSource,
     next_number: u32,
@@ -114,7 +114,7 @@ impl Source for &mut PlanSource {
     }
 }
 
-/// Draws the deadlines of flows (pHost §4.1), unless the workload says them.
+/// Deadlines of flows, drawn at random (pHost §4.1) unless the workload has them.
 struct Deadlines {
     law: Option<Law>,
 }
@@ -138,7 +138,7 @@ impl Deadlines {
         Self { law: plan.deadlines.clone().map(law) }
     }
 
-    /// When the application needs `flow`.
+    /// Returns the deadline of `flow`.
     fn draw(&mut self, flow: &Flow) -> Time {
         match &mut self.law {
             Some(law) => {
@@ -149,8 +149,8 @@ impl Deadlines {
         }
     }
 
-    /// When the application needs `flow`, number `number` of those that wait for others. The draw
-    /// is the same in whatever order they start.
+    /// Returns the deadline of `flow`, number `number` of those that wait for others. The draw is
+    /// the same in whatever order they start.
     fn draw_waiting(&mut self, number: u32, flow: &Flow) -> Time {
         match &mut self.law {
             Some(law) => {

@@ -114,7 +114,7 @@ pub struct Slowdown {
 /// A deadlock of priority flow control.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DeadlockReport {
-    /// When the last of its ports was paused, in picoseconds.
+    /// Time at which the last of its ports was paused, in picoseconds.
     pub since_ps: u64,
     /// The paused ports, each by its two ends, as `s0>s1`. Each holds packets for the next, and the
     /// last for the first.
@@ -130,11 +130,11 @@ pub struct Totals {
     pub events: u64,
     /// Data packets that brought bytes for the first time.
     pub data_packets: u64,
-    /// Message bytes that came again.
+    /// Message bytes that were received again.
     pub duplicate_bytes: u64,
-    /// When the last flow arrived, in picoseconds.
+    /// Arrival of the last flow, in picoseconds.
     pub last_arrival_ps: u64,
-    /// When the run ended, in picoseconds.
+    /// End of the run, in picoseconds.
     pub end_ps: u64,
 }
 
@@ -160,7 +160,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) bdp_bytes: u64,
     /// Warnings from the check of the plan.
     pub(crate) warnings: Vec<String>,
-    /// True if these say that the run ends before a flow could.
+    /// True if there is a warning that the run ends before a flow could.
     pub(crate) has_short_drain: bool,
     /// Arrival process.
     pub(crate) process: Process,
@@ -227,7 +227,7 @@ impl Summary {
         let capacity = |name: &str| capacities.as_ref()?.get(name).copied();
         let tier = |(i, stats): (usize, &TierStats)| {
             let bits = carried(&|knot| knot.of_tier(i)).map(|bytes| bytes * 8.0);
-            // What was sent by an instant is known from samples only.
+            // The bytes sent by an instant are in samples only.
             let bits = bits.filter(|_| is_sampled);
             let pfc = outcome.pfc.and_then(|tiers| tiers.get(i)).copied();
             let utilisation = bits.zip(capacity(&stats.name)).map(|(bits, most)| bits / most);
@@ -279,7 +279,7 @@ impl Summary {
             samples,
             sent_bytes: recorder.sent_bytes,
             retransmitted_bytes: recorder.retransmitted_bytes,
-            // The check of the plan has said so already.
+            // The check of the plan has already warned of this.
             unfinished_ideal_ps: match outcome.has_short_drain {
                 true => 0,
                 false => recorder.unfinished_ideal_ps,
@@ -320,10 +320,10 @@ impl Summary {
     }
 }
 
-/// Which flows statistics count.
+/// Flows that statistics count.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
-    /// From this number on.
+    /// First number that is counted.
     first: u64,
     /// Only those that finish before this instant, in picoseconds.
     mark: Option<u64>,
@@ -391,7 +391,7 @@ fn knots(
     knots
 }
 
-/// Adds what is known exactly: the bytes that had been delivered when arrivals stopped.
+/// Adds the bytes that had been delivered when arrivals stopped, which are exact.
 fn exact_at_last_arrival(outcome: &Outcome<'_>, knots: &mut Vec<Knot>) {
     let at = outcome.counters.last_arrival;
     let after = knots.partition_point(|knot| knot.at < at);

@@ -35,7 +35,7 @@ use crate::summary::Summary;
 pub struct HostRun {
     /// Flows in the table.
     pub flows: u64,
-    /// When the last of them arrives, or may start at the earliest if it waits for others.
+    /// Arrival of the last of them, or its earliest start if it waits for others.
     pub last_arrival_ps: u64,
     /// Unloaded round trip of a control packet.
     pub control_rtt_ps: u64,
@@ -45,7 +45,7 @@ pub struct HostRun {
     pub arbiters: u32,
 }
 
-/// Why logs are no results.
+/// Reason why logs are no results.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CollectError {
@@ -184,7 +184,7 @@ pub fn collect(
             end = end.max(at);
         }
     }
-    // What had arrived of other flows when arrivals stopped is not known.
+    // The bytes of other flows that had arrived when arrivals stopped are unknown.
     for (_, bytes, packets) in arrived.iter().filter(|(at, ..)| *at <= counters.last_arrival) {
         counters.fresh_bytes_at_last_arrival += bytes;
         counters.fresh_packets_at_last_arrival += packets;

@@ -47,7 +47,7 @@ pub struct Tier {
 pub struct Trimming {
     /// Packets whose payload was cut off.
     pub trims: u64,
-    /// Trimmed packets that went back to their sender.
+    /// Trimmed packets that were returned to their sender.
     pub returns: u64,
     /// The longest data queue of any port, at any time.
     pub data_queue_max_bytes: u64,
@@ -60,7 +60,7 @@ pub struct Trimming {
 pub struct TierPfc {
     /// Pauses sent to its ports.
     pub pauses: u64,
-    /// For how long its ports were paused, all together, in picoseconds.
+    /// Time for which its ports were paused, all together, in picoseconds.
     pub paused_ps: u64,
     /// The most headroom that packets of any of its links took in the switch at the far end.
     pub headroom_max_bytes: u64,
@@ -73,7 +73,7 @@ pub struct Peak {
     pub from: String,
     /// The end that receives.
     pub to: String,
-    /// When it first was.
+    /// First time at which the queue was that long.
     pub time_ps: u64,
 }
 

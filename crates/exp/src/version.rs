@@ -1,4 +1,4 @@
-//! Which build this is.
+//! Version of this build.
 
 /// The version of this build.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -12,7 +12,7 @@ use crate::record::Kept;
 use crate::summary::{DeadlockReport, FlowCounts, Slowdown};
 use crate::window::WarmUpReport;
 
-/// A mean that is known less well than this is warned of.
+/// Half of a confidence interval, relative to its mean, above which a warning is given.
 const WIDE: f64 = 0.1;
 /// Fewest samples of links in the measured window.
 const SAMPLES_MIN: usize = 20;
@@ -48,7 +48,7 @@ pub(crate) struct Facts<'a> {
     /// Payload that senders put on their links, and what of it they had sent before.
     pub(crate) sent_bytes: u64,
     pub(crate) retransmitted_bytes: u64,
-    /// The longest ideal of flows that did not end, and how long the run went on for them.
+    /// The longest ideal of flows that did not end, and the time for which the run waited for them.
     pub(crate) unfinished_ideal_ps: u64,
     pub(crate) drain: Span,
 }

@@ -155,7 +155,7 @@ impl Window {
     }
 }
 
-/// Fewest flows of which a warm-up is looked for.
+/// Minimum number of flows for the search of a warm-up.
 const FLOWS_MIN: usize = 100;
 
 #[cfg(test)]

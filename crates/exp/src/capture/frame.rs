@@ -75,14 +75,14 @@ impl Frame {
     }
 }
 
-/// Writes what stands before the envelope into a frame of `length` bytes.
+/// Writes the headers before the envelope into a frame of `length` bytes.
 fn write_headers<H>(out: &mut [u8], packet: &Packet<H>, length: usize) -> Result<(), WireError> {
     let (src, dst) = (address(packet.src), address(packet.dst));
     let ip_length = (length - ETHERNET) as u16;
     let class = packet.priority.traffic_class() | packet.marks.ecn();
     let mut writer = Writer::new(out);
     writer.u16(0x0200)?.u32(dst)?.u16(0x0200)?.u32(src)?.u16(0x0800)?;
-    // Version 4, five words of header; not to be fragmented; 64 hops; UDP; the sum comes last.
+    // Version 4, five words of header; not to be fragmented; 64 hops; UDP; the sum is written last.
     writer.u8(0x45)?.u8(class)?.u16(ip_length)?.u16(packet.wire_bytes)?;
     writer.u16(0x4000)?.u8(64)?.u8(17)?.u16(0)?.u32(src)?.u32(dst)?;
     let class_port = PORT + u16::from(packet.priority != Priority::HIGHEST);

@@ -1,9 +1,9 @@
 //! Captures: the packets of a simulated run as a file that Wireshark reads.
 //!
-//! Every packet that leaves one of the chosen hosts, or arrives there, becomes a frame as between
-//! real hosts ([`frame`]) with the simulated time, so that one dissector reads both. A host is an
-//! interface of the file. The number of packets has a limit; a capture that reaches it is complete
-//! up to there, the run goes on, and the manifest says so.
+//! Every packet that one of the chosen hosts sends or receives becomes a frame as between real
+//! hosts ([`frame`]) with the simulated time, so that one dissector reads both. A host is an
+//! interface of the file. The number of packets has a limit. A capture that reaches it is complete
+//! up to there, the run continues, and the manifest reports it.
 
 mod frame;
 mod pcapng;
@@ -47,7 +47,7 @@ pub(crate) struct CaptureReport {
     limit_reached: bool,
 }
 
-/// A capture under way.
+/// A capture in progress.
 #[derive(Debug)]
 pub(crate) struct Capture {
     config: CaptureConfig,
@@ -60,7 +60,7 @@ pub(crate) struct Capture {
     error: Option<io::Error>,
     packets: u64,
     limit_reached: bool,
-    /// Bytes of the messages seen, by number; packets may come late, when the message is over.
+    /// Bytes of the messages seen, by number; packets may arrive after the message has completed.
     sizes: Vec<u32>,
 }
 
@@ -132,7 +132,7 @@ impl Capture {
         match writer.packet(&captured) {
             Ok(()) => self.packets += 1,
             Err(error) => {
-                // The run goes on to a clean end; the error is reported there.
+                // The run continues to a clean end; the error is reported there.
                 self.writer = None;
                 self.error = Some(error);
             }

@@ -1,8 +1,8 @@
 //! Files of packets in the pcapng format (draft-ietf-opsawg-pcapng), as much as writing them takes.
 //!
-//! A file is a sequence of blocks: one that says what the file is, one for each interface, one for
+//! A file is a sequence of blocks: one that describes the file, one for each interface, one for
 //! each packet. A block is its type, its length, its content in units of four bytes, and its length
-//! again. Times are counted in picoseconds, which the interfaces' blocks say.
+//! again. Times are counted in picoseconds, as the interfaces' blocks declare.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 
-/// By which readers tell the order of bytes.
+/// Number by which readers detect the order of bytes.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// Frames start with an Ethernet header.
 const LINK_ETHERNET: u16 = 1;

@@ -41,7 +41,7 @@ pub(super) fn read_toml(text: &str) -> Result<Imported, String> {
     if table.get("kind").and_then(Value::as_str) == Some("links") {
         return canonical(&mut table, &lines_of(text, &[]), NamesSpec::default());
     }
-    // Other kinds have no names and no links of their own.
+    // Other kinds have neither names nor single links.
     let spec: TopologySpec = locate::parse(text, "").map_err(|error| error.to_string())?;
     if let TopologySpec::File { .. } = spec {
         return Err("expected a topology, got another file".to_owned());
@@ -307,7 +307,7 @@ fn lines_of(text: &str, path: &[&str]) -> Vec<usize> {
     lines
 }
 
-/// Turns names and units of a table of links into what plans hold.
+/// Converts names and units of a table of links to those of plans.
 fn canonical(table: &mut Table, lines: &[usize], names: NamesSpec) -> Result<Imported, String> {
     let names = NamesSpec {
         hosts: listed(table, "hosts", names.hosts)?,
@@ -405,7 +405,7 @@ impl Nodes {
     }
 }
 
-/// Turns names and units of one link into what plans hold; returns its loss.
+/// Converts names and units of one link to those of plans; returns its loss.
 fn one_link(link: &mut Table, nodes: &Nodes) -> Result<Option<f64>, String> {
     if let Some(Value::Array(ends)) = link.get_mut("between") {
         let written = Value::Array(ends.clone());

@@ -35,7 +35,7 @@ pub(crate) struct Imported {
     pub(crate) losses: Vec<(u32, f64)>,
     /// Numbers of the file's nodes, with the host of each; `None` for switches.
     pub(crate) numbers: Vec<(u64, Option<u32>)>,
-    /// Sentences about what was left out or looks wrong.
+    /// Sentences about omitted parts and likely mistakes.
     pub(crate) notes: Vec<String>,
     /// Lines of the links in the file; empty if it does not list links.
     pub(crate) lines: Vec<usize>,

@@ -1,5 +1,5 @@
 //! Flows, from submission to their end, at their sender and at their receiver. A flow is written
-//! when it is over, also after the window.
+//! when it has ended, also after the window.
 
 use std::io::{self, Write};
 
@@ -25,7 +25,7 @@ impl Flows {
         Self { ideals, unfinished: Vec::new() }
     }
 
-    /// A flow is over.
+    /// A flow has ended.
     pub(super) fn on_flow<W: Write>(
         &mut self,
         record: &FlowRecord,
@@ -78,7 +78,7 @@ impl Flows {
             ("status", Value::Word(status.name())),
         ];
         if record.number != id.get() {
-            // Packets know their flow by its place in the order of submission.
+            // Packets have the place of their flow in the order of submission.
             args.push(("number", Value::Count(record.number.into())));
         }
         if status == Status::Finished {

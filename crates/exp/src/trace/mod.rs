@@ -40,10 +40,10 @@ const BUFFER: usize = 1 << 20;
 pub(crate) struct TraceConfig {
     /// The file's name in the folder of results.
     pub(crate) file: String,
-    /// From when to when; [`Time::NEVER`] for the end of the run.
+    /// Start and end; [`Time::NEVER`] for the end of the run.
     pub(crate) from: Time,
     pub(crate) until: Time,
-    /// After how many events it ends.
+    /// Maximum number of events.
     pub(crate) events_max: u64,
     /// True for each node that is shown: hosts, arbiters, switches.
     pub(crate) shown: Vec<bool>,
@@ -55,13 +55,13 @@ pub(crate) struct TraceReport {
     file: String,
     events: u64,
     from_ps: u64,
-    /// Up to when the file is complete: the end of the window or of the run, or when the limit was
-    /// reached.
+    /// Time up to which the file is complete: the end of the window or of the run, or the time at
+    /// which the limit was reached.
     until_ps: u64,
     limit_reached: bool,
 }
 
-/// The part of the run that is shown, and how much room is left for it.
+/// The part of the run that is shown, and the events that may be added.
 #[derive(Clone, Debug)]
 struct Window {
     from: Time,
@@ -82,8 +82,7 @@ impl Window {
         self.from <= at && at < self.until
     }
 
-    /// Takes room for an event of the simulation at `at`. Where there is none left, the window ends
-    /// there.
+    /// Counts an event of the simulation at `at`. If the limit is reached, the window ends there.
     fn take(&mut self, at: Time) -> bool {
         if self.events >= self.events_max {
             self.limit_reached = true;
@@ -147,7 +146,7 @@ impl Timeline {
         }
     }
 
-    /// A host or an arbiter tells its phases.
+    /// A host or an arbiter reports its phases.
     pub(crate) fn on_phases(
         &mut self,
         now: Time,
@@ -163,7 +162,7 @@ impl Timeline {
         }
     }
 
-    /// A message is over.
+    /// A message has ended.
     pub(crate) fn on_flow(&mut self, record: &FlowRecord) {
         let Self { window, tracks, flows, .. } = self;
         if self.error.is_some() {
@@ -196,7 +195,7 @@ impl Timeline {
         })
     }
 
-    /// Writes what is still going on at `end`.
+    /// Writes the slices that are open at `end`.
     fn complete(&mut self, end: Time) -> io::Result<()> {
         let Self { window, tracks, phases, flows, .. } = self;
         phases.finish(end, window, tracks)?;

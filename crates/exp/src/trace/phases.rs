@@ -30,7 +30,7 @@ impl Phases {
         Self { nodes: vec![Vec::new(); n_stations as usize], told: Vec::new() }
     }
 
-    /// A node tells its phases. Those before the window are followed too: one may reach into it.
+    /// A node reports its phases. Those before the window are followed too: one may reach into it.
     pub(super) fn on_phases<W: Write>(
         &mut self,
         now: Time,

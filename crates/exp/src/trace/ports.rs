@@ -12,7 +12,7 @@ use super::writer::{Arrow, Label, Said, Value};
 /// Level of detail about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Says {
-    /// Its place in its flow, and its ends where it has no flow: most events say this.
+    /// Its place in its flow, and its ends if it has no flow: the level of most events.
     Place,
     /// Its ends too.
     Ends,

@@ -9,7 +9,7 @@ use super::Window;
 use super::writer::{Arrow, Label, Said, TraceWriter, Track};
 use crate::names::{Names, NamesSpec};
 
-/// The tracks of a node that are not a port's, by place. Phases stand between.
+/// The tracks of a node that are not a port's, by place. Phases are between.
 const FLOWS_OUT: i32 = 0;
 const FLOWS_IN: i32 = 1;
 const PHASES: i32 = 2;
@@ -27,7 +27,7 @@ pub(super) enum Row {
     DataReceived,
 }
 
-/// Which way flows go that a host has a part in.
+/// Direction of the flows of a host.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
     Out,
@@ -47,7 +47,7 @@ struct PortTracks {
     link: Option<Track>,
     queue: Option<Track>,
     happenings: Option<Track>,
-    /// Bytes that wait, as last told.
+    /// Queued bytes, as last reported.
     queued: u32,
     /// Its place among the ports of its node.
     place: i32,
@@ -248,7 +248,7 @@ impl<W: Write> Tracks<W> {
         self.writer.slice(track, from, until, said)
     }
 
-    /// The link of a port has failed or works again. Each link is told once, by its first port.
+    /// The link of a port has failed or works again. Each link is reported once, by its first port.
     pub(super) fn on_outage(&mut self, port: u32, at: Time, what: &str) -> io::Result<()> {
         let link = self.names.ports[port as usize].link;
         if self.names.ports[..port as usize].iter().any(|earlier| earlier.link == link) {

@@ -1,4 +1,4 @@
-//! Writes a trace: tracks, and slices, instants and values on them, straight to where it goes.
+//! Writes a trace: tracks, and slices, instants and values on them, straight to the output.
 //!
 //! A picosecond of the run is a nanosecond of the trace, Perfetto's unit: nothing is rounded, and
 //! viewers show times a thousand times as long. Names of events and arguments are interned.
@@ -127,7 +127,7 @@ impl<W: Write> TraceWriter<W> {
         Ok(Track(self.tracks))
     }
 
-    /// Writes a slice. Slices of one track are told in order of time and do not overlap.
+    /// Writes a slice. Slices of one track are written in order of time and do not overlap.
     pub(super) fn slice(
         &mut self,
         track: Track,

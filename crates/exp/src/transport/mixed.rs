@@ -86,7 +86,7 @@ impl Ready for Together {
         self.alone.iter().find_map(|ready| ready.slowed())
     }
 
-    /// Parameters of several transports have no names that tell them apart.
+    /// Parameters of several transports have no unique names.
     fn describe(&self) -> Vec<Derived> {
         Vec::new()
     }

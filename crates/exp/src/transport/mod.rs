@@ -1,6 +1,6 @@
 //! The `transport` table: which transport runs, and with which parameters.
 //!
-//! This module knows no transport by name: a [`Registry`] holds those that plans may name.
+//! This module names no transport: a [`Registry`] holds those that plans may name.
 
 mod ideal;
 mod mixed;
@@ -156,13 +156,13 @@ impl TransportSpec {
 }
 
 impl ReadTable {
-    /// The facts that the plan tells the transport.
+    /// Returns the facts that the plan gives the transport.
     fn told(&self, facts: &FabricFacts) -> FabricFacts {
         self.table.with_round_trips(facts)
     }
 
-    /// Returns the site as the plan tells the transport: all pairs of hosts have round trips that
-    /// the plan gives.
+    /// Returns the site that the plan gives the transport: all pairs of hosts have round trips of
+    /// the plan.
     fn site(&self, site: &Site) -> Site {
         let mut told = Site { facts: self.told(&site.facts), ..site.clone() };
         if let Place::Network(network) = &mut told.place

@@ -60,7 +60,7 @@ pub(super) trait Entry: Send + Sync {
     fn name(&self) -> &'static str;
     /// Description for documents. The keys are read from a schema, which takes a while.
     fn about(&self) -> About;
-    /// Its packets, if they have a format of their own.
+    /// Its packets, if they have a custom format.
     fn wire(&self) -> Option<Wire> {
         None
     }
@@ -100,7 +100,7 @@ pub(crate) trait AnyKeys: Send + Sync {
 
 /// A transport configured for one network.
 pub(crate) trait Ready: Send + Sync {
-    /// Its number in front of packets; `None` where packets have no format of their own.
+    /// Its number in front of packets; `None` if packets have no custom format.
     fn wire(&self) -> Option<TransportId>;
     /// Returns whether it sends packets.
     fn has_packets(&self) -> bool {
@@ -118,7 +118,7 @@ pub(crate) trait Ready: Send + Sync {
     }
     /// Returns the values derived from its parameters.
     fn describe(&self) -> Vec<Derived>;
-    /// Runs a task. From here on every type is known.
+    /// Runs a task. From here on every type is static.
     fn simulate(&self, task: Task<'_>) -> Ran;
 }
 
@@ -130,7 +130,7 @@ impl Registry {
 
     /// Adds those of another catalogue.
     ///
-    /// Panics if two have one name or one number: no plan or packet could tell them apart.
+    /// Panics if two have one name or one number: no plan or packet could distinguish them.
     #[must_use]
     pub fn and<C: Catalogue>(mut self) -> Self {
         C::visit(&mut self);

@@ -1,4 +1,4 @@
-//! Two transports on one network in the registry: the lower one has the classes that are left.
+//! Two transports on one network in the registry: the lower one has the remaining classes.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

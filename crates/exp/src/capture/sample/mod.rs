@@ -152,7 +152,7 @@ fn header(
     Ok((header.bytes, fields))
 }
 
-/// An envelope, a header and so many bytes of payload, with the fields of the header.
+/// Returns an envelope, a header and a payload of that length, with the fields of the header.
 fn sample(
     transport: TransportId,
     kind: Kind,
