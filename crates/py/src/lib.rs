@@ -1,7 +1,7 @@
 //! The private module `rampmeter._core`: conversions and errors, nothing else.
 //!
-//! [`register`] fills a module for any [`Registry`]: a crate with a transport of its own makes a
-//! core that knows it by a `#[pymodule]` that calls it. That crate depends on this one without
+//! [`register`] fills a module for any [`Registry`]. A crate with a custom transport makes a core
+//! with it by a `#[pymodule]` that calls this function. That crate depends on this one without
 //! default features, as a library cannot have two functions by which Python loads it.
 
 mod analysis;
@@ -198,7 +198,7 @@ fn quantity(text: &str, unit: &str) -> Option<f64> {
     Unit::of_time(unit).or_else(|| Unit::of_key(unit))?.read(text)
 }
 
-/// Writes the flows of a plan for hosts to send; returns what a run on hosts needs to know as JSON.
+/// Writes the flows of a plan for hosts to send; returns the facts for a run on hosts as JSON.
 #[pyfunction]
 fn testbed_prepare(plan: &str, base: &str, table: PathBuf) -> PyResult<String> {
     let plan = valid(plan, base)?;
@@ -221,8 +221,8 @@ fn testbed_collect(
     Ok(summary.map_err(|e| ResultError::new_err(e.to_string()))?.to_json())
 }
 
-/// Turns a trace or a topology of another tool, or of another form, into one of ours; returns the
-/// number of its flows or links, and notes about what it does not hold.
+/// Converts a trace or a topology of another tool, or of another form, to one of ours. Returns the
+/// number of its flows or links, and notes about omitted parts.
 #[pyfunction]
 #[pyo3(signature = (
     source, format, target, sort=false, topology=None, vector_bytes=None, groups=None,
@@ -246,7 +246,7 @@ fn convert(
 }
 
 /// Writes a capture of one packet of every type of the repository's transports, which the dissector
-/// knows; returns the fields of each as JSON.
+/// decodes; returns the fields of each as JSON.
 #[pyfunction]
 fn every_packet(file: PathBuf) -> PyResult<String> {
     rampmeter_exp::every_packet(&file, &Registry::builtin().wires()).map_err(|e| run_error(&e))
@@ -334,9 +334,10 @@ fn distribution_mean(name: &str) -> PyResult<f64> {
     Ok(size::named(name).map_err(plan_error)?.mean_bytes())
 }
 
-/// The points of the distribution that `sizes`, JSON of that key of plans, stands for: sizes in
-/// bytes and the probability of a size at most that. And whether sizes between them occur, as if on
-/// a line. Packets of files have `payload` bytes, and their names start at `base`.
+/// Returns the points of the distribution that `sizes`, JSON of that key of plans, stands for:
+/// sizes in bytes and the probability of a size at most that. Returns also whether sizes between
+/// them occur, as if on a line. Packets of files have `payload` bytes, and their names start at
+/// `base`.
 #[pyfunction]
 fn distribution_points(
     sizes: &str,

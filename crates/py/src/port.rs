@@ -143,8 +143,8 @@ impl Port {
         }
     }
 
-    /// Seconds within which the outcome of a message of `size` bytes is known, if its tenant's
-    /// messages have a bound.
+    /// Seconds within which the outcome of a message of `size` bytes is reported, if its tenant's
+    /// messages have an upper bound.
     #[pyo3(signature = (size, *, tenant=0))]
     fn bound(&self, size: usize, tenant: u32) -> PyResult<Option<f64>> {
         Ok(self.port()?.bound(size, tenant).map(|bound| bound.as_secs_f64()))
@@ -176,13 +176,13 @@ impl Port {
         next.map(|completion| object(py, completion)).transpose()
     }
 
-    /// From now on threads that wait stay awake for at most `most` seconds before they sleep.
+    /// Sets the maximum time, in seconds, for which waiting threads poll before they sleep.
     fn set_busy_poll(&self, most: f64) -> PyResult<()> {
         self.port()?.set_busy_poll(seconds(most, "a time to stay awake")?);
         Ok(())
     }
 
-    /// Asks for the descriptor to become readable at the next completion; true if there is one.
+    /// Requests that the descriptor becomes readable at the next completion; true if there is one.
     fn arm(&self) -> PyResult<bool> {
         Ok(self.port()?.arm())
     }

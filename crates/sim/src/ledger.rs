@@ -28,7 +28,7 @@ pub struct Counters {
     pub fresh_packets: u64,
     /// Message bytes that had been there before.
     pub duplicate_bytes: u64,
-    /// When the last message was submitted.
+    /// Time at which the last message was submitted.
     pub last_arrival: Time,
     /// `fresh_bytes` at that moment.
     pub fresh_bytes_at_last_arrival: u64,
@@ -36,7 +36,7 @@ pub struct Counters {
     pub fresh_packets_at_last_arrival: u64,
 }
 
-/// Every message from its submission until it is over.
+/// Every message from its submission to its end.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) counters: Counters,
@@ -84,7 +84,7 @@ impl Ledger {
         id
     }
 
-    /// The transport promises that the sender of a message knows its fate within `bound`.
+    /// The transport promises that the sender of a message is notified of its fate within `bound`.
     pub(crate) fn promise(&mut self, msg: MsgId, bound: Option<Span>) {
         if let Some(entry) = self.entry(msg) {
             entry.record.bound = bound;
@@ -118,7 +118,7 @@ impl Ledger {
         self.flows.get(idx as usize).map(|entry| entry.record.size)
     }
 
-    /// Bytes that an endpoint says had not arrived before.
+    /// Bytes that an endpoint reports as new.
     #[inline]
     pub(crate) fn on_fresh(&mut self, now: Time, payload: PayloadRef) {
         let bytes = u64::from(payload.len);
@@ -134,7 +134,7 @@ impl Ledger {
         self.delivered[tenant.idx()] += bytes;
     }
 
-    /// A sender puts bytes of a message on its way.
+    /// A sender sends bytes of a message.
     #[inline]
     pub(crate) fn on_sent(&mut self, payload: PayloadRef) {
         if payload.len > 0
@@ -159,7 +159,7 @@ impl Ledger {
         }
     }
 
-    /// An endpoint's event. Returns the message's record if it is over by it.
+    /// An endpoint's event. Returns the message's record if it has ended.
     #[inline]
     pub(crate) fn on_event(&mut self, now: Time, event: Event) -> Option<FlowRecord> {
         let seed = self.seed;
@@ -218,7 +218,7 @@ impl Ledger {
         self.close(msg)
     }
 
-    /// The record of a message that is over; those at the front are forgotten.
+    /// The record of a message that has ended; those at the front are removed.
     fn close(&mut self, msg: MsgId) -> Option<FlowRecord> {
         let entry = self.entry(msg)?;
         let flow = &entry.record;

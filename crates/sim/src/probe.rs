@@ -14,7 +14,7 @@ pub struct FlowRecord {
     pub id: MsgId,
     /// Its number in the workload.
     pub number: u32,
-    /// When the application submitted it.
+    /// Time at which the application submitted it.
     pub arrival: Time,
     /// The sender.
     pub src: NodeId,
@@ -22,25 +22,25 @@ pub struct FlowRecord {
     pub dst: NodeId,
     /// Its length.
     pub size: Bytes,
-    /// When the application needed it by; [`Time::NEVER`] if it did not say.
+    /// Time at which the application needed it; [`Time::NEVER`] if not set.
     pub deadline: Time,
     /// Whom it belonged to.
     pub tenant: TenantId,
-    /// Within what time the transport promised that its sender would know its fate.
+    /// Time within which the transport promised that its sender would be notified of its fate.
     pub bound: Option<Span>,
-    /// When the receiver had every byte.
+    /// Time at which the receiver had every byte.
     pub delivered: Option<Time>,
-    /// When the sender knew.
+    /// Time at which the sender was notified of its delivery.
     pub completed: Option<Time>,
-    /// When the sender gave up.
+    /// Time at which the sender aborted it.
     pub failed: Option<Time>,
-    /// When the sender knew that the network does not take it.
+    /// Time at which the sender was notified that the network rejects it.
     pub rejected: Option<Time>,
     /// Bytes that have reached the receiver, each counted once.
     pub fresh: Bytes,
     /// Bytes that reached the receiver more than once.
     pub duplicate: Bytes,
-    /// When the first byte reached the receiver.
+    /// Time at which the first byte reached the receiver.
     pub first_byte: Option<Time>,
     /// Bytes that the sender has put on its link, or handed to its interface, each time counted.
     pub sent: Bytes,
@@ -71,7 +71,7 @@ impl FlowRecord {
     }
 }
 
-/// Which way a packet passes a host's interface.
+/// Direction in which a packet passes a host's interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The host's link starts to send it.
@@ -87,11 +87,11 @@ pub struct Passing<'a, H> {
     pub now: Time,
     /// The host, or the arbiter: those are numbered after the hosts.
     pub end: NodeId,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// The packet.
     pub packet: &'a Packet<H>,
-    /// Bytes of the message that it belongs to, unless that is over or there is none.
+    /// Bytes of the message that it belongs to, unless that has ended or there is none.
     pub message: Option<Bytes>,
 }
 
@@ -106,10 +106,10 @@ pub trait Probe {
     /// True if [`Probe::on_phases`] is wanted.
     const PHASES: bool = false;
 
-    /// A message is over: delivered and confirmed, failed, or cut off by the end of the run.
+    /// A message has ended: delivered and confirmed, failed, or cut off by the end of the run.
     fn on_flow(&mut self, _record: &FlowRecord) {}
 
-    /// The run is over at `now`, and a message that waited for others was never submitted.
+    /// The run has ended at `now`, and a message that waited for others was never submitted.
     fn on_withheld(&mut self, _now: Time, _arrival: &Arrival) {}
 
     /// Interval of [`Probe::on_progress`]; none by default.
@@ -117,7 +117,7 @@ pub trait Probe {
         None
     }
 
-    /// An interval has passed, or the run is over: the messages that are not over, by number.
+    /// An interval has passed, or the run has ended: the open messages, by number.
     fn on_progress<'a>(&mut self, _now: Time, _open: impl Iterator<Item = &'a FlowRecord>) {}
 
     /// A window or a credit of `host` after [`Probe::on_progress`], with the number of its flow, if
@@ -127,10 +127,10 @@ pub trait Probe {
     /// A packet reached its host after `latency` in the fabric.
     fn on_deliver(&mut self, _latency: Span, _is_data: bool) {}
 
-    /// A packet leaves a host or an arbiter, or arrives there.
+    /// A packet is sent or received by a host or an arbiter.
     fn on_packet<H: Header>(&mut self, _passing: &Passing<'_, H>) {}
 
-    /// The run is over.
+    /// The run has ended.
     fn on_end<H, P>(&mut self, _now: Time, _fabric: &mut Fabric<H, P>)
     where
         H: Header,
@@ -141,7 +141,7 @@ pub trait Probe {
     /// Something happened at a port. Only of families that are [`Watched`](crate::Watched).
     fn on_port<H: Header>(&mut self, _event: &PortEvent<H>) {}
 
-    /// A host or an arbiter has had an input, and tells its phases if it is asked to.
+    /// A host or an arbiter has had an input, and reports its phases on request.
     fn on_phases(&mut self, _now: Time, _end: NodeId, _tell: impl FnOnce(&mut dyn FnMut(Phase))) {}
 
     /// The sampling interval has passed, and endpoints have counted this much by name, all hosts

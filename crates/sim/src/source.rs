@@ -19,13 +19,13 @@ pub trait Source {
     /// [`Source::poll_arrival`].
     const FEEDBACK: bool;
 
-    /// The next message that waits for no other. They come in order of time.
+    /// Returns the next message that waits for no other. They are in order of time.
     fn poll_arrival(&mut self) -> Option<Arrival>;
 
     /// The receiver of message `number` has every byte at `at`.
     fn on_delivered(&mut self, number: u32, at: Time);
 
-    /// The sender of message `number` knows at `at` that it has been delivered.
+    /// The sender of message `number` is notified at `at` that it has been delivered.
     fn on_completed(&mut self, number: u32, at: Time);
 
     /// Returns the time at which the first of the released messages is to be submitted;
@@ -35,7 +35,7 @@ pub trait Source {
     /// Takes that message. Its `at` is [`Source::next_release`].
     fn release(&mut self) -> Option<Arrival>;
 
-    /// Takes one of the messages that were not submitted, once the run is over. Its `at` means
+    /// Takes one of the messages that were not submitted, at the end of the run. Its `at` means
     /// nothing.
     fn withheld(&mut self) -> Option<Arrival>;
 }

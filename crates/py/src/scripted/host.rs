@@ -15,7 +15,7 @@ use super::failure;
 use super::objects::{Host, PyPacket};
 use super::wire::ScriptedHeader;
 
-/// Calls of a host at one instant after which it goes round in circles.
+/// Calls of a host at one instant above which it is in an endless loop.
 const CALLS_MAX: u32 = 100_000;
 
 /// A Python endpoint at one host.
@@ -28,7 +28,7 @@ pub(crate) struct ScriptedHost {
     arrived: BTreeMap<(NodeId, MsgId), SeqSet>,
     /// Value of the attribute `deadline` after the last call.
     deadline: Time,
-    /// When the object was last called, and how often at that time.
+    /// Time of the object's last call, and the number of calls at that time.
     last_call: (Time, u32),
     /// True if the class overrides `wants_transmit`.
     has_wants_transmit: bool,
@@ -63,7 +63,7 @@ impl ScriptedHost {
         });
         let (at, calls) = self.last_call;
         self.last_call = (now, if at == now { calls + 1 } else { 1 });
-        // Time does not go on where a host is called for ever at one instant.
+        // Time does not advance if a host is called for ever at one instant.
         let answer = if self.last_call.1 < CALLS_MAX {
             answer
         } else {
@@ -119,7 +119,7 @@ impl Endpoint for ScriptedHost {
         });
     }
 
-    /// Nothing tells the class: the simulator withdraws no messages.
+    /// The class is not notified: the simulator withdraws no messages.
     fn cancel(&mut self, _now: Time, msg: MsgId) {
         self.host.get().withdraw(msg);
     }
@@ -157,7 +157,7 @@ impl Endpoint for ScriptedHost {
         index_of(packet).is_none_or(|(index, _)| arrived.is_some_and(|a| a.contains(index)))
     }
 
-    /// Nothing tells the class: hosts of the simulator remember everything.
+    /// The class is not notified: hosts of the simulator keep their state.
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         let messages = (peer, MsgId::new(0))..=(peer, MsgId::new(u32::MAX));
         let known: Vec<_> = self.arrived.range(messages).map(|(key, _)| *key).collect();

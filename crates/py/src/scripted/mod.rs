@@ -93,7 +93,7 @@ impl ScriptedKeys {
     }
 }
 
-/// The class, and what its objects are told of the network.
+/// The class, and the facts about the network for its objects.
 #[derive(Debug)]
 pub(crate) struct ScriptedConfig {
     /// A `functools.partial` of the class and its parameters.

@@ -100,7 +100,7 @@ impl Host {
         }
     }
 
-    /// Notes a message that is submitted, and gives what Python is told of it.
+    /// Notes a message that is submitted, and returns it as Python's object.
     pub(super) fn open(&self, message: &rampmeter_core::Message) -> MessageToSend {
         let (id, dst, size) = (message.id, message.dst, message.size);
         let outgoing = Outgoing { src: NodeId::new(self.node), dst, msg: id, size: size.get() };

@@ -5,8 +5,8 @@
 //! the order of insertion decided between them, results would depend on how the engine works.
 //!
 //! *This way*: simultaneous events are ordered by kind, then by port or end. Two events of one kind
-//! and one port come from one place, which inserts them in order. Kinds follow one another as they
-//! do in a switch: packets arrive before an idle link chooses among those that are queued.
+//! and one port are inserted in order by one place. Kinds follow one another as they do in a
+//! switch: packets arrive before an idle link chooses among those that are queued.
 //!
 //! *Hazard*: of packets that arrive at once the one on the lowest port is first each time. A hash
 //! of the time in the order would let links take turns. But then slowdowns would depend on the unit
@@ -16,15 +16,16 @@ use rampmeter_core::Time;
 
 use super::{Handle, Key};
 
-/// A packet may leave that was too early for its output link, which is faster than its input link.
+/// A packet may be forwarded that was too early for its output link, which is faster than its input
+/// link.
 pub(crate) const READY: u64 = 0;
 /// A packet is at the far end of a link.
 pub(crate) const ARRIVE: u64 = 1 << KIND_SHIFT;
-/// A pause, or the end of one, has reached a port: the packet's place says which.
+/// A pause, or the end of one, has reached a port: the packet's place is 1 for a pause.
 pub(crate) const PFC: u64 = 2 << KIND_SHIFT;
 /// The deadline of a switch's program.
 pub(crate) const PROGRAM: u64 = 3 << KIND_SHIFT;
-/// Something that has no port: its number says what.
+/// Event without a port: its number is the kind.
 pub(crate) const OTHER: u64 = 4 << KIND_SHIFT;
 /// An endpoint's deadline.
 pub(crate) const TIMER: u64 = 5 << KIND_SHIFT;

@@ -19,7 +19,8 @@ pub(crate) struct Links {
     pub(crate) prev: Handle,
 }
 
-/// When a packet left its host, and when its last bit reaches the node it is at.
+/// Time at which a packet was sent by its host, and at which its last bit reaches the node it is
+/// at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamps {
     pub(crate) sent: Time,
@@ -45,7 +46,7 @@ impl<H: Copy> PacketPool<H> {
         Self { packets: Vec::new(), links: Vec::new(), stamps: Vec::new(), free: Vec::new() }
     }
 
-    /// Stores a packet that leaves its host at `sent`.
+    /// Stores a packet that its host sends at `sent`.
     #[inline]
     pub(crate) fn insert(&mut self, packet: Packet<H>, sent: Time) -> Handle {
         let stamps = Stamps { sent, tail: sent };

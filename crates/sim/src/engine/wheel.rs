@@ -26,7 +26,7 @@ use super::ranks::{LANES, TIME_BITS, ranks};
 /// An event: when, and what for the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// When it happens.
+    /// Time of the event.
     pub time: Time,
     /// Code of the event; below 2^[`Key::WHAT_BITS`].
     pub what: u64,

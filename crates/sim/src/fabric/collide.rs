@@ -76,7 +76,7 @@ impl Party {
 /// A collision of two packets of which neither makes way: somebody has broken the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// When the head of the second packet was at the port.
+    /// Time at which the head of the second packet was at the port.
     pub at: Time,
     /// The end of the port's link that sends.
     pub from: Node,
@@ -108,9 +108,9 @@ impl Collisions {
 #[derive(Clone, Copy, Debug)]
 struct Occupant {
     handle: Handle,
-    /// Tells it from later packets of the same handle.
+    /// Number that distinguishes it from later packets of the same handle.
     life: u32,
-    /// When transmission began.
+    /// Start of the transmission.
     from: Time,
     /// Bytes of the packet that are sent.
     bytes: u16,
@@ -185,7 +185,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             Switching::CutThrough { header } => {
                 is_end || self.config.unscheduled == Unscheduled::Vanish || bytes < header.get()
             }
-            // The whole packet is there before it goes on, and seen to be damaged.
+            // The whole packet is received before it is forwarded, and the damage is detected.
             Switching::StoreAndForward | Switching::Shaped { .. } => true,
         }
     }

@@ -8,12 +8,12 @@ use rampmeter_core::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When a switch may begin to forward a packet.
+/// Time at which a switch may begin to forward a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switching {
-    /// When the last bit is in.
+    /// After the last bit of the packet.
     StoreAndForward,
-    /// When the header is in, as far as the output link does not run dry.
+    /// After the header, if the output link does not run dry.
     CutThrough {
         /// Bytes that must be in.
         header: Bytes,
@@ -49,7 +49,7 @@ pub struct FabricConfig {
     pub overflow: Overflow,
     /// Path choice.
     pub spray: Spray,
-    /// When forwarding begins.
+    /// Time at which forwarding begins.
     pub switching: Switching,
     /// Fate of packets without a schedule that are cut off for others, if packets may not wait.
     pub unscheduled: Unscheduled,
@@ -85,12 +85,12 @@ pub struct FabricConfig {
     /// Trimming at ports, if the transport's ports trim
     /// ([`Queueing::Trimming`](rampmeter_core::Queueing)).
     pub trim: Trim,
-    /// Keep account of waiting bytes by the port that they came by, as PFC's thresholds need:
-    /// [`Fabric::waiting_from`](super::Fabric::waiting_from). Programs that need it in any case
-    /// set `Hop::INGRESS`.
+    /// Keep account of queued bytes by the port at which they arrived, as PFC's thresholds need:
+    /// [`Fabric::waiting_from`](super::Fabric::waiting_from). Programs that need it in any case set
+    /// `Hop::INGRESS`.
     pub by_ingress: bool,
-    /// Priority flow control: switches pause the other end of a link instead of dropping what comes
-    /// by it. Needs [`Buffer::Shared`], whose `alpha` then limits no port. `None` drops.
+    /// Priority flow control: switches pause the other end of a link instead of dropping its
+    /// packets. Needs [`Buffer::Shared`], whose `alpha` then limits no port. `None` drops.
     pub pfc: Option<PfcConfig>,
 }
 

@@ -111,7 +111,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 walk.push(ingress);
                 at = next(ingress);
             }
-            // A walk that ends at an ingress of an earlier one has no circle of its own.
+            // A walk that ends at an ingress of an earlier one has no new circle.
             let first = walk.iter().position(|&ingress| Some(ingress) == at);
             let Some(first) = first else { continue };
             let port = |&ingress: &u32| self.opposite[ingress as usize];

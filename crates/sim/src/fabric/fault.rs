@@ -25,11 +25,9 @@ pub enum Target {
     Link(u32),
     /// A host, by number: all its links fail. It remembers everything.
     Host(u32),
-    /// A switch, by number: all its links fail, and when it comes back its program has forgotten
-    /// everything.
+    /// A switch, by number: all its links fail, and its program restarts without state.
     Switch(u32),
-    /// An arbiter, by number among arbiters: all its links fail, and when it comes back it has
-    /// forgotten everything.
+    /// An arbiter, by number among arbiters: all its links fail, and it restarts without state.
     Arbiter(u32),
 }
 
@@ -38,9 +36,9 @@ pub enum Target {
 pub struct Outage {
     /// Link or node that fails.
     pub target: Target,
-    /// When. Packets that wait for the link or are on it are lost.
+    /// Start. Packets that wait for the link or are on it are lost.
     pub from: Time,
-    /// When it works again; [`Time::NEVER`] if not.
+    /// Time of the repair; [`Time::NEVER`] if there is none.
     pub until: Time,
 }
 
@@ -50,7 +48,7 @@ pub struct Outage {
 pub struct LinkChange {
     /// The link, by its place in [`Topology::links`].
     pub link: u32,
-    /// From when on.
+    /// Time of the change.
     pub at: Time,
     /// Its rates from the first end to the second and back; as before if `None`.
     pub rates: Option<[Rate; 2]>,
@@ -76,7 +74,7 @@ pub struct FaultSpec {
 }
 
 impl FaultSpec {
-    /// Returns true if links fail or change while the run goes on.
+    /// Returns true if links fail or change during the run.
     pub fn has_events(&self) -> bool {
         !self.outages.is_empty() || !self.changes.is_empty()
     }
@@ -108,7 +106,7 @@ pub(super) struct Faults {
     n_changed: usize,
     /// Number of outages that hold each link down.
     down: Vec<u32>,
-    /// When each link last failed or was repaired.
+    /// Time at which each link last failed or was repaired.
     changed_at: Vec<Time>,
     /// True for each link that routing uses.
     routed: Vec<bool>,
@@ -177,7 +175,7 @@ impl Faults {
         Fate { lost, doubled: twin.is_some(), delay, twin_delay: twin.unwrap_or(Span::ZERO) }
     }
 
-    /// When the next link changes, or routing follows a change.
+    /// Returns the time at which the next link changes, or routing follows a change.
     pub(super) fn next_change(&self) -> Option<Time> {
         let change = self.changes.get(self.done).map(|c| c.0);
         let follow = self.changes.get(self.followed).map(|c| c.0.saturating_add(self.rerouting));

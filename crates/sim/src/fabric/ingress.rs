@@ -1,20 +1,20 @@
-//! Which port the waiting packets of a switch came by.
+//! Ports at which the queued packets of a switch arrived.
 
 use rampmeter_core::{Header, Hop};
 
 use super::Fabric;
 use crate::engine::Handle;
 
-/// Packets that the switch itself has made came by no port.
+/// Packets that the switch itself has made arrived at no port.
 const NONE: u32 = u32::MAX;
 
-/// Waiting bytes by ingress port. Off, it holds nothing and is asked nothing.
+/// Queued bytes by ingress port. If off, it is empty and not used.
 #[derive(Debug)]
 pub(super) struct Ingress {
     pub(super) is_on: bool,
-    /// The port that each packet came by, by handle.
+    /// The port at which each packet arrived, by handle.
     by: Vec<u32>,
-    /// Waiting bytes of each port, and last those that came by none.
+    /// Queued bytes of each port, and last those of no port.
     waiting: Vec<u64>,
 }
 
@@ -48,7 +48,7 @@ impl Ingress {
         *self.of(handle) -= u64::from(bytes);
     }
 
-    /// The port that a packet in a switch came by; `None` if the switch has made it.
+    /// Returns the port at which a packet in a switch arrived; `None` if the switch has made it.
     pub(super) fn port_of(&self, handle: Handle) -> Option<u32> {
         Some(self.by[handle as usize]).filter(|&port| port != NONE)
     }
@@ -58,7 +58,7 @@ impl Ingress {
         &mut self.waiting[idx]
     }
 
-    /// Checks that every byte that waits in switches came by some port or by none.
+    /// Checks that every queued byte of switches is counted at some port or at none.
     pub(super) fn check(&self, used: u64) {
         let sum: u64 = self.waiting.iter().sum();
         assert!(!self.is_on || sum == used, "{sum} bytes by ingress, {used} bytes wait");

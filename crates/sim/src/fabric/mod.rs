@@ -79,13 +79,13 @@ pub struct Fabric<H, P> {
     /// Planes that endpoints of hosts are divided by.
     planes: Option<Arc<Planes>>,
     hops: Vec<P>,
-    /// When each program's earliest timer event in the queue fires; empty without timers.
+    /// Time of each program's earliest timer event in the queue; empty without timers.
     timers: Vec<Time>,
-    /// The port at the far end of each port's link; empty where nobody asks.
+    /// The port at the far end of each port's link; empty if it is not needed.
     opposite: Vec<u32>,
-    /// Waiting bytes by the port that they came by.
+    /// Queued bytes by the port at which they arrived.
     ingress: Ingress,
-    /// Which ports are paused, and why.
+    /// State of paused ports.
     pfc: Pfc,
     /// Packet on each link, if packets may not wait.
     occupancy: Occupancy,
@@ -99,7 +99,7 @@ pub struct Fabric<H, P> {
     drop_above: u32,
     /// Bytes waiting in each switch, and last those in all hosts' interfaces.
     used: Vec<u64>,
-    /// Which part of a packet's path number is for each switch.
+    /// Part of a packet's path number for each switch.
     digits: Vec<PathDigit>,
     /// The next path number of each host's interface.
     next_path: Vec<u16>,
@@ -359,8 +359,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.send_or_queue(switch, egress, handle, now, wheel);
     }
 
-    /// When a packet of which only the head is here may start on its output link without running
-    /// dry, if that is later than `now`. Until then the link is free for others.
+    /// Returns the time at which a packet of which only the head is here may start on its output
+    /// link without running dry, if that is later than `now`. Until then the link is free for
+    /// others.
     fn too_early(&mut self, egress: u32, handle: Handle, now: Time) -> Option<Time> {
         let bytes = self.pool.get(handle).wire_bytes;
         let tail = self.pool.stamps(handle).tail;
@@ -400,7 +401,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             && P::QUEUEING == Queueing::Classes
             && !port.highest_waits()
         {
-            // Nothing can come before it any more: it leaves when the link falls idle.
+            // No packet can overtake it any more: it is sent when the link falls idle.
             let start = port.busy_until.max(now);
             self.start_tx(egress, handle, start, wheel);
         } else {

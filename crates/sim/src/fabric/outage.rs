@@ -51,7 +51,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         !port.up || self.faults.failed_within(via, now, on_link)
     }
 
-    /// When the next link or switch fails or is repaired, or routing follows.
+    /// Returns the time at which the next link or switch fails or is repaired, or routing follows.
     pub(crate) fn next_outage(&self) -> Option<Time> {
         self.faults.next_change()
     }
@@ -113,12 +113,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.topology.links_down(&|link| self.faults.is_routed(link))
     }
 
-    /// The switches that come back at `now`, by number.
+    /// Returns the switches that restart at `now`, by number.
     pub(crate) fn switches_restarting(&self, now: Time) -> Vec<u32> {
         self.faults.switches_restarting(now)
     }
 
-    /// The arbiters that come back at `now` after a crash, by number.
+    /// Returns the arbiters that restart at `now` after a crash, by number.
     pub(crate) fn arbiters_restarting(&self, now: Time) -> Vec<u32> {
         self.faults.arbiters_restarting(now)
     }

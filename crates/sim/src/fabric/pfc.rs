@@ -1,13 +1,13 @@
 //! Priority flow control (IEEE 802.1Qbb): switches that pause the port at the other end of a link
-//! instead of dropping what comes by it.
+//! instead of dropping its packets.
 //!
-//! A switch charges each waiting packet to the port that it came by, its *ingress*. Up to a
+//! A switch charges each queued packet to the port at which it arrived, its *ingress*. Up to a
 //! threshold the packet takes shared memory. A packet beyond the threshold takes the ingress's
-//! *headroom*, memory of its own, and the switch pauses the port at the other end of the ingress's
-//! link. The pause takes effect after that link's delay. Until then the other end goes on
-//! sending, and headroom holds what it sends. Departures free headroom first. When the headroom is
-//! empty again, and the ingress is below its threshold by the hysteresis, the switch resumes the
-//! other end.
+//! *headroom*, a separate memory, and the switch pauses the port at the other end of the ingress's
+//! link. The pause takes effect after that link's delay. Until then the other end continues to
+//! send, and headroom holds the packets. Departures free headroom first. When the headroom is empty
+//! again, and the ingress is below its threshold by the hysteresis, the switch resumes the other
+//! end.
 //!
 //! There is one pause for all classes that it stops, not one a class. [`PfcClasses::Data`] spares
 //! the highest class, which carries acknowledgements, tokens and other control packets in most
@@ -115,7 +115,7 @@ impl PfcConfig {
 pub struct PfcStats {
     /// Pauses sent to ports of the tier.
     pub pauses: u64,
-    /// For how long its ports have been paused, all together.
+    /// Time for which its ports have been paused, all together.
     pub paused: Span,
     /// The most headroom that any ingress at the far end of its links has taken.
     pub headroom_max: Bytes,
@@ -258,8 +258,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         admitted
     }
 
-    /// A packet waits no longer at a port of `switch`: its memory is free, and the other end of the
-    /// link that it came by may go on.
+    /// A packet has been sent by a port of `switch`. Its memory is free, and the other end of the
+    /// link by which it arrived may resume.
     #[inline(never)]
     pub(super) fn release_paced(
         &mut self,

@@ -7,7 +7,7 @@ use rampmeter_core::{Bytes, Header, Packet, Priority, Rate, Span, Time};
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Port {
-    /// When the packet on the link will have left.
+    /// Time at which the packet on the link will have been sent.
     pub(crate) busy_until: Time,
     /// Propagation, and processing at the far end.
     pub(crate) delay: Span,

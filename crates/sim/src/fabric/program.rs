@@ -1,5 +1,5 @@
-//! The programs of switches: what they are told, what they send, their timers, and new ones for
-//! switches that come back.
+//! The programs of switches: their facts, their packets, their timers, and new ones for switches
+//! that restart.
 
 use rampmeter_core::{Departure, Header, Hop, Packet, Purpose, Rng, SwitchFacts, Time};
 

@@ -21,10 +21,10 @@ pub struct Routes {
     n_stations: u32,
     /// The hosts and arbiters of the uplinks that follow those.
     further: Vec<u32>,
-    /// By which of its ports each end with several may send to each rack: (end, ports by rack),
-    /// ends ascending.
+    /// Ports by which each end with several may send to each rack: (end, ports by rack), ends
+    /// ascending.
     uplinks: Vec<(u32, Vec<Vec<u32>>)>,
-    /// Of each host, its rack's column in the table and its place in the rack.
+    /// Column in the table of the rack of each host, and its place in the rack.
     hosts: Vec<(u32, u32)>,
     /// Number of columns.
     racks: usize,
@@ -53,7 +53,7 @@ const OWN: u16 = u16::MAX;
 const ODD: u16 = u16::MAX;
 
 impl Routes {
-    /// Routes over the links that `up` says are up, by link number.
+    /// Routes over the links for which `up` returns true, by link number.
     pub fn new(topology: &Topology, up: &dyn Fn(u32) -> bool) -> Self {
         let wiring = Wiring::of(topology);
         let racks = wiring.racks(topology, up);

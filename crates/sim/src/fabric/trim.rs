@@ -1,9 +1,9 @@
-//! Ports that trim: a data packet that does not fit loses its payload, and its header goes ahead
+//! Ports that trim: a data packet that does not fit loses its payload, and its header is sent first
 //! (NDP, section 3).
 //!
-//! A port has a queue for data packets and one for headers and control packets. Both have their own
-//! limit, so that data never takes the room of headers. A header that does not fit either goes back
-//! to its sender (section 3), or is dropped.
+//! A port has a queue for data packets and one for headers and control packets. Both have separate
+//! limits, so that data never takes the room of headers. A header that does not fit either is
+//! returned to its sender (section 3), or is dropped.
 
 use rampmeter_core::fabric::{HeaderOverflow, TrimChoice};
 use rampmeter_core::packet::Marks;
@@ -98,7 +98,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         false
     }
 
-    /// Sends a trimmed packet back the way its path number says.
+    /// Returns a trimmed packet to its sender along its path number.
     fn return_to_sender(
         &mut self,
         switch: u32,

@@ -13,7 +13,7 @@ use crate::topo::Node;
 /// Bytes that may wait at an interface of a host with several, where the message chooses the
 /// interface: two long packets.
 const INTERFACE_QUEUE: u32 = 2 * 9_216;
-/// The number that stands for the switch in the hash that chooses an interface.
+/// The number of the switch in the hash that chooses an interface.
 const INTERFACES: u32 = u32::MAX;
 
 /// Load of an interface, to spread packets over links of several rates.
@@ -39,7 +39,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         port.busy_until <= now && !port.woken
     }
 
-    /// Asks for a wake-up of `host`'s interface when its link falls idle.
+    /// Requests a wake-up of `host`'s interface when its link falls idle.
     #[inline]
     pub(crate) fn wake_uplink(&mut self, host: u32, now: Time, wheel: &mut Wheel) {
         let port = &mut self.ports[host as usize];
@@ -88,7 +88,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         has_idle
     }
 
-    /// Asks for a wake-up of each of `host`'s interfaces when its link falls idle.
+    /// Requests a wake-up of each of `host`'s interfaces when its link falls idle.
     pub(crate) fn wake_uplinks(&mut self, host: u32, now: Time, wheel: &mut Wheel) {
         for port in self.routes.uplinks_of(host) {
             if self.ports[port as usize].busy_until > now {

@@ -12,7 +12,7 @@ use crate::engine::Handle;
 /// Something that happened at a port.
 #[derive(Clone, Copy, Debug)]
 pub struct PortEvent<H> {
-    /// When the simulation came to it.
+    /// Simulated time of the note.
     pub at: Time,
     /// The port, numbered as in [`Routes::end`](super::Routes::end).
     pub port: u32,
@@ -26,18 +26,18 @@ pub enum PortChange<H> {
     /// Its link is taken by a packet. Express packets are told ahead of time; where links are
     /// shaped, what idle time is made up for counts as time at which the packet was sent.
     Sends {
-        /// Which packet.
+        /// The packet.
         handle: Handle,
         /// The packet.
         packet: Packet<H>,
-        /// When transmission begins.
+        /// Start of the transmission.
         from: Time,
-        /// When the link is free again, unless the packet is cut off.
+        /// Time at which the link is free again, unless the packet is cut off.
         until: Time,
     },
     /// Its link has brought a packet to a host or an arbiter.
     Arrives {
-        /// Which packet.
+        /// The packet.
         handle: Handle,
         /// The packet.
         packet: Packet<H>,
@@ -49,28 +49,28 @@ pub enum PortChange<H> {
     },
     /// A packet is dropped.
     Drops {
-        /// Which packet.
+        /// The packet.
         handle: Handle,
         /// The packet.
         packet: Packet<H>,
-        /// Why.
+        /// The reason.
         reason: DropReason,
     },
     /// A packet that its link has brought is taken out of the fabric by the program of a switch.
     Keeps {
-        /// Which packet.
+        /// The packet.
         handle: Handle,
     },
     /// The packet on its link is cut off for another; the link is free.
     Cuts {
-        /// Which packet.
+        /// The packet.
         handle: Handle,
         /// The packet, as long as it was.
         packet: Packet<H>,
     },
     /// A packet that is about to queue is marked: it has experienced congestion.
     Marks {
-        /// Which packet.
+        /// The packet.
         handle: Handle,
         /// The packet, marked.
         packet: Packet<H>,

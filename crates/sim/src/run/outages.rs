@@ -33,7 +33,7 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
         }
     }
 
-    /// An arbiter comes back after a crash, knowing nothing.
+    /// An arbiter restarts after a crash, without state.
     fn restart_arbiter(&mut self, number: u32) {
         let station = self.fabric.topology().n_hosts() + number;
         let state = &mut self.stations[station as usize];
@@ -46,7 +46,7 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
         self.tell_links(number);
     }
 
-    /// Tells an arbiter which links routing does not use.
+    /// Notifies an arbiter of the links that routing does not use.
     fn tell_links(&mut self, number: u32) {
         let station = self.fabric.topology().n_hosts() + number;
         let down = self.fabric.links_down();

@@ -8,7 +8,7 @@ use crate::probe::Probe;
 use crate::source::Source;
 
 impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
-    /// Takes packets of an interface that queues, or of a host whose links must be looked at.
+    /// Takes packets of an interface that queues, or of a host whose links must be checked.
     pub(super) fn serve(&mut self, station: u32) {
         if station >= self.n_pulling {
             self.hand_over(station);

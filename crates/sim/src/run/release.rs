@@ -1,4 +1,4 @@
-//! Messages that wait for others: what their source is told, and when they are submitted.
+//! Messages that wait for others: the events for their source, and the times of their submission.
 
 use rampmeter_core::{Event, Family, Time};
 

@@ -7,14 +7,14 @@ use thiserror::Error;
 use super::{Link, Node, Topology};
 use rampmeter_core::{Rate, Span};
 
-/// Why a topology cannot be built.
+/// Reason why a topology cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TopologyError {
     /// A count is out of range.
     #[error("{what} must be {expected}, got {got}")]
     Count {
-        /// Which number.
+        /// Name of the number.
         what: &'static str,
         /// Its allowed values.
         expected: &'static str,
@@ -24,7 +24,7 @@ pub enum TopologyError {
     /// A rate or a delay is out of range.
     #[error("{what} must be {expected}, got {got}")]
     Number {
-        /// Which number.
+        /// Name of the number.
         what: &'static str,
         /// Its allowed values.
         expected: &'static str,

@@ -67,7 +67,7 @@ impl Paths {
         }
     }
 
-    /// Returns the ports by which packets leave host `src` for host `dst`, and those of switches by
+    /// Returns the ports by which host `src` sends packets for host `dst`, and those of switches by
     /// which they reach it, each in ascending order. Empty if there is no path.
     pub fn access_ports(&self, src: u32, dst: u32) -> [Vec<u32>; 2] {
         let first = [src];

@@ -28,7 +28,7 @@ impl Cables {
         self.least + Span::from_ps(rng.below(self.spread.as_ps() as usize + 1) as u64)
     }
 
-    /// The cables from an arbiter to so many racks.
+    /// The cables from an arbiter to that number of racks.
     pub(super) fn of_arbiter(self, station: u32, racks: usize) -> Vec<Span> {
         let mut rng = Self::stream(station);
         (0..racks).map(|_| self.draw(&mut rng)).collect()
