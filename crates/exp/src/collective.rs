@@ -324,7 +324,8 @@ impl Cuts {
     }
 }
 
-/// Times before and after the starts of the nodes of a round, if all flows are alone in the network.
+/// Times before and after the starts of the nodes of a round, if all flows are alone in the
+/// network.
 struct Times {
     base: u32,
     alone: Vec<[Span; 2]>,
