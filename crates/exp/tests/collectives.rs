@@ -93,8 +93,8 @@ const ALL: [&str; 13] = [
 
 const TRANSPORTS: [&str; 6] = ["ideal", "dcpim", "phost", "pfabric", "fastpass", "cosy"];
 
-/// Checks that every flow of `graph` has a row, and that it started when all that it waits for was
-/// known at its source, and computed; or never, if something of that never arrived.
+/// Checks that every flow of `graph` has a row, and that it started when all its dependencies had
+/// ended at its source, and computed. A flow with a dependency that never ended must not start.
 fn assert_starts(graph: &Graph, rows: &BTreeMap<u64, usize>, flows: &FlowColumns, text: &str) {
     assert_eq!(rows.len() as u64, graph.n_flows(), "{text}");
     let dependencies = graph.dependencies();
@@ -147,8 +147,8 @@ fn no_flow_starts_before_what_it_waits_for_is_known_and_computed() {
     }
 }
 
-/// A graph of `n` flows and computations of 8 hosts that wait for any before them that their hosts
-/// know of.
+/// Returns a graph of `n` flows and computations of 8 hosts that wait for any before them whose end
+/// their hosts detect.
 fn random_graph(rng: &mut Rng, n: u32) -> Graph {
     let mut builder = GraphBuilder::default();
     let mut ends: Vec<[u32; 2]> = Vec::new();
@@ -182,7 +182,7 @@ fn flows_of_any_graph_start_when_they_may_or_are_reported() {
         let graph = random_graph(&mut rng, 60);
         write_graph_csv(&file, &graph).unwrap();
         let transport = TRANSPORTS[rng.below(TRANSPORTS.len())];
-        // Of half of the runs a host's link fails, and comes back in some.
+        // A host's link fails in half of the runs, and is repaired in some.
         let mut more = String::new();
         if rng.chance(0.5) && transport != "ideal" {
             let (link, from) = (rng.below(8), rng.below(100));
@@ -228,7 +228,7 @@ fn a_flow_that_fails_ends_the_run_and_what_waits_for_it_is_reported() {
             "operation = \"all-reduce\"\nalgorithm = \"tree\"\nrounds = 2\n\
                                 vector-bytes = 1000000",
         ] {
-            // Host 3's link is down: what goes through it fails, and nothing after that starts.
+            // Host 3's link is down: flows through it fail, and nothing after that starts.
             let more = "[faults]\noutages = [{ link = 3, from-us = 0.0 }]\nrerouting-us = 0.0\n";
             let text = plan(2, 4, transport, workload, more);
             let graph = graph(&text);

@@ -1,4 +1,4 @@
-//! The same plan and seed give the same bytes, alone or beside other runs.
+//! The same plan and seed give the same bytes, alone or next to other runs.
 
 use std::path::Path;
 use std::thread;
@@ -43,7 +43,7 @@ fn results_of(text: &str) -> Vec<Vec<u8>> {
     FILES.iter().map(|name| std::fs::read(out.path().join(name)).unwrap()).collect()
 }
 
-/// The same seed gives the same bytes, alone and beside other runs.
+/// The same seed gives the same bytes, alone and next to other runs.
 #[derive(Clone, Copy)]
 struct Determinism;
 
@@ -88,7 +88,7 @@ fn another_seed_or_preset_gives_other_results() {
     assert!(one[0] != results(1, "reference")[0]);
 }
 
-/// Stops a run as soon as it hears of it.
+/// Stops a run at the first report of progress.
 struct Impatient;
 
 impl Observer for Impatient {

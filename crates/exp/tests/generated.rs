@@ -72,7 +72,7 @@ fn describe(
         assert!(!meaning.is_empty(), "{path} has no description");
         *rows += &format!("| `{path}` | {} |\n", one_line(meaning));
         let (inner, suffix) = inner(root, property);
-        // Statistics and bins are described where they come first.
+        // Statistics and bins are described at their first use.
         let title = inner.get("title").or(inner.get("description")).map(Value::to_string);
         if inner.get("properties").is_none() || seen.insert(title.unwrap_or_default()) {
             describe(root, &inner, &format!("{path}{suffix}"), rows, seen);
@@ -102,7 +102,7 @@ fn one_line(text: &str) -> String {
     line.replace("`None`", "null").replace("None of", "Null of").replace('|', "\\|")
 }
 
-/// Compares what stands between the markers of the page, or writes it.
+/// Compares the text between the markers of the page, or writes it.
 fn compare(wanted: &str) {
     let file = "docs/results.md";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);

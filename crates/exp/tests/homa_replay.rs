@@ -1,8 +1,8 @@
 //! Homa's `reference` preset against recorded runs of the public ns-2 port of SIRD's authors.
 //!
 //! `RAMPMETER_REFERENCE` names the folder with the recorded runs, as for the other replays; without
-//! it these tests say that they are skipped. Completion ends there at the receiver, so that it is
-//! compared with the time of delivery here.
+//! it these tests report that they are skipped. Completion ends there at the receiver, so that it
+//! is compared with the time of delivery here.
 
 #![expect(clippy::print_stdout, reason = "tests say what they skip and what they measured")]
 
@@ -103,7 +103,7 @@ fn w4_at_load_05_is_that_of_the_ns2_port() {
         assert!(off(mean, their_mean) < bound, "mean above {above} B");
         assert!(off(p99, their_p99) < 0.15, "99th percentile above {above} B");
     }
-    // Recorded while messages arrive, for 25 ms; samples here go on until the last has arrived.
+    // Recorded while messages arrive, for 25 ms; samples here continue until the last has arrived.
     let down = summary.queues.iter().find(|q| q.tier == "tor-down").unwrap();
     let samples = 144.0 * 25_000.0;
     let mean = down.mean_bytes * down.samples as f64 / samples;

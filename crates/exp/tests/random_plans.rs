@@ -219,7 +219,7 @@ impl Draw {
             table.insert("preset".into(), of.presets[at].0.into());
         }
         if self.chance(0.5) {
-            // A sender that gives up after few attempts does so without a fault.
+            // A sender that aborts after few attempts does so without a fault.
             for key in of.keys.iter().filter(|key| key.name != "attempts-max") {
                 if self.chance(0.15) {
                     table.insert(key.name.clone(), self.value(&key.kind));

@@ -31,7 +31,7 @@ fn networks(gbps: u32) -> [(&'static str, String, f64); 4] {
     ]
 }
 
-/// Runs `test` for every rate and network, with the load. It says what is wrong there.
+/// Runs `test` for every rate and network, with the load. It returns the fault, if there is one.
 fn each_network(test: impl Fn(u32, &str, f64) -> Option<String>) {
     let mut wrong = Vec::new();
     for gbps in GBPS {

@@ -1,8 +1,8 @@
 //! The `reference` preset against flow-by-flow results of the authors' simulator.
 //!
 //! `RAMPMETER_REFERENCE` names the folder with `dcpim_100g_imc10_load0.6.csv.gz` and the other
-//! files named below; without it these tests say that they are skipped.
-//! `docs/howto/reference-data.md` says how to make such files.
+//! files named below; without it these tests report that they are skipped.
+//! `docs/howto/reference-data.md` describes how to make such files.
 
 #![expect(clippy::print_stdout, reason = "tests say what they skip and what they measured")]
 
@@ -193,8 +193,8 @@ fn size_classes(flows: &[(u64, f64)]) -> [SizeClass; 3] {
     })
 }
 
-/// Size classes of a recorded run of CAPTON's study, ours and theirs, told on standard output. All
-/// flows finish in both, and as many meet a timeout, within three standard deviations.
+/// Returns the size classes of a recorded run of CAPTON's study, ours and theirs, and prints them.
+/// All flows finish in both, and as many have a timeout, within three standard deviations.
 fn capton_study(name: &str, setup: &str) -> Option<[[SizeClass; 3]; 2]> {
     let (columns, rows) = replay(&reference(name)?, &format!("{CAPTON}{setup}"));
     let ours: Vec<(u64, f64)> = columns

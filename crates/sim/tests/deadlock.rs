@@ -131,7 +131,7 @@ fn a_lossless_network_has_a_deadlock_if_and_only_if_flows_do_not_end() {
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let mut pick = |n: u32| rng.below(n as usize) as u32;
         let n = 3 + pick(5);
-        // Half of the networks are rings whose flows all go the same way round.
+        // Half of the networks are rings whose flows all have the same direction.
         let is_one_way = seed % 2 == 0;
         let n_chords = if is_one_way { 0 } else { pick(3) };
         let chords: Vec<(u32, u32)> = (0..n_chords).map(|_| (pick(n), pick(n))).collect();

@@ -35,7 +35,7 @@ impl Trees {
         for _ in 0..k {
             let second = trees.switch();
             trees.link(second, last);
-            // The streams that share the second hop leave for other hosts of the last switch.
+            // The streams that share the second hop are sent to other hosts of the last switch.
             for _ in 1..k {
                 let aside = trees.host(last);
                 trees.leaf(second, aside, 2);

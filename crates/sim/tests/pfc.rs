@@ -61,11 +61,11 @@ mod two_ports {
         }
     }
 
-    /// Packet n arrives at 650 + 120 n ns, and the first goes on at once. Packets 2 to 5 fill the
-    /// threshold; packet 6 comes at 1370 and causes a pause, which the host feels at 2020. It has
-    /// started packet 17 at 1920. Departures are at 770 + 1200 k. The most headroom is taken at
+    /// Packet n arrives at 650 + 120 n ns, and the first is sent at once. Packets 2 to 5 fill the
+    /// threshold. Packet 6 arrives at 1370 and causes a pause, which the host receives at 2020. It
+    /// has started packet 17 at 1920. Departures are at 770 + 1200 k. The most headroom is taken at
     /// 2690: 12 packets beyond the threshold, of which that at 1970 has freed one. At 17 570 two
-    /// packets wait, half the threshold, and the host goes on at 18 220.
+    /// packets are queued, half the threshold, and the host resumes at 18 220.
     #[test]
     fn a_pause_begins_and_ends_when_arithmetic_says() {
         let pfc = pfc(PfcThreshold::Static(Bytes::new(6_000)));
@@ -183,7 +183,7 @@ mod incast {
         }
     }
 
-    /// With less headroom than arithmetic asks for, the same run loses packets.
+    /// With less headroom than arithmetic demands, the same run loses packets.
     #[test]
     fn three_packets_less_of_headroom_are_too_little() {
         let threshold = PfcThreshold::Static(Bytes::ZERO);
@@ -234,7 +234,7 @@ mod incast {
         assert_eq!(sim.fabric().stats().dropped(), 0);
     }
 
-    /// A link that fails drops what waits in front of it, and those whom it had paused go on.
+    /// A link that fails drops its queued packets, and the ports that it had paused resume.
     #[test]
     fn a_failure_leaves_nobody_paused() {
         let threshold = PfcThreshold::Static(Bytes::new(10_000));
@@ -281,7 +281,7 @@ mod shared_memory {
             spec.fabric.buffer = Buffer::Shared { per_switch: Bytes::new(memory), alpha };
             spec.fabric.overflow = Overflow::TailDrop;
             spec.drain = Span::from_us(100);
-            // Each of n hosts hears from three others for more than 48 us.
+            // Each of n hosts receives from three others for more than 48 us.
             let flows = (0..n)
                 .flat_map(|dst| (0..3u32).map(move |k| message(0, (n + dst * 3 + k, dst), 400)));
             let mut sim = Sim::<Blast, _, _>::new(spec, Arc::default(), flows, Queues::default());
@@ -296,8 +296,8 @@ mod shared_memory {
         }
     }
 
-    /// The same for what came by each ingress, where ports are paused instead: three senders to one
-    /// host each hold the threshold, alpha times what they leave free.
+    /// The same for the packets of each ingress, if ports are paused instead: three senders to one
+    /// host each hold the threshold, alpha times the memory that they do not use.
     #[test]
     fn paused_ingresses_share_memory_by_the_same_fixed_point() {
         let (alpha, memory) = (0.5, 1_000_000);

@@ -139,8 +139,8 @@ fn cut_through_saves_the_body_of_the_packet_at_each_switch_of_equal_rate() {
     assert_eq!(fcts.0[0].1, Span::from_ps(5_120 + 3 * 120_000 + 2 * 650_000));
 }
 
-/// Token buckets: of n packets the last leaves the host n - 1 packet times after the first less the
-/// burst, and nothing but the last link adds a packet's time.
+/// Token buckets: of n packets the last is sent n - 1 packet times after the first less the burst,
+/// and nothing but the last link adds a packet's time.
 #[test]
 fn shaped_links_keep_their_rate_but_for_the_burst() {
     for (burst, packets) in [(0, 1), (0, 10), (120, 10), (300, 10), (300, 2)] {
@@ -178,8 +178,9 @@ fn a_full_port_drops_newcomers_and_stays_within_its_buffer() {
         let tiers = sim.fabric().tier_stats();
         let down = tiers.iter().find(|t| t.name == "tor-down").unwrap();
         assert_eq!(down.queue_max, Bytes::new(15_000));
-        // Ten bursts of ten come, one each packet time. Of the first, one goes on the link at once;
-        // of each later one, what fits is let in and then one leaves. At the end nine wait.
+        // Ten bursts of ten arrive, one each packet time. Of the first, one is sent at once. Of
+        // each later one, as many are queued as fit, and then one is sent. At the end nine are
+        // queued.
         let [full, pushed_out, ..] = down.drops;
         assert_eq!((full + sim.counters().fresh_packets, pushed_out), (100, 0));
         assert_eq!(sim.counters().fresh_packets, 10 + 9);
@@ -204,8 +205,9 @@ fn push_out_makes_room_for_higher_priorities_only() {
                 Bytes::new(1460 * packets),
             )
         };
-        // Host 5 sends at priority 1, the others at 6. Packets come and go every 120 ns: those of
-        // hosts 3 and 4 half a turn after the port has sent one, so that host 5's find it full.
+        // Host 5 sends at priority 1, the others at 6. Packets arrive and depart every 120 ns.
+        // Those of hosts 3 and 4 arrive half an interval after the port has sent one, so that host
+        // 5's find it full.
         let low = [(1, 0), (2, 0), (3, 60_000), (4, 60_000)].map(|(h, at)| from(h, at, 40));
         let arrivals = low.into_iter().chain([from(5, 2_000_000, 10)]);
         let config = Arc::new(Cut { urgent: Some(NodeId::new(5)), ..Cut::default() });
@@ -252,7 +254,7 @@ fn routing_follows_failures_and_repairs() {
     let send = |at: u64, packets: u64| {
         Arrival::new(Time::from_ps(at), NodeId::new(0), NodeId::new(3), Bytes::new(1460 * packets))
     };
-    // The second is under way when spine 0 (switch 2) fails, the others are not.
+    // The second is in flight when spine 0 (switch 2) fails, the others are not.
     let arrivals =
         [send(0, 100), send(45_000_000, 100), send(60_000_000, 100), send(110_000_000, 100)];
     let config = Arc::new(Cut::default());
@@ -263,8 +265,9 @@ fn routing_follows_failures_and_repairs() {
     assert!(lost > 0 && lost < 60, "{lost} packets were on the failed links");
 }
 
-/// pFabric §4.1: a port sends the message with the least first, whatever came before. Six messages
-/// of different lengths meet at one link and finish in the order of their lengths.
+/// pFabric §4.1: a port sends the message with the fewest bytes left first, whatever arrived
+/// before. Six messages of different lengths meet at one link and finish in the order of their
+/// lengths.
 #[test]
 fn ports_that_queue_by_rank_serve_the_shortest_message_first() {
     let lengths = [60, 10, 50, 20, 40, 30];
@@ -298,8 +301,8 @@ fn ports_that_queue_by_rank_drop_the_longest_message() {
     assert!(sim.into_probe().0.starts_with(&[4]), "the shortest message is first and whole");
 }
 
-/// An interface that queues has a switch port's buffer: what a host hands over beyond it is dropped
-/// there, and what fits leaves at line rate. One that asks drops nothing.
+/// An interface that queues has a switch port's buffer. Packets beyond it are dropped there, and
+/// those that fit are sent at line rate. An interface that pulls drops nothing.
 #[test]
 fn interfaces_queue_and_drop_where_the_fabric_says_so() {
     for (interface, dropped) in [(Interface::Queue, 100 - 11), (Interface::Pull, 0)] {
@@ -339,9 +342,8 @@ fn slots_make_buffers_count_packets() {
     }
 }
 
-/// With cut-through a packet from a slow link waits for enough of itself to be in before a faster
-/// link takes it, and that link serves others meanwhile: four hosts at 10 Gbit/s fill one link of
-/// 40.
+/// With cut-through a packet from a slow link waits until enough of it is received before a faster
+/// link takes it. That link serves others meanwhile: four hosts at 10 Gbit/s fill one link of 40.
 #[test]
 fn a_fast_link_is_not_held_for_a_packet_that_is_still_coming() {
     let topology = TopologySpec::Dumbbell {

@@ -84,7 +84,7 @@ impl Body for Cancel {
     }
 }
 
-/// Peers may have so many messages under way to a host, and no more.
+/// Peers may have this many messages in flight to a host, and no more.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit;
 

@@ -1,7 +1,7 @@
 //! Tests that hold of every transport, and the networks in which they run.
 //!
 //! A test target without the standard harness lists no transport. It names bodies, and runs each of
-//! them for every transport and preset of a catalogue, as a test of its own that can be filtered:
+//! them for every transport and preset of a catalogue, as a separate test that can be filtered:
 //!
 //! ```no_run
 //! use rampmeter_proto::Builtin;
@@ -12,9 +12,9 @@
 //! }
 //! ```
 //!
-//! [`bodies`] has those for endpoints alone; drivers bring their own [`Body`]s. A transport is
+//! [`bodies`] has those for endpoints alone; drivers add their own [`Body`]s. A transport is
 //! configured as plans configure it: by `Transport::configure`, for the site that [`Place`] builds,
-//! beside the arbiters of `Transport::needs`.
+//! with the arbiters of `Transport::needs`.
 //!
 //! This crate is for development only. What it has may change with any version.
 

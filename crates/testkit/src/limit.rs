@@ -5,20 +5,20 @@ use rampmeter_proto::Transport;
 
 use crate::wire::{Manners, Net, configured};
 
-/// Messages that a peer may have under way to a host, and more that it has. Few enough that a host
-/// which sends all of them again and again still gets to the last.
+/// Messages that a peer may have in flight to a host, and more that it has. Few enough that a host
+/// which retransmits all of them again and again still reaches the last.
 const LIMIT: usize = 4;
 const EXCESS: usize = 2;
 /// Two packets of 1460 bytes.
 const SIZE: u64 = 2_920;
 
-/// Two peers have more messages under way to a host than they may. The limit holds for each by
-/// itself. What exceeds it is counted, and taken when it comes again after other messages are over;
-/// a peer that is started again frees its share.
+/// Two peers have more messages in flight to a host than they may. The limit holds for each by
+/// itself. Messages above it are counted, and accepted if they are retransmitted after other
+/// messages have ended. A peer that restarts frees its share.
 ///
 /// Packets of the host are lost at first, and the last packets of messages, so that none ends. A
-/// host that turns messages away by itself (counter `turned_away`) need not reach the limit; it
-/// must not exceed it.
+/// host that rejects messages by itself (counter `turned_away`) need not reach the limit; it must
+/// not exceed it.
 pub fn limits_peers<T: Transport>(keys: &T::Keys) {
     let crowded = || {
         let on_wire = configured::<T>(keys);

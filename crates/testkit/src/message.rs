@@ -1,13 +1,13 @@
-//! Messages that tell what they are, for tests in which bytes really travel.
+//! Messages with a label, for tests in which bytes are really sent.
 
 use rampmeter_core::Rng;
 use rampmeter_core::rng::mix;
 
-/// Bytes that say which message it is.
+/// Bytes of the label of a message.
 pub const LABEL: usize = 16;
 
-/// A message that tells who sent it, in which life and as which, and whose other bytes follow from
-/// that. At least [`LABEL`] bytes.
+/// Returns a message with a label of its sender, incarnation and number. Its other bytes follow
+/// from these. At least [`LABEL`] bytes.
 pub fn message(src: u32, life: u32, number: u64, size: usize) -> Vec<u8> {
     assert!(size >= LABEL, "{size} bytes hold no label");
     let mut bytes = Vec::with_capacity(size + 8);

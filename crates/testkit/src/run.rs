@@ -8,7 +8,7 @@ use rampmeter_sim::{
 };
 use rampmeter_workload::{WorkloadContext, WorkloadSpec};
 
-/// A run in which nothing goes wrong, with every check on.
+/// Returns a run without faults, with every check on.
 pub fn spec(topology: Topology, seed: u64) -> SimSpec {
     SimSpec {
         topology,

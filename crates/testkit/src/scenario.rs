@@ -1,4 +1,4 @@
-//! Runs in which everything goes wrong, by seed, and what must hold of them.
+//! Runs with all kinds of faults, by seed, and the properties that they must have.
 
 use rampmeter_core::{MsgId, Purpose, Rng, Span, Time};
 use rampmeter_sim::{Arrival, FlowRecord, LinkFault, Outage, SimSpec, Status, Target, Topology};
@@ -8,7 +8,7 @@ use crate::run::{arrival, spec};
 /// Messages of a scenario.
 const N_MESSAGES: usize = 30;
 
-/// A run in which everything goes wrong.
+/// A run with all kinds of faults.
 #[derive(Debug)]
 pub struct Scenario {
     /// Losses, outages, clocks.
@@ -19,10 +19,9 @@ pub struct Scenario {
     pub cut: Option<u32>,
 }
 
-/// The scenario of a seed: packets are lost, doubled and reordered, a link or a switch between two
-/// racks of three hosts fails for a while, switches route around it at once or late, and clocks are
-/// apart. `topology` is
-/// `leaf_spine(2, 3, 2)`, with or without arbiters.
+/// Returns the scenario of a seed. Packets are lost, doubled and reordered, and clocks are apart. A
+/// link or a switch between two racks of three hosts fails for a while. Switches route around it at
+/// once or late. `topology` is `leaf_spine(2, 3, 2)`, with or without arbiters.
 pub fn scenario(topology: Topology, seed: u64) -> Scenario {
     let mut rng = Rng::new(seed, 0, Purpose::Test);
     let mut spec = spec(topology, seed);

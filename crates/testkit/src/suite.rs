@@ -47,7 +47,7 @@ pub struct Case<T: Transport> {
 
 impl<T: Transport> Case<T> {
     /// Tests something for every seed, for `RAMPMETER_SEEDS` of them, or for the one of
-    /// `RAMPMETER_SEED`. A failure says by which command its seed is tested again.
+    /// `RAMPMETER_SEED`. A failure reports the command that repeats its seed.
     pub fn each_seed(&self, seeds: Range<u64>, test: impl Fn(u64)) {
         each_seed(self.target, &self.name, seeds, test);
     }
@@ -117,7 +117,7 @@ impl Suite {
         self
     }
 
-    /// Runs the tests that the command line asks for, and ends the process.
+    /// Runs the tests that the command line selects, and ends the process.
     ///
     /// Panics without tests, since a suite that has lost its catalogue must not pass.
     pub fn run(self) -> ! {

@@ -14,7 +14,7 @@ use crate::wire::SawHeader;
 /// A message that is sent.
 #[derive(Debug, Default)]
 struct Turn {
-    /// The packet under way, or to be sent next.
+    /// The packet in flight, or to be sent next.
     seq: u32,
     /// True if it waits for the link.
     is_waiting: bool,
@@ -29,7 +29,7 @@ pub struct SawHost {
     waiting: VecDeque<u32>,
     receiver: AckingReceiver,
     out: Output<SawHeader>,
-    /// Packets sent again.
+    /// Packets retransmitted.
     repeats: u64,
 }
 

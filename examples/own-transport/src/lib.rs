@@ -5,7 +5,7 @@
 //! * [`host`]: the state machine
 //! * this file: the transport, the list that the daemon knows, the module for Python
 //!
-//! `docs/howto/add-a-protocol.md` goes through it.
+//! `docs/howto/add-a-protocol.md` explains it.
 
 pub mod config;
 pub mod host;
@@ -25,7 +25,7 @@ use config::{Saw, SawKeys};
 use host::SawHost;
 use wire::SawHeader;
 
-/// Stop and wait: one packet of a message is under way at a time.
+/// Stop and wait: one packet of a message is in flight at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct StopAndWait;
 
@@ -62,7 +62,7 @@ impl Transport for StopAndWait {
     }
 }
 
-/// The transports that the daemon knows: those of the repository, and this one.
+/// The transports of the daemon: those of the repository, and this one.
 #[derive(Clone, Copy, Debug)]
 pub struct All;
 

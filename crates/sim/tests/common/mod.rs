@@ -116,7 +116,7 @@ pub(crate) struct BlastHost {
     acks: VecDeque<(NodeId, MsgId)>,
     arrived: IdMap<u64, SeqSet>,
     events: VecDeque<Event>,
-    /// Data packets that came with a congestion mark.
+    /// Data packets that were received with a congestion mark.
     pub(crate) marked: u64,
     /// Packets of switches and arbiters, which carry nothing. Those that announce no packets are
     /// answered.

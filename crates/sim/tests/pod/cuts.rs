@@ -10,7 +10,7 @@ const BYTES: usize = 1_500;
 /// Host 0, switch 0, switch 2, switch 1, host 2.
 const LINKS: usize = 4;
 
-/// When each byte of the victim begins and ends on each link; `None` for those that never do.
+/// Begin and end of each byte of the victim on each link; `None` for those that never do.
 type Bits = Vec<Vec<Option<(Time, Time)>>>;
 
 /// Moves the victim byte by byte. The link `cut` stops at an instant; without `goes_on` so do the
@@ -41,14 +41,15 @@ fn bytewise(start: Time, cut: usize, stop: Time, goes_on: bool) -> Bits {
     links
 }
 
-/// From the first byte's begin to the last one's end.
+/// Returns the time from the first byte's begin to the last one's end.
 fn busy(bytes: &[Option<(Time, Time)>]) -> Option<(Time, Time)> {
     let mut sent = bytes.iter().flatten();
     let (from, end) = sent.next()?;
     Some((*from, sent.last().map_or(*end, |(_, end)| *end)))
 }
 
-/// When the head of a control packet must leave its end to be at its `n`th switch at `time`.
+/// Returns the time at which the head of a control packet must be sent to be at its `n`th switch at
+/// `time`.
 fn ahead(time: Time, n: u64) -> Time {
     let before = (HOP + BYTE * HEADER) * n;
     Time::from_ps(time.as_ps() - before.as_ps())
@@ -91,9 +92,9 @@ struct Case {
     /// The link on which the victim is cut off, and after how many picoseconds there.
     cut: usize,
     after: u64,
-    /// The link that is looked at, and when.
+    /// The link that is observed, and the time.
     seen: usize,
-    /// After the victim's head is on it, or before its last byte, as far as that goes.
+    /// Time after the victim's head is on it, or before its last byte, as far as that is possible.
     look: u64,
     from_end: bool,
 }
@@ -110,7 +111,7 @@ fn check(case: Case) {
     let last = busy.map_or(head(seen), |(_, end)| end).as_ps();
     let time = if from_end { last + 500 - look % 1_000 } else { head(seen).as_ps() + look };
     let time = Time::from_ps(time.max(head(seen).as_ps() + 1));
-    // What comes first in one picosecond is not the model's business.
+    // The order within one picosecond is not part of the model.
     let time = if time == stop { time + Span::from_ps(1) } else { time };
     let victim =
         Send { bytes: BYTES as u16, path: by_agg(&pod, 0, 0, 2), ..Send::new(start, 0, 2) };
@@ -206,7 +207,7 @@ fn a_stump_can_be_cut_again() {
     }
 }
 
-/// The head is dropped at the second switch while the rest still comes by the first, where it is
+/// The head is dropped at the second switch while the rest still arrives by the first, where it is
 /// cut off.
 #[test]
 fn the_rest_of_a_packet_whose_head_was_dropped_makes_way_too() {

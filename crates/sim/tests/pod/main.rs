@@ -61,14 +61,15 @@ fn route(ports: &[u16]) -> u16 {
     SourceRoute::new(ports).unwrap().path()
 }
 
-/// From a host by aggregation switch `agg` to another.
+/// Returns the route from a host by aggregation switch `agg` to another.
 fn by_agg(pod: &Pod, src: u32, agg: usize, dst: u32) -> u16 {
     let (from, to) = (pod.hosts[src as usize], pod.hosts[dst as usize]);
     let (up, down) = (usize::from(from.rack), usize::from(to.rack));
     route(&[pod.to_agg[up][agg], pod.to_rack[agg][down], to.port])
 }
 
-/// When the last bit of a lone packet of `bytes` has been received by an end, over so many links.
+/// Returns the time at which the last bit of a lone packet of `bytes` is received, over `links`
+/// links.
 fn latency(links: u64, bytes: u64) -> Span {
     HOP * links + BYTE * (HEADER.min(bytes) * (links - 1) + bytes)
 }

@@ -25,8 +25,8 @@ fn any_send() -> impl Strategy<Value = Send> {
     )
 }
 
-/// When each packet is received if nothing stops it: ends send one after the other, arbiters by
-/// every link at once, and nothing waits on the way.
+/// Returns the time at which each packet is received if nothing stops it. Ends send one after the
+/// other, arbiters by every link at once, and no packet waits in a switch.
 fn unhindered(sends: &[Send], pod: &Pod) -> Vec<Time> {
     let short = Span::from_ns(1_000);
     let mut order: Vec<usize> = (0..sends.len()).collect();
@@ -98,7 +98,7 @@ proptest! {
         let bytes = |of: &mut dyn Iterator<Item = u16>| of.map(u64::from).sum::<u64>();
         let given = bytes(&mut sends.iter().filter(|s| s.src != ARBITER).map(|s| s.bytes));
         prop_assert_eq!(sent, given, "hosts send all they have");
-        // What links to hosts have carried is what hosts heard, and stumps.
+        // The bytes that links to hosts have carried are those that hosts received, and stumps.
         let downs = sim.fabric().tier_stats();
         let down = downs.iter().find(|tier| tier.name == "tor-down").unwrap().bytes;
         prop_assert!(down >= bytes(&mut heard.iter().map(|h| h.bytes)));

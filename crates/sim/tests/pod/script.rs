@@ -1,4 +1,5 @@
-//! Hosts and arbiters that send given packets at given instants and note what they hear.
+//! Hosts and arbiters that send given packets at given instants and record the packets that they
+//! receive.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ impl Send {
         let len = if self.is_control { 0 } else { self.bytes };
         Packet {
             header: BlastHeader::Data { packets: 0 },
-            // A message that no application knows of.
+            // A message that no application has submitted.
             payload: PayloadRef { msg: MsgId::new(1_000_000), offset: id, len },
             src: NodeId::new(self.src),
             dst: NodeId::new(self.dst),
@@ -151,7 +152,7 @@ pub(crate) type Ran = Sim<Scripted, std::vec::IntoIter<Arrival>, NoProbe>;
 /// Sends it all and waits until everything has arrived.
 pub(crate) fn run(mut spec: SimSpec, sends: Vec<Send>) -> Ran {
     let last = sends.iter().map(|send| send.at).max().unwrap_or(Time::ZERO);
-    // A message that nobody sends keeps the run going.
+    // A message that no host sends keeps the run alive.
     let end = last + Span::from_us(200);
     let arrival = Arrival::new(end, NodeId::new(0), NodeId::new(1), Bytes::new(1));
     spec.drain = Span::ZERO;

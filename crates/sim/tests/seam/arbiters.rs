@@ -1,4 +1,4 @@
-//! Controllers: their links, and what they know after a crash.
+//! Controllers: their links, and their state after a crash.
 
 use super::*;
 
@@ -124,7 +124,7 @@ fn each_packet_takes_the_nearest_of_an_arbiters_links_both_ways() {
     heard.sort_unstable();
     assert!(heard.into_iter().eq((0..N_HOSTS).map(NodeId::new)));
     assert!(sim.arbiter(1).heard.is_empty());
-    // Nothing went by a spine.
+    // No packet took a spine.
     assert_eq!((bytes(&sim, "tor-up"), bytes(&sim, "spine-down")), (0, 0));
     assert_eq!(bytes(&sim, "arbiter-up"), 64 * u64::from(N_HOSTS));
     assert_eq!(bytes(&sim, "arbiter-down"), 40 * u64::from(N_HOSTS));
@@ -137,7 +137,7 @@ fn a_link_that_fails_is_replaced_by_the_next_nearest() {
     let (from, until) = (Time::from_ps(1), Time::NEVER);
     spec.faults.outages.push(Outage { target: Target::Link(12), from, until });
     let sim = run(spec);
-    // The calls left before; the answers of the first rack go round by a spine.
+    // The calls were sent before; the answers of the first rack take a spine.
     assert_eq!(sim.arbiter(0).heard.len(), 4 + 2 - lost(&sim));
     assert_eq!(bytes(&sim, "tor-up"), 40 * (2 - lost(&sim) as u64));
 }

@@ -6,7 +6,7 @@ use super::*;
 
 const FOR: Span = Span::from_us(2);
 
-/// Keeps every packet for a while, and sends it by a port of its own choice then.
+/// Keeps every packet for a while, and then sends it by a port that it chooses.
 #[derive(Debug, Default)]
 struct Keeps {
     held: VecDeque<(Time, u32, Packet<BlastHeader>)>,
@@ -79,7 +79,7 @@ fn packets_that_a_program_keeps_arrive_when_it_sends_them() {
     assert!(most > 1 && most < n);
 }
 
-/// Of several programs counts are added up, but the greatest of maxima is told.
+/// Counters of several programs are added up, but the greatest of maxima is reported.
 #[test]
 fn counters_of_programs_are_added_up_but_maxima_are_not() {
     let text = "kind = 'dumbbell'\nhosts-per-side = 2";

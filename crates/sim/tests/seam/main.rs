@@ -154,7 +154,7 @@ mod departures {
 mod ingress {
     use super::*;
 
-    /// Compares at every sample; keeps the most that came by each of the first ports.
+    /// Compares at every sample; keeps the maximum by each of the first ports.
     #[derive(Default)]
     struct Held([u64; 4]);
 
@@ -186,7 +186,7 @@ mod ingress {
             let (from, until) = (Time::from_ps(4_000_000), Time::from_ps(4_500_000));
             spec.faults.outages.push(Outage { target: Target::Link(0), from, until });
             spec.drain = Span::from_us(50);
-            // Host 1 is silent; the packets of host 2 are pushed out by those of the others.
+            // Host 1 is unresponsive; the packets of host 2 are pushed out by those of the others.
             let cut = Cut { urgent: Some(NodeId::new(3)), ..Cut::default() };
             let arrivals = vec![to_first(0, 2, 60), to_first(500, 3, 60)];
             let config = Arc::new(cut);
