@@ -224,7 +224,7 @@ impl Default for RunSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct MeasureSpec {
-    /// Leave out the flows that arrive first.
+    /// First flows that the statistics leave out.
     pub warmup_flows: WarmUp,
     /// Count only flows that finish before this one arrives (numbered from 1).
     pub finished_before_arrival: Option<u64>,

@@ -86,8 +86,8 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Records each link at every sample where `by_link` says so. Statistics end at the arrival of
-    /// flow number `finished_before`, from one.
+    /// Records each link at every sample if `by_link` is set. Statistics end at the arrival of flow
+    /// number `finished_before`, from one.
     pub(crate) fn new(
         ideals: Vec<Ideals>,
         writer: Option<FlowWriter>,
@@ -121,7 +121,7 @@ impl Recorder {
         }
     }
 
-    /// When statistics end, in picoseconds, if they end at the arrival of a flow.
+    /// Returns the end of the statistics, in picoseconds, if they end at the arrival of a flow.
     pub(crate) fn mark_ps(&self) -> Option<u64> {
         self.mark.1
     }

@@ -26,11 +26,11 @@ use crate::source::PlanSource;
 use crate::summary::{DeadlockReport, Outcome, Summary};
 use crate::version::{COMMIT, PROFILE, VERSION};
 
-/// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet` and
-/// `queues.parquet`; `latencies.parquet`, `tenants.parquet`, `transport.parquet`, `links.parquet`,
-/// `drops.parquet` and `outages.parquet` where there is anything to tell; capture, timeline and
-/// `paths.parquet` where the plan asks for them; `summary.json`, and last `manifest.json`. A run
-/// that is stopped keeps what it has.
+/// Runs `plan` and writes to the folder `out`. Every run has `flows.parquet`, `series.parquet` and
+/// `queues.parquet`. There are `latencies.parquet`, `tenants.parquet`, `transport.parquet`,
+/// `links.parquet`, `drops.parquet` and `outages.parquet` if they have rows. Capture, timeline and
+/// `paths.parquet` are written if the plan requests them. `summary.json` follows, and last
+/// `manifest.json`. A run that is stopped keeps its results so far.
 ///
 /// # Errors
 /// If results cannot be written.

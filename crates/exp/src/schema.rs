@@ -15,11 +15,11 @@ use crate::transport::{About, Registry};
 /// Numbers from here on mean "no limit".
 const UNLIMITED: u64 = 1 << 63;
 
-/// The JSON Schema (draft 7, which editors know best) of plans whose transports are those of
-/// `registry`: keys, types, choices, ranges, defaults, and what each key is.
+/// Returns the JSON Schema (draft 7, which editors support best) of plans whose transports are
+/// those of `registry`: keys, types, choices, ranges, defaults, and descriptions.
 ///
-/// Every plan that can be run is valid. A valid plan may still be refused, as by what two of its
-/// keys say together.
+/// Every plan that can be run is valid. A valid plan may still be rejected, for example if two of
+/// its keys conflict.
 pub fn plan_schema(registry: &Registry) -> Value {
     let settings = SchemaSettings::draft07().with_transform(Plain);
     let mut schema = settings.into_generator().into_root_schema_for::<Plan<TransportTable>>();
@@ -99,8 +99,8 @@ fn reference(tag: &str, form: &str) -> Value {
 }
 
 /// Splits a table with several forms into one that chooses by `tag`, and a definition for each
-/// form. Validators then say what is wrong with the form that is meant, and not that no form fits.
-/// The table names the keys of all forms, since editors complete by those alone.
+/// form. Validators then report errors of the form that is meant, and not that no form fits. The
+/// table names the keys of all forms, since editors complete by those alone.
 fn by_tag(forms: &Value, tag: &str) -> (Value, Map<String, Value>) {
     let (mut names, mut choices) = (Vec::new(), Vec::new());
     let (mut keys, mut definitions) = (Map::new(), Map::new());

@@ -1,7 +1,7 @@
 //! Recorded runs of the published simulators are readable, and offer the load they are named for.
 //!
-//! The recordings are not part of the repository: the directory is named by the environment
-//! variable `RAMPMETER_REFERENCE`, and without it the test says so and passes.
+//! The recordings are not part of the repository. The directory is named by the environment
+//! variable `RAMPMETER_REFERENCE`, and without it the test reports this and passes.
 
 use rampmeter_workload::trace::{Check, Format, Order, read_reference};
 
@@ -24,8 +24,8 @@ fn recorded_runs_are_traces_of_their_load() {
         let bits: f64 = rows.iter().map(|row| row.flow.size.get() as f64 * 8.0).sum();
         let gbps = if name.contains("_100g_") { 100e9 } else { 10e9 };
         let capacity = 144.0 * gbps * rows.last().unwrap().flow.arrival.as_secs_f64();
-        // Load counts headers. The mean of n sizes is off by their deviation over the root of n, and
-        // that of n gaps by one over it. Three times that, or 3 %, is chance.
+        // Load counts headers. The mean of n sizes is off by their deviation over the root of n,
+        // and that of n gaps by one over it. Three times that, or 3 %, is chance.
         let load = bits * 1500.0 / 1460.0 / capacity;
         let n = rows.len() as f64;
         let mean = bits / 8.0 / n;

@@ -1,4 +1,4 @@
-//! The packets. The table defines the type, its encoding, and what tools know of it.
+//! The packets. The table defines the type, its encoding, and its description for tools.
 
 use rampmeter_core::headers;
 

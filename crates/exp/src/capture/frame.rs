@@ -6,8 +6,8 @@
 //! The class is the DSCP, CS7 for the highest to CS0 for the lowest; the congestion marks are
 //! ECN's. Payloads are left off: a frame is as long as a capture that stops after the headers.
 //!
-//! The frame's length is that between real hosts. What a simulated link was charged is a setting
-//! (`header-bytes`) and mostly less, so it stands where it is in nobody's way: as the IP packet's
+//! The frame's length is that between real hosts. The bytes charged to a simulated link are a
+//! setting (`header-bytes`) and mostly fewer. They are stored in an unused field: the IP packet's
 //! identification.
 
 use rampmeter_core::envelope::Envelope;

@@ -107,8 +107,8 @@ pub(super) fn merge<'a>(
             agree(stringify!($setting), all.iter().map(|(name, needs)| (*name, needs.$setting)))?
         };
     }
-    // A transport that knows no marks does not mind those of others, and ports mark as the first
-    // transport needs that does.
+    // A transport without marks works with those of others. Ports mark by the needs of the first
+    // transport with marks.
     let marked = |(_, needs): &&(&str, FabricNeeds)| {
         matches!(needs.ecn, Need::Prefer(Some(_)) | Need::Only(Some(_)))
     };

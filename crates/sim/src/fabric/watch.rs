@@ -1,8 +1,8 @@
 //! Events of single ports of a fabric, for runs that are watched.
 //!
-//! The fabric knows no probe. Where [`Hop::WATCHED`] is set it notes what happens, with the time
-//! that the simulation has told it, and the simulation shows the notes to its probe after each
-//! event. Where it is not set, all of this compiles to nothing.
+//! The fabric has no probe. If [`Hop::WATCHED`] is set it notes events with the simulated time, and
+//! the simulation passes the notes to its probe after each event. If it is not set, all of this
+//! compiles to nothing.
 
 use rampmeter_core::{Header, Hop, Packet, Time};
 
@@ -23,8 +23,8 @@ pub struct PortEvent<H> {
 /// Event at a port. A handle stands for one packet until that has arrived or was dropped.
 #[derive(Clone, Copy, Debug)]
 pub enum PortChange<H> {
-    /// Its link is taken by a packet. Express packets are told ahead of time; where links are
-    /// shaped, what idle time is made up for counts as time at which the packet was sent.
+    /// A packet takes its link. Express packets are reported ahead of time. If links are shaped,
+    /// the idle time that is made up for counts as time of the transmission.
     Sends {
         /// The packet.
         handle: Handle,

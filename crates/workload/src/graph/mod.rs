@@ -167,7 +167,7 @@ impl Graph {
         }
         let mut is_done = vec![false; self.nodes.len()];
         order.iter().for_each(|&node| is_done[node as usize] = true);
-        // Each node that is left waits for another one that is left: going back ends in a cycle.
+        // Each remaining node waits for another remaining one: the walk backwards ends in a cycle.
         let mut waits_for = vec![0; self.nodes.len()];
         for from in (0..self.len()).rev().filter(|&from| !is_done[from as usize]) {
             for &to in self.dependents(from) {

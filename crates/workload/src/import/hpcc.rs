@@ -11,8 +11,9 @@
 //! files. Priority group and port are not part of a workload. What follows the counted flows is not
 //! read, as in that simulator.
 //!
-//! Sources and destinations are numbers of nodes in the topology file, where switches have numbers
-//! too. They are looked up there if the network is of such a file; else they are numbers of hosts.
+//! Sources and destinations are numbers of nodes in the topology file, in which switches have
+//! numbers too. They are mapped to hosts if the network is of such a file; else they are numbers of
+//! hosts.
 
 use rampmeter_core::units::PS_PER_SECOND;
 

@@ -1,8 +1,8 @@
 //! Traffic patterns: who sends to whom, and when.
 //!
-//! [`pairs`] says which host sends to which; [`poisson`] has the open-loop patterns, whose flows
-//! arrive at random at a given load; [`burst`], [`skewed`] and [`together`] those that release
-//! flows together, once or with a period; [`collective`] and [`rpc`] flows that wait for each
+//! [`pairs`] chooses senders and receivers. [`poisson`] has the open-loop patterns, whose flows
+//! arrive at random at a given load. [`burst`], [`skewed`] and [`together`] have those that release
+//! flows together, once or with a period. [`collective`] and [`rpc`] have flows that wait for each
 //! other.
 
 pub mod burst;

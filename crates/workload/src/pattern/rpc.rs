@@ -2,7 +2,7 @@
 //!
 //! A client calls `fan` servers at once: a request to each, and a response of each after its time
 //! of service. The call ends with the last response. In a closed loop a client has a number of
-//! calls under way and thinks between them; in an open loop it calls at random or regular instants.
+//! calls in flight and thinks between them. In an open loop it calls at random or regular instants.
 //! All servers, lengths and times are drawn from the seed before the run, so that transports are
 //! compared with the same calls.
 

@@ -1,8 +1,8 @@
 //! One packet of every type of every transport, as a capture, and what its fields are.
 //!
-//! From this the dissector is tested: the bytes come from the encoders, the fields from the values
-//! that were encoded, under the names that the dissector gives them. Headers are arbitrary, but the
-//! same every time.
+//! The dissector is tested with this. The bytes are those of the encoders, the fields are the
+//! values that were encoded, under the dissector's names. Headers are arbitrary, but the same every
+//! time.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
