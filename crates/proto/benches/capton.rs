@@ -67,7 +67,7 @@ impl Load {
         self.scheduler.complete(id);
     }
 
-    /// The active flows, in the order of their arrival.
+    /// Returns the active flows, in the order of their arrival.
     fn pending(&self) -> Vec<Pending> {
         let flows = (0..).zip(&self.ends).filter_map(|(id, &(src, dst))| {
             let left: Left = self.scheduler.left(FlowId(id))?;
@@ -77,15 +77,15 @@ impl Load {
     }
 }
 
-/// The paper's network with this many flows.
+/// Returns the paper's network with this many flows.
 fn paper(flows: usize) -> (String, Network, usize) {
     let (access, core) = (Rate::from_gbps(10), Rate::from_gbps(40));
     let network = Network::leaf_spine(12, 12, access, core).expect("a valid network");
     (format!("144 hosts, {flows} flows"), network, flows)
 }
 
-/// The paper's network with up to 640 flows, two of 10 000 hosts with the same over-subscription, in two tiers and in
-/// three.
+/// Returns the paper's network with up to 640 flows, two of 10 000 hosts with the same
+/// over-subscription, in two tiers and in three.
 fn networks() -> Vec<(String, Network, usize)> {
     let gbps = Rate::from_gbps;
     let member = |group, rate| Member { group, up: Some(gbps(rate)), down: Some(gbps(rate)) };

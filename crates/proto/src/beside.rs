@@ -58,13 +58,13 @@ impl<A, B> Both<A, B> {
     }
 }
 
-/// An error of the lower transport's keys.
+/// Returns an error of the lower transport's keys.
 pub fn below(bad: BadKey) -> BadKey {
     BadKey { key: format!("best-effort.{}", bad.key), ..bad }
 }
 
-/// The number in front of packets of two transports between hosts: 64, 8 times the upper's and the
-/// lower's. `None` where there is none, as for transports outside this repository.
+/// Returns the number in front of packets of two transports between hosts: 64, 8 times the upper's
+/// and the lower's. `None` where there is none, as for transports outside this repository.
 pub fn wire(upper: TransportId, lower: TransportId) -> Option<TransportId> {
     let is_small = upper.0 < 8 && lower.0 < 8;
     is_small.then(|| TransportId(64 + 8 * upper.0 + lower.0))
@@ -194,7 +194,7 @@ impl<A: Header, B: Header> Header for Either<A, B> {
     }
 }
 
-/// An error of what follows the first byte, with lengths from the front.
+/// Returns an error of what follows the first byte, with lengths from the front.
 fn after_tag(error: WireError, got: usize) -> WireError {
     match error {
         WireError::Truncated { needed, .. } => WireError::Truncated { needed: needed + 1, got },
@@ -208,7 +208,7 @@ pub(crate) fn with<H, G>(packet: &Packet<H>, header: G) -> Packet<G> {
     Packet { header, payload, src, dst, wire_bytes, path, priority, marks }
 }
 
-/// A packet of the lower transport, in its class below the upper's.
+/// Returns a packet of the lower transport, in its class below the upper's.
 fn lowered<A, B: Copy>(packet: &Packet<B>) -> Packet<Either<A, B>> {
     let class = packet.priority.get().saturating_add(UPPER_CLASSES);
     Packet { priority: Priority::new(class), ..with(packet, Either::Lower(packet.header)) }

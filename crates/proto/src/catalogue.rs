@@ -95,7 +95,7 @@ impl<C: Catalogue> Catalogue for OnHosts<C> {
 
 /// Something that is done with one transport, or with two on one network.
 pub trait Action {
-    /// What comes of it.
+    /// Result of the action.
     type Output;
 
     /// Does it. The type is known inside.
@@ -145,8 +145,8 @@ pub fn by_name<C: Catalogue, A: Action>(
     found.output.ok_or_else(|| unknown((name, lower), &names::<C>(), &lowers::<C>(name)))
 }
 
-/// The error for a transport and one in lower classes of which there is no such pair: `names` are
-/// those of all transports, `lowers` those that run below the first.
+/// Returns the error for a transport and one in lower classes of which there is no such pair:
+/// `names` are those of all transports, `lowers` those that run below the first.
 pub fn unknown((name, lower): (&str, Option<&str>), names: &[&str], lowers: &[&str]) -> BadKey {
     match lower {
         Some(lower) if names.contains(&name) && lowers.is_empty() => {

@@ -6,7 +6,7 @@ use rampmeter_core::wire::Wire;
 use crate::catalogue::{Catalogue, Visitor};
 use crate::transport::Transport;
 
-/// The packets of every transport of `C`.
+/// Returns the packets of every transport of `C`.
 pub fn formats<C: Catalogue>() -> Vec<Wire> {
     #[derive(Default)]
     struct Wires(Vec<Wire>);

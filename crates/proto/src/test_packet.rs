@@ -3,7 +3,7 @@
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{MsgId, NodeId, Packet, PayloadRef, Priority};
 
-/// A control packet of message `msg` from one node to another.
+/// Returns a control packet of message `msg` from one node to another.
 pub(crate) fn control<H>(header: H, msg: u32, (src, dst): (u32, u32)) -> Packet<H> {
     Packet {
         header,

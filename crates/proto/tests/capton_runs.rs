@@ -8,7 +8,7 @@ use rampmeter_testkit::*;
 
 type Capton = Place<CaptonFamily>;
 
-/// When each message has been delivered, in microseconds after its arrival.
+/// Returns the delivery time of each message, in microseconds after its arrival.
 fn delivered(keys: &CaptonConfig, arrivals: Vec<Arrival>) -> Vec<f64> {
     let Place { topology, config, fabric, .. } =
         Capton::simulated(keys, leaf_spine_at(10.0, 2, 3, 2));
@@ -19,7 +19,7 @@ fn delivered(keys: &CaptonConfig, arrivals: Vec<Arrival>) -> Vec<f64> {
 }
 
 /// A lone message above the threshold waits for its request, the controller and the order; then it
-/// is as fast as one that asks nobody (§V.C).
+/// is as fast as one without a request (§V.C).
 #[test]
 fn a_scheduled_message_takes_longer_by_the_scheduling_delay() {
     let size = 100_000;
@@ -36,7 +36,8 @@ fn a_scheduled_message_takes_longer_by_the_scheduling_delay() {
     assert!(delay <= compute + facts.control_rtt.as_us_f64(), "{delay} us");
 }
 
-/// Two messages for one host: the one with less left goes first, though it comes later (§IV.D).
+/// Two messages for one host: the one with less left is sent first, though it arrives later
+/// (§IV.D).
 #[test]
 fn the_message_with_the_least_left_goes_first() {
     let (long, short) = (3_000_000, 300_000);
@@ -97,9 +98,9 @@ fn over_three_of_four_uplinks(keys: &CaptonConfig) -> Vec<f64> {
     delivered
 }
 
-/// One of four uplinks has failed. The controller is told, and grants three flows at a time, each at
-/// the full rate of its host's link. With `rack-hosts` it does not know how many uplinks a rack has,
-/// and grants four, which share three uplinks.
+/// One of four uplinks has failed. The controller is notified, and grants three flows at a time,
+/// each at the full rate of its host's link. With `rack-hosts` it does not know how many uplinks a
+/// rack has, and grants four, which share three uplinks.
 #[test]
 fn the_controller_reckons_with_the_links_that_routing_uses() {
     let packets = 3_000_000_f64 / 1460.0;

@@ -9,7 +9,7 @@ use rampmeter_sim::*;
 use rampmeter_testkit::suite::each_seed;
 use rampmeter_testkit::*;
 
-/// The controller crashes, with and without a standby; in half of the runs it comes back, knowing
+/// The controller crashes, with and without a standby; in half of the runs it returns, knowing
 /// nothing. Hosts do without it, and return. `keys` are those for a number of controllers.
 fn crash<T: Transport>(name: &str, keys: impl Fn(u32) -> T::Keys) {
     each_seed(here!(), name, 0..1_000, |seed| {
@@ -41,7 +41,7 @@ fn no_message_is_lost_or_doubled_when_captons_controller_crashes() {
     );
 }
 
-/// Half of the messages ask.
+/// Half of the messages send requests.
 #[test]
 fn no_message_is_lost_or_doubled_when_hylines_controller_crashes() {
     crash::<HylineFamily>(

@@ -1,4 +1,5 @@
-//! dcPIM in whole simulations: exact times, loss of everything in the paper's network, clocks apart.
+//! dcPIM in whole simulations: exact times, loss of everything in the paper's network, clocks
+//! apart.
 
 use std::collections::BTreeSet;
 
@@ -121,9 +122,9 @@ mod matching {
 
     use super::*;
 
-    /// The size of a matching of `n` hosts. Each edge of a random bipartite graph of mean degree
-    /// about `degree` is a long flow; the second phase is observed, as receivers that send tokens
-    /// in the third are those that it has matched.
+    /// Returns the size of a matching of `n` hosts. Each edge of a random bipartite graph of mean
+    /// degree about `degree` is a long flow; the second phase is observed, as receivers that send
+    /// tokens in the third are those that it has matched.
     fn matched(n: u32, degree: u32, rounds: u8, seed: u64) -> usize {
         let one_channel = DcpimConfig { channels: 1, fct_round: false, ..DcpimConfig::paper() };
         let config = DcpimConfig { rounds, ..one_channel };
@@ -150,7 +151,7 @@ mod matching {
         (0..n * degree).map(edge).filter(|(src, dst)| src != dst).collect()
     }
 
-    /// The size of a matching that takes every edge that it can, in their order.
+    /// Returns the size of a matching that takes every edge that it can, in their order.
     fn greedy(edges: &BTreeSet<(u32, u32)>) -> usize {
         let (mut sends, mut receives) = (BTreeSet::new(), BTreeSet::new());
         let mut free = |&(src, dst): &(u32, u32)| {

@@ -29,7 +29,7 @@ fn scheduled_packets_meet_no_others() {
     assert_eq!(sim.counters().duplicate_bytes, 0);
 }
 
-/// The arbiter crashes, its standby takes over; in half of the runs it comes back, knowing nothing.
+/// The arbiter crashes, its standby takes over; in half of the runs it returns, knowing nothing.
 #[test]
 fn no_message_is_lost_or_doubled_when_the_arbiter_crashes() {
     let name = "no_message_is_lost_or_doubled_when_the_arbiter_crashes";
@@ -49,7 +49,7 @@ fn no_message_is_lost_or_doubled_when_the_arbiter_crashes() {
 }
 
 /// Fifty sources to one destination, 100 MB in all: each waits most of 80 ms for its turn, and none
-/// is given up meanwhile.
+/// is aborted meanwhile.
 #[test]
 fn sources_that_wait_for_their_turn_are_not_given_up() {
     for (preset, keys) in FastpassConfig::PRESETS {

@@ -14,7 +14,7 @@ use rampmeter_testkit::*;
 
 const HEADER: Bytes = Bytes::new(64);
 
-/// The paper's parameters, without optimism: control packets of pods alone.
+/// Returns the paper's parameters, without optimism: control packets of pods alone.
 fn config() -> FastpodConfig {
     FastpodConfig::paper()
 }
@@ -61,7 +61,7 @@ fn arrivals(n: usize, (hosts, of): (u32, u32), us: usize, within: f64, seed: u64
     all.into_iter().map(|(at, src, dst, size)| arrival(at, src, dst, size)).collect()
 }
 
-/// What a run has shown: the records of its messages, and what was counted.
+/// Results of a run: the records of its messages, and the counters.
 struct Ran {
     records: Vec<FlowRecord>,
     counts: BTreeMap<&'static str, u64>,
@@ -114,7 +114,8 @@ fn messages_between_pods_arrive_without_a_collision() {
     }
 }
 
-/// The same where packets share cells, with as much of core switches' memory as their cells may take.
+/// The same where packets share cells, with as much of core switches' memory as their cells may
+/// take.
 #[test]
 fn packets_between_pods_share_cells_without_a_collision() {
     for seed in 0..3 {
@@ -157,8 +158,8 @@ fn core_switches_hold_no_more_than_their_bound() {
 }
 
 /// Ten times as much traffic within pods as between them, and the reverse, at more than the hosts'
-/// rate: no pair starves. A host hears five pairs, which share its slots: one of its pod, and four
-/// core switches.
+/// rate: no pair starves. A host receives from five pairs, which share its slots: one of its pod,
+/// and four core switches.
 #[test]
 fn no_pair_starves() {
     for (near, far) in [(10, 1), (1, 10), (10, 10)] {
@@ -198,8 +199,8 @@ fn pods_have_clocks_of_their_own() {
     }
 }
 
-/// A core switch fails, with the cells that it holds, and returns. It is not used while it is not
-/// heard, and what it lost is sent again.
+/// A core switch fails, with the cells that it holds, and returns. It is not used while it is
+/// unresponsive, and what it lost is retransmitted.
 #[test]
 fn a_core_switch_that_fails_loses_no_message() {
     for seed in 0..3 {
@@ -259,7 +260,7 @@ fn the_standby_of_a_pod_takes_over() {
     }
 }
 
-/// The link between a core switch and one pod fails and comes back: neither that pod nor the others
+/// The link between a core switch and one pod fails and returns: neither that pod nor the others
 /// use the switch for traffic to or from it meanwhile.
 #[test]
 fn a_link_of_a_core_switch_that_fails_is_left_out() {

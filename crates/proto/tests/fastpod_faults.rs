@@ -1,5 +1,5 @@
-//! Fastpod in pods without memory in which everything goes wrong, by seed: every message arrives
-//! once, and nothing but unscheduled cells collides.
+//! Fastpod in pods without memory with all faults, by seed: every message arrives once, and nothing
+//! but unscheduled cells collides.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rampmeter_sim::{
 };
 use rampmeter_testkit::{Place, Records, arrival, spec};
 
-/// A pod of some size, with cables that may differ.
+/// Returns a pod of some size, with cables that may differ.
 fn one_pod(rng: &mut Rng) -> Topology {
     let (k, spread_ns) = ([4, 8][rng.below(2)], [0, 300][rng.below(2)]);
     topology(&format!("kind = 'pod'\nk = {k}\ncable-spread-ns = {spread_ns}"))
@@ -39,12 +39,13 @@ fn keys(rng: &mut Rng) -> FastpodConfig {
     }
 }
 
-/// Links that lose packets, and up to three links, switches, hosts or arbiters that fail for a while.
+/// Links that lose packets, and up to three links, switches, hosts or arbiters that fail for a
+/// while.
 fn break_things(spec: &mut SimSpec, keys: &FastpodConfig, rng: &mut Rng) {
     spec.faults.every_link = LinkFault { loss: rng.unit() * 0.02, ..LinkFault::default() };
     let n_hosts = spec.topology.n_hosts() as usize;
-    // The standby's links are last. Where one of each arbiter's fails, they may both reach hosts and
-    // not one another, and then both give out slots.
+    // The standby's links are last. Where one of each arbiter's fails, they may both reach hosts
+    // and not one another, and then both give out slots.
     let links = spec.topology.links().iter();
     let others = links.filter(|link| ![link.a, link.b].contains(&Node::Arbiter(1)));
     let n_links = others.count();

@@ -12,7 +12,7 @@ use rampmeter_testkit::*;
 
 const HEADER: Bytes = Bytes::new(64);
 
-/// The paper's pod (§5), or one with other cables.
+/// Returns the paper's pod (§5), or one with other cables.
 fn pod(config: FastpodConfig, k: u32, spread_ns: u32) -> (Topology, Fastpod) {
     let text = format!(
         "kind = 'pod'\nk = {k}\npropagation-ns = 1000\nswitch-ns = 0\nhost-ns = 0\n\
@@ -109,9 +109,9 @@ fn packets_that_share_cells_never_collide() {
     }
 }
 
-/// Control packets without content may be left out: the times of all messages stay as they are. With
-/// optimism that holds too, but which of two cells survives that meet at one picosecond depends on
-/// the order of events (the unit tests of whole pods order them by host).
+/// Control packets without content may be left out: the times of all messages stay as they are.
+/// With optimism that holds too, but which of two cells survives that meet at one picosecond
+/// depends on the order of events (the unit tests of whole pods order them by host).
 #[test]
 fn beacons_change_no_result() {
     for seed in 0..6 {
@@ -127,7 +127,7 @@ fn beacons_change_no_result() {
     }
 }
 
-/// The arbiter crashes and comes back while its standby works.
+/// The arbiter crashes and returns while its standby works.
 #[test]
 fn the_standby_takes_over_without_a_collision() {
     for seed in 0..6 {
@@ -167,7 +167,7 @@ fn guard_bands_hold_where_clocks_drift() {
     }
 }
 
-/// The link between the rack of a host and the first switch above the racks.
+/// Returns the link between the rack of a host and the first switch above the racks.
 fn link_of(topology: &Topology, host: u32) -> Target {
     let ends = [Node::Switch(topology.rack(host)), first_above(topology)];
     let mut links = topology.links().iter();
@@ -175,7 +175,7 @@ fn link_of(topology: &Topology, host: u32) -> Target {
     Target::Link(is_it.expect("a link of the pod") as u32)
 }
 
-/// The first switch above the racks, which follow one another.
+/// Returns the first switch above the racks, which follow one another.
 fn first_above(topology: &Topology) -> Node {
     let racks = (0..topology.n_hosts()).map(|host| topology.rack(host));
     Node::Switch(racks.max().expect("hosts") + 1)
@@ -195,7 +195,7 @@ fn with_outage(
     let at = |us| Time::ZERO + Span::from_us(us);
     spec.faults.outages.push(Outage { target, from: at(60), until: until.map_or(Time::NEVER, at) });
     let mut arrivals = arrivals(n_hosts, seed);
-    // Messages that are under way when all is well again.
+    // Messages that are in flight when all is well again.
     for src in 0..n_hosts {
         let dst = (src + n_hosts / 2) % n_hosts;
         arrivals.push(arrival(500_000_000 + u64::from(src), src, dst, 1_500_000));
@@ -230,8 +230,8 @@ fn links_that_fail_are_left_out_until_they_work_again() {
     }
 }
 
-/// §4: a host that leaves is not heard. It returns, and no link above is blamed. A switch above the
-/// racks that fails and returns loses nothing either.
+/// §4: a host that fails is unresponsive. It returns, and no link above is blamed. A switch above
+/// the racks that fails and returns loses nothing either.
 #[test]
 fn hosts_and_switches_that_return_get_what_is_theirs() {
     for seed in 0..4 {
@@ -261,7 +261,8 @@ fn time_stamps_that_are_wrong_by_more_make_packets_collide() {
     simulate_with_wrong_stamps(1, (1, 8));
 }
 
-/// What guard bands allow for, and what errors there are, in nanoseconds.
+/// Simulates a pod with wrong time stamps. The first number is the error that guard bands allow
+/// for, the second the actual error, in nanoseconds.
 fn simulate_with_wrong_stamps(seed: u64, (clock_jitter_ns, stamp_jitter_ns): (u32, u32)) {
     let config = FastpodConfig { clock_jitter_ns, stamp_jitter_ns, ..FastpodConfig::paper() };
     let (topology, fastpod) = pod(config, 8, 300);

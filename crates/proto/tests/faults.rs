@@ -1,4 +1,4 @@
-//! Every transport in whole simulations in which everything goes wrong.
+//! Every transport in whole simulations with all faults.
 
 use rampmeter_proto::Builtin;
 use rampmeter_testkit::bodies::{Faults, Loss};

@@ -1,5 +1,5 @@
-//! What is made of the transports' packets and checked in: the table of the Wireshark dissector,
-//! and the tables of `docs/protocols`.
+//! Files generated from the transports' packets: the table of the Wireshark dissector, and the
+//! tables of `docs/protocols`.
 //!
 //!     RAMPMETER_BLESS=1 cargo test -p rampmeter-proto --test generated
 //!
@@ -61,7 +61,7 @@ fn lua_packet(wire: &Wire, format: &Format) -> String {
     format!("    [{}] = {{\n{}    }},\n", format.code, filled(&parts))
 }
 
-/// The parts, each with a comma, in lines as long as may be.
+/// Returns the parts, each with a comma, in lines as long as may be.
 fn filled(parts: &[String]) -> String {
     let (mut text, mut line) = (String::new(), String::new());
     for part in parts {

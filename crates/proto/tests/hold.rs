@@ -1,5 +1,5 @@
-//! Messages that a driver holds back because it has no room for them. Receivers that ask for packets
-//! ask for none of theirs; the others tell the senders, who ask now and then.
+//! Messages that a driver holds back because it has no space for them. Receivers that request
+//! packets request none of theirs; the others notify the senders, which probe now and then.
 
 use rampmeter_core::{Bytes, Span};
 use rampmeter_proto::Keys;

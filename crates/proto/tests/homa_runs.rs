@@ -1,5 +1,5 @@
-//! Homa in whole simulations: exact times, queues of incasts, priorities of the published workloads,
-//! selective dropping.
+//! Homa in whole simulations: exact times, queues of incasts, priorities of the published
+//! workloads, selective dropping.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use rampmeter_sim::*;
 use rampmeter_testkit::{Place, arrival, spec, star};
 use rampmeter_workload::size::named;
 
-/// A transport on 40 hosts at one switch whose ports never fill: a port of 500 KB overflows with seven
-/// bandwidth-delay products.
+/// Returns a transport on 40 hosts at one switch whose ports never fill: a port of 500 KB overflows
+/// with seven bandwidth-delay products.
 fn deep<T: Transport>(keys: &T::Keys) -> (SimSpec, Arc<T::Config>, FabricConfig) {
     let place = Place::<T>::simulated(keys, star(40).build().unwrap());
     let buffer = Buffer::PerPort(Bytes::new(4_000_000_000));
@@ -36,7 +36,8 @@ fn observe<F: Family, P: Probe + Default>(
     probe
 }
 
-/// When each message was delivered after its submission, in picoseconds, and the longest queue.
+/// Returns the delivery time of each message after its submission, in picoseconds, and the longest
+/// queue.
 fn on_star(config: HomaConfig, arrivals: Vec<Arrival>) -> (Vec<u64>, u64) {
     let (spec, config, _) = deep::<HomaFamily>(&config);
     let mut seen: Delivered = observe::<HomaFamily, _>((spec, config), arrivals);
@@ -73,7 +74,7 @@ const LINKS: u64 = 1_300_000;
 mod alone {
     use super::*;
 
-    /// The pipeline runs as fast as links do: grants come before the unscheduled bytes are out.
+    /// The pipeline runs as fast as links do: grants arrive before the unscheduled bytes are out.
     #[test]
     fn a_message_alone_has_the_ideal_time() {
         for packets in [1, 7, 20, 21, 100, 5_000] {
@@ -102,7 +103,7 @@ mod incast {
     const N: u64 = 10;
     const SIZE: u64 = 300 * 1_460;
 
-    /// N equal messages at once. With one sender at a time they come one after another: all
+    /// N equal messages at once. With one sender at a time they arrive one after another: all
     /// unscheduled bytes first, then the scheduled ones of each, and the link is never idle.
     #[test]
     fn equal_messages_complete_one_after_another() {
@@ -123,8 +124,8 @@ mod incast {
         for (took, n) in took.iter().zip(1..) {
             assert_eq!(*took, first + n * scheduled, "message {n}");
         }
-        // What comes while the switch sends nothing of it: N packets a packet time, less the one that it
-        // sends and the one on the link.
+        // What comes while the switch sends nothing of it: N packets a packet time, less the one
+        // that it sends and the one on the link.
         let left = (N * 40 - 40) * 1_500;
         assert!((left..=left + 1_500).contains(&queue_max), "{queue_max}");
     }
@@ -146,9 +147,9 @@ mod incast {
     }
 
     /// §3.6: 30 servers answer one client at once. Its queue holds a window for each of as many
-    /// senders as the overcommitment; as much of senders whose last grants have been sent, as grants
-    /// pass to the next sender before the bytes have arrived; and a packet of each server. Without
-    /// incast control it holds a window for each server.
+    /// senders as the overcommitment; as much of senders whose last grants have been sent, as
+    /// grants pass to the next sender before the bytes have arrived; and a packet of each server.
+    /// Without incast control it holds a window for each server.
     #[test]
     fn incast_control_keeps_the_queue_below_what_is_granted() {
         let paper = HomaConfig { mode: Mode::Rpc, ..HomaConfig::paper() };
@@ -192,12 +193,12 @@ fn priorities_of_the_published_workloads_follow_their_bytes() {
 mod selective_dropping {
     use super::*;
 
-    /// What ports dropped early.
+    /// Packets that ports dropped early.
     #[derive(Default)]
     struct Early {
         queued: std::collections::BTreeMap<u32, u64>,
         dropped: u64,
-        /// Whether a scheduled packet has been sent, and the longest queue before.
+        /// True if a scheduled packet has been sent, and the longest queue before.
         is_scheduled: bool,
         longest_unscheduled: u64,
         failed: u64,
@@ -251,7 +252,7 @@ mod selective_dropping {
         assert!(early.dropped > 100 && early.failed == 0, "{} dropped", early.dropped);
     }
 
-    /// As long as nothing else is under way, a port holds the threshold and one packet more.
+    /// As long as nothing else is in flight, a port holds the threshold and one packet more.
     #[test]
     fn no_unscheduled_packet_waits_behind_more_than_the_threshold() {
         let (spec, config, fabric) = deep::<HomaAeolusFamily>(&AeolusConfig::default());

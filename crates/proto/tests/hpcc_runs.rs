@@ -1,4 +1,5 @@
-//! HPCC in whole simulations: incasts without loss, telemetry to the byte, and where windows settle.
+//! HPCC in whole simulations: incasts without loss, telemetry to the byte, and where windows
+//! settle.
 
 use std::sync::Arc;
 
@@ -47,8 +48,8 @@ fn sim<P: Probe>(
 mod incast {
     use super::*;
 
-    /// 1000 flows to one host. All start at line rate, before telemetry tells anything, so that
-    /// memory fills and pauses reach back to hosts; nothing is lost or sent again.
+    /// 1000 flows to one host. All start at line rate, before any telemetry, so that memory fills
+    /// and pauses reach back to hosts; nothing is lost or retransmitted.
     #[test]
     fn a_thousand_flows_lose_nothing() {
         for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
@@ -68,7 +69,7 @@ mod incast {
         }
     }
 
-    /// Where switches drop instead, both ways of recovery deliver everything once.
+    /// If switches drop instead, both methods of recovery deliver everything once.
     #[test]
     fn without_pauses_what_is_lost_is_sent_again() {
         for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
@@ -140,7 +141,7 @@ mod telemetry {
 mod steady {
     use super::*;
 
-    /// The time that a lone message of so many bytes takes.
+    /// Returns the time of a lone message of this many bytes.
     fn alone(bytes: u64) -> Span {
         let mut records = rampmeter_testkit::run::Records::default();
         let arrivals = vec![arrival(0, 1, 0, bytes)];
@@ -211,10 +212,10 @@ mod steady {
         assert!(mean < FULL as f64, "{mean} bytes wait on average");
     }
 
-    /// The share of B T that waits where the windows of `n` flows do not change: W = W eta / U + W_AI
-    /// (algorithm 1) and U = 1 + q / (B T). A flow sends while less than W is in flight, half a packet
-    /// more than W on average, and n of that are the queue and B T. `step` is W_AI / (B T) and `full`
-    /// a packet; zero if the link is not full.
+    /// Returns the share of B T that waits where the windows of `n` flows do not change: W = W eta
+    /// / U + W_AI (algorithm 1) and U = 1 + q / (B T). A flow sends while less than W is in flight,
+    /// half a packet more than W on average, and n of that are the queue and B T. `step` is W_AI /
+    /// (B T) and `full` a packet; zero if the link is not full.
     fn queue_of_the_fixed_point(n: f64, step: f64, full: f64) -> f64 {
         let excess = |q: f64| n * (step * (1.0 + q) / (q + 0.05) + full / 2.0) - 1.0 - q;
         let (mut low, mut high) = (0.0, 1.0);
@@ -255,7 +256,7 @@ mod steady {
         }
     }
 
-    /// A flow that comes late to sixteen others gets its share: nobody starves.
+    /// A flow that arrives later than sixteen others gets its share: nobody starves.
     #[test]
     fn sixteen_flows_and_a_late_one_share_within_a_factor_of_two() {
         let mut arrivals: Vec<Arrival> = (1..17).map(|n| arrival(0, n, 0, 1_000_000_000)).collect();

@@ -12,7 +12,7 @@ fn network() -> Topology {
     leaf_spine_of([10.0, 10.0], 2, 3, 2).build().unwrap()
 }
 
-/// When each message has been delivered, in microseconds after its arrival.
+/// Returns the delivery time of each message, in microseconds after its arrival.
 fn delivered(keys: &HylineConfig, arrivals: Vec<Arrival>) -> Vec<f64> {
     let Place { topology, config, fabric, .. } = Hyline::simulated(keys, network());
     let fabric = FabricConfig { spray: Spray::Ecmp, ..fabric };
@@ -22,7 +22,7 @@ fn delivered(keys: &HylineConfig, arrivals: Vec<Arrival>) -> Vec<f64> {
     records.iter().map(|r| (r.delivered.unwrap() - r.arrival).as_us_f64()).collect()
 }
 
-/// Everything asks, and grants fill the pipe.
+/// All messages send requests, and grants fill the pipe.
 fn all_scheduled() -> HylineConfig {
     HylineConfig {
         threshold_bytes: 0,
@@ -32,7 +32,7 @@ fn all_scheduled() -> HylineConfig {
     }
 }
 
-/// The time of a message of full packets at 10 Gbit/s, headers included, in microseconds.
+/// Returns the time of a message of full packets at 10 Gbit/s, headers included, in microseconds.
 fn at_line_rate(bytes: u64) -> f64 {
     let tx = Rate::from_gbps(10).tx_time(rampmeter_core::Bytes::new(1_500));
     (tx * bytes.div_ceil(1_460)).as_us_f64()

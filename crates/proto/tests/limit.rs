@@ -1,4 +1,4 @@
-//! Peers that may have so many messages under way to a host, and no more.
+//! Peers with a limit on the messages in flight to a host.
 
 use rampmeter_proto::Builtin;
 use rampmeter_testkit::bodies::Limit;

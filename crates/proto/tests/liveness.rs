@@ -1,5 +1,5 @@
-//! Nothing stalls: neither in a network without faults at a high load, nor if control packets overtake
-//! one another.
+//! Nothing stalls: neither in a network without faults at a high load, nor if control packets
+//! overtake one another.
 
 use rampmeter_proto::Builtin;
 use rampmeter_testkit::liveness::Liveness;

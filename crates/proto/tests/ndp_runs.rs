@@ -12,7 +12,7 @@ use rampmeter_testkit::*;
 
 type Runs = (Status, Vec<FlowRecord>, Vec<TierStats>);
 
-/// Runs `arrivals` over the ports that the preset asks for.
+/// Runs `arrivals` over the ports that the preset requests.
 fn run_over_its_ports(keys: &NdpConfig, spec: SimSpec, arrivals: Vec<Arrival>) -> Runs {
     let place = Place::<NdpFamily>::simulated(keys, spec.topology.clone());
     let needs = NdpFamily::needs(keys, &facts(&spec.topology));
@@ -47,8 +47,8 @@ fn a_lone_flow_runs_at_line_rate() {
     }
 }
 
-/// The recorded run of csg-htsim charges 64 bytes more a packet: its first rows read 6 151 200 ps for
-/// six packets and 11 406 240 ps for 48, each to another rack.
+/// The recorded run of csg-htsim charges 64 bytes more a packet: its first rows read 6 151 200 ps
+/// for six packets and 11 406 240 ps for 48, each to another rack.
 #[test]
 fn lone_flows_of_the_reference_preset_take_the_recorded_times() {
     for (size, recorded) in [(8_760, 6_151_200), (70_080, 11_406_240)] {
@@ -65,8 +65,8 @@ fn incast(senders: u64, packets: u64) -> Vec<Arrival> {
 }
 
 /// Data queues hold eight packets at most, every packet that does not fit is trimmed, and headers
-/// never outgrow their queue: nothing is lost (section 3.1). The last link is busy all the time: the
-/// incast takes as long as its bytes do, within 1 %.
+/// never outgrow their queue: nothing is lost (section 3.1). The last link is busy all the time:
+/// the incast takes as long as its bytes do, within 1 %.
 #[test]
 fn an_incast_trims_and_loses_nothing() {
     let (senders, packets) = (20, 1_000);
@@ -88,7 +88,7 @@ fn an_incast_trims_and_loses_nothing() {
     assert!(took <= 1.01 * busy, "{took} us for {busy} us of data");
 }
 
-/// With a header queue of a few headers, most headers of an incast come back to their senders, and
+/// With a header queue of a few headers, most headers of an incast return to their senders, and
 /// everything arrives nevertheless, without a timeout (section 3.2).
 #[test]
 fn headers_without_room_return_to_their_senders() {

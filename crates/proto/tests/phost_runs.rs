@@ -4,8 +4,8 @@ use rampmeter_proto::phost::{PhostConfig, PhostFamily};
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
 
-/// protocol-notes: a RTS of 40 B goes first (32 ns at 10 Gbit/s); the first rows of the published
-/// run read 4 712 000 ps for one packet between racks whose ideal is 4 680 000 ps.
+/// protocol-notes: a RTS of 40 B is sent first (32 ns at 10 Gbit/s). The first rows of the
+/// published run read 4 712 000 ps for one packet between racks whose ideal is 4 680 000 ps.
 #[test]
 fn a_lone_packet_takes_its_ideal_time_after_its_rts() {
     let topology = TopologySpec::LeafSpine {

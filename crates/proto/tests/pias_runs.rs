@@ -19,7 +19,7 @@ fn config(thresholds: Thresholds) -> PiasConfig {
     PiasConfig { thresholds, tcp }
 }
 
-/// What host 0 sends: where each packet's payload starts, or none of a control packet, and its class.
+/// Packets of host 0: the offset of each payload, or none for a control packet, and the class.
 #[derive(Default)]
 struct Classes(Vec<(Option<u64>, Priority)>);
 

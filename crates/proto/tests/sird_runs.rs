@@ -22,7 +22,7 @@ fn measure(spec: SimSpec, keys: &SirdConfig, arrivals: Vec<Arrival>) -> (Vec<u64
     (took.collect(), tiers)
 }
 
-/// Runs messages over the ports that SIRD asks for, seen by a probe.
+/// Runs messages over the ports that SIRD requests, seen by a probe.
 fn observe<P: Probe>(
     spec: SimSpec,
     keys: &SirdConfig,
@@ -60,7 +60,7 @@ fn sird(keys: &SirdConfig, topology: &Topology) -> Sird {
     Place::<SirdFamily>::simulated(keys, topology.clone()).config
 }
 
-/// The longest queue of switches' ports to hosts.
+/// Returns the longest queue of switches' ports to hosts.
 fn queue_max(tiers: &[TierStats]) -> u64 {
     let down = tiers.iter().filter(|tier| !tier.is_of_hosts);
     down.map(|tier| tier.queue_max.get()).max().unwrap()
@@ -82,7 +82,7 @@ mod alone {
     }
 
     /// A longer one takes a control round trip for its request and its first credit; then its
-    /// packets come at the pace of credits.
+    /// packets arrive at the pace of credits.
     #[test]
     fn a_long_message_waits_for_one_round_trip_and_then_has_the_pace_of_credits() {
         let topology = star(4).build().unwrap();
@@ -102,9 +102,8 @@ mod alone {
     }
 }
 
-/// The incast that was recorded with the authors' simulator: hosts 16 to 45 send 500 KB each to
-/// host 0. Recorded: first 60.2 us, last 1277 us. `docs/protocols/sird.md` says what is known of
-/// the first.
+/// Incast that was recorded with the authors' simulator: hosts 16 to 45 send 500 KB each to host 0.
+/// Recorded: first 60.2 us, last 1277 us. `docs/protocols/sird.md` has what is known of the first.
 #[test]
 fn an_incast_keeps_the_link_busy_from_the_first_packet_to_the_last() {
     let topology = TopologySpec::LeafSpine {
@@ -143,8 +142,8 @@ mod queues {
 
     const HOSTS: u32 = 12;
 
-    /// The longest queue where each host sends to all others, with a bucket and no marks: senders
-    /// that are busy with one receiver collect credit of others, and then spend it at once.
+    /// Returns the longest queue where each host sends to all others, with a bucket and no marks:
+    /// senders that are busy with one receiver collect credit of others, and then spend it at once.
     /// Messages begin within 5 us and have up to 400 KB.
     fn queue(bucket: u32, seed: u64) -> u64 {
         let topology = star(HOSTS.into()).build().unwrap();
@@ -167,12 +166,12 @@ mod queues {
         queue_max(&measure(spec(topology, seed), &keys, arrivals).1)
     }
 
-    /// What is under way of the outstanding credit while the link to the receiver is busy: a credit
+    /// Bytes in flight of the outstanding credit while the link to the receiver is busy: a credit
     /// to the nearest sender, and its packet up to the queue.
     const LOOP: u64 = 4 * LINK + 2 * 40 * BYTE + 1_500 * BYTE;
 
-    /// All credit that is outstanding is in the queue but what is on its way; a packet a sender
-    /// arrives at the same time.
+    /// All credit that is outstanding is in the queue but what is in flight; one packet of each
+    /// sender arrives at the same time.
     #[test]
     fn a_receivers_queue_is_bounded_by_its_bucket() {
         let topology = star(40).build().unwrap();
@@ -198,8 +197,8 @@ mod queues {
         }
     }
 
-    /// Pacing keeps those queues far below the bucket. Where senders have collected credit the
-    /// queue comes near the bucket, less what is on its way, and never above it.
+    /// Pacing keeps those queues far below the bucket. If senders have collected credit the queue
+    /// gets near the bucket, less what is in flight, and never above it.
     #[test]
     fn credit_that_senders_have_collected_fills_the_bucket_and_no_more() {
         for bucket in [100_000, 200_000, 300_000] {
@@ -222,7 +221,7 @@ mod queues {
 mod senders {
     use super::*;
 
-    /// Credit packets of `reference`, by which they are told from other control packets.
+    /// Credit packets of `reference`, by which they are distinguished from other control packets.
     const CREDIT_BYTES: u16 = 84;
 
     /// Packets that host 0 may send, and the most of them after a while.

@@ -18,7 +18,7 @@ use crate::tcp::config::{ByPeer, LossDetection, Timeout};
 use crate::tcp::control::{Algorithm, Start};
 use crate::transport::{Peers, Place, Site};
 
-/// How flows share links.
+/// Sharing of links between flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shares {
@@ -32,19 +32,19 @@ pub enum Shares {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CaptonConfig {
-    /// Messages up to so many segments are sent at once, without asking (§IV.E).
+    /// Maximum length of messages that are sent at once, without a request, in segments (§IV.E).
     #[schemars(range(min = 0, max = 1_000_000))]
     pub threshold: u32,
     /// Packets that a flow with a grant has in flight at most; two bandwidth-delay products if left
     /// out.
     #[schemars(range(min = 1, max = 100_000))]
     pub window: Option<u32>,
-    /// How flows share links.
+    /// Sharing of links between flows.
     pub shares: Shares,
     /// The least share of a link that a flow takes with `split`, in thousandths.
     #[schemars(range(min = 1, max = 1_000))]
     pub least_share_milli: u32,
-    /// Controllers: hosts turn to the second if the first is silent.
+    /// Controllers: hosts turn to the second if the first is unresponsive.
     #[schemars(range(min = 1, max = 2))]
     pub controllers: u32,
     /// Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
@@ -59,7 +59,7 @@ pub struct CaptonConfig {
     /// times `repeat-us` if left out.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub fallback_us: Option<u64>,
-    /// A host that says nothing for so long is forgotten by the controller, in microseconds; four
+    /// Time without a message after which the controller forgets a host, in microseconds; four
     /// times `fallback-us` if left out.
     #[schemars(range(min = 100, max = 60_000_000))]
     pub lease_us: Option<u64>,
@@ -69,11 +69,11 @@ pub struct CaptonConfig {
     /// Hosts of a rack, where hosts are numbered rack by rack; as in the network if left out.
     #[schemars(range(min = 1, max = 100_000))]
     pub rack_hosts: Option<u32>,
-    /// Smallest retransmission timeout in microseconds; that of TCP if left out. The paper's study has
-    /// 200000 (table 3).
+    /// Smallest retransmission timeout in microseconds; that of TCP if left out. The paper's study
+    /// has 200000 (table 3).
     #[schemars(range(min = 1, max = 60_000_000))]
     pub rto_min_us: Option<u64>,
-    /// Quarters of the shortest round trip that a segment may come late before it counts as lost.
+    /// Reordering window before a segment counts as lost, in quarters of the shortest round trip.
     #[schemars(range(min = 1, max = 64))]
     pub rack_quarters: u8,
     /// Packet memory of a port in full packets; two bandwidth-delay products if left out.
@@ -105,8 +105,8 @@ impl Keys for CaptonConfig {
 }
 
 impl CaptonConfig {
-    /// The paper's design: a threshold of 10 segments. Times follow from the network; that of the
-    /// scheduler is the paper's in its network.
+    /// Returns the paper's design: a threshold of 10 segments. Times follow from the network; that
+    /// of the scheduler is the paper's in its network.
     pub fn paper() -> Self {
         Self {
             threshold: 10,
@@ -130,7 +130,7 @@ impl CaptonConfig {
         }
     }
 
-    /// The TCP below: Cubic as hosts have it, on connections that are there (§IV.C).
+    /// Returns the TCP below: Cubic as hosts have it, on connections that are there (§IV.C).
     fn tcp(&self) -> TcpConfig {
         let &Self { rto_min_us, rack_quarters, padding, payload, header, attempts_max, .. } = self;
         TcpConfig {
@@ -156,9 +156,9 @@ impl CaptonConfig {
 pub struct Capton {
     /// The parameters.
     pub config: CaptonConfig,
-    /// What hosts and controllers need to know.
+    /// Settings shared by hosts and controllers.
     pub settings: Settings,
-    /// How flows share links.
+    /// Sharing of links between flows.
     pub sharing: Sharing,
     /// The network as the controller sees it.
     pub network: Network,
@@ -258,9 +258,9 @@ impl CaptonConfig {
     }
 }
 
-/// Returns hosts and racks of a network without regular paths. The links of a rack's switch to other
-/// switches count as one link. Links between those switches never limit. Racks without such links,
-/// whose hosts have other interfaces, limit nothing.
+/// Returns hosts and racks of a network without regular paths. The links of a rack's switch to
+/// other switches count as one link. Links between those switches never limit. Racks without such
+/// links, whose hosts have other interfaces, limit nothing.
 fn irregular(hosts: Vec<Member>, racks: &Racks, core: Option<Rate>) -> Vec<Vec<Member>> {
     let Racks { uplink_bps, downlink_bps, .. } = racks;
     if uplink_bps.len() < 2 || uplink_bps.contains(&0) {

@@ -63,7 +63,7 @@ impl Transport for CaptonFamily {
     }
 
     /// Switches without priorities or marks whose ports hold two bandwidth-delay products (§V).
-    /// They choose paths in turn, whatever `spray` says.
+    /// They choose paths in turn, regardless of `spray`.
     fn needs(keys: &CaptonConfig, facts: &FabricFacts) -> FabricNeeds {
         let packet = keys.payload + keys.header;
         needs((packet, keys.queue), keys.controllers, facts)

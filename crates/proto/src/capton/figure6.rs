@@ -3,7 +3,7 @@
 //! This is the specification of [`Scheduler`](super::Scheduler) and the oracle of its tests. It
 //! takes O(F log F) for F flows, and O(L) for L links.
 //!
-//! What the figure leaves open:
+//! Choices that the figure leaves open:
 //!
 //! * Flows with equal remaining sizes: in the order of their arrival, as the sort is stable.
 //! * `.size` or `.left`: `.left`. Equation 1 calls the remaining size `f.size`, the figure's own

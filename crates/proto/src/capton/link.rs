@@ -48,9 +48,9 @@ pub(super) struct Waiter {
 
 /// A virtual link.
 ///
-/// What matters to a flow at some position is the capacity that flows before it use. That grows
-/// with the position, so that of all users of one rate those that fit are the first ones, and of
-/// all waiters of one rate the first is the first to fit.
+/// Users and waiters of a link. For a flow at some position, the capacity that flows before it use
+/// decides. That capacity grows with the position. Of all users of one rate, those that fit are
+/// therefore the first ones; of all waiters of one rate, the first is the first to fit.
 #[derive(Debug)]
 pub(super) struct Link {
     capacity: Option<Rate>,
@@ -93,8 +93,8 @@ impl Link {
         assert!(was_there, "{waiter:?} waits elsewhere");
     }
 
-    /// Whether the users before `position` leave room for a flow of `rate` (figure 6, lines 5
-    /// and 13 to 16).
+    /// Returns whether the users before `position` leave capacity for a flow of `rate` (figure 6,
+    /// lines 5 and 13 to 16).
     #[inline]
     pub(super) fn has_room(&self, position: Position, rate: Rate, now: Time) -> bool {
         let Some(capacity) = self.capacity else { return false };
@@ -102,18 +102,18 @@ impl Link {
             return self.users.iter().all(|user| user.position(now) >= position);
         }
         let (rate, capacity) = (rate.as_bps(), capacity.as_bps());
-        // With room beside all users the position does not matter.
+        // With capacity next to all users the position does not matter.
         self.in_use + rate <= capacity
             || (rate <= capacity && self.in_use_before(position, now) + rate <= capacity)
     }
 
-    /// What the users before `position` use, in bits per second.
+    /// Returns the capacity that users before `position` use, in bits per second.
     fn in_use_before(&self, position: Position, now: Time) -> u64 {
         let before = |class: &[User]| class.partition_point(|user| user.position(now) < position);
         self.classes().map(|class| class[0].rate.as_bps() * before(class) as u64).sum()
     }
 
-    /// The users of each rate, in the order of their positions.
+    /// Returns the users of each rate, in the order of their positions.
     fn classes(&self) -> impl Iterator<Item = &[User]> {
         let mut rest = &self.users[..];
         std::iter::from_fn(move || {
@@ -124,8 +124,8 @@ impl Link {
         })
     }
 
-    /// Tells `each` the first user of each rate, after a position, for which the users before it
-    /// leave no room.
+    /// Calls `each` with the first user of each rate, after a position, for which the users before
+    /// it leave no capacity.
     #[inline]
     pub(super) fn find_excess(
         &self,
@@ -149,8 +149,8 @@ impl Link {
         }
     }
 
-    /// Tells `each` the first waiter of each rate, after a position, for which the users before it
-    /// leave room.
+    /// Calls `each` with the first waiter of each rate, after a position, for which the users
+    /// before it leave capacity.
     #[inline]
     pub(super) fn find_room(
         &self,
@@ -175,7 +175,7 @@ impl Link {
         }
     }
 
-    /// The rate of the waiters that follow those of the rate of `waiter`.
+    /// Returns the rate of the waiters that follow those of the rate of `waiter`.
     #[inline]
     fn class_after(&self, waiter: Waiter) -> Option<Option<Rate>> {
         // Mostly all have one rate.

@@ -26,7 +26,7 @@ pub const CAPACITY_MAX: u64 = 1 << 56;
 pub struct LinkId(u32);
 
 impl LinkId {
-    /// The number as an index into an array of all links.
+    /// Returns the number as an index into an array of all links.
     #[inline]
     pub(super) const fn idx(self) -> usize {
         self.0 as usize
@@ -45,7 +45,7 @@ pub struct Member {
     pub down: Option<Rate>,
 }
 
-/// What a core link does whose capacity is below that of the access links, as after failures.
+/// Treatment of core links whose capacity is below that of the access links, as after failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Narrow {
     /// Figure 6 to the letter: a flow's rate is that of its access links, and a core link with less
@@ -163,9 +163,9 @@ impl Network {
         self
     }
 
-    /// The links whose capacity differs from the present one if these ways are down, with that
-    /// capacity: what the ways that are left have together. A member keeps its capacity if its ways
-    /// are not known or none is left: TCP finds out that nobody answers.
+    /// Returns the links whose capacity differs from the present one if these ways are down, with
+    /// that capacity: what the ways that are left have together. A member keeps its capacity if its
+    /// ways are not known or none is left: TCP finds out that nobody answers.
     pub fn without(&self, down: &LinksDown) -> Vec<(LinkId, Option<Rate>)> {
         let of_racks = down.racks.iter().map(|&(rack, _)| (1, u32::from(rack)));
         let of_pods = down.pods.iter().map(|&(pod, ..)| (2, u32::from(pod)));
@@ -210,30 +210,30 @@ impl Network {
         Self::new(&[hosts, vec![rack; racks as usize]], Narrow::Shrink)
     }
 
-    /// The number of hosts.
+    /// Returns the number of hosts.
     #[inline]
     pub fn n_hosts(&self) -> u32 {
         self.n_hosts
     }
 
-    /// The number of links.
+    /// Returns the number of links.
     pub fn n_links(&self) -> usize {
         self.capacities.len()
     }
 
-    /// The link up from a member of a level; `None` if there is no such member.
+    /// Returns the link up from a member of a level; `None` if there is no such member.
     pub fn up(&self, level: usize, member: u32) -> Option<LinkId> {
         let start = *self.starts.get(level)?;
         let end = self.starts.get(level + 1).copied().unwrap_or(self.groups.len() as u32);
         (member < end - start).then(|| LinkId(2 * (start + member)))
     }
 
-    /// The link down to a member of a level; `None` if there is no such member.
+    /// Returns the link down to a member of a level; `None` if there is no such member.
     pub fn down(&self, level: usize, member: u32) -> Option<LinkId> {
         self.up(level, member).map(|LinkId(up)| LinkId(up + 1))
     }
 
-    /// Whether a link is that of a host.
+    /// Returns whether a link is the access link of a host.
     #[inline]
     pub fn is_access(&self, link: LinkId) -> bool {
         link.0 < 2 * self.n_hosts
@@ -244,7 +244,7 @@ impl Network {
         (0..self.capacities.len() as u32).map(LinkId)
     }
 
-    /// The capacity of a link; `None` if it is down.
+    /// Returns the capacity of a link; `None` if it is down.
     #[inline]
     pub fn capacity(&self, link: LinkId) -> Option<Rate> {
         self.capacities[link.idx()]
@@ -256,7 +256,7 @@ impl Network {
         self.capacities[link.idx()] = bps.and_then(Rate::from_bps);
     }
 
-    /// The links of a flow between two hosts of the network, which must differ.
+    /// Returns the links of a flow between two hosts of the network, which must differ.
     #[inline]
     pub fn path(&self, src: NodeId, dst: NodeId) -> Path {
         let mut path = Path { links: [LinkId::default(); 2 * LEVELS_MAX], len: 0 };
@@ -270,8 +270,8 @@ impl Network {
         path
     }
 
-    /// The rate at which a flow transmits if it is granted (figure 6, line 6); `None` if no rate is
-    /// possible because a link is down.
+    /// Returns the rate at which a flow transmits if it is granted (figure 6, line 6); `None` if no
+    /// rate is possible because a link is down.
     #[inline]
     pub fn rate(&self, path: &Path) -> Option<Rate> {
         let links = match self.narrow {
@@ -297,13 +297,13 @@ impl Path {
         &self.links[..usize::from(self.len)]
     }
 
-    /// The access link of the source and that of the destination.
+    /// Returns the access link of the source and that of the destination.
     #[inline]
     pub fn access(&self) -> &[LinkId] {
         &self.links()[..2]
     }
 
-    /// The other links; none within a rack.
+    /// Returns the other links; none within a rack.
     #[inline]
     pub fn core(&self) -> &[LinkId] {
         &self.links()[2..]

@@ -20,12 +20,12 @@
 //! * `h` is stopped. It took nothing, so that `g` finds the same room before `h` as behind it. `h`
 //!   finds less room behind `g` than before it, and there was too little already.
 //! * `h` is granted. Both fit together into what the flows before them leave, so each fits first,
-//!   and the other beside it.
+//!   and the other next to it.
 //!
-//! What both take is the same in either order, so that all later flows find the same room. Any
-//! number of overtakings is a sequence of such exchanges. A flow that waits at a link goes on doing
-//! so rightly, since flows before it stay before it. So [`Scheduler::advance`] moves the clock and
-//! nothing else.
+//! The capacity that both use is the same in either order, so that all later flows find the same
+//! capacity. Any number of overtakings is a sequence of such exchanges. A flow that waits at a link
+//! still waits rightly, since flows before it stay before it. So [`Scheduler::advance`] moves the
+//! clock and nothing else.
 //!
 //! **Cost.** A sweep examines each flow at most once. For each link of the flow that takes
 //! O(K² log² F), where K is the number of different rates on the link, mostly one, and F that of
@@ -64,7 +64,7 @@ struct Flow {
     /// The rate that it has if it is granted; `None` if a link is down.
     rate: Option<Rate>,
     state: State,
-    /// Whether the sweep has noted its rate of before.
+    /// True if the sweep has noted its previous rate.
     is_noted: bool,
 }
 
@@ -79,7 +79,7 @@ impl Flow {
         Position { left, arrival: self.arrival }
     }
 
-    /// The rate at which it transmits.
+    /// Returns the rate at which it transmits.
     #[inline]
     fn granted(&self) -> Option<Rate> {
         self.rate.filter(|_| matches!(self.state, State::Granted(_)))
@@ -110,7 +110,7 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler without flows.
+    /// Returns a scheduler without flows.
     pub fn new(network: Network) -> Self {
         let link = |id| Link::new(network.capacity(id), network.is_access(id));
         Self {
@@ -129,17 +129,17 @@ impl Scheduler {
         }
     }
 
-    /// The network with its present capacities.
+    /// Returns the network with its present capacities.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// The number of flows.
+    /// Returns the number of flows.
     pub fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Whether there is no flow.
+    /// Returns whether there is no flow.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
@@ -149,17 +149,17 @@ impl Scheduler {
         self.examined
     }
 
-    /// The rate at which a flow transmits; `None` if it is stopped or not known.
+    /// Returns the rate at which a flow transmits; `None` if it is stopped or not known.
     pub fn rate(&self, id: FlowId) -> Option<Rate> {
         self.slots.get(&id).and_then(|&slot| self.flows[slot].granted())
     }
 
-    /// What a flow has left (equation 1); `None` if it is not known.
+    /// Returns the remaining bytes of a flow (equation 1); `None` if the flow is not known.
     pub fn left(&self, id: FlowId) -> Option<Left> {
         self.slots.get(&id).map(|&slot| self.flows[slot].position(self.now).left)
     }
 
-    /// The flow that is predicted to complete next, and when (equation 3).
+    /// Returns the flow that is predicted to complete next, and when (equation 3).
     #[inline]
     pub fn next_completion(&self) -> Option<(Time, FlowId)> {
         self.ends.first().map(|(end, slot)| (end, self.flows[slot].id))
@@ -170,8 +170,8 @@ impl Scheduler {
         self.now = self.now.max(now);
     }
 
-    /// A flow asks to transmit. Panics if it is known already or does not lead from one host of the
-    /// network to another.
+    /// Adds a flow that requests to transmit. Panics if it is known already or does not lead from
+    /// one host of the network to another.
     pub fn arrive(&mut self, flow: Arrival) -> &[Change<Rate>] {
         let Arrival { id, src, dst, left } = flow;
         let n_hosts = self.network.n_hosts();
@@ -192,7 +192,7 @@ impl Scheduler {
         self.finish()
     }
 
-    /// A flow is over. Does nothing for one that is not known.
+    /// Removes a flow that has completed or failed. Does nothing for one that is not known.
     pub fn complete(&mut self, id: FlowId) -> &[Change<Rate>] {
         if let Some(slot) = self.slots.remove(&id) {
             self.displace(slot);
@@ -201,7 +201,8 @@ impl Scheduler {
         self.finish()
     }
 
-    /// A flow has so much left, whatever was calculated. Does nothing for one that is not known.
+    /// Sets the remaining bytes of a flow, regardless of the calculation. Does nothing for one that
+    /// is not known.
     pub fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Rate>] {
         if let Some(&slot) = self.slots.get(&id) {
             self.note(slot);
@@ -212,7 +213,7 @@ impl Scheduler {
         self.finish()
     }
 
-    /// A link has another capacity; `None` if it is down.
+    /// Sets the capacity of a link; `None` if it is down.
     pub fn set_capacity(&mut self, link: LinkId, capacity: Option<Rate>) -> &[Change<Rate>] {
         self.network.set_capacity(link, capacity);
         self.links[link.idx()].set_capacity(self.network.capacity(link));
@@ -270,7 +271,7 @@ impl Scheduler {
         self.sweep.push(Reverse((self.flows[slot].position(self.now), slot)));
     }
 
-    /// A link has more room than before for flows after a position.
+    /// Handles a link with more capacity than before for flows after a position.
     #[inline]
     fn look_for_room(&mut self, link: LinkId, after: Position) {
         let sweep = &mut self.sweep;
@@ -278,7 +279,7 @@ impl Scheduler {
         self.links[link.idx()].find_room(after, self.now, each);
     }
 
-    /// A link has less room than before for flows after a position.
+    /// Handles a link with less capacity than before for flows after a position.
     #[inline]
     fn look_for_excess(&mut self, link: LinkId, after: Position) {
         let sweep = &mut self.sweep;

@@ -8,7 +8,7 @@ use super::scheduler::Scheduler;
 use super::split::{LeastShare, SplitScheduler};
 use crate::central::{Arrival, Change, Controller, FlowId, Left, Schedule};
 
-/// How flows share links.
+/// Sharing of links between flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// One flow at a time from each host and to each host, at full rate (figure 6).
@@ -36,7 +36,7 @@ macro_rules! either {
 }
 
 impl AnyScheduler {
-    /// A scheduler without flows.
+    /// Returns a scheduler without flows.
     pub fn new(network: Network, sharing: Sharing) -> Self {
         match sharing {
             Sharing::Serial => Self::Serial(Box::new(Scheduler::new(network))),
@@ -44,12 +44,12 @@ impl AnyScheduler {
         }
     }
 
-    /// The network with its present capacities.
+    /// Returns the network with its present capacities.
     pub fn network(&self) -> &Network {
         either!(self, scheduler => scheduler.network())
     }
 
-    /// A link has another capacity; `None` if it is down.
+    /// Sets the capacity of a link; `None` if it is down.
     pub fn set_capacity(&mut self, link: LinkId, capacity: Option<Rate>) -> &[Change<Rate>] {
         either!(self, scheduler => scheduler.set_capacity(link, capacity))
     }
@@ -102,12 +102,12 @@ impl Schedule for AnyScheduler {
 }
 
 impl Controller<AnyScheduler> {
-    /// The network with its present capacities.
+    /// Returns the network with its present capacities.
     pub fn network(&self) -> &Network {
         self.scheduler().network()
     }
 
-    /// A link has another capacity; `None` if it is down.
+    /// Sets the capacity of a link; `None` if it is down.
     pub fn set_capacity(&mut self, now: Time, link: LinkId, capacity: Option<Rate>) {
         self.reschedule(now, |scheduler| scheduler.set_capacity(link, capacity));
     }

@@ -29,12 +29,12 @@ use crate::central::{Arrival, Change, FlowId};
 pub struct LeastShare(u64);
 
 impl LeastShare {
-    /// So many thousandths; `None` unless there are 1 to 1000.
+    /// Returns a share in thousandths; `None` unless there are 1 to 1000.
     pub fn from_milli(milli: u32) -> Option<Self> {
         (1..=1_000).contains(&milli).then_some(Self(milli.into()))
     }
 
-    /// The least rate of a flow that alone has `rate`, rounded up to a bit per second.
+    /// Returns the least rate of a flow that alone has `rate`, rounded up to a bit per second.
     fn of(self, rate: Rate) -> u64 {
         let least = (u128::from(rate.as_bps()) * u128::from(self.0)).div_ceil(1_000);
         u64::try_from(least).expect("a share is not more than the whole")
@@ -85,7 +85,7 @@ pub struct SplitScheduler {
 }
 
 impl SplitScheduler {
-    /// A scheduler without flows.
+    /// Returns a scheduler without flows.
     pub fn new(network: Network, least: LeastShare) -> Self {
         Self {
             network,
@@ -99,22 +99,22 @@ impl SplitScheduler {
         }
     }
 
-    /// The network with its present capacities.
+    /// Returns the network with its present capacities.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// The rate at which a flow transmits; `None` if it is stopped or not known.
+    /// Returns the rate at which a flow transmits; `None` if it is stopped or not known.
     pub fn rate(&self, id: FlowId) -> Option<Rate> {
         self.numbers.get(&id).and_then(|number| self.flows[number].rate)
     }
 
-    /// What a flow has left (equation 1); `None` if it is not known.
+    /// Returns the remaining bytes of a flow (equation 1); `None` if the flow is not known.
     pub fn left(&self, id: FlowId) -> Option<Left> {
         self.numbers.get(&id).map(|number| self.flows[number].pending.left)
     }
 
-    /// The flow that is predicted to complete next, and when (equation 3).
+    /// Returns the flow that is predicted to complete next, and when (equation 3).
     pub fn next_completion(&self) -> Option<(Time, FlowId)> {
         self.next
     }
@@ -133,8 +133,8 @@ impl SplitScheduler {
         self.now = now;
     }
 
-    /// A flow asks to transmit. Panics if it is known already or does not lead from one host of the
-    /// network to another.
+    /// Adds a flow that requests to transmit. Panics if it is known already or does not lead from
+    /// one host of the network to another.
     pub fn arrive(&mut self, flow: Arrival) -> &[Change<Rate>] {
         let Arrival { id, src, dst, left } = flow;
         let n_hosts = self.network.n_hosts();
@@ -147,14 +147,15 @@ impl SplitScheduler {
         self.renew()
     }
 
-    /// A flow is over. Does nothing for one that is not known.
+    /// Removes a flow that has completed or failed. Does nothing for one that is not known.
     pub fn complete(&mut self, id: FlowId) -> &[Change<Rate>] {
         let Some(number) = self.numbers.remove(&id) else { return &[] };
         self.flows.remove(&number);
         self.renew()
     }
 
-    /// A flow has so much left, whatever was calculated. Does nothing for one that is not known.
+    /// Sets the remaining bytes of a flow, regardless of the calculation. Does nothing for one that
+    /// is not known.
     pub fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Rate>] {
         let Some(flow) = self.numbers.get(&id).and_then(|number| self.flows.get_mut(number)) else {
             return &[];
@@ -163,7 +164,7 @@ impl SplitScheduler {
         self.renew()
     }
 
-    /// A link has another capacity; `None` if it is down.
+    /// Sets the capacity of a link; `None` if it is down.
     pub fn set_capacity(&mut self, link: LinkId, capacity: Option<Rate>) -> &[Change<Rate>] {
         self.network.set_capacity(link, capacity);
         self.renew()

@@ -1,4 +1,4 @@
-//! CAPTON's packets: requests and orders (figure 5), beside those of TCP.
+//! CAPTON's packets: requests and orders (figure 5), next to those of TCP.
 //!
 //! A header starts with a type byte. Types below 16 are TCP's.
 
@@ -10,7 +10,7 @@ use crate::central::{CentralHeader, Control, Request};
 use crate::tcp::wire::TcpHeader;
 
 headers! {
-    /// What hosts and controllers say to each other.
+    /// Messages between hosts and controllers.
     pub enum OrderHeader {
         /// Host to controller: a flow has so much to send (RT).
         16 Request (control "request", H to C) "flow {flow} to {dst}, {left} bytes left" {
@@ -18,9 +18,9 @@ headers! {
             flow: u32 as "Flow, numbered by its source",
             /// The destination.
             dst: u32 as "Destination",
-            /// What is left to send, in bytes on the wire.
+            /// Remaining bytes on the wire.
             left: u64 as "Bytes left",
-            /// The highest number of an order that the host has heard of this flow.
+            /// The highest number of an order of this flow that the host has received.
             heard: u32 as "Latest order heard",
         },
         /// Controller to host: transmit at this rate.

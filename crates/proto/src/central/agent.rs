@@ -1,8 +1,8 @@
-//! The host layer for programs that have a TCP of their own (§IV.C): it asks controllers about the
-//! flows of others, and passes on what they say.
+//! Host layer for programs with their own TCP (§IV.C): it sends requests to controllers for their
+//! flows, and passes on the orders.
 //!
-//! The owner tells it of flows ([`CentralAgent::begin`], [`CentralAgent::update`],
-//! [`CentralAgent::finish`]) and obeys what it says ([`CentralAgent::poll_verdict`]). It submits no
+//! The owner reports flows ([`CentralAgent::begin`], [`CentralAgent::update`],
+//! [`CentralAgent::finish`]) and obeys the verdicts ([`CentralAgent::poll_verdict`]). It submits no
 //! messages.
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use super::wire::{CentralHeader, Control};
 use super::{Central, Granted, HostStats};
 use crate::parts::Output;
 
-/// What a flow may do.
+/// Verdict on a flow: the sending that it is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Send at this rate, in bits on the wire.
@@ -31,9 +31,9 @@ pub enum Verdict {
 
 #[derive(Clone, Copy, Debug)]
 struct Flow {
-    /// What is left, in bytes on the wire.
+    /// Remaining bytes on the wire.
     left: u64,
-    /// What the controller was told last, and when.
+    /// Remaining bytes in the last report to the controller, and the time of the report.
     told: (u64, Time),
     verdict: Verdict,
 }
@@ -48,7 +48,7 @@ pub struct CentralAgent<C: Central> {
 }
 
 impl<C: Central> CentralAgent<C> {
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> HostStats {
         self.asking.stats
     }
@@ -58,8 +58,9 @@ impl<C: Central> CentralAgent<C> {
         self.asking.flows().count()
     }
 
-    /// What a controller is told of a flow with so many bytes left: as much more, the same for all
-    /// flows, as leaves while a GRANT and a DONE travel. Otherwise it would take short flows for late.
+    /// Returns the bytes that are reported to a controller for a flow with `bytes` left. They are
+    /// more by a constant, the same for all flows: the bytes sent while a GRANT and a DONE travel.
+    /// Otherwise the controller would take short flows for late.
     fn left(&self, bytes: Bytes) -> u64 {
         let settings = self.settings();
         let travel =
@@ -67,7 +68,7 @@ impl<C: Central> CentralAgent<C> {
         self.on_wire(bytes) + travel
     }
 
-    /// What so many bytes take on the wire.
+    /// Returns the bytes on the wire of `bytes` of payload.
     fn on_wire(&self, bytes: Bytes) -> u64 {
         let tcp = &self.settings().tcp.config;
         bytes.get() + bytes.packets_ceil(tcp.payload) * tcp.header.get()
@@ -77,8 +78,8 @@ impl<C: Central> CentralAgent<C> {
         C::settings(&self.config)
     }
 
-    /// A flow begins to which a program has given so many bytes; returns its number. It waits for
-    /// its verdict.
+    /// Begins a flow to which a program has given this many bytes; returns its number. The flow
+    /// waits for its verdict.
     pub fn begin(&mut self, now: Time, dst: NodeId, bytes: Bytes) -> MsgId {
         let msg = MsgId::new(self.next);
         self.next = self.next.wrapping_add(1);
@@ -93,8 +94,8 @@ impl<C: Central> CentralAgent<C> {
         msg
     }
 
-    /// So many bytes of a flow are left. The controller is told when that is far more than it
-    /// expects: it takes a flow with a grant to send at its rate.
+    /// Updates the remaining bytes of a flow. The controller is notified if they are far more than
+    /// it expects: it assumes that a flow with a grant sends at its rate.
     pub fn update(&mut self, now: Time, msg: MsgId, bytes: Bytes) {
         let left = self.left(bytes);
         let slack = self.on_wire(self.settings().threshold);
@@ -112,12 +113,12 @@ impl<C: Central> CentralAgent<C> {
         }
     }
 
-    /// A flow is over.
+    /// Removes a flow that has completed or failed.
     pub fn finish(&mut self, msg: MsgId) {
         self.asking.end(msg);
     }
 
-    /// The next flow that may do something else than before.
+    /// Returns the next flow that may do something else than before.
     pub fn poll_verdict(&mut self) -> Option<(MsgId, Verdict)> {
         self.verdicts.pop_front()
     }

@@ -1,7 +1,7 @@
-//! What hosts and controllers say about flows, seen from a host: requests and their repetition,
-//! the numbers of orders, and what happens when all controllers are silent.
+//! Messages between hosts and controllers about flows, seen from a host: requests and their
+//! repetition, the numbers of orders, and fallback if no controller responds.
 //!
-//! [`CentralHost`](super::CentralHost) asks for messages that it sends by TCP itself,
+//! [`CentralHost`](super::CentralHost) sends requests for messages that it sends by TCP itself,
 //! [`CentralAgent`](super::CentralAgent) for what other programs send.
 
 use std::collections::BTreeMap;
@@ -15,31 +15,31 @@ use super::wire::{CentralHeader, Control};
 use super::{Central, HostStats};
 use crate::parts::{Output, Timers};
 
-/// A flow that controllers are asked about; `F` is what its owner knows of it.
+/// A flow with requests to controllers; `F` is the state of its owner.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<F> {
     pub(super) flow: F,
     dst: NodeId,
-    /// The highest number of an order that was heard.
+    /// The highest number of an order that was received.
     heard: u32,
-    /// What was left by its last request, in bytes on the wire.
+    /// Remaining bytes on the wire in its last request.
     reported: u64,
-    /// When its request is repeated; its valid entry among the timers.
+    /// Time at which its request is repeated; its valid entry among the timers.
     due: Time,
 }
 
-/// The flows of a host that controllers are asked about.
+/// The flows of a host with requests to controllers.
 #[derive(Debug)]
 pub(super) struct Asking<C: Central, F> {
     config: Arc<C::Config>,
     flows: BTreeMap<MsgId, Asked<F>>,
     pub(super) out: Output<CentralHeader<C::Orders>>,
     timers: Timers<MsgId>,
-    /// Which controller requests go to.
+    /// Controller that receives the requests.
     controller: u32,
-    /// When the first request was sent that has no answer.
+    /// Time of the first request that has no answer.
     unanswered: Option<Time>,
-    /// Whether the host does without a controller.
+    /// True if the host works without a controller.
     is_alone: bool,
     pub(super) stats: HostStats,
 }
@@ -48,7 +48,8 @@ pub(super) struct Asking<C: Central, F> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub(super) msg: MsgId,
-    /// Whether controllers have been silent for too long: from now on the host does without them.
+    /// True if controllers have been unresponsive for too long: from now on the host works without
+    /// them.
     pub(super) falls_back: bool,
 }
 
@@ -79,7 +80,7 @@ impl<C: Central, F> Asking<C, F> {
         NodeId::new(self.settings().first_controller.get() + self.controller)
     }
 
-    /// Whether the host does without a controller.
+    /// Returns whether the host works without a controller.
     pub(super) fn is_alone(&self) -> bool {
         self.is_alone
     }
@@ -92,7 +93,7 @@ impl<C: Central, F> Asking<C, F> {
         self.flows.get_mut(&msg).map(|asked| &mut asked.flow)
     }
 
-    /// How many flows there are.
+    /// Returns the number of flows.
     pub(super) fn len(&self) -> usize {
         self.flows.len()
     }
@@ -130,8 +131,8 @@ impl<C: Central, F> Asking<C, F> {
         }
     }
 
-    /// A controller gives an order. Returns whether it is to be obeyed: it is not if a later one was
-    /// heard before. `None` for a flow that is over. To be followed by [`Asking::obeyed`].
+    /// Takes an order of a controller. Returns whether it must be obeyed: not if a later one was
+    /// received before. Returns `None` for a flow that has ended. [`Asking::obeyed`] must follow.
     pub(super) fn hear(&mut self, src: NodeId, flow: u32, order: u32) -> Option<bool> {
         (self.unanswered, self.is_alone) = (None, false);
         let Some(asked) = self.flows.get_mut(&MsgId::new(flow)) else {
@@ -143,8 +144,8 @@ impl<C: Central, F> Asking<C, F> {
         Some(is_new)
     }
 
-    /// An order has been obeyed; `left` is what is left if it was a STOP. The controller learns that
-    /// if it does not know. A receiver that does not answer is asked for at leisure.
+    /// An order has been obeyed; `left` is what is left if it was a STOP. The controller learns
+    /// that if it does not know. A receiver that does not answer is queried at leisure.
     pub(super) fn obeyed(&mut self, now: Time, msg: MsgId, left: Option<u64>) {
         let Some(&Asked { due, reported, .. }) = self.flows.get(&msg) else { return };
         if let Some(left) = left.filter(|&left| left != reported) {
@@ -178,7 +179,7 @@ impl<C: Central, F> Asking<C, F> {
         self.controller = (self.controller + 1) % self.settings().controllers;
     }
 
-    /// A flow is over.
+    /// Removes a flow that has completed or failed.
     pub(super) fn end(&mut self, msg: MsgId) -> Option<F> {
         let asked = self.flows.remove(&msg)?;
         self.tell(self.controller(), msg, Control::Done { number: msg.get() });
@@ -188,8 +189,8 @@ impl<C: Central, F> Asking<C, F> {
         Some(asked.flow)
     }
 
-    /// Withdraws the request of a flow until [`Asking::request`]: tells the controller, and repeats
-    /// nothing.
+    /// Withdraws the request of a flow until [`Asking::request`]: notifies the controller, and
+    /// repeats nothing.
     pub(super) fn withdraw(&mut self, msg: MsgId) {
         let controller = self.controller();
         let Some(asked) = self.flows.get_mut(&msg) else { return };
@@ -197,12 +198,12 @@ impl<C: Central, F> Asking<C, F> {
         self.tell(controller, msg, Control::Done { number: msg.get() });
     }
 
-    /// Notes that every request has been withdrawn, so that controllers may be silent.
+    /// Notes that every request has been withdrawn, so that controllers may be unresponsive.
     pub(super) fn expect_nothing(&mut self) {
         self.unanswered = None;
     }
 
-    /// When [`Asking::poll_due`] has something.
+    /// Returns the time at which [`Asking::poll_due`] has something.
     #[inline]
     pub(super) fn next_due(&self) -> Time {
         self.timers.next()

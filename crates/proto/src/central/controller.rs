@@ -1,9 +1,9 @@
-//! The central controller (CAPTON §IV.D): the flow register, the list of active flows, and predicted
-//! completions around a scheduler.
+//! The central controller (CAPTON §IV.D): the flow register, the list of active flows, and
+//! predicted completions around a scheduler.
 //!
-//! Hosts send requests to transmit and say when a flow is done; the controller sends orders: GRANT
-//! with what is granted, or STOP. It takes time, messages and nothing else, and its owner moves the
-//! messages: after each input, [`Controller::poll_order`] until `None`, then
+//! Hosts send requests to transmit and report when a flow is done. The controller sends orders:
+//! GRANT with the grant, or STOP. It takes time, messages and nothing else, and its owner moves the
+//! messages. After each input this is [`Controller::poll_order`] until `None`, then
 //! [`Controller::poll_timeout`].
 //!
 //! # What the paper leaves open
@@ -11,7 +11,7 @@
 //! * When the capacity of a flow goes to others: at its predicted completion (equation 3), or after
 //!   a `grace` beyond it. Its last bytes and the GRANT of the next flow then travel at the same
 //!   time.
-//! * When a flow is over: when its host says DONE. From its predicted completion until then it is
+//! * When a flow is over: when its host sends DONE. From its predicted completion until then it is
 //!   kept as *ended*: it has no capacity.
 //! * A flow that has more left at its predicted completion: its host requests again, with what is
 //!   left. The flow is active again, and as it has little left it is granted before most.
@@ -24,24 +24,24 @@
 //! * A request is lost, or its answer: the host repeats the request. It is answered with the
 //!   present state, by the order that was given last.
 //! * Orders overtake each other: each order of a flow has a number above the one before. A host
-//!   ignores numbers up to the highest that it has heard.
-//! * Requests overtake each other: each request has the highest number heard. One with a lower
+//!   ignores numbers up to the highest that it has received.
+//! * Requests overtake each other: each request has the highest number received. One with a lower
 //!   number than an earlier request is answered, and its size is ignored.
 //! * The answer to a request that must wait: STOP, so that the host knows that it is registered.
 //! * A request that arrives after DONE: the flow is registered anew; its host answers the order
 //!   with DONE.
-//! * A host that crashes: its owner calls [`Controller::forget`], or it says nothing for a `lease`.
-//!   Flows to it are left to their sources.
+//! * A host that crashes: its owner calls [`Controller::forget`], or it sends nothing for a
+//!   `lease`. Flows to it are left to their sources.
 //! * A controller that crashes: the next one starts with an empty register and learns flows from
-//!   repeated requests. Its orders have numbers above those that the requests have heard.
+//!   repeated requests. Its orders have numbers above those in the requests.
 //! * Flows of a host without limit: a host has `flows_max` at most; further requests are not
 //!   answered.
 //!
 //! # What a host has to do
 //!
 //! * Obey an order with a higher number than any before, and then request again if it is a STOP.
-//! * Repeat the request of each unfinished flow that it has not heard of for some time, and send at
-//!   least one message a `lease` while it has unfinished flows. Four times a lease is safe.
+//! * Repeat the request of each unfinished flow without a recent order, and send at least one
+//!   message a `lease` while there are unfinished flows. Four times a lease is safe.
 //! * Send DONE when a flow is finished or given up, and for every order of a flow that it does not
 //!   have.
 //!
@@ -58,13 +58,13 @@ use crate::parts::Timers;
 /// A controller's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControllerConfig {
-    /// From the predicted completion of a flow to when its capacity goes to others; zero in the
+    /// Time from the predicted completion of a flow until others get its capacity; zero in the
     /// paper.
     pub grace: Span,
     /// From then to the first question after DONE; from each question to the next it is twice as
     /// long. More than a round trip.
     pub patience: Span,
-    /// A host with flows that says nothing for so long is forgotten.
+    /// Time without a message after which a host with flows is forgotten.
     pub lease: Span,
     /// Flows that a host may have in the register.
     pub flows_max: u32,
@@ -77,26 +77,26 @@ pub struct Request {
     pub number: u32,
     /// The receiving host.
     pub dst: NodeId,
-    /// What is left to send, in bytes on the wire.
+    /// Remaining bytes on the wire.
     pub left: Bytes,
-    /// The highest number of an order of this flow that the source has heard; zero at first.
+    /// The highest number of an order of this flow that the source has received; zero at first.
     pub heard: u32,
 }
 
 /// An order: GRANT or STOP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order<G> {
-    /// The source of the flow, to which the order goes.
+    /// The source of the flow, which receives the order.
     pub host: NodeId,
     /// The source's number of the flow.
     pub number: u32,
     /// The number of the order. It is that of an earlier order if this is a repetition.
     pub order: u32,
-    /// What is granted; `None` for STOP.
+    /// Grant; `None` for STOP.
     pub grant: Option<G>,
 }
 
-/// What a controller counts.
+/// Counters of a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControllerStats {
     /// GRANTs, without repetitions.
@@ -112,7 +112,7 @@ pub struct ControllerStats {
     /// Requests that were refused: hosts that do not exist, a flow with another destination than
     /// before, or too many flows.
     pub refused: u64,
-    /// Hosts that said nothing for a lease.
+    /// Hosts forgotten after a lease without a message.
     pub lapsed: u64,
 }
 
@@ -123,19 +123,19 @@ struct Entry<G> {
     /// The number of the last order, of this controller or of an earlier one.
     order: u32,
     told: Told<G>,
-    /// The highest number that a request has said it has heard.
+    /// The highest number in its requests: that of an order that its host has received.
     heard: u32,
-    /// When the host of an ended flow is asked; `None` for active flows, which are those that the
-    /// scheduler has.
+    /// Time at which the host of an ended flow is queried. `None` for active flows, which are those
+    /// of the scheduler.
     ask_at: Option<Time>,
-    /// How often it was asked.
+    /// Number of queries about it.
     asks: u8,
 }
 
 /// Questions after which the time to the next one no longer doubles.
 const ASKS_MAX: u8 = 16;
 
-/// What the last order of a flow said.
+/// Content of the last order of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told<G> {
     /// This controller has given none.
@@ -148,9 +148,9 @@ enum Told<G> {
 struct Host {
     /// Its flows in the register.
     flows: u32,
-    /// When it last said something.
+    /// Time of its last message.
     heard_at: Time,
-    /// Whether an alarm for its lease is set.
+    /// True if an alarm for its lease is set.
     has_alarm: bool,
 }
 
@@ -173,7 +173,7 @@ pub struct Controller<S: Schedule> {
 }
 
 impl<S: Schedule> Controller<S> {
-    /// A controller that knows of no flow.
+    /// Returns a controller that knows of no flow.
     pub fn new(scheduler: S, config: ControllerConfig) -> Self {
         let host = Host { flows: 0, heard_at: Time::ZERO, has_alarm: false };
         Self {
@@ -187,12 +187,12 @@ impl<S: Schedule> Controller<S> {
         }
     }
 
-    /// The scheduler.
+    /// Returns the scheduler.
     pub(crate) fn scheduler(&self) -> &S {
         &self.scheduler
     }
 
-    /// What has been counted.
+    /// Returns the counters.
     pub fn stats(&self) -> ControllerStats {
         self.stats
     }
@@ -202,7 +202,7 @@ impl<S: Schedule> Controller<S> {
         self.register.len()
     }
 
-    /// A host requests to transmit, or repeats that with what is left.
+    /// Handles a request to transmit, or its repetition with the remaining bytes.
     pub fn handle_request(&mut self, now: Time, src: NodeId, request: Request) {
         self.scheduler.advance(now);
         let id = FlowId::new(src, request.number);
@@ -231,7 +231,7 @@ impl<S: Schedule> Controller<S> {
         self.answer(id, before.order.max(request.heard));
     }
 
-    /// A flow is finished, or given up by its source.
+    /// Handles the end of a flow: completed, or aborted by its source.
     pub fn handle_done(&mut self, now: Time, src: NodeId, number: u32) {
         self.scheduler.advance(now);
         if let Some(host) = self.hosts.get_mut(src.idx()) {
@@ -240,7 +240,7 @@ impl<S: Schedule> Controller<S> {
         }
     }
 
-    /// A host has lost its flows.
+    /// Forgets the flows of a host that has lost them.
     pub fn forget(&mut self, now: Time, host: NodeId) {
         self.scheduler.advance(now);
         let all = FlowId::new(host, 0)..=FlowId::new(host, u32::MAX);
@@ -255,7 +255,7 @@ impl<S: Schedule> Controller<S> {
         give_all(&mut self.register, &mut self.orders, &mut self.stats, &changes);
     }
 
-    /// Something else that the scheduler knows has changed: `change` tells it.
+    /// Handles another change of the scheduler's inputs: `change` applies it.
     pub(crate) fn reschedule(
         &mut self,
         now: Time,
@@ -266,7 +266,7 @@ impl<S: Schedule> Controller<S> {
         give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
     }
 
-    /// A deadline may have passed. Calls before the deadline change nothing.
+    /// Handles deadlines that may have passed. Calls before the deadline change nothing.
     pub fn handle_timeout(&mut self, now: Time) {
         self.scheduler.advance(now);
         while let Some((end, id)) = self.scheduler.next_completion()
@@ -282,7 +282,8 @@ impl<S: Schedule> Controller<S> {
         }
     }
 
-    /// When [`Controller::handle_timeout`] wants to be called; [`Time::NEVER`] for never.
+    /// Returns the time at which [`Controller::handle_timeout`] must be called; [`Time::NEVER`] for
+    /// never.
     #[inline]
     pub fn poll_timeout(&self) -> Time {
         let end = self.scheduler.next_completion().map(|(end, _)| end);
@@ -296,7 +297,7 @@ impl<S: Schedule> Controller<S> {
         self.orders.pop_front()
     }
 
-    /// The entry of a flow, which a first request makes; `None` if the request is refused.
+    /// Returns the entry of a flow, which a first request makes; `None` if the request is refused.
     fn entry(&mut self, now: Time, id: FlowId, request: &Request) -> Option<Entry<S::Grant>> {
         let n_hosts = self.hosts.len();
         let host = self.hosts.get_mut(id.src().idx())?;
@@ -345,7 +346,7 @@ impl<S: Schedule> Controller<S> {
         give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
     }
 
-    /// Asks the host of an ended flow what became of it, unless that has been heard since.
+    /// Queries the host of an ended flow, unless its state has been received since.
     fn ask(&mut self, now: Time, at: Time, id: FlowId) {
         let Some(entry) = self.register.get_mut(&id).filter(|entry| entry.ask_at == Some(at))
         else {

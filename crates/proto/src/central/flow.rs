@@ -27,7 +27,7 @@ impl FlowId {
     }
 }
 
-/// A flow that asks to transmit.
+/// A flow that requests to transmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Its number.
@@ -40,12 +40,12 @@ pub struct Arrival {
     pub left: Bytes,
 }
 
-/// What a flow is to do from now on.
+/// New order for a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<G> {
     /// The flow.
     pub flow: FlowId,
-    /// What it is granted; `None` if it stops.
+    /// Grant of the flow; `None` if it stops.
     pub grant: Option<G>,
 }
 
@@ -54,31 +54,33 @@ pub struct Change<G> {
 /// Methods that change something answer with the flows that are stopped, and then with those that
 /// are granted something else than before. A flow that arrives and is stopped is not among them.
 pub trait Schedule: Debug {
-    /// What a flow is granted.
+    /// Grant of a flow.
     type Grant: Granted;
 
-    /// The number of hosts.
+    /// Returns the number of hosts.
     fn n_hosts(&self) -> u32;
 
-    /// What a flow is granted; `None` if it is stopped or not known.
+    /// Returns the grant of a flow; `None` if it is stopped or not known.
     fn grant(&self, id: FlowId) -> Option<Self::Grant>;
 
-    /// What a flow has left (equation 1); `None` if it is not known.
+    /// Returns the remaining bytes of a flow (equation 1); `None` if the flow is not known.
     fn left(&self, id: FlowId) -> Option<Left>;
 
-    /// The flow that is predicted to complete next, and when (equation 3).
+    /// Returns the flow that is predicted to complete next, and when (equation 3).
     fn next_completion(&self) -> Option<(Time, FlowId)>;
 
     /// Moves the clock. Nothing else changes. An earlier time than before does nothing.
     fn advance(&mut self, now: Time);
 
-    /// A flow asks to transmit. It is not known yet, and leads from one host to another.
+    /// Adds a flow that requests to transmit. It is not known yet, and leads from one host to
+    /// another.
     fn arrive(&mut self, flow: Arrival) -> &[Change<Self::Grant>];
 
-    /// A flow is over. Does nothing for one that is not known.
+    /// Removes a flow that has completed or failed. Does nothing for one that is not known.
     fn complete(&mut self, id: FlowId) -> &[Change<Self::Grant>];
 
-    /// A flow has so much left, whatever was calculated. Does nothing for one that is not known.
+    /// Sets the remaining bytes of a flow, regardless of the calculation. Does nothing for one that
+    /// is not known.
     fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Self::Grant>];
 
     /// Routing uses all links but these. Answers with what changes, in order: a flow may be in it

@@ -1,5 +1,5 @@
-//! The host layer (CAPTON §IV.C): which messages ask the controller, what its orders do to their
-//! connections, and what happens when it is silent.
+//! Host layer (CAPTON §IV.C): which messages send requests to the controller, the effect of its
+//! orders on their connections, and fallback if it is unresponsive.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::tcp::{Grant, TcpHost};
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     message: Message,
-    /// Whether TCP has the message.
+    /// True if TCP has the message.
     is_submitted: bool,
     /// The path that the controller has chosen.
     path: Option<u16>,
@@ -34,12 +34,12 @@ pub struct CentralHost<C: Central> {
     tcp: TcpHost,
     asking: Asking<C, Flow>,
     /// Scheduled messages for which their receivers have no room. No controller knows of them, so
-    /// that they take no capacity; TCP asks for room.
+    /// that they take no capacity; TCP probes the receiver's window.
     shut: BTreeSet<MsgId>,
 }
 
 impl<C: Central> CentralHost<C> {
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> HostStats {
         self.asking.stats
     }
@@ -49,7 +49,7 @@ impl<C: Central> CentralHost<C> {
         C::settings(&self.config)
     }
 
-    /// What is left of a flow, in bytes on the wire.
+    /// Returns the remaining bytes of a flow on the wire.
     fn left(&self, flow: &Flow) -> u64 {
         let bytes = match flow.is_submitted {
             true => self.tcp.unacknowledged(flow.message.id).unwrap_or(0),
@@ -67,7 +67,7 @@ impl<C: Central> CentralHost<C> {
         self.asking.request(now, msg, left);
     }
 
-    /// Hands a flow to TCP, if it has not got it, and says how fast it goes and by which path.
+    /// Passes a flow to TCP, if TCP has not got it, and sets its rate and path.
     fn send_at(&mut self, now: Time, msg: MsgId, grant: Grant, path: Option<u16>) {
         let Some(flow) = self.asking.get_mut(msg) else { return };
         flow.path = path;
@@ -98,13 +98,13 @@ impl<C: Central> CentralHost<C> {
         }
     }
 
-    /// A message is over.
+    /// Removes a message that has completed or failed.
     fn end(&mut self, msg: MsgId) {
         self.asking.end(msg);
         self.shut.remove(&msg);
     }
 
-    /// A controller gives an order about a flow: a grant, or `None` to stop.
+    /// Handles an order of a controller about a flow: a grant, or `None` to stop.
     fn on_order(
         &mut self,
         now: Time,

@@ -1,6 +1,6 @@
-//! What is left of a flow, exactly.
+//! Exact remaining bytes of a flow.
 //!
-//! Rounding a remaining size to bytes at every instant at which it is asked for could change the
+//! Rounding a remaining size to bytes at every instant at which it is queried could change the
 //! order of two flows from one instant to the next. So sizes are counted in bits times picoseconds
 //! a second: a flow of `r` bit/s sends `r` of these units in a picosecond, and equation 1 has no
 //! remainder.
@@ -21,7 +21,7 @@ impl Left {
     /// More than any flow has left.
     pub(crate) const MOST: Self = Self(i128::MAX);
 
-    /// So many bytes.
+    /// Returns this many bytes.
     #[inline]
     pub const fn of(bytes: Bytes) -> Self {
         Self(bytes.get() as i128 * PER_BYTE)
@@ -42,19 +42,19 @@ impl Left {
 pub(crate) struct Line(i128);
 
 impl Line {
-    /// The line of a flow that transmits from `now` on.
+    /// Returns the line of a flow that transmits from `now` on.
     #[inline]
     pub(crate) fn new(left: Left, rate: Rate, now: Time) -> Self {
         Self(left.0 + sent(rate, now))
     }
 
-    /// What is left at `now` (equation 1).
+    /// Returns the remaining bytes at `now` (equation 1).
     #[inline]
     pub(crate) fn left(self, rate: Rate, now: Time) -> Left {
         Left(self.0 - sent(rate, now))
     }
 
-    /// When nothing is left, rounded up to a picosecond (equations 2 and 3).
+    /// Returns the time at which nothing remains, rounded up to a picosecond (equations 2 and 3).
     #[inline]
     pub(crate) fn end(self, rate: Rate) -> Time {
         let ps = (self.0.max(0) as u128).div_ceil(rate.as_bps().into());
@@ -62,7 +62,7 @@ impl Line {
     }
 }
 
-/// What a rate sends from time zero on.
+/// Returns the amount that a rate sends from time zero to `now`.
 #[inline]
 fn sent(rate: Rate, now: Time) -> i128 {
     i128::from(rate.as_bps()) * i128::from(now.as_ps())

@@ -1,9 +1,9 @@
 //! Transports with a central controller that lets flows transmit and stops them, around
 //! [TCP](crate::tcp): what [CAPTON](crate::capton) and [Hyline](crate::hyline) have in common.
 //!
-//! Short messages are sent at once. Hosts ask the controller for longer ones, and it orders which of
-//! them transmit, at which rate, and by which path if it chooses paths. A transport says what a
-//! grant is ([`Granted`]), which flows have one ([`Schedule`]) and how messages look on the wire
+//! Short messages are sent at once. Hosts send the controller requests for longer ones. It orders
+//! which of them transmit, at which rate, and by which path if it chooses paths. A transport
+//! defines its grants ([`Granted`]), the flows that have one ([`Schedule`]) and the packets
 //! ([`Orders`]); its [`Central`] joins these.
 //!
 //! * [`flow`]: flows, their numbers, and the interface of schedulers
@@ -42,15 +42,15 @@ pub use left::Left;
 pub use settings::{Settings, Waits};
 pub use wire::{CentralHeader, Control, Orders};
 
-/// What a controller grants a flow.
+/// Grant of a controller to a flow.
 pub trait Granted: Copy + Eq + Debug + Send + Sync + 'static {
-    /// Whether a grant may have a path.
+    /// True if a grant may have a path.
     const HAS_PATH: bool;
 
-    /// The rate at which the flow transmits.
+    /// Returns the rate at which the flow transmits.
     fn rate(self) -> Rate;
 
-    /// The number of the path that its packets take; `None` if switches choose.
+    /// Returns the number of the path that its packets take; `None` if switches choose.
     fn path(self) -> Option<u16>;
 }
 
@@ -69,7 +69,7 @@ impl Granted for Rate {
 
 /// A transport with a central controller.
 pub trait Central: Debug + 'static {
-    /// What its controller grants.
+    /// Grant of its controller.
     type Grant: Granted;
     /// Its control messages on the wire.
     type Orders: Orders<Self::Grant>;
@@ -78,19 +78,19 @@ pub trait Central: Debug + 'static {
     /// Its parameters on one network.
     type Config: Debug + Send + Sync;
 
-    /// What hosts and controllers need to know.
+    /// Returns the settings shared by hosts and controllers.
     fn settings(config: &Self::Config) -> &Settings;
 
-    /// A scheduler without flows.
+    /// Returns a scheduler without flows.
     fn schedule(config: &Self::Config) -> Self::Schedule;
 }
 
-/// What a host counts.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostStats {
-    /// Messages that were sent without asking.
+    /// Messages that were sent without a request.
     pub unscheduled: u64,
-    /// Messages that asked the controller.
+    /// Messages with a request to the controller.
     pub scheduled: u64,
     /// Requests sent, repetitions included.
     pub requests: u64,
@@ -99,7 +99,7 @@ pub struct HostStats {
 }
 
 impl HostStats {
-    /// Tells `each` every count with its name, in the order above.
+    /// Calls `each` with every counter and its name, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
         let Self { unscheduled, scheduled, requests, fallbacks } = self;
         let all = [

@@ -1,4 +1,4 @@
-//! What hosts and controllers of one network need to know.
+//! Settings shared by hosts and controllers of one network.
 
 use std::sync::Arc;
 
@@ -25,17 +25,17 @@ pub struct Waits {
     /// Time without any answer after which a host does without the controller, in microseconds; 16
     /// times `repeat_us` if left out.
     pub fallback_us: Option<u64>,
-    /// A host that says nothing for so long is forgotten by the controller, in microseconds; four
+    /// Time without a message after which the controller forgets a host, in microseconds; four
     /// times `fallback_us` if left out.
     pub lease_us: Option<u64>,
 }
 
-/// What hosts and controllers need to know.
+/// Settings shared by hosts and controllers.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The parameters of TCP.
     pub tcp: Arc<Tcp>,
-    /// The rate of messages that are not scheduled; `None` if congestion control says.
+    /// The rate of messages that are not scheduled; `None` if congestion control decides.
     pub unscheduled: Option<Rate>,
     /// The class of data of messages that are scheduled, where grants have paths.
     pub scheduled_class: Priority,
@@ -43,24 +43,24 @@ pub struct Settings {
     pub threshold: Bytes,
     /// The number of the first controller.
     pub first_controller: NodeId,
-    /// How many controllers there are.
+    /// Number of controllers.
     pub controllers: u32,
     /// Time that a controller takes for an order.
     pub compute: Span,
-    /// When a request without an answer is repeated.
+    /// Time after which a request without an answer is repeated.
     pub repeat: Span,
-    /// When a host does without the controller.
+    /// Time without an answer after which a host works without the controller.
     pub fallback: Span,
-    /// How often hosts request again while a flow lasts.
+    /// Interval between repeated requests of a host during a flow.
     pub refresh: Span,
     /// The controller's settings.
     pub controller: ControllerConfig,
 }
 
 impl Settings {
-    /// The settings for `controllers` controllers on a network, where messages up to `threshold` are
-    /// sent without asking, at the rate `unscheduled`. Computing takes a controller a share of the
-    /// round trip `near`, between near hosts.
+    /// Returns the settings for `controllers` controllers on a network. Messages up to `threshold`
+    /// are sent without a request, at the rate `unscheduled`. Computing takes a controller a share
+    /// of the round trip `near`, between near hosts.
     ///
     /// # Errors
     /// A fallback that is too short.
@@ -102,7 +102,7 @@ impl Settings {
         })
     }
 
-    /// What follows from the parameters.
+    /// Derives further values from the parameters.
     pub(crate) fn describe(&self) -> Vec<Derived> {
         let window = self.tcp.start.granted / self.tcp.config.payload.get();
         let mut derived = vec![

@@ -1,4 +1,4 @@
-//! The controller and hosts that do what its documentation asks of them, over a network that loses
+//! The controller and hosts that behave as its documentation requires, over a network that loses
 //! and delays control messages, with hosts and controllers that crash.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -40,7 +40,7 @@ struct World<S: Schedule> {
     controller: Controller<S>,
     hosts: Vec<BTreeMap<u32, Flow>>,
     is_alive: Vec<bool>,
-    /// Messages under way, with the step of their arrival.
+    /// Messages in flight, with the step of their arrival.
     messages: VecDeque<(u64, Message<S::Grant>)>,
 }
 
@@ -127,20 +127,20 @@ impl<S: Schedule> World<S> {
         }
     }
 
-    /// A host is gone for good.
+    /// A host fails permanently.
     fn crash(&mut self, host: u32) {
         self.hosts[host as usize].clear();
         self.is_alive[host as usize] = false;
     }
 }
 
-/// What happens in a run.
+/// Mishaps of a run.
 #[derive(Clone, Copy, Debug)]
 struct Mishaps {
     seed: u64,
     /// The share of control messages that are lost.
     loss: f64,
-    /// A host that crashes, at which step, and whether the controller is told.
+    /// A host that crashes, the step of its crash, and whether the controller is notified.
     crash: Option<(u32, u64, bool)>,
     /// The step at which the controller crashes.
     restart: Option<u64>,

@@ -6,10 +6,10 @@ use rampmeter_core::{Header, WireError};
 use super::controller::Request;
 use crate::tcp::wire::TcpHeader;
 
-/// What hosts and controllers say to each other.
+/// Messages between hosts and controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control<G> {
-    /// Host to controller: a flow asks to transmit.
+    /// Host to controller: a flow requests to transmit.
     Request(Request),
     /// Controller to host.
     Order {
@@ -17,7 +17,7 @@ pub enum Control<G> {
         number: u32,
         /// The number of the order; those of a flow rise.
         order: u32,
-        /// What the flow is granted; `None` to stop.
+        /// Grant of the flow; `None` to stop.
         grant: Option<G>,
     },
     /// Host to controller: the flow is over, or never was.

@@ -6,19 +6,19 @@
 
 use rampmeter_core::{Bytes, Rate, Span};
 
-/// The least delay bound of any design, delta* = 2 hRTT + s/B (theorem 3.1).
+/// Returns the least delay bound of any design, delta* = 2 hRTT + s/B (theorem 3.1).
 pub fn delta_star(rtt: Span, size: Bytes, rate: Rate) -> Span {
     rtt * 2 + rate.tx_time(size)
 }
 
-/// The highest load that any design sustains, Theta* = 1 / (2 (1 + alpha)) with alpha = hRTT /
-/// (s/B) (theorem 3.1).
+/// Returns the highest load that any design sustains, Theta* = 1 / (2 (1 + alpha)) with alpha =
+/// hRTT / (s/B) (theorem 3.1).
 pub fn theta_star(rtt: Span, size: Bytes, rate: Rate) -> f64 {
     let alpha = rtt.as_secs_f64() / rate.tx_time(size).as_secs_f64();
     1.0 / (2.0 * (1.0 + alpha))
 }
 
-/// The share of Theta* that cosy sustains in expectation, f(K, C) for `cores` core switches
+/// Returns the share of Theta* that cosy sustains in expectation, f(K, C) for `cores` core switches
 /// (theorem 3.4, equation 1). It tends to 1 - 1/e for K = 1 and many cores (theorem 3.2), and to 1
 /// with K.
 pub fn f(slots: u32, cores: u32) -> f64 {
@@ -44,18 +44,19 @@ pub fn f(slots: u32, cores: u32) -> f64 {
 /// The logarithm of what adds nothing to a sum.
 const NOTHING: f64 = -80.0;
 
-/// The expected sustainable load of cosy, f(K, C) Theta* (theorem 3.4).
+/// Returns the expected sustainable load of cosy, f(K, C) Theta* (theorem 3.4).
 pub fn theta_cosy(rtt: Span, size: Bytes, rate: Rate, slots: u32, cores: u32) -> f64 {
     f(slots, cores) * theta_star(rtt, size, rate)
 }
 
-/// The longest queue of any port, #H (K - 1) p (lemma 3.3).
+/// Returns the longest queue of any port, #H (K - 1) p (lemma 3.3).
 pub fn queue_bound(switches: u32, slots: u32, packet: Bytes) -> Bytes {
     Bytes::new(u64::from(switches) * u64::from(slots.saturating_sub(1)) * packet.get())
 }
 
-/// The longest time that a packet spends in queues, #H (#H + 1) (K F - 1) p / (2 F B), where links
-/// between switches are up to `ratio` (F) times as fast as those of hosts (lemma 3.3, appendix A).
+/// Returns the longest time that a packet spends in queues, #H (#H + 1) (K F - 1) p / (2 F B),
+/// where links between switches are up to `ratio` (F) times as fast as those of hosts (lemma 3.3,
+/// appendix A).
 pub fn queueing_bound(switches: u32, slots: u32, ratio: u32, packet: Bytes, rate: Rate) -> Span {
     let pairs = u64::from(switches) * u64::from(switches + 1) / 2;
     let others = (u64::from(slots) * u64::from(ratio)).saturating_sub(1);

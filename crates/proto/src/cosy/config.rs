@@ -15,11 +15,11 @@ pub struct CosyConfig {
     /// Virtual links of a link, and slots of a host each way (K, §3.3).
     #[schemars(range(min = 1, max = 256))]
     pub slots: u32,
-    /// Most slots that one message may have; all of them if left out.
+    /// Maximum number of slots that one message may have; all of them if left out.
     #[schemars(range(min = 1, max = 256))]
     pub slots_per_message: Option<u32>,
-    /// How long a receiver holds a request that it cannot serve (appendix A, delta_E); the time of
-    /// a message of 128 KB in a single slot if left out.
+    /// Time for which a receiver holds a request that it cannot serve (appendix A, delta_E); the
+    /// time of a message of 128 KB in a single slot if left out.
     #[serde(rename = "hold-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e9))]
     pub hold: Option<Span>,
@@ -27,15 +27,15 @@ pub struct CosyConfig {
     /// (§5.1: two).
     #[schemars(range(min = 1, max = 1000))]
     pub choices: u32,
-    /// What data leaves of a link to control packets, in thousandths.
+    /// Share of a link that data leaves to control packets, in thousandths.
     #[schemars(range(min = 0, max = 900))]
     pub control_milli: u32,
-    /// What each way of a round trip is granted for what the theorems leave out; if left out, a
-    /// packet that cannot be interrupted at every port. Best-effort packets come on top.
+    /// Allowance of each direction of a round trip for effects that the theorems omit; if left out,
+    /// a packet that cannot be interrupted at every port. Best-effort packets are added.
     #[serde(skip)]
     pub slack: Option<Span>,
-    /// The longest packet of best-effort traffic that shares the links (§4): one may be in the way at
-    /// every port.
+    /// The longest packet of best-effort traffic that shares the links (§4): one may be in the way
+    /// at every port.
     #[serde(skip)]
     pub best_effort: Option<Bytes>,
     /// The longest message; longer ones are rejected at once.
@@ -65,7 +65,7 @@ impl Keys for CosyConfig {
 }
 
 impl CosyConfig {
-    /// The design of §3.3.
+    /// Returns the design of §3.3.
     pub fn paper() -> Self {
         Self {
             slots: 8,
@@ -82,23 +82,23 @@ impl CosyConfig {
         }
     }
 
-    /// The design of §3.2: links and hosts serve one message at a time, and what cannot be served
-    /// at once is rejected.
+    /// Returns the design of §3.2: links and hosts serve one message at a time, and what cannot be
+    /// served at once is rejected.
     pub fn rsvp() -> Self {
         Self { slots: 1, hold: Some(Span::ZERO), ..Self::paper() }
     }
 }
 
-/// What cosy must know of the paths of a network.
+/// Facts that cosy needs about the paths of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathFacts {
     /// Switches on the longest path (#H).
     pub switches: u32,
-    /// How many times as fast as that of a host the fastest link is, rounded down (F, appendix A).
+    /// Ratio of the fastest link's rate to that of a host, rounded down (F, appendix A).
     pub ratio: u32,
-    /// The most ports of any switch.
+    /// Maximum number of ports of any switch.
     pub ports: u32,
-    /// Whether there are links slower than those of hosts, which could have no virtual link.
+    /// True if there are links slower than those of hosts, which could have no virtual link.
     pub has_slower: bool,
 }
 
@@ -116,23 +116,24 @@ pub struct Cosy {
     pub tick: Span,
     /// Time between two packets of one slot: K ticks.
     pub frame: Span,
-    /// Most slots of a message.
+    /// Maximum number of slots of a message.
     pub share: u32,
-    /// How long a receiver holds a request.
+    /// Time for which a receiver holds a request.
     pub hold: Span,
     /// The longest time that a data packet spends in queues (lemma 3.3).
     pub queueing: Span,
-    /// What the theorems leave out: packets that cannot be interrupted where a control packet
-    /// arrives, and best-effort packets where data arrives. Granted to each way of a round trip.
+    /// Allowance of each direction of a round trip for effects that the theorems omit. These are
+    /// packets that cannot be interrupted where a control packet arrives, and best-effort packets
+    /// where data arrives.
     pub slack: Span,
     /// For how long a request that met a reject is not tried again.
     pub pause: Span,
 }
 
-/// How often a request that is held long is tried at most, unless its sender repeats it.
+/// Maximum number of attempts for a request that is held long, unless its sender repeats it.
 const TRIES: u64 = 64;
 
-/// Most switches of a path: as many as a rsvp can name.
+/// Maximum number of switches of a path: as many as a rsvp can name.
 pub const SWITCHES_MAX: usize = 5;
 
 impl CosyConfig {
@@ -196,20 +197,21 @@ impl Cosy {
         Framing { payload, header, padding }
     }
 
-    /// The time of a message of so many packets in a single slot.
+    /// Returns the time of a message of this many packets in a single slot.
     fn sending(&self, packets: u32) -> Span {
         self.frame * u64::from(packets)
     }
 
-    /// The time after its submission within which the fate of a message is known: theorem 3.5's
-    /// bound for packets with their headers, at the pace of slots, and the hold and the slack.
+    /// Returns the time after its submission within which the fate of a message is known: theorem
+    /// 3.5's bound for packets with their headers, at the pace of slots, and the hold and the
+    /// slack.
     pub fn promise(&self) -> Promise {
         let fixed = self.facts.data_rtt * 2 + self.hold + self.queueing + self.slack * 2;
         let payload = self.config.payload;
         Promise { fixed, per_packet: self.sending(1), payload, tenant: None }
     }
 
-    /// The bound of a message of `size`.
+    /// Returns the bound of a message of `size`.
     pub fn bound(&self, size: Bytes) -> Span {
         self.promise().time(size)
     }
@@ -235,7 +237,7 @@ impl Cosy {
         self.facts.data_rtt + self.frame
     }
 
-    /// How long after a packet the next one of its slot is there.
+    /// Returns the time from a packet to the next one of its slot.
     pub(super) fn next_packet(&self) -> Span {
         self.frame + self.queueing + self.slack
     }

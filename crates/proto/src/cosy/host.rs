@@ -24,17 +24,17 @@ pub struct CosyHost {
 }
 
 impl CosyHost {
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> CosyStats {
         self.stats
     }
 
-    /// Whether it knows of no message and has every slot free.
+    /// Returns whether there is no message and every slot is free.
     pub fn is_idle(&self) -> bool {
         self.sender.state() == (0, 0) && self.receiver.state() == (0, 0)
     }
 
-    /// What it sends in: reservation, virtual link and way of each slot.
+    /// Returns the reservation, virtual link and route of each slot that sends.
     #[cfg(test)]
     pub(super) fn sending(&self) -> Vec<(u32, u16, super::wire::Route)> {
         self.sender.sending()

@@ -12,7 +12,7 @@
 //! * [`wire`]: the packets
 //! * [`CosySwitch`]: virtual links, the choice of paths, releases, rejects
 //! * `sender`: requests, slots and their pace, the end of a message at its bound
-//! * `receiver`: held requests, slots, failures seen from what does not come
+//! * `receiver`: held requests, slots, failures inferred from packets that do not arrive
 //!
 //! `docs/protocols/cosy.md` lists the packets, and what differs from the paper.
 
@@ -108,8 +108,8 @@ impl Transport for CosyFamily {
         }
     }
 
-    /// The longest queue of data (lemma 3.3, appendix A), and one more packet at each switch for a
-    /// control packet that is in the way.
+    /// Returns the longest queue of data (lemma 3.3, appendix A), and one more packet at each
+    /// switch for a control packet that is in the way.
     fn buffer_min(config: &Cosy) -> Bytes {
         let CosyConfig { slots, payload, header, .. } = config.config;
         let PathFacts { switches, ratio, .. } = config.paths;
@@ -135,23 +135,23 @@ impl Transport for CosyFamily {
     }
 }
 
-/// What a host counts.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CosyStats {
     /// Rsvps sent as a receiver.
     pub asked: u64,
-    /// Rsvps that came back because the network had no path.
+    /// Rsvps that returned because the network had no path.
     pub blocked: u64,
-    /// Rsvps that came back because the sender had no slot or nothing to send.
+    /// Rsvps that returned because the sender had no slot or nothing to send.
     pub busy: u64,
     /// Requests rejected as a receiver, because no slot was free in time.
     pub turned_away: u64,
-    /// Failures inferred as a receiver, from packets that did not come when they had to.
+    /// Failures inferred as a receiver, from packets that did not arrive in time.
     pub failures: u64,
 }
 
 impl CosyStats {
-    /// Tells `each` every count with its name, in the order above.
+    /// Calls `each` with every counter and its name, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
         let Self { asked, blocked, busy, turned_away, failures } = self;
         let all = [

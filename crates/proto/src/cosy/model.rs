@@ -31,7 +31,7 @@ fn switch_of(port: u32) -> Option<usize> {
     FIRST.iter().rposition(|&first| first <= port)
 }
 
-/// The ports by which a switch may send to a host.
+/// Returns the ports by which a switch may send to a host.
 fn choices(switch: usize, dst: NodeId) -> &'static [u32] {
     match (switch, dst.get()) {
         (0, 0) => &[4],
@@ -47,10 +47,10 @@ fn choices(switch: usize, dst: NodeId) -> &'static [u32] {
     }
 }
 
-/// What is explored.
+/// State space of the exploration.
 struct Reservations {
     cosy: Arc<Cosy>,
-    /// When each message is submitted, from and to whom.
+    /// Time of submission of each message, its sender and its receiver.
     messages: Vec<(Time, u32, u32)>,
     losses: u32,
     doubles: u32,
@@ -68,7 +68,7 @@ struct World {
     losses: u32,
     doubles: u32,
     crashes: u32,
-    /// What the sender was told of each message, and when.
+    /// Events that the sender received about each message, and their times.
     fates: Vec<Vec<(Event, Time)>>,
     delivered: Vec<u32>,
 }
@@ -91,13 +91,13 @@ impl PartialEq for World {
 enum Step {
     /// The next message is submitted.
     Submit,
-    /// The first packet under way arrives; a switch with two ways takes this one.
+    /// The first packet in flight arrives; a switch with two ways takes this one.
     Deliver { pick: usize },
     /// It is lost.
     Lose,
     /// It arrives twice.
     Double,
-    /// A host's deadline comes.
+    /// A host's deadline is reached.
     Fire(usize),
     /// A node stops for good: hosts, then switches.
     Crash(usize),
@@ -108,7 +108,7 @@ impl World {
         Rng::new(purpose, self.now.as_ps(), Purpose::Test)
     }
 
-    /// When something happens next, and what it may be.
+    /// Returns the time of the next event, and the alternatives for it.
     fn steps(&self, model: &Reservations) -> Vec<Step> {
         let submit = model.messages.get(self.submitted).map(|m| m.0);
         let arrive = self.flying.first().map(|f| f.0);
@@ -145,7 +145,7 @@ impl World {
         steps
     }
 
-    /// Whether the first packet under way is a rsvp at a switch with two ways.
+    /// Returns whether the first packet in flight is a rsvp at a switch with two routes.
     fn is_choice(&self) -> bool {
         let (_, port, packet) = &self.flying[0];
         let switch = switch_of(OPPOSITE[*port as usize]);
@@ -193,7 +193,7 @@ impl World {
         }
     }
 
-    /// Takes what a host has to say.
+    /// Takes the packets and events of a host.
     fn drain(&mut self, number: usize) {
         let Some(mut host) = self.hosts[number].take() else { return };
         while let Some(packet) = host.poll_transmit(self.now) {
@@ -211,7 +211,7 @@ impl World {
         self.hosts[number] = Some(host);
     }
 
-    /// Whether every reservation that a sender uses stands in all switches of its way.
+    /// Returns whether every reservation that a sender uses exists in all switches of its route.
     fn holds_what_it_uses(&self) -> bool {
         self.hosts.iter().enumerate().all(|(number, host)| {
             let sending = host.as_ref().map(CosyHost::sending).unwrap_or_default();
@@ -341,7 +341,7 @@ impl Model for Reservations {
                 world.holds_what_it_uses()
             }),
             Property::always("switches keep their tables alone", |model: &Self, world: &World| {
-                // Where a release was lost, two rsvps may have come by one virtual link.
+                // Where a release was lost, two rsvps may have arrived by one virtual link.
                 let left = (world.losses, world.doubles, world.crashes);
                 left != (model.losses, model.doubles, model.crashes)
                     || world.switches.iter().flatten().all(|s| s.follows_from_its_table(world.now))
@@ -369,8 +369,8 @@ impl Model for Reservations {
 
 const SIZE: Bytes = Bytes::new(2_000);
 
-/// Visits every state that is reached with so many losses, doubled packets and crashes. They are
-/// `states_min` at least: a model that has lost its steps must not pass.
+/// Visits every state that is reached with at most this many losses, doubled packets and crashes.
+/// There are at least `states_min`: a model that has lost its steps must not pass.
 fn check(slots: u32, [losses, doubles, crashes]: [u32; 3], states_min: usize) {
     let config = CosyConfig { slots, hold: Some(Span::from_us(12)), ..CosyConfig::paper() };
     let facts = FabricFacts {

@@ -1,5 +1,5 @@
-//! The receiver's side (cosy §3.2, §3.3, §4, §5.1): requests that are held, slots and the rsvps
-//! that go out for them, and failures seen from what does not come.
+//! Receiver (cosy §3.2, §3.3, §4, §5.1): requests that are held, slots and the rsvps sent for them,
+//! and failures inferred from packets that do not arrive.
 
 use rampmeter_core::{Bytes, Event, NodeId, Packet, Receipt, Rng, Span, Time};
 
@@ -8,10 +8,10 @@ use super::config::Cosy;
 use super::wire::{CosyHeader, Route, Why};
 use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Timers};
 
-/// Messages to receive, and the slots in which they come.
+/// Messages to receive, and their slots.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
-    /// Messages that are asked for or come.
+    /// Messages that are requested or arrive.
     pub(super) flows: ArrivingFlows<Progress>,
     /// Flows without a slot that may have one.
     pending: Vec<u32>,
@@ -26,13 +26,13 @@ pub(super) struct Receiver {
 pub(super) struct Progress {
     /// Slots that it has.
     slots: u32,
-    /// Whether its sender is known to send it.
+    /// True if its sender is known to send it.
     admitted: bool,
     /// Until when it is held.
     hold_until: Time,
-    /// No rsvp goes out for it before.
+    /// Earliest time of the next rsvp for it.
     pause_until: Time,
-    /// Whether it is among those that may have a slot.
+    /// True if it is among those that may have a slot.
     is_pending: bool,
 }
 
@@ -43,14 +43,14 @@ type RxFlow = ArrivingFlow<Progress>;
 struct Slot {
     flow: u32,
     seq: u32,
-    /// Packets that have come by it.
+    /// Packets that have arrived by it.
     got: u32,
     state: State,
-    /// When the next packet, or the end of the reservation, is there at the latest.
+    /// Latest time at which the next packet, or the end of the reservation, arrives.
     expect: Time,
-    /// When nothing can come any more.
+    /// Time from which nothing can arrive any more.
     until: Time,
-    /// When its earliest timer comes up.
+    /// Time at which its earliest timer expires.
     timer: Time,
 }
 
@@ -59,9 +59,9 @@ enum State {
     Free,
     /// A rsvp is out.
     Asked,
-    /// Data comes.
+    /// Data arrives.
     Receiving,
-    /// Its message has been given up; data may still come.
+    /// Its message has been aborted; data may still arrive.
     Draining,
 }
 
@@ -70,16 +70,16 @@ enum State {
 enum Timer {
     /// The hold or the pause of a flow is over.
     Flow(u32),
-    /// Something must have come by a slot.
+    /// Something must have arrived by a slot.
     Slot(u16),
 }
 
-/// Whether so many draws leave none of `n` out, so that drawing can be spared.
+/// Returns whether `choices` draws leave none of `n` out, so that drawing can be omitted.
 fn misses_none(choices: u32, n: usize) -> bool {
     choices as usize >= 16 * n
 }
 
-/// What a receiver works with.
+/// Context of the receiver's functions.
 pub(super) struct Context<'a> {
     pub(super) cosy: &'a Cosy,
     pub(super) out: &'a mut Output<CosyHeader>,
@@ -216,7 +216,8 @@ impl Receiver {
         cx.out.send(flow.of.src, flow.of.msg, header);
     }
 
-    /// A part of a message has come. `seq`, `number`, `rx_slot` and `last` are those of the header.
+    /// A part of a message has arrived. `seq`, `number`, `rx_slot` and `last` are those of the
+    /// header.
     pub(super) fn on_data(
         &mut self,
         now: Time,
@@ -275,13 +276,14 @@ impl Receiver {
         Receipt::Fresh
     }
 
-    /// Whether a slot receives a message by a reservation; if not, that is over or given up.
+    /// Returns whether a slot receives a message by a reservation. If not, that message has
+    /// completed or was aborted.
     pub(super) fn holds(&self, rx_slot: u16, seq: u32) -> bool {
         let slot = self.slots.get(usize::from(rx_slot));
         slot.is_some_and(|s| s.seq == seq && matches!(s.state, State::Asked | State::Receiving))
     }
 
-    /// Whether a part of a message is the one that its reservation brings next.
+    /// Returns whether a part of a message is the next one by its reservation.
     pub(super) fn awaits(
         &self,
         packet: &Packet<CosyHeader>,
@@ -328,7 +330,7 @@ impl Receiver {
         match why {
             Why::Failed => self.give_up(idx, cx),
             _ if !has_none => {}
-            // Its sender has nothing more to send, and something has not come.
+            // Its sender has nothing more to send, and something has not arrived.
             _ if why == Why::Done || flow.admitted => self.fail(now, idx, cx),
             _ if is_held => self.timers.push(flow.pause_until, Timer::Flow(idx)),
             _ => self.turn_away(idx, cx),
@@ -336,7 +338,7 @@ impl Receiver {
         self.free_slot(now, rx_slot, cx);
     }
 
-    /// Tells the sender that its message is not admitted.
+    /// Notifies the sender that its message is not admitted.
     fn turn_away(&mut self, idx: u32, cx: &mut Context<'_>) {
         let Announcement { src, msg, tx_slot, .. } = self.flows[idx].of;
         cx.stats.turned_away += 1;
@@ -344,7 +346,8 @@ impl Receiver {
         self.forget(idx);
     }
 
-    /// Something that had to come has not: the sender is told, and nothing more is expected (§4).
+    /// Fails a message of which a packet has not arrived in time: the sender is notified, and
+    /// nothing more is expected (§4).
     fn fail(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
         let Announcement { src, msg, tx_slot, .. } = self.flows[idx].of;
         cx.stats.failures += 1;
@@ -353,7 +356,7 @@ impl Receiver {
         self.fill(now, cx);
     }
 
-    /// Forgets a message of which something may still come.
+    /// Forgets a message of which packets may still arrive.
     fn give_up(&mut self, idx: u32, cx: &mut Context<'_>) {
         let flow = &self.flows[idx];
         let Announcement { src, msg, .. } = flow.of;
@@ -379,7 +382,7 @@ impl Receiver {
         }
     }
 
-    /// Sees to it that a slot's timer comes up when something must have come.
+    /// Ensures that a slot's timer expires when something must have arrived.
     fn arm(&mut self, number: u16) {
         let slot = &mut self.slots[usize::from(number)];
         if slot.expect < slot.timer {
@@ -405,7 +408,7 @@ impl Receiver {
         self.flows.forget_peer(peer, cx.out, |_, _| {});
     }
 
-    /// When something is to be done.
+    /// Returns the time of the next action.
     #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.timers.next()

@@ -18,24 +18,24 @@ use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
 /// The class of data, below that of control packets.
 pub(super) const DATA: Priority = Priority::new(1);
 
-/// How many messages are asked for again at the last packet of a slot: the second in case that the first
-/// one's receiver has no slot.
+/// Number of messages requested again at the last packet of a slot. The second is for the case that
+/// the first one's receiver has no slot.
 const REPEATED: usize = 2;
 
 /// Messages to send, and the slots in which they are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
-    /// Messages whose fate is not known. Their timers say when it must be.
+    /// Messages whose fate is not known. Their timers expire when it must be.
     messages: OutgoingFlows<Progress>,
     /// Messages that have had no slot yet, in the order of their deadlines for the first RSVP.
     waiting: BTreeSet<(Time, u32)>,
     slots: Vec<Option<TxSlot>>,
-    /// When each slot sends next; `NEVER` while it is free.
+    /// Time of the next packet of each slot; `NEVER` while it is free.
     due: Vec<Time>,
     /// The first of these times, and its slot. No two slots send at once.
     next_due: Time,
     next_slot: usize,
-    /// Whether that time has come.
+    /// True if that time has passed.
     is_due: bool,
 }
 
@@ -46,7 +46,7 @@ struct Progress {
     sent: u32,
     /// Slots that it has.
     slots: u32,
-    /// Whether it has ever had one.
+    /// True if it has ever had one.
     admitted: bool,
     /// Reservations that it has used.
     used: Vec<u32>,
@@ -73,7 +73,7 @@ pub(super) struct Reservation {
 }
 
 impl Progress {
-    /// What became of it, if it has not arrived.
+    /// Returns its fate if it has not arrived.
     fn lost(&self) -> Fate {
         if self.admitted { Fate::Failed } else { Fate::Rejected }
     }
@@ -113,8 +113,8 @@ impl Sender {
         out.send(dst, msg, CosyHeader::Request { flow, tx_slot, size: size.get() });
     }
 
-    /// A rsvp is accepted or answered with a reject. `last` says whether the message is not asked
-    /// for again.
+    /// Accepts a rsvp or answers it with a reject. `last` is true if the message is not requested
+    /// again.
     pub(super) fn on_rsvp(
         &mut self,
         now: Time,
@@ -160,7 +160,7 @@ impl Sender {
         }
     }
 
-    /// The free slot whose turn is next, and when that is.
+    /// Returns the free slot whose turn is next, and when that is.
     fn free_slot(&self, now: Time, cosy: &Cosy) -> Option<(usize, Time)> {
         let (tick, k) = (cosy.tick.as_ps(), self.slots.len() as u64);
         let next = now.as_ps().div_ceil(tick);
@@ -170,7 +170,7 @@ impl Sender {
         })
     }
 
-    /// The message that a packet from its receiver is about.
+    /// Returns the message that a packet from its receiver is about.
     fn of(&self, tx_slot: u32, packet: &Packet<CosyHeader>) -> Option<&OutgoingFlow<Progress>> {
         let is_it =
             |m: &&OutgoingFlow<Progress>| m.msg == packet.payload.msg && m.dst == packet.src;
@@ -224,14 +224,14 @@ impl Sender {
         self.messages.forget_peer(peer, out, |_, _| {});
     }
 
-    /// The message is not to be sent after all.
+    /// Cancels a message.
     pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<CosyHeader>) {
         let Some(tx_slot) = self.messages.slot(msg) else { return };
         out.cancel(msg, |header| matches!(header, CosyHeader::Request { .. }));
         self.forget(tx_slot, out);
     }
 
-    /// Says what became of a message and forgets it.
+    /// Reports the fate of a message and forgets it.
     fn end(&mut self, tx_slot: u32, fate: Fate, out: &mut Output<CosyHeader>) {
         let Some(msg) = self.forget(tx_slot, out) else { return };
         out.say(match fate {
@@ -262,7 +262,7 @@ impl Sender {
         Some(msg)
     }
 
-    /// When something is to be done.
+    /// Returns the time of the next action.
     #[inline]
     pub(super) fn deadline(&self) -> Time {
         let end = self.messages.deadline();
@@ -277,13 +277,13 @@ impl Sender {
         self.is_due = self.next_due <= now;
     }
 
-    /// Whether a slot's turn has come.
+    /// Returns whether the next packet of a slot is due.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
         self.is_due
     }
 
-    /// The packet of the slot whose turn it is.
+    /// Returns the packet of the slot whose turn it is.
     pub(super) fn next_data(
         &mut self,
         now: Time,
@@ -325,8 +325,8 @@ impl Sender {
         None
     }
 
-    /// Asks again for the messages that have waited longest: a slot is free for them. Their
-    /// receivers, which cannot see this, would ask at some later time.
+    /// Requests again the messages that have waited longest: a slot is free for them. Their
+    /// receivers, which cannot see this, would request them later.
     fn repeat_requests(&self, now: Time, out: &mut Output<CosyHeader>) {
         let in_time = self.waiting.range((now, u32::MAX)..);
         for &(_, tx_slot) in in_time.take(REPEATED) {
@@ -356,7 +356,7 @@ impl Sender {
     }
 }
 
-/// What became of a message.
+/// Fate of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Complete,

@@ -1,12 +1,12 @@
-//! What a switch does: virtual links, the choice of paths, releases, rejects (cosy §3.2, §3.3, §4).
+//! Switch of cosy: virtual links, the choice of paths, releases, rejects (cosy §3.2, §3.3, §4).
 //!
-//! A rsvp that leaves by a port reserves one of the port's virtual links for the data that will
-//! come in by it. The table has, for each virtual link, a bit that says whether it is reserved and
-//! the virtual link by which the rsvp came, on which the data will leave: pK + pK log2(pK) bits for
-//! p ports of K. The way itself is in the packets, so the table is read only where a reservation
-//! ends. Beside it each reservation has its number and the end of its lease (§4): when that is
-//! over, no packet of it can come any more unless something has failed, and the virtual link is
-//! free again.
+//! A rsvp that is sent by a port reserves one of the port's virtual links for the data that will
+//! arrive by it. For each virtual link the table has a bit that is set if it is reserved, and the
+//! virtual link by which the rsvp arrived, on which the data will be sent. That is pK + pK log2(pK)
+//! bits for p ports of K. The route itself is in the packets, so the table is read only where a
+//! reservation ends. Each reservation also has its number and the end of its lease (§4). After the
+//! lease no packet of it can arrive unless something has failed, and the virtual link is free
+//! again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ pub struct CosySwitch {
     /// Of each port, where its virtual links are in the table; and the end of the table.
     starts: Vec<u32>,
     table: Vec<Option<Reservation>>,
-    /// The table the other way round: where the rsvp that came by a virtual link has gone. Found in
-    /// the table too, by a search.
+    /// Inverse of the table: the virtual link to which the rsvp was sent that arrived by a virtual
+    /// link. It is also found in the table, by a search.
     gone_by: Vec<u32>,
     /// Virtual links of each port that are reserved.
     in_use: Vec<u32>,
@@ -38,7 +38,7 @@ pub struct CosySwitch {
     stats: SwitchStats,
 }
 
-/// What a switch counts.
+/// Counters of a switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwitchStats {
     /// Virtual links reserved so far.
@@ -52,7 +52,7 @@ pub struct SwitchStats {
 /// A virtual link that is reserved.
 #[derive(Clone, Copy, Debug)]
 struct Reservation {
-    /// The virtual link by which the rsvp came, by its place in the table.
+    /// The virtual link by which the rsvp arrived, by its place in the table.
     from: u32,
     seq: u32,
     until: Time,
@@ -93,13 +93,13 @@ impl CosySwitch {
         }
     }
 
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> SwitchStats {
         self.stats
     }
 
-    /// Bits of the table of virtual links: one says whether it is reserved, the others where its
-    /// data goes.
+    /// Bits of the table of virtual links: one is set if it is reserved, the others are the virtual
+    /// link of its data.
     pub fn state_bits(&self) -> u64 {
         let links = self.table.len() as u64;
         let place = u64::from(links.next_power_of_two().trailing_zeros());
@@ -111,7 +111,8 @@ impl CosySwitch {
         self.table.iter().flatten().filter(|reservation| reservation.until > now).count()
     }
 
-    /// The reservation of a port's virtual link, and the virtual link on which its data goes on.
+    /// Returns the reservation of a port's virtual link, and the virtual link on which its data is
+    /// forwarded.
     #[cfg(test)]
     pub(super) fn holder(&self, port: u32, link: u16) -> Option<(u32, u16)> {
         let place = self.place(port - self.first_port, link)?;
@@ -120,8 +121,8 @@ impl CosySwitch {
         Some((seq, (from - self.starts[port]) as u16))
     }
 
-    /// Whether the table says all that is known of reservations but their numbers and leases, in
-    /// the bits that [`Self::state_bits`] counts.
+    /// Returns whether the table alone determines the known reservations, except for their numbers
+    /// and leases, in the bits that [`Self::state_bits`] counts.
     #[cfg(test)]
     pub(super) fn follows_from_its_table(&self, now: Time) -> bool {
         let reserved = |place: &usize| self.table[*place];
@@ -148,7 +149,7 @@ impl CosySwitch {
         self.rng = rng;
     }
 
-    /// The place of a port's virtual link in the table, if it has that many.
+    /// Returns the place of a port's virtual link in the table, if it has that many.
     fn place(&self, port: u32, link: u16) -> Option<u32> {
         let place = self.starts[port as usize].checked_add(link.into())?;
         (place < self.starts[port as usize + 1]).then_some(place)
@@ -182,7 +183,7 @@ impl CosySwitch {
         (self.in_use[port as usize] as usize) < self.links(port).len()
     }
 
-    /// A port with a free virtual link, each with the same chance (§3.2).
+    /// Returns a port with a free virtual link, each with the same chance (§3.2).
     fn choose(&mut self, now: Time, choices: &[u32]) -> Option<u32> {
         let n_free = |switch: &Self| {
             choices.iter().filter(|&&port| switch.has_room(port - switch.first_port)).count()
@@ -202,7 +203,7 @@ impl CosySwitch {
         choices.iter().copied().filter(has_room).nth(pick)
     }
 
-    /// Reserves a virtual link of `port` for a rsvp that came by the one at `from`.
+    /// Reserves a virtual link of `port` for a rsvp that arrived by the one at `from`.
     fn reserve(&mut self, now: Time, port: u32, from: u32, rsvp: Rsvp) -> Option<u16> {
         let links = self.links(port);
         let link = self.table[links.clone()].iter().position(Option::is_none)?;
@@ -215,8 +216,8 @@ impl CosySwitch {
         u16::try_from(link).ok()
     }
 
-    /// Frees a virtual link, if `seq` still holds it. The answer is the virtual link on which the
-    /// packet goes on.
+    /// Frees a virtual link if `seq` still holds it. Returns the virtual link on which the packet
+    /// is forwarded.
     fn release(&mut self, port: u32, link: u16, seq: u32) -> u16 {
         let Some(place) = self.place(port, link) else { return NO_LINK };
         match self.table[place as usize] {
@@ -230,7 +231,7 @@ impl CosySwitch {
         }
     }
 
-    /// A rsvp reserves a virtual link and goes on, or turns into a reject.
+    /// Forwards a rsvp with a reserved virtual link, or turns it into a reject.
     fn on_rsvp(
         &mut self,
         crossing: Crossing<'_>,
@@ -271,14 +272,14 @@ impl CosySwitch {
         Verdict::Via(crossing.ingress)
     }
 
-    /// The port by which a packet leaves that carries its way.
+    /// Returns the port by which a packet leaves that carries its way.
     fn next(&self, route: &mut Route) -> Option<u32> {
         let port = u32::from(route.pop()?);
         (port < self.in_use.len() as u32).then_some(self.first_port + port)
     }
 }
 
-/// A control packet about the same message.
+/// Returns a control packet about the same message.
 fn control(
     about: &Packet<CosyHeader>,
     src: NodeId,

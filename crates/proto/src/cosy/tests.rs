@@ -99,7 +99,7 @@ fn host_on(facts: &FabricFacts, slots: u32, seed: u64) -> CosyHost {
     CosyHost::new(Arc::new(cosy), NodeId::new(0), Rng::new(seed, 0, Purpose::Test), Time::ZERO)
 }
 
-/// A packet of the other host.
+/// Returns a packet of the other host.
 fn packet(header: CosyHeader, msg: u32) -> Packet<CosyHeader> {
     control(header, msg, (1, 0))
 }
@@ -108,7 +108,7 @@ fn at_us(us: u64) -> Time {
     Time::ZERO + Span::from_us(us)
 }
 
-/// The message that the next rsvp is for, and the release that says that its sender was busy.
+/// Returns the message of the next rsvp, and the release that reports its sender busy.
 fn rsvp(host: &mut CosyHost, now: Time) -> Option<(u32, CosyHeader)> {
     match host.poll_transmit(now)?.header {
         CosyHeader::Rsvp { tx_slot, seq, rx_slot, link, route, .. } => {
@@ -157,8 +157,8 @@ fn a_repeated_request_ends_the_pause() {
     }
 }
 
-/// The sender of a message, which alone sees that it has a free slot, says so to the receivers of
-/// the two messages that have waited longest.
+/// The sender of a message, which alone sees that it has a free slot, notifies the receivers of the
+/// two messages that have waited longest.
 #[test]
 fn a_slot_that_falls_free_repeats_the_two_oldest_requests() {
     let mut host = host(1, 1);

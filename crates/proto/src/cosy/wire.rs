@@ -25,7 +25,7 @@ headers! {
         "flow slot {tx_slot} may send to slot {rx_slot}, virtual link {link}" {
             /// The message's slot at the sender's endpoint.
             tx_slot: u32,
-            /// What the reservation is known by: a random number (§4).
+            /// Random number that identifies the reservation (§4).
             seq: u32 as "Reservation",
             /// For how long it holds at most, in microseconds.
             lease_us: u32 as "Lease (us)",
@@ -33,7 +33,7 @@ headers! {
             rx_slot: u16 as "Slot at the receiver",
             /// The virtual link that the packet is on.
             link: u16 as "Virtual link that the packet is on",
-            /// True if the message is not asked for again: a reject then goes to the sender too.
+            /// True if the message is not requested again: a reject then goes to the sender too.
             last: bool as "Last of its kind",
             /// The way back.
             route: Route as "Port on the way to the receiver",
@@ -78,7 +78,7 @@ headers! {
             /// The message's slot at the sender's endpoint.
             tx_slot: u32,
         },
-        /// Receiver to sender: a packet did not come when it had to (§4).
+        /// Receiver to sender: a packet did not arrive in time (§4).
         7 Failure (control "failure", R to S) "flow slot {tx_slot} has failed" {
             /// The message's slot at the sender's endpoint.
             tx_slot: u32,
@@ -103,8 +103,8 @@ codes! {
 /// The virtual link of a packet that has lost its reservation.
 pub const NO_LINK: u16 = u16::MAX;
 
-/// The way from a sender to a receiver: the ports of the switches by which the rsvp came, the
-/// switch nearest the receiver first. Each switch takes its port off the end.
+/// Route from a sender to a receiver: the ports of the switches by which the rsvp arrived, the
+/// switch nearest the receiver first. Each switch removes its port from the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Route {
     ports: [u16; SWITCHES_MAX],
@@ -120,7 +120,7 @@ impl Route {
         true
     }
 
-    /// The ports, that of the switch nearest the receiver first.
+    /// Returns the ports, that of the switch nearest the receiver first.
     pub fn ports(&self) -> &[u16] {
         &self.ports[..usize::from(self.len)]
     }

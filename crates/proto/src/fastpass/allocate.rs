@@ -1,14 +1,14 @@
 //! Time-slot allocation (Fastpass §3): which pairs of hosts may send in which slot.
 //!
 //! The problem: in each slot a matching of sources and destinations, maximal among the pairs with
-//! demand, those served least recently first, which is max-min fair. The simple way, one slot
-//! after the other, looks at every pair with demand once a slot. Here, as in the paper's pipeline,
-//! a batch of slots is filled together: each host has a word with a bit for every slot in which it
-//! is free, and a pair takes the first slot that is free at both ends with one AND and one count of
+//! demand, those served least recently first, which is max-min fair. The simple way, one slot after
+//! the other, looks at every pair with demand once a slot. Here, as in the paper's pipeline, a
+//! batch of slots is filled together: each host has a word with a bit for every slot in which it is
+//! free, and a pair takes the first slot that is free at both ends with one AND and one count of
 //! trailing zeros. A pair that has got a slot queues again behind those that were served before
 //! that slot. A pair that finds no common slot is done with this batch, because free slots only
-//! become fewer; so when no pair is left every slot's matching is maximal. [`Allocator::allocate_where`]
-//! lets the caller refuse a pair a slot, where it has no path for it.
+//! become fewer; so when no pair is left every slot's matching is maximal.
+//! [`Allocator::allocate_where`] lets the caller refuse a pair a slot, where it has no path for it.
 
 use rampmeter_core::collections::IdMap;
 
@@ -64,8 +64,8 @@ pub struct Allocator {
 }
 
 impl Allocator {
-    /// An allocator for `n_hosts` hosts, at most 65 536, that fills `batch` slots together, at most
-    /// [`BATCH_MAX`].
+    /// Returns an allocator for `n_hosts` hosts, at most 65 536, that fills `batch` slots together,
+    /// at most [`BATCH_MAX`].
     pub fn new(n_hosts: u32, batch: u32) -> Self {
         assert!((1..=BATCH_MAX).contains(&batch), "a batch of {batch} slots");
         assert!(n_hosts <= 1 << 16, "{n_hosts} hosts");
@@ -92,8 +92,8 @@ impl Allocator {
         Self { last: Some(IdMap::default()), ..self }
     }
 
-    /// The same, but destinations from `first` on stand for several hosts: any number of sources
-    /// may send to one in a slot, as far as [`Allocator::allocate_where`] is told that they may.
+    /// Likewise, but each destination from `first` on is several hosts: any number of sources may
+    /// send to one in a slot, if [`Allocator::allocate_where`] allows it.
     #[must_use]
     pub fn that_shares(self, first: u32) -> Self {
         Self { shared: first, ..self }
@@ -136,7 +136,7 @@ impl Allocator {
         self.demands.iter_mut().filter(|d| d.src == src).for_each(|d| d.slots = 0);
     }
 
-    /// The slots that a pair still wants.
+    /// Returns the slots that a pair still wants.
     pub fn demand(&self, src: u16, dst: u16) -> u32 {
         let key = u32::from(src) << 16 | u32::from(dst);
         self.places.get(&key).map_or(0, |&place| self.demands[place as usize].slots)
@@ -147,8 +147,8 @@ impl Allocator {
         self.allocate_where(out, |_| true);
     }
 
-    /// The same, but a pair is given only slots that `may` agrees to. It is asked once for each
-    /// slot in which both ends are free, and what it agrees to is given.
+    /// Likewise, but a pair is given only slots that `may` allows. It is called once for each slot
+    /// in which both ends are free, and an allowed slot is given.
     pub fn allocate_where(
         &mut self,
         out: &mut Vec<Allocation>,
@@ -219,7 +219,7 @@ impl Allocator {
     }
 }
 
-/// The first of the slots of a mask that a pair may have.
+/// Returns the first of the slots of a mask that a pair may have.
 #[inline]
 fn first_slot(
     mut slots: u64,

@@ -1,6 +1,6 @@
-//! The arbiter (Fastpass §3 to §5): an endpoint like any other. It gives out slots a batch at a
-//! time, chooses a path for each packet, and says so to each source. Its standby listens, and
-//! answers hosts only when the arbiter has been silent for long.
+//! Arbiter (Fastpass §3 to §5): an endpoint like any other. It gives out slots a batch at a time,
+//! chooses a path for each packet, and notifies each source. Its standby listens, and answers hosts
+//! only if the arbiter has been unresponsive for long.
 
 use std::sync::Arc;
 
@@ -31,15 +31,15 @@ enum Role {
     Epochs(EpochArbiter),
 }
 
-/// What an arbiter knows of a host.
+/// State of a host at the arbiter.
 #[derive(Debug, Default)]
 struct Client {
     incarnation: u32,
     heard: u32,
     given: u32,
-    /// Slots asked for, by destination.
+    /// Slots requested, by destination.
     totals: IdMap<u16, u32>,
-    /// It has asked since the last batch, and so gets an answer.
+    /// True if it has sent a request since the last batch, and so gets an answer.
     is_owed: bool,
 }
 
@@ -47,7 +47,7 @@ struct Client {
 #[derive(Debug)]
 struct SlotArbiter {
     is_standby: bool,
-    /// When the other arbiter was last heard.
+    /// Time of the last packet from the other arbiter.
     heard_other: Time,
     next_watchdog: Time,
     allocator: Allocator,
@@ -57,7 +57,7 @@ struct SlotArbiter {
     is_awake: bool,
     allocations: Vec<Allocation>,
     paths: Paths,
-    /// When the batch that is being computed may leave; [`Time::ZERO`] if none is.
+    /// Time at which the batch that is being computed may be sent; [`Time::ZERO`] if none is.
     computed_at: Time,
     clock: ClockOrigin,
 }
@@ -133,7 +133,7 @@ impl SlotArbiter {
         }
     }
 
-    /// The instant at which the next batch is given out.
+    /// Returns the instant at which the next batch is given out.
     fn batch_at(&self, fastpass: &Fastpass) -> Time {
         match self.is_awake {
             true => {
@@ -218,8 +218,8 @@ impl SlotArbiter {
         }
     }
 
-    /// The other arbiter lives: a standby that had taken over forgets its clients, who will ask the
-    /// other.
+    /// The other arbiter is alive: a standby that had taken over forgets its clients, which will
+    /// send requests to the other.
     fn on_watchdog(&mut self, now: Time, fastpass: &Fastpass) {
         if self.is_standby {
             if !self.is_passive(now, fastpass) {
@@ -242,7 +242,7 @@ impl SlotArbiter {
         watchdog.min(self.batch_at(fastpass)).min(computed)
     }
 
-    /// Whether a batch is being computed. Nothing leaves meanwhile: the arbiter is busy.
+    /// Returns whether a batch is being computed. Nothing is sent meanwhile: the arbiter is busy.
     #[inline]
     fn is_computing(&self) -> bool {
         self.computed_at > Time::ZERO

@@ -36,7 +36,7 @@ pub struct Colouring {
 /// The edges at each rack, by their places among the edges that are looked at.
 #[derive(Clone, Debug, Default)]
 struct Around {
-    /// Where each rack's edges begin in `places`, and last the end.
+    /// Start of each rack's edges in `places`, followed by the end.
     first: Vec<u32>,
     places: Vec<u32>,
     fill: Vec<u32>,

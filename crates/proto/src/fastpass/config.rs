@@ -9,7 +9,7 @@ use super::wire::FastpassHeader;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap, within};
 
-/// What the arbiter arbitrates.
+/// Model of arbitration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
@@ -34,12 +34,12 @@ pub struct FastpassConfig {
     /// Slots that are allocated together.
     #[schemars(range(min = 1, max = 16))]
     pub batch: u32,
-    /// How long the arbiter computes each batch; none if left out. It must be shorter than a batch.
+    /// Computation time of each batch; none if left out. It must be shorter than a batch.
     #[serde(rename = "compute-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e6))]
     pub compute: Option<Span>,
     /// Length of a slot, in thousandths of a full packet's time: room for acknowledgements and
-    /// requests beside a full packet.
+    /// requests next to a full packet.
     #[schemars(range(min = 1_000, max = 100_000))]
     pub slot_milli: u32,
     /// Packets that a host may send in an epoch.
@@ -75,7 +75,7 @@ impl Keys for FastpassConfig {
 }
 
 impl FastpassConfig {
-    /// The paper's design: slots of one full packet, 16 a batch, one standby.
+    /// Returns the paper's design: slots of one full packet, 16 a batch, one standby.
     pub fn paper() -> Self {
         Self {
             model: Model::Slots,
@@ -92,7 +92,7 @@ impl FastpassConfig {
         }
     }
 
-    /// What the pHost study calls Fastpass.
+    /// Returns the Fastpass of the pHost study.
     pub fn reference() -> Self {
         Self { model: Model::Epochs, arbiters: 1, padding: Padding::Full, ..Self::paper() }
     }
@@ -104,7 +104,7 @@ impl FastpassConfig {
 pub struct Fastpass {
     /// The parameters.
     pub config: FastpassConfig,
-    /// How many hosts there are; arbiters' numbers follow.
+    /// Number of hosts; arbiters' numbers follow.
     pub n_hosts: u32,
     /// The paths between racks, where the network is regular enough to choose among them.
     pub paths: Option<RegularPaths>,
@@ -112,26 +112,26 @@ pub struct Fastpass {
     pub mtu_time: Span,
     /// Length of a slot.
     pub slot: Span,
-    /// How long the arbiter computes a batch.
+    /// Computation time of a batch.
     pub compute: Span,
-    /// How many slots ahead of the present one a batch starts.
+    /// Slots between the present one and the start of a batch.
     pub ahead: u64,
     /// Length of an epoch.
     pub epoch: Span,
-    /// When a packet that has not been acknowledged counts as lost.
+    /// Time after which a packet that has not been acknowledged counts as lost.
     pub rto: Span,
-    /// When a host repeats a request that has not been answered.
+    /// Time after which a host repeats a request that has not been answered.
     pub retry: Span,
-    /// How often an arbiter tells its standby that it lives.
+    /// Interval between an arbiter's watchdogs to its standby.
     pub watchdog: Span,
-    /// When a destination forgets a flow whose source is silent.
+    /// Time after which a destination forgets a flow whose source is unresponsive.
     pub forget: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
-    /// Pause between packets that ask whether the destination has room again.
+    /// Pause between packets that probe a destination whose flow control pauses the flow.
     pub held_pause: Span,
-    /// A quarter of the time from one question whether there is room for a message to the next, where
-    /// there are many: a full packet asks.
+    /// A quarter of the interval between probes of a paused message, if there are many: a full
+    /// packet is a probe.
     pub ask_gap: Span,
 }
 
@@ -190,8 +190,8 @@ impl FastpassConfig {
 }
 
 impl Fastpass {
-    /// A control packet on the wire. Those of the epoch model are as long as its headers whatever
-    /// they hold, as in the study's simulator.
+    /// Returns a control packet on the wire. Those of the epoch model are as long as its headers
+    /// whatever they hold, as in the study's simulator.
     pub(super) fn control_bytes(&self, header: &FastpassHeader) -> u16 {
         let fixed = self.config.header.get() as u16;
         match self.config.model {

@@ -1,8 +1,8 @@
 //! The epoch model: what the pHost study calls Fastpass.
 //!
-//! Hosts announce flows. At the start of each epoch the arbiter fills the slots of the next one,
-//! each with a matching taken greedily by fewest remaining packets; that takes no time. It tells
-//! each source which of its flows may send. The source sends as soon as the schedule arrives. There
+//! Hosts announce flows. At the start of each epoch the arbiter fills the slots of the next one.
+//! Each has a matching built greedily by fewest remaining packets; that takes no time. It notifies
+//! each source of the flows that may send. The source sends as soon as the schedule arrives. There
 //! is no common clock and no choice of paths.
 
 use std::collections::VecDeque;
@@ -143,10 +143,10 @@ impl EpochArbiter {
 /// The schedule of one host.
 #[derive(Debug, Default)]
 pub(super) struct Epochs {
-    /// When which flows may send, by their slots.
+    /// Times at which flows may send, and their slots.
     schedule: VecDeque<(Time, u32)>,
     number: u32,
-    /// When the arbiter was last heard, and how often it has been asked in vain since.
+    /// Time of the last packet from the arbiter, and the number of unanswered requests since.
     quiet_since: Time,
     attempts: u32,
     /// Time of the first attempt without an answer.
@@ -154,7 +154,7 @@ pub(super) struct Epochs {
 }
 
 impl Epochs {
-    /// Tells the arbiter what a flow has to send.
+    /// Reports to the arbiter the packets that a flow has to send.
     pub(super) fn announce(
         &mut self,
         now: Time,
@@ -194,8 +194,8 @@ impl Epochs {
         Some(slot)
     }
 
-    /// The next instant at which there is something to do. Turns count where `has_room` tells that
-    /// one can be taken; `waits` tells whether packets wait.
+    /// Returns the time of the next action. Turns count if `has_room` is true for one of them;
+    /// `waits` is true if packets wait.
     #[inline]
     pub(super) fn deadline(&self, has_room: bool, waits: bool, fastpass: &Fastpass) -> Time {
         let first = self.schedule.front().filter(|_| has_room);
@@ -207,7 +207,7 @@ impl Epochs {
         self.quiet_since + fastpass.retry + fastpass.epoch * 64
     }
 
-    /// Announces again where nothing has been heard; false if there is no hope.
+    /// Repeats announcements without an answer; returns false if there is no hope.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

@@ -1,5 +1,5 @@
-//! The flows of a source: what has been sent, acknowledged and lost. The timetable or the epochs
-//! say when packets may be sent.
+//! Flows of a source: packets sent, acknowledged and lost. The timetable or the epochs decide when
+//! packets may be sent.
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, SeqSet};
 use rampmeter_core::packet::Marks;
@@ -50,16 +50,16 @@ pub(super) struct Over {
     pub(super) unsent: u32,
 }
 
-/// What an acknowledgement or a search for losses came to.
+/// Outcome of an acknowledgement or of a search for losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Nothing,
     Over(Over),
-    /// So many packets must be sent again to this host.
+    /// Number of packets that must be retransmitted to this host.
     Lost(NodeId, u32),
 }
 
-/// How often the timeout of a flow doubles.
+/// Maximum number of doublings of a flow's timeout.
 const BACKOFF_MAX: u32 = 6;
 
 impl Flows {
@@ -105,7 +105,7 @@ impl Flows {
         slot
     }
 
-    /// The next packet of a flow that has one to send.
+    /// Returns the next packet of a flow that has one to send.
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -124,7 +124,8 @@ impl Flows {
         });
         let header = FastpassHeader::Data { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
         if flow.unsent() == 0 {
-            // Waits longer after each attempt: a path that has failed may be routed to for some time.
+            // Waits longer after each attempt: a path that has failed may be routed to for some
+            // time.
             let wait = match flow.is_held {
                 true => fastpass.held_pause,
                 false => fastpass.rto * (1 << flow.retry.attempts().min(BACKOFF_MAX)),
@@ -199,7 +200,7 @@ impl Flows {
         Some((slot, self.lose(slot)))
     }
 
-    /// Takes all packets that have not been acknowledged for lost; of a flow that is held one, to ask.
+    /// Counts all packets that have not been acknowledged as lost; of a held flow one, as a probe.
     fn lose(&mut self, slot: u32) -> Outcome {
         let flow = &mut self.flows[slot];
         let (is_held, state) = (flow.is_held, &mut flow.state);
@@ -213,9 +214,9 @@ impl Flows {
         lost
     }
 
-    /// The destination has no room for a message, or has room again. What is under way when it has none
-    /// is dropped there, so it is sent again. Returns the flow's slot, the packets that wait no longer,
-    /// and those that wait again.
+    /// The destination has no room for a message, or has room again. What is in flight when it has
+    /// none is dropped there, so it is retransmitted. Returns the flow's slot, the packets that
+    /// wait no longer, and those that wait again.
     pub(super) fn on_hold(
         &mut self,
         now: Time,
@@ -250,12 +251,13 @@ impl Flows {
         Some((slot, Over { dst, unsent }, again))
     }
 
-    /// The message is not to be sent after all.
+    /// Cancels a message.
     pub(super) fn cancel(&mut self, msg: MsgId) -> Option<Over> {
         self.remove(self.flows.slot(msg)?)
     }
 
-    /// The destination has lost its state. Returns how many packets waited to be sent there.
+    /// Handles a destination that has lost its state. Returns how many packets waited to be sent
+    /// there.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<FastpassHeader>) -> u32 {
         let mut unsent = 0;
         let Self { flows, waiting, places } = self;

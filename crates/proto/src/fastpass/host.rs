@@ -21,7 +21,7 @@ pub struct FastpassHost {
     fastpass: Arc<Fastpass>,
     flows: Flows,
     turns: Turns,
-    /// Data packets whose turn has come, at most [`DUE_MAX`].
+    /// Data packets that are due, at most [`DUE_MAX`].
     due: VecDeque<Packet<FastpassHeader>>,
     receiver: AckingReceiver,
     out: Output<FastpassHeader>,
@@ -30,11 +30,11 @@ pub struct FastpassHost {
     stats: FastpassStats,
 }
 
-/// Packets made ahead of their sending. Where the link is slower than the schedule, turns wait in the
-/// schedule: their flows may end meanwhile, and no timeout takes their packets for lost.
+/// Packets made ahead of their sending. Where the link is slower than the schedule, turns wait in
+/// the schedule: their flows may end meanwhile, and no timeout takes their packets for lost.
 const DUE_MAX: usize = 64;
 
-/// What says when packets may be sent.
+/// Schedule that decides when packets may be sent.
 #[derive(Debug)]
 enum Turns {
     Slots(Timetable),
@@ -42,7 +42,7 @@ enum Turns {
 }
 
 impl FastpassHost {
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> FastpassStats {
         self.stats
     }
@@ -81,7 +81,7 @@ impl FastpassHost {
         self.due.len() < DUE_MAX
     }
 
-    /// Makes the packets whose turn has come, as far as there is room for them.
+    /// Makes the packets that are due, as far as there is room for them.
     fn take_turns(&mut self, now: Time) {
         match &mut self.turns {
             Turns::Slots(timetable) => {

@@ -13,7 +13,7 @@ mod allocate {
 
     proptest! {
         /// Fastpass §3.1: in each slot a matching, maximal among the pairs that still have demand;
-        /// what is given is what was asked for.
+        /// what is given is what was requested.
         #[test]
         fn every_slot_has_a_maximal_matching(
             n in 2u16..24,
@@ -50,7 +50,7 @@ mod allocate {
         }
     }
 
-    /// Max-min fairness (§3.1): pairs that share a destination get turns, whatever they ask for.
+    /// Max-min fairness (§3.1): pairs that share a destination get turns, whatever they request.
     #[test]
     fn pairs_that_meet_are_served_in_turn() {
         let mut allocator = Allocator::new(8, 16);
@@ -70,7 +70,7 @@ mod allocate {
         assert_eq!(slots, [0, 4, 8, 12]);
     }
 
-    /// What the caller refuses is not given, in that slot; other pairs get it.
+    /// A pair that the caller refuses gets no allocation in that slot; other pairs get it.
     #[test]
     fn a_pair_that_is_refused_a_slot_gets_the_next_that_it_may_have() {
         let mut allocator = Allocator::new(4, 4);
@@ -188,7 +188,7 @@ mod paths {
         paths
     }
 
-    /// A matching of hosts, as a slot has.
+    /// Returns a matching of hosts, as a slot has.
     fn matching(n: u16, seed: u64) -> Vec<Allocation> {
         let mut dsts: Vec<u16> = (0..n).collect();
         Rng::new(seed, 0, Purpose::Test).shuffle(&mut dsts);
@@ -307,15 +307,15 @@ mod arbiters {
         packet(NodeId::new(0), arbiter, header)
     }
 
-    /// The only packet that the arbiter sends, for a host.
+    /// Returns the only packet that the arbiter sends, for a host.
     fn answer(arbiter: &mut FastpassArbiter, now: Time) -> FastpassHeader {
         let answer = arbiter.poll_transmit(now).expect("an answer").header;
         assert_eq!(arbiter.poll_transmit(now), None);
         answer
     }
 
-    /// A message that waits for slots fails only when arbiters have been silent for long, however often
-    /// they have been asked.
+    /// A message that waits for slots fails only if arbiters have been unresponsive for long,
+    /// regardless of the number of requests.
     #[test]
     fn arbiters_that_are_late_fail_no_message() {
         let long = Span::from_us(1_000_000);
@@ -366,8 +366,8 @@ mod arbiters {
         assert_eq!(n_sent, n);
     }
 
-    /// Where the link is slower than the schedule, a host makes few packets ahead, and none a second time
-    /// because the first has not left yet.
+    /// If the link is slower than the schedule, a host makes few packets ahead. It makes none a
+    /// second time because the first is still queued.
     #[test]
     fn turns_that_the_link_has_no_room_for_wait() {
         let fastpass = fastpass();
@@ -399,7 +399,8 @@ mod arbiters {
         assert_eq!(seqs, (0..400).collect::<Vec<u32>>());
     }
 
-    /// A destination that acknowledges a packet of a message has room for it, though what said so was lost.
+    /// A destination that acknowledges a packet of a message accepts it, even if the notification
+    /// was lost.
     #[test]
     fn an_acknowledgement_ends_a_hold() {
         let fastpass = fastpass();
@@ -423,8 +424,8 @@ mod arbiters {
         assert_eq!(wanted(&mut host, Time::ZERO), 1);
     }
 
-    /// The allocations leave when they have been computed, and so many slots ahead that the host has
-    /// them in time.
+    /// The allocations are sent when they have been computed, early enough that the host has them
+    /// in time.
     #[test]
     fn a_batch_leaves_when_it_has_been_computed() {
         let compute = Span::from_us(15);
@@ -529,7 +530,7 @@ mod flows {
         FastpassConfig::paper().on(&facts, None, Span::ZERO).unwrap()
     }
 
-    /// A search of all flows.
+    /// Returns a search of all flows.
     fn searched(flows: &Flows, dst: NodeId) -> Option<u32> {
         let waiting = flows.iter().filter(|(_, flow)| flow.dst == dst && flow.unsent() > 0);
         waiting.min_by_key(|(_, flow)| (flow.remaining(), flow.msg)).map(|(slot, _)| slot)

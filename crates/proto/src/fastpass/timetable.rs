@@ -1,9 +1,9 @@
-//! The slots of a host: asking an arbiter for them, and keeping to them (Fastpass §2, §5).
+//! Slots of a host: requests to an arbiter, and the schedule given (Fastpass §2, §5).
 //!
-//! Requests hold totals, so that a lost or doubled one does no harm. Allocations say how many slots
-//! the host has been given so far; a host that misses some of them, or whose arbiter has forgotten
-//! it, starts anew: with the next incarnation number, and totals of what it still wants. A host
-//! whose arbiter is silent asks the other.
+//! Requests hold totals, so that a lost or doubled one does no harm. Allocations carry the number
+//! of slots that the host has been given so far. A host that misses some of them, or whose arbiter
+//! has forgotten it, starts anew: with the next incarnation number, and totals of its remaining
+//! demand. A host whose arbiter is unresponsive sends requests to the other.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,14 +16,14 @@ use super::config::Fastpass;
 use super::wire::{Demand, FastpassHeader, List, Slot};
 use crate::parts::Output;
 
-/// What a host wants of one destination.
+/// Demand of a host for one destination.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wanted {
     /// Packets that wait for a slot.
     unsent: u32,
     /// Slots in the timetable.
     held: u32,
-    /// Slots asked for in this incarnation.
+    /// Slots requested in this incarnation.
     total: u32,
     is_dirty: bool,
 }
@@ -31,7 +31,7 @@ struct Wanted {
 /// The slots of one host.
 #[derive(Debug)]
 pub(super) struct Timetable {
-    /// Which arbiter is asked.
+    /// Arbiter that receives the requests.
     arbiter: u32,
     incarnation: u32,
     /// The number of the latest request.
@@ -43,17 +43,18 @@ pub(super) struct Timetable {
     held: u32,
     /// Destinations whose totals have not been sent.
     dirty: VecDeque<u16>,
-    /// Slots to come, earliest first: (when, destination, path).
+    /// Future slots, earliest first: (time, destination, path).
     slots: BinaryHeap<Reverse<(Time, u16, u8)>>,
-    /// Slots that the arbiter says it has given in this incarnation, and those that have come.
+    /// Slots given in this incarnation by the arbiter's count, and those that have arrived.
     given: u32,
     received: u32,
     /// Since when some of them are missing.
     missing_since: Time,
-    /// When the arbiter was last asked or heard, and how often it has been asked in vain.
+    /// Time of the last request to or packet from the arbiter, and the number of unanswered
+    /// requests.
     quiet_since: Time,
     attempts: u32,
-    /// Since when it has been asked in vain.
+    /// Time of the first unanswered request.
     silent_since: Time,
     /// Answers since the last slot.
     answers: u32,
@@ -62,17 +63,17 @@ pub(super) struct Timetable {
     lead: Option<i128>,
 }
 
-/// Silent repetitions after which a host asks the other arbiter.
+/// Unanswered repetitions after which a host sends its requests to the other arbiter.
 const FAIL_OVER_AFTER: u32 = 3;
 /// Answers without slots after which a host starts anew, in case that its totals and the arbiter's
 /// have parted.
 const ANSWERS_MAX: u32 = 64;
-/// Most by which the time from an allocation to its batch changes from one to the next: clocks do
-/// not jump by more, and packets are not later.
+/// Maximum change of the time from an allocation to its batch, from one to the next: clocks do not
+/// jump by more, and packets are not later.
 const LEAD_CHANGE: Span = Span::from_us(1_000_000);
 const LEAD_CHANGE_SLOTS: u64 = 1_024;
-/// Maximum time from an allocation to its batch if the clocks of host and arbiter agree. Arbiters plan
-/// some batches ahead.
+/// Maximum time from an allocation to its batch if the clocks of host and arbiter agree. Arbiters
+/// plan some batches ahead.
 const LEAD_MAX: Span = Span::from_us(50_000);
 
 impl Timetable {
@@ -124,7 +125,7 @@ impl Timetable {
         self.mark_dirty(dst);
     }
 
-    /// Packets no longer wait: their flow is over. Slots already asked for go unused.
+    /// Packets no longer wait: their flow is over. Slots already requested go unused.
     pub(super) fn unwant(&mut self, dst: u16, packets: u32) {
         if let Some(wanted) = self.wanted.get_mut(&dst) {
             let packets = packets.min(wanted.unsent);
@@ -133,7 +134,7 @@ impl Timetable {
         }
     }
 
-    /// Queues requests for what has not been asked for.
+    /// Queues requests for what has not been requested.
     pub(super) fn ask(&mut self, now: Time, fastpass: &Fastpass, out: &mut Output<FastpassHeader>) {
         while !self.dirty.is_empty() {
             self.number += 1;
@@ -208,9 +209,9 @@ impl Timetable {
         };
     }
 
-    /// Returns true if a batch follows its allocation as closely as the one before. An allocation of
-    /// which that is not true is damaged, or the first of another clock: it counts as lost. Its slots
-    /// might be far off, and would count as held until then.
+    /// Returns true if a batch follows its allocation as closely as the one before. An allocation
+    /// of which that is not true is damaged, or the first of another clock: it counts as lost. Its
+    /// slots might be far off, and would count as held until then.
     fn has_usual_lead(&mut self, now: Time, first: u64, fastpass: &Fastpass) -> bool {
         let start = self.clock.start_of(first, fastpass.slot);
         let lead = i128::from(start.as_ps()) - i128::from(now.as_ps());
@@ -228,7 +229,7 @@ impl Timetable {
         if is_usual { Span::ZERO } else { lead }
     }
 
-    /// The arbiter asked is the standby.
+    /// Handles the notice that the arbiter that received the request is the standby.
     pub(super) fn on_passive(&mut self, now: Time, from: NodeId, fastpass: &Fastpass) {
         if from.get() == fastpass.n_hosts + self.arbiter {
             self.turn_to_other(now, fastpass);
@@ -240,7 +241,7 @@ impl Timetable {
         self.start_anew(now);
     }
 
-    /// Forgets what was asked and given, and asks for what is still wanted.
+    /// Forgets requests and grants, and requests the remaining demand.
     fn start_anew(&mut self, now: Time) {
         self.incarnation += 1;
         (self.number, self.heard, self.given, self.received) = (0, 0, 0, 0);
@@ -262,8 +263,7 @@ impl Timetable {
         }
     }
 
-    /// The next instant at which there is something to do. Slots count where `has_room` tells that
-    /// one can be taken.
+    /// Returns the time of the next action. Slots count if `has_room` is true for one of them.
     #[inline]
     pub(super) fn deadline(&self, has_room: bool, fastpass: &Fastpass) -> Time {
         let first = self.slots.peek().filter(|_| has_room);
@@ -271,8 +271,8 @@ impl Timetable {
         if self.waits() { slot.min(self.quiet_since + self.patience(fastpass)) } else { slot }
     }
 
-    /// How long an arbiter may be silent before it is asked again. The time doubles whenever both
-    /// have been tried.
+    /// Returns the time for which an arbiter may be unresponsive before the request is repeated.
+    /// The time doubles each time both have been tried.
     fn patience(&self, fastpass: &Fastpass) -> Span {
         fastpass.retry * (1 << (self.attempts / (2 * FAIL_OVER_AFTER)).min(6))
     }
@@ -303,8 +303,8 @@ impl Timetable {
         Some((dst, fastpass.paths.is_some().then_some(path.into())))
     }
 
-    /// Asks again, asks anew or asks the other arbiter where nothing has been heard. False if no
-    /// arbiter has answered for so long that there is no hope.
+    /// Repeats a request, starts anew or turns to the other arbiter if there is no answer. Returns
+    /// false if no arbiter has answered for so long that there is no hope.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -339,7 +339,7 @@ impl Timetable {
         true
     }
 
-    /// The arbiter does not know what this host has asked for.
+    /// The arbiter does not know what this host has requested.
     pub(super) fn on_forgotten(
         &mut self,
         now: Time,

@@ -14,11 +14,11 @@ pub const DEMANDS_MAX: usize = 10;
 pub const SLOTS_MAX: usize = 16;
 
 items! {
-    /// Slots that a host has asked for to one destination.
+    /// Slots that a host has requested to one destination.
     pub struct Demand {
         /// The destination.
         dst: u16 as "Destination",
-        /// Slots asked for since the start of the incarnation.
+        /// Slots requested since the start of the incarnation.
         total: u32 as "Slots in all",
     }
 }
@@ -38,7 +38,7 @@ items! {
 headers! {
     /// A Fastpass header.
     pub enum FastpassHeader {
-        /// Source to destination: one packet. It says all that there is to say of its flow.
+        /// Source to destination: one packet. It carries the full description of its flow.
         1 Data (data "data", S to D) "flow {flow} of {size} bytes, packet {seq}" {
             /// The flow's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
@@ -73,7 +73,7 @@ headers! {
         "from slot {first}: {slot:+{offset} to {dst}}" {
             /// The host's incarnation that the slots count for.
             incarnation: u32,
-            /// The latest request of it that has been heard.
+            /// The latest request of it that has been received.
             heard: u32 as "Latest request heard",
             /// Slots given to it so far, these included.
             given: u32 as "Slots given in all",
@@ -82,13 +82,13 @@ headers! {
             /// The slots.
             slots as slot: List<Slot, SLOTS_MAX> as "Slot",
         },
-        /// Arbiter to host: I do not know what you have asked for in this incarnation, ask anew.
+        /// Arbiter to host: the requests of this incarnation are unknown, repeat them.
         5 Forgotten (control "forgotten", A to H)
         "demands of incarnation {incarnation}, ask anew" {
             /// The host's incarnation.
             incarnation: u32,
         },
-        /// Arbiter to host: I am the standby, ask the other.
+        /// Arbiter to host: this is the standby, send requests to the other.
         6 Passive (control "passive", A to H) "ask the other arbiter",
         /// Arbiter to its standby: I live.
         7 Watchdog (control "watchdog", A to A) "the arbiter lives",
@@ -115,7 +115,7 @@ headers! {
         /// paper, whose destinations have room for all.
         10 Hold (control "hold", D to S)
         "held {held}" {
-            /// Whether the message waits for room.
+            /// True if flow control pauses the message.
             held: bool as "Waits for room",
         },
     }

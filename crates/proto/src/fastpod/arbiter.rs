@@ -1,6 +1,7 @@
-//! The arbiter (Fastpod §3.1, §3.2, §4): an endpoint like any other. For each slot it decides who
-//! sends to whom by which aggregation switch, and says so in SCHDs that fill the gaps of an earlier
-//! slot. The other arbiter listens, and takes over when all slots that may have been given are over.
+//! Arbiter (Fastpod §3.1, §3.2, §4): an endpoint like any other. For each slot it decides who sends
+//! to whom by which aggregation switch, and sends this in SCHDs that fill the gaps of an earlier
+//! slot. The other arbiter listens, and takes over when all slots that may have been given are
+//! over.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,50 +25,51 @@ pub struct FastpodArbiter {
     pod: u16,
     number: u32,
     role: Role,
-    /// Its epoch while it gives out slots, else the greatest heard of.
+    /// Its epoch while it gives out slots, else the greatest received.
     epoch: u32,
     clients: Clients,
     rng: Rng,
-    /// When a host was last heard, or this arbiter took over.
+    /// Time of the last packet from a host, or of this arbiter's takeover.
     heard_at: Time,
     /// RTSs that have arrived since the last slot was decided, with their times.
     inbox: VecDeque<(Time, Packet<FastpodHeader>)>,
-    /// Who is to send to whom, by slot.
+    /// Scheduled senders and receivers, by slot.
     plans: BTreeMap<u64, Vec<Given>>,
     /// The first slot whose SCHDs are not decided.
     next_slot: u64,
-    /// All hosts hear the next SCHDs: they are the first of an epoch.
+    /// True if the next SCHDs are the first of an epoch, which all hosts receive.
     is_first: bool,
     /// SCHDs by instant and host.
     waiting: BTreeMap<(Time, u32), Packet<FastpodHeader>>,
     ready: VecDeque<(Time, Packet<FastpodHeader>)>,
 }
 
-/// What an arbiter does.
+/// Role of an arbiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// Gives out slots.
     Active,
-    /// Listens since then: it has heard the other arbiter, or come to life.
+    /// Listens since then: it has received a packet of the other arbiter, or was started.
     Listening(Time),
-    /// Has heard nobody for its patience, and looks whether its links work.
+    /// Has received nothing for its patience, and tests its links.
     Testing(Test),
-    /// Has told the other arbiter that it takes over, and does so then.
+    /// Has notified the other arbiter that it takes over, and does so then.
     Claiming(Time),
 }
 
 /// Packets of an arbiter to itself by the switch of every rack, in rounds of a watchdog's interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Test {
-    /// When the round is over.
+    /// Time at which the round ends.
     until: Time,
-    /// Whether one of the round has come back.
+    /// True if one of the round has returned.
     has_come_back: bool,
     /// The rounds before it, without a break, of which one has.
     rounds: u32,
 }
 
-/// Rounds of tests after which an arbiter whose links work has heard the other, if that works.
+/// Rounds of tests after which an arbiter whose links work has received the other's packets, if
+/// that works.
 const TESTS: u32 = 3;
 /// The epoch of the first arbiter of a run.
 const FIRST_EPOCH: u32 = 2;
@@ -81,8 +83,8 @@ impl FastpodArbiter {
         self.role == Role::Active
     }
 
-    /// Tells the other arbiter that it takes over, under an epoch of its own that is greater than
-    /// any heard of. Of two that do so at one time the one with the lesser epoch listens.
+    /// Notifies the other arbiter that it takes over, under a new epoch that is greater than any
+    /// received. Of two that do so at one time the one with the lesser epoch listens.
     fn claim(&mut self, now: Time) {
         // Epochs of two arbiters are odd and even. Only forged packets have the greatest.
         self.epoch =
@@ -97,13 +99,13 @@ impl FastpodArbiter {
         }
     }
 
-    /// The time from one watchdog to the next.
+    /// Returns the time from one watchdog to the next.
     fn interval(&self) -> Span {
         self.fastpod.slot * self.fastpod.watchdog_slots
     }
 
-    /// Begins a round of tests, after so many of which a packet has come back. One that is cut off
-    /// hears the other arbiter as little as if that had crashed.
+    /// Begins a round of tests; this is the number of rounds of which a packet has returned. An
+    /// arbiter that is cut off receives as little from the other as if that had crashed.
     fn test(&mut self, now: Time, rounds: u32) {
         let until = now + self.interval();
         self.role = Role::Testing(Test { until, has_come_back: false, rounds });
@@ -130,20 +132,20 @@ impl FastpodArbiter {
         self.ready.clear();
     }
 
-    /// The first slot that begins after `now` for what the arbiter sends.
+    /// Returns the first slot that begins after `now` for what the arbiter sends.
     fn next_gap(&self, now: Time) -> u64 {
         let compute = i128::from(self.fastpod.config.compute.unwrap_or(Span::ZERO).as_ps());
         let at = instant(now) - compute;
         self.timing().tick_after(self.number, at).unwrap_or(0)
     }
 
-    /// The first slot that is decided after `now`.
+    /// Returns the first slot that is decided after `now`.
     fn slot_after(&self, now: Time) -> u64 {
         let at = instant(now);
         self.timing().tick_after(self.number, at).unwrap_or(0)
     }
 
-    /// The next slot whose SCHDs must be decided.
+    /// Returns the next slot whose SCHDs must be decided.
     fn next_busy(&self) -> u64 {
         let next = self.next_slot;
         if self.is_first || !self.inbox.is_empty() || self.clients.is_busy() {
@@ -160,7 +162,7 @@ impl FastpodArbiter {
         planned.min(beacon).min(watchdog)
     }
 
-    /// Decides what the SCHDs of a slot say.
+    /// Decides the content of a slot's SCHDs.
     fn decide(&mut self, slot: u64, at: Time) {
         // RTSs of several racks arrive at the same instant: their order is that of hosts.
         let n_heard = self.inbox.iter().take_while(|(heard, _)| *heard < at).count();
@@ -220,7 +222,7 @@ impl FastpodArbiter {
         self.waiting.insert((local(at), packet.dst.get()), packet);
     }
 
-    /// An SCHD that gives the slot `slot`.
+    /// Returns an SCHD that gives the slot `slot`.
     fn schd(&mut self, slot: u32, grant: Option<Given>, end: u16) -> Packet<FastpodHeader> {
         let (epoch, stamp) = (self.epoch, 0);
         let (dst, agg) = grant.map_or((NOBODY, 0), |grant| (grant.to, grant.agg));
@@ -262,8 +264,8 @@ impl FastpodArbiter {
         packet
     }
 
-    /// Tells an arbiter of the pod by every rack: the other, so that it does not take over while
-    /// this one works, or itself, to see whether a link works.
+    /// Sends a packet to an arbiter of the pod by every rack: to the other, so that it does not
+    /// take over while this one works, or to itself, to test a link.
     fn send_watchdogs(&mut self, slot: u64, to: u32) {
         let own = self.fastpod.arbiter(self.pod, self.number);
         let header = FastpodHeader::Watchdog { epoch: self.epoch };
@@ -281,17 +283,18 @@ impl FastpodArbiter {
         node == self.fastpod.arbiter(self.pod, self.number)
     }
 
-    /// Whether there is another arbiter in a pod.
+    /// Returns whether a pod has another arbiter.
     fn has_standby(&self) -> bool {
         self.fastpod.is_exact() && self.fastpod.config.arbiters > 1
     }
 
-    /// Whether no host has been heard for so long that the other arbiter may take over soon.
+    /// Returns whether no packet of any host has arrived for so long that the other arbiter may
+    /// take over soon.
     fn is_cut_off(&self, now: Time) -> bool {
         self.has_standby() && self.heard_at + self.fastpod.patience * 3 / 4 < now
     }
 
-    /// When the next slot is to be decided.
+    /// Returns the time at which the next slot must be decided.
     fn tick(&self) -> Time {
         local(self.timing().tick_at(self.number, self.next_busy()))
     }
@@ -457,7 +460,7 @@ impl Endpoint for FastpodArbiter {
         }
     }
 
-    /// An SCHD says when it leaves.
+    /// Returns the next packet. An SCHD carries its time of departure.
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<FastpodHeader>> {
         while let Some((at, mut packet)) = self.ready.pop_front() {
             if self.fastpod.is_exact() && now > at + self.fastpod.late_max {

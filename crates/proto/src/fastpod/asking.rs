@@ -1,9 +1,9 @@
-//! What a host asks its arbiter for, and what it is given.
+//! Slot requests and grants of one host.
 //!
-//! RTSs hold totals by destination, so that a lost or doubled one does no harm. SCHDs say up to
-//! which RTS all have been heard, and how many slots have been given. A host that misses some, or
-//! that is not heard, starts anew, with the next incarnation number and totals of what it still
-//! wants; so it does when another arbiter has taken over.
+//! RTSs hold totals by destination, so that a lost or doubled one does no harm. SCHDs carry the
+//! number up to which all RTSs have been received, and the number of slots given. A host starts
+//! anew, with the next incarnation number and totals of its remaining demand, if it misses some
+//! slots or is not received. It also does so if another arbiter has taken over.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,10 +13,10 @@ use rampmeter_core::{Span, Time};
 use super::config::Fastpod;
 use super::wire::{Demand, List};
 
-/// What a host wants of one destination, in slots.
+/// Demand of a host for one destination, in slots.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wanted {
-    /// Asked for and given in this incarnation.
+    /// Slots requested and given in this incarnation.
     total: u32,
     given: u32,
     /// Given for slots that have not begun.
@@ -30,11 +30,11 @@ pub(super) struct Grant {
     pub(super) dst: u16,
     /// The aggregation switch to send by.
     pub(super) agg: u8,
-    /// It is for a probe, and was not asked for.
+    /// It is for a probe, and was not requested.
     pub(super) is_probe: bool,
 }
 
-/// What an SCHD says of what has been asked.
+/// Answer of an SCHD to the requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
     pub(super) incarnation: u32,
@@ -52,15 +52,16 @@ pub(super) struct Asking {
     wanted: IdMap<u16, Wanted>,
     /// Destinations whose totals have not been sent.
     dirty: VecDeque<u16>,
-    /// Slots to come.
+    /// Future slots.
     grants: BTreeMap<u64, Grant>,
-    /// Slots that the arbiter says it has given in this incarnation, and those that have come.
+    /// Slots given in this incarnation by the arbiter's count, and those that have arrived.
     given: u32,
     received: SeqSet,
     /// Since when some of them are missing, and since when an RTS has no answer.
     missing_since: Time,
     unheard_since: Time,
-    /// When an arbiter was last heard, or the host began to wait, and when it last gave a slot.
+    /// Time of the last packet from an arbiter, or of the start of the wait; and the time of its
+    /// last grant.
     heard_at: Time,
     given_at: Time,
     attempts: u32,
@@ -70,9 +71,9 @@ pub(super) struct Asking {
 
 /// Slots after one that is missing that are remembered.
 const MISSING_MAX: u32 = 4_096;
-/// How often the time before the next attempt doubles.
+/// Maximum number of doublings of the time before the next attempt.
 const BACKOFF_MAX: u32 = 6;
-/// A host that waits so many times `retry` without a slot asks anew.
+/// Multiples of `retry` without a slot after which a waiting host requests anew.
 const WAITS: u64 = 64;
 
 impl Asking {
@@ -100,15 +101,15 @@ impl Asking {
         (self.incarnation, self.number)
     }
 
-    /// The host begins to wait: from now on its arbiter should be heard.
+    /// Begins the wait: from now on its arbiter should respond.
     pub(super) fn begin(&mut self, now: Time) {
         self.heard_at = self.heard_at.max(now);
         self.given_at = self.given_at.max(now);
         self.attempts = 0;
     }
 
-    /// Sees to it that enough slots are asked for to send `cells` to a destination. Returns whether
-    /// an RTS will say so; if not, they have been asked for.
+    /// Ensures that enough slots are requested to send `cells` to a destination. Returns whether an
+    /// RTS will carry a request; if not, they have been requested.
     pub(super) fn want(&mut self, dst: u16, cells: u64, fastpod: &Fastpod) -> bool {
         let need = cells.div_ceil(fastpod.slots.cells().into());
         let need = u32::try_from(need).unwrap_or(u32::MAX);
@@ -125,7 +126,7 @@ impl Asking {
         true
     }
 
-    /// Whether there is something to ask for.
+    /// Returns whether there is something to request.
     #[inline]
     pub(super) fn is_dirty(&self) -> bool {
         !self.dirty.is_empty()
@@ -152,7 +153,7 @@ impl Asking {
         demands
     }
 
-    /// The arbiter has been heard.
+    /// Handles the arrival of a packet from the arbiter.
     pub(super) fn on_schd(&mut self, now: Time, answer: Answer, grant: Option<(u64, Grant)>) {
         self.heard_at = now;
         let is_of_this = answer.incarnation == self.incarnation;
@@ -189,21 +190,21 @@ impl Asking {
         self.grants.entry(slot).or_insert(grant);
     }
 
-    /// Counts the slot of this incarnation that is number `given`, from one; false if it has come
-    /// before. Networks may double and reorder SCHDs.
+    /// Counts the slot of this incarnation that is number `given`, from one; false if it has
+    /// arrived before. Networks may double and reorder SCHDs.
     fn is_new(&mut self, given: u32) -> bool {
         let Some(number) = given.checked_sub(1) else { return false };
         let is_near = number < self.received.first_missing().saturating_add(MISSING_MAX);
         is_near && self.received.insert(number)
     }
 
-    /// The grant of a slot.
+    /// Returns the grant of a slot.
     #[inline]
     pub(super) fn grant(&self, slot: u64) -> Option<Grant> {
         self.grants.get(&slot).copied()
     }
 
-    /// The slots with grants after `slot`, in order.
+    /// Returns the slots with grants after `slot`, in order.
     #[inline]
     pub(super) fn after(&self, slot: u64) -> impl Iterator<Item = u64> {
         self.grants.range(slot + 1..).map(|(&slot, _)| slot)
@@ -219,7 +220,7 @@ impl Asking {
         Some((slot, grant))
     }
 
-    /// Forgets what was asked for. What is still wanted is asked for by [`Asking::want`] again.
+    /// Forgets what was requested. What is still wanted is requested by [`Asking::want`] again.
     pub(super) fn start_anew(&mut self) {
         self.incarnation += 1;
         (self.number, self.heard, self.given) = (0, 0, 0);
@@ -249,13 +250,13 @@ impl Asking {
         answer.min(self.given_at.saturating_add(fastpod.retry * WAITS))
     }
 
-    /// The next instant at which there is something to do, for a host that waits.
+    /// Returns the next instant at which there is something to do, for a host that waits.
     #[inline]
     pub(super) fn deadline(&self, waits: bool, fastpod: &Fastpod) -> Time {
         if waits { self.due(fastpod) } else { Time::NEVER }
     }
 
-    /// What is to be done where there is no answer.
+    /// Handles the timeout if no answer arrives.
     pub(super) fn handle_timeout(&mut self, now: Time, fastpod: &Fastpod) -> Outcome {
         if self.due(fastpod) > now {
             return Outcome::Nothing;
@@ -280,7 +281,7 @@ impl Asking {
     }
 }
 
-/// What a host does that has no answer.
+/// Reaction of a host that receives no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Nothing,
@@ -316,7 +317,7 @@ mod tests {
 
     const GRANT: Grant = Grant { dst: 1, agg: 0, is_probe: false };
 
-    /// Three cells fit a slot; what has been asked for is not asked for again.
+    /// Three cells fit a slot; what has been requested is not requested again.
     #[test]
     fn totals_cover_what_waits_and_no_more() {
         let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO, 1));
@@ -363,7 +364,7 @@ mod tests {
         assert_eq!(asking.take_until(50), None);
     }
 
-    /// Whatever has come of the totals of both ends.
+    /// Whatever has arrived of the totals of both ends.
     #[test]
     fn a_host_that_waits_long_for_a_slot_asks_anew() {
         let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO, 1));

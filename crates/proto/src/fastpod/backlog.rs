@@ -1,4 +1,4 @@
-//! What waits for a packet with room for it: acknowledgements of messages, each once.
+//! Queue of items that a later packet with space carries: acknowledgements of messages, each once.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hash};
@@ -6,8 +6,8 @@ use std::hash::{BuildHasherDefault, Hash};
 use rampmeter_core::collections::IdHasher;
 use rampmeter_core::wire::List;
 
-/// How many may wait. A message whose acknowledgement finds no room is sent again, and acknowledged
-/// then.
+/// Maximum length of the queue. A message whose acknowledgement does not fit is retransmitted, and
+/// acknowledged then.
 pub(super) const WAITING_MAX: usize = 4_096;
 
 /// A queue that holds no item twice, and at most [`WAITING_MAX`].

@@ -1,4 +1,4 @@
-//! How far clocks drift apart, and what guard bands allow for (Fastpod §4).
+//! Drift between clocks, and the guard bands that allow for it (Fastpod §4).
 
 use rampmeter_core::Span;
 
@@ -10,8 +10,8 @@ use crate::keys::BadKey;
 /// Slots beyond those that an arbiter gives ahead, for clocks that are apart and late packets.
 pub(super) const AHEAD_SLACK: i64 = 64;
 
-/// Epochs that an arbiter may be ahead of those that follow it. Each takeover takes 2. A packet with an
-/// epoch beyond that is damaged.
+/// Epochs that an arbiter may be ahead of those that follow it. Each takeover takes 2. A packet
+/// with an epoch beyond that is damaged.
 const EPOCHS_AHEAD: u32 = 1 << 16;
 
 /// Returns true if an arbiter of `epoch` may follow that of `known`, or is the same; any if none is
@@ -20,8 +20,8 @@ pub(super) fn is_next_epoch(epoch: u32, known: u32) -> bool {
     known == 0 || (known..=known.saturating_add(EPOCHS_AHEAD)).contains(&epoch)
 }
 
-/// Returns true if the offset of an arbiter's clock has changed by more than a late packet explains.
-/// Slots that were given by the clock before are others by this one.
+/// Returns true if the offset of an arbiter's clock has changed by more than a late packet
+/// explains. Slots that were given by the clock before are others by this one.
 pub(super) fn is_jump(before: Instant, offset: Instant) -> bool {
     before.abs_diff(offset) > u128::from(JUMP.as_ps())
 }
@@ -29,9 +29,9 @@ pub(super) fn is_jump(before: Instant, offset: Instant) -> bool {
 const JUMP: Span = Span::from_us(100_000);
 
 impl FastpodConfig {
-    /// How far a host's clock may be from the arbiter's, either way: two clocks drift apart from
-    /// one SCHD to the next and for the slot that has begun by then, and both ends read a time
-    /// stamp with an error (§4).
+    /// Returns the maximum offset of a host's clock from the arbiter's, in either direction. Two
+    /// clocks drift apart from one SCHD to the next, and for the slot that has begun by then. Both
+    /// ends read a time stamp with an error (§4).
     pub(super) fn clock_error(&self, perfect: &Slots, ahead: u64) -> Result<Span, BadKey> {
         if self.clock_ppb == 0 && self.clock_jitter_ns == 0 {
             return Ok(Span::ZERO);
@@ -57,8 +57,8 @@ impl FastpodConfig {
         Span::from_ps(drift.div_ceil(1_000_000_000) as u64 + 2)
     }
 
-    /// How long a clock may be used after it was set. The slot that has begun by then, and the last
-    /// packets of it, are within the guard bands.
+    /// Returns the time for which a clock may be used after it was set. The slot that has begun by
+    /// then, including its last packets, is within the guard bands.
     pub(super) fn clock_life(&self, slot: Span, ahead: u64) -> Span {
         slot * (u64::from(self.beacon_slots) + ahead + SLOTS_OLD as u64 - 2)
     }

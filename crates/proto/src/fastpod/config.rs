@@ -14,7 +14,7 @@ use super::wire::POD_FLAG;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap, within};
 
-/// Which of the messages to one destination is sent first.
+/// Message to one destination that is sent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
@@ -31,14 +31,15 @@ pub struct FastpodConfig {
     /// Arbiters: one, or one and its standby.
     #[schemars(range(min = 1, max = 2))]
     pub arbiters: u32,
-    /// Whether messages are sent before they are scheduled, where nothing else waits (§3.3).
+    /// True if messages are sent before they are scheduled when nothing else waits (§3.3).
     pub optimistic: bool,
-    /// Which of the messages to one destination is sent first.
+    /// Message to one destination that is sent first.
     pub order: Order,
     /// Slots from one control packet without content to the next, in each direction of each host.
     #[schemars(range(min = 1, max = 65_536))]
     pub beacon_slots: u32,
-    /// How long the arbiter computes each slot; none if left out. Slots are computed in parallel.
+    /// Computation time of each slot at the arbiter; none if left out. Slots are computed in
+    /// parallel.
     #[serde(rename = "compute-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e6))]
     pub compute: Option<Span>,
@@ -54,11 +55,11 @@ pub struct FastpodConfig {
     pub stamp_jitter_ns: u32,
     /// Charged length of last cells.
     pub padding: Padding,
-    /// Whether short packets to one destination, a host of the pod or another pod, share a cell
+    /// True if short packets to one destination, a host of the pod or another pod, share a cell
     /// (§3.2). The time of a scheduled cell is then filled with packets back to back, in the order
-    /// of the queue and as long as the next one fits. Last packets of messages are charged as long
-    /// as they are, whatever `padding` says, but no shorter than `control-bytes`. Without it a cell
-    /// has bytes of one message.
+    /// of the queue, as long as the next one fits. Last packets of messages are charged their
+    /// length regardless of `padding`, but at least `control-bytes`. Otherwise a cell has bytes of
+    /// one message.
     pub packing: bool,
     /// Payload of a full cell.
     #[serde(rename = "payload-bytes")]
@@ -72,8 +73,8 @@ pub struct FastpodConfig {
     #[serde(rename = "control-bytes")]
     #[schemars(with = "u64", range(min = 46, max = 1_000))]
     pub control: Bytes,
-    /// Cells for one pod that a core switch holds before arbiters of other pods hear that they may
-    /// not send more by it (§3.4).
+    /// Cells for one pod that a core switch holds before arbiters of other pods are notified that
+    /// they may not send more by it (§3.4).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub core_queue_cells: u32,
     /// The same for cells to all pods together.
@@ -95,8 +96,8 @@ impl Keys for FastpodConfig {
 }
 
 impl FastpodConfig {
-    /// The paper's evaluation (§5): cells of 1500 bytes, control packets of 64, one arbiter, and
-    /// clocks that agree.
+    /// Returns the paper's evaluation (§5): cells of 1500 bytes, control packets of 64, one
+    /// arbiter, and clocks that agree.
     pub fn paper() -> Self {
         Self {
             arbiters: 1,
@@ -190,7 +191,7 @@ impl FastpodConfig {
             patience,
             held_pause: held_pause(keepalive(facts)),
             repeat_gap: repeat_gap(facts),
-            // Longer than a message waits before it is sent again.
+            // Longer than a message waits before it is retransmitted.
             forget: attempt_limit.forget_after(
                 ((retry + beacon * 2) * u64::from(self.attempts_max) * 64).max(rto_far * 128),
             ),
@@ -201,7 +202,7 @@ impl FastpodConfig {
         })
     }
 
-    /// How messages are cut.
+    /// Returns the framing of messages.
     pub(super) fn framing(&self) -> Framing {
         let &Self { payload, header, padding, packing, .. } = self;
         Framing { payload, header, padding: if packing { Padding::Exact } else { padding } }
@@ -220,13 +221,13 @@ impl FastpodConfig {
         BadKey::new("payload-bytes", expected, got)
     }
 
-    /// The slots of racks of so many hosts, where clocks agree.
+    /// Returns the slots of racks of this many hosts, if clocks agree.
     pub(super) fn slots(&self, rate: Rate, hosts: u16) -> Slots {
         let cell = rate.tx_time(self.payload + self.header);
         Slots { hosts, cell, control: rate.tx_time(self.control), error: Span::ZERO }
     }
 
-    /// The hosts of a rack of a pod that can be scheduled.
+    /// Returns the hosts of a rack of a pod that can be scheduled.
     fn pod_hosts(&self, pod: &Pod) -> Result<u16, BadKey> {
         if self.padding == Padding::Exact {
             let expected = "full in pods without memory: instants are those of whole cells";
@@ -247,7 +248,7 @@ impl FastpodConfig {
     }
 }
 
-/// The times of all pods; of another network as those of one.
+/// Returns the times of all pods; of another network as those of one.
 fn timings(
     facts: &FabricFacts,
     pods: Option<&Pods>,
@@ -264,7 +265,7 @@ fn timings(
     }
 }
 
-/// The greatest of what follows from the times of pods.
+/// Returns the greatest of what follows from the times of pods.
 fn most<T: Ord + Default>(timings: &[Timing], of: impl Fn(&Timing) -> T) -> T {
     timings.iter().map(of).max().unwrap_or_default()
 }
@@ -280,59 +281,59 @@ const PATIENCE: u64 = 4;
 pub struct Fastpod {
     /// The parameters.
     pub config: FastpodConfig,
-    /// How many hosts there are; arbiters' numbers follow.
+    /// Number of hosts; arbiters' numbers follow.
     pub n_hosts: u32,
     /// The pods that the network is made of, if it is.
     pub pods: Option<Pods>,
     /// Rate of the links of hosts.
     pub rate: Rate,
-    /// What is sent when in a slot.
+    /// Times of all packets in a slot.
     pub slots: Slots,
     /// Length of a slot.
     pub slot: Span,
-    /// When slots are, at each host and arbiter of each pod; elsewhere all are of one.
+    /// Times of slots at each host and arbiter of each pod; outside datacenters all are of one pod.
     pub timings: Vec<Timing>,
-    /// How many slots after its SCHD a slot that is given is, at most.
+    /// Maximum number of slots between an SCHD and the slot that it gives.
     pub ahead: u64,
-    /// The longest time from an RTS that asks to the SCHD that answers.
+    /// Maximum time from an RTS with a request to the SCHD that answers.
     pub answer: Span,
-    /// When a message that has not been acknowledged is sent again.
+    /// Time after which a message that has not been acknowledged is retransmitted.
     pub rto: Span,
     /// The same for a message to another pod.
     pub rto_far: Span,
-    /// When a host that has no answer to an RTS asks anew.
+    /// Time after which a host repeats an RTS that has not been answered.
     pub retry: Span,
-    /// When a host that waits gives up that an arbiter is heard.
+    /// Time after which a waiting host regards its arbiter as unresponsive.
     pub silence: Span,
-    /// How late a packet may leave, in a pod: a clock that is set may pass over an instant, and one
+    /// Maximum lateness of a packet in a pod. A clock that is set may pass over an instant, and one
     /// that runs fast puts cells closer together than the link can take them.
     pub late_max: Span,
-    /// How long ago the instant of a packet that is made may be: less than `late_max` by what
-    /// a clock may gain in a slot, as the packets that follow wait for this one.
+    /// Maximum age of the instant of a packet when it is made. It is less than `late_max` by the
+    /// time that a clock may gain in a slot, as the packets that follow wait for this one.
     pub missed_max: Span,
-    /// How long a clock may be used after it was set. A host that has not heard its arbiter for
-    /// longer sends nothing. Clocks that do not drift may be apart from the start: with a standby
-    /// they are used for its patience, so that hosts are silent before it takes over; without one
-    /// for ever.
+    /// Time for which a clock may be used after it was set. A host without a packet from its
+    /// arbiter for longer sends nothing. Clocks that do not drift may differ from the start. With a
+    /// standby they are used for its patience, so that hosts stop before it takes over; without one
+    /// they are used forever.
     pub clock_life: Span,
     /// Slots from one report of a host in a pod to the next, while it has something to report and
     /// RTSs without demands.
     pub report_slots: u64,
     /// Slots from one sign of an arbiter to the other to the next.
     pub watchdog_slots: u64,
-    /// How long an arbiter listens before it takes over.
+    /// Time for which an arbiter listens before it takes over.
     pub patience: Span,
-    /// When a receiver forgets a message whose sender is silent.
+    /// Time after which a receiver forgets a message whose sender is unresponsive.
     pub forget: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
-    /// When a sender asks again whether there is room for a message.
+    /// Interval at which a sender probes a receiver whose flow control pauses a message.
     pub held_pause: Span,
     /// From one question whether there is room for a message to the next, where there are many.
     pub repeat_gap: Span,
 }
 
-/// What all of the above follows from is long, and the same in every part of a run.
+/// Omits derived values: they are long, and the same in every part of a run.
 impl std::fmt::Debug for Fastpod {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { n_hosts, slot, .. } = self;
@@ -349,7 +350,7 @@ impl Fastpod {
         self.config.framing()
     }
 
-    /// The time stamp of an SCHD that leaves at `now`, with the errors of both ends.
+    /// Returns the time stamp of an SCHD that leaves at `now`, with the errors of both ends.
     pub(super) fn stamp(&self, now: Time, rng: &mut Rng) -> u64 {
         let most = i64::from(self.config.stamp_jitter_ns) * 1_000;
         if most == 0 {
@@ -359,7 +360,7 @@ impl Fastpod {
         now.as_ps().saturating_add_signed(error() + error())
     }
 
-    /// Whether packets may only leave at their instants.
+    /// Returns whether packets may be sent only at their instants.
     #[inline]
     pub(super) fn is_exact(&self) -> bool {
         self.pods.is_some()
@@ -373,19 +374,19 @@ impl Fastpod {
         }
     }
 
-    /// How many pods there are; elsewhere one.
+    /// Returns the number of pods; 1 outside datacenters.
     #[inline]
     pub(super) fn n_pods(&self) -> u16 {
         self.timings.len() as u16
     }
 
-    /// How many core switches there are.
+    /// Returns the number of core switches.
     #[inline]
     pub(super) fn n_cores(&self) -> u16 {
         self.pods.as_ref().map_or(0, |pods| pods.cores.len() as u16)
     }
 
-    /// The pod of a host.
+    /// Returns the pod of a host.
     #[inline]
     pub(super) fn pod_of(&self, host: u16) -> u16 {
         // Pods have as many hosts.
@@ -395,7 +396,7 @@ impl Fastpod {
         }
     }
 
-    /// The hosts of a pod.
+    /// Returns the hosts of a pod.
     #[inline]
     pub(super) fn hosts_of(&self, pod: u16) -> Range<u32> {
         let (pod, n) = (u32::from(pod), self.timings[0].n_hosts());
@@ -417,7 +418,7 @@ impl Fastpod {
         self.timings[0].n_hosts() as u16 + core
     }
 
-    /// What a host of a pod asks for to send to another: that host, or its pod with [`POD_FLAG`].
+    /// Returns the target of a request: the destination host, or its pod with [`POD_FLAG`].
     #[inline]
     pub(super) fn target(&self, pod: u16, dst: u16) -> u16 {
         match self.pod_of(dst) {
@@ -426,37 +427,38 @@ impl Fastpod {
         }
     }
 
-    /// The times of the pod with this number.
+    /// Returns the times of the pod with this number.
     #[inline]
     pub(super) fn timing(&self, pod: u16) -> &Timing {
         &self.timings[usize::from(pod)]
     }
 
-    /// The number of a host in its rack.
+    /// Returns the number of a host in its rack.
     #[inline]
     pub(super) fn place(&self, host: u16) -> u16 {
         self.timing(self.pod_of(host)).place(self.end_of(host))
     }
 
-    /// The number of a core switch among those of an aggregation switch.
+    /// Returns the number of a core switch among those of an aggregation switch.
     #[inline]
     pub(super) fn core_place(&self, core: u16) -> u16 {
         self.timings[0].place(self.end_of_core(core))
     }
 
-    /// The numbers in their racks of a pair of hosts.
+    /// Returns the numbers in their racks of a pair of hosts.
     #[inline]
     pub(super) fn pair(&self, src: u16, dst: u16) -> (u16, u16) {
         (self.place(src), self.place(dst))
     }
 
-    /// The arbiter of a pod with this number among those of the pod.
+    /// Returns the arbiter of a pod with this number among those of the pod.
     #[inline]
     pub(super) fn arbiter(&self, pod: u16, which: u32) -> NodeId {
         NodeId::new(self.n_hosts + u32::from(pod) * self.config.arbiters + which)
     }
 
-    /// The pod of an arbiter and its number among those of the pod; `None` if the node is none.
+    /// Returns the pod of an arbiter and its number among those of the pod; `None` if the node is
+    /// none.
     #[inline]
     pub(super) fn arbiter_of(&self, node: NodeId) -> Option<(u16, u32)> {
         let number = node.get().checked_sub(self.n_hosts)?;
@@ -464,7 +466,7 @@ impl Fastpod {
         (pod < self.n_pods()).then_some((pod, number % self.config.arbiters))
     }
 
-    /// What packets call a core switch.
+    /// Returns the node number of a core switch in packets.
     #[inline]
     pub(super) fn core(&self, core: u16) -> NodeId {
         NodeId::new(self.arbiter(self.n_pods(), 0).get() + u32::from(core))
@@ -477,8 +479,8 @@ impl Fastpod {
         u16::try_from(core).ok().filter(|&core| core < self.n_cores())
     }
 
-    /// The most cells that a core switch ever holds: those of its limit, and those that are under
-    /// way to it when arbiters hear of it. Where packets share cells it is their bytes that count.
+    /// Maximum number of cells that a core switch ever holds: those of its limit, and those that
+    /// are in flight to it when arbiters are notified. If packets share cells, their bytes count.
     pub fn core_cells_max(&self) -> u64 {
         let on_way = self.timings.iter().map(|timing| timing.on_way_to_core).sum::<u64>();
         u64::from(self.config.core_buffer_cells) + on_way * u64::from(self.slots.cells())

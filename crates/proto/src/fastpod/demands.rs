@@ -1,5 +1,5 @@
-//! What an arbiter knows of the ends of its pod: its hosts and the core switches (§3.1, §3.4). What
-//! they have asked for, and what there is to tell them.
+//! State of the ends of a pod at its arbiter: hosts and core switches (§3.1, §3.4). It has their
+//! demands and the pending reports to them.
 
 mod give;
 
@@ -19,7 +19,7 @@ use crate::fastpass::colour::Colouring;
 pub(super) struct Given {
     pub(super) src: u16,
     pub(super) dst: u16,
-    /// What the sender is told: a host, or a pod with [`POD_FLAG`].
+    /// Receiver as named to the sender: a host, or a pod with [`POD_FLAG`].
     pub(super) to: u16,
     /// The aggregation switch between them; to another pod the core switch.
     pub(super) agg: u8,
@@ -27,7 +27,7 @@ pub(super) struct Given {
     pub(super) is_probe: bool,
 }
 
-/// What an arbiter tells an end of what it knows.
+/// Pending reports of an arbiter to an end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News {
     pub(super) incarnation: u32,
@@ -37,22 +37,22 @@ pub(super) struct News {
     pub(super) relays: List<Relay, RELAYS_MAX>,
 }
 
-/// What an arbiter knows of an end.
+/// State of an end at the arbiter.
 #[derive(Clone, Debug, Default)]
 struct Client {
     incarnation: u32,
     heard: u32,
     given: u32,
-    /// Slots asked for, by destination.
+    /// Slots requested, by destination.
     totals: IdMap<u16, u32>,
-    /// Messages of the host that have arrived, of which it has not been told.
+    /// Messages of the host that have arrived, of which it has not been notified.
     acks: Backlog<Ack>,
-    /// Messages to hosts of the pod that have arrived, of which the core switch is to tell their
+    /// Messages to hosts of the pod that have arrived, of which the core switch must notify their
     /// sources' pods.
     relays: Backlog<Relay>,
     /// The pods for which the core switch has room, a bit each.
     open: u32,
-    /// It has asked, and has no answer.
+    /// True if it has sent a request and has no answer.
     is_owed: bool,
 }
 
@@ -74,12 +74,12 @@ pub(super) struct Clients {
     /// Core switches in the order in which they take cells and acknowledgements: the next ones.
     next_core: u16,
     next_relay: u16,
-    /// What has failed, in pods.
+    /// Failures, in pods.
     failures: Option<Failures>,
 }
 
 impl Clients {
-    /// Nobody of a pod has asked for anything up to slot `from`.
+    /// Nobody of a pod has requested anything up to slot `from`.
     pub(super) fn new(fastpod: &Fastpod, pod: u16, from: u64) -> Self {
         let n_hosts = fastpod.timing(pod).n_hosts();
         let n_ends = n_hosts + u32::from(fastpod.n_cores());
@@ -110,7 +110,7 @@ impl Clients {
         }
     }
 
-    /// Tells `each` what has been counted.
+    /// Calls `each` with every counter.
     pub(super) fn tell(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let stats = self.failures.as_ref().map_or_else(FailureStats::default, |f| f.stats);
         each("hosts_unheard", stats.hosts_unheard);
@@ -120,7 +120,7 @@ impl Clients {
         each("probes", stats.probes);
     }
 
-    /// How many ends there are.
+    /// Returns the number of ends.
     #[inline]
     pub(super) fn len(&self) -> u16 {
         self.clients.len() as u16
@@ -132,20 +132,20 @@ impl Clients {
         end.checked_sub(self.n_hosts)
     }
 
-    /// Whether there is something to give or to tell.
+    /// Returns whether there is something to grant or to report.
     #[inline]
     pub(super) fn is_busy(&self) -> bool {
         self.wanted > 0 || self.n_news > 0
     }
 
-    /// Whether there is something to tell an end.
+    /// Returns whether there is something to report to an end.
     #[inline]
     pub(super) fn has_news(&self, end: u16) -> bool {
         let client = &self.clients[usize::from(end)];
         client.is_owed || !client.acks.is_empty() || !client.relays.is_empty()
     }
 
-    /// Changes what there is to tell an end.
+    /// Changes the pending reports to an end.
     fn change(&mut self, end: u16, change: impl FnOnce(&mut Client)) {
         let had = self.has_news(end);
         change(&mut self.clients[usize::from(end)]);
@@ -153,7 +153,7 @@ impl Clients {
         self.n_news = self.n_news + u32::from(has) - u32::from(had);
     }
 
-    /// Takes back what an end has asked for.
+    /// Takes back what an end has requested.
     fn withdraw(&mut self, src: u16) {
         let demands = (0..self.len() + self.n_pods).map(|dst| self.allocator.demand(src, dst));
         self.wanted -= demands.map(u64::from).sum::<u64>();
@@ -166,7 +166,7 @@ impl Clients {
         is_own.then(|| fastpod.end_of(host))
     }
 
-    /// An RTS has come by the time at which a slot is decided, at an arbiter.
+    /// An RTS has arrived by the time at which a slot is decided, at an arbiter.
     pub(super) fn on_rts(
         &mut self,
         slot: u64,
@@ -213,8 +213,8 @@ impl Clients {
         }
     }
 
-    /// Messages to the host `from` have arrived. Their sources are of the pod, or are told by a
-    /// core switch.
+    /// Records messages to the host `from` that have arrived. Their sources are of the pod, or are
+    /// notified by a core switch.
     fn on_acks(&mut self, from: u16, acks: &[Ack], fastpod: &Fastpod) {
         for &Ack { host, flow } in acks {
             if host == from || u32::from(host) >= fastpod.n_hosts {
@@ -230,8 +230,8 @@ impl Clients {
         }
     }
 
-    /// The core switch that tells a pod: the next that is heard, if possible one with room for it,
-    /// because that hears the pod.
+    /// Returns the core switch that notifies a pod: the next that responds, if possible one with
+    /// space for the pod, because that receives its packets.
     fn relay_by(&mut self, pod: u16) -> Option<u16> {
         let failures = self.failures.as_ref()?;
         let n = self.len() - self.n_hosts;
@@ -243,12 +243,12 @@ impl Clients {
         Some(self.n_hosts + core)
     }
 
-    /// Whether a core switch says that it has room for cells to a pod.
+    /// Returns whether a core switch has reported space for cells to a pod.
     fn has_room(&self, core: u16, pod: u16) -> bool {
         self.clients[usize::from(self.n_hosts + core)].open >> pod & 1 == 1
     }
 
-    /// Where an end may send what it asks for: an end, or a pod behind these.
+    /// Returns the end to which an end may send its demand: an end, or a pod behind these.
     fn destination(&self, src: u16, dst: u16, fastpod: &Fastpod) -> Option<u16> {
         if let Some(end) = self.host(dst, fastpod) {
             return Some(end).filter(|&end| end != src);
@@ -298,7 +298,7 @@ impl Clients {
         }
     }
 
-    /// What there is to tell an end, which then has been told.
+    /// Takes the pending reports to an end and marks them as sent.
     pub(super) fn answer(&mut self, end: u16, has_grant: bool) -> News {
         let mut news = None;
         self.change(end, |client| {

@@ -1,5 +1,5 @@
-//! How an arbiter finds what has failed (§4): hosts and core switches that it does not hear, and
-//! links between racks and aggregation switches by which scheduled cells are lost.
+//! Detection of failures by an arbiter (§4): unresponsive hosts and core switches, and links
+//! between racks and aggregation switches that lose scheduled cells.
 //!
 //! Hosts report in which slots they sent, and in which something scheduled arrived. What was sent
 //! and did not arrive was lost on one of two links. Cells of a schedule are lost nowhere else, so a
@@ -26,11 +26,11 @@ const LOSSES_ALONE: u32 = 6;
 pub(super) const PROBE_SLOTS: u64 = 256;
 /// Beacons that a host may miss.
 const BEACONS: u64 = 3;
-/// In one of so many slots hosts that are not heard may be sent to, so that messages to one that is
-/// gone for good fail at their senders.
+/// Interval, in slots, at which unresponsive hosts may be sent to, so that messages to one that has
+/// failed permanently fail at their senders.
 const KNOCK_SLOTS: u64 = 64;
 
-/// What an arbiter has counted.
+/// Counters of an arbiter's failure detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FailureStats {
     pub(super) hosts_unheard: u64,
@@ -40,7 +40,7 @@ pub(super) struct FailureStats {
     pub(super) probes: u64,
 }
 
-/// What a host has reported: as many slots as `covered`, up to `slot`, that one in bit 0.
+/// Report of a host about `covered` slots up to `slot`, which is bit 0.
 #[derive(Clone, Copy, Debug)]
 struct Report {
     slot: u64,
@@ -49,7 +49,7 @@ struct Report {
     got: u64,
 }
 
-/// What is known of a link.
+/// Health of a link.
 #[derive(Clone, Copy, Debug, Default)]
 struct Health {
     /// Losses since the last success.
@@ -66,20 +66,20 @@ pub(super) struct Failures {
     pub(super) stats: FailureStats,
     n_racks: u16,
     n_aggs: usize,
-    /// Slots after which an end that was not heard is taken for gone, and after which what happened
-    /// in a slot has been reported.
+    /// Slots after which an unresponsive end counts as failed, and after which the events of a slot
+    /// have been reported.
     patience: u64,
     verdict: u64,
     beacon: u64,
     n_hosts: usize,
     first_host: u16,
-    /// By end: its switch, when it was last heard, and whether that is too long ago.
+    /// By end: its switch, the time of its last packet, and whether that is too long ago.
     leaves: Vec<u16>,
     heard: Vec<u64>,
     is_gone: Vec<bool>,
     n_gone: u32,
     next_look: u64,
-    /// Who was scheduled in slots of which not all reports have come.
+    /// Scheduled pairs of slots of which not all reports have arrived.
     trials: VecDeque<(u64, Vec<Given>)>,
     reports: Vec<VecDeque<Report>>,
     links: Vec<Health>,
@@ -118,25 +118,25 @@ impl Failures {
         }
     }
 
-    /// Whether an end has not been heard for long.
+    /// Returns whether an end has been unresponsive for long.
     #[inline]
     pub(super) fn is_gone(&self, end: u16) -> bool {
         self.is_gone[usize::from(end)]
     }
 
-    /// Whether all ends are heard and all links work.
+    /// Returns whether all ends respond and all links work.
     #[inline]
     pub(super) fn is_whole(&self) -> bool {
         self.n_gone == 0 && self.convicted.is_empty()
     }
 
-    /// Whether there are links to probe.
+    /// Returns whether there are links to probe.
     #[inline]
     pub(super) fn has_convicted(&self) -> bool {
         !self.convicted.is_empty()
     }
 
-    /// Whether a pair may be given a slot, as far as hosts are heard.
+    /// Returns whether a pair may be given a slot, as far as its ends respond.
     #[inline]
     pub(super) fn may(&self, slot: u64, src: u16, dst: u16) -> bool {
         !self.is_gone(src) && (!self.is_gone(dst) || slot.is_multiple_of(KNOCK_SLOTS))
@@ -157,7 +157,8 @@ impl Failures {
         self.n_gone -= u32::from(std::mem::take(&mut self.is_gone[end]));
     }
 
-    /// A host says in which slots up to the latest it has sent, and something has arrived.
+    /// Takes a host's report of the slots up to the latest in which it has sent, and something has
+    /// arrived.
     pub(super) fn on_report(&mut self, now: u64, host: u16, (latest, sent, got): (u32, u64, u64)) {
         let age = u64::from((now as u32).wrapping_sub(latest));
         if let Some(slot) = now.checked_sub(age) {
@@ -165,14 +166,14 @@ impl Failures {
         }
     }
 
-    /// A host says whether it has sent, and something has arrived, in one slot.
+    /// Takes a host's report of one slot: whether it has sent, and something has arrived.
     pub(super) fn on_brief(&mut self, now: u64, host: u16, (slot, sent, got): (u64, bool, bool)) {
         self.note(now, host, Report { slot, covered: 1, sent: sent.into(), got: got.into() });
     }
 
     fn note(&mut self, now: u64, host: u16, report: Report) {
         let reports = &mut self.reports[usize::from(host)];
-        // Slots of hosts that are idle are not asked for.
+        // Slots of hosts that are idle are not requested.
         let oldest = now.saturating_sub(self.verdict + self.beacon);
         while reports.front().is_some_and(|report| report.slot < oldest) {
             reports.pop_front();
@@ -227,7 +228,7 @@ impl Failures {
         }
     }
 
-    /// What a host has reported of a slot. Slots are asked for in order.
+    /// Returns the report of a host about a slot. Slots are queried in order.
     fn report(&mut self, host: u16, slot: u64) -> Option<Report> {
         let reports = &mut self.reports[usize::from(host)];
         while reports.front().is_some_and(|report| report.slot < slot) {
@@ -290,7 +291,7 @@ impl Failures {
         }
     }
 
-    /// A probe has told nothing.
+    /// Notes that a probe had no result.
     fn probe_again(&mut self, slot: u64, up: Link, down: Link) {
         for link in [up, down] {
             if let Some(next) = self.convicted.get_mut(&link) {
@@ -299,8 +300,8 @@ impl Failures {
         }
     }
 
-    /// Whom to send probes by convicted links in a slot. The other link changes from probe to probe,
-    /// and is one that is not convicted if there is any.
+    /// Returns the pairs that send probes by convicted links in a slot. The other link changes from
+    /// probe to probe, and is one that is not convicted if there is any.
     pub(super) fn probes(&self, slot: u64) -> Vec<Given> {
         let due = self.convicted.iter().filter(|(_, next)| **next <= slot);
         due.filter_map(|(&link, _)| self.probe(slot, link)).collect()

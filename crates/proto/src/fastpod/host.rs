@@ -1,4 +1,4 @@
-//! The endpoint of a host: what it is told, and when it is due.
+//! Endpoint of a host: its inputs, and its next time of action.
 
 mod sending;
 
@@ -35,24 +35,24 @@ pub struct FastpodHost {
     receiver: Receiver,
     seen: Seen,
     out: Output<FastpodHeader>,
-    /// The greatest epoch heard of, and the arbiter whose it is.
+    /// The greatest epoch received, and its arbiter.
     epoch: u32,
     arbiter: u32,
-    /// What the arbiter's clock is ahead of the host's; `None` before it is heard.
+    /// Offset of the arbiter's clock from the host's; `None` before its first packet arrives.
     offset: Option<Instant>,
     /// Until when only the arbiter of the latest epoch is followed.
     follow_until: Time,
     /// From when on the clock may be too wrong, in a pod.
     stale_at: Time,
     open: Option<OpenSlot>,
-    /// Packets whose instant has come.
+    /// Packets whose instant has arrived.
     ready: VecDeque<(Time, Packet<FastpodHeader>)>,
     next: Time,
     stats: FastpodStats,
 }
 
 impl FastpodHost {
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> FastpodStats {
         self.stats
     }
@@ -75,12 +75,12 @@ impl FastpodHost {
         }
     }
 
-    /// Asks for what is wanted of a destination, beyond what the present slot takes.
+    /// Requests what is wanted of a destination, beyond what the present slot takes.
     fn want(&mut self, now: Time, dst: u16) {
         let cells = self.queues.cells_wanted(dst, &self.fastpod);
         let cells = cells.saturating_sub(self.room(now, dst));
         if !self.asking.want(dst, cells, &self.fastpod) {
-            // Slots are on their way.
+            // Slots are in flight.
             let until = instant(now) + self.offset.unwrap_or(0);
             let answer = i128::from(self.fastpod.answer.as_ps());
             self.queues.on_asked(dst, until + answer);
@@ -110,8 +110,8 @@ impl FastpodHost {
             return;
         };
         let arbiter = self.fastpod.arbiter_of(from).filter(|(pod, _)| *pod == self.pod);
-        // A host that has received nothing for a long time has reported its epoch to nobody either. Its
-        // epoch may be that of a damaged packet.
+        // A host that has received nothing for a long time has reported its epoch to nobody either.
+        // Its epoch may be that of a damaged packet.
         let is_old = self.stale_at.min(self.follow_until) <= now;
         let is_fine = is_old || is_next_epoch(epoch, self.epoch);
         let Some((_, arbiter)) = arbiter.filter(|_| is_fine) else { return };
@@ -132,8 +132,8 @@ impl FastpodHost {
             self.stale_at = now.saturating_add(self.fastpod.clock_life);
         }
         let present = self.timing().slot_at(self.end, instant(now) + offset).unwrap_or(0);
-        // Arbiters give slots that are this far ahead when the SCHD leaves. A slot beyond that is of a
-        // damaged packet, and would count as given until it begins.
+        // Arbiters give slots that are this far ahead when the SCHD leaves. A slot beyond that is
+        // of a damaged packet, and would count as given until it begins.
         let ahead = i64::from(slot.wrapping_sub(present as u32) as i32);
         let is_near = ahead <= self.timing().ahead as i64 + AHEAD_SLACK;
         let grant = present.checked_add_signed(ahead);
@@ -152,8 +152,8 @@ impl FastpodHost {
         }
     }
 
-    /// Whether an SCHD may name these: a host of the pod and an aggregation switch, or another pod
-    /// and a core switch.
+    /// Returns whether an SCHD may name these: a host of the pod and an aggregation switch, or
+    /// another pod and a core switch.
     fn may_send(&self, dst: u16, by: u8) -> bool {
         let fastpod = &self.fastpod;
         match dst.checked_sub(POD_FLAG) {
@@ -167,7 +167,7 @@ impl FastpodHost {
         }
     }
 
-    /// Asks anew or gives up where no arbiter answers.
+    /// Requests anew or gives up if no arbiter answers.
     fn look_for_answers(&mut self, now: Time) {
         if !self.queues.has_waiting() {
             return;
@@ -281,7 +281,8 @@ impl Endpoint for FastpodHost {
         self.receiver.flows.has_arrived(packet.src, flow, seq)
     }
 
-    /// Holds a message back, except in pods: there every packet has its instant, and a hold has none.
+    /// Holds a message back, except in pods: there every packet has its instant, and a hold has
+    /// none.
     fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         if !self.fastpod.is_exact() {
             self.receiver.flows.hold(src, msg);

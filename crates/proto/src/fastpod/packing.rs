@@ -20,17 +20,17 @@ pub(super) struct CellTime {
 }
 
 impl CellTime {
-    /// Whether a packet has taken some of it.
+    /// Returns whether a packet has taken some of it.
     #[inline]
     pub(super) fn is_used(&self) -> bool {
         self.used > Span::ZERO
     }
 
-    /// Takes the time of a packet with so many bytes on the wire. Returns when it begins, from the
+    /// Reserves the time of a packet of this many bytes on the wire. Returns its start, from the
     /// start of the cell; `None` if there is no time for it.
     ///
     /// Every packet begins before the end of the cell by the error of a clock at least: receivers
-    /// tell by its beginning which slot it is of.
+    /// infer its slot from its beginning.
     #[inline]
     pub(super) fn place(&mut self, wire_bytes: u16, fastpod: &Fastpod) -> Option<Span> {
         let begin = self.used;
@@ -44,20 +44,20 @@ impl CellTime {
 }
 
 impl Fastpod {
-    /// The bytes of a whole cell.
+    /// Returns the bytes of a whole cell.
     #[inline]
     pub(super) fn cell_bytes(&self) -> u64 {
         self.framing().full().get()
     }
 
-    /// The time that a packet takes on a link.
+    /// Returns the time that a packet takes on a link.
     #[inline]
     pub(super) fn tx_time(&self, wire_bytes: u16) -> Span {
         self.rate.tx_time(Bytes::new(wire_bytes.into()))
     }
 
-    /// What is charged to a packet with data that has so many bytes: switches forward no packet
-    /// that is shorter than a control packet.
+    /// Returns the bytes charged to a data packet of `wire_bytes`. Switches forward no packet
+    /// shorter than a control packet.
     #[inline]
     pub(super) fn charged(&self, wire_bytes: u16) -> u16 {
         match self.config.packing {
@@ -66,15 +66,15 @@ impl Fastpod {
         }
     }
 
-    /// How many whole cells have so many bytes.
+    /// Returns the number of whole cells with `bytes` bytes.
     #[inline]
     pub(super) fn in_cells(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.cell_bytes())
     }
 }
 
-/// The cells that messages of a queue take that are sent in this order. Each has some whole cells
-/// and then a last packet of so many bytes. All packets of the queue have `bytes` on the wire.
+/// Returns the cells of a queue's messages, sent in this order. Each has some whole cells and then
+/// a last packet of this many bytes. All packets of the queue have `bytes` on the wire.
 pub(super) fn cells_of(
     messages: impl Iterator<Item = (u32, u16)>,
     bytes: u64,

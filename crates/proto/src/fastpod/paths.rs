@@ -8,7 +8,7 @@
 //! Pairs to or from a core switch have one switch only, and a link that is broken has no pair:
 //! chains end at both. A pair that finds no place then waits for another slot.
 
-/// What a pair needs: a link up from a rack, a link down to a rack, or both.
+/// Links that a pair needs: a link up from a rack, a link down to a rack, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     /// The rack of the source, if that is a host.
@@ -51,7 +51,7 @@ pub(super) struct Paths {
     chain: Vec<u16>,
 }
 
-/// The switches in a mask, in order.
+/// Returns the switches in a mask, in order.
 fn each(mut mask: u64) -> impl Iterator<Item = u8> + Clone {
     std::iter::from_fn(move || {
         let agg = (mask != 0).then_some(mask.trailing_zeros() as u8);
@@ -61,7 +61,8 @@ fn each(mut mask: u64) -> impl Iterator<Item = u8> + Clone {
 }
 
 impl Paths {
-    /// A slot of a pod with so many racks and aggregation switches, at most 64, all links whole.
+    /// Returns a slot of a pod with this many racks and aggregation switches, at most 64, all links
+    /// whole.
     pub(super) fn new(n_racks: usize, n_aggs: usize) -> Self {
         assert!((1..=64).contains(&n_aggs), "{n_aggs} aggregation switches");
         let all = vec![u64::MAX >> (64 - n_aggs); 2 * n_racks];
@@ -93,7 +94,7 @@ impl Paths {
         self.pairs.clear();
     }
 
-    /// The aggregation switch of a pair, by its number.
+    /// Returns the aggregation switch of a pair, by its number.
     pub(super) fn agg(&self, pair: u16) -> u8 {
         self.pairs[usize::from(pair)].agg
     }
@@ -105,7 +106,7 @@ impl Paths {
         self.add(self.ends(way), agg, true)
     }
 
-    /// Whether the links of a way have no pair.
+    /// Returns whether no pair uses the links of a route.
     pub(super) fn is_clear(&self, way: Way) -> bool {
         let agg = usize::from(way.agg.expect("a way by a given switch"));
         let is_clear = |end: &usize| self.taken[end * self.n_aggs + agg].is_none();
@@ -142,8 +143,8 @@ impl Paths {
         }
     }
 
-    /// Clears a switch at both ends. A path from one end never arrives at the other: it would come
-    /// by the switch that is free there.
+    /// Clears a switch at both ends. A path from one end never arrives at the other: it would
+    /// arrive by the switch that is free there.
     fn clear_for(&mut self, ends: [Option<usize>; 2], agg: u8) -> bool {
         ends.into_iter().flatten().all(|end| {
             let others = self.free[end];
@@ -151,7 +152,7 @@ impl Paths {
         })
     }
 
-    /// A switch that is free at both ends, which it may have to be made.
+    /// Returns a switch that is free at both ends, which it may have to be made.
     fn choose(&mut self, up: usize, down: usize) -> Option<u8> {
         let (above, below) = (self.free[up], self.free[down]);
         if let Some(agg) = each(above & below).next() {
@@ -218,12 +219,12 @@ mod tests {
 
     use super::*;
 
-    /// A pair within the pod.
+    /// Returns a pair within the pod.
     fn between(up: u16, down: u16) -> Way {
         Way { up: Some(up), down: Some(down), agg: None }
     }
 
-    /// The links of a pair that has been placed.
+    /// Returns the links of a pair that has been placed.
     fn links(way: Way, agg: u8) -> impl Iterator<Item = Link> {
         let up = way.up.map(|rack| Link { is_up: true, rack, agg });
         let down = way.down.map(|rack| Link { is_up: false, rack, agg });
@@ -247,7 +248,7 @@ mod tests {
         numbers.iter().map(Option::is_some).collect()
     }
 
-    /// A matching of all hosts of `n` racks of `n` hosts.
+    /// Returns a matching of all hosts of `n` racks of `n` hosts.
     fn matching(n: usize, rng: &mut Rng) -> Vec<Way> {
         let mut dsts: Vec<usize> = (0..n * n).collect();
         rng.shuffle(&mut dsts);

@@ -25,12 +25,13 @@ pub(super) struct Progress {
     last_bytes: u16,
     /// Its place in its queue.
     key: u64,
-    /// When it was submitted, and when a cell of it was last sent by schedule.
+    /// Time of its submission, and of its last cell sent by schedule.
     at: Time,
     sent_at: Time,
-    /// What slots are asked for: its destination, or the pod of that.
+    /// Target of the requested slots: the destination host, or its pod.
     to: u16,
-    /// Until when it may be sent without a schedule; `None` while the arbiter has not been asked.
+    /// End of the time in which it may be sent without a schedule; `None` while the arbiter has
+    /// received no request.
     until: Option<Instant>,
 }
 
@@ -40,7 +41,7 @@ pub(super) struct Progress {
 struct Queue {
     /// By order, then by slot at the source.
     waiting: BTreeSet<(u64, u32)>,
-    /// How many they are, and their bytes on the wire.
+    /// Number of cells, and their bytes on the wire.
     cells: u64,
     bytes: u64,
     /// The message whose cell was sent last.
@@ -51,8 +52,8 @@ struct Queue {
 }
 
 impl Queue {
-    /// A message that waits, of which nothing was sent for `span` although it has begun. Receivers
-    /// would forget it in the end.
+    /// Returns a message that waits, of which nothing was sent for `span` although it has begun.
+    /// Receivers would forget it in the end.
     fn neglected(
         &mut self,
         now: Time,
@@ -110,10 +111,10 @@ fn bytes_left(flow: &OutgoingFlow<Progress>, whole_bytes: u64) -> u64 {
     }
 }
 
-/// How often the timeout of a message doubles.
+/// Maximum number of doublings of a message's timeout.
 const BACKOFF_MAX: u32 = 6;
 
-/// Acknowledgements have so many numbers.
+/// Count of numbers for acknowledgements.
 pub(super) const NUMBERS: u32 = 1 << 16;
 
 fn number(dst: NodeId, flow: u32) -> (u32, u32) {
@@ -156,7 +157,7 @@ impl Queues {
         cells_of(messages, queue.bytes, fastpod)
     }
 
-    /// Whether any cell waits.
+    /// Returns whether any cell waits.
     #[inline]
     pub(super) fn has_waiting(&self) -> bool {
         self.cells > 0
@@ -279,7 +280,7 @@ impl Queues {
         Some((self.cell(slot, seq, fastpod), begin, is_again))
     }
 
-    /// The messages that may still be sent without a schedule at `at`, earliest first.
+    /// Returns the messages that may still be sent without a schedule at `at`, earliest first.
     fn hopeful(&self, at: Instant) -> impl Iterator<Item = &OutgoingFlow<Progress>> {
         let flows = self
             .hopeful
@@ -288,19 +289,19 @@ impl Queues {
         flows.filter(move |f| is_hopeful(&f.state, f.packets, at))
     }
 
-    /// The destination of the earliest of them, and when it was submitted.
+    /// Returns the destination of the earliest of them, and when it was submitted.
     #[inline]
     pub(super) fn earliest(&self, at: Instant) -> Option<(u16, Time)> {
         self.hopeful(at).next().map(|flow| (flow.dst.get() as u16, flow.state.at))
     }
 
-    /// Whether one of them is for `dst`.
+    /// Returns whether one of them is for `dst`.
     #[inline]
     pub(super) fn hopes(&self, dst: u16, at: Instant) -> bool {
         self.hopeful(at).any(|flow| flow.dst.get() == u32::from(dst))
     }
 
-    /// The next cell to `dst` without a schedule.
+    /// Returns the next cell to `dst` without a schedule.
     pub(super) fn unscheduled(
         &mut self,
         dst: u16,
@@ -323,8 +324,8 @@ impl Queues {
         });
     }
 
-    /// The arbiter has been asked for slots to `dst`: what nobody has asked for before may be sent
-    /// without them until `until`.
+    /// The arbiter has received requests for slots to `dst`: what nobody has requested before may
+    /// be sent without them until `until`.
     pub(super) fn on_asked(&mut self, dst: u16, until: Instant) {
         for &(slot, msg) in &self.hopeful {
             let flow = self.flows.of(slot, msg).filter(|flow| flow.dst.get() == u32::from(dst));
@@ -396,15 +397,15 @@ impl Queues {
         Some(self.flows[slot].state.to)
     }
 
-    /// Asks whether there is room for a message that is held.
+    /// Probes the receiver of a message that is held.
     fn ask(&self, slot: u32, out: &mut Output<FastpodHeader>) {
         let flow = &self.flows[slot];
         let header = FastpodHeader::Ask { flow: flow.flow, tx_slot: slot, size: flow.size };
         out.send(flow.dst, flow.msg, header);
     }
 
-    /// Puts messages that were sent and not acknowledged into their queues again, and asks for room for
-    /// those that are held. Returns the destination of the next; `None` if no other is due.
+    /// Puts messages that were sent and not acknowledged into their queues again, and requests room
+    /// for those that are held. Returns the destination of the next; `None` if no other is due.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -431,7 +432,7 @@ impl Queues {
         Some(to)
     }
 
-    /// The message is not to be sent after all.
+    /// Cancels a message.
     pub(super) fn cancel(&mut self, msg: MsgId) {
         if let Some(slot) = self.flows.slot(msg) {
             self.remove(slot);

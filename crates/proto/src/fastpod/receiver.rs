@@ -1,5 +1,5 @@
-//! What arrives at a host. Cells come more than once: without a schedule, by schedule, and again
-//! where no acknowledgement has arrived.
+//! Arrivals at a host. Cells may arrive more than once: unscheduled, scheduled, and retransmitted
+//! if no acknowledgement has arrived.
 
 use rampmeter_core::{NodeId, Receipt, Time};
 
@@ -12,7 +12,7 @@ use crate::parts::{Announcement, ArrivingFlows, Found, Output};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<()>,
-    /// Messages that have arrived, of which no RTS has told.
+    /// Messages that have arrived and that no RTS has reported.
     acks: Backlog<Ack>,
 }
 
@@ -61,7 +61,7 @@ impl Receiver {
         Receipt::Fresh
     }
 
-    /// A source asks whether there is room for a message.
+    /// Handles a probe of a source whose message is held.
     pub(super) fn on_ask(&mut self, of: Announcement, out: &mut Output<FastpodHeader>) {
         match self.flows.find(&of) {
             Found::Over => self.acknowledge(of),
@@ -77,7 +77,7 @@ impl Receiver {
         self.acks.push(Ack { host: of.src.get() as u16, flow: of.flow as u16 });
     }
 
-    /// Whether an RTS has something to tell.
+    /// Returns whether an RTS has acknowledgements to carry.
     #[inline]
     pub(super) fn has_acks(&self) -> bool {
         !self.acks.is_empty()

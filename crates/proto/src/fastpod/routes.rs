@@ -8,7 +8,7 @@ use rampmeter_core::{MsgId, NodeId, Packet, PayloadRef, Priority};
 use super::config::Fastpod;
 use super::wire::FastpodHeader;
 
-/// The pod with this number, where there are pods.
+/// Returns the pod with this number, where there are pods.
 #[inline]
 fn pod(fastpod: &Fastpod, number: u16) -> Option<&Pod> {
     fastpod.pods.as_ref().map(|pods| &pods.pods[usize::from(number)])
@@ -51,7 +51,7 @@ fn set(packet: &mut Packet<FastpodHeader>, ports: &[u16]) {
     packet.marks = packet.marks.with(Marks::ROUTED).with(Marks::SOURCE_ROUTED);
 }
 
-/// A cell to a host of the pod goes by an aggregation switch, within a rack too (§5).
+/// Routes a cell to a host of the pod by an aggregation switch, within a rack too (§5).
 #[inline]
 pub(super) fn cell(fastpod: &Fastpod, src: u16, agg: u8, packet: &mut Packet<FastpodHeader>) {
     let Some(pod) = pod(fastpod, fastpod.pod_of(src)) else { return };
@@ -62,7 +62,7 @@ pub(super) fn cell(fastpod: &Fastpod, src: u16, agg: u8, packet: &mut Packet<Fas
     set(packet, &[up, down, to.port]);
 }
 
-/// A cell to another pod goes to a core switch (§3.4).
+/// Routes a cell to another pod to a core switch (§3.4).
 pub(super) fn cell_to_core(
     fastpod: &Fastpod,
     src: u16,
@@ -86,14 +86,14 @@ pub(super) fn cell_from_core(fastpod: &Fastpod, core: u16, packet: &mut Packet<F
     set(packet, &[pod.to_rack[agg][usize::from(to.rack)], to.port]);
 }
 
-/// An RTS goes straight from the rack to the arbiter.
+/// Routes an RTS straight from the rack to the arbiter.
 pub(super) fn rts(fastpod: &Fastpod, src: u16, arbiter: u32, packet: &mut Packet<FastpodHeader>) {
     let Some(pod) = pod(fastpod, fastpod.pod_of(src)) else { return };
     let rack = host(pod, src.into()).rack;
     set(packet, &[pod.to_arbiter[usize::from(rack)][arbiter as usize]]);
 }
 
-/// One of a core switch goes straight from the aggregation switch to an arbiter of a pod.
+/// Routes one of a core switch straight from the aggregation switch to an arbiter of a pod.
 pub(super) fn core_rts(
     fastpod: &Fastpod,
     core: u16,
@@ -105,7 +105,7 @@ pub(super) fn core_rts(
     set(packet, &[pods[usize::from(to)].agg_to_arbiter[agg][arbiter as usize]]);
 }
 
-/// An SCHD goes from the receiver's rack to it. Arbiters name the link to the rack before.
+/// Routes an SCHD from the receiver's rack to it. Arbiters name the link to the rack before.
 pub(super) fn schd(fastpod: &Fastpod, packet: &mut Packet<FastpodHeader>) {
     let dst = packet.dst.get();
     let Some(pod) = pod(fastpod, fastpod.pod_of(dst as u16)) else { return };
@@ -113,7 +113,7 @@ pub(super) fn schd(fastpod: &Fastpod, packet: &mut Packet<FastpodHeader>) {
     set(packet, &[to.rack, to.port]);
 }
 
-/// One to a core switch goes from the aggregation switch of the arbiter's pod.
+/// Routes one to a core switch from the aggregation switch of the arbiter's pod.
 pub(super) fn core_schd(
     fastpod: &Fastpod,
     from: u16,

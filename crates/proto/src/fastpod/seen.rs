@@ -1,12 +1,12 @@
-//! What a host has seen of its slots, for the arbiter to find broken links (§4): in which of them
-//! it has sent by schedule, and in which something scheduled has arrived.
+//! Observations of a host about its slots, from which the arbiter finds broken links (§4). They are
+//! the slots in which it sent by schedule, and those in which a scheduled packet arrived.
 
 use super::config::Fastpod;
 use super::timing::Instant;
 
 /// Slots that a report covers.
 pub(super) const COVERED: u64 = 64;
-/// Slots that a brief report tells apart.
+/// Slots that a brief report distinguishes.
 const BRIEF: u64 = 64;
 
 /// Slots of the last 128.
@@ -29,7 +29,7 @@ impl Marked {
         self.bits = if is_marked { self.bits | bit } else { self.bits & !bit };
     }
 
-    /// The marks of the slots up to `slot`, that one in bit 0.
+    /// Returns the marks of the slots up to `slot`, that one in bit 0.
     fn until(&self, slot: u64) -> u64 {
         let shift = |by: u64| u32::try_from(by).unwrap_or(u32::MAX);
         let bits = match slot.checked_sub(self.last) {
@@ -40,12 +40,12 @@ impl Marked {
     }
 }
 
-/// What a host has seen.
+/// Observations of a host.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     sent: Marked,
     got: Marked,
-    /// What arrives before this instant, by the arbiter's clock, is of a slot that is marked.
+    /// Instant, by the arbiter's clock, before which arrivals belong to a marked slot.
     got_until: Instant,
     /// Slots from one report to the next at most, and until what happens in a slot is known.
     interval: u64,
@@ -55,7 +55,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// What a host of a pod sees that has seen nothing.
+    /// Returns the observations of a host of a pod that has observed nothing.
     pub(super) fn new(fastpod: &Fastpod, pod: u16) -> Self {
         Self {
             sent: Marked::default(),
@@ -67,8 +67,8 @@ impl Seen {
         }
     }
 
-    /// The slot from which on the host sends an RTS although it has nothing to ask or to tell, so
-    /// that what it has seen is reported; `u64::MAX` if there is nothing.
+    /// Slot from which on the host sends an RTS without requests or acknowledgements, so that its
+    /// observations are reported; `u64::MAX` if there are none.
     #[inline]
     pub(super) fn due(&self) -> u64 {
         self.due
@@ -89,8 +89,8 @@ impl Seen {
         self.report_soon(slot);
     }
 
-    /// Something that is scheduled has arrived, and was heard as early as a control packet that
-    /// began when it did.
+    /// Notes that a scheduled packet has arrived, as early as a control packet that began at the
+    /// same time.
     #[inline]
     pub(super) fn on_arrival(&mut self, (pod, end): (u16, u16), at: Instant, fastpod: &Fastpod) {
         if at < self.got_until {
@@ -103,8 +103,9 @@ impl Seen {
         }
     }
 
-    /// What a report in a slot says: the latest slot of which all has arrived, and in which slots
-    /// up to it the host sent, and something arrived. `None` in the first slots of a run.
+    /// Returns the content of a report in a slot: the latest slot of which everything has arrived,
+    /// and bitmaps of the slots up to it in which the host sent, and in which something arrived.
+    /// Returns `None` in the first slots of a run.
     pub(super) fn report(&mut self, slot: u64) -> Option<(u64, u64, u64)> {
         let latest = slot.checked_sub(self.settled)?;
         let has_more = self.sent.last.max(self.got.last) > latest;
@@ -121,8 +122,8 @@ impl Seen {
     }
 }
 
-/// The slot of a brief report that was sent about in `slot`, and whether its sender sent, and
-/// something arrived.
+/// Returns the slot of a brief report that was sent about in `slot`, and whether its sender sent,
+/// and something arrived.
 pub(super) fn of_brief(brief: u8, slot: u64, settled: u64) -> Option<(u64, bool, bool)> {
     // `slot` is at most 32 before the true one, and at most 31 after it.
     let first = (slot + 1).checked_sub(settled + BRIEF / 2)?;

@@ -1,13 +1,13 @@
 //! A slot: what is sent when (Fastpod §3.2, figures 3 and 4).
 //!
 //! A slot has one cell less than a rack has hosts, and two control slots. The host with number i in
-//! its rack sends its RTS before cell i. A host that sends to the one with number j of a rack leaves
-//! a gap before cell j, in which the arbiter's SCHD reaches the receiver. Where i = j the RTS is
-//! first. Positions are times from the start of the slot, at the racks' switches.
+//! its rack sends its RTS before cell i. A host that sends to the one with number j of a rack
+//! leaves a gap before cell j, in which the arbiter's SCHD reaches the receiver. Where i = j the
+//! RTS is first. Positions are times from the start of the slot, at the racks' switches.
 
 use rampmeter_core::Span;
 
-/// What a slot is made of.
+/// Structure of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
     /// Hosts of a rack, at least 2: one more than cells of a slot.
@@ -16,8 +16,8 @@ pub struct Slots {
     pub cell: Span,
     /// Time of an RTS or SCHD on a link.
     pub control: Span,
-    /// How far a clock may be from the arbiter's, either way. A control slot is longer than a
-    /// control packet by twice that, and so is the slot than what is in it (§4).
+    /// Maximum offset of a clock from the arbiter's, in either direction. A control slot is longer
+    /// than a control packet by twice that, and so is the slot than its content (§4).
     pub error: Span,
 }
 
@@ -27,58 +27,58 @@ impl Slots {
         self.hosts - 1
     }
 
-    /// A control slot: a control packet with its guard band.
+    /// Returns a control slot: a control packet with its guard band.
     pub fn control_slot(&self) -> Span {
         self.control + self.error * 2
     }
 
-    /// The length of a slot.
+    /// Returns the length of a slot.
     pub fn length(&self) -> Span {
         self.cell * u64::from(self.cells()) + self.control_slot() * 2 + self.error * 2
     }
 
-    /// The start of cell `p` from host `i` of a rack to host `j` of a rack.
+    /// Returns the start of cell `p` from host `i` of a rack to host `j` of a rack.
     #[inline]
     pub fn cell_at(&self, p: u16, (i, j): (u16, u16)) -> Span {
         let control_slots = u64::from(i <= p) + u64::from(j <= p);
         self.cell * u64::from(p) + self.control_slot() * control_slots
     }
 
-    /// The start of host `i`'s RTS in a slot to host `j` of a rack, or to nobody. It is in the
-    /// middle of its control slot.
+    /// Returns the start of host `i`'s RTS in a slot to host `j` of a rack, or to nobody. It is in
+    /// the middle of its control slot.
     #[inline]
     pub fn rts_at(&self, i: u16, j: Option<u16>) -> Span {
         let gap = u64::from(j.is_some_and(|j| j < i));
         self.cell * u64::from(i) + self.control_slot() * gap + self.error
     }
 
-    /// The start of the SCHD to host `j` of a rack, in a slot in which host `i` of a rack sends to
-    /// it.
+    /// Returns the start of the SCHD to host `j` of a rack, in a slot in which host `i` of a rack
+    /// sends to it.
     #[inline]
     pub fn gap_at(&self, i: u16, j: u16) -> Span {
         self.cell * u64::from(j) + self.control_slot() * u64::from(i <= j) + self.error
     }
 
-    /// The start of the SCHD to host `j` of a rack in a slot in which nobody is to send to it:
-    /// where most senders leave a gap.
+    /// Returns the start of the SCHD to host `j` of a rack in a slot in which nobody is to send to
+    /// it: where most senders leave a gap.
     #[inline]
     pub fn idle_gap(&self, j: u16) -> Span {
         let is_late = 2 * j >= self.hosts;
         self.cell * u64::from(j) + self.control_slot() * u64::from(is_late) + self.error
     }
 
-    /// Whether cell `p` from `i` to `j` leaves the control slot free that the SCHD to an idle
-    /// receiver takes. Unscheduled cells that do not are not sent.
+    /// Returns whether cell `p` from `i` to `j` leaves the control slot free that the SCHD to an
+    /// idle receiver takes. Unscheduled cells that do not are not sent.
     #[inline]
     pub fn is_clear(&self, p: u16, (i, j): (u16, u16)) -> bool {
         let (cell, gap) = (self.cell_at(p, (i, j)), self.idle_gap(j).saturating_sub(self.error));
         cell + self.cell <= gap || gap + self.control_slot() <= cell
     }
 
-    /// The start of a packet from an arbiter to the other, at the switch of a rack: no SCHD of the
-    /// one passes there then, and no RTS to the other. SCHDs have their places in slots that begin
-    /// `across` later than those in which RTSs have theirs. `None` if cells are so short that there
-    /// is no such place.
+    /// Returns the start of a packet from an arbiter to the other, at the switch of a rack: no SCHD
+    /// of the one passes there then, and no RTS to the other. SCHDs have their places in slots that
+    /// begin `across` later than those in which RTSs have theirs. `None` if cells are so short that
+    /// there is no such place.
     pub fn watchdog_at(&self, across: Span) -> Option<Span> {
         let length = self.length();
         let shift = Span::from_ps(across.as_ps() % length.as_ps());
@@ -90,7 +90,7 @@ impl Slots {
         places.into_iter().find(is_free).map(|at| at + self.error)
     }
 
-    /// Whether no RTS of a rack has its place in the control slot from `at` on; nor has an SCHD.
+    /// Returns whether neither an RTS of a rack nor an SCHD uses the control slot from `at` on.
     fn is_quiet(&self, at: Span) -> bool {
         let end = at + self.control_slot();
         let is_clear = |i: u16| {
@@ -100,7 +100,8 @@ impl Slots {
         end <= self.length() && (0..self.hosts).all(is_clear)
     }
 
-    /// The shortest cell with which control packets of a rack do not meet: two control slots (§3.2).
+    /// Returns the shortest cell with which control packets of a rack do not meet: two control
+    /// slots (§3.2).
     pub fn shortest_cell(&self) -> Span {
         self.control_slot() * 2
     }
@@ -135,7 +136,7 @@ mod tests {
         each.into_iter().flat_map(move |a| each.map(|b| (a, b)))
     }
 
-    /// Whom a host sends to, or a receiver hears: a number in a rack, or nobody.
+    /// Iterates over the peers of a host, to send to or receive from: a number in a rack, or none.
     fn anybody(n: u16) -> impl Iterator<Item = Option<u16>> + Clone {
         (0..n).map(Some).chain([None])
     }
@@ -147,7 +148,7 @@ mod tests {
         );
     }
 
-    /// Whether anything meets on the link to a receiver: two slots of any two senders.
+    /// Returns whether packets collide on the link to a receiver: two slots of any two senders.
     fn meets_at_receiver(slots: &Slots, gap: Gap, error: i64) -> bool {
         let (n, control) = (slots.hosts, slots.control.as_ps() as i64);
         let mut items = Vec::new();
@@ -173,7 +174,7 @@ mod tests {
         meets
     }
 
-    /// Whether anything meets on the link of a sender, whose clock is set between slots.
+    /// Returns whether packets collide on the link of a sender, whose clock is set between slots.
     fn meets_at_sender(slots: &Slots, error: i64) -> bool {
         let (n, control) = (slots.hosts, slots.control.as_ps() as i64);
         let mut meets = false;
@@ -194,7 +195,7 @@ mod tests {
         meets
     }
 
-    /// Whether RTSs of a rack meet on the link to the arbiter, in one slot or two.
+    /// Returns whether RTSs of a rack collide on the link to the arbiter, in one slot or two.
     fn meets_at_arbiter(slots: &Slots, error: i64) -> bool {
         let (n, control) = (slots.hosts, slots.control.as_ps() as i64);
         let mut meets = false;
@@ -214,7 +215,7 @@ mod tests {
         meets
     }
 
-    /// Whether packets of an arbiter meet on its link to a rack.
+    /// Returns whether packets of an arbiter collide on its link to a rack.
     fn meets_on_the_way_down(slots: &Slots, gap: Gap) -> bool {
         let (n, control) = (slots.hosts, slots.control.as_ps() as i64);
         let schd = |sender: Option<u16>, j| sender.map_or(slots.idle_gap(j), |i| gap(slots, i, j));
@@ -294,7 +295,7 @@ mod tests {
         }
     }
 
-    /// Whether a watchdog meets an SCHD on its way to a rack, or an RTS on its way from there.
+    /// Returns whether a watchdog collides with an SCHD to a rack, or with an RTS from there.
     fn meets_watchdog(slots: &Slots, watchdog: Span, across: Span, error: i64) -> bool {
         let control = slots.control.as_ps() as i64;
         let pairs = || {

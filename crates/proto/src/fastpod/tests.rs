@@ -26,7 +26,7 @@ fn config() -> FastpodConfig {
     FastpodConfig::paper()
 }
 
-/// A pod of `racks` racks of `per_rack` hosts, all cables alike.
+/// Returns a pod of `racks` racks of `per_rack` hosts, all cables alike.
 fn alike(config: FastpodConfig, racks: u16, per_rack: u16) -> Arc<Fastpod> {
     spread(config, racks, per_rack, 0, 1)
 }
@@ -71,7 +71,8 @@ fn assert_all_fine(run: &Run) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// §3.2, §5: no collision but of unscheduled cells, whatever is sent and however long cables are.
+    /// §3.2, §5: no collision but of unscheduled cells, whatever is sent and however long cables
+    /// are.
     #[test]
     fn scheduled_and_control_packets_never_meet(
         seed in any::<u64>(),
@@ -126,7 +127,7 @@ proptest! {
     }
 }
 
-/// A run with clocks that drift by up to 100 parts per million.
+/// Returns a run with clocks that drift by up to 100 parts per million.
 fn drifting(config: FastpodConfig, seed: u64) -> Run {
     let fastpod = alike(config, 4, 4);
     let mut run = Run::new(&fastpod, seed);
@@ -139,8 +140,8 @@ fn drifting(config: FastpodConfig, seed: u64) -> Run {
     run
 }
 
-/// A message that comes just after the instant of a cell may still have it. The next cell waits for
-/// the link, on which a fast clock gains, and leaves all the same.
+/// A message that arrives just after the instant of a cell may still have it. The next cell waits
+/// for the link, on which a fast clock gains, and is sent all the same.
 #[test]
 fn a_cell_that_waits_for_a_late_one_is_not_too_late() {
     let config = FastpodConfig { clock_ppb: 100_000, optimistic: false, ..config() };
@@ -231,7 +232,7 @@ fn long_messages_fill_their_slots() {
     assert_eq!(run.stats().slots_unused, 0);
 }
 
-/// A standby takes over without a collision, and the arbiter that comes back listens.
+/// A standby takes over without a collision, and the arbiter that returns listens.
 #[test]
 fn the_standby_takes_over_when_all_slots_given_are_over() {
     for seed in 0..8 {
@@ -254,8 +255,8 @@ fn the_standby_takes_over_when_all_slots_given_are_over() {
     }
 }
 
-/// Both arbiters crash, and clocks are too old to send by: nobody tells the one that comes back of
-/// the epoch of the other.
+/// Both arbiters crash, and clocks are too old to send by: the one that returns is not notified of
+/// the other's epoch.
 #[test]
 fn an_arbiter_that_returns_to_hosts_that_are_silent_is_followed() {
     for seed in 0..4 {
@@ -277,7 +278,7 @@ fn an_arbiter_that_returns_to_hosts_that_are_silent_is_followed() {
     }
 }
 
-/// An arbiter that computes for long hears hosts late, and is not cut off.
+/// An arbiter that computes for long receives packets of hosts late, and is not cut off.
 #[test]
 fn an_arbiter_with_a_standby_may_compute_for_long() {
     for compute_us in [10, 100] {
@@ -291,7 +292,7 @@ fn an_arbiter_with_a_standby_may_compute_for_long() {
     }
 }
 
-/// Watchdogs arrive, and meet nothing: a standby that hears them stays what it is.
+/// Watchdogs arrive without a collision: a standby that receives them remains a standby.
 #[test]
 fn the_standby_listens_while_the_arbiter_lives() {
     let fastpod = spread(FastpodConfig { arbiters: 2, ..config() }, 4, 4, 500, 1);
@@ -302,7 +303,7 @@ fn the_standby_listens_while_the_arbiter_lives() {
     assert_eq!(run.stats().turn_overs, 0);
 }
 
-/// A single arbiter that comes back listens first, for slots that it gave may not be over.
+/// A single arbiter that returns listens first, for slots that it gave may not be over.
 #[test]
 fn an_arbiter_that_comes_back_gives_no_slot_twice() {
     for seed in 0..8 {
@@ -319,8 +320,8 @@ fn an_arbiter_that_comes_back_gives_no_slot_twice() {
     }
 }
 
-/// Shortest first puts off a long message for longer than receivers remember silent ones: some of
-/// its cells are sent all the same.
+/// Shortest first puts off a long message for longer than receivers remember unresponsive ones:
+/// some of its cells are sent all the same.
 #[test]
 fn a_message_that_others_put_off_is_not_forgotten() {
     let fastpod = alike(FastpodConfig { optimistic: false, ..config() }, 2, 4);

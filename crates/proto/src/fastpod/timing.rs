@@ -1,10 +1,10 @@
-//! When slots are: instants by the arbiter's clock at which hosts, core switches and arbiters send
+//! Times of slots: instants by the arbiter's clock at which hosts, core switches and arbiters send
 //! (§3.2, §3.4).
 //!
 //! Slot n is [n x length, (n + 1) x length) at the racks' switches, later by the time that the
 //! slowest host's packets take there. Hosts with shorter cables wait for the others. Cells pass
-//! aggregation switches one switch later, whether they come from hosts or from core switches, and
-//! their receivers' racks two switches later. So do SCHDs, at the receiver's switch.
+//! aggregation switches one switch later, from hosts as from core switches, and their receivers'
+//! racks two switches later. So do SCHDs, at the receiver's switch.
 
 use rampmeter_core::fabric::{Core, Pod, PodHost};
 use rampmeter_core::{FabricFacts, Span, Time};
@@ -21,21 +21,21 @@ struct End {
     place: u16,
     /// From the first bit that it sends to the first that leaves the leaf.
     up: Span,
-    /// From the first bit of a control packet that leaves the leaf to its being heard.
+    /// Time from the first bit of a control packet that leaves the leaf until it is received.
     down: Span,
 }
 
 /// A switch to which ends are joined, and arbiters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Leaf {
-    /// When cells of a slot leave it: those from its ends, and those to them.
+    /// Times in a slot at which its cells pass a leaf: those from its ends, and those to them.
     from_ends: Span,
     to_ends: Span,
     /// Of each arbiter the same delays as of ends: up and down.
     arbiters: Vec<(Span, Span)>,
 }
 
-/// When slots are at each end of a pod and at its arbiters.
+/// Times of slots at each end of a pod and at its arbiters.
 ///
 /// Ends are numbered from zero in each pod: its hosts, then all core switches. Leaves are the
 /// switches of its racks, then its aggregation switches.
@@ -50,20 +50,20 @@ pub struct Timing {
     base: Span,
     /// From an arbiter's look at demands to its first SCHD of a slot.
     compute: Span,
-    /// How many slots after its SCHD a slot that is given is.
+    /// Slots between an SCHD and the slot that it gives.
     pub ahead: u64,
-    /// The longest time from an RTS that asks to the SCHD that answers.
+    /// Maximum time from an RTS with a request to the SCHD that answers.
     pub answer: Span,
-    /// Where in a slot at a rack an arbiter's packet to the other passes; `None` if cells are too
-    /// short for it.
+    /// Time in a slot at which an arbiter's packet to the other passes a rack; `None` if cells are
+    /// too short for it.
     pub watchdog_at: Option<Span>,
-    /// The most slots whose cells reach a core switch after it has decided that there should be no
-    /// more, until its RTS is obeyed.
+    /// Maximum number of slots whose cells reach a core switch after it has decided that there
+    /// should be no more, until its RTS is obeyed.
     pub on_way_to_core: u64,
-    /// How many slots after a slot an RTS is that knows what arrived in it.
+    /// Slots from a slot to the RTS that reports its arrivals.
     pub settled: u64,
-    /// How long before the start of a slot its first packet may seem to begin, for an end that
-    /// hears it.
+    /// Maximum time before the start of a slot at which its first packet may seem to begin, for an
+    /// end that receives it.
     early: Span,
 }
 
@@ -72,7 +72,8 @@ fn most(spans: impl Iterator<Item = Span>) -> Span {
 }
 
 impl Timing {
-    /// The times of a pod, which the core switches join to others. Slots are computed in `compute`.
+    /// Returns the times of a pod, which the core switches join to others. Slots are computed in
+    /// `compute`.
     pub(super) fn of_pod(pod: &Pod, cores: &[Core], slots: Slots, compute: Span) -> Self {
         let ends = (pod.hosts.len() as u32, ends_of_pod(pod, cores, slots.control));
         Self::new(
@@ -118,8 +119,8 @@ impl Timing {
         let (up, down) = (ups(&ends), downs(&ends));
         let rts = slots.length() * 2 + up + to_arbiter;
         let answer = rts + compute + slots.length() * 2 + up_arbiter + across + up + down;
-        // From the arrival of the cell that makes the switch close, in slot a there: it sends an RTS
-        // within two slots. Let m be the last slot that the arbiter decides before it has heard
+        // From the arrival of the cell that makes the switch close, in slot a there: it sends an
+        // RTS within two slots. Let m be the last slot that the arbiter decides before it has heard
         // that. m - a is less than this time in slots, and one; cells of slots a to m + ahead come.
         let told = slots.length() * 2 + ups(cores) + to_arbiter + slots.error * 2;
         let on_way = told + compute + up_arbiter + downs(cores);
@@ -154,7 +155,7 @@ impl Timing {
         Self { early: self.slots.error, ..self }
     }
 
-    /// How many hosts the pod has.
+    /// Returns the number of hosts of the pod.
     #[inline]
     pub(super) fn n_hosts(&self) -> u32 {
         self.n_hosts
@@ -166,13 +167,13 @@ impl Timing {
         self.ends[usize::from(end)].place
     }
 
-    /// The switch that an end is joined to.
+    /// Returns the switch that an end is joined to.
     #[inline]
     pub(super) fn leaf(&self, end: u16) -> u16 {
         self.ends[usize::from(end)].leaf
     }
 
-    /// How many racks there are.
+    /// Returns the number of racks.
     pub(super) fn n_racks(&self) -> usize {
         self.n_racks.into()
     }
@@ -182,7 +183,7 @@ impl Timing {
         i128::from(slot) * i128::from(self.slots.length().as_ps())
     }
 
-    /// When an end sends what is at the start of a slot.
+    /// Returns the instant at which an end sends the first packet of a slot.
     #[inline]
     pub(super) fn start(&self, end: u16, slot: u64) -> Instant {
         let End { leaf, up, .. } = self.ends[usize::from(end)];
@@ -190,14 +191,15 @@ impl Timing {
         self.number_start(slot) + ps(self.base) + ps(phase) - ps(up)
     }
 
-    /// The slot that an end is in; `None` before the first.
+    /// Returns the slot that an end is in; `None` before the first.
     #[inline]
     pub(super) fn slot_at(&self, end: u16, at: Instant) -> Option<u64> {
         let since = at - self.start(end, 0);
         u64::try_from(since.div_euclid(ps(self.slots.length()))).ok()
     }
 
-    /// When an arbiter sends an end what is at `position` of a slot at the end's leaf.
+    /// Returns the instant at which an arbiter sends an end the packet that is at `position` of a
+    /// slot at the end's leaf.
     #[inline]
     pub(super) fn schd_at(&self, arbiter: u32, end: u16, (slot, position): (u64, Span)) -> Instant {
         self.leaf_at(arbiter, self.leaf(end), (slot, position))
@@ -215,14 +217,15 @@ impl Timing {
         self.number_start(slot) + ps(position) + ps(self.base) + ps(leaf.to_ends) - ps(up)
     }
 
-    /// From the departure of an SCHD to its being heard.
+    /// Time from the departure of an SCHD until it is received.
     #[inline]
     pub(super) fn schd_delay(&self, arbiter: u32, end: u16) -> Span {
         let End { leaf, down, .. } = self.ends[usize::from(end)];
         self.leaves[usize::from(leaf)].arbiters[arbiter as usize].0 + down
     }
 
-    /// When an arbiter decides what the SCHDs of a slot say. It knows what it has heard before.
+    /// Returns the instant at which an arbiter decides the content of the SCHDs of a slot. Only
+    /// packets received before count.
     #[inline]
     pub(super) fn tick_at(&self, arbiter: u32, slot: u64) -> Instant {
         let first = |leaf: &Leaf| ps(leaf.to_ends) - ps(leaf.arbiters[arbiter as usize].0);
@@ -230,15 +233,16 @@ impl Timing {
         self.number_start(slot) + ps(self.base) + first - ps(self.compute)
     }
 
-    /// The first slot of which an arbiter decides after `at`; `None` if it is before the first.
+    /// Returns the first slot of which an arbiter decides after `at`; `None` if it is before the
+    /// first.
     #[inline]
     pub(super) fn tick_after(&self, arbiter: u32, at: Instant) -> Option<u64> {
         let since = at - self.tick_at(arbiter, 0);
         u64::try_from(since.div_euclid(ps(self.slots.length())) + 1).ok()
     }
 
-    /// The slot in which a control packet was sent that an end has heard at `at`, by another end,
-    /// and until when it hears what is of that slot. `None` before the first.
+    /// Returns the slot in which another end sent a control packet that an end has received at
+    /// `at`, and the end of that slot's arrivals. Returns `None` before the first.
     pub(super) fn slot_of_arrival(&self, end: u16, at: Instant) -> Option<(u64, Instant)> {
         let End { leaf, down, .. } = self.ends[usize::from(end)];
         let leaf = ps(self.base) + ps(self.leaves[usize::from(leaf)].to_ends);
@@ -249,7 +253,8 @@ impl Timing {
         Some((slot, self.number_start(slot + 1) + first))
     }
 
-    /// The slot in which an end sent an RTS that an arbiter has heard at `at`, or the next.
+    /// Returns the slot in which an end sent an RTS that an arbiter has received at `at`, or the
+    /// next.
     pub(super) fn rts_sent_about(&self, arbiter: u32, end: u16, at: Time) -> u64 {
         let End { leaf, up, .. } = self.ends[usize::from(end)];
         let down = self.leaves[usize::from(leaf)].arbiters[arbiter as usize].1;
@@ -257,8 +262,8 @@ impl Timing {
         self.slot_at(end, sent).unwrap_or(0)
     }
 
-    /// When an end that sends an RTS at `sent` hears the first SCHD that can know of it, if
-    /// nobody is scheduled to send to it then (§3.3).
+    /// Returns the instant at which an end that sends an RTS at `sent` receives the first SCHD that
+    /// can depend on it, if nobody is scheduled to send to it then (§3.3).
     pub(super) fn knowing(&self, arbiter: u32, end: u16, sent: Instant) -> Instant {
         let End { leaf, place, up, .. } = self.ends[usize::from(end)];
         let down = self.leaves[usize::from(leaf)].arbiters[arbiter as usize].1;
@@ -269,13 +274,13 @@ impl Timing {
     }
 }
 
-/// A time by a clock as an instant of that clock.
+/// Returns a time by a clock as an instant of that clock.
 #[inline]
 pub(super) fn instant(at: Time) -> Instant {
     i128::from(at.as_ps())
 }
 
-/// An instant by a node's own clock as its time; the start for instants before it.
+/// Returns an instant by a node's own clock as its time; the start for instants before it.
 #[inline]
 pub(super) fn local(at: Instant) -> Time {
     Time::from_ps(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
@@ -292,7 +297,7 @@ fn to_switch(pod: &Pod, cable: Span) -> Span {
     pod.rate.tx_time(pod.header) + cable + pod.switch_latency
 }
 
-/// A host hears a packet when all of it is in.
+/// Returns the delay to a host, which receives a packet when all of it has arrived.
 fn to_host(pod: &Pod, cable: Span, control: Span) -> Span {
     control + cable + pod.host_latency
 }

@@ -24,11 +24,11 @@ pub const CONTROL_MAX: usize = 46;
 pub const NOBODY: u16 = u16::MAX;
 
 items! {
-    /// Slots that a host has asked for to one destination.
+    /// Slots that a host has requested to one destination.
     pub struct Demand {
         /// The destination: a host, or a pod with 32768 added.
         dst: u16 as "Destination",
-        /// Slots asked for since the start of the incarnation.
+        /// Slots requested since the start of the incarnation.
         total: u32 as "Slots in all",
     }
 }
@@ -46,7 +46,7 @@ items! {
 items! {
     /// A message to a host of another pod that has arrived.
     pub struct Relay {
-        /// Its source, which is to be told.
+        /// Its source, which must be notified.
         to: u16 as "Source",
         /// Its destination.
         from: u16 as "Receiver",
@@ -71,15 +71,15 @@ headers! {
         },
         /// Host to arbiter: slots wanted, and messages that have arrived.
         2 Rts (control "rts", H to A) "slots in all: {demand:{total} to {dst}}" {
-            /// The latest epoch that the host has heard of.
+            /// The latest epoch that the host has received.
             epoch: u32 as "Epoch",
             /// Grows whenever the host starts its totals anew.
             incarnation: u32 as "Incarnation of the demands",
-            /// How many RTSs with demands there have been in this incarnation, with this one.
+            /// Number of RTSs with demands in this incarnation, including this one.
             number: u32 as "Number",
-            /// What the host has seen of the latest slot of which all has arrived. Bits 0 to 5 are
-            /// the lowest of its number; bit 6 says whether the host sent by schedule, bit 7
-            /// whether something scheduled arrived.
+            /// Report of the host about the latest slot of which everything has arrived. Bits 0 to
+            /// 5 are the lowest of its number; bit 6 is set if the host sent by schedule, bit 7 if
+            /// a scheduled packet arrived.
             seen: u8 as hex "What the host has seen of a slot",
             /// Totals by destination.
             demands as demand: List<Demand, DEMANDS_MAX> as "Demand",
@@ -90,22 +90,21 @@ headers! {
         3 Schd (control "schd", A to H) "slot {slot} to {dst}" {
             /// Grows whenever another arbiter takes over.
             epoch: u32,
-            /// When the packet leaves the arbiter, in picoseconds by its clock.
+            /// Time at which the arbiter sends the packet, in picoseconds by its clock.
             stamp: u64 as "Time of the arbiter in picoseconds",
             /// The number of the slot that is given, less whole multiples of 2^32.
             slot: u32 as "Slot",
-            /// Whom the host may send to in it: a host, or a pod with 32768 added; 65535 if none is
-            /// given.
+            /// Destination of the slot: a host, or a pod with 32768 added; 65535 if none is given.
             dst: u16 as "Destination",
             /// The aggregation switch to send by, to another pod the core switch.
             agg: u8 as "Aggregation or core switch",
             /// The host's incarnation of which the arbiter knows.
             incarnation: u32,
-            /// The latest RTS of it up to which all have been heard.
+            /// The latest RTS of it up to which all have been received.
             heard: u32 as "Latest RTS heard",
             /// Slots given to it so far, this one included.
             given: u32 as "Slots given in all",
-            /// Not zero if the slot is for a probe, and not among those that were asked for.
+            /// Not zero if the slot is for a probe, and not among those that were requested.
             probe: u8 as "Whether the slot is for a probe",
             /// Messages of the host that have arrived.
             acks as ack: List<Ack, ACKS_MAX>,
@@ -118,11 +117,11 @@ headers! {
         /// Core switch to arbiter: slots wanted, and pods that the arbiter's hosts may send to by
         /// it.
         5 CoreRts (control "core-rts", C to A) "slots in all: {demand:{total} to {dst}}" {
-            /// The latest epoch of the pod that the switch has heard of.
+            /// The latest epoch of the pod that the switch has received.
             epoch: u32,
             /// Grows whenever the switch starts its totals anew.
             incarnation: u32,
-            /// How many RTSs with demands there have been in this incarnation, with this one.
+            /// Number of RTSs with demands in this incarnation, including this one.
             number: u32,
             /// A bit for each pod, the lowest for the first: whether there is room for cells to it.
             open: u32 as hex "Pods with room",
@@ -135,7 +134,7 @@ headers! {
         6 CoreSchd (control "core-schd", A to C) "slot {slot} to {dst}" {
             /// Grows whenever another arbiter takes over.
             epoch: u32,
-            /// When the packet leaves the arbiter, in picoseconds by its clock.
+            /// Time at which the arbiter sends the packet, in picoseconds by its clock.
             stamp: u64,
             /// The number of the slot that is given, less whole multiples of 2^32.
             slot: u32,
@@ -143,7 +142,7 @@ headers! {
             dst: u16,
             /// The switch's incarnation of which the arbiter knows.
             incarnation: u32,
-            /// The latest RTS of it up to which all have been heard.
+            /// The latest RTS of it up to which all have been received.
             heard: u32,
             /// Slots given to it so far, this one included.
             given: u32,
@@ -152,7 +151,7 @@ headers! {
         },
         /// Host to arbiter: what it has seen of its slots, and messages that have arrived.
         7 Report (control "report", H to A) "slots up to {slot}: sent {sent}, got {got}" {
-            /// The latest epoch that the host has heard of.
+            /// The latest epoch that the host has received.
             epoch: u32,
             /// The latest slot of which all has arrived, less whole multiples of 2^32.
             slot: u32,
@@ -165,15 +164,15 @@ headers! {
         },
         /// Source to destination: a link that was broken works.
         8 Probe (control "probe", S to D) "the way by {agg} works" {
-            /// The latest epoch that the source has heard of.
+            /// The latest epoch that the source has received.
             epoch: u32,
-            /// The aggregation switch that it came by.
+            /// The aggregation switch by which it arrived.
             agg: u8,
         },
         /// Destination to source: there is no room for the message, or there is again. Not in the
         /// paper, whose destinations have room for all.
         9 Hold (control "hold", D to S) "held {held}" {
-            /// Whether the message waits for room.
+            /// True if flow control pauses the message.
             held: bool as "Waits for room",
         },
         /// Source to destination: is there room for the message now?

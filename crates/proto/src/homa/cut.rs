@@ -3,7 +3,7 @@
 //! Every message is cut in the same way, however much of it is unscheduled, so that both ends agree
 //! by its size alone.
 
-/// How messages become packets.
+/// Division of messages into packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
     /// Payload of each of the first packets.
@@ -31,12 +31,12 @@ impl Cut {
         self.first == self.payload
     }
 
-    /// How many packets may be of the first kind.
+    /// Returns the maximum number of packets of the first kind.
     pub(super) fn first_packets(&self) -> u32 {
         self.first_packets
     }
 
-    /// A full packet on the wire.
+    /// Returns a full packet on the wire.
     #[inline]
     pub(super) fn full(&self) -> u64 {
         self.full
@@ -49,7 +49,7 @@ impl Cut {
         u32::try_from(packets).unwrap_or(u32::MAX)
     }
 
-    /// Where in its message packet `seq` starts, if the message is so long.
+    /// Returns the offset of packet `seq` in its message if the message is long enough.
     #[inline]
     pub(super) fn offset(&self, seq: u32) -> u64 {
         match seq.checked_sub(self.first_packets) {

@@ -1,11 +1,11 @@
 //! Priorities by the distribution of message sizes (Homa §3.4).
 //!
-//! Unscheduled packets get as many of the levels as they have of the bytes, and the cut-offs between
-//! these levels give each the same number of unscheduled bytes.
+//! Unscheduled packets get as many of the levels as they have of the bytes, and the cut-offs
+//! between these levels give each the same number of unscheduled bytes.
 
 use super::config::Cutoffs;
 
-/// How priorities are split for a distribution of sizes.
+/// Division of priorities for a distribution of sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Split {
     /// The share of bytes that is unscheduled.
@@ -16,9 +16,9 @@ pub struct Split {
     pub cutoffs: Cutoffs,
 }
 
-/// Splits `priorities` levels for messages whose sizes have the cumulative distribution `cdf`, a list
-/// of (size in bytes, probability of at most this size) in ascending order, if each message has
-/// `rtt_bytes` unscheduled bytes at most.
+/// Splits `priorities` levels for messages whose sizes have the cumulative distribution `cdf`, a
+/// list of (size in bytes, probability of at most this size) in ascending order, if each message
+/// has `rtt_bytes` unscheduled bytes at most.
 pub fn split(cdf: &[(f64, f64)], rtt_bytes: f64, priorities: u8) -> Split {
     let before = std::iter::once(0.0).chain(cdf.iter().map(|&(_, cdf)| cdf));
     let masses: Vec<(f64, f64)> =

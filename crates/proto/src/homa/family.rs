@@ -90,9 +90,10 @@ impl HomaConfig {
 }
 
 impl Homa {
-    /// Returns the parameters of a host among hosts of other rates. Sender and receiver agree on what
-    /// is unscheduled: a bandwidth-delay product of the slower end. All hosts cut messages in the same
-    /// way: if unscheduled packets carry less than others, their number follows from the slowest host.
+    /// Returns the parameters of a host among hosts of other rates. Sender and receiver agree on
+    /// what is unscheduled: a bandwidth-delay product of the slower end. All hosts cut messages in
+    /// the same way: if unscheduled packets carry less than others, their number follows from the
+    /// slowest host.
     fn among(self, network: &Self, peers: &Peers) -> Self {
         if self.cut.is_even() && self.config.rtt_bytes.is_none() {
             return Self { peers: Some(peers.clone()), ..self };
@@ -105,7 +106,7 @@ impl Homa {
         }
     }
 
-    /// What follows from the parameters.
+    /// Derives further values from the parameters.
     fn describe(&self) -> Vec<Derived> {
         vec![
             Derived { name: "window", quantity: Quantity::Bytes(self.window) },

@@ -1,10 +1,10 @@
-//! Which messages a receiver grants (Homa §3.3 to §3.5).
+//! Messages that a receiver grants (Homa §3.3 to §3.5).
 //!
-//! Messages with something left to grant are ordered by that, fewest bytes first. Of the messages of
-//! one sender only the first counts, as the sender could not send the others at the same time: so
-//! the order is one of senders. The first ones, as many as the degree of overcommitment, have grants
-//! for [`Homa::window`] bytes under way each. A message leaves the order with its last grant, not with
-//! its last byte, so that the next sender's packets follow without a gap.
+//! Messages with something left to grant are ordered by that, fewest bytes first. Of the messages
+//! of one sender only the first counts, as the sender could not send the others at the same time:
+//! so the order is one of senders. The first ones, as many as the degree of overcommitment, have
+//! grants for [`Homa::window`] bytes in flight each. A message leaves the order with its last
+//! grant, not with its last byte, so that the next sender's packets follow without a gap.
 //!
 //! Senders in order are a sorted list: a grant moves one of them by a few places, and lists are as
 //! long as a host has senders at a time.
@@ -40,16 +40,16 @@ pub(super) struct Granting {
     /// Senders by node.
     numbers: IdMap<u32, u32>,
     places: Places,
-    /// When a paced sender may have its next grant.
+    /// Time at which a paced sender may have its next grant.
     deadline: Time,
 }
 
-/// What granting needs besides.
+/// Further inputs of granting.
 pub(super) struct Grantor<'a> {
     pub(super) now: Time,
     pub(super) homa: &'a Homa,
     pub(super) rate: Rate,
-    /// Whether the host awaits too many messages.
+    /// True if the host awaits too many messages.
     pub(super) crowded: bool,
 }
 

@@ -25,12 +25,12 @@ pub struct HomaHost {
 }
 
 impl HomaHost {
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> HomaStats {
         self.stats
     }
 
-    /// Whether the host awaits so many messages that new ones must be short at first.
+    /// Returns whether the host awaits so many messages that new ones must be short at first.
     fn is_crowded(&self) -> bool {
         let most = self.homa.config.incast_messages as usize;
         most > 0 && self.receiver.flows.len() + self.requests.n_open() > most
@@ -99,7 +99,7 @@ impl HomaHost {
         self.on_data(now, packet, slot, seq)
     }
 
-    /// An answer has come: its request has arrived.
+    /// An answer has arrived: its request has arrived.
     fn on_answer(&mut self, src: NodeId, answers: u32) {
         let Some(flow) = answers.checked_sub(1) else { return };
         if let Some(slot) = self.requests.close(src, flow) {

@@ -1,23 +1,25 @@
-//! Homa (Montazeri, Li, Alizadeh, Ousterhout: *Homa: A Receiver-Driven Low-Latency Transport Protocol
-//! Using Network Priorities*, SIGCOMM 2018), and Homa with Aeolus (Hu, Bai, Zeng, Wang, Qiao, Chen,
-//! Tan, Wang: *Aeolus: A Building Block for Proactive Transport in Datacenters*, SIGCOMM 2020).
+//! Homa (Montazeri, Li, Alizadeh, Ousterhout: *Homa: A Receiver-Driven Low-Latency Transport
+//! Protocol Using Network Priorities*, SIGCOMM 2018), and Homa with Aeolus (Hu, Bai, Zeng, Wang,
+//! Qiao, Chen, Tan, Wang: *Aeolus: A Building Block for Proactive Transport in Datacenters*,
+//! SIGCOMM 2020).
 //!
 //! The first bytes of a message go at once, in a priority that follows from its size. The receiver
 //! grants the others, to the messages with the fewest bytes left, each in a priority of its own. It
-//! grants more messages than its link can carry, so that a sender that is busy elsewhere leaves no gap.
+//! grants more messages than its link can carry, so that a sender that is busy elsewhere leaves no
+//! gap.
 //!
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`cutoffs`]: priorities by the distribution of sizes
 //! * [`wire`]: the packets
 //! * `cut`: messages cut into packets
 //! * `sender`: unscheduled and granted packets, fewest bytes left first
-//! * `receiver`: arrival, what is asked for again
+//! * `receiver`: arrival, what is requested again
 //! * `granting`: which messages have grants, and in which priority
 //! * `rpc`: requests and their answers
 //! * `family`: Homa and Homa Aeolus as transports
 //!
-//! `docs/protocols/homa.md` and `docs/protocols/homa-aeolus.md` list the packets, and what differs from
-//! the papers.
+//! `docs/protocols/homa.md` and `docs/protocols/homa-aeolus.md` list the packets, and what differs
+//! from the papers.
 
 pub mod config;
 pub mod cutoffs;
@@ -38,7 +40,7 @@ pub use config::{Homa, HomaConfig};
 pub use family::{AeolusConfig, HomaAeolusFamily, HomaFamily};
 pub use host::HomaHost;
 
-/// What a host counts.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HomaStats {
     /// RESENDs sent as a receiver.
@@ -46,7 +48,7 @@ pub struct HomaStats {
 }
 
 impl HomaStats {
-    /// Tells `each` every count with its name, in the order above.
+    /// Calls `each` with every counter and its name, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
         let Self { resends } = self;
         each("resends", resends);

@@ -1,4 +1,4 @@
-//! The receiver's side: messages that arrive, their grants, and what is asked for again.
+//! The receiver's side: messages that arrive, their grants, and what is requested again.
 
 use std::collections::VecDeque;
 
@@ -16,25 +16,26 @@ use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Ret
 pub(super) struct Incoming {
     /// Its bytes.
     pub(super) size: u64,
-    /// Packets that come without a grant.
+    /// Packets that arrive without a grant.
     pub(super) unscheduled: u32,
-    /// Bytes on the wire of packets that may be under way.
+    /// Bytes on the wire of packets that may be in flight.
     pub(super) in_flight: u64,
     /// Packets granted, and to be granted in all.
     pub(super) issued: u32,
     pub(super) goal: u32,
     /// Its number among all messages that have arrived.
     pub(super) age: u64,
-    /// Unscheduled packets that have not come are lost; or soon will be, as the probe has come.
+    /// Unscheduled packets that have not arrived are lost; or soon will be, as the probe has
+    /// arrived.
     is_burst_over: bool,
     is_judged: bool,
     /// The request that it answers, plus one.
     answers: u32,
-    /// When the receiver asks again.
+    /// Timer of the receiver's next request for missing packets.
     retry: Retry,
     /// Time of its latest packet, or of the latest sign that its sender serves others first.
     progress: Time,
-    /// True if the receiver has asked again for packets of it.
+    /// True if the receiver has requested packets of it again.
     is_asked: bool,
 }
 
@@ -49,7 +50,7 @@ impl RxFlow {
         (issued < goal).then(|| (to_grant(), age))
     }
 
-    /// Grants a packet or as many as may be under way, of which there is at least one. Returns
+    /// Grants a packet or as many as may be in flight, of which there is at least one. Returns
     /// their bytes on the wire.
     #[inline]
     pub(super) fn issue(&mut self, homa: &Homa) -> u64 {
@@ -80,11 +81,13 @@ pub(super) struct Described {
     pub(super) answers: u32,
 }
 
-/// A receiver asks again after a timeout if its link has carried no data for this part of it.
+/// Divisor of the timeout. A receiver requests again after the timeout if its link has carried no
+/// data for this part of it.
 const IDLE_PART: u64 = 16;
-/// A receiver whose link is busy waits for so many timeouts.
+/// Timeouts for which a receiver with a busy link waits.
 const BUSY_TIMES: u64 = 8;
-/// Most doublings of the timeout of a receiver that asks for packets that are not lost.
+/// Maximum number of doublings of the timeout of a receiver that requests packets that are not
+/// lost.
 const DOUBLINGS_MAX: u32 = 4;
 
 /// The timer of a message: its slot, number and sender.
@@ -96,19 +99,20 @@ pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<Incoming>,
     granting: Granting,
     timers: Timers<TimerKey>,
-    /// Messages whose probes have come, and when their missing unscheduled packets count as lost.
+    /// Messages whose probes have arrived, and when their missing unscheduled packets count as
+    /// lost.
     judged: VecDeque<(Time, TimerKey)>,
     /// The rate of the link, by which grants are paced.
     rate: Rate,
     /// Time of the latest data packet of any message.
     last_data: Time,
-    /// Doublings of the timeout: one more where a packet that the receiver has asked for comes
-    /// twice, as it had waited in the network, and one less where none does.
+    /// Doublings of the timeout: one more if a packet that the receiver has requested arrives
+    /// twice, as it had waited in the network, and one less if none does.
     doublings: u32,
     next_age: u64,
 }
 
-/// What has arrived whole.
+/// Message that has arrived completely.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
     pub(super) of: Announcement,
@@ -135,7 +139,8 @@ impl Receiver {
         self.timers.next().min(self.granting.deadline()).min(judged)
     }
 
-    /// Tells what may come of each message: granted or unscheduled bytes that have not arrived.
+    /// Calls `each` with the bytes of each message that may arrive: granted or unscheduled bytes
+    /// that have not arrived.
     pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
         for (_, flow) in self.flows.iter() {
             let (peer, msg, value) = (flow.of.src, Some(flow.of.msg), flow.state.in_flight);
@@ -190,8 +195,8 @@ impl Receiver {
         }
     }
 
-    /// A message that was held may have grants again. Packets that came meanwhile were dropped:
-    /// they are asked for at once.
+    /// Releases a message that was held, so that it may have grants again. Packets that arrived
+    /// meanwhile were dropped: they are requested at once.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, homa: &Homa) {
         if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
@@ -202,13 +207,13 @@ impl Receiver {
         }
     }
 
-    /// The sender has lost its state.
+    /// Handles a sender that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<HomaHeader>) {
         let Self { flows, granting, .. } = self;
         flows.forget_peer(peer, out, |slot, flow| granting.leave(slot, flow));
     }
 
-    /// Finds a message, or enters it. `Err` says what becomes of the packet that names it.
+    /// Finds a message, or enters it. `Err` has the treatment of the packet that names it.
     pub(super) fn find(
         &mut self,
         now: Time,
@@ -222,8 +227,8 @@ impl Receiver {
         }
     }
 
-    /// The sender asks whether the message is known, or says that its unscheduled packets have been
-    /// sent.
+    /// Handles a probe of whether the message is known, or a notice that its unscheduled packets
+    /// have been sent.
     pub(super) fn on_probe(
         &mut self,
         now: Time,
@@ -286,7 +291,7 @@ impl Receiver {
         }
     }
 
-    /// A packet of a message. Returns the message too if it is whole now.
+    /// Handles a packet of a message. Returns the message too if it is whole now.
     pub(super) fn on_packet(
         &mut self,
         now: Time,
@@ -346,7 +351,8 @@ impl Receiver {
         }
     }
 
-    /// Asks again for what has not come (§3.7), and forgets messages whose senders are silent.
+    /// Requests again what has not arrived (§3.7), and forgets messages whose senders are
+    /// unresponsive.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -403,7 +409,7 @@ fn key(slot: u32, of: &Announcement) -> TimerKey {
     (slot, of.flow, of.src.get())
 }
 
-/// Asks for packets that are expected: the first gaps.
+/// Requests packets that are expected: the first gaps.
 fn ask_again(slot: u32, flow: &RxFlow, out: &mut Output<HomaHeader>, stats: &mut HomaStats) {
     let Incoming { in_flight, issued, goal, unscheduled, .. } = flow.state;
     if in_flight == 0 && issued < goal {

@@ -1,8 +1,9 @@
 //! Requests and answers (Homa §3.1): an answer acknowledges its request.
 //!
-//! Messages of hosts have no names, so that pairs are found by order: a message for a host from which
-//! one has arrived that is not answered yet answers the oldest of these. One that stays without an
-//! answer for [`Homa::answer_wait`](super::Homa::answer_wait) is acknowledged like any other message.
+//! Messages of hosts have no names, so that pairs are found by order: a message for a host from
+//! which one has arrived that is not answered yet answers the oldest of these. One that stays
+//! without an answer for [`Homa::answer_wait`](super::Homa::answer_wait) is acknowledged like any
+//! other message.
 
 use std::collections::VecDeque;
 
@@ -16,9 +17,10 @@ use crate::parts::Announcement;
 pub(super) struct Requests {
     /// Requests that have arrived and have no answer, by sender, oldest first.
     asked: IdMap<u32, VecDeque<Announcement>>,
-    /// When each of them, answered or not, is to be acknowledged: in order.
+    /// Time at which each of them, answered or not, must be acknowledged: in order.
     due: VecDeque<(Time, NodeId, u32)>,
-    /// Requests sent that are neither answered nor acknowledged, by receiver and number: their slots.
+    /// Requests sent that are neither answered nor acknowledged, by receiver and number: their
+    /// slots.
     open: IdMap<(u32, u32), (u32, MsgId)>,
 }
 

@@ -11,7 +11,7 @@ use super::config::{Grants, Homa};
 use super::wire::HomaHeader;
 use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
 
-/// What the receiver grants.
+/// Grant of the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grant {
     pub(super) rx_slot: u32,
@@ -19,7 +19,7 @@ pub(super) struct Grant {
     pub(super) priority: u8,
 }
 
-/// A message's own part. Its timer says when the sender probes.
+/// State of a message. Its timer expires when the sender must probe.
 #[derive(Debug)]
 struct Tx {
     /// Packets that need no grant.
@@ -38,7 +38,7 @@ struct Tx {
     /// The request that it answers, plus one.
     answers: u32,
     crowded: bool,
-    /// What has become of unscheduled packets, where switches may drop them.
+    /// State of unscheduled packets, if switches may drop them.
     first_round: Option<Box<Round>>,
 }
 
@@ -52,7 +52,7 @@ struct Round {
     is_resolved: bool,
 }
 
-/// Ranges of packets that a receiver may ask for at a time.
+/// Ranges of packets that a receiver may request at a time.
 pub(super) const RANGES_MAX: usize = 16;
 
 type TxFlow = OutgoingFlow<Tx>;
@@ -80,12 +80,12 @@ pub(super) struct Sender {
     crowded: IdMap<u32, ()>,
 }
 
-/// How a message that is submitted relates to others.
+/// Relation of a submitted message to others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Relation {
     /// The request that it answers, plus one; zero for none.
     pub(super) answers: u32,
-    /// Whether this host awaits too many messages.
+    /// True if this host awaits too many messages.
     pub(super) crowded: bool,
 }
 
@@ -126,7 +126,7 @@ impl Sender {
         !self.ready.is_empty()
     }
 
-    /// A new message. Returns its number and slot.
+    /// Submits a new message. Returns its number and slot.
     pub(super) fn submit(
         &mut self,
         now: Time,
@@ -173,7 +173,7 @@ impl Sender {
         self.ready.set(&mut self.places, slot, (left, flow.msg.get()));
     }
 
-    /// The receiver has been heard of: of a message, and of how many it awaits.
+    /// Notes news of the receiver: of a message, and of the number that it awaits.
     pub(super) fn on_crowded(&mut self, peer: NodeId, crowded: bool) {
         if crowded {
             self.crowded.insert(peer.get(), ());
@@ -209,10 +209,10 @@ impl Sender {
         self.rank(slot, homa);
     }
 
-    /// Retransmits packets that the receiver misses. Those that have not been sent are granted, as a
-    /// grant may be lost.
+    /// Retransmits packets that the receiver misses. Those that have not been sent are granted, as
+    /// a grant may be lost.
     ///
-    /// The receiver asks for packets up to the last that it has granted, so their number is that of
+    /// The receiver requests packets up to the last that it has granted, so their number is that of
     /// its grants. The number of sent packets is another: lost unscheduled packets have used grants
     /// too. Credit beyond the grants would make the sender wait for as many later ones. If the last
     /// packet is requested, all have been granted.
@@ -283,8 +283,8 @@ impl Sender {
         }
     }
 
-    /// The receiver has the whole message: its acknowledgement says so, or its answer does.
-    /// Returns whose it was and its number.
+    /// Handles the arrival of the whole message, reported by its acknowledgement or its answer.
+    /// Returns its owner and its number.
     pub(super) fn complete(
         &mut self,
         (slot, msg): (u32, MsgId),
@@ -295,7 +295,7 @@ impl Sender {
         self.drop_flow(slot)
     }
 
-    /// The message is not to be sent after all. Returns whose it was and its number.
+    /// Cancels a message. Returns whose it was and its number.
     pub(super) fn cancel(
         &mut self,
         msg: MsgId,
@@ -308,7 +308,7 @@ impl Sender {
         self.drop_flow(slot)
     }
 
-    /// The receiver has lost its state.
+    /// Handles a receiver that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<HomaHeader>) {
         let Self { flows, ready, places, crowded } = self;
         crowded.remove(&peer.get());
@@ -323,7 +323,7 @@ impl Sender {
         Some((flow.dst, flow.flow))
     }
 
-    /// The next data packet.
+    /// Returns the next data packet.
     #[inline]
     pub(super) fn next_data(
         &mut self,
@@ -355,8 +355,8 @@ impl Sender {
         Some(Packet { header, payload, src, dst, wire_bytes, path: 0, priority, marks })
     }
 
-    /// Probes for what has not been answered, at intervals, and gives up on what never is. Tells
-    /// `gone` what it gave up. Where many probes wait for this host's own link, no more are made.
+    /// Probes for what has not been answered, at intervals, and aborts those that never are.
+    /// Notifies `gone` of them. Where many probes wait for this host's own link, no more are made.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

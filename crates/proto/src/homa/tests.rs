@@ -94,7 +94,8 @@ mod priorities {
         assert_eq!(levels, [0, 0, 1, 1, 2, 3, 3]);
     }
 
-    /// §3.4: fewer messages than levels leave the highest ones free, for a shorter one that comes.
+    /// §3.4: fewer messages than levels leave the highest ones free, for a shorter one that
+    /// arrives.
     #[test]
     fn active_messages_take_the_lowest_levels() {
         let homa = HomaConfig::paper().on(&facts()).unwrap();
@@ -117,8 +118,8 @@ mod priorities {
 mod cutoffs {
     use super::super::cutoffs::split;
 
-    /// Half of the messages have 100 B, half 900 B, all unscheduled: seven of eight levels, and cut-offs
-    /// where a seventh of the bytes is below, and then never again before the longer ones.
+    /// Half of the messages have 100 B, half 900 B, all unscheduled: seven of eight levels, and
+    /// cut-offs where a seventh of the bytes is below, and then never again before the longer ones.
     #[test]
     fn levels_follow_the_share_of_unscheduled_bytes_and_cutoffs_balance_them() {
         let all = split(&[(100.0, 0.5), (900.0, 1.0)], 10_000.0, 8);
@@ -164,7 +165,7 @@ mod sending {
         let granted = sent(&mut host, Time::ZERO);
         assert_eq!(granted.len(), 3);
         assert!(granted.iter().all(|p| p.priority == Priority::new(6)));
-        // An older grant that comes late is no news.
+        // An older grant that arrives late is no news.
         host.handle_packet(Time::ZERO, &control(grant(2, 1), 0, (1, 0)));
         assert!(sent(&mut host, Time::ZERO).is_empty());
     }
@@ -197,7 +198,7 @@ mod sending {
         assert_eq!(headers[2..], [2, 3].map(|seq| HomaHeader::Data { rx_slot: 9, seq }));
     }
 
-    /// §3.6: a peer that awaits many messages has one packet without asking.
+    /// §3.6: a peer that awaits many messages has one packet without a grant.
     #[test]
     fn a_crowded_receiver_gets_few_unscheduled_bytes() {
         let (mut host, _) = host(HomaConfig::paper(), 0);
@@ -216,7 +217,7 @@ mod sending {
 mod receiving {
     use super::*;
 
-    /// The first packet of message `msg` of `size` from `src`.
+    /// Returns the first packet of message `msg` of `size` from `src`.
     fn first(homa: &Homa, src: u32, msg: u32, size: u64, seq: u32) -> Packet<HomaHeader> {
         let header = HomaHeader::Unscheduled {
             flow: msg,
@@ -233,8 +234,8 @@ mod receiving {
         packet
     }
 
-    /// §3.3: what may be under way is a bandwidth-delay product, so that each packet that comes is
-    /// one to grant.
+    /// §3.3: what may be in flight is a bandwidth-delay product, so that each packet that arrives
+    /// is one to grant.
     #[test]
     fn each_packet_that_comes_is_one_more_granted() {
         let (mut host, homa) = host(HomaConfig::paper(), 0);
@@ -256,7 +257,8 @@ mod receiving {
         }
         let granted: Vec<u32> =
             grants(&sent(&mut host, Time::ZERO)).iter().map(|&(dst, ..)| dst).collect();
-        // Alone, then the shorter message of the same sender, then each that is among the first two.
+        // Alone, then the shorter message of the same sender, then each that is among the first
+        // two.
         assert_eq!(granted, [1, 1, 2, 3]);
         host.handle_packet(Time::ZERO, &first(&homa, 1, 1, 800_000, 1));
         assert!(grants(&sent(&mut host, Time::ZERO)).is_empty());
@@ -273,7 +275,7 @@ mod receiving {
         for (src, size) in [(1, short), (2, 900_000)] {
             host.handle_packet(Time::ZERO, &first(&homa, src, 0, size, 0));
         }
-        // Nothing of the first sender's scheduled packet has come.
+        // Nothing of the first sender's scheduled packet has arrived.
         let granted: Vec<u32> =
             grants(&sent(&mut host, Time::ZERO)).iter().map(|&(dst, ..)| dst).collect();
         assert_eq!(granted, [1, 2]);
@@ -372,7 +374,7 @@ mod requests {
         server.handle_timeout(at);
         deliver(&mut client, &sent(&mut server, at), at);
         assert_eq!(client.poll_event(), Some(Event::Completed { msg: MsgId::new(0) }));
-        // What is left of timers asks for nothing.
+        // What is left of timers requests nothing.
         while server.poll_timeout() < Time::NEVER {
             let at = server.poll_timeout();
             server.handle_timeout(at);
@@ -409,7 +411,8 @@ mod aeolus {
         assert!(!probe.marks.contains(Marks::UNSCHEDULED) && probe.priority == data[0].priority);
     }
 
-    /// Three of five packets are dropped: they are granted when the probe has come, and sent again.
+    /// Three of five packets are dropped: they are granted when the probe has arrived, and sent
+    /// again.
     #[test]
     fn dropped_packets_are_sent_again_as_scheduled_ones() {
         let ((mut tx, homa), (mut rx, _)) =

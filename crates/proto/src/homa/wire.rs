@@ -8,8 +8,8 @@ use rampmeter_core::headers;
 headers! {
     /// A Homa header.
     pub enum HomaHeader {
-        /// Sender to receiver: one packet of the first round trip, which needs no grant. Each says
-        /// what the receiver must know of the message, in case others are lost.
+        /// Sender to receiver: one packet of the first round trip, which needs no grant. Each
+        /// carries all that the receiver must know of the message, in case others are lost.
         1 Unscheduled (data "unscheduled data", S to R)
         "message {flow} of {size} bytes, packet {seq}" {
             /// The message's number among those of this pair.
@@ -20,21 +20,22 @@ headers! {
             seq: u32 as "Packet",
             /// The message's size in bytes.
             size: u64 as "Bytes of the message" [size at least 1],
-            /// How many packets come without a grant.
+            /// Number of packets sent without a grant.
             unscheduled: u32 as "Packets without a grant",
-            /// The request that the message answers, by its number plus one; zero if it answers none.
+            /// The request that the message answers, by its number plus one; zero if it answers
+            /// none.
             answers: u32 as "Request that it answers, plus one",
-            /// Whether the sender awaits so many messages that answers must be short at first.
+            /// True if the sender awaits so many messages that answers must be short at first.
             crowded: bool as "Incast control",
         },
-        /// Sender to receiver: one packet that was granted, or that is sent again.
+        /// Sender to receiver: one packet that was granted, or that is retransmitted.
         2 Data (data "data", S to R) "message slot {rx_slot}, packet {seq}" {
             /// The message's slot at the receiver.
             rx_slot: u32 as "Slot at the receiver",
             /// The packet's number in the message.
             seq: u32,
         },
-        /// Receiver to sender: send so many packets.
+        /// Receiver to sender: a grant of packets.
         3 Grant (control "GRANT", R to S)
         "message slot {tx_slot}, {credit} packets, priority {priority}" {
             /// The message's slot at the sender.
@@ -45,10 +46,10 @@ headers! {
             credit: u32 as "Packets granted",
             /// The priority of their packets.
             priority: u8 as "Priority",
-            /// Whether the receiver awaits so many messages that new ones must be short at first.
+            /// True if the receiver awaits so many messages that new ones must be short at first.
             crowded: bool,
         },
-        /// Receiver to sender: packets that were expected have not come.
+        /// Receiver to sender: packets that were expected have not arrived.
         4 Resend (control "RESEND", R to S) "message slot {tx_slot}, {count} packets from {seq}" {
             /// The message's slot at the sender.
             tx_slot: u32,
@@ -56,10 +57,10 @@ headers! {
             rx_slot: u32,
             /// The first packet that is missing.
             seq: u32,
-            /// How many are missing in a row.
+            /// Number of consecutive missing packets.
             count: u32 as "Packets missing",
         },
-        /// Sender to receiver: the packets asked for are behind those of shorter messages.
+        /// Sender to receiver: the packets requested are behind those of shorter messages.
         5 Busy (control "BUSY", S to R) "message slot {rx_slot}" {
             /// The message's slot at the receiver.
             rx_slot: u32,
@@ -68,11 +69,11 @@ headers! {
         6 Ack (control "ACK", R to S) "message slot {tx_slot} is complete" {
             /// The message's slot at the sender.
             tx_slot: u32,
-            /// Whether the receiver awaits so many messages that new ones must be short at first.
+            /// True if the receiver awaits so many messages that new ones must be short at first.
             crowded: bool,
         },
-        /// Sender to receiver: a message exists, and its sender has heard nothing of it; or, with
-        /// droppable unscheduled packets, all of them have been sent.
+        /// Sender to receiver: a message exists, and its sender has received nothing about it; or,
+        /// with droppable unscheduled packets, all of them have been sent.
         7 Probe (control "PROBE", S to R) "message {flow} of {size} bytes" {
             /// The message's number among those of this pair.
             flow: u32,
@@ -80,11 +81,12 @@ headers! {
             tx_slot: u32,
             /// The message's size in bytes.
             size: u64 [size at least 1],
-            /// How many packets come without a grant.
+            /// Number of packets sent without a grant.
             unscheduled: u32,
-            /// The request that the message answers, by its number plus one; zero if it answers none.
+            /// The request that the message answers, by its number plus one; zero if it answers
+            /// none.
             answers: u32,
-            /// Whether those packets have been sent.
+            /// True if those packets have been sent.
             is_burst_over: bool as "All unscheduled packets are sent",
         },
         /// Receiver to sender: the message is known. The answer to a probe.
@@ -93,7 +95,7 @@ headers! {
             tx_slot: u32,
             /// Its slot at the receiver.
             rx_slot: u32,
-            /// Whether unscheduled packets that have not come count as lost.
+            /// True if unscheduled packets that have not arrived count as lost.
             is_burst_over: bool,
         },
         /// Receiver to sender: an unscheduled packet that switches may drop has arrived.

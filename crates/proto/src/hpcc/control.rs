@@ -52,13 +52,13 @@ impl Control {
         self.windows.rtt
     }
 
-    /// The window W in bytes.
+    /// Returns the window W in bytes.
     #[inline]
     pub fn window(&self) -> f64 {
         self.window
     }
 
-    /// The smoothed use of the fullest link, U.
+    /// Returns the smoothed use of the fullest link, U.
     pub fn usage(&self) -> f64 {
         self.usage
     }

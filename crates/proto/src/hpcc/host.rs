@@ -22,12 +22,12 @@ pub struct HpccHost {
 }
 
 impl HpccHost {
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> HpccStats {
         self.stats
     }
 
-    /// The window of a message that is being sent, in bytes.
+    /// Returns the window of a message that is being sent, in bytes.
     pub fn window(&self, msg: MsgId) -> Option<f64> {
         self.sender.window(msg)
     }

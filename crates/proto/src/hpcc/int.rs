@@ -1,8 +1,8 @@
 //! The telemetry record of one port (§4.1, figure 7).
 //!
 //! The paper's record has 8 bytes: 24 bits of time, 20 of bytes sent, 16 of the queue, 4 of the
-//! rate. This one has 14 and loses less: time in units of 128 ps and bytes wrap at 2^32, after .55 s
-//! and 4 GB; rates have 12 significant bits. Packets are charged for the paper's.
+//! rate. This one has 14 and loses less: time in units of 128 ps and bytes wrap at 2^32, after .55
+//! s and 4 GB; rates have 12 significant bits. Packets are charged for the paper's.
 
 use rampmeter_core::wire::{Field, FieldInfo, Item, List, Reader, Writer};
 use rampmeter_core::{Rate, Span, Time, WireError};
@@ -13,8 +13,8 @@ pub const HOPS_MAX: usize = 5;
 /// The records of a path, the first switch's first.
 pub type Records = List<Record, HOPS_MAX>;
 
-/// What a port says of itself when a packet starts on its link. Halves of words keep the header of a
-/// packet with five records within two cache lines.
+/// Telemetry record that a port writes when a packet starts on its link. Halves of words keep the
+/// header of a packet with five records within two cache lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record([u16; 7]);
 
@@ -22,8 +22,8 @@ pub struct Record([u16; 7]);
 const TIME_SHIFT: u32 = 7;
 
 impl Record {
-    /// The record of a port of `rate` that has sent `sent` bytes before the packet, and in which
-    /// `queued` bytes wait behind it.
+    /// Returns the record of a port of `rate` that has sent `sent` bytes before the packet, and in
+    /// which `queued` bytes wait behind it.
     #[inline]
     pub fn new(now: Time, sent: u64, queued: u32, rate: Rate) -> Self {
         let time = (now.as_ps() >> TIME_SHIFT) as u32;
@@ -59,14 +59,14 @@ impl Record {
         self.word(2).wrapping_sub(earlier.word(2))
     }
 
-    /// The time from `earlier` to this record.
+    /// Returns the time from `earlier` to this record.
     #[inline]
     pub fn time_since(self, earlier: Self) -> Span {
         Span::from_ps(u64::from(self.word(0).wrapping_sub(earlier.word(0))) << TIME_SHIFT)
     }
 }
 
-/// A number of Mbit/s as 12 bits and a power of two; exact for the usual rates of links.
+/// Returns a number of Mbit/s as 12 bits and a power of two; exact for the usual rates of links.
 #[inline]
 fn short(mbps: u64) -> u16 {
     let mbps = mbps.clamp(1, 0xfff << 15);

@@ -116,7 +116,7 @@ impl Transport for HpccFamily {
     }
 }
 
-/// What a host counts.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HpccStats {
     /// Timeouts as a sender.
@@ -130,7 +130,7 @@ pub struct HpccStats {
 }
 
 impl HpccStats {
-    /// Tells `each` every count with its name, in the order above.
+    /// Calls `each` with every counter and its name, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
         let Self { timeouts, nacks_sent, out_of_order_drops, path_changes } = self;
         let all = [

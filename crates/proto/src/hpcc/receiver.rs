@@ -2,7 +2,7 @@
 //!
 //! With go-back-N packets after a missing one are dropped, as network cards without memory for them
 //! do. The first of them is answered by a NACK; further ones only after two base round trips, in
-//! which what was asked for should have come.
+//! which what was requested should have arrived.
 
 use rampmeter_core::{Bytes, Packet, Receipt, Time};
 
@@ -16,7 +16,7 @@ use crate::parts::{Announcement, ArrivingFlows, Found, Output, sack_bits};
 pub(super) struct Gap {
     /// The packet that was missing.
     missing: Option<u32>,
-    /// When the same one may be asked for again.
+    /// Time from which the same one may be requested again.
     until: Time,
 }
 

@@ -39,7 +39,7 @@ impl Paced {
         paced
     }
 
-    /// Sets window and pace to what the control says.
+    /// Sets window and pace to the values of the control.
     fn follow(&mut self, hpcc: &Hpcc) {
         let window = self.control.window();
         self.cwnd = ((window / hpcc.framing().full().get() as f64).ceil() as u32).max(1);
@@ -115,7 +115,7 @@ impl Sender {
         !self.ready.is_empty()
     }
 
-    /// The window of a message in bytes.
+    /// Returns the window of a message in bytes.
     pub(super) fn window(&self, msg: MsgId) -> Option<f64> {
         let slot = self.flows.slot(msg)?;
         Some(self.flows[slot].state.window.control.window())
@@ -140,7 +140,7 @@ impl Sender {
         self.paced.remove(&mut self.places, slot);
     }
 
-    /// The destination has lost its state.
+    /// Handles a destination that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<HpccHeader>) {
         let Self { flows, ready, paced, places } = self;
         flows.forget_peer(peer, out, |slot, _| {
@@ -219,7 +219,7 @@ impl Sender {
         }
     }
 
-    /// The next packet of the flow whose pace has let it go for longest.
+    /// Returns the next packet of the flow whose pace has let it go for longest.
     pub(super) fn next_data(&mut self, now: Time, hpcc: &Hpcc) -> Option<Packet<HpccHeader>> {
         self.wake(now);
         let (_, slot) = self.ready.first()?;
@@ -245,8 +245,7 @@ impl Sender {
         Some(packet)
     }
 
-    /// Flows of which nothing has been heard for a timeout go back to the first packet that is
-    /// missing.
+    /// Flows without a packet for a timeout go back to the first packet that is missing.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -258,7 +257,7 @@ impl Sender {
         while let Some(slot) = self.flows.next_due(now) {
             let flow = &mut self.flows[slot];
             if flow.state.in_flight() == 0 {
-                // Nothing is under way: its pace or a pause holds it back. Sending starts the
+                // Nothing is in flight: its pace or a pause holds it back. Sending starts the
                 // timer.
                 continue;
             }

@@ -169,7 +169,7 @@ mod algorithm {
             assert!((control.window() - expected).abs() < 1e-6, "{}", control.window());
             assert!((control.usage() - 1.9).abs() < 1e-2);
         }
-        // The packet after those that were under way makes it the reference.
+        // The packet after those that were in flight makes it the reference.
         ack(&mut control, &records(&[(32_000, 400_000, 90_000)]), 51, 80);
         ack(&mut control, &records(&[(40_000, 500_000, 90_000)]), 52, 80);
         assert!((control.window() - 25_000.0).abs() < 500.0, "{}", control.window());

@@ -1,8 +1,8 @@
 //! HPCC's packets.
 //!
 //! A header starts with a type byte; integers are big-endian. The message that a packet is about is
-//! named by its [`PayloadRef`](rampmeter_core::PayloadRef). Lists are a byte that counts their items
-//! on the wire; senders leave that of a data packet empty, and switches fill it.
+//! named by its [`PayloadRef`](rampmeter_core::PayloadRef). Lists are a byte that counts their
+//! items on the wire; senders leave that of a data packet empty, and switches fill it.
 
 use rampmeter_core::headers;
 
@@ -11,7 +11,7 @@ pub use super::int::Records;
 headers! {
     /// An HPCC header.
     pub enum HpccHeader {
-        /// Source to destination: one packet. It says all that there is to say of its flow.
+        /// Source to destination: one packet. It carries the full description of its flow.
         1 Data (data "data", S to D) "flow {flow} of {size} bytes, packet {seq}" {
             /// The flow's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
@@ -23,7 +23,7 @@ headers! {
             size: u64 as "Bytes of the flow" [size at least 1],
             /// The ports that it has passed, as one number.
             path: u16 as "Path",
-            /// What each of them has written.
+            /// Telemetry record of each of them.
             records as record: Records as "Record",
         },
         /// Destination to source: what has arrived, and the telemetry of one packet.
@@ -33,13 +33,13 @@ headers! {
             tx_slot: u32,
             /// Every packet below has arrived.
             cumulative: u32 as "All packets below have arrived",
-            /// Bit i tells whether packet `cumulative + i` has arrived; bit 0 never does.
+            /// Bit i is set if packet `cumulative + i` has arrived; bit 0 never is.
             sack: u64 as hex "Arrived from the cumulative packet on",
-            /// Whether the packets from `cumulative` on must be sent again (a NACK).
+            /// True if the packets from `cumulative` on must be retransmitted (a NACK).
             goes_back: bool as "Send again from there on",
             /// The ports that the packet has passed.
             path: u16,
-            /// What each of them has written.
+            /// Telemetry record of each of them.
             records as record: Records as "Record",
         },
     }

@@ -20,15 +20,15 @@ use crate::transport::{Peers, Place, Site};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct HylineConfig {
-    /// Messages up to so many bytes are sent at once, without asking.
+    /// Maximum length of messages that are sent at once, without a request, in bytes.
     #[schemars(range(min = 0, max = 1_000_000_000_000_u64))]
     pub threshold_bytes: u64,
     /// First window of messages that are not scheduled, in packets; if left out that share of a
     /// bandwidth-delay product that 25 packets are in the CAPTON paper's network, 25 in 72.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_initial: Option<u32>,
-    /// Largest window of messages that are not scheduled, in packets; a bandwidth-delay product and a
-    /// packet if left out, so that a message alone fills its links. The study has 50 of 72.
+    /// Largest window of messages that are not scheduled, in packets; a bandwidth-delay product and
+    /// a packet if left out, so that a message alone fills its links. The study has 50 of 72.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_max: Option<u32>,
     /// Packets that a flow with a grant has in flight at most; `window-max` if left out.
@@ -37,7 +37,7 @@ pub struct HylineConfig {
     /// Classes of packets. With 2 those of scheduled messages are in the lower one.
     #[schemars(range(min = 1, max = 2))]
     pub classes: u8,
-    /// Controllers: hosts turn to the second if the first is silent.
+    /// Controllers: hosts turn to the second if the first is unresponsive.
     #[schemars(range(min = 1, max = 2))]
     pub controllers: u32,
     /// Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
@@ -52,7 +52,7 @@ pub struct HylineConfig {
     /// times `repeat-us` if left out.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub fallback_us: Option<u64>,
-    /// A host that says nothing for so long is forgotten by the controller, in microseconds; four
+    /// Time without a message after which the controller forgets a host, in microseconds; four
     /// times `fallback-us` if left out.
     #[schemars(range(min = 100, max = 60_000_000))]
     pub lease_us: Option<u64>,
@@ -89,8 +89,8 @@ impl Keys for HylineConfig {
 }
 
 impl HylineConfig {
-    /// As the CAPTON paper has it: the threshold of Web Search at a load of 0.8 (table 4). Windows and
-    /// times follow from the network, and are the paper's in its network.
+    /// As the CAPTON paper has it: the threshold of Web Search at a load of 0.8 (table 4). Windows
+    /// and times follow from the network, and are the paper's in its network.
     pub fn paper() -> Self {
         Self {
             threshold_bytes: 4_470_000,
@@ -112,8 +112,8 @@ impl HylineConfig {
         }
     }
 
-    /// The TCP below, on connections that are there. A message has one path, so that segments that
-    /// overtake others tell of losses.
+    /// Returns the TCP below, on established connections. A message has one path, so that segments
+    /// that overtake others indicate losses.
     fn tcp(&self, (window_initial, window_max): (u32, u32)) -> TcpConfig {
         let &Self { rto_min_us, padding, payload, header, attempts_max, .. } = self;
         TcpConfig {
@@ -142,7 +142,7 @@ const STUDY_BDP: u64 = 72;
 pub struct Hyline {
     /// The parameters.
     pub config: HylineConfig,
-    /// What hosts and controllers need to know.
+    /// Settings shared by hosts and controllers.
     pub settings: Settings,
     /// The network as the controller sees it.
     pub paths: Paths,

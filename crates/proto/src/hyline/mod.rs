@@ -1,8 +1,8 @@
 //! Hyline (Abbasloo, Xu, Chao: *HyLine: A Simple and Practical Flow Scheduling for Commodity
 //! Datacenters*, IFIP Networking 2018), as the CAPTON paper compares itself with it.
 //!
-//! Messages up to a threshold are sent at once by TCP. Larger ones ask a central controller, which
-//! lets those with the least left transmit and chooses one path for each.
+//! Messages up to a threshold are sent at once by TCP. For larger ones hosts send requests to a
+//! central controller, which lets those with the least left transmit and chooses one path for each.
 //!
 //! * [`paths`]: links and paths
 //! * [`scheduler`]: which flows transmit, and by which path
@@ -10,8 +10,7 @@
 //! * [`central`](crate::central): the controller and the host layer, which [CAPTON](crate::capton)
 //!   has too
 //!
-//! `docs/protocols/hyline.md` lists the packets, where what is known of Hyline comes from, and what
-//! differs.
+//! `docs/protocols/hyline.md` lists the packets, the sources on Hyline, and the differences.
 
 pub mod config;
 pub mod paths;
@@ -38,7 +37,7 @@ pub type HylineHost = CentralHost<HylineFamily>;
 /// The controller of a network, or its standby.
 pub type HylineArbiter = CentralArbiter<HylineFamily>;
 
-/// What a flow is granted.
+/// Grant of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathGrant {
     /// The rate at which it transmits.

@@ -33,12 +33,12 @@ impl Links {
         &self.links[..usize::from(self.len)]
     }
 
-    /// The access link of the source and that of the destination.
+    /// Returns the access link of the source and that of the destination.
     pub fn access(&self) -> &[u32] {
         &self.all()[..2]
     }
 
-    /// The other links; none within a rack.
+    /// Returns the other links; none within a rack.
     pub fn core(&self) -> &[u32] {
         &self.all()[2..]
     }
@@ -52,18 +52,19 @@ impl Links {
 }
 
 impl Paths {
-    /// Returns a network of hosts that send and receive at these rates and whose switches are joined
-    /// by links of the rate `core`.
+    /// Returns a network of hosts that send and receive at these rates and whose switches are
+    /// joined by links of the rate `core`.
     pub fn new(hosts: Vec<(Rate, Rate)>, core: Rate, plan: Option<RegularPaths>) -> Self {
         Self { hosts, core, plan }
     }
 
-    /// The number of hosts.
+    /// Returns the number of hosts.
     pub fn n_hosts(&self) -> u32 {
         self.hosts.len() as u32
     }
 
-    /// The number of links; those up have even numbers, those down the odd number that follows.
+    /// Returns the number of links; those up have even numbers, those down the odd number that
+    /// follows.
     pub fn n_links(&self) -> usize {
         let pairs = self.n_hosts()
             + self.plan.as_ref().map_or(0, |plan| {
@@ -74,7 +75,7 @@ impl Paths {
         2 * pairs as usize
     }
 
-    /// The capacity of a link.
+    /// Returns the capacity of a link.
     pub fn capacity(&self, link: u32) -> Rate {
         match self.hosts.get(link as usize / 2) {
             Some(&(up, _)) if link.is_multiple_of(2) => up,
@@ -90,7 +91,7 @@ impl Paths {
         if links.core().is_empty() { access } else { access.min(self.core) }
     }
 
-    /// The paths between two hosts, from 0 on; zero where there is nothing to choose.
+    /// Returns the paths between two hosts, from 0 on; zero where there is nothing to choose.
     pub fn count(&self, src: NodeId, dst: NodeId) -> u16 {
         let Some(plan) = &self.plan else { return 0 };
         let (up, down) = (plan.rack_of[src.idx()], plan.rack_of[dst.idx()]);
@@ -102,7 +103,7 @@ impl Paths {
         }
     }
 
-    /// The links between two hosts by a path; access links alone if there is none.
+    /// Returns the links between two hosts by a path; access links alone if there is none.
     pub fn links(&self, src: NodeId, dst: NodeId, path: Option<u16>) -> Links {
         let mut links = Links { links: [0; LINKS_MAX], len: 0 };
         links.push_pair(src.get(), dst.get());

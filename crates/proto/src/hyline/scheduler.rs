@@ -1,15 +1,16 @@
-//! Which flows transmit, and by which path.
+//! Choice of the flows that transmit, and of their paths.
 //!
-//! After each change all flows are gone through in the order of what they have left; flows with
-//! equal sizes in the order of their arrival. A flow transmits if no flow before it uses its access
-//! links, and if there is a path whose links have room beside the flows before it. That takes
+//! After each change all flows are visited in the order of their remaining sizes; flows with equal
+//! sizes in the order of their arrival. A flow transmits if no flow before it uses its access
+//! links, and if there is a path whose links have capacity next to the flows before it. That takes
 //! O(F log F) for F flows, times the paths between two hosts.
 //!
-//! Which of several paths a flow takes is as in the authors' ns-2 code: that on which the fewest flows
-//! have to stop, of these the one on which they have most left, and of these the one with the least
-//! room to spare. So here: a flow that transmits keeps its path if it can. Another takes the path
-//! that crosses the fewest links on which flows that transmit no longer fit beside it; of these the
-//! one whose last flow has most left, then the one whose fullest link carries most, then the first.
+//! Of several paths, the authors' ns-2 code chooses that on which the fewest flows have to stop,
+//! then the one on which they have most bytes left, then the one with the least spare capacity.
+//! This scheduler does the same: a flow that transmits keeps its path if it can. Another takes the
+//! path with the fewest links on which transmitting flows no longer fit next to it. Of these it
+//! takes the one whose last flow has most bytes left, then the one whose fullest link carries most,
+//! then the first.
 
 use std::cmp::Reverse;
 
@@ -27,7 +28,7 @@ struct Flow {
     arrival: u64,
     src: NodeId,
     dst: NodeId,
-    /// What it has left now.
+    /// Remaining bytes now.
     left: Left,
     grant: Option<PathGrant>,
 }
@@ -62,8 +63,8 @@ pub struct PathScheduler {
 }
 
 impl PathScheduler {
-    /// Returns a scheduler without flows. A flow from host `h` sends at the rate `paces[h]` at most,
-    /// which its window allows. It occupies links at its whole rate all the same.
+    /// Returns a scheduler without flows. A flow from host `h` sends at the rate `paces[h]` at
+    /// most, which its window allows. It occupies links at its whole rate all the same.
     pub fn new(paths: Paths, paces: Vec<Rate>) -> Self {
         Self {
             loads: vec![Load::default(); paths.n_links()],
@@ -79,7 +80,7 @@ impl PathScheduler {
         }
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn paths(&self) -> &Paths {
         &self.paths
     }
@@ -128,7 +129,7 @@ impl PathScheduler {
         &self.changes
     }
 
-    /// What a flow is granted beside those that are decided; `own` is the path that it has.
+    /// Returns the grant of a flow next to those already decided; `own` is its present path.
     fn decide(&self, src: NodeId, dst: NodeId, own: Option<u16>) -> Option<PathGrant> {
         let access = self.paths.links(src, dst, None);
         if access.access().iter().any(|&link| self.loads[link as usize].decided != 0) {
@@ -147,8 +148,8 @@ impl PathScheduler {
         (0..count).filter_map(best).min_by_key(|&(key, _)| key).map(|(_, grant)| grant)
     }
 
-    /// How much a flow of `rate` would disturb others on the core links of a path, as a rank; `None`
-    /// if there is no room beside those that are decided.
+    /// Returns the disturbance of others by a flow of `rate` on the core links of a path, as a
+    /// rank. Returns `None` if the decided flows leave no capacity for it.
     fn disturbs(&self, links: &Links, rate: Rate) -> Option<(usize, Reverse<usize>, Reverse<u64>)> {
         let (mut crowded, mut last, mut fullest) = (0, usize::MAX, 0);
         for &link in links.core() {
@@ -200,7 +201,8 @@ impl Schedule for PathScheduler {
         self.now = now;
     }
 
-    /// Panics if the flow is known already or does not lead from one host of the network to another.
+    /// Panics if the flow is known already or does not lead from one host of the network to
+    /// another.
     fn arrive(&mut self, flow: Arrival) -> &[Change<PathGrant>] {
         let Arrival { id, src, dst, left } = flow;
         let n_hosts = self.n_hosts();

@@ -175,7 +175,7 @@ fn any_paths() -> impl Strategy<Value = Paths> {
     })
 }
 
-/// What windows allow: less than some links and more than others.
+/// Rate that windows allow: less than some links and more than others.
 const PACE: Rate = Rate::from_gbps(7);
 
 /// The flows that a scheduler has.
@@ -184,7 +184,7 @@ struct World {
     now: Time,
     arrivals: u64,
     flows: BTreeMap<FlowId, (NodeId, NodeId)>,
-    /// What hosts know from the changes that they are told.
+    /// Grants that hosts know from the changes that they received.
     told: BTreeMap<FlowId, PathGrant>,
 }
 
@@ -225,7 +225,7 @@ impl World {
         changes.to_vec()
     }
 
-    /// What of each link the flows before a place in the order use, and how many they are.
+    /// Returns the use of each link by the flows before a place in the order, and their number.
     fn used(&self, scheduler: &PathScheduler, before: Option<(Left, FlowId)>) -> Vec<(u64, u32)> {
         let mut used = vec![(0, 0); scheduler.paths().n_links()];
         for (&id, &(src, dst)) in &self.flows {
@@ -240,7 +240,7 @@ impl World {
         used
     }
 
-    /// Whether a flow has room by a path beside those before it.
+    /// Returns whether a path has capacity for a flow next to those before it.
     fn has_room(&self, scheduler: &PathScheduler, id: FlowId, path: Option<u16>) -> bool {
         let used = self.used(scheduler, Some((scheduler.left(id).unwrap(), id)));
         let (src, dst) = self.flows[&id];

@@ -1,11 +1,11 @@
-//! What a network carries between racks.
+//! Capacity of a network between racks.
 
 use rampmeter_core::Rate;
 use rampmeter_core::fabric::RegularPaths;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What limits flows besides access links.
+/// Limits of flows besides access links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reach {
@@ -37,7 +37,8 @@ struct Tier {
 }
 
 impl Core {
-    /// The core of a network with `paths`. Its links have the rate `link`, the slowest host `access`.
+    /// The core of a network with `paths`. Its links have the rate `link`, the slowest host
+    /// `access`.
     pub fn new(paths: &RegularPaths, link: Rate, access: Rate) -> Self {
         let capacity = |links: u64| {
             link.as_bps()

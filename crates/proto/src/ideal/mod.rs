@@ -1,13 +1,12 @@
 //! The ideal: a clairvoyant scheduler over a network whose only limits are the access links, or the
 //! links between racks as well.
 //!
-//! All flows are known at once, everywhere. At every arrival and completion they are gone
-//! through by remaining size, shortest first, and each one gets what those before it have
-//! left of its two access links, at most the rate of its pair (pFabric §5.1 draws the same
-//! line). Between hosts of one rate that is all of both links or nothing. Inside, the network
-//! is one big switch. So no packet ever waits in it, and what a flow waits for is a shorter one
-//! at one of its ends. A message then takes the time of its service and of its waiting, and the
-//! latency of its path.
+//! All flows are known at once, everywhere. At every arrival and completion they are visited by
+//! remaining size, shortest first. Each one gets the capacity of its two access links that those
+//! before it have left, at most the rate of its pair (pFabric §5.1 draws the same line). Between
+//! hosts of one rate that is all of both links or nothing. Inside, the network is one big switch.
+//! So no packet ever waits in it, and a flow waits only for a shorter one at one of its ends. A
+//! message then takes the time of its service and of its waiting, and the latency of its path.
 //!
 //! With a [`Core`] a flow between racks also needs room on the links between them, which count as
 //! one link up from a rack and one down to it.
@@ -35,7 +34,7 @@ use crate::parts::Padding;
 pub struct IdealConfig {
     /// Charged length of last packets.
     pub padding: Padding,
-    /// What the network carries between racks.
+    /// Capacity of the network between racks.
     pub reach: Reach,
 }
 
@@ -157,13 +156,14 @@ impl IdealScheduler {
         self.schedule();
     }
 
-    /// When the next flow will have been served; [`Time::NEVER`] without flows.
+    /// Returns the time at which the next flow will have been served; [`Time::NEVER`] without
+    /// flows.
     pub fn next_completion(&self) -> Time {
         let left = self.active.iter().filter_map(Active::time_left).min();
         left.map_or(Time::NEVER, |left| self.now.saturating_add(left))
     }
 
-    /// Goes on to `now`, which is [`IdealScheduler::next_completion`], and appends the flows that
+    /// Advances to `now`, which is [`IdealScheduler::next_completion`], and appends the flows that
     /// have then been served to `done`, by number.
     pub fn complete(&mut self, now: Time, done: &mut Vec<u32>) {
         self.advance(now);

@@ -37,7 +37,7 @@ fn job(id: u32, src: u32, dst: u32, ps: u64) -> Job {
 
 const RATE: Rate = Rate::from_gbps(10);
 
-/// The rates of hosts that send and receive at `RATE`.
+/// Returns the rates of hosts that send and receive at `RATE`.
 fn equal(n_hosts: u32) -> impl Iterator<Item = (Rate, Rate)> {
     (0..n_hosts).map(|_| (RATE, RATE))
 }

@@ -1,8 +1,8 @@
 //! The keys of a transport: its parameters as plans write them, described once.
 //!
 //! A transport's configuration is a struct whose fields carry name, documentation and range as
-//! attributes of serde and schemars. [`key_infos`] reads them back, and plans, checks, tables of the
-//! documentation and classes of the Python package follow from that.
+//! attributes of serde and schemars. [`key_infos`] reads them back, and plans, checks, tables of
+//! the documentation and classes of the Python package follow from that.
 
 mod table;
 
@@ -20,14 +20,14 @@ pub use table::{TransportTable, values};
 pub struct BadKey {
     /// The parameter, as plans spell it.
     pub key: String,
-    /// What it may be.
+    /// Values that are allowed.
     pub expected: String,
-    /// What was written, as it was written where that is known.
+    /// Value as given, in its original notation if that is known.
     pub got: String,
 }
 
 impl BadKey {
-    /// The error of `key` with value `got`.
+    /// Returns the error of `key` with value `got`.
     pub fn new(key: &str, expected: impl Into<String>, got: impl ToString) -> Self {
         Self { key: key.to_owned(), expected: expected.into(), got: got.to_string() }
     }
@@ -57,7 +57,7 @@ pub trait Keys:
     const SETTINGS: &'static [Setting] = &[];
 }
 
-/// What a key is.
+/// Description of a key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyInfo {
     /// Its name in plans.
@@ -66,7 +66,7 @@ pub struct KeyInfo {
     pub doc: String,
     /// Its values.
     pub kind: KeyKind,
-    /// Whether it is derived from the network where it is left out.
+    /// True if the value is derived from the network if it is left out.
     pub derived: bool,
 }
 
@@ -92,7 +92,7 @@ pub enum KeyKind {
     Bool,
     /// Whole numbers in ascending order.
     List {
-        /// How many.
+        /// Number of elements.
         length: usize,
         /// The smallest of each.
         min: u64,
@@ -111,7 +111,7 @@ pub enum KeyKind {
 }
 
 impl KeyKind {
-    /// Whether `value` is one of these.
+    /// Returns whether `value` is one of these.
     pub fn admits(&self, value: &Value) -> bool {
         match self {
             Self::Integer { min, max } => {
@@ -161,7 +161,7 @@ impl std::fmt::Display for KeyKind {
     }
 }
 
-/// The keys of `K` in the order of its fields.
+/// Returns the keys of `K` in the order of its fields.
 pub fn key_infos<K: Keys>() -> Vec<KeyInfo> {
     let schema = SchemaGenerator::default().into_root_schema_for::<K>().to_value();
     let definitions = schema.get("$defs").cloned().unwrap_or_default();
@@ -208,13 +208,13 @@ fn info(name: &str, property: &Value, definitions: &Value) -> KeyInfo {
     KeyInfo { name: name.to_owned(), doc: described(property), kind, derived }
 }
 
-/// The definition that a schema refers to, if it does.
+/// Returns the definition that a schema refers to, if it does.
 fn referred<'a>(schema: &Value, definitions: &'a Value) -> Option<&'a Value> {
     let reference = schema.get("$ref").and_then(Value::as_str)?;
     definitions.get(reference.rsplit('/').next()?)
 }
 
-/// The types of a value of this schema.
+/// Returns the types of a value of this schema.
 fn types(value: &Value) -> Vec<Value> {
     match value.get("type") {
         Some(Value::Array(types)) => types.clone(),

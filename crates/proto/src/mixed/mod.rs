@@ -3,8 +3,8 @@
 //!
 //! The types of the transports are erased, so that any number of them can share a network: packets
 //! carry the encoded headers of their transports. The transports have no arbiters and no programs
-//! in switches. Hosts share their links as fair queues do: of the transports that have something to
-//! send the one goes next that has sent the fewest bytes since all of them were idle.
+//! in switches. Hosts share their links as fair queues do. Of the transports with something to
+//! send, the next is the one that has sent the fewest bytes since all of them were idle.
 
 mod erased;
 mod header;

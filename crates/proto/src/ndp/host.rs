@@ -25,12 +25,12 @@ pub struct NdpHost {
 }
 
 impl NdpHost {
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> NdpStats {
         self.stats
     }
 
-    /// A data packet has arrived, or come back.
+    /// A data packet has arrived, or return.
     #[inline]
     fn on_data(&mut self, now: Time, packet: &Packet<NdpHeader>) -> Receipt {
         let NdpHeader::Data { flow, tx_slot, seq, size } = packet.header else {

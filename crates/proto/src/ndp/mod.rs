@@ -8,7 +8,7 @@
 //!
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`wire`]: the packets
-//! * `sender`: first window, pulls, what is sent again (section 3)
+//! * `sender`: first window, pulls, what is retransmitted (section 3)
 //! * `path`: permutations of paths, and paths that are left out (section 3)
 //! * `receiver`: acknowledgements, and the pull queue with its pacer (section 3)
 //!
@@ -70,8 +70,8 @@ impl Transport for NdpFamily {
         Framing { payload, header, padding }
     }
 
-    /// An acknowledgement carries the pull that is due. If pulls are further apart than packets, each
-    /// is late for its acknowledgement and a packet of its own.
+    /// An acknowledgement carries the pull that is due. If pulls are further apart than packets,
+    /// each is late for its acknowledgement and a packet of its own.
     fn reply_bytes(keys: &NdpConfig) -> Bytes {
         let full = (keys.payload + keys.header).get();
         match keys.pull_bytes {
@@ -124,7 +124,7 @@ impl Transport for NdpFamily {
     }
 }
 
-/// What a host counts.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NdpStats {
     /// Pulls sent as a receiver in packets of their own.
@@ -133,7 +133,7 @@ pub struct NdpStats {
     pub pulls_on_answers: u64,
     /// Packets that arrived without their payload.
     pub trimmed: u64,
-    /// Trimmed packets that came back to this sender.
+    /// Trimmed packets that returned to this sender.
     pub returned: u64,
     /// Packets that were neither acknowledged nor refused in time.
     pub timeouts: u64,
@@ -142,7 +142,7 @@ pub struct NdpStats {
 }
 
 impl NdpStats {
-    /// Tells `each` every count with its name, in the order above.
+    /// Calls `each` with every counter and its name, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
         let Self { pulls, pulls_on_answers, trimmed, returned, timeouts, pull_timeouts } = self;
         let all = [

@@ -2,8 +2,8 @@
 //! section 3).
 //!
 //! A sender knows which packets of a path were trimmed. A path with far more of them than the
-//! others, because a link on it has failed or is slower, is left out of the next orders. It is tried
-//! again, as if it were new, some orders later.
+//! others, because a link on it has failed or is slower, is left out of the next orders. It is
+//! tried again, as if it were new, some orders later.
 
 use rampmeter_core::Rng;
 
@@ -17,7 +17,7 @@ const ANSWERS_MAX: u16 = 256;
 /// Orders for which a path is left out.
 const ORDERS_OUT: u8 = 16;
 
-/// What is known of one path.
+/// Score of one path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Score {
     /// Packets acknowledged, refused or lost.
@@ -32,14 +32,14 @@ struct Score {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Paths {
     order: Vec<u16>,
-    /// How many of the order are used.
+    /// Number of paths used of the order.
     used: usize,
     /// By path; empty where no path is penalised.
     scores: Vec<Score>,
 }
 
 impl Paths {
-    /// The path of the next packet, of `n`.
+    /// Returns the path of the next packet, of `n`.
     #[inline]
     pub(super) fn next(&mut self, n: u16, penalty: PathPenalty, rng: &mut Rng) -> u16 {
         if self.used >= self.order.len() {

@@ -30,7 +30,7 @@ enum Place {
     Out,
     /// In turn, by the number of its entry.
     Turn(u32),
-    /// With so many missing packets.
+    /// Among flows with this many missing packets.
     Missing(u32),
 }
 
@@ -67,14 +67,14 @@ impl PullQueue {
         owed.place = Place::Out;
     }
 
-    /// The flow that had `owed` is gone.
+    /// Removes the flow that had `owed`.
     pub(super) fn forget(&mut self, slot: u32, owed: &Owed) {
         if let Place::Missing(missing) = owed.place {
             self.shortest.remove(&(missing, slot));
         }
     }
 
-    /// The next flow, which leaves the queue. `owed` finds the pulls of the flow in a slot.
+    /// Returns the next flow, which leaves the queue. `owed` finds the pulls of the flow in a slot.
     pub(super) fn pop<'a>(&mut self, owed: impl Fn(u32) -> Option<&'a Owed>) -> Option<u32> {
         while let Some((slot, entry)) = self.turns.pop_front() {
             if owed(slot).is_some_and(|o| o.place == Place::Turn(entry)) {

@@ -37,7 +37,7 @@ pub(super) struct Arrival {
 pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<Pulls>,
     queue: PullQueue,
-    /// When the pacer allows the next pull.
+    /// Time at which the pacer allows the next pull.
     next_pull: Time,
 }
 
@@ -182,19 +182,19 @@ impl Receiver {
         }
     }
 
-    /// Abandons flows whose senders have been silent for too long.
+    /// Abandons flows whose senders have been unresponsive for too long.
     fn sweep(&mut self, now: Time, ndp: &Ndp, out: &mut Output<NdpHeader>) {
         let Self { flows, queue, .. } = self;
         flows.sweep_with(now, ndp.forget, out, |slot, flow| queue.forget(slot, &flow.state.owed));
     }
 
-    /// The sender has lost its state.
+    /// Handles a sender that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<NdpHeader>) {
         let Self { flows, queue, .. } = self;
         flows.forget_peer(peer, out, |slot, flow: &RxFlow| queue.forget(slot, &flow.state.owed));
     }
 
-    /// Whether the packet's flow was delivered.
+    /// Returns whether the packet's flow was delivered.
     pub(super) fn has_delivered(&mut self, packet: &Packet<NdpHeader>) -> bool {
         match packet.header {
             NdpHeader::Data { flow, .. } => self.flows.has_delivered(packet.src, flow),

@@ -1,8 +1,8 @@
 //! The sender's side (NDP, section 3): a first window at once, then a packet for each pull.
 //!
 //! A pull sends a refused packet if there is one, else a new one. Packets that were neither
-//! acknowledged nor refused in time are sent again without a pull. A packet whose header came back
-//! waits for a pull too, unless no pull is to be expected: then it goes at once.
+//! acknowledged nor refused in time are retransmitted without a pull. A packet whose header
+//! returned waits for a pull too, unless no pull is expected: then it is sent at once.
 
 use std::collections::VecDeque;
 
@@ -36,18 +36,18 @@ struct Window {
     /// Packets acknowledged or refused: each brings a pull.
     answered: u32,
     acked: SeqSet,
-    /// Packets to send again, first.
+    /// Packets to retransmit, first.
     again: VecDeque<u32>,
-    /// Packets on their way, in the order in which they were sent. Those acknowledged are removed
-    /// when they are first.
+    /// Packets in flight, in the order in which they were sent. Those acknowledged are removed when
+    /// they are first.
     sent: VecDeque<Sent>,
     paths: Paths,
-    /// Whether the flow has a turn.
+    /// True if the flow is queued for sending.
     has_turn: bool,
 }
 
 impl Window {
-    /// How many packets a flow of `packets` could send at most.
+    /// Returns the maximum number of packets that a flow of `packets` could send.
     fn sendable(&self, packets: u32) -> u32 {
         self.again.len() as u32 + (packets - self.next)
     }
@@ -64,7 +64,7 @@ impl Window {
         Some(seq)
     }
 
-    /// Removes a packet from those on their way. Returns false if it was not among them.
+    /// Removes a packet from those in flight. Returns false if it was not among them.
     fn take_sent(&mut self, seq: u32) -> bool {
         let place = self.sent.iter().position(|sent| sent.seq == seq);
         place.and_then(|place| self.sent.remove(place)).is_some()
@@ -76,7 +76,8 @@ impl Window {
         }
     }
 
-    /// When the first packet on its way counts as lost. Without any, how long a pull is waited for.
+    /// Returns the time at which the first packet in flight counts as lost. Without any, this is
+    /// the end of the wait for a pull.
     fn due(&self, now: Time, timeout: Span) -> Time {
         self.sent.front().map_or(now, |sent| sent.at) + timeout
     }
@@ -88,7 +89,7 @@ impl Window {
         self.pulled = self.pulled.max(pull);
     }
 
-    /// Counts packets as lost that were sent a timeout ago, and allows them to be sent again.
+    /// Counts packets as lost that were sent a timeout ago, and allows them to be retransmitted.
     fn expire(&mut self, now: Time, timeout: Span, ndp: &Ndp) -> u32 {
         let mut lost = 0;
         while let Some(&Sent { seq, path, at }) = self.sent.front()
@@ -144,7 +145,7 @@ impl Sender {
         !self.turns.is_empty()
     }
 
-    /// A new flow: it sends its first window at once.
+    /// Submits a new flow: it sends its first window at once.
     pub(super) fn submit(&mut self, now: Time, message: Message, ndp: &Ndp) {
         let packets = ndp.framing().packets(message.size);
         let state = Window { credit: packets.min(ndp.window_to(message.dst)), ..Window::default() };
@@ -218,7 +219,7 @@ impl Sender {
         self.give_turn(slot);
     }
 
-    /// The header of packet `seq` has come back: there was no room for it on its way.
+    /// The header of packet `seq` has returned: a queue on its path was full.
     pub(super) fn on_returned(&mut self, slot: u32, msg: MsgId, seq: u32, stats: &mut NdpStats) {
         let Some(flow) = self.flows.of(slot, msg) else { return };
         let state = &mut flow.state;
@@ -228,26 +229,26 @@ impl Sender {
         stats.returned += 1;
         state.again.push_back(seq);
         state.drop_acked();
-        // With nothing on its way and no pull to come, nothing else would send it.
+        // With nothing in flight and no pull to come, nothing else would send it.
         if state.sent.is_empty() && state.credit == 0 && state.answered <= state.pulled {
             state.credit = 1;
         }
         self.give_turn(slot);
     }
 
-    /// The message is not to be sent after all.
+    /// Cancels a message.
     pub(super) fn cancel(&mut self, msg: MsgId) {
         if let Some(slot) = self.flows.slot(msg) {
             self.flows.remove(slot);
         }
     }
 
-    /// The receiver has lost its state.
+    /// Handles a receiver that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<NdpHeader>) {
         self.flows.forget_peer(peer, out, |_, _| {});
     }
 
-    /// The next data packet: each flow that may send has its turn.
+    /// Returns the next data packet: flows that may send take turns.
     #[inline]
     pub(super) fn next_data(&mut self, now: Time, ndp: &Ndp) -> Option<Packet<NdpHeader>> {
         while let Some((slot, msg)) = self.turns.pop_front() {
@@ -275,7 +276,7 @@ impl Sender {
         None
     }
 
-    /// Sends again what was never answered, and gives up on flows of which nothing ever is.
+    /// Retransmits what was never answered, and aborts flows of which nothing ever is.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -303,7 +304,7 @@ impl Sender {
                 continue;
             }
             let attempts = flow.retry.attempts();
-            // Without a packet on its way, the pull was lost.
+            // Without a packet in flight, the pull was lost.
             let state = &mut self.flows[slot].state;
             state.credit = state.credit.max(1);
             let timeout = ndp.timeout_to(dst, attempts);

@@ -45,14 +45,14 @@ fn seqs(packets: &[Packet<NdpHeader>]) -> Vec<u32> {
     packets.iter().filter_map(seq).collect()
 }
 
-/// A packet without its payload, as a switch forwards it.
+/// Returns a packet without its payload, as a switch forwards it.
 fn trimmed(packet: &Packet<NdpHeader>) -> Packet<NdpHeader> {
     let payload = PayloadRef { len: 0, ..packet.payload };
     let marks = packet.marks.with(Marks::TRIMMED);
     Packet { payload, marks, wire_bytes: 64, priority: Priority::HIGHEST, ..*packet }
 }
 
-/// A trimmed packet as a switch returns it.
+/// Returns a trimmed packet as a switch returns it.
 fn returned(packet: &Packet<NdpHeader>) -> Packet<NdpHeader> {
     let packet = trimmed(packet);
     let marks = packet.marks.with(Marks::RETURNED);
@@ -181,8 +181,8 @@ mod sender {
 mod receiver {
     use super::*;
 
-    /// Sends `packets` of a flow of host `src` to a receiver; `is_trimmed` says which lose their
-    /// payload. Returns the receiver's answers.
+    /// Sends `packets` of a flow of host `src` to a receiver; `is_trimmed` is true for those that
+    /// lose their payload. Returns the receiver's answers.
     fn arrive(
         receiver: &mut NdpHost,
         now: Time,
@@ -202,7 +202,7 @@ mod receiver {
         sent(&mut sender, Time::ZERO)
     }
 
-    /// The pulls that a receiver sends until its queue is empty: when, and to whom.
+    /// Returns the pulls that a receiver sends until its queue is empty: when, and to whom.
     fn pulls(receiver: &mut NdpHost) -> Vec<(Time, u32)> {
         let mut pulls = Vec::new();
         while receiver.poll_timeout() < Time::ZERO + Span::from_us(500) {

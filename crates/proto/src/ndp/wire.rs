@@ -8,8 +8,8 @@ use rampmeter_core::headers;
 headers! {
     /// An NDP header.
     pub enum NdpHeader {
-        /// Sender to receiver: one packet. Each says all that a receiver needs, so that any of the
-        /// first window may arrive first. A switch may cut its payload off, and return it.
+        /// Sender to receiver: one packet. Each carries all that a receiver needs, so that any of
+        /// the first window may arrive first. A switch may cut its payload off, and return it.
         1 Data (data "data", S to D) "flow {flow} of {size} bytes, packet {seq}" {
             /// The flow's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
@@ -45,7 +45,7 @@ headers! {
             /// The path that the packet took.
             path: u16,
         },
-        /// Receiver to sender: send until so many packets were pulled.
+        /// Receiver to sender: send until the sum of pulls reaches this number.
         4 Pull (control "pull", D to S) "flow slot {tx_slot}, pull {pull}" {
             /// The flow's slot at the sender.
             tx_slot: u32,

@@ -5,7 +5,7 @@ use rampmeter_core::{NodeId, Receipt, Span, Time};
 
 use super::{Announcement, ArrivingFlows, Found, Output};
 
-/// What an acknowledgement may say.
+/// Content of an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived<'a> {
     /// Every packet below has arrived.
@@ -14,7 +14,7 @@ pub struct Arrived<'a> {
     pub got: Option<&'a SeqSet>,
     /// The packet, unless it was a probe.
     pub seq: Option<u32>,
-    /// Whether the flow waits for room.
+    /// True if flow control pauses the flow.
     pub is_held: bool,
 }
 
@@ -26,8 +26,9 @@ pub struct AckingReceiver {
 }
 
 impl AckingReceiver {
-    /// Takes packet `seq` of a flow, or a probe if there is no number, and sends the acknowledgement
-    /// that `ack` makes. Flows whose source has been silent for longer than `forget` are abandoned.
+    /// Takes packet `seq` of a flow, or a probe if there is no number, and sends the
+    /// acknowledgement that `ack` makes. Flows whose source has been unresponsive for longer than
+    /// `forget` are abandoned.
     pub fn on_packet<H>(
         &mut self,
         now: Time,
@@ -81,7 +82,8 @@ impl AckingReceiver {
     }
 }
 
-/// Which of the 64 packets from the first missing one on have arrived: bit i stands for the i-th.
+/// Returns a bitmap of the arrived packets among the 64 from the first missing one on: bit i is the
+/// i-th.
 pub fn sack_bits(got: &SeqSet) -> u64 {
     if got.len() == got.first_missing() {
         return 0;

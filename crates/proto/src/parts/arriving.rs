@@ -1,8 +1,8 @@
 //! The flows that arrive at a host: lookup by source and number, by slot, and their end.
 //!
-//! A flow is entered by its first packet, is heard of with every other, and ends delivered or
-//! abandoned. Packets find their flow in constant time whatever other flows there are. Searches for
-//! silent sources look at every flow, so protocols make them at long intervals.
+//! A flow is entered by its first packet, is kept alive by every other, and ends delivered or
+//! abandoned. Packets find their flow in constant time regardless of the number of other flows.
+//! Searches for unresponsive sources visit every flow, so protocols make them at long intervals.
 
 use rampmeter_core::collections::{IdMap, SeqSet, Slab};
 use rampmeter_core::{Event, MsgId, NodeId, Span, Time};
@@ -29,13 +29,13 @@ pub struct Announcement {
 /// A flow that has been entered and is not over.
 #[derive(Clone, Debug)]
 pub struct ArrivingFlow<T> {
-    /// How its first packet described it.
+    /// Description of the flow in its first packet.
     pub of: Announcement,
-    /// When its sender was last heard.
+    /// Time of the last packet from its sender.
     pub heard: Time,
     /// Packets that have arrived.
     pub got: SeqSet,
-    /// Whether the driver has no room for the message now: nothing of it should be asked for.
+    /// True if the driver has no space for the message now: none of it should be requested.
     pub is_held: bool,
     /// The protocol's own part.
     pub state: T,
@@ -48,7 +48,7 @@ impl<T> ArrivingFlow<T> {
     }
 }
 
-/// What a receiver knows of a flow.
+/// State of a flow at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Nothing has arrived of it.
@@ -57,9 +57,10 @@ pub enum Found {
     Arriving(u32),
     /// It was delivered.
     Over,
-    /// It was given up, or its number is that of a flow that was described otherwise. Damaged packets
-    /// can make such an entry, which is forgotten when nothing more comes of it. Until then neither flow
-    /// is answered, so that the sender of the other gives up instead of waiting for ever.
+    /// It was aborted, or its number is that of a flow with conflicting parameters. Damaged packets
+    /// can make such an entry, which is forgotten if nothing more arrives for it. Until then
+    /// neither flow is answered, so that the sender of the other aborts it instead of waiting
+    /// forever.
     Abandoned,
 }
 
@@ -70,9 +71,9 @@ pub struct ArrivingFlows<T> {
     /// Slots, by source and number.
     slots: IdMap<(u32, u32), u32>,
     rest: Box<Rest>,
-    /// When [`ArrivingFlows::sweep`] begins to search again.
+    /// Time at which [`ArrivingFlows::sweep`] begins to search again.
     sweep_at: Time,
-    /// The slot at which the search for silent flows goes on.
+    /// The slot at which the search for unresponsive flows continues.
     next_sought: u32,
 }
 
@@ -80,8 +81,8 @@ pub struct ArrivingFlows<T> {
 /// searched without a pause that others would notice.
 const SWEEP_STEP: usize = 256;
 
-/// What only the first and the last packet of a flow need. It is boxed to keep the struct of a host
-/// small: a simulation of a thousand hosts then misses the processor's cache less often.
+/// State that only the first and the last packet of a flow need. It is boxed to keep the struct of
+/// a host small: a simulation of a thousand hosts then has fewer cache misses.
 #[derive(Clone, Debug, Default)]
 struct Rest {
     numbers: FlowNumbers,
@@ -103,29 +104,29 @@ impl<T> Default for ArrivingFlows<T> {
 }
 
 impl<T> ArrivingFlows<T> {
-    /// How many flows there are.
+    /// Returns the number of flows.
     pub fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Whether there is no flow.
+    /// Returns whether there is no flow.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
 
-    /// Limits the flows that a source may have under way from now on. From now on messages are found by
+    /// Limits the flows that a source may have in flight from now on. Then messages are found by
     /// their number too. There is no flow yet.
     pub fn limit(&mut self, per_source: u32) {
         self.rest.numbers.limit(per_source);
         self.rest.messages.get_or_insert_default();
     }
 
-    /// How often new flows beyond the limit arrived.
+    /// Returns the number of new flows that arrived beyond the limit.
     pub fn excess(&self) -> u64 {
         self.rest.numbers.excess()
     }
 
-    /// The state of a flow, which each of its packets describes alike.
+    /// Returns the state of a flow, which each of its packets describes alike.
     pub fn find(&mut self, of: &Announcement) -> Found {
         match self.find_number(of.src, of.flow) {
             Found::Arriving(slot) if self.flows[slot].of != *of => Found::Abandoned,
@@ -133,7 +134,7 @@ impl<T> ArrivingFlows<T> {
         }
     }
 
-    /// The state of a source's flow of that number.
+    /// Returns the state of a source's flow of that number.
     fn find_number(&mut self, src: NodeId, flow: u32) -> Found {
         if let Some(&slot) = self.slots.get(&(src.get(), flow)) {
             return Found::Arriving(slot);
@@ -145,12 +146,13 @@ impl<T> ArrivingFlows<T> {
         }
     }
 
-    /// Whether a source's flow was delivered.
+    /// Returns whether a source's flow was delivered.
     pub fn has_delivered(&mut self, src: NodeId, flow: u32) -> bool {
         self.find_number(src, flow) == Found::Over
     }
 
-    /// Whether packet `seq` of a source's flow has arrived, or the flow is over.
+    /// Returns whether packet `seq` of a source's flow has arrived, or the flow has completed or
+    /// failed.
     pub fn has_arrived(&mut self, src: NodeId, flow: u32, seq: u32) -> bool {
         match self.find_number(src, flow) {
             Found::New => false,
@@ -166,7 +168,7 @@ impl<T> ArrivingFlows<T> {
     }
 
     /// Enters a flow that is new and returns its slot; `None` if its number is too far ahead or its
-    /// source has too many under way.
+    /// source has too many in flight.
     pub fn enter(&mut self, now: Time, of: Announcement, state: T) -> Option<u32> {
         if !self.rest.numbers.enter(of.src, of.flow) {
             return None;
@@ -197,8 +199,8 @@ impl<T> ArrivingFlows<T> {
         self.set_held(src, msg, true)
     }
 
-    /// Lets a message that was held go on. Its sender may be silent for `quiet` more. Returns its slot
-    /// if it was held and has been entered.
+    /// Lets a message that was held go on. Its sender may be unresponsive for `quiet` more. Returns
+    /// its slot if it was held and has been entered.
     pub fn release(&mut self, now: Time, src: NodeId, msg: MsgId, quiet: Span) -> Option<u32> {
         if !self.rest.held.release(src, msg) {
             return None;
@@ -208,7 +210,7 @@ impl<T> ArrivingFlows<T> {
         Some(slot)
     }
 
-    /// Whether a message is held back, entered or not.
+    /// Returns whether a message is held back, entered or not.
     pub fn is_held(&self, src: NodeId, msg: MsgId) -> bool {
         self.rest.held.contains(src, msg)
     }
@@ -225,7 +227,7 @@ impl<T> ArrivingFlows<T> {
         Some(slot)
     }
 
-    /// The flow in `slot`.
+    /// Returns the flow in `slot`.
     pub fn get(&self, slot: u32) -> Option<&ArrivingFlow<T>> {
         self.flows.get(slot)
     }
@@ -235,15 +237,15 @@ impl<T> ArrivingFlows<T> {
         self.flows.get_mut(slot)
     }
 
-    /// Whether `slot` has the source's flow for `msg`; if so, notes that its sender is alive. The
-    /// slot is free, or another flow's, once the flow is over.
+    /// Returns whether `slot` has the source's flow for `msg`; if so, notes that its sender is
+    /// alive. The slot is free, or another flow's, once the flow has completed or failed.
     pub fn hear(&mut self, now: Time, slot: u32, src: NodeId, msg: MsgId) -> bool {
         let is_of = |f: &&mut ArrivingFlow<T>| f.of.src == src && f.of.msg == msg;
         let flow = self.flows.get_mut(slot).filter(is_of);
         flow.map(|flow| flow.heard = now).is_some()
     }
 
-    /// The flows with their slots, by slot.
+    /// Returns the flows with their slots, by slot.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &ArrivingFlow<T>)> {
         self.flows.iter()
     }
@@ -253,7 +255,7 @@ impl<T> ArrivingFlows<T> {
         self.flows.entries_mut()
     }
 
-    /// Removes a flow of which everything has arrived and says so.
+    /// Removes a flow of which everything has arrived and reports it.
     pub fn deliver<H>(&mut self, slot: u32, out: &mut Output<H>) -> Option<ArrivingFlow<T>> {
         let flow = self.end(slot)?;
         let Announcement { src, msg, .. } = flow.of;
@@ -261,7 +263,7 @@ impl<T> ArrivingFlows<T> {
         Some(flow)
     }
 
-    /// Removes a flow, which counts as over. For protocols that say otherwise what became of it.
+    /// Removes a flow, which counts as over. For protocols that report its outcome otherwise.
     pub fn end(&mut self, slot: u32) -> Option<ArrivingFlow<T>> {
         let flow = self.remove(slot)?;
         self.rest.numbers.complete(flow.of.src);
@@ -279,9 +281,9 @@ impl<T> ArrivingFlows<T> {
         Some(flow)
     }
 
-    /// Whether nothing has come of a flow for longer than `forget`, without its being held. A source with
-    /// more flows than it repeats itself for at a time (1024) may be silent about each for so many
-    /// times longer.
+    /// Returns whether no packet of a flow has arrived for longer than `forget`, without its being
+    /// held. A source that repeats itself for at most 1024 flows at a time may have more. Each of
+    /// these may then be unresponsive for proportionally longer.
     pub fn is_silent(&self, flow: &ArrivingFlow<T>, now: Time, forget: Span) -> bool {
         let silence = now.saturating_since(flow.heard);
         if silence <= forget || flow.is_held {
@@ -291,8 +293,9 @@ impl<T> ArrivingFlows<T> {
         silence > forget * u64::from(rounds)
     }
 
-    /// Abandons the flows that [are silent](Self::is_silent) among the next slots, one of `parts` of all,
-    /// so that `parts` calls look at each flow once; `gone` is told of each that is abandoned.
+    /// Abandons the flows that [are unresponsive](Self::is_silent) among the next slots, one of
+    /// `parts` of all, so that `parts` calls look at each flow once; `gone` is notified of each
+    /// that is abandoned.
     pub fn forget_silent<H>(
         &mut self,
         now: Time,
@@ -314,7 +317,8 @@ impl<T> ArrivingFlows<T> {
         Some(flow)
     }
 
-    /// Looks at the next `n` slots for silent flows. Returns whether the last slot was among them.
+    /// Looks at the next `n` slots for unresponsive flows. Returns whether the last slot was among
+    /// them.
     fn search<H>(
         &mut self,
         n: usize,
@@ -337,13 +341,13 @@ impl<T> ArrivingFlows<T> {
         is_last
     }
 
-    /// Abandons silent flows, for receivers without a clock that call it with each packet: looks at all
-    /// flows once every `forget`, at some of them in a call.
+    /// Abandons unresponsive flows, for receivers without a clock that call it with each packet:
+    /// looks at all flows once every `forget`, at some of them in a call.
     pub fn sweep<H>(&mut self, now: Time, forget: Span, out: &mut Output<H>) {
         self.sweep_with(now, forget, out, |_, _| {});
     }
 
-    /// The same; `gone` is told of each flow that is abandoned.
+    /// The same; `gone` is notified of each flow that is abandoned.
     #[inline]
     pub fn sweep_with<H>(
         &mut self,
@@ -358,7 +362,7 @@ impl<T> ArrivingFlows<T> {
     }
 
     /// Abandons the flows of a source that has lost its state, and expects its numbers from zero
-    /// again; `gone` is told of each.
+    /// again; `gone` is notified of each.
     pub fn forget_peer<H>(
         &mut self,
         peer: NodeId,
@@ -460,7 +464,7 @@ mod tests {
         assert_eq!(flows.find(&announce(2, 0, 2)), Found::New);
     }
 
-    /// Calls after which all of 1000 silent flows are abandoned, and the most of one call.
+    /// Calls after which all of 1000 unresponsive flows are abandoned, and the most of one call.
     fn calls_to_abandon_all(
         mut search: impl FnMut(&mut ArrivingFlows<()>, &mut Output<()>),
     ) -> (usize, usize) {

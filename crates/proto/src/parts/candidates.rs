@@ -4,8 +4,8 @@ use rampmeter_core::Time;
 use rampmeter_core::collections::{KeyedHeap, Places};
 
 /// Flows by slot: those that may be served, with the lowest key first, and those that wait until an
-/// instant. Several of these may share one [`Places`]; a flow is in one of them at most. Asking takes
-/// constant time, a change O(log n).
+/// instant. Several of these may share one [`Places`]; a flow is in one of them at most. A lookup
+/// takes constant time, a change O(log n).
 #[derive(Clone, Debug)]
 pub struct Candidates<K> {
     awake: KeyedHeap<K>,
@@ -19,31 +19,32 @@ impl<K> Default for Candidates<K> {
 }
 
 impl<K: Ord + Copy> Candidates<K> {
-    /// Whether there is no flow.
+    /// Returns whether there is no flow.
     pub fn is_empty(&self) -> bool {
         self.awake.is_empty() && self.waiting.is_empty()
     }
 
-    /// The flow with the lowest key of those that may be served, of equals the one in the lowest
-    /// slot: its key and its slot.
+    /// Returns the flow with the lowest key of those that may be served, of equals the one in the
+    /// lowest slot: its key and its slot.
     #[inline]
     pub fn first(&self) -> Option<(K, u32)> {
         self.awake.first()
     }
 
-    /// When the first wait is over; [`Time::NEVER`] if no flow waits.
+    /// Returns the time at which the first wait ends; [`Time::NEVER`] if no flow waits.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.waiting.first().map_or(Time::NEVER, |(until, _)| until)
     }
 
-    /// The slot of a flow that need not wait any more. It waits on until the caller wakes it.
+    /// Returns the slot of a flow that need not wait any more. It waits on until the caller wakes
+    /// it.
     #[inline]
     pub fn due(&self, now: Time) -> Option<u32> {
         self.waiting.first().filter(|&(until, _)| until <= now).map(|(_, slot)| slot)
     }
 
-    /// The key of the flow in `slot`, if it may be served.
+    /// Returns the key of the flow in `slot`, if it may be served.
     #[inline]
     pub fn key(&self, places: &Places, slot: u32) -> Option<K> {
         self.awake.get(places, slot)

@@ -22,27 +22,27 @@ pub fn within(
     if range.contains(&got) { Ok(()) } else { Err(BadKey::new(key, expected, got)) }
 }
 
-/// Interval after which a sender that has heard nothing asks whether its receiver still knows a
+/// Interval after which a sender without a packet from its receiver probes whether it still has a
 /// flow: 64 control round trips.
 pub fn keepalive(facts: &FabricFacts) -> Span {
     facts.control_rtt * 64
 }
 
-/// Returns a timeout of so many control round trips, or of so many full packets of `packet` bytes if
-/// the host's link takes longer for one: several messages share a link, and slow and short links are
-/// busy with their packets for many round trips of control packets.
+/// Returns a timeout of `round_trips` control round trips, or of as many full packets of `packet`
+/// bytes if the host's link takes longer for one. Several messages share a link, and slow and short
+/// links are busy with their packets for many round trips of control packets.
 pub fn timeout_of(facts: &FabricFacts, round_trips: u32, packet: Bytes) -> Span {
     facts.control_rtt.max(facts.access_rate.tx_time(packet)) * u64::from(round_trips)
 }
 
-/// Pause between repetitions for a message that the receiver holds back: so long that those of all
-/// messages that a program without room may have waiting take a small part of a link.
+/// Pause between repetitions for a message that the receiver holds back. It is long enough that
+/// those of all messages that a program may have waiting take a small part of a link.
 pub fn held_pause(keepalive: Span) -> Span {
     keepalive * 64
 }
 
-/// Time after which a receiver forgets a flow whose sender is silent: twice as long as a sender
-/// that repeats itself every `interval` takes to give up.
+/// Time after which a receiver forgets a flow whose sender is unresponsive: twice as long as a
+/// sender that repeats itself every `interval` takes to give up.
 pub fn forget_after(interval: Span, attempts_max: u32) -> Span {
     interval * (u64::from(attempts_max) + 2) * 2
 }
@@ -61,7 +61,7 @@ pub fn phost_study_buffer(packet: Bytes, facts: &FabricFacts) -> Buffer {
     Buffer::PerPort(Bytes::new(bytes as u64).max(two_bdps(packet, facts)))
 }
 
-/// How data packets are charged to links.
+/// Charging of data packets to links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Padding {

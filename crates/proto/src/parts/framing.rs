@@ -5,7 +5,7 @@ use rampmeter_core::{Bytes, MsgId, NodeId, Packet, PayloadRef, Priority};
 
 use super::Padding;
 
-/// How a protocol cuts messages.
+/// Division of messages into packets by a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
     /// Payload of a full packet.
@@ -30,7 +30,7 @@ pub struct Outgoing {
 }
 
 impl Framing {
-    /// A full packet on the wire.
+    /// Returns a full packet on the wire.
     pub fn full(&self) -> Bytes {
         self.payload + self.header
     }
@@ -48,8 +48,8 @@ impl Framing {
         Packet { priority, ..self.segment(message, (offset, len), header) }
     }
 
-    /// A packet of the highest class with `len` bytes of a message from `offset` on; without any it
-    /// is as long as its header.
+    /// Returns a packet of the highest class with `len` bytes of a message from `offset` on;
+    /// without any it is as long as its header.
     pub fn segment<H>(&self, message: Outgoing, (offset, len): (u64, u16), header: H) -> Packet<H> {
         let body = match self.padding {
             Padding::Full if len > 0 => self.payload.get() as u16,

@@ -3,7 +3,7 @@
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{MsgId, NodeId};
 
-/// A set of messages, by sender and its number. Mostly it is empty, and then asking costs a
+/// A set of messages, by sender and its number. Usually it is empty, and then a lookup costs a
 /// comparison.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Held(IdMap<(NodeId, MsgId), ()>);
@@ -18,7 +18,7 @@ impl Held {
         !self.0.is_empty() && self.0.contains_key(&(src, msg))
     }
 
-    /// Whether the message was held.
+    /// Releases a message; returns whether it was held.
     pub(crate) fn release(&mut self, src: NodeId, msg: MsgId) -> bool {
         self.0.remove(&(src, msg)).is_some()
     }

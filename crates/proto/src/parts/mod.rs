@@ -8,7 +8,7 @@
 //! * [`Candidates`]: flows of which the most preferred is served next, while others wait
 //! * [`AckingReceiver`]: a receiver that answers every packet with an acknowledgement
 //! * [`Stream`] and its [`Window`]: a flow sent by windows, with retransmission
-//! * [`TokenCursor`]: which packet a receiver asks for next
+//! * [`TokenCursor`]: which packet a receiver requests next
 //! * [`Served`]: packets served by tenant
 //! * [`Timers`]: many deadlines behind one
 //!

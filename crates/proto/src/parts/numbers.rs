@@ -1,4 +1,4 @@
-//! The numbers by which the flows of a pair of hosts are told apart, at both ends.
+//! Numbers that distinguish the flows of a pair of hosts, at both ends.
 //!
 //! A sender counts the flows to each destination. A receiver knows which flows it has had from two
 //! words a sender, however many there were, and answers packets of flows that are over.
@@ -43,22 +43,23 @@ pub enum Known {
     New,
     /// The flow was entered.
     Entered,
-    /// The flow was given up. Its sender gets no answer, and gives up too.
+    /// The flow was aborted. Its sender gets no answer, and aborts it too.
     Abandoned,
 }
 
 /// The receiver's side: which numbers of each source have been used, and how many of its flows are
-/// under way.
+/// in flight.
 #[derive(Clone, Debug)]
 pub struct FlowNumbers {
     by_source: Vec<Numbers>,
-    /// Flows that each source may have under way.
+    /// Flows that each source may have in flight.
     under_way_max: u32,
     /// Arrivals of new flows beyond that limit.
     excess: u64,
 }
 
-/// State of one source. A host has one for each host that it ever heard of, so it is small.
+/// State of one source. A host has one for each host from which it ever received a packet, so it is
+/// small.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
     /// Numbers from here on are new.
@@ -74,7 +75,7 @@ struct Gaps {
     /// Numbers below `next` that are new, as ranges from the key up to but without the value. Each
     /// range ends at a flow that arrived, so that arrivals bound their number.
     skipped: BTreeMap<u32, u32>,
-    /// How many numbers are skipped.
+    /// Number of skipped numbers.
     n_skipped: u32,
     /// Below this number nothing is new, and what was entered is not remembered.
     forgotten: u32,
@@ -120,14 +121,15 @@ impl Gaps {
     }
 }
 
-/// How far ahead of the flows known a number may be; packets with higher ones are dropped. Also
-/// bounds the numbers skipped: beyond it the lowest count as cancelled.
+/// Maximum distance of a number ahead of the known flows; packets with higher ones are dropped. It
+/// also limits the numbers skipped: beyond it the lowest count as cancelled.
 const SKIP_MAX: u32 = 1 << 16;
-/// How far ahead a number may be that makes the lowest count as cancelled. Damaged packets claim
-/// numbers that are further ahead; they must not cost a source the numbers that it uses next.
+/// Maximum distance ahead of a number that makes the lowest count as cancelled. Damaged packets
+/// claim numbers that are further ahead; these must not cost a source the numbers that it uses
+/// next.
 const LEAP_MAX: u32 = SKIP_MAX / 4;
-/// Abandoned flows that are remembered: as many as a source may have under way. Their sources have
-/// been silent for long.
+/// Abandoned flows that are remembered: as many as a source may have in flight. Their sources have
+/// been unresponsive for long.
 const ABANDONED_MAX: usize = 1 << 16;
 
 impl Default for FlowNumbers {
@@ -144,22 +146,22 @@ impl FlowNumbers {
         &mut self.by_source[src.idx()]
     }
 
-    /// Limits the flows that a source may have under way from now on.
+    /// Limits the flows that a source may have in flight from now on.
     pub fn limit(&mut self, under_way_max: u32) {
         self.under_way_max = under_way_max;
     }
 
-    /// How often new flows beyond the limit arrived.
+    /// Returns the number of new flows that arrived beyond the limit.
     pub fn excess(&self) -> u64 {
         self.excess
     }
 
-    /// The flows of a source that are neither over nor abandoned.
+    /// Returns the flows of a source that are neither over nor abandoned.
     pub fn under_way(&self, src: NodeId) -> u32 {
         self.by_source.get(src.idx()).map_or(0, |numbers| numbers.under_way)
     }
 
-    /// The state of a source's flow.
+    /// Returns the state of a source's flow.
     pub fn known(&mut self, src: NodeId, flow: u32) -> Known {
         let numbers = self.of(src);
         if flow >= numbers.next {
@@ -174,7 +176,7 @@ impl FlowNumbers {
     }
 
     /// Enters a flow that is new. Returns false if its number is too far ahead, or its source has
-    /// too many under way.
+    /// too many in flight.
     pub fn enter(&mut self, src: NodeId, flow: u32) -> bool {
         let under_way_max = self.under_way_max;
         let numbers = self.of(src);
@@ -214,7 +216,7 @@ impl FlowNumbers {
         self.of(src).under_way -= 1;
     }
 
-    /// Counts a flow as under way again that was entered and is over. False at the limit.
+    /// Counts a flow as in flight again that was entered and is over. False at the limit.
     pub fn resume(&mut self, src: NodeId) -> bool {
         let under_way_max = self.under_way_max;
         let numbers = self.of(src);
@@ -327,8 +329,8 @@ mod tests {
         assert!(gaps.n_skipped <= SKIP_MAX && ranges == gaps.n_skipped);
     }
 
-    /// One flipped bit after another leads ever further ahead. The numbers that the source uses next
-    /// stay new.
+    /// One flipped bit after another leads ever further ahead. The numbers that the source uses
+    /// next stay new.
     #[test]
     fn numbers_with_flipped_bits_cost_none_of_those_to_come() {
         for used in 1..200 {

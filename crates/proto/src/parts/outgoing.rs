@@ -24,7 +24,7 @@ pub struct OutgoingFlow<T> {
     pub size: u64,
     /// Its timer.
     pub retry: Retry,
-    /// Whether the receiver has no room for it.
+    /// True if flow control of the receiver pauses it.
     pub is_held: bool,
     /// The protocol's own part.
     pub state: T,
@@ -36,13 +36,13 @@ pub struct OutgoingFlows<T> {
     node: NodeId,
     flows: Slab<OutgoingFlow<T>>,
     timers: Timers<(u32, MsgId)>,
-    /// When the next flow may repeat itself.
+    /// Time at which the next flow may repeat itself.
     repeat_at: Time,
     rest: Box<Rest>,
 }
 
-/// What only the start and the end of a flow need. It is boxed to keep the struct of a host small:
-/// a simulation of a thousand hosts then misses the processor's cache less often.
+/// State that only the start and the end of a flow need. It is boxed to keep the struct of a host
+/// small: a simulation of a thousand hosts then has fewer cache misses.
 #[derive(Clone, Debug, Default)]
 struct Rest {
     /// Slots by message.
@@ -58,12 +58,12 @@ impl<T> OutgoingFlows<T> {
         Self { node, flows, timers, repeat_at: Time::NEVER, rest }
     }
 
-    /// How many flows there are.
+    /// Returns the number of flows.
     pub fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Whether there is no flow.
+    /// Returns whether there is no flow.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
@@ -90,22 +90,22 @@ impl<T> OutgoingFlows<T> {
         }
     }
 
-    /// The flow in `slot`.
+    /// Returns the flow in `slot`.
     pub fn get(&self, slot: u32) -> Option<&OutgoingFlow<T>> {
         self.flows.get(slot)
     }
 
-    /// The flow in `slot`, if it is still that of `msg`.
+    /// Returns the flow in `slot`, if it is still that of `msg`.
     pub fn of(&mut self, slot: u32, msg: MsgId) -> Option<&mut OutgoingFlow<T>> {
         self.flows.get_mut(slot).filter(|f| f.msg == msg)
     }
 
-    /// The slot of a message.
+    /// Returns the slot of a message.
     pub fn slot(&self, msg: MsgId) -> Option<u32> {
         self.rest.slots.get(&msg.get()).copied()
     }
 
-    /// The flows with their slots, by slot.
+    /// Returns the flows with their slots, by slot.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &OutgoingFlow<T>)> {
         self.flows.iter()
     }
@@ -123,7 +123,7 @@ impl<T> OutgoingFlows<T> {
         }
     }
 
-    /// What the packets of the flow in `slot` are cut from.
+    /// Returns the source of the packets of the flow in `slot`.
     pub fn outgoing(&self, slot: u32) -> Outgoing {
         let OutgoingFlow { dst, msg, size, .. } = self.flows[slot];
         Outgoing { src: self.node, dst, msg, size }
@@ -137,7 +137,7 @@ impl<T> OutgoingFlows<T> {
     }
 
     /// Removes the flows to a destination that has lost its state, reports them as failed, and
-    /// numbers flows there from zero again; `gone` is told of each.
+    /// numbers flows there from zero again; `gone` is notified of each.
     pub fn forget_peer<H>(
         &mut self,
         peer: NodeId,
@@ -167,28 +167,28 @@ impl<T> OutgoingFlows<T> {
         flow.retry.defer((slot, flow.msg), at, &mut self.timers);
     }
 
-    /// When the next timer comes up, or the next flow may repeat itself.
+    /// Returns the time at which the next timer expires, or the next flow may repeat itself.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.timers.next().min(self.repeat_at)
     }
 
-    /// The slot of a flow whose timer is due; the timer has stopped.
+    /// Returns the slot of a flow whose timer is due; the timer has stopped.
     #[inline]
     pub fn next_due(&mut self, now: Time) -> Option<u32> {
         if self.timers.next() > now { None } else { self.take_due(now) }
     }
 
-    /// A flow whose timer was due is to repeat itself when its turn has come.
+    /// A flow whose timer was due repeats itself when it is due.
     pub fn queue_repeat(&mut self, slot: u32) {
         let OutgoingFlow { msg, is_held, .. } = self.flows[slot];
         self.rest.repeats.push((slot, msg), is_held);
         self.repeat_at = self.rest.repeats.next_at();
     }
 
-    /// The slot of a flow that is to repeat itself now: its timer does not run, and one follows
-    /// `gap` later at the earliest, but for a burst. Flows of which something was heard while they
-    /// waited have their timers back.
+    /// Returns the slot of a flow that must repeat itself now: its timer does not run, and one
+    /// follows `gap` later at the earliest, but for a burst. Flows that received something while
+    /// they waited have their timers back.
     #[inline]
     pub fn next_repeat(&mut self, now: Time, gap: Span) -> Option<u32> {
         if self.repeat_at > now { None } else { self.take_repeat(now, gap) }
@@ -215,8 +215,8 @@ impl<T> OutgoingFlows<T> {
         found
     }
 
-    /// The slot of a flow whose timer is due, as [`Self::next_due`] has it. Flows that are held are
-    /// to ask for room, and have their turns at intervals.
+    /// Returns the slot of a flow whose timer is due, as [`Self::next_due`] has it. Flows that are
+    /// held probe their receivers, and have their turns at intervals.
     pub fn next_due_or_ask(&mut self, now: Time, gap: Span) -> Option<u32> {
         while let Some(slot) = self.next_due(now) {
             if !self.flows[slot].is_held {

@@ -18,12 +18,12 @@ pub struct Output<H> {
 }
 
 impl<H> Output<H> {
-    /// An empty output of `node`, whose control packets take `control_bytes` on the wire.
+    /// Returns an empty output of `node`, whose control packets take `control_bytes` on the wire.
     pub fn new(node: NodeId, control_bytes: u16) -> Self {
         Self { node, control_bytes, control: VecDeque::new(), events: VecDeque::new() }
     }
 
-    /// The host.
+    /// Returns the host.
     pub fn node(&self) -> NodeId {
         self.node
     }
@@ -70,8 +70,9 @@ impl<H> Output<H> {
         self.control.retain(|packet| packet.dst != peer);
     }
 
-    /// Drops what waits about a message of this host that is cancelled: `is_senders` tells the
-    /// headers of senders from those of receivers, whose messages may have the same number.
+    /// Drops queued packets about a message of this host that is cancelled. `is_senders`
+    /// distinguishes the headers of senders from those of receivers, whose messages may have the
+    /// same number.
     pub fn cancel(&mut self, msg: MsgId, is_senders: impl Fn(&H) -> bool) {
         self.control.retain(|packet| packet.payload.msg != msg || !is_senders(&packet.header));
     }
@@ -86,19 +87,20 @@ impl<H> Output<H> {
         self.control.pop_front()
     }
 
-    /// Whether a control packet waits.
+    /// Returns whether a control packet is queued.
     #[inline]
     pub fn has_control(&self) -> bool {
         !self.control.is_empty()
     }
 
-    /// Whether so many control packets wait that repeating one would only add to them.
+    /// Returns whether so many control packets are queued that repeating one would only lengthen
+    /// the queue.
     #[inline]
     pub fn is_backlogged(&self) -> bool {
         self.control.len() > BACKLOG as usize
     }
 
-    /// The next event to report.
+    /// Returns the next event to report.
     pub fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

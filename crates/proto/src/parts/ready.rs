@@ -1,6 +1,6 @@
 //! Flows that may send, by slot, in no particular order.
 
-/// A set of slots. Entering, leaving and asking take constant time.
+/// A set of slots. Insertion, removal and lookup take constant time.
 #[derive(Clone, Debug, Default)]
 pub struct Ready {
     slots: Vec<u32>,
@@ -11,12 +11,12 @@ pub struct Ready {
 const NOWHERE: u32 = u32::MAX;
 
 impl Ready {
-    /// Whether no flow may send.
+    /// Returns whether no flow may send.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// The slot at a place; places run from zero.
+    /// Returns the slot at a place; places run from zero.
     pub fn get(&self, place: usize) -> Option<u32> {
         self.slots.get(place).copied()
     }

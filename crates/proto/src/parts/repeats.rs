@@ -1,36 +1,35 @@
 //! Packets that a sender repeats for many flows: announcements without an answer, questions whether
-//! there is room. They leave at intervals, so that those of 65 536 flows take a small part of a link
-//! and not all of it.
+//! there is room. They leave at intervals, so that those of 65 536 flows take a small part of a
+//! link and not all of it.
 
 use std::collections::VecDeque;
 
 use rampmeter_core::{Bytes, FabricFacts, Span, Time};
 
-/// Repetitions that may leave at once, after a pause. So a host with few flows repeats itself when it
-/// wants to.
+/// Repetitions that may leave at once, after a pause. So a host with few flows repeats itself when
+/// it wants to.
 const BURST: u64 = 32;
 
-/// Intervals that follow a question of a flow that its receiver holds back. The receiver says when
-/// there is room. Who asks finds out only that its receiver still runs, and what was lost.
+/// Intervals that follow a probe for a flow that its receiver holds back. The receiver reports when
+/// it accepts data. A probe only shows that its receiver still runs, and recovers what was lost.
 const HELD_GAPS: u64 = 4;
 
-/// The interval between short packets that a host repeats: the time of four full ones, so that they
-/// take a few percent of its link. A thousand take less time than a receiver needs to forget a silent
-/// sender ([`forget_after`](super::forget_after)).
+/// Returns the interval between short packets that a host repeats: the time of four full ones, so
+/// that they take a few percent of its link. A thousand take less time than a receiver needs to
+/// forget an unresponsive sender ([`forget_after`](super::forget_after)).
 pub fn repeat_gap(facts: &FabricFacts) -> Span {
     let full = facts.access_rate.tx_time(Bytes::new(1_500));
     (full * 4).min(facts.control_rtt / 2).max(Span::from_ps(1))
 }
 
-/// Flows that wait for their turn, in order, by keys. Those that a receiver holds back come after all
-/// others.
+/// Queue of flows, in order, by keys. Those that a receiver holds back follow all others.
 #[derive(Clone, Debug)]
 pub(crate) struct Repeats<K> {
     flows: VecDeque<K>,
     held: VecDeque<K>,
-    /// When the next would leave if all had left at intervals.
+    /// Time at which the next would be sent if all had been sent at intervals.
     regular_at: Time,
-    /// When the next may leave.
+    /// Time at which the next may be sent.
     opens_at: Time,
 }
 
@@ -47,13 +46,13 @@ impl<K> Repeats<K> {
         queue.push_back(key);
     }
 
-    /// When [`Self::pop`] has something.
+    /// Returns the time at which [`Self::pop`] has something.
     pub(crate) fn next_at(&self) -> Time {
         let is_empty = self.flows.is_empty() && self.held.is_empty();
         if is_empty { Time::NEVER } else { self.opens_at }
     }
 
-    /// The flow whose turn it is. If it repeats itself, [`Self::count`] follows.
+    /// Returns the flow whose turn it is. If it repeats itself, [`Self::count`] follows.
     pub(crate) fn pop(&mut self, now: Time) -> Option<K> {
         if self.opens_at > now {
             return None;

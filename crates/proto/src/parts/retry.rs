@@ -1,7 +1,7 @@
-//! The timer of a flow: deferred by every sign of life, counted until the flow is given up.
+//! The timer of a flow: deferred by every sign of life, counted until the flow is aborted.
 //!
 //! Deferring is two stores: the entry in the heap stays, and is entered anew at the later time when
-//! it comes up. So a packet costs nothing however many flows there are.
+//! it expires. So a packet costs nothing regardless of the number of flows.
 
 use rampmeter_core::Time;
 
@@ -25,12 +25,13 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Whether the timer runs.
+    /// Returns whether the timer runs.
     pub fn is_running(&self) -> bool {
         self.entry_at != Time::NEVER
     }
 
-    /// When it is due; where it does not run, when it was or, by a sign of life, will be.
+    /// Returns the time at which it expires. If it does not run, this is the last expiry or, after
+    /// a sign of life, the next.
     pub fn due(&self) -> Time {
         self.due
     }
@@ -84,8 +85,8 @@ impl Retry {
         }
     }
 
-    /// Takes an entry of the heap, of time `at`, that came up. Returns whether the timer is due,
-    /// which stops it. An entry that is stale is ignored; one that was deferred is entered anew.
+    /// Takes an expired entry of the heap, of time `at`. Returns whether the timer is due, which
+    /// stops it. An entry that is stale is ignored; one that was deferred is entered anew.
     pub fn expires<K: Ord + Copy>(
         &mut self,
         key: K,

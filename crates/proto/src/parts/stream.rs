@@ -1,21 +1,22 @@
-//! A flow that is sent by windows: what has been acknowledged, what is lost, what goes next.
+//! Flow that is sent by windows: acknowledged packets, lost packets, and the next packet.
 //!
-//! A [`Stream`] keeps the scoreboard of one flow. Its [`Window`] is the congestion control: it
-//! is told of acknowledgements, losses and timeouts, and returns how many packets may be in flight.
-//! The protocol keeps the timer (a [`Retry`](super::Retry)), asks [`Stream::sendable`] for the next
-//! packet, and calls [`Stream::send`] when it leaves. The other end is an
+//! A [`Stream`] keeps the scoreboard of one flow. Its [`Window`] is the congestion control: it is
+//! notified of acknowledgements, losses and timeouts, and returns how many packets may be in
+//! flight. The protocol keeps the timer (a [`Retry`](super::Retry)), gets the next packet from
+//! [`Stream::sendable`], and calls [`Stream::send`] when it is sent. The other end is an
 //! [`AckingReceiver`](super::AckingReceiver).
 //!
 //! A timeout goes back to the first packet that is missing and skips those acknowledged. Windows
 //! with a [`Window::reorder_max`] also count a packet as lost when packets that far behind it have
-//! arrived; it is sent again once, before anything new. A second loss of it is found by a timeout.
+//! arrived; it is retransmitted once, before anything new. A second loss of it is found by a
+//! timeout.
 
 use std::collections::VecDeque;
 
 use rampmeter_core::collections::SeqSet;
 use rampmeter_core::{Rate, Span, Time};
 
-/// What a window limits.
+/// Quantity that a window limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Packets from the first that has not been acknowledged on.
@@ -24,7 +25,7 @@ pub enum Limit {
     Flight,
 }
 
-/// What an acknowledgement brought.
+/// Effect of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acked {
     /// The time.
@@ -37,27 +38,27 @@ pub struct Acked {
     pub in_flight: u32,
     /// A round-trip time, if the packet that was timed is acknowledged.
     pub rtt: Option<Span>,
-    /// Whether it echoes a congestion mark.
+    /// True if it echoes a congestion mark.
     pub is_marked: bool,
-    /// Whether it ends a recovery: everything that was sent when a loss was found has arrived.
+    /// True if it ends a recovery: all packets sent before a loss was found have arrived.
     pub ends_recovery: bool,
 }
 
 /// The congestion control of one flow. Windows are in packets.
 pub trait Window {
-    /// What the window limits.
+    /// Quantity that the window limits.
     const LIMIT: Limit = Limit::Flight;
 
     /// Packets that the window lets go.
     fn cwnd(&self) -> u32;
 
-    /// How many packets later than a missing one must have arrived for it to count as lost (TCP: 3);
-    /// `None` if only timeouts find losses.
+    /// Returns the number of later packets that must arrive before a missing one counts as lost
+    /// (TCP: 3). Returns `None` if only timeouts find losses.
     fn reorder_max(&self) -> Option<u32> {
         None
     }
 
-    /// An acknowledgement arrived.
+    /// Handles an acknowledgement.
     fn on_ack(&mut self, acked: &Acked);
 
     /// A loss was found by later packets: once for all losses of a window.
@@ -66,7 +67,7 @@ pub trait Window {
     /// The flow has timed out.
     fn on_timeout(&mut self, now: Time);
 
-    /// The rate at which packets may leave, where it is limited.
+    /// Returns the rate at which packets may leave, where it is limited.
     fn pacing(&self) -> Option<Rate> {
         None
     }
@@ -77,9 +78,9 @@ pub trait Window {
 pub struct Ack {
     /// Every packet below has arrived.
     pub cumulative: u32,
-    /// Bit i tells that packet `cumulative + i` has arrived.
+    /// Bit i is set if packet `cumulative + i` has arrived.
     pub sack: u64,
-    /// Whether it echoes a congestion mark.
+    /// True if it echoes a congestion mark.
     pub is_marked: bool,
 }
 
@@ -104,12 +105,12 @@ pub struct Stream<W> {
     recovery_end: u32,
     /// The packet that is timed, and when it left.
     timed: Option<(u32, Time)>,
-    /// When pacing lets the next packet go.
+    /// Time at which pacing allows the next packet.
     paced_until: Time,
 }
 
 impl<W: Window> Stream<W> {
-    /// A flow of `packets`.
+    /// Returns a flow of `packets`.
     pub fn new(packets: u32, window: W) -> Self {
         Self {
             window,
@@ -136,13 +137,13 @@ impl<W: Window> Stream<W> {
         self.packets - self.cumulative()
     }
 
-    /// Whether everything has been acknowledged.
+    /// Returns whether everything has been acknowledged.
     pub fn is_done(&self) -> bool {
         self.remaining() == 0
     }
 
     /// Packets sent that are neither acknowledged nor lost. After a timeout all that were sent
-    /// count as lost until they are sent again.
+    /// count as lost until they are retransmitted.
     #[inline]
     pub fn in_flight(&self) -> u32 {
         let known = self.acked.len() - self.acked_from(self.next);
@@ -158,7 +159,8 @@ impl<W: Window> Stream<W> {
         (from..self.acked_end).map(|seq| u32::from(self.acked.contains(seq))).sum()
     }
 
-    /// The next packet that the window lets go: one that was lost, or else the next in order.
+    /// Returns the next packet that the window lets go: one that was lost, or else the next in
+    /// order.
     #[inline]
     pub fn sendable(&self) -> Option<u32> {
         if let Some(&seq) = self.lost.front() {
@@ -172,17 +174,17 @@ impl<W: Window> Stream<W> {
         (seq < self.packets && has_room).then_some(seq)
     }
 
-    /// The first packet that has never been sent.
+    /// Returns the first packet that has never been sent.
     pub fn sent(&self) -> u32 {
         self.sent
     }
 
-    /// When pacing lets the next packet go.
+    /// Returns the time at which pacing allows the next packet.
     pub fn paced_until(&self) -> Time {
         self.paced_until
     }
 
-    /// Packet `seq`, which was sendable, leaves with so many bytes on the wire.
+    /// Sends packet `seq`, which was sendable, with this many bytes on the wire.
     pub fn send(&mut self, now: Time, seq: u32, wire_bytes: u16) {
         if self.lost.front() == Some(&seq) {
             self.lost.pop_front();
@@ -251,7 +253,7 @@ impl<W: Window> Stream<W> {
         let before = self.lost.len();
         self.lost.extend(missing);
         if self.lost.len() > before {
-            // A packet that is sent again is acknowledged late: it is no sample.
+            // A packet that is retransmitted is acknowledged late: it is no sample.
             self.timed = self.timed.filter(|&(seq, _)| seq >= end);
             if from >= self.recovery_end {
                 self.recovery_end = self.sent;
@@ -310,7 +312,7 @@ impl Rtt {
         });
     }
 
-    /// The retransmission timeout after `timeouts` in a row, doubled each time.
+    /// Returns the retransmission timeout after `timeouts` in a row, doubled each time.
     pub fn timeout(&self, timeouts: u32) -> Span {
         let base = self.smoothed.map_or(self.max, |(rtt, var)| rtt + var * 4);
         (base.max(self.min) * (1 << timeouts.min(16))).min(self.max)

@@ -8,17 +8,17 @@ use rampmeter_core::Time;
 /// A queue of (deadline, key), earliest first. Entries are not removed early: the owner notes which
 /// deadline of a key is valid and ignores the others when they are popped.
 ///
-/// Most deadlines of a transport are so many microseconds from now, for few different numbers. Those of
-/// each number are pushed in order, so that the queue keeps them in a sorted run: an entry joins the run
-/// whose last one is the closest before it, and the heap if there is none. Pushing and popping take
-/// O(1) steps then, however many there are. The order of popping is that of one heap.
+/// Most deadlines of a transport are at one of few intervals from now, in microseconds. Those of
+/// each interval are pushed in order, so that the queue keeps them in a sorted run: an entry joins
+/// the run whose last one is the closest before it, and the heap if there is none. Pushing and
+/// popping take O(1) steps then, however many there are. The order of popping is that of one heap.
 #[derive(Clone, Debug)]
 pub struct Timers<K> {
     runs: [VecDeque<(Time, K)>; RUNS],
     heap: BinaryHeap<Reverse<(Time, K)>>,
-    /// The earliest deadline, which drivers ask for after every packet.
+    /// The earliest deadline, which drivers query after every packet.
     next: Time,
-    /// Which run has it: [`RUNS`] stands for the heap.
+    /// Run that has it; [`RUNS`] means the heap.
     first: usize,
 }
 
@@ -61,7 +61,7 @@ impl<K: Ord + Copy> Timers<K> {
         }
     }
 
-    /// The earliest deadline; [`Time::NEVER`] if there is none.
+    /// Returns the earliest deadline; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {
         self.next
@@ -83,7 +83,7 @@ impl<K: Ord + Copy> Timers<K> {
         entry
     }
 
-    /// The earliest entry of a run, or of the heap.
+    /// Returns the earliest entry of a run, or of the heap.
     #[inline]
     fn entry(&self, idx: usize) -> Option<(Time, K)> {
         match self.runs.get(idx) {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What is popped when is what one heap would have popped.
+        /// Entries are popped in the same order as from one heap.
         #[test]
         fn entries_come_in_the_order_of_a_heap(
             steps in proptest::collection::vec((0u64..6, 0u64..40, 0u8..4), 0..600),

@@ -1,7 +1,7 @@
-//! Tokens of a flow at its receiver: which packet is asked for next, and how many tokens are open.
+//! Tokens of a flow at its receiver: which packet is requested next, and how many tokens are open.
 //!
-//! Tokens are numbered. Data names the token that it answers, so that the highest number seen tells
-//! how many later tokens are unanswered, whatever was lost in between.
+//! Tokens are numbered. Data names the token that it answers, so that the highest number seen gives
+//! the number of later tokens that are unanswered, regardless of losses in between.
 
 use rampmeter_core::Time;
 use rampmeter_core::collections::SeqSet;
@@ -14,7 +14,7 @@ pub struct TokenCursor {
     issued: u32,
     /// One more than the number of the latest token whose data has arrived.
     seen: u32,
-    /// When the latest token was issued.
+    /// Time at which the latest token was issued.
     last: Time,
 }
 
@@ -30,7 +30,7 @@ impl TokenCursor {
         self.issued
     }
 
-    /// When the latest token was issued.
+    /// Returns the time at which the latest token was issued.
     pub fn last(&self) -> Time {
         self.last
     }
@@ -40,7 +40,7 @@ impl TokenCursor {
         self.issued - self.seen
     }
 
-    /// Where the search for the next packet begins.
+    /// Returns the start of the search for the next packet.
     pub fn next(&self) -> u32 {
         self.next
     }
@@ -70,13 +70,13 @@ impl TokenCursor {
         self.next = got.first_missing();
     }
 
-    /// The first packet missing from `from` on, or else from the start.
+    /// Returns the first packet missing from `from` on, or else from the start.
     pub fn missing(got: &SeqSet, packets: u32, from: u32) -> u32 {
         let next = got.next_missing(from);
         if next < packets { next } else { got.first_missing() }
     }
 
-    /// Issues a token that asks for a packet outside the order. Returns the token's number.
+    /// Issues a token that requests a packet outside the order. Returns the token's number.
     pub fn issue(&mut self, now: Time) -> u32 {
         self.last = now;
         self.issued += 1;

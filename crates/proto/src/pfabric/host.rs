@@ -23,7 +23,7 @@ pub struct PfabricHost {
 }
 
 impl PfabricHost {
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> PfabricStats {
         self.stats
     }

@@ -37,8 +37,8 @@ use crate::parts::{Framing, two_bdps};
 use crate::transport::{Derived, Peers, Place, Site, Transport};
 use config::Network;
 
-/// Packets that a port holds in the CAPTON study: two bandwidth-delay products of 71 packets, 213 000
-/// bytes.
+/// Packets that a port holds in the CAPTON study: two bandwidth-delay products of 71 packets, 213
+/// 000 bytes.
 const CAPTON_PORT_PACKETS: u64 = 142;
 
 /// The pFabric family.
@@ -117,7 +117,7 @@ impl Transport for PfabricFamily {
     }
 }
 
-/// What a host counts.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PfabricStats {
     /// Retransmission timeouts.
@@ -127,7 +127,7 @@ pub struct PfabricStats {
 }
 
 impl PfabricStats {
-    /// Tells `each` every count with its name, in the order above.
+    /// Calls `each` with every counter and its name, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
         let Self { timeouts, probes } = self;
         let all = [("timeouts", timeouts), ("probes", probes)];

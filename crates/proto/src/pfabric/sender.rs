@@ -45,7 +45,7 @@ impl Window for Minimal {
 
 type TxFlow = OutgoingFlow<Stream<Minimal>>;
 
-/// The next packet that the window lets go, unless the flow only probes.
+/// Returns the next packet that the window lets go, unless the flow only probes.
 fn sendable(flow: &TxFlow, pfabric: &Pfabric) -> Option<u32> {
     let probes = flow.is_held || is_starving(flow, pfabric);
     if probes { None } else { flow.state.sendable() }
@@ -60,10 +60,10 @@ fn is_starving(flow: &TxFlow, pfabric: &Pfabric) -> bool {
 #[derive(Debug)]
 pub(super) struct Sender {
     flows: OutgoingFlows<Stream<Minimal>>,
-    /// Flows that may send, by remaining packets; of equals the first submitted comes first.
+    /// Flows that may send, by remaining packets; of equals the first submitted is first.
     ready: KeyedHeap<(u32, u32)>,
     places: Places,
-    /// Flows that could send when the driver last asked, and cannot any more. The driver polls once
+    /// Flows that could send at the driver's last poll, and cannot any more. The driver polls once
     /// more for them: the order of events at one instant depends on it.
     stale: Ready,
 }
@@ -132,8 +132,8 @@ impl Sender {
         }
     }
 
-    /// The destination has no room for a message, or has room again. What is under way when it has
-    /// none is dropped there, so it is sent again.
+    /// The destination has no room for a message, or has room again. What is in flight when it has
+    /// none is dropped there, so it is retransmitted.
     pub(super) fn on_hold(
         &mut self,
         now: Time,
@@ -159,7 +159,7 @@ impl Sender {
         self.update(slot, pfabric);
     }
 
-    /// The message is not to be sent after all.
+    /// Cancels a message.
     pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<PfabricHeader>) {
         let Some(slot) = self.flows.slot(msg) else { return };
         self.drop_flow(slot);
@@ -172,7 +172,7 @@ impl Sender {
         self.stale.remove(slot);
     }
 
-    /// The destination has lost its state.
+    /// Handles a destination that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<PfabricHeader>) {
         let Self { flows, ready, places, stale } = self;
         flows.forget_peer(peer, out, |slot, _| {
@@ -193,7 +193,8 @@ impl Sender {
         }
     }
 
-    /// The next packet of the flow with the fewest remaining, the first submitted of equals.
+    /// Returns the next packet of the flow with the fewest remaining, the first submitted of
+    /// equals.
     pub(super) fn next_data(
         &mut self,
         now: Time,
@@ -224,8 +225,8 @@ impl Sender {
         Some(packet)
     }
 
-    /// Flows that have heard nothing for a timeout start again with a window of one (§4.3). Those
-    /// that are held ask for room, at intervals.
+    /// Flows without a packet for a timeout start again with a window of one (§4.3). Those that are
+    /// held probe their receivers, at intervals.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

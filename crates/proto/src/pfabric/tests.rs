@@ -50,7 +50,7 @@ mod sender {
         host.handle_packet(now, &packet);
     }
 
-    /// The numbers of all data packets that may go.
+    /// Returns the numbers of all data packets that may be sent.
     fn send_all(host: &mut PfabricHost, now: Time) -> Vec<u32> {
         let number = |packet: Packet<PfabricHeader>| match packet.header {
             PfabricHeader::Data { seq, .. } => seq,
@@ -110,7 +110,7 @@ mod sender {
         assert_eq!(send_all(&mut host, now), [0]);
     }
 
-    /// A destination that acknowledges has room, though what said so was lost.
+    /// A destination that acknowledges accepts data, even if the notification was lost.
     #[test]
     fn an_acknowledgement_ends_a_hold() {
         let (mut host, pfabric) = host();

@@ -5,13 +5,13 @@
 
 use rampmeter_core::headers;
 
-/// How many packets above the cumulative acknowledgement an acknowledgement tells of.
+/// Number of packets above the cumulative acknowledgement that an acknowledgement reports.
 pub const SACK_BITS: u32 = 64;
 
 headers! {
     /// A pFabric header.
     pub enum PfabricHeader {
-        /// Source to destination: one packet. It says all that there is to say of its flow.
+        /// Source to destination: one packet. It carries the full description of its flow.
         1 Data (data "data", S to D)
         "flow {flow} of {size} bytes, packet {seq}, {remaining} remaining" {
             /// The flow's number among those of this pair.
@@ -45,14 +45,14 @@ headers! {
             tx_slot: u32,
             /// Every packet below has arrived.
             cumulative: u32 as "All packets below have arrived",
-            /// Bit i tells whether packet `cumulative + i` has arrived; bit 0 never does.
+            /// Bit i is set if packet `cumulative + i` has arrived; bit 0 never is.
             sack: u64 as hex "Arrived from the cumulative packet on",
         },
         /// Destination to source: there is no room for the message, or there is again. Not in the
         /// paper, whose receivers have room for all.
         4 Hold (control "hold", D to S)
         "held {held}" {
-            /// Whether the message waits for room.
+            /// True if flow control pauses the message.
             held: bool as "Waits for room",
         },
     }

@@ -1,10 +1,10 @@
-//! Which pending flow a destination serves next (pHost §3.3).
+//! Choice of the pending flow that a destination serves next (pHost §3.3).
 //!
-//! Flows that may have a token come by the policy's key, lowest first. Under `tenant-fair` each
-//! tenant has its own, and the tenant that was served least comes first. Flows of sources that are
-//! slower than the destination are in a queue of their source, which is skipped until the source's
-//! next token is due. With n flows a packet takes O(log n) steps. So does a token, and one step for
-//! each tenant with flows.
+//! Flows that may have a token are ordered by the policy's key, lowest first. Under `tenant-fair`
+//! each tenant has its own, and the tenant that was served least is first. Flows of sources that
+//! are slower than the destination are in a queue of their source, which is skipped until the
+//! source's next token is due. With n flows a packet takes O(log n) steps. So does a token, and one
+//! step for each tenant with flows.
 
 use std::collections::BTreeMap;
 
@@ -165,7 +165,7 @@ impl Choice {
         self.pacing = Pacing::default();
     }
 
-    /// The flow that is served next. If there is none, the instant until which all wait;
+    /// Returns the flow that is served next. If there is none, the instant until which all wait;
     /// [`Time::NEVER`] if there are only held ones.
     pub(super) fn pick(
         &mut self,

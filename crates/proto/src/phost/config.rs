@@ -8,7 +8,7 @@ use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, keepalive, repeat_gap};
 use crate::transport::Peers;
 
-/// Which flows get free tokens (pHost §3.2).
+/// Flows that get free tokens (pHost §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FreeTokens {
@@ -18,7 +18,7 @@ pub enum FreeTokens {
     ShortFlows,
 }
 
-/// Whom sources and destinations serve first (pHost §3.3).
+/// Flow or tenant that sources and destinations serve first (pHost §3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
@@ -41,23 +41,23 @@ pub enum DataPriority {
     Single,
 }
 
-/// Which of a flow's tokens count towards its downgrading.
+/// Tokens of a flow that count towards its downgrading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Downgrading {
     /// Tokens that have expired: unanswered for a round trip and a token's life (algorithm 2).
     Expired,
-    /// All unanswered tokens, also those whose data is on its way. The authors' simulator does this.
+    /// All unanswered tokens, also those whose data is in flight. The authors' simulator does this.
     Unanswered,
 }
 
-/// How long a destination waits for packets of free tokens before it asks for them.
+/// Time for which a destination waits for packets of free tokens before it requests them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FreeRepair {
-    /// As long as all packets of free tokens that were announced to it take, and as long as data for
-    /// tokens has lately taken to come (RFC 6298). It waits so long for the data of a flow's last
-    /// tokens too.
+    /// The time that all packets of announced free tokens take, and the time that data for tokens
+    /// has lately taken to arrive (RFC 6298). It waits as long for the data of a flow's last tokens
+    /// too.
     Measured,
     /// As long as the flow's own take, and a round trip.
     RoundTrip,
@@ -66,7 +66,7 @@ pub enum FreeRepair {
     TwicePace,
 }
 
-/// What a destination does for free tokens that have been announced to it.
+/// Reaction of a destination to free tokens that have been announced to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FreeHold {
@@ -76,11 +76,11 @@ pub enum FreeHold {
     Withhold,
 }
 
-/// When a destination that has no flow to serve serves one again.
+/// Event at which a destination without a flow to serve serves one again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wake {
-    /// When data ends a flow's downgrading, a wait is over, or a flow is announced.
+    /// Data that ends a flow's downgrading, the end of a wait, or the announcement of a flow.
     OnData,
     /// As before, but data goes unnoticed until then. The authors' simulator does this.
     OnClock,
@@ -93,35 +93,35 @@ pub struct PhostConfig {
     /// Free tokens of a flow; one more than a bandwidth-delay product has if left out.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub free_tokens: Option<u32>,
-    /// Who gets them.
+    /// Flows that get free tokens.
     pub free_for: FreeTokens,
     /// Life of a token at its source, in thousandths of a full packet's time; 1500 if left out,
     /// and between real hosts at least a control round trip.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub token_life_milli: Option<u32>,
-    /// Which tokens count towards a flow's downgrading.
+    /// Tokens of a flow that count towards its downgrading.
     pub downgrade_on: Downgrading,
-    /// Most expired tokens of a flow that is not downgraded, or unanswered tokens at which it is; as
-    /// many as free tokens if left out.
+    /// Most expired tokens of a flow that is not downgraded, or unanswered tokens at which it is;
+    /// as many as free tokens if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub downgrade_threshold: Option<u32>,
-    /// For how long, in full packet times after its last token, or after it was downgraded; three times as many as free tokens
-    /// and one if left out.
+    /// Time for which a flow stays downgraded, in full packet times after its last token or its
+    /// downgrading; three times as many as free tokens and one if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub downgrade_packets: Option<u32>,
-    /// How long a destination waits after a flow's last token before it asks again for what is
-    /// missing, in full packet times; one more than free tokens if left out.
+    /// Time from a flow's last token to the next request for its missing packets, in full packet
+    /// times; one more than free tokens if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub resend_packets: Option<u32>,
-    /// Whom both ends serve first.
+    /// Flow or tenant that both ends serve first.
     pub policy: Policy,
     /// Priorities of data packets.
     pub data_priority: DataPriority,
     /// Repair of packets of free tokens.
     pub free_repair: FreeRepair,
-    /// Whether announced free tokens suppress tokens.
+    /// Suppression of tokens by announced free tokens.
     pub free_hold: FreeHold,
-    /// What wakes a destination that has no flow to serve.
+    /// Event that wakes a destination without a flow to serve.
     pub wake: Wake,
     /// Charged length of last packets.
     pub padding: Padding,
@@ -153,7 +153,7 @@ impl Keys for PhostConfig {
 pub(super) const TOKEN_LIFE_MILLI: u32 = 1_500;
 
 impl PhostConfig {
-    /// The paper's design (§3) with the parameters of its study.
+    /// Returns the paper's design (§3) with the parameters of its study.
     pub fn paper() -> Self {
         Self {
             free_tokens: None,
@@ -175,7 +175,7 @@ impl PhostConfig {
         }
     }
 
-    /// What the authors' simulator does, with the same parameters.
+    /// Returns the behaviour of the authors' simulator, with the same parameters.
     pub fn reference() -> Self {
         Self {
             free_for: FreeTokens::ShortFlows,
@@ -210,11 +210,11 @@ pub struct Phost {
     pub token_life: Span,
     /// Unloaded round trip.
     pub rtt: Span,
-    /// When a source that has heard nothing asks whether its destination still knows a flow.
+    /// Time without a packet after which a source queries its destination's state of a flow.
     pub keepalive: Span,
     /// From one repetition for a flow to the next for another, where there are many.
     pub repeat_gap: Span,
-    /// When a destination forgets a flow whose source is silent.
+    /// Time after which a destination forgets a flow whose source is unresponsive.
     pub forget: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
@@ -325,12 +325,12 @@ impl Pair {
         self.rtt + self.token_life
     }
 
-    /// How long `n` free tokens live.
+    /// Returns the lifetime of `n` free tokens.
     pub(super) fn free_life(&self, n: u32) -> Span {
         self.mtu_time * u64::from(n) + self.token_life
     }
 
-    /// How many packets of a flow of `packets` have free tokens.
+    /// Returns the number of packets with free tokens in a flow of `packets`.
     pub fn free_of(&self, packets: u32, free_for: FreeTokens) -> u32 {
         match free_for {
             FreeTokens::EveryFlow => packets.min(self.free),

@@ -8,8 +8,8 @@ use crate::parts::Rtt;
 /// A token: source, flow and number.
 pub(super) type TokenId = (NodeId, u32, u32);
 
-/// Time from a token to its data. One token at a time is timed. Sources at other distances share the
-/// estimate, which is in proportion to their round trips.
+/// Time from a token to its data. One token at a time is timed. Sources at other distances share
+/// the estimate, which is in proportion to their round trips.
 #[derive(Debug, Default)]
 pub(super) struct Delay {
     timed: Option<(TokenId, Time)>,
@@ -23,16 +23,16 @@ impl Delay {
         self.rtt.map_or(pair.rtt, wait)
     }
 
-    /// Times a token that is sent, unless another is being timed. That is given up in the end, as
-    /// its source may never use it.
+    /// Times a token that is sent, unless another is being timed. That measurement is abandoned in
+    /// the end, as its source may never use it.
     pub(super) fn start(&mut self, now: Time, token: TokenId, phost: &Phost) {
         if self.timed.is_none_or(|(_, at)| now.saturating_since(at) > phost.keepalive) {
             self.timed = Some((token, now));
         }
     }
 
-    /// Data for a token has come. That for a later one of the same flow says nothing of the timed
-    /// one.
+    /// Data for a token has arrived. That for a later one of the same flow is no sample of the
+    /// timed one.
     #[inline]
     pub(super) fn see(&mut self, now: Time, token: TokenId, pair: &Pair, phost: &Phost) {
         let Some(((src, flow, number), at)) = self.timed else { return };

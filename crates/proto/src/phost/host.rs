@@ -24,7 +24,7 @@ pub struct PhostHost {
 }
 
 impl PhostHost {
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> PhostStats {
         self.stats
     }

@@ -112,7 +112,7 @@ impl Transport for PhostFamily {
     }
 }
 
-/// What a host counts.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PhostStats {
     /// Tokens sent as a destination.
@@ -124,7 +124,7 @@ pub struct PhostStats {
 }
 
 impl PhostStats {
-    /// Tells `each` every count with its name, in the order above.
+    /// Calls `each` with every counter and its name, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
         let Self { tokens_sent, tokens_expired, tokens_withheld } = self;
         let all = [

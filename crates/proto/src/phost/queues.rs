@@ -21,7 +21,7 @@ struct SourceQueue {
     flows: Candidates<Key>,
     /// Instant of the source's next token.
     next: Time,
-    /// True if that instant has come. A queue opens when it has a flow that may have a token.
+    /// True if that instant has arrived. A queue opens when it has a flow that may have a token.
     is_open: bool,
 }
 

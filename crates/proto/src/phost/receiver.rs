@@ -13,10 +13,10 @@ use crate::parts::{
     Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Served, TokenCursor, held_pause,
 };
 
-/// Which tokens of a flow have expired, by the time since they were sent.
+/// Expired tokens of a flow, by the time since they were sent.
 #[derive(Debug, Default)]
 struct Expiry {
-    /// When the tokens below a number expire, for those that have not.
+    /// Times at which the tokens below a number expire, for those that have not.
     due: VecDeque<(Time, u32)>,
     /// Tokens below this number have expired or been answered.
     below: u32,
@@ -29,7 +29,7 @@ impl Expiry {
         self.due.push_back((at.max(earlier), end));
     }
 
-    /// How many tokens from `seen` on have expired.
+    /// Returns the number of expired tokens from `seen` on.
     fn expired(&mut self, now: Time, seen: u32) -> u32 {
         while let Some(&(at, end)) = self.due.front()
             && at <= now
@@ -52,7 +52,7 @@ pub(super) struct Pending {
     expiry: Expiry,
     /// Until when it is downgraded, where expired tokens count.
     downgraded: Option<Time>,
-    /// How many tokens there may be until missing packets are counted again.
+    /// Number of tokens before missing packets are counted again.
     goal: u32,
     /// Every packet has had a token: no more before this instant, which is for those in flight.
     settles: Option<Time>,
@@ -64,7 +64,7 @@ pub(super) struct Pending {
 
 pub(super) type RxFlow = ArrivingFlow<Pending>;
 
-/// What a flow would do with a token.
+/// Readiness of a flow for a token.
 pub(super) enum Readiness {
     Ready,
     /// It does not want one before this instant.
@@ -103,9 +103,9 @@ impl Pending {
 }
 
 impl RxFlow {
-    /// Whether the flow may have a token (§3.2). A flow that is downgraded gets no other until data
-    /// arrives or a timeout is over. If its source does not answer then either, one more token
-    /// makes it downgraded again.
+    /// Returns the readiness of the flow for a token (§3.2). A downgraded flow gets no other until
+    /// data arrives or a timeout expires. If its source does not answer then either, one more token
+    /// downgrades it again.
     pub(super) fn readiness(&mut self, now: Time, phost: &Phost) -> Readiness {
         let remaining = self.remaining();
         let state = &mut self.state;
@@ -122,7 +122,7 @@ impl RxFlow {
         }
     }
 
-    /// Whether data that arrives may end its wait.
+    /// Returns whether data that arrives may end its wait.
     #[inline]
     pub(super) fn waits_for_data(&self) -> bool {
         self.state.settles.is_none() && !self.is_held
@@ -144,7 +144,7 @@ impl RxFlow {
     }
 }
 
-/// Token times between looks at some flows, whether their source is gone.
+/// Token times between searches of some flows for unresponsive sources.
 const FORGET_TICKS: u32 = 64;
 
 /// Looks after which each flow has been looked at.
@@ -169,13 +169,13 @@ pub(super) struct Receiver {
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
-    /// When the link has brought all packets of free tokens that were announced, if it brings no
+    /// Time at which the link has carried all packets of announced free tokens, if it carries no
     /// others.
     free_until: Time,
-    /// How long data for tokens takes to come, where repairs depend on it.
+    /// Delay from tokens to their data, if repairs depend on it.
     delay: Delay,
     ticks: u32,
-    /// Packets received, by tenant, where the policy asks.
+    /// Packets received, by tenant, if the policy requires it.
     served: Served,
 }
 
@@ -258,14 +258,14 @@ impl Receiver {
         }
     }
 
-    /// A message has no tokens until it is released.
+    /// Holds a message, which has no tokens until it is released.
     pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, phost: &Phost) {
         if let Some(slot) = self.flows.hold(src, msg) {
             self.choice.enter(slot, &self.flows[slot], phost.config.policy);
         }
     }
 
-    /// A message that was held may have tokens again.
+    /// Releases a held message, which may have tokens again.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, phost: &Phost) {
         let quiet = held_pause(phost.keepalive);
         if let Some(slot) = self.flows.release(now, src, msg, quiet) {
@@ -274,7 +274,7 @@ impl Receiver {
         }
     }
 
-    /// The source has lost its state.
+    /// Handles a source that has lost its state.
     pub(super) fn forget_peer(
         &mut self,
         peer: NodeId,
@@ -299,7 +299,7 @@ impl Receiver {
         let slot = match self.flows.find(&of) {
             Found::New => {
                 let Some(slot) = self.enter(now, of, terms, phost) else {
-                    // The source has too many flows under way. This one waits until others are
+                    // The source has too many flows in flight. This one waits until others are
                     // over.
                     if repeated {
                         out.send(of.src, of.msg, PhostHeader::Heard { tx_slot, held: true });
@@ -340,7 +340,7 @@ impl Receiver {
         }
     }
 
-    /// A packet that a free token paid for, which may arrive before the RTS.
+    /// Handles a packet sent with a free token, which may arrive before the RTS.
     pub(super) fn on_free(
         &mut self,
         now: Time,
@@ -368,7 +368,8 @@ impl Receiver {
         self.on_packet(now, slot, (seq, seq), phost, out)
     }
 
-    /// A packet that a token asked for: the flow's slot, the packet's and the token's number.
+    /// Handles a packet that a token requested: the flow's slot, the packet's and the token's
+    /// number.
     pub(super) fn on_data(
         &mut self,
         now: Time,

@@ -20,12 +20,12 @@ struct Token {
     expires: Time,
 }
 
-/// A flow's own part. Its timer says when it is announced again.
+/// State of a flow. Its timer expires when it must be announced again.
 #[derive(Debug)]
 struct Tokens {
     deadline: Time,
     tenant: TenantId,
-    /// Packets missing at the destination, as the latest token said.
+    /// Packets missing at the destination, according to the latest token.
     remaining: u32,
     /// Life of its tokens.
     token_life: Span,
@@ -71,7 +71,7 @@ pub(super) struct Sender {
     flows: OutgoingFlows<Tokens>,
     /// Flows that have tokens, some perhaps expired.
     ready: Ready,
-    /// Packets sent, by tenant, where the policy asks.
+    /// Packets sent, by tenant, if the policy requires it.
     served: Served,
 }
 
@@ -104,7 +104,7 @@ impl Sender {
         !self.ready.is_empty()
     }
 
-    /// A new flow: it is announced, and gets its free tokens.
+    /// Submits a new flow: it is announced, and gets its free tokens.
     pub(super) fn submit(
         &mut self,
         now: Time,
@@ -135,7 +135,7 @@ impl Sender {
         }
     }
 
-    /// The destination knows the flow.
+    /// Notes that the destination knows the flow.
     pub(super) fn on_heard(
         &mut self,
         now: Time,
@@ -151,7 +151,7 @@ impl Sender {
         }
     }
 
-    /// The destination asks for a packet.
+    /// Handles a request of the destination for a packet.
     pub(super) fn on_token(&mut self, now: Time, msg: MsgId, header: &PhostHeader) {
         let &PhostHeader::Token { tx_slot, rx_slot, seq, number, remaining } = header else {
             return;
@@ -175,7 +175,7 @@ impl Sender {
         self.ready.insert(tx_slot);
     }
 
-    /// The destination has the whole flow.
+    /// Handles the arrival of the whole flow at its destination.
     pub(super) fn on_ack(&mut self, slot: u32, msg: MsgId, out: &mut Output<PhostHeader>) {
         if self.flows.of(slot, msg).is_some() {
             self.drop_flow(slot);
@@ -183,14 +183,14 @@ impl Sender {
         }
     }
 
-    /// The message is not to be sent after all.
+    /// Cancels a message.
     pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<PhostHeader>) {
         let Some(slot) = self.flows.slot(msg) else { return };
         self.drop_flow(slot);
         out.cancel(msg, |header| matches!(header, PhostHeader::Rts { .. }));
     }
 
-    /// The destination has lost its state.
+    /// Handles a destination that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<PhostHeader>) {
         let Self { flows, ready, .. } = self;
         flows.forget_peer(peer, out, |slot, _| ready.remove(slot));
@@ -269,7 +269,7 @@ impl Sender {
         phost.framing().data(outgoing, seq, priority, header)
     }
 
-    /// Announces again what has not been answered, at intervals, and gives up on what never is.
+    /// Announces again what has not been answered, at intervals, and aborts what is never answered.
     /// Where many announcements wait for this host's own link, they are not repeated.
     pub(super) fn handle_timeout(
         &mut self,

@@ -146,7 +146,8 @@ mod tokens {
         assert_eq!(run_until(&mut host, end + phost.mtu_time * 3), 2 + 3);
     }
 
-    /// When the destination asks for the free packet of a flow that is announced at `at`.
+    /// Returns the time at which the destination requests the free packet of a flow that is
+    /// announced at `at`.
     fn repaired(host: &mut PhostHost, at: Time) -> Time {
         let (time_left, tenant, repeated) = (Span::from_ps(u64::MAX), 0, false);
         let (flow, tx_slot, size) = (1, 1, 1_000);

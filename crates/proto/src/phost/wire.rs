@@ -21,7 +21,7 @@ headers! {
             time_left: Span as "Time to the deadline (ps)",
             /// Its tenant.
             tenant: u16 as "Tenant",
-            /// True if the source asks for an answer because it has heard nothing.
+            /// True if the source requests an answer because it has received nothing.
             repeated: bool as "Sent again, to be answered",
         },
         /// Destination to source: send one packet.
@@ -33,13 +33,13 @@ headers! {
             rx_slot: u32 as "Slot at the receiver",
             /// The packet to send.
             seq: u32 as "Packet",
-            /// How many tokens the flow had before, free ones included.
+            /// Number of earlier tokens of the flow, including free ones.
             number: u32 as "Number",
             /// Packets of the flow that have not arrived.
             remaining: u32 as "Packets remaining",
         },
-        /// Source to destination: one packet that a free token paid for. It says what the RTS says,
-        /// in case that is lost.
+        /// Source to destination: one packet sent with a free token. It carries the content of the
+        /// RTS, in case that is lost.
         3 Free (data "free data", S to D) "flow {flow} of {size} bytes, packet {seq}" {
             /// The flow.
             flow: u32,
@@ -50,7 +50,7 @@ headers! {
             /// The flow's size in bytes.
             size: u64 [size at least 1],
         },
-        /// Source to destination: one packet that a token asked for.
+        /// Source to destination: one packet that a token requested.
         4 Data (data "data", S to D) "flow slot {rx_slot}, packet {seq}, token {number}" {
             /// The flow's slot at the destination, from the token.
             rx_slot: u32,

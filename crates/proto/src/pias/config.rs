@@ -10,7 +10,7 @@ use crate::tcp::config::{Tcp, TcpConfig};
 /// Classes of packets.
 pub const CLASSES: u8 = 8;
 
-/// Where packets fall from one class into the next.
+/// Bytes sent at which packets fall from one class into the next.
 pub type Thresholds = [u32; CLASSES as usize - 1];
 
 /// The unit of thresholds in bytes: the payload of the published tables' packets. Thresholds belong
@@ -21,8 +21,8 @@ const UNIT: u64 = 1_460;
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct PiasConfig {
-    /// Packets of 1460 bytes. A packet falls a class for each of these numbers that the bytes of its
-    /// message before it exceed. Equal numbers leave the classes between them empty.
+    /// Packets of 1460 bytes. A packet falls a class for each of these numbers that the bytes of
+    /// its message before it exceed. Equal numbers leave the classes between them empty.
     #[schemars(inner(range(min = 0, max = 100_000_000)))]
     pub thresholds: Thresholds,
     /// The connections' parameters.
@@ -61,8 +61,8 @@ impl PiasConfig {
         Self { thresholds, tcp: TcpConfig::dctcp() }
     }
 
-    /// As the ns-2 scripts of the study over an over-subscribed core have it: connections that stay,
-    /// ports of two bandwidth-delay products, a fixed timeout of 200 ms.
+    /// As the ns-2 scripts of the study over an over-subscribed core have it: connections that
+    /// stay, ports of two bandwidth-delay products, a fixed timeout of 200 ms.
     pub fn reference() -> Self {
         Self { thresholds: WEB_SEARCH_08, tcp: TcpConfig::dctcp_ns2() }
     }

@@ -9,7 +9,7 @@
 //!
 //! * [`config`]: parameters, presets, thresholds
 //!
-//! `docs/protocols/pias.md` says where the thresholds come from, and what differs from the paper.
+//! `docs/protocols/pias.md` has the sources of the thresholds, and the differences from the paper.
 
 pub mod config;
 

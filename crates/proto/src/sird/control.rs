@@ -1,10 +1,10 @@
 //! The limit of one sender's credit by one signal: a law like DCTCP's (RFC 8257 §3.3).
 //!
-//! A receiver keeps two of these for each sender. One follows the marks of the sender, the other those
-//! of switches. The smaller limit is the window: the credit that the sender may have. The details are
-//! those of the authors' simulator. Every packet of the sender counts, control packets as unmarked
-//! ones. Each adds a full packet's share of a window; a marked packet also cuts the limit, once in one
-//! and a half windows. The share of marked packets is averaged window by window.
+//! A receiver keeps two of these for each sender. One follows the marks of the sender, the other
+//! those of switches. The smaller limit is the window: the credit that the sender may have. The
+//! details are those of the authors' simulator. Every packet of the sender counts, control packets
+//! as unmarked ones. Each adds a full packet's share of a window; a marked packet also cuts the
+//! limit, once in one and a half windows. The share of marked packets is averaged window by window.
 
 /// Parameters of a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,7 +57,8 @@ impl Limit {
         self.bytes
     }
 
-    /// Takes a packet of the sender into account. `window` is the smaller of its two limits, in bytes.
+    /// Takes a packet of the sender into account. `window` is the smaller of its two limits, in
+    /// bytes.
     #[inline]
     pub fn on_packet(&mut self, is_marked: bool, window: u64, law: &Law) {
         self.seen += 1;

@@ -1,9 +1,9 @@
 //! A receiver's credit: the bucket, what each sender has of it, and who has the next.
 //!
 //! Credit is counted in bytes on the wire. That of a packet is outstanding from the CREDIT until
-//! the packet comes or the receiver takes it back. At most [`Sird::credit`] bytes are outstanding
+//! the packet arrives or the receiver takes it back. At most [`Sird::credit`] bytes are outstanding
 //! in all, and at most its limit of one sender. Credits are paced, so that packets of idle senders
-//! come as fast as the link carries them.
+//! arrive as fast as the link carries them.
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::{Gauge, NodeId, Time};
@@ -18,7 +18,7 @@ use crate::parts::{ArrivingFlows, Output};
 /// message, or by turn.
 pub(super) type Key = (u64, u64);
 
-/// A sender that has been heard.
+/// A sender from which a packet has arrived.
 #[derive(Debug)]
 struct Source {
     /// Its messages that need credit, by slot.
@@ -60,7 +60,7 @@ pub(super) struct Bucket {
     order: KeyedHeap<Key>,
     order_places: Places,
     turn: u64,
-    /// When the next credit may go.
+    /// Time at which the next credit may be sent.
     next_at: Time,
     /// The same while a credit waits for it.
     deadline: Time,
@@ -86,7 +86,7 @@ impl Bucket {
         self.deadline
     }
 
-    /// The number of a sender.
+    /// Returns the number of a sender.
     pub(super) fn source(&mut self, node: NodeId, sird: &Sird) -> u32 {
         if let Some(&number) = self.numbers.get(&node.get()) {
             return number;
@@ -124,7 +124,7 @@ impl Bucket {
         self.rank(flow.state.source, sird);
     }
 
-    /// A sender has lost its state, and all of its messages are gone.
+    /// Handles a sender that has lost its state, and all of its messages.
     pub(super) fn forget(&mut self, node: NodeId) {
         if let Some(number) = self.numbers.remove(&node.get()) {
             self.order.remove(&mut self.order_places, number);
@@ -139,7 +139,8 @@ impl Bucket {
         self.sources[source].outstanding -= bytes;
     }
 
-    /// Counts the unscheduled packets of a message as credit. Its sender has to be ranked afterwards.
+    /// Counts the unscheduled packets of a message as credit. Its sender has to be ranked
+    /// afterwards.
     pub(super) fn charge(&mut self, source: u32, bytes: u64) {
         self.outstanding += bytes;
         self.sources[source].outstanding += bytes;
@@ -212,8 +213,8 @@ impl Bucket {
         }
     }
 
-    /// Reports the credit of each sender that is outstanding, and its limit. Senders without messages
-    /// are left out.
+    /// Reports the credit of each sender that is outstanding, and its limit. Senders without
+    /// messages are left out.
     pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
         let is_active = |number: &u32| {
             let source = &self.sources[*number];

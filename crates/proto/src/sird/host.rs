@@ -22,7 +22,7 @@ pub struct SirdHost {
 }
 
 impl SirdHost {
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> SirdStats {
         self.stats
     }

@@ -10,7 +10,7 @@
 //! * [`wire`]: the packets
 //! * [`control`]: the limit of one sender by one signal
 //! * `credit`: the bucket, the senders, and who has the next credit
-//! * `receiver`: arrival, and credit taken back for packets that have not come
+//! * `receiver`: arrival, and credit taken back for packets that have not arrived
 //! * `sender`: unscheduled and credited packets, half by turns and half shortest first
 //!
 //! `docs/protocols/sird.md` lists the packets, and what differs from the paper.
@@ -119,17 +119,17 @@ impl Transport for SirdFamily {
     }
 }
 
-/// What a host counts.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SirdStats {
-    /// Packets whose credit a receiver took back, as they had not come.
+    /// Packets whose credit a receiver took back, as they had not arrived.
     pub reclaimed: u64,
     /// Data packets sent while the host had more credit than the threshold.
     pub congested: u64,
 }
 
 impl SirdStats {
-    /// Tells `each` every count with its name, in the order above.
+    /// Calls `each` with every counter and its name, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
         let Self { reclaimed, congested } = self;
         [("reclaimed", reclaimed), ("congested", congested)]

@@ -1,9 +1,10 @@
 //! The receiver's side: messages that arrive, and credit of packets that do not.
 //!
-//! The packets of a message that have credit are those below [`Incoming::next`] that have not come.
-//! Those of an unscheduled message have credit from the start. After a timeout their credit is
-//! taken back and `next` starts from the first of them, so that they get credit again in turn with
-//! all others. What comes late then returns no credit, unless it has been given some again.
+//! The packets of a message that have credit are those below [`Incoming::next`] that have not
+//! arrived. Those of an unscheduled message have credit from the start. After a timeout their
+//! credit is taken back and `next` starts from the first of them, so that they get credit again in
+//! turn with all others. Late arrivals then return no credit, unless they have been given some
+//! again.
 
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Gauge, MsgId, NodeId, Packet, Receipt, Span, Time};
@@ -19,9 +20,9 @@ use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Ret
 pub(super) struct Incoming {
     /// Its bytes.
     pub(super) size: u64,
-    /// The first packet above all that may come.
+    /// The first packet above all that may arrive.
     pub(super) next: u32,
-    /// Bytes of these that have not come.
+    /// Bytes of these that have not arrived.
     pub(super) outstanding: u64,
     /// Its number among all messages that have arrived.
     age: u64,
@@ -80,12 +81,12 @@ impl Receiver {
         self.timers.next().min(self.bucket.deadline())
     }
 
-    /// Tells the credit of each sender, and its limit.
+    /// Reports the credit of each sender, and its limit.
     pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
         self.bucket.gauges(each);
     }
 
-    /// Finds a message, or enters it; one that is requested needs credit. `Err` says what becomes
+    /// Finds a message, or enters it; one that is requested needs credit. `Err` has the treatment
     /// of the packet that names it.
     pub(super) fn find(
         &mut self,
@@ -139,8 +140,8 @@ impl Receiver {
         self.bucket.grant(now, &mut self.flows, sird, out);
     }
 
-    /// A message has no credit until it is released. What it had serves others: its packets are
-    /// dropped.
+    /// Holds a message, which has no credit until it is released. Its credit serves others: its
+    /// packets are dropped.
     pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, sird: &Sird, stats: &mut SirdStats) {
         if let Some(slot) = self.flows.hold(src, msg) {
             self.reclaim(slot, sird, stats);
@@ -148,7 +149,7 @@ impl Receiver {
         }
     }
 
-    /// A message that was held may have credit again.
+    /// Releases a held message, which may have credit again.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, sird: &Sird) {
         if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
@@ -159,14 +160,14 @@ impl Receiver {
         }
     }
 
-    /// The sender has lost its state.
+    /// Handles a sender that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, sird: &Sird, out: &mut Output<SirdHeader>) {
         let Self { flows, bucket, .. } = self;
         flows.forget_peer(peer, out, |slot, flow| bucket.leave(slot, flow, sird));
         bucket.forget(peer);
     }
 
-    /// A packet of a message. Returns the message too if it is whole now.
+    /// Handles a packet of a message. Returns the message too if it is whole now.
     pub(super) fn on_packet(
         &mut self,
         now: Time,
@@ -206,7 +207,7 @@ impl Receiver {
         self.bucket.on_control(src, sird);
     }
 
-    /// The sender is alive, but sends others first.
+    /// Notes that the sender is alive, but sends others first.
     pub(super) fn on_busy(
         &mut self,
         now: Time,
@@ -219,8 +220,8 @@ impl Receiver {
         }
     }
 
-    /// Takes back credit of packets that have not come, and forgets messages whose senders are
-    /// silent.
+    /// Takes back credit of packets that have not arrived, and forgets messages whose senders are
+    /// unresponsive.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -250,7 +251,7 @@ impl Receiver {
         }
     }
 
-    /// Takes back the credit of what has not come of a message; it needs credit again.
+    /// Takes back the credit of what has not arrived of a message; it needs credit again.
     fn reclaim(&mut self, slot: u32, sird: &Sird, stats: &mut SirdStats) {
         let flow = &mut self.flows[slot];
         let (next, first) = (flow.state.next, flow.got.first_missing());
@@ -270,7 +271,7 @@ impl Receiver {
         self.bucket.outstanding()
     }
 
-    /// Bytes of packets that have credit and have not come, counted packet by packet.
+    /// Bytes of packets that have credit and have not arrived, counted packet by packet.
     #[cfg(test)]
     pub(super) fn counted(&self, sird: &Sird) -> u64 {
         let of = |f: &RxFlow| -> u64 {

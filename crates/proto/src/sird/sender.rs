@@ -1,6 +1,6 @@
 //! The sender's side: messages without credit at once, packets of others as they have credit.
 //!
-//! Every other packet is for the next receiver in turn, so that each hears whether its sender is
+//! Every other packet is for the next receiver in turn, so that each learns whether its sender is
 //! congested. The others are of the message with the fewest bytes left. Of the messages for one
 //! receiver the one with the fewest bytes left is first in either case.
 
@@ -15,7 +15,7 @@ use super::config::{SenderPolicy, Sird};
 use super::wire::SirdHeader;
 use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
 
-/// A message's own part. Its timer says when the sender repeats its request.
+/// State of a message. Its timer expires when the sender must repeat its request.
 #[derive(Debug)]
 struct Tx {
     /// The first packet above all that have been sent.
@@ -118,7 +118,7 @@ impl Sender {
         self.credit
     }
 
-    /// A new message.
+    /// Submits a new message.
     pub(super) fn submit(
         &mut self,
         now: Time,
@@ -182,7 +182,7 @@ impl Sender {
         self.turns.set(&mut self.turn_places, peer, self.turn);
     }
 
-    /// A packet of a message may be sent.
+    /// Handles credit for a packet of a message.
     pub(super) fn on_credit(
         &mut self,
         now: Time,
@@ -215,14 +215,14 @@ impl Sender {
         self.rank(slot, sird);
     }
 
-    /// The receiver knows the message.
+    /// Notes that the receiver knows the message.
     pub(super) fn on_known(&mut self, now: Time, (slot, msg): (u32, MsgId), sird: &Sird) {
         if let Some(flow) = self.flows.of(slot, msg) {
             flow.retry.hear(now + sird.timeout_of(flow.dst));
         }
     }
 
-    /// The receiver has the whole message.
+    /// Handles the arrival of the whole message at its receiver.
     pub(super) fn complete(&mut self, (slot, msg): (u32, MsgId), out: &mut Output<SirdHeader>) {
         if self.flows.of(slot, msg).is_some() {
             out.say(Event::Completed { msg });
@@ -230,7 +230,7 @@ impl Sender {
         }
     }
 
-    /// The message is not to be sent after all.
+    /// Cancels a message.
     pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<SirdHeader>) {
         if let Some(slot) = self.flows.slot(msg) {
             out.cancel(msg, |header| {
@@ -240,7 +240,7 @@ impl Sender {
         }
     }
 
-    /// The receiver has lost its state.
+    /// Handles a receiver that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<SirdHeader>) {
         let Some(number) = self.numbers.remove(&peer.get()) else { return };
         let Self { flows, peers, places, credit, unsent, .. } = self;
@@ -262,7 +262,7 @@ impl Sender {
         }
     }
 
-    /// The receiver that has the next packet.
+    /// Returns the receiver that has the next packet.
     #[inline]
     fn next_peer(&mut self, sird: &Sird) -> Option<u32> {
         if sird.config.sender_policy == SenderPolicy::HalfFair {
@@ -276,7 +276,7 @@ impl Sender {
         self.shortest.first().map(|(_, peer)| peer)
     }
 
-    /// The next data packet.
+    /// Returns the next data packet.
     #[inline]
     pub(super) fn next_data(
         &mut self,
@@ -320,8 +320,8 @@ impl Sender {
         Some(Packet { header, payload, src, dst, wire_bytes, path: 0, priority, marks })
     }
 
-    /// Repeats the requests of what has not been answered, at intervals, and gives up on what never
-    /// is. Where many requests wait for this host's own link, they are not repeated.
+    /// Repeats the requests of what has not been answered, at intervals, and aborts what is never
+    /// answered. Where many requests wait for this host's own link, they are not repeated.
     pub(super) fn handle_timeout(&mut self, now: Time, sird: &Sird, out: &mut Output<SirdHeader>) {
         while let Some(slot) = self.flows.next_due(now) {
             self.flows.queue_repeat(slot);
@@ -351,7 +351,7 @@ fn request(of: &TxFlow, tx_slot: u32) -> SirdHeader {
     SirdHeader::Request { flow: of.flow, tx_slot, size: of.size }
 }
 
-/// The next packet of a message that has credit.
+/// Returns the next packet of a message that has credit.
 #[inline]
 fn take_credited(flow: &mut TxFlow) -> Option<u32> {
     let (from, end) = flow.state.credit.front_mut()?;

@@ -64,7 +64,7 @@ fn all_credits(host: &mut SirdHost, from: Time) -> Vec<(u32, u32)> {
     all
 }
 
-/// A packet of a message as its sender sends it.
+/// Returns a packet of a message as its sender sends it.
 fn data(sird: &Sird, (src, rx_slot): (u32, u32), seq: u32, size: u64) -> Packet<SirdHeader> {
     let mut packet = control(SirdHeader::Data { rx_slot, seq, csn: false }, 0, (src, 0));
     packet.payload.len = sird.cut.len(seq, size) as u16;
@@ -173,7 +173,7 @@ mod receiving {
         assert_eq!(credits(&mut host, at), [(1, 1)]);
         let n = 2 + all_credits(&mut host, at).len() as u64;
         assert_eq!(n, sird.sender_credit / 1_500);
-        // A packet that comes is one more.
+        // A packet that arrives is one more.
         let later = Time::ZERO + Span::from_us(50);
         host.handle_packet(later, &data(&sird, (1, 0), 0, 1_000_000));
         assert_eq!(credits(&mut host, later), [(1, n as u32)]);
@@ -204,7 +204,8 @@ mod receiving {
         assert_eq!(order, [1, 2, 3, 1, 2, 3, 1]);
     }
 
-    /// Credit of packets that do not come is free again after a timeout, and they get it again first.
+    /// Credit of packets that do not arrive is free again after a timeout, and they get it again
+    /// first.
     #[test]
     fn credit_of_lost_packets_is_taken_back_and_given_again() {
         let (mut host, sird) = host(SirdConfig::paper(), 0);
@@ -274,7 +275,7 @@ mod sending {
         assert_eq!(packets.len() as u64, 1 + sird.unscheduled / 1_460);
     }
 
-    /// A packet says that the sender is congested while it has more credit than the threshold.
+    /// A packet carries the congestion flag while its sender has more credit than the threshold.
     #[test]
     fn data_is_marked_while_there_is_much_credit() {
         let config = SirdConfig { sender_mark_packets: Some(3), ..SirdConfig::paper() };
@@ -345,7 +346,7 @@ mod sending {
 mod accounting {
     use super::*;
 
-    /// What happens to a receiver next.
+    /// Next event at a receiver.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Ask { src: u32, packets: u64 },
@@ -437,7 +438,7 @@ mod accounting {
             self.collect();
         }
 
-        /// What a sender had before may be above a limit that has shrunk since.
+        /// Checks limits. Earlier credit of a sender may exceed a limit that has shrunk since.
         fn check(&self, before: &[(u32, u64, u64)]) -> Result<(), TestCaseError> {
             let (all, each) = self.host.receiver.outstanding();
             let all_before = before.iter().map(|&(_, bytes, _)| bytes).sum::<u64>();
@@ -457,8 +458,8 @@ mod accounting {
     }
 
     proptest! {
-        /// Outstanding credit is that of the packets that may come, never above the bucket; that of a
-        /// sender grows up to its limit only.
+        /// Outstanding credit is that of the packets that may arrive, never above the bucket; that
+        /// of a sender grows up to its limit only.
         #[test]
         fn credit_is_conserved_and_within_its_limits(
             steps in proptest::collection::vec(step(), 0..300),

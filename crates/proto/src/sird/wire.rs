@@ -8,8 +8,8 @@ use rampmeter_core::headers;
 headers! {
     /// A SIRD header.
     pub enum SirdHeader {
-        /// Sender to receiver: one packet of a message that needs no credit. Each says what the
-        /// receiver must know of the message, in case others are lost.
+        /// Sender to receiver: one packet of a message that needs no credit. Each carries all that
+        /// the receiver must know of the message, in case others are lost.
         1 Unscheduled (data "unscheduled data", S to R)
         "message {flow} of {size} bytes, packet {seq}" {
             /// The message's number among those of this pair.
@@ -20,7 +20,7 @@ headers! {
             seq: u32 as "Packet",
             /// The message's size in bytes.
             size: u64 as "Bytes of the message" [size at least 1],
-            /// Whether the sender holds more credit than its threshold.
+            /// True if the sender holds more credit than its threshold.
             csn: bool as "Congested sender",
         },
         /// Sender to receiver: one packet that has credit.
@@ -29,10 +29,10 @@ headers! {
             rx_slot: u32 as "Slot at the receiver",
             /// The packet's number in the message.
             seq: u32,
-            /// Whether the sender holds more credit than its threshold.
+            /// True if the sender holds more credit than its threshold.
             csn: bool,
         },
-        /// Sender to receiver: a message needs credit, or its sender has heard nothing of it.
+        /// Sender to receiver: a message needs credit, or its sender has received nothing about it.
         3 Request (control "REQUEST", S to R) "message {flow} of {size} bytes" {
             /// The message's number among those of this pair.
             flow: u32,

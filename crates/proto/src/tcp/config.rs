@@ -10,7 +10,7 @@ use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding};
 use crate::transport::Peers;
 
-/// Which messages share a connection.
+/// Messages that share a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Connections {
@@ -23,7 +23,7 @@ pub enum Connections {
     Pool,
 }
 
-/// How losses are found before the retransmission timeout.
+/// Detection of losses before the retransmission timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossDetection {
@@ -33,7 +33,7 @@ pub enum LossDetection {
     DupAck,
 }
 
-/// How long a sender waits for an acknowledgement.
+/// Time for which a sender waits for an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Timeout {
@@ -43,19 +43,19 @@ pub enum Timeout {
     Fixed,
 }
 
-/// How round trips are measured.
+/// Measurement of round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoundTrips {
     /// Exactly.
     Exact,
     /// By timestamps in milliseconds, as ns-3 has them: a round trip within a millisecond counts as
-    /// one microsecond. Congestion control is told of smoothed round trips only.
+    /// one microsecond. Congestion control is notified of smoothed round trips only.
     Milliseconds,
 }
 
 impl RoundTrips {
-    /// What a round trip of `rtt` that ends at `now` counts as.
+    /// Returns the measured value of a round trip of `rtt` that ends at `now`.
     pub(super) fn measure(self, now: Time, rtt: Span) -> Span {
         const MILLISECOND: u64 = 1_000_000_000;
         match self {
@@ -76,9 +76,10 @@ impl RoundTrips {
 pub struct TcpConfig {
     /// The congestion control.
     pub congestion_control: Algorithm,
-    /// Which messages share a connection.
+    /// Messages that share a connection.
     pub connections: Connections,
-    /// Whether connections are opened by a handshake. Without, they count as opened before the run.
+    /// True if connections are opened by a handshake. Otherwise they count as opened before the
+    /// run.
     pub handshake: bool,
     /// First window in segments.
     #[schemars(range(min = 1, max = 100_000))]
@@ -86,33 +87,34 @@ pub struct TcpConfig {
     /// Largest window in segments.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_max: u32,
-    /// When slow start ends before there is a loss; Cubic only.
+    /// Event that ends slow start before the first loss; Cubic only.
     pub slow_start_exit: SlowStartExit,
-    /// Whether Cubic's window grows by a twentieth a round trip at least before the first loss, as
-    /// Linux and ns-3 have it.
+    /// True if Cubic's window grows by at least 5 % a round trip before the first loss, as in Linux
+    /// and ns-3.
     pub early_growth: bool,
-    /// Whether Cubic's window is at least what NewReno's would be (RFC 9438 §4.3).
+    /// True if Cubic's window is at least that of NewReno (RFC 9438 §4.3).
     pub reno_friendly: bool,
-    /// Whether what NewReno's window would be grows by a whole segment a round trip once it has
-    /// reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it goes on by
+    /// True if the estimate of NewReno's window grows by a whole segment a round trip once it has
+    /// reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it grows by
     /// 9/17 of a segment.
     pub reno_catch_up: bool,
-    /// How round trips are measured.
+    /// Measurement of round trips.
     pub round_trips: RoundTrips,
-    /// How losses are found.
+    /// Detection of losses.
     pub loss_detection: LossDetection,
     /// Segments that must have arrived above a missing one for it to be lost.
     #[schemars(range(min = 1, max = 1_000))]
     pub reordering: u32,
-    /// Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever has
-    /// happened so far. RFC 8985's if left out: none before segments overtook one another, then one.
+    /// Reordering window of `rack-tlp`, in quarters of the shortest round trip, regardless of
+    /// earlier reordering. RFC 8985's if left out: none before segments overtook one another, then
+    /// one.
     #[schemars(range(min = 1, max = 64))]
     pub rack_quarters: Option<u8>,
-    /// What `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
-    /// microseconds. RFC 8985 §7.2 has nothing; Linux two ticks of its clock, 8000 at 250 Hz.
+    /// Time that `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
+    /// microseconds. RFC 8985 §7.2 has none; Linux has two ticks of its clock, 8000 at 250 Hz.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub probe_slack_us: u64,
-    /// How long a sender waits.
+    /// Time for which a sender waits for an acknowledgement.
     pub rto: Timeout,
     /// Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most, if left
     /// out.
@@ -126,7 +128,7 @@ pub struct TcpConfig {
     /// most, if left out.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub rto_initial_us: Option<u64>,
-    /// Whether the window returns to the first one when a connection was idle for longer than the
+    /// True if the window returns to the first one when a connection was idle for longer than the
     /// retransmission timeout (RFC 5681 §4.1).
     pub idle_restart: bool,
     /// Segments for each acknowledgement.
@@ -135,9 +137,9 @@ pub struct TcpConfig {
     /// Longest time that an acknowledgement is delayed, in microseconds.
     #[schemars(range(min = 1, max = 500_000))]
     pub ack_delay_us: u64,
-    /// Whether senders understand ECN (RFC 3168).
+    /// True if senders support ECN (RFC 3168).
     pub ecn: bool,
-    /// Whether handshakes and acknowledgements may be marked too.
+    /// True if handshakes and acknowledgements may be marked too.
     pub ecn_control: bool,
     /// Queue length in full packets above which ports mark; 0.78 bandwidth-delay products if left
     /// out, which is 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4).
@@ -149,19 +151,18 @@ pub struct TcpConfig {
     /// DCTCP's first estimate of the share of marked bytes.
     #[schemars(range(min = 0, max = 1))]
     pub alpha: f64,
-    /// Whether packets leave evenly over a round trip: twice the window a round trip in slow start,
-    /// 1.2 times the window afterwards.
+    /// True if packets are paced evenly over a round trip: twice the window a round trip in slow
+    /// start, 1.2 times the window afterwards.
     pub pacing: bool,
-    /// Room of a receiver in bytes: its window; two bandwidth-delay products, 16 MiB at least, if left
-    /// out.
+    /// Receive window in bytes; two bandwidth-delay products, 16 MiB at least, if left out.
     #[schemars(range(min = 1_000, max = 2_000_000_000))]
     pub receive_buffer: Option<u64>,
     /// Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
     /// if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub queue: Option<u32>,
-    /// Whether `queue` and `mark-above` count packets whatever their length, as ns-3's queues do.
-    /// Else they stand for the bytes of so many full packets, as in switches.
+    /// True if `queue` and `mark-above` count packets of any length, as in ns-3's queues. Otherwise
+    /// they mean the bytes of that number of full packets, as in switches.
     pub count_packets: bool,
     /// Charged length of last packets.
     pub padding: Padding,
@@ -173,7 +174,7 @@ pub struct TcpConfig {
     #[serde(rename = "header-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
-    /// Timeouts in a row after which a connection is given up.
+    /// Timeouts in a row after which a connection is aborted.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub attempts_max: u32,
 }
@@ -406,7 +407,7 @@ impl ByPeer {
 pub struct Tcp {
     /// The parameters.
     pub config: TcpConfig,
-    /// What congestion control starts with.
+    /// Initial state of congestion control.
     pub start: Start,
     /// The same by peer; `None` if it does not depend on the peer.
     pub by_peer: Option<ByPeer>,
@@ -418,7 +419,7 @@ pub struct Tcp {
     pub rto_initial: Span,
     /// Largest retransmission timeout.
     pub rto_max: Span,
-    /// When a receiver forgets a connection whose sender is silent.
+    /// Time after which a receiver forgets a connection whose sender is unresponsive.
     pub forget: Span,
     /// Timeouts in a row after which a connection fails.
     pub attempt_limit: AttemptLimit,
@@ -450,18 +451,18 @@ impl Tcp {
         self.by_peer.as_ref().map_or(self.base_rtt, of_pair)
     }
 
-    /// The marks of packets that carry no data.
+    /// Returns the marks of packets that carry no data.
     pub(super) fn control_marks(&self) -> Marks {
         if self.config.ecn_control { Marks::ECN_CAPABLE } else { Marks::NONE }
     }
 
-    /// Whether connections beyond the first of a pair are opened by a handshake even where the
+    /// Returns whether connections beyond the first of a pair are opened by a handshake even if the
     /// first was opened before.
     pub(super) fn has_late_handshakes(&self) -> bool {
         self.config.connections == Connections::Pool
     }
 
-    /// The class of a packet before which `sent` bytes of its message were sent.
+    /// Returns the class of a packet before which `sent` bytes of its message were sent.
     #[inline]
     pub(crate) fn class(&self, sent: u64) -> Priority {
         let above = self.thresholds.iter().filter(|&&threshold| sent > threshold).count();

@@ -22,7 +22,7 @@ use crate::parts::Rtt;
 pub(super) struct Outbound {
     pub(super) msg: MsgId,
     pub(super) size: u64,
-    /// Where its first byte is in the stream.
+    /// Offset of its first byte in the stream.
     pub(super) start: u64,
 }
 
@@ -32,7 +32,7 @@ impl Outbound {
     }
 }
 
-/// Who says how fast a connection sends.
+/// Source of a connection's sending rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grant {
     /// Congestion control.
@@ -43,7 +43,7 @@ pub(crate) enum Grant {
     Stopped,
 }
 
-/// Whether losses are being repaired, and up to which byte.
+/// State of loss recovery: the byte up to which losses are being repaired, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recovery {
     No,
@@ -53,17 +53,17 @@ enum Recovery {
     Timeout(u64),
 }
 
-/// What leaves next.
+/// Next segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Next {
-    /// Where it starts in the stream.
+    /// Offset of its start in the stream.
     pub(super) start: u64,
     /// Its bytes; zero for a FIN.
     pub(super) len: u32,
     pub(super) is_new: bool,
 }
 
-/// What a timer makes a connection do.
+/// Action of a connection when a timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// Nothing, or it may send more.
@@ -74,7 +74,7 @@ pub(super) enum Due {
     GivenUp,
 }
 
-/// What an acknowledgement means for the connection.
+/// Meaning of an acknowledgement for the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
     /// It is old, or acknowledges what was not sent.
@@ -107,7 +107,7 @@ pub(super) struct Connection {
     /// The initial sequence number.
     pub(super) initial: u32,
     pub(super) is_open: bool,
-    /// Whether both ends know congestion marks (RFC 3168 §6.1.1).
+    /// True if both ends support congestion marks (RFC 3168 §6.1.1).
     pub(super) has_ecn: bool,
     /// The messages that are not wholly acknowledged.
     pub(super) messages: VecDeque<Outbound>,
@@ -115,7 +115,7 @@ pub(super) struct Connection {
     last_done: MsgId,
     /// The byte after the last that was submitted.
     end: u64,
-    /// Whether a FIN follows the last message.
+    /// True if a FIN follows the last message.
     closes: bool,
     board: Scoreboard,
     control: Control,
@@ -138,7 +138,7 @@ pub(super) struct Connection {
     /// Timeouts since the last sample of the round trip: the timer doubles with each (RFC 6298
     /// §5.5).
     timeouts: u32,
-    /// Timeouts since the receiver was heard, for giving up.
+    /// Timeouts since the last packet from the receiver, after which the connection is aborted.
     unheard: u32,
     /// Time of the first of these timeouts.
     unheard_since: Time,
@@ -148,11 +148,11 @@ pub(super) struct Connection {
     rack: Rack,
     rto_at: Time,
     probe_at: Time,
-    /// A probe for which no window is asked leaves next.
+    /// True if the next packet is a probe that needs no window.
     is_probing: bool,
     pub(super) paced_until: Time,
     pub(super) grant: Grant,
-    /// Whether it waits for its turn to ask for room.
+    /// True if it is queued to probe the receiver's window.
     pub(super) is_asking: bool,
     /// Its valid entry among the timers.
     pub(super) entry_at: Time,
@@ -226,7 +226,7 @@ impl Connection {
         self.end += size;
     }
 
-    /// The byte after the last that was sent.
+    /// Returns the byte after the last that was sent.
     pub(super) fn sent_end(&self) -> u64 {
         self.board.next()
     }
@@ -261,7 +261,7 @@ impl Connection {
         Some(message.end() - self.board.una().max(message.start))
     }
 
-    /// The message that a FIN names.
+    /// Returns the message that a FIN names.
     pub(super) fn last_message(&self) -> MsgId {
         self.messages.back().map_or(self.last_done, |message| message.msg)
     }
@@ -281,7 +281,7 @@ impl Connection {
         self.last_sent = now;
     }
 
-    /// The receiver has answered the SYN.
+    /// Handles the answer of the receiver to the SYN.
     pub(super) fn on_open(&mut self, now: Time, (window, ecn): (u32, bool), tcp: &Tcp) {
         if self.is_open {
             return;
@@ -296,7 +296,7 @@ impl Connection {
         self.room_end = DATA_START + u64::from(window);
     }
 
-    /// The message that has byte `offset` of the stream.
+    /// Returns the message that has byte `offset` of the stream.
     pub(super) fn message_at(&self, offset: u64) -> Option<&Outbound> {
         let place = self.messages.partition_point(|message| message.end() <= offset);
         self.messages.get(place)
@@ -313,7 +313,7 @@ impl Connection {
         [("cwnd_bytes", self.window()), ("in_flight_bytes", self.board.in_flight())]
     }
 
-    /// The congestion window, in bytes.
+    /// Returns the congestion window, in bytes.
     fn window(&self) -> u64 {
         match self.recovery {
             Recovery::Fast(_) => self.prr.window(),
@@ -321,7 +321,7 @@ impl Connection {
         }
     }
 
-    /// What leaves next, if the windows let anything go. Pacing is for the caller to mind.
+    /// Returns the next segment to send if the windows allow any. Pacing is the caller's concern.
     pub(super) fn next(&mut self, tcp: &Tcp) -> Option<Next> {
         if !self.is_open || self.grant == Grant::Stopped {
             return None;
@@ -365,8 +365,8 @@ impl Connection {
         Some(Next { start, len: len as u32, is_new: true })
     }
 
-    /// As much of a new segment as the receiver takes. A part only leaves where nothing is in
-    /// flight (RFC 9293 §3.8.6.2.1); one byte asks a receiver without room (§3.8.6.1).
+    /// Returns as much of a new segment as the receiver accepts. A part is only sent if nothing is
+    /// in flight (RFC 9293 §3.8.6.2.1); one byte probes a closed window (§3.8.6.1).
     fn fit(&self, start: u64, len: u64, in_flight: u64) -> Option<u64> {
         let room = self.room_end.saturating_sub(start);
         if len <= room {
@@ -378,12 +378,12 @@ impl Connection {
         (room > 0 && in_flight == 0).then_some(room)
     }
 
-    /// Whether the receiver's window alone keeps it from sending.
+    /// Returns whether only the receiver's window keeps it from sending.
     pub(super) fn is_shut(&self) -> bool {
         self.is_open && self.board.una() < self.end && self.room_end <= self.board.una()
     }
 
-    /// What `next` told leaves, `wire_bytes` long.
+    /// Sends the segment that `next` returned, with `wire_bytes` on the wire.
     pub(super) fn send(&mut self, now: Time, next: Next, wire_bytes: u16, tcp: &Tcp) {
         let len = next.len.max(1);
         if next.is_new {
@@ -410,7 +410,7 @@ impl Connection {
         }
     }
 
-    /// The rate at which packets leave, where it is limited.
+    /// Returns the rate at which packets leave, where it is limited.
     fn pace(&self, tcp: &Tcp) -> Option<Rate> {
         if let Grant::Rate(rate) = self.grant {
             return Some(rate);
@@ -421,7 +421,7 @@ impl Connection {
         Rate::from_bps((bits / smoothed.as_secs_f64()) as u64)
     }
 
-    /// An acknowledgement arrived.
+    /// Handles an acknowledgement.
     pub(super) fn on_ack(
         &mut self,
         now: Time,

@@ -65,8 +65,8 @@ family! {
     DctcpFamily "dctcp"
 }
 
-/// Fewest packets in the derived lengths of ports' queues: two windows may start at once in a network
-/// of few packets, and marks leave room for bursts.
+/// Fewest packets in the derived lengths of ports' queues: two windows may start at once in a
+/// network of few packets, and marks leave room for bursts.
 const QUEUE_MIN: u64 = 64;
 const MARK_ABOVE_MIN: u64 = 5;
 
@@ -76,8 +76,9 @@ impl TcpConfig {
         Framing { payload, header, padding }
     }
 
-    /// Ports of one class with room for `queue` packets, a path for each message or, where connections
-    /// stay, for each pair of hosts. Interfaces ask for packets, as kernels keep the queues of their own interfaces short.
+    /// Ports of one class with room for `queue` packets, a path for each message or, where
+    /// connections stay, for each pair of hosts. Interfaces request packets, as kernels keep the
+    /// queues of their own interfaces short.
     pub(crate) fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
         let packet = self.payload + self.header;
         let bdp = u64::from(facts.bdp_packets(packet));
@@ -107,7 +108,7 @@ impl TcpConfig {
 }
 
 impl Tcp {
-    /// What follows from the parameters.
+    /// Derives further values from the parameters.
     pub(crate) fn describe(&self) -> Vec<Derived> {
         let bytes = |name, n| Derived { name, quantity: Quantity::Bytes(n) };
         vec![

@@ -23,17 +23,17 @@ pub struct TcpHost {
 }
 
 impl TcpHost {
-    /// What has been counted so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> TcpStats {
         self.stats
     }
 
-    /// Says how fast a message is sent from now on.
+    /// Sets the sending rate of a message from now on.
     pub(crate) fn grant(&mut self, now: Time, msg: MsgId, grant: Grant) {
         self.sender.grant(now, msg, grant, &self.tcp);
     }
 
-    /// Whether the receiver of a message has no room for it.
+    /// Returns whether the receiver's window is closed for a message.
     pub(crate) fn is_shut(&self, msg: MsgId) -> bool {
         self.sender.is_shut(msg)
     }

@@ -1,8 +1,8 @@
 //! TCP: connections that carry messages, by the standards of hosts' own.
 //!
-//! A connection carries messages one way, as bytes with sequence numbers (RFC 9293). What is lost is
-//! found by selective acknowledgements and time (RFC 2018, 6675, 8985) or by a timer (RFC 6298), and
-//! sent again. How much is in flight is up to [`control`]: NewReno, Cubic or DCTCP.
+//! A connection carries messages one way, as bytes with sequence numbers (RFC 9293). What is lost
+//! is found by selective acknowledgements and time (RFC 2018, 6675, 8985) or by a timer (RFC 6298),
+//! and sent again. How much is in flight is up to [`control`]: NewReno, Cubic or DCTCP.
 //!
 //! * [`config`]: parameters, presets, what follows from them
 //! * [`control`]: congestion control (RFC 5681, 6582, 9438, 8257, 9406)
@@ -36,7 +36,7 @@ pub(crate) use connection::Grant;
 pub use family::{DctcpConfig, DctcpFamily, TcpFamily};
 pub use host::TcpHost;
 
-/// What a host counts.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpStats {
     /// Retransmission timeouts.
@@ -50,7 +50,7 @@ pub struct TcpStats {
 }
 
 impl TcpStats {
-    /// Tells `each` every count with its name, in the order above.
+    /// Calls `each` with every counter and its name, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
         let Self { timeouts, recoveries, probes, echoes } = self;
         let all = [

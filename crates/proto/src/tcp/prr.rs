@@ -17,7 +17,7 @@ pub(super) struct Prr {
 }
 
 impl Prr {
-    /// A recovery begins with so many bytes unacknowledged.
+    /// Begins a recovery with this many bytes unacknowledged.
     pub(super) fn new(flight: u64) -> Self {
         Self { flight, ..Self::default() }
     }
@@ -26,7 +26,7 @@ impl Prr {
         self.out += bytes;
     }
 
-    /// An acknowledgement told that `delivered` bytes have arrived (RFC 6937 §3, with the slow start
+    /// Handles an acknowledgement that reports `delivered` bytes (RFC 6937 §3, with the slow start
     /// of PRR-SSRB).
     pub(super) fn on_ack(&mut self, delivered: u64, in_flight: u64, ssthresh: u64, mss: u64) {
         self.delivered += delivered;
@@ -41,7 +41,7 @@ impl Prr {
         self.window = in_flight + more;
     }
 
-    /// The congestion window.
+    /// Returns the congestion window.
     pub(super) fn window(&self) -> u64 {
         self.window
     }

@@ -4,10 +4,10 @@ use rampmeter_core::{Span, Time};
 
 use super::scoreboard::{Scoreboard, Told};
 
-/// Recoveries after which a wider window for reordering is given up (RFC 8985 §6.2.4).
+/// Recoveries after which a wider window for reordering ends (RFC 8985 §6.2.4).
 const PERSIST: u8 = 16;
 
-/// What RACK remembers of a connection.
+/// RACK state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rack {
     /// Of the segments that have arrived the one sent last: when it was sent, its end
@@ -17,24 +17,25 @@ pub(super) struct Rack {
     rtt: Span,
     rtt_min: Option<Span>,
     has_reordered: bool,
-    /// Quarters of the shortest round trip that a segment may come late, now and to begin with.
+    /// Reordering window in quarters of the shortest round trip, now and initially.
     quarters: u8,
     quarters_first: u8,
-    /// Whether a plan says how late they may come.
+    /// True if a plan gives the reordering window.
     is_given: bool,
     /// Recoveries for which more than one quarter stays.
     persist: u8,
     /// The window for reordering has grown in the round trip that ends here (`RACK.dsack_round`).
     widened_until: u64,
-    /// When the next segment counts as lost.
+    /// Time at which the next segment counts as lost.
     pub(super) due: Time,
-    /// The probe of the end of the flight, if one is under way: the end of the stream when it was
+    /// The probe of the end of the flight, if one is in flight: the end of the stream when it was
     /// sent, and whether it was sent before (`TLP.end_seq`, `TLP.is_retrans`).
     pub(super) probe: Option<(u64, bool)>,
 }
 
 impl Rack {
-    /// `quarters`: how late segments may come from the start, if that is not for RFC 8985 to say.
+    /// Returns the state of a connection. `quarters` is the initial reordering window, if not that
+    /// of RFC 8985.
     pub(super) fn new(quarters: Option<u8>) -> Self {
         let first = quarters.unwrap_or(1);
         Self {
@@ -59,7 +60,7 @@ impl Rack {
         }
         if let Some(latest) = told.latest {
             let rtt = now.saturating_since(latest.sent_at);
-            // A segment that was sent again and is acknowledged at once was not lost.
+            // A segment that was retransmitted and is acknowledged at once was not lost.
             let is_early = latest.sends > 1 && self.rtt_min.is_some_and(|min| rtt < min);
             if !is_early && latest.sent_key() > self.latest {
                 (self.latest, self.rtt) = (latest.sent_key(), rtt);
@@ -72,7 +73,7 @@ impl Rack {
         }
     }
 
-    /// A recovery is over.
+    /// Ends a recovery.
     pub(super) fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -80,19 +81,20 @@ impl Rack {
         }
     }
 
-    /// How late a segment may come before it is lost (RFC 8985 §6.2, step 4).
+    /// Returns the maximum lateness of a segment before it counts as lost (RFC 8985 §6.2, step 4).
     fn window(&self, is_urgent: bool, smoothed: Option<Span>) -> Span {
         if !self.has_reordered && is_urgent {
             return Span::ZERO;
         }
         let window = self.rtt_min.unwrap_or(Span::ZERO) * u64::from(self.quarters) / 4;
-        // What was asked for is not limited.
+        // What was requested is not limited.
         let limit = smoothed.filter(|_| !self.is_given);
         limit.map_or(window, |smoothed| window.min(smoothed))
     }
 
-    /// Finds the segments that are lost by now (RFC 8985 §6.2, step 5). `is_urgent`: losses are being
-    /// repaired, or as many segments as duplicate acknowledgements need have arrived above a hole.
+    /// Finds the segments that are lost by now (RFC 8985 §6.2, step 5). `is_urgent`: losses are
+    /// being repaired, or as many segments as duplicate acknowledgements need have arrived above a
+    /// hole.
     pub(super) fn find(
         &mut self,
         now: Time,
@@ -118,15 +120,16 @@ impl Rack {
         has_lost
     }
 
-    /// How long after the last segment the end of the flight is probed (RFC 8985 §7.2).
+    /// Returns the time from the last segment to the probe of the end of the flight (RFC 8985
+    /// §7.2).
     pub(super) fn probe_after(smoothed: Option<Span>, is_single: bool, ack_delay: Span) -> Span {
         let Some(smoothed) = smoothed else { return Span::from_us(1_000_000) };
         let wait = if is_single { ack_delay } else { Span::ZERO };
         smoothed * 2 + wait
     }
 
-    /// Whether an acknowledgement shows that the probe has repaired a loss (RFC 8985 §7.4.2): then
-    /// the window is to be cut.
+    /// Returns whether an acknowledgement shows that the probe has repaired a loss (RFC 8985
+    /// §7.4.2): then the window must be reduced.
     pub(super) fn has_repaired(&mut self, told: &Told, board: &Scoreboard) -> bool {
         let Some((end, is_sent_before)) = self.probe else { return false };
         if board.una() < end {

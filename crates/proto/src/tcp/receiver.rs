@@ -24,7 +24,7 @@ pub(super) struct Receiver {
     held: Held,
     timers: Timers<(u32, u32)>,
     sweep_at: Time,
-    /// Messages that a sender may have under way, and how often others arrived.
+    /// Messages that a sender may have in flight, and how often others arrived.
     limit: Option<u32>,
     excess: u64,
 }
@@ -36,7 +36,7 @@ pub(super) struct Arrival {
     pub(super) conn: u32,
     pub(super) seq: u32,
     pub(super) msg: MsgId,
-    /// Where in the message it is, how long it is, and how long the message is.
+    /// Offset in the message, length of the segment, and length of the message.
     pub(super) offset: u64,
     pub(super) len: u16,
     pub(super) size: u64,
@@ -85,7 +85,7 @@ impl Receiver {
         Some(slot)
     }
 
-    /// The connection of a segment. One that is not known is answered.
+    /// Returns the connection of a segment. One that is not known is answered.
     fn connection_of(
         &mut self,
         now: Time,
@@ -140,7 +140,7 @@ impl Receiver {
         out.send_class(src, msg, syn_ack, Priority::HIGHEST).marks = tcp.control_marks();
     }
 
-    /// A segment has arrived.
+    /// Handles a segment that has arrived.
     pub(super) fn on_data(
         &mut self,
         now: Time,
@@ -194,8 +194,8 @@ impl Receiver {
         receipt
     }
 
-    /// A segment contradicts what has arrived, so that this or what came before was damaged. After
-    /// several in a row the sender is to use another connection.
+    /// Handles a segment that contradicts earlier arrivals, so that one of them was damaged. After
+    /// several in a row the sender must use another connection.
     fn on_conflict(
         &mut self,
         slot: u32,
@@ -254,7 +254,7 @@ impl Receiver {
         Receipt::Fresh
     }
 
-    /// Tells of messages that are wholly here.
+    /// Reports messages that have arrived completely.
     fn deliver(&mut self, slot: u32, tcp: &Tcp, out: &mut Output<TcpHeader>) {
         let incoming = &mut self.connections[slot];
         while let Some(message) = incoming.messages.front().filter(|m| m.range.1 <= incoming.next) {
@@ -272,7 +272,7 @@ impl Receiver {
         }
     }
 
-    /// The sender has no more.
+    /// Handles the end of the stream.
     pub(super) fn on_fin(
         &mut self,
         now: Time,
@@ -292,7 +292,7 @@ impl Receiver {
         self.deliver(slot, tcp, out);
     }
 
-    /// The sender has given the connection up.
+    /// Handles a connection that the sender has aborted.
     pub(super) fn on_reset(&mut self, src: NodeId, conn: u32, out: &mut Output<TcpHeader>) {
         let Some(slot) = self.find(src, conn) else { return };
         self.abandon(slot, out);
@@ -318,8 +318,8 @@ impl Receiver {
         Some(incoming)
     }
 
-    /// Abandons connections whose senders are silent, once every `forget`. Those that wait for the
-    /// next message stay.
+    /// Abandons connections whose senders are unresponsive, once every `forget`. Those that wait
+    /// for the next message stay.
     fn sweep(&mut self, now: Time, tcp: &Tcp, out: &mut Output<TcpHeader>) {
         if now < self.sweep_at {
             return;
@@ -334,7 +334,7 @@ impl Receiver {
         silent.into_iter().for_each(|slot| self.abandon(slot, out));
     }
 
-    /// The sender has lost its state.
+    /// Handles a sender that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<TcpHeader>) {
         let of_peer = self.connections.iter().filter(|(_, incoming)| incoming.src == peer);
         let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
@@ -343,7 +343,8 @@ impl Receiver {
         self.numbers.reset(peer);
     }
 
-    /// Whether the message of a segment was delivered before; its sender is alive in any case.
+    /// Returns whether the message of a segment was delivered before; its sender is alive in any
+    /// case.
     pub(super) fn has_delivered(&mut self, now: Time, arrival: &Arrival) -> bool {
         let Some(slot) = self.find(arrival.src, arrival.conn) else {
             let is_over = self.numbers.known(arrival.src, arrival.conn) != Known::New;
@@ -361,7 +362,7 @@ impl Receiver {
         is_over
     }
 
-    /// Whether some of a segment has arrived before, or its connection is over.
+    /// Returns whether part of a segment has arrived before, or its connection has ended.
     pub(super) fn has_arrived(&mut self, arrival: &Arrival) -> bool {
         let Some(slot) = self.find(arrival.src, arrival.conn) else {
             return self.numbers.known(arrival.src, arrival.conn) != Known::New;
@@ -388,7 +389,7 @@ impl Receiver {
     }
 }
 
-/// What a packet of a segment says.
+/// Returns the segment that a packet carries.
 pub(super) fn arrival(packet: &Packet<TcpHeader>) -> Option<Arrival> {
     let TcpHeader::Data { conn, seq, size, cwr } = packet.header else { return None };
     let payload = packet.payload;

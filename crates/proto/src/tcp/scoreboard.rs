@@ -1,5 +1,5 @@
-//! What a sender knows of the segments that it has sent and that are not yet acknowledged: which
-//! have arrived, which are lost, how much is in flight (RFC 6675 §4).
+//! State of the sent segments that are not yet acknowledged: arrived, lost or in flight (RFC 6675
+//! §4).
 
 use std::collections::VecDeque;
 
@@ -8,30 +8,30 @@ use rampmeter_core::{Span, Time};
 use super::seq::Range;
 use super::wire::SACK_MAX;
 
-/// What is known of a segment.
+/// State of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It was sent, perhaps again, and may be on its way.
+    /// It was sent, perhaps again, and may be in flight.
     InFlight,
-    /// It is lost, and has not been sent again.
+    /// It is lost, and has not been retransmitted.
     Lost,
-    /// It has arrived: an acknowledgement told of it.
+    /// It has arrived: an acknowledgement reported it.
     Sacked,
 }
 
 /// A segment that was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
-    /// Where it starts in the stream.
+    /// Offset of its start in the stream.
     pub(super) start: u64,
     /// Its bytes.
     pub(super) len: u32,
-    /// How often it was sent; stays at 255.
+    /// Number of transmissions; stays at 255.
     pub(super) sends: u8,
     pub(super) fate: Fate,
-    /// It was sent again without being lost, and counts twice in flight.
+    /// It was retransmitted without being lost, and counts twice in flight.
     is_double: bool,
-    /// When it was sent last.
+    /// Time of its last transmission.
     pub(super) sent_at: Time,
 }
 
@@ -46,20 +46,20 @@ impl Segment {
     }
 }
 
-/// What an acknowledgement told of segments.
+/// Report of an acknowledgement about segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     /// By how many bytes the cumulative acknowledgement rose.
     pub(super) cumulative: u64,
-    /// Bytes of which it told for the first time.
+    /// Bytes that it reported for the first time.
     pub(super) delivered: u64,
-    /// The segment sent last of those that it told of for the first time.
+    /// The segment sent last of those that it reported for the first time.
     pub(super) latest: Option<Segment>,
     /// The time since the last of them was sent that was sent once (Karn's rule).
     pub(super) rtt: Option<Span>,
-    /// Whether a segment that was sent once arrived after others that follow it in the stream.
+    /// True if a segment that was sent once arrived after others that follow it in the stream.
     pub(super) is_reordered: bool,
-    /// Whether it tells of a segment that has arrived twice.
+    /// True if it reports a segment that has arrived twice.
     pub(super) has_duplicate: bool,
 }
 
@@ -80,16 +80,16 @@ pub(super) struct Scoreboard {
     fack: u64,
     /// No segment below is lost.
     lost_from: u64,
-    /// Where [`Scoreboard::first_hole`] goes on: every segment below has arrived, is lost or was sent
-    /// again.
+    /// Start of the search of [`Scoreboard::first_hole`]: every segment below has arrived, is lost
+    /// or was retransmitted.
     hole_from: u64,
-    /// Where [`Scoreboard::lose_overtaken`] goes on: as above.
+    /// Start of the search of [`Scoreboard::lose_overtaken`]: as above.
     overtaken: u64,
-    /// Ranges of which every segment has arrived: those that acknowledgements told of last.
+    /// Ranges of which every segment has arrived: those that acknowledgements reported last.
     known: [Range; KNOWN],
 }
 
-/// Ranges that are remembered: those of an acknowledgement and one more. The one that was told of
+/// Ranges that are remembered: those of an acknowledgement and one more. The one that was reported
 /// longest ago is forgotten first; that costs a pass over its segments and nothing else. Ranges may
 /// lie below the cumulative acknowledgement.
 const KNOWN: usize = SACK_MAX + 1;
@@ -113,23 +113,23 @@ impl Scoreboard {
         }
     }
 
-    /// The first byte that is not acknowledged (SND.UNA).
+    /// Returns the first byte that is not acknowledged (SND.UNA).
     pub(super) fn una(&self) -> u64 {
         self.una
     }
 
-    /// The first byte that was never sent (SND.NXT).
+    /// Returns the first byte that was never sent (SND.NXT).
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Whether nothing is unacknowledged.
+    /// Returns whether nothing is unacknowledged.
     pub(super) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
-    /// Bytes in flight: sent, neither arrived nor lost, and twice what was sent again all the same
-    /// (RFC 6675's pipe).
+    /// Bytes in flight: sent, neither arrived nor lost, and twice what was retransmitted all the
+    /// same (RFC 6675's pipe).
     pub(super) fn in_flight(&self) -> u64 {
         self.next - self.una - self.sacked - self.lost + self.doubled
     }
@@ -144,7 +144,7 @@ impl Scoreboard {
         self.segments.len()
     }
 
-    /// Whether the last segment starts at `start`.
+    /// Returns whether the last segment starts at `start`.
     pub(super) fn is_end(&self, start: u64) -> bool {
         self.last().is_some_and(|last| last.start == start)
     }
@@ -153,7 +153,7 @@ impl Scoreboard {
         self.segments.back()
     }
 
-    /// A new segment of `len` bytes leaves.
+    /// Records a new segment of `len` bytes as sent.
     pub(super) fn send(&mut self, now: Time, len: u32) {
         let (start, fate) = (self.next, Fate::InFlight);
         let segment = Segment { start, len, sends: 1, fate, is_double: false, sent_at: now };
@@ -161,7 +161,7 @@ impl Scoreboard {
         self.next += u64::from(len);
     }
 
-    /// The segment that starts at `start` leaves again.
+    /// Records the segment that starts at `start` as retransmitted.
     pub(super) fn resend(&mut self, now: Time, start: u64) {
         let place = self.place(start);
         let Some(segment) = self.segments.get_mut(place) else { return };
@@ -177,7 +177,7 @@ impl Scoreboard {
         segment.sent_at = now;
     }
 
-    /// The first segment that is lost.
+    /// Returns the first segment that is lost.
     pub(super) fn next_lost(&mut self) -> Option<Segment> {
         if self.lost == 0 {
             return None;
@@ -188,7 +188,7 @@ impl Scoreboard {
         Some(*segment)
     }
 
-    /// The first segment that was sent once, has not arrived, and is below one that has.
+    /// Returns the first segment that was sent once, has not arrived, and is below one that has.
     pub(super) fn first_hole(&mut self) -> Option<Segment> {
         let from = self.place(self.hole_from);
         for segment in self.segments.range(from..) {
@@ -203,8 +203,8 @@ impl Scoreboard {
         None
     }
 
-    /// The place of the segment that has byte `offset`. Where all segments below are as long as the
-    /// first, as most are, there is nothing to search.
+    /// Returns the place of the segment that has byte `offset`. Where all segments below are as
+    /// long as the first, as most are, there is nothing to search.
     fn place(&self, offset: u64) -> usize {
         let Some(first) = self.segments.front() else { return 0 };
         let before = offset.saturating_sub(first.start).checked_div(first.len.into());
@@ -354,15 +354,15 @@ impl Scoreboard {
         self.lost_from = self.lost_from.min(segment.start);
     }
 
-    /// The place of the next segment that may be in flight after one that is not.
+    /// Returns the place of the next segment that may be in flight after one that is not.
     fn next_place(&self, place: usize, segment: &Segment) -> usize {
         let is_around = |known: &&Range| known.0 <= segment.start && segment.end() < known.1;
         let known = self.known.iter().find(is_around);
         known.map_or(place + 1, |known| self.place(known.1))
     }
 
-    /// The place in the stream below which a segment that has not arrived is lost because `n`
-    /// segments above it have (RFC 6675's IsLost).
+    /// Returns the place in the stream below which a segment that has not arrived is lost because
+    /// `n` segments above it have (RFC 6675's IsLost).
     fn overtaken_below(&self, n: u32) -> u64 {
         if self.n_sacked < n {
             return self.una;

@@ -36,7 +36,7 @@ pub(super) struct Sender {
     /// Connections that pacing lets send later. They have entries of their own: timeouts are far
     /// off, and an entry for each packet would stay until then.
     paced: Timers<(u32, u32)>,
-    /// Connections whose receivers are to be asked for room, by slot and number.
+    /// Connections whose receivers' windows must be probed, by slot and number.
     asks: Repeats<(u32, u32)>,
 }
 
@@ -64,7 +64,7 @@ impl Sender {
         self.by_message.len()
     }
 
-    /// Tells the windows of all connections.
+    /// Reports the windows of all connections.
     pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
         for (_, connection) in self.connections.iter() {
             let msg = connection.messages.front().map(|message| message.msg);
@@ -101,7 +101,7 @@ impl Sender {
         self.update(now, slot, tcp);
     }
 
-    /// A connection that exists, for a message to `dst`.
+    /// Returns a connection that exists, for a message to `dst`.
     fn take_shared(&mut self, dst: NodeId, tcp: &Tcp) -> Option<u32> {
         let of_pair = self.shared.get_mut(&dst.get())?;
         match tcp.config.connections {
@@ -146,12 +146,12 @@ impl Sender {
         packet.marks = tcp.control_marks();
     }
 
-    /// The slot of a connection to `dst`.
+    /// Returns the slot of a connection to `dst`.
     pub(super) fn find(&self, dst: NodeId, number: u32) -> Option<u32> {
         self.by_number.get(&(dst.get(), number)).copied()
     }
 
-    /// The receiver has answered the SYN, if `ack` is of that.
+    /// Handles the answer of the receiver to the SYN, if `ack` is of that.
     pub(super) fn on_syn_ack(
         &mut self,
         now: Time,
@@ -200,7 +200,7 @@ impl Sender {
         }
     }
 
-    /// Tells of the messages that are wholly acknowledged.
+    /// Reports the messages that are completely acknowledged.
     fn complete(&mut self, slot: u32, tcp: &Tcp, out: &mut Output<TcpHeader>) {
         let connection = &mut self.connections[slot];
         let before = connection.messages.len();
@@ -254,8 +254,8 @@ impl Sender {
         self.ready.remove(&mut self.places, slot);
     }
 
-    /// The message is not to be sent after all. Its connection is given up, and with it other
-    /// messages of which something was sent; those that wait go to another connection.
+    /// Cancels a message. Its connection is aborted, and with it other messages of which something
+    /// was sent; those that wait go to another connection.
     pub(super) fn cancel(&mut self, now: Time, msg: MsgId, tcp: &Tcp, out: &mut Output<TcpHeader>) {
         let Some(&slot) = self.by_message.get(&msg.get()) else { return };
         let connection = &mut self.connections[slot];
@@ -280,7 +280,7 @@ impl Sender {
         }
     }
 
-    /// The receiver has lost its state.
+    /// Handles a receiver that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<TcpHeader>) {
         let of_peer = self.connections.iter().filter(|(_, connection)| connection.dst == peer);
         let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
@@ -288,14 +288,15 @@ impl Sender {
         self.numbers.reset(peer);
     }
 
-    /// Says how fast a message is sent.
+    /// Sets the sending rate of a message.
     pub(crate) fn grant(&mut self, now: Time, msg: MsgId, grant: Grant, tcp: &Tcp) {
         let Some(&slot) = self.by_message.get(&msg.get()) else { return };
         self.connections[slot].grant = grant;
         self.update(now, slot, tcp);
     }
 
-    /// Whether the connection of a message may send nothing because its receiver has no room.
+    /// Returns whether the connection of a message may send nothing because its receiver's window
+    /// is closed.
     pub(crate) fn is_shut(&self, msg: MsgId) -> bool {
         self.by_message.get(&msg.get()).is_some_and(|&slot| self.connections[slot].is_shut())
     }
@@ -335,7 +336,7 @@ impl Sender {
         }
     }
 
-    /// The next packet of the connection whose turn it is.
+    /// Returns the next packet of the connection whose turn it is.
     pub(super) fn next_data(&mut self, now: Time, tcp: &Tcp) -> Option<Packet<TcpHeader>> {
         let (_, slot) = self.ready.first()?;
         self.ready.remove(&mut self.places, slot);
@@ -388,7 +389,7 @@ impl Sender {
         }
     }
 
-    /// A timer of a connection is due.
+    /// Handles a timer of a connection that is due.
     fn on_timer(
         &mut self,
         now: Time,
@@ -413,12 +414,12 @@ impl Sender {
     }
 }
 
-/// The message that control packets of a connection name.
+/// Returns the message that control packets of a connection name.
 fn first_message(connection: &Connection) -> MsgId {
     connection.messages.front().map_or(MsgId::default(), |message| message.msg)
 }
 
-/// The packet that `next` tells.
+/// Returns the packet of a segment that `next` returned.
 fn packet_of(
     node: NodeId,
     connection: &mut Connection,

@@ -3,16 +3,16 @@
 //! Inside an endpoint the bytes of a connection are numbered from zero by 64 bits: the SYN is byte
 //! 0, the first byte of data 1. Packets have the lower 32 bits, from a random start.
 
-/// Packets in a row that contradict what both ends know, after which a connection is given up.
+/// Packets in a row that contradict what both ends know, after which a connection is aborted.
 pub(super) const CONFLICTS_MAX: u32 = 3;
 
-/// The number that packets have for byte `offset`.
+/// Returns the number that packets have for byte `offset`.
 pub(super) fn wrap(offset: u64, initial: u32) -> u32 {
     initial.wrapping_add(offset as u32)
 }
 
-/// The byte with sequence number `seq` that is nearest to byte `near`; `None` if that is before the
-/// first.
+/// Returns the byte with sequence number `seq` that is nearest to byte `near`; `None` if that is
+/// before the first.
 pub(super) fn unwrap(seq: u32, initial: u32, near: u64) -> Option<u64> {
     let distance = seq.wrapping_sub(wrap(near, initial)).cast_signed();
     near.checked_add_signed(distance.into())
@@ -22,7 +22,7 @@ pub(super) fn unwrap(seq: u32, initial: u32, near: u64) -> Option<u64> {
 pub(super) type Range = (u64, u64);
 
 /// Ranges of bytes that do not touch, the one that changed last first: the order in which
-/// acknowledgements tell of them (RFC 2018 §4).
+/// acknowledgements report them (RFC 2018 §4).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges(Vec<Range>);
 
@@ -39,12 +39,12 @@ impl Ranges {
         self.0.insert(0, (start, end));
     }
 
-    /// Whether all of a range is there.
+    /// Returns whether all of a range is in the set.
     pub(super) fn contains(&self, (start, end): Range) -> bool {
         self.0.iter().any(|&(s, e)| s <= start && end <= e)
     }
 
-    /// Whether some of a range is there.
+    /// Returns whether part of a range is in the set.
     pub(super) fn touches(&self, (start, end): Range) -> bool {
         self.0.iter().any(|&(s, e)| s < end && start < e)
     }
@@ -55,7 +55,7 @@ impl Ranges {
         Some(self.0.remove(place).1)
     }
 
-    /// The ranges, the one that changed last first.
+    /// Returns the ranges, the one that changed last first.
     pub(super) fn iter(&self) -> impl Iterator<Item = Range> {
         self.0.iter().copied()
     }

@@ -1,14 +1,14 @@
 //! TCP's packets.
 //!
-//! A header starts with a type byte; integers are big-endian. A connection carries messages one way,
-//! so that a packet is either data or an acknowledgement. Sequence numbers count bytes modulo 2^32:
-//! the SYN takes the first, the FIN the last (RFC 9293 §3.4). A segment has bytes of one message,
-//! which its [`PayloadRef`](rampmeter_core::PayloadRef) names.
+//! A header starts with a type byte; integers are big-endian. A connection carries messages one
+//! way, so that a packet is either data or an acknowledgement. Sequence numbers count bytes modulo
+//! 2^32: the SYN takes the first, the FIN the last (RFC 9293 §3.4). A segment has bytes of one
+//! message, which its [`PayloadRef`](rampmeter_core::PayloadRef) names.
 
 pub use rampmeter_core::wire::List;
 use rampmeter_core::{headers, items};
 
-/// Ranges in one acknowledgement: as many as fit beside timestamps (RFC 2018 §3).
+/// Ranges in one acknowledgement: as many as fit next to timestamps (RFC 2018 §3).
 pub const SACK_MAX: usize = 3;
 
 items! {
@@ -30,7 +30,7 @@ headers! {
             conn: u32 as "Connection, numbered among those of the pair",
             /// The initial sequence number.
             seq: u32 as "Sequence number",
-            /// Whether the sender understands ECN (RFC 3168 §6.1.1).
+            /// True if the sender supports ECN (RFC 3168 §6.1.1).
             ecn: bool as "ECN offered or accepted",
         },
         /// Receiver to sender: the connection is open.
@@ -41,7 +41,7 @@ headers! {
             ack: u32 as "Next sequence number expected",
             /// Bytes that the receiver takes from there on.
             window: u32 as "Window in bytes",
-            /// Whether both understand ECN.
+            /// True if both support ECN.
             ecn: bool,
         },
         /// Sender to receiver: a segment.
@@ -52,7 +52,7 @@ headers! {
             seq: u32,
             /// The size in bytes of the message that the bytes are of.
             size: u64 as "Bytes of the message" [size at least 1],
-            /// Whether the sender has reduced its window after an echo (RFC 3168 §6.1.2).
+            /// True if the sender has reduced its window after an echo (RFC 3168 §6.1.2).
             cwr: bool as "Congestion window reduced",
         },
         /// Sender to receiver: there is no more.
@@ -71,13 +71,13 @@ headers! {
             ack: u32,
             /// Bytes that the receiver takes from there on.
             window: u32,
-            /// Whether a segment met congestion (RFC 3168 §6.1.3, RFC 8257 §3.2).
+            /// True if a segment met congestion (RFC 3168 §6.1.3, RFC 8257 §3.2).
             ece: bool as "Congestion echo",
-            /// Ranges that have arrived above. One that is not above tells of a segment that has
+            /// Ranges that have arrived above. One that is not above reports a segment that has
             /// arrived twice (RFC 2883).
             sack: List<SackBlock, SACK_MAX> as "Arrived above",
         },
-        /// Sender to receiver: the connection is given up.
+        /// Sender to receiver: the connection is aborted.
         6 Reset (control "reset", S to R) "connection {conn} is given up" {
             /// The connection.
             conn: u32,
@@ -88,7 +88,7 @@ headers! {
             conn: u32,
         },
         /// Receiver to sender: the connection has ended, everything had arrived. Answers segments
-        /// that come after the FIN, so that no state is kept for them (RFC 9293's TIME-WAIT).
+        /// that arrive after the FIN, so that no state is kept for them (RFC 9293's TIME-WAIT).
         8 Ended (control "ended", R to S) "connection {conn} has ended" {
             /// The connection.
             conn: u32,

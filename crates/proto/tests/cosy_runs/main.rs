@@ -43,7 +43,7 @@ fn a_lone_message_has_the_whole_link() {
     }
 }
 
-/// What a run without faults showed.
+/// Observations of a run without faults.
 #[derive(Debug, Default)]
 struct Seen {
     completed: u64,
@@ -184,7 +184,7 @@ fn mixed(topology: &Topology, load: f64, flows: u64, seed: u64) -> Vec<Arrival> 
     (0..flows).map(flow).collect()
 }
 
-/// `RAMPMETER_PACKETS` says how many packets must have been admitted in all.
+/// `RAMPMETER_PACKETS` is the number of packets that must have been admitted in all.
 #[test]
 fn every_promise_is_kept_up_to_saturation_and_beyond() {
     let wanted = std::env::var("RAMPMETER_PACKETS").ok().and_then(|n| n.parse().ok());
@@ -249,8 +249,8 @@ fn best_effort_traffic_breaks_no_promise() {
     }
 }
 
-/// §4: a failure is seen from the packet that does not come, within a round trip and the longest
-/// time in queues after it had to be sent: a lone message has one packet a frame.
+/// §4: a failure is inferred from the packet that does not arrive, within a round trip and the
+/// longest time in queues after it had to be sent: a lone message has one packet a frame.
 #[test]
 fn a_failure_is_known_within_a_round_trip_and_the_bound_on_queues() {
     for slots in [1, 4, 16] {
@@ -287,8 +287,8 @@ fn switches_keep_as_much_state_as_the_paper_says() {
     assert_eq!(sim.fabric().program(0).state_bits(), 640 * 8);
 }
 
-/// Whatever goes wrong, nothing stays reserved, for any number of slots. That each message has one
-/// fate within its bound is tested with all transports.
+/// No fault leaves anything reserved, for any number of slots. That each message has one fate
+/// within its bound is tested with all transports.
 #[test]
 fn faults_leave_no_reservation() {
     each_seed(here!(), "faults_leave_no_reservation", 0..1_000, |seed| {

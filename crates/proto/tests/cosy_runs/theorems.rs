@@ -74,8 +74,8 @@ fn what_is_admitted_may_be_a_third_of_what_could_be() {
     }
 }
 
-/// Theorems 3.2 and 3.4: of a matching of all slots, each request asked for once, at least the
-/// share f(K, C) is admitted.
+/// Theorems 3.2 and 3.4: of a matching of all slots, each requested once, at least the share f(K,
+/// C) is admitted.
 #[test]
 fn a_matching_is_admitted_at_the_rate_of_the_theorem() {
     let (racks, cores) = (16, 8);
@@ -159,8 +159,8 @@ fn an_overloaded_network_carries_the_load_of_the_theorem() {
     }
 }
 
-/// Theorem 3.5 with nothing added: without a hold and a share for control packets, which it leaves
-/// out, a message takes no longer than the theorem says for its packets with their headers.
+/// Theorem 3.5 without additions. Without a hold and a share for control packets, which it omits, a
+/// message takes no longer than the theorem's time for its packets with their headers.
 #[test]
 fn messages_take_no_longer_than_theorem_3_5_says() {
     for slots in [1, 2, 4, 8, 16] {

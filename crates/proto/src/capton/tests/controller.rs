@@ -37,7 +37,7 @@ fn request(number: u32, dst: u32, kb: u64, heard: u32) -> Request {
 /// An order: host, flow, number of the order, rate.
 type Said = (u32, u32, u32, Option<Rate>);
 
-/// The orders that wait.
+/// Returns the orders that wait.
 fn orders(controller: &mut Controller) -> Vec<Said> {
     let order = |Order { host, number, order, grant }| (host.get(), number, order, grant);
     std::iter::from_fn(|| controller.poll_order()).map(order).collect()
@@ -145,7 +145,7 @@ fn a_flow_that_ends_late_is_granted_again() {
     assert_eq!(wait(&mut controller, 121), [(1, 2, 4, GO)]);
 }
 
-/// Flow 2 has 76 kB left by then. Nobody asks the host any more what became of flow 1.
+/// Flow 2 has 76 kB left by then. The host is no longer queried about flow 1.
 #[test]
 fn a_flow_that_ends_late_with_more_left_than_the_next_is_stopped() {
     let mut controller = new();

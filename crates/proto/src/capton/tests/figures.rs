@@ -8,7 +8,7 @@ use super::{flow, gbps, two_racks};
 use crate::central::Arrival;
 use crate::central::left::{Left, Line};
 
-/// The rates in Gbit/s, zero for flows that are stopped.
+/// Returns the rates in Gbit/s, zero for flows that are stopped.
 fn rates(network: &Network, flows: &[Arrival]) -> Vec<u64> {
     let pending =
         |flow: &Arrival| Pending { src: flow.src, dst: flow.dst, left: Left::of(flow.left) };

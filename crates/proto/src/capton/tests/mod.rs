@@ -13,7 +13,7 @@ use super::network::{Member, Narrow, Network};
 use crate::central::{Arrival, FlowId};
 use proptest::prelude::*;
 
-/// A flow of `kb` kilobytes.
+/// Returns a flow of `kb` kilobytes.
 fn flow(id: u64, src: u32, dst: u32, kb: u64) -> Arrival {
     let (src, dst) = (NodeId::new(src), NodeId::new(dst));
     Arrival { id: FlowId(id), src, dst, left: Bytes::new(kb * 1_000) }
@@ -28,7 +28,7 @@ pub(crate) fn two_racks() -> Network {
     Network::leaf_spine(2, 4, gbps(10), gbps(20)).unwrap()
 }
 
-/// A capacity: mostly that of most links, at times another, at times none.
+/// Returns a capacity: mostly that of most links, at times another, at times none.
 fn capacity(usual: u64) -> impl Strategy<Value = Option<Rate>> {
     prop_oneof![
         6 => Just(Some(gbps(usual))),

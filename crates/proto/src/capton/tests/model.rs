@@ -14,7 +14,7 @@ use crate::central::{Arrival, Change, FlowId};
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A flow with so many bytes, between the hosts of these numbers modulo the number of hosts.
+    /// A flow of this many bytes, between the hosts of these numbers modulo the number of hosts.
     Arrive(u32, u32, u64),
     /// The flow of this number modulo the number of flows is over.
     Complete(usize),
@@ -63,7 +63,7 @@ impl Model {
         }
     }
 
-    /// Does a step in both, and returns what the scheduler says.
+    /// Does a step in both, and returns the results of the scheduler.
     fn step(&mut self, scheduler: &mut Scheduler, step: &Step) -> Vec<Change<Rate>> {
         let pick = |flows: &Vec<_>, n: usize| (!flows.is_empty()).then(|| n % flows.len());
         let changes = match *step {

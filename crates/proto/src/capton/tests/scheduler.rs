@@ -31,7 +31,7 @@ fn a_shorter_flow_takes_the_place_of_a_longer_one_and_gives_it_back() {
     assert_eq!(scheduler.next_completion(), Some((at_us(120), FlowId(1))));
 }
 
-/// What is left counts, not the size: a long flow that has nearly finished is not stopped.
+/// The remaining bytes count, not the size: a long flow that has nearly finished is not stopped.
 #[test]
 fn a_flow_that_has_less_left_is_not_preempted() {
     let mut scheduler = Scheduler::new(two_racks());
@@ -41,8 +41,8 @@ fn a_flow_that_has_less_left_is_not_preempted() {
     assert_eq!(scheduler.rate(FlowId(2)), None);
 }
 
-/// Flow 2 stands between 1 and 3, whose hosts differ: without 1 it goes, and 3 has to stop, so that
-/// 4 may go.
+/// Flow 2 is between 1 and 3, whose hosts differ: without 1 it transmits, and 3 has to stop, so
+/// that 4 may transmit.
 #[test]
 fn a_completion_may_stop_flows_too() {
     let mut scheduler = Scheduler::new(two_racks());

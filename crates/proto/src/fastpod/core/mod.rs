@@ -1,5 +1,6 @@
-//! Core switches (§3.4): they keep the cells that come from one pod for another, ask the arbiter of
-//! that pod for slots as hosts do, and tell all arbiters for which pods they have room.
+//! Core switches (§3.4). They keep the cells that arrive from one pod for another, request slots
+//! from the arbiter of that pod as hosts do, and report to all arbiters the pods for which they
+//! have space.
 //!
 //! Each port follows the clock of its pod. Cells leave at instants at which the port is idle, so
 //! ports need no memory of their own. Acknowledgements of messages between pods pass from one port
@@ -24,12 +25,12 @@ use port::PodPort;
 #[derive(Debug)]
 pub struct FastpodHop(Option<Box<CoreSwitch>>);
 
-/// What a core switch counts.
+/// Counters of a core switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct CoreStats {
     /// Cells taken in.
     cells: u64,
-    /// The most that it held, and the most for one pod.
+    /// Maximum number of cells that it held, in total and for one pod.
     cells_max: u64,
     queue_max: u64,
     /// Cells for which there was no memory.
@@ -40,7 +41,7 @@ struct CoreStats {
     rtss: u64,
     /// Slots given in which no cell was sent.
     slots_unused: u64,
-    /// Times that an arbiter was asked anew.
+    /// Times that a request to an arbiter was started anew.
     resets: u64,
     /// Acknowledgements passed on, and those for which there was no room.
     relays: u64,
@@ -73,18 +74,18 @@ struct CoreSwitch {
     number: u16,
     /// By pod.
     ports: Vec<PodPort>,
-    /// Bytes held, and the most that there is memory for.
+    /// Bytes held, and the maximum that there is memory for.
     held: u64,
     held_max: u64,
     /// For which pods there is room, a bit each.
     open: u32,
-    /// Packets whose instant has come, and their ports.
+    /// Packets whose instant has arrived, and their ports.
     ready: VecDeque<(u32, Packet<FastpodHeader>)>,
     stats: CoreStats,
 }
 
 impl FastpodHop {
-    /// The program of a switch of this network.
+    /// Returns the program of a switch of this network.
     pub(super) fn new(fastpod: &Arc<Fastpod>, switch: &SwitchFacts) -> Self {
         let cores = fastpod.pods.iter().flat_map(|pods| &pods.cores);
         let own = (0..).zip(cores).find(|(_, core)| core.switch == switch.number);
@@ -110,7 +111,7 @@ impl CoreSwitch {
         }
     }
 
-    /// Takes a packet that has come by the port of a pod.
+    /// Takes a packet that has arrived by the port of a pod.
     fn on_packet(&mut self, now: Time, pod: u16, packet: &Packet<FastpodHeader>) -> Verdict {
         let verdict = match packet.header {
             FastpodHeader::Cell { .. } => self.on_cell(now, pod, packet),
@@ -170,8 +171,8 @@ impl CoreSwitch {
         }
     }
 
-    /// For which pods there is room: those whose arbiter is heard, and whose cells are fewer than
-    /// the limit, if all are.
+    /// Returns the pods for which there is space: those whose arbiter responds, and whose cells are
+    /// fewer than the limit, if all are.
     fn room(&self, now: Time) -> u32 {
         let config = &self.fastpod.config;
         let bytes = |cells: u32| u64::from(cells) * self.fastpod.cell_bytes();
@@ -185,7 +186,8 @@ impl CoreSwitch {
         bits.fold(0, |open, bit: u32| open | bit)
     }
 
-    /// Sets when the port of a pod has something to do, and all where they are to tell of room.
+    /// Sets the time of the next action of a pod's port, and of all ports if they must report
+    /// space.
     fn plan(&mut self, now: Time, pod: u16) {
         let open = self.room(now);
         let changed = std::mem::replace(&mut self.open, open) != open;
@@ -195,7 +197,7 @@ impl CoreSwitch {
         }
     }
 
-    /// Sends what is due, and asks anew where nobody answers.
+    /// Sends the packets that are due, and requests anew if nobody answers.
     fn work(&mut self, now: Time) {
         for pod in 0..self.ports.len() as u16 {
             let port = &mut self.ports[usize::from(pod)];

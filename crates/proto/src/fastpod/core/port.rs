@@ -20,10 +20,10 @@ pub(super) struct PodPort {
     /// The number of the port in the fabric.
     number: u32,
     asking: Asking,
-    /// The greatest epoch heard of, and the arbiter whose it is.
+    /// The greatest epoch received, and its arbiter.
     epoch: u32,
     arbiter: u32,
-    /// What the arbiter's clock is ahead of the switch's; `None` before it is heard.
+    /// Offset of the arbiter's clock from the switch's; `None` before its first packet arrives.
     offset: Option<Instant>,
     heard_at: Time,
     /// From when on that may be too wrong.
@@ -31,17 +31,17 @@ pub(super) struct PodPort {
     open: Option<OpenSlot>,
     /// Cells by host, in their order.
     queues: BTreeMap<u16, Queue>,
-    /// What shares the cell that is being sent, and has not left yet.
+    /// Packets that share the cell being sent and are not yet sent.
     sharing: VecDeque<Packet<FastpodHeader>>,
-    /// Cells that have come so far.
+    /// Cells that have arrived so far.
     arrived: u64,
     /// Bytes that wait.
     held: u64,
     /// Messages of hosts of the pod that have arrived elsewhere.
     relays: Backlog<Relay>,
-    /// The room that the last RTS told of.
+    /// Space reported by the last RTS.
     told: u32,
-    /// When the link is idle.
+    /// Time from which the link is idle.
     idle_at: Time,
     next: Time,
     /// Slots that were given and not used, and are not counted.
@@ -59,7 +59,7 @@ struct OpenSlot {
     next_cell: u16,
 }
 
-/// What waits for one host.
+/// Queue of packets for one host.
 #[derive(Debug, Default)]
 struct Queue {
     /// By the cells of their message, if short messages are first, then by arrival.
@@ -82,7 +82,7 @@ impl Queue {
         Some(packet)
     }
 
-    /// The cells that it takes to send all.
+    /// Returns the cells that it takes to send all.
     fn cells(&self, fastpod: &Fastpod) -> u64 {
         match fastpod.config.packing {
             false => self.packets.len() as u64,
@@ -94,7 +94,7 @@ impl Queue {
     }
 }
 
-/// What is sent at an instant.
+/// Item sent at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Item {
     Rts,
@@ -102,8 +102,8 @@ enum Item {
     Cell(u16, u16),
 }
 
-/// An incarnation that is greater than all that the switch had before it was started again: it
-/// starts anew less than once a slot.
+/// Returns an incarnation that is greater than all that the switch had before it was started again:
+/// it starts anew less than once a slot.
 fn incarnation(now: Time, fastpod: &Fastpod) -> u32 {
     let slots = now.as_ps() / fastpod.slot.as_ps().max(1) + 1;
     u32::try_from(slots).unwrap_or(u32::MAX)
@@ -146,12 +146,12 @@ impl PodPort {
         self.held
     }
 
-    /// When there is something to do next.
+    /// Returns the time of the next action.
     pub(super) fn next(&self) -> Time {
         self.next
     }
 
-    /// Whether the pod's arbiter has been heard of late.
+    /// Returns whether a packet of the pod's arbiter arrived within `silence`.
     pub(super) fn is_heard(&self, now: Time, silence: Span) -> bool {
         self.offset.is_some() && now < self.heard_at.saturating_add(silence)
     }
@@ -186,8 +186,8 @@ impl PodPort {
         self.relays.push(relay)
     }
 
-    /// An arbiter of the pod is heard. Returns what has arrived in the pod; `None` if the arbiter
-    /// has been succeeded.
+    /// Handles a packet from an arbiter of the pod. Returns the arrivals in the pod; `None` if the
+    /// arbiter has been succeeded.
     pub(super) fn on_schd(
         &mut self,
         now: Time,
@@ -236,7 +236,7 @@ impl PodPort {
         Some(relays)
     }
 
-    /// Sets when there is something to do next. `open` says for which pods there is room.
+    /// Sets the time of the next action. `open` has the pods for which there is space.
     pub(super) fn plan(&mut self, now: Time, open: u32, fastpod: &Fastpod, core: u16) {
         let item = match self.sharing.is_empty() {
             true => self.next_item(now, open, fastpod, core).map_or(Time::NEVER, local),
@@ -246,7 +246,7 @@ impl PodPort {
         self.next = self.asking.deadline(self.held > 0, fastpod).min(item);
     }
 
-    /// Sends what is due, and asks anew or gives up where no arbiter answers.
+    /// Sends the packets that are due, and requests anew or gives up if no arbiter answers.
     pub(super) fn work(
         &mut self,
         now: Time,
@@ -277,7 +277,7 @@ impl PodPort {
         }
     }
 
-    /// Makes the packets of the open slot whose instant has come. What shares a cell follows its
+    /// Makes the packets of the open slot whose instant has arrived. What shares a cell follows its
     /// first packet as soon as the link is idle.
     fn emit(
         &mut self,
@@ -315,7 +315,7 @@ impl PodPort {
         }
     }
 
-    /// What is sent next of the open slot, if its instant has come.
+    /// Returns the next item of the open slot if its instant has passed.
     fn due(&self, now: Time, room: u32, fastpod: &Fastpod, core: u16) -> Option<Item> {
         let slot = self.open?.number;
         let (at, item) = self.next_in(slot, fastpod.earliest(now), room, (fastpod, core))?;
@@ -352,12 +352,12 @@ impl PodPort {
         }
     }
 
-    /// The pods that hosts of this one may send to.
+    /// Returns the pods that hosts of this one may send to.
     fn open_to(&self, open: u32) -> u32 {
         open & !(1 << self.pod)
     }
 
-    /// What is sent next in a slot, from `from` on, and when, by the switch's clock.
+    /// Returns the next item of a slot, from `from` on, and its time by the switch's clock.
     fn next_in(
         &self,
         number: u64,
@@ -437,7 +437,7 @@ impl PodPort {
         }
     }
 
-    /// Asks for what waits for a host, beyond what the present slot takes.
+    /// Requests what waits for a host, beyond what the present slot takes.
     fn want(&mut self, now: Time, host: u16, fastpod: &Fastpod, core: u16) {
         let cells = self.queues.get(&host).map_or(0, |queue| queue.cells(fastpod));
         let cells = cells.saturating_sub(self.takes(now, host, fastpod, core));

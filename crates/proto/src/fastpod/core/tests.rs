@@ -123,7 +123,7 @@ impl Bench {
         super::super::routes::control(&self.fastpod, src.get(), self.fastpod.core(6), header)
     }
 
-    /// The arbiter of a pod, whose clock is ahead by `offset`, is heard.
+    /// Delivers a packet of a pod's arbiter whose clock is ahead by `offset`.
     fn schd(&mut self, now: Time, pod: u16, offset: i64, of: Schd) -> Verdict {
         let stamp = (now.as_ps() - HOP.as_ps() * 2).wrapping_add_signed(offset);
         let Schd { epoch, slot, dst, incarnation, heard, given, relays } = of;
@@ -143,7 +143,7 @@ impl Bench {
     }
 }
 
-/// What an SCHD says.
+/// Content of an SCHD.
 #[derive(Clone, Copy)]
 struct Schd {
     epoch: u32,
@@ -218,8 +218,8 @@ fn instants_are_those_of_the_arbiters_slots() {
     assert_eq!((bench.counter("core_cells"), bench.counter("core_cells_max")), (4, 4));
 }
 
-/// Short packets to one host share the cells of a core switch, back to back. The first that does not
-/// fit begins the next cell, and what waits for the link is still held.
+/// Short packets to one host share the cells of a core switch, back to back. The first that does
+/// not fit begins the next cell, and what waits for the link is still held.
 #[test]
 fn short_packets_share_cells() {
     let config = FastpodConfig { packing: true, ..FastpodConfig::paper() };
@@ -310,7 +310,7 @@ fn a_port_that_does_not_hear_its_arbiter_is_silent() {
     assert!(bench.sent.iter().any(|(at, ..)| *at > end));
 }
 
-/// A switch that comes back asks under a greater incarnation than it had.
+/// A switch that returns sends requests under a greater incarnation than before.
 #[test]
 fn incarnations_grow_over_restarts() {
     let fastpod = fastpod(FastpodConfig::paper(), 2);
@@ -373,7 +373,7 @@ struct Sources {
     /// By pod: what its clock is ahead.
     offsets: Vec<u64>,
     rooms: Vec<u32>,
-    /// RTSs and cells under way: when they are heard, and what.
+    /// RTSs and cells in flight: their time of arrival, and the packet.
     under_way: BTreeMap<(Time, u64), Came>,
     n: u64,
     rng: Rng,
@@ -448,7 +448,7 @@ impl Sources {
         }
     }
 
-    /// The arbiter gives the slot to a pod that has room by the last RTS heard.
+    /// The arbiter gives the slot to a pod with space by the last RTS received.
     fn tick(&mut self, now: Time, pod: u16, slot: u64) {
         let fastpod = Arc::clone(&self.bench.fastpod);
         let timing = fastpod.timing(pod);
@@ -484,9 +484,9 @@ impl Sources {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// No destination answers, and every source uses the switch as long as it may: what is held is
-    /// at most the limit and what is under way when it is told. With one destination the limit of a
-    /// queue holds, with several that of the switch.
+    /// No destination answers, and every source uses the switch as long as it may. The switch holds
+    /// at most the limit and the cells in flight at its notification. With one destination the
+    /// limit of a queue holds, with several that of the switch.
     #[test]
     fn memory_is_bounded(
         seed in any::<u64>(),
@@ -511,7 +511,7 @@ proptest! {
         let (fullest, full) = if is_one { (queue, limit) } else { (held, limit * 2) };
         prop_assert!(fullest >= full);
         prop_assert_eq!(bench.counter("core_overflows"), 0);
-        // The bound is not far off: half of what may be under way is, where cells are full.
+        // The bound is not far off: half of what may be in flight is, where cells are full.
         prop_assert!(!is_one || packing || queue >= limit + on_way * u64::from(n_pods - 1) / 2);
     }
 }

@@ -1,13 +1,13 @@
-//! Whom an arbiter gives the next slot (§3.1, §3.4): a matching by Fastpass's allocator, and an
-//! aggregation switch for each pair. In a pod alone in which nothing has failed that is Fastpass's
-//! edge colouring. Else a pair is matched only if there is a path for it.
+//! Allocation of the next slot by an arbiter (§3.1, §3.4): a matching by Fastpass's allocator, and
+//! an aggregation switch for each pair. In a pod alone without failures this is Fastpass's edge
+//! colouring. Otherwise a pair is matched only if there is a path for it.
 
 use super::{Clients, Given};
 use crate::fastpass::allocate::Allocation;
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::wire::POD_FLAG;
 
-/// The path of a pair: its number among those of the slot, and the core switch that it goes to.
+/// Path of a pair: its number among those of the slot, and its core switch.
 type Path = (u16, Option<u16>);
 
 impl Clients {
@@ -42,9 +42,9 @@ impl Clients {
         pairs.map(|(a, &colour)| given(a, colour as u8)).collect()
     }
 
-    /// The same where pairs are matched as far as there are paths for them: ends that are not heard
-    /// get no slots, links that are broken no pairs, and core switches no more than they have room
-    /// for.
+    /// Allocates likewise if pairs are matched as far as there are paths for them. Ends that are
+    /// unresponsive get no slots, broken links no pairs, and core switches no more than they have
+    /// space for.
     fn give_paths(&mut self, now: u64, fastpod: &Fastpod) -> Vec<Given> {
         let mut plan = self.probe(now);
         let is_probing = |a: Allocation| plan.iter().any(|p| p.src == a.src || p.dst == a.dst);
@@ -83,8 +83,8 @@ impl Clients {
         plan
     }
 
-    /// A path for a pair, beside those that the slot has. `is_taken` says which core switches
-    /// receive already.
+    /// Returns a path for a pair, next to those that the slot has. `is_taken` is true for core
+    /// switches that receive already.
     fn path(&mut self, now: u64, a: Allocation, is_taken: &mut [bool]) -> Option<Path> {
         let n_ends = self.len();
         let failures = self.failures.as_mut()?;

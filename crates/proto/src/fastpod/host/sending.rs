@@ -1,4 +1,4 @@
-//! What a host sends, and when: at the instants of its slots, by the arbiter's clock.
+//! Packets of a host and their times: the instants of its slots, by the arbiter's clock.
 
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Packet, Span, Time};
@@ -23,7 +23,7 @@ pub(super) struct OpenSlot {
     pub(super) next_cell: u16,
 }
 
-/// What is sent at an instant.
+/// Item sent at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Item {
     /// An RTS, and the destination that its place in the slot was chosen for.
@@ -45,7 +45,7 @@ impl FastpodHost {
         }
     }
 
-    /// What is sent next in a slot, from `from` on, and when, by the host's clock.
+    /// Returns the next item of a slot, from `from` on, and its time by the host's clock.
     fn next_in(&self, number: u64, from: Instant) -> Option<(Instant, Item)> {
         let open = self.open.filter(|open| open.number == number);
         let offset = open.map_or(self.offset?, |open| open.offset);
@@ -94,7 +94,7 @@ impl FastpodHost {
         }
     }
 
-    /// Whether RTSs tell what was seen: no other network has routes to blame.
+    /// Returns whether RTSs carry reports of slots: only pods have routes to test.
     #[inline]
     pub(super) fn reports(&self) -> bool {
         self.fastpod.is_exact()
@@ -216,7 +216,7 @@ impl FastpodHost {
         time.is_used()
     }
 
-    /// Makes the packets of the open slot whose instant has come.
+    /// Makes the packets of the open slot whose instant has arrived.
     pub(super) fn emit(&mut self, now: Time) {
         while let Some(open) = self.open
             && let Some((at, item)) = self.next_in(open.number, self.fastpod.earliest(now))

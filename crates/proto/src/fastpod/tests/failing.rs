@@ -6,7 +6,7 @@ use pod::Port;
 
 const END: Time = Time::from_ps(10_000_000_000);
 
-/// The links from a rack to an aggregation switch, and back. Numbers of ports are those of
+/// Returns the links from a rack to an aggregation switch, and back. Numbers of ports are those of
 /// [`pod::pod`].
 fn up(rack: u16, agg: u16, per_rack: u16) -> Port {
     Port::Rack(rack, per_rack + agg)
@@ -36,14 +36,14 @@ fn after(fastpod: &Fastpod, slots: u64) -> Span {
     fastpod.slot * slots
 }
 
-/// The slots from the third loss of a link to its conviction, at most: until it is reported and
-/// judged.
+/// Returns the slots from the third loss of a link to its conviction, at most: until it is reported
+/// and judged.
 fn detection(fastpod: &Fastpod) -> u64 {
     2 * fastpod.report_slots + 4 * fastpod.ahead
 }
 
 /// A link breaks under load. It is convicted, all messages arrive, and no other link is: its rack
-/// loses one pair of four a slot, and no more messages time out than were under way.
+/// loses one pair of four a slot, and no more messages time out than were in flight.
 #[test]
 fn a_link_that_breaks_is_found_and_left_out() {
     for seed in 0..6 {
@@ -62,9 +62,9 @@ fn a_link_that_breaks_is_found_and_left_out() {
     }
 }
 
-/// How long a matching of all hosts takes that begins when a link is out, once it is convicted:
-/// three quarters of its rack's pairs have a place in each slot, and fairness gives the others
-/// theirs.
+/// Measures the time of a matching of all hosts that begins when a link fails, once the link is
+/// convicted. Three quarters of its rack's pairs have a place in each slot, and fairness gives the
+/// others theirs.
 #[test]
 fn a_rack_without_one_link_sends_with_the_others() {
     for port in [up(1, 2, 4), down(3, 2)] {
@@ -72,7 +72,7 @@ fn a_rack_without_one_link_sends_with_the_others() {
         let mut run = Run::new(&fastpod, 1);
         run.broken.push((port, Time::ZERO, Time::NEVER));
         across(&mut run, 16, us(20), 60);
-        // What was lost before is sent again.
+        // What was lost before is retransmitted.
         run.run(us(400));
         assert_eq!(run.count("links_convicted") - run.count("links_cleared"), 1, "{port:?}");
         let slots = 600;
@@ -112,7 +112,7 @@ fn a_link_is_convicted_soon() {
     }
 }
 
-/// Hosts that ask for more in every slot report all the same. Every RTS has demands here.
+/// Hosts that request more in every slot report all the same. Every RTS has demands here.
 #[test]
 fn a_link_of_hosts_that_always_ask_is_convicted_soon() {
     for beacon_slots in [1, 64, 256] {
@@ -134,7 +134,7 @@ fn a_link_of_hosts_that_always_ask_is_convicted_soon() {
     }
 }
 
-/// A link comes back: a probe finds it, and it is used again. Both directions fail here.
+/// A link returns: a probe finds it, and it is used again. Both directions fail here.
 #[test]
 fn a_link_that_is_repaired_is_used_again() {
     for seed in 0..6 {
@@ -177,8 +177,8 @@ fn a_switch_that_fails_is_left_out() {
     }
 }
 
-/// The link between a rack and the arbiter fails and comes back. The rack's hosts are not heard,
-/// get no slots, and go on afterwards; the others are not held up.
+/// The link between a rack and the arbiter fails and returns. The rack's hosts do not respond, get
+/// no slots, and continue afterwards; the others are not delayed.
 #[test]
 fn a_rack_that_is_not_heard_waits() {
     for seed in 0..4 {
@@ -199,7 +199,7 @@ fn a_rack_that_is_not_heard_waits() {
     }
 }
 
-/// A host's link fails and comes back. Nothing is lost for good, and no link above is blamed.
+/// A host's link fails and returns. Nothing is lost for good, and no link above is blamed.
 #[test]
 fn a_host_that_leaves_and_returns_gets_its_messages() {
     for seed in 0..6 {

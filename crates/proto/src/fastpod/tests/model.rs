@@ -1,7 +1,6 @@
 //! Slots, optimism and recovery, model-checked: the real state machines of two racks of two hosts,
 //! an arbiter and its standby, in a pod to the picosecond. Every choice of aggregation switches for
-//! unscheduled cells is tried, and every packet lost and every node crashed as far as the budget
-//! goes.
+//! unscheduled cells is tried, and every packet lost and every node crashed within the budget.
 //!
 //! Between these choices nothing is left to chance, so that a state is what lies between two.
 
@@ -19,10 +18,10 @@ const HOSTS: u32 = 4;
 /// Everything that can arrive has arrived by then, and has been acknowledged.
 const END: Time = Time::from_ps(600_000_000);
 
-/// What is explored.
+/// State space of the exploration.
 struct Pods {
     config: FastpodConfig,
-    /// When each message is submitted, from and to whom, and its bytes.
+    /// Time of submission of each message, its sender, its receiver and its bytes.
     messages: &'static [(u64, u32, u32, u64)],
     losses: u32,
     crashes: u32,
@@ -51,9 +50,9 @@ impl PartialEq for World {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
-    /// What comes next happens.
+    /// The next event happens.
     Happen,
-    /// The unscheduled cell at its source's rack goes by this aggregation switch.
+    /// The unscheduled cell at its source's rack takes this aggregation switch.
     Way(u16),
     /// The packet that arrives next is lost.
     Lose,
@@ -77,7 +76,7 @@ impl World {
         world
     }
 
-    /// The unscheduled cell that is at its source's rack next, if one is.
+    /// Returns the unscheduled cell that is at its source's rack next, if one is.
     fn cell_at_rack(run: &Run, what: What) -> Option<u64> {
         let What::AtRack(rack, id) = what else { return None };
         let is_free = run.peek(id)?.marks.contains(Marks::UNSCHEDULED);
@@ -158,7 +157,8 @@ impl Model for Pods {
             Property::always("only unscheduled cells collide", |_, world: &World| {
                 world.run.violations.is_empty()
             }),
-            // That nothing arrives or ends twice, and all of its bytes arrive, is asserted by the pod.
+            // That nothing arrives or ends twice, and all of its bytes arrive, is asserted by the
+            // pod.
             Property::always("what can arrive arrives", |model: &Self, world: &World| {
                 !world.is_over()
                     || (0..).zip(model.messages).all(|(number, &(_, src, dst, _))| {
@@ -187,8 +187,8 @@ const CROSSED: &[(u64, u32, u32, u64)] = &[(0, 0, 2, 2_000), (10, 1, 2, 1_000), 
 const SHARED: &[(u64, u32, u32, u64)] =
     &[(0, 0, 2, 2_000), (5, 0, 2, 300), (6, 0, 2, 200), (10, 1, 2, 400), (12, 1, 2, 500)];
 
-/// Visits every state that is reached with so many losses and crashes; at least `states_min`: a
-/// model that has lost its steps must not pass.
+/// Visits every state that is reached with at most this many losses and crashes. There are at least
+/// `states_min`: a model that has lost its steps must not pass.
 fn check(
     config: FastpodConfig,
     messages: &'static [(u64, u32, u32, u64)],

@@ -64,7 +64,7 @@ proptest! {
         let fastpod = alike(FastpodConfig { order, clock_ppb, ..packed() }, 2, 2);
         let (wanted, sent) = send_all(&fastpod, &sizes);
         let cells = sent.last().unwrap().0 + 1;
-        // What is asked for is what it takes, and at most that if there are many messages.
+        // What is requested is what it takes, and at most that if there are many messages.
         prop_assert!(wanted <= cells, "{wanted} of {cells}");
         prop_assert!(sizes.len() > 64 || wanted == cells, "{wanted} of {cells}");
         let mut offsets = vec![0; sizes.len()];
@@ -105,8 +105,8 @@ proptest! {
         prop_assert!(queues.scheduled(Time::ZERO, 1, &mut time, &fastpod).is_none());
     }
 
-    /// A receiver tells by the beginning of a packet which slot it is of, as far as clocks are
-    /// wrong: the first packet of a slot may be early, and the last one of the slot before late.
+    /// A receiver infers the slot of a packet from its beginning, within the errors of clocks: the
+    /// first packet of a slot may be early, and the last one of the slot before late.
     #[test]
     fn slots_of_packets_are_told_apart(
         clock_ppb in prop_oneof![Just(0u32), Just(10_000), Just(100_000)],

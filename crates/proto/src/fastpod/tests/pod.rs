@@ -1,5 +1,5 @@
-//! A pod to the picosecond: switches without memory, links that say when two packets meet on them,
-//! clocks that drift. It knows nothing of slots.
+//! A pod to the picosecond: switches without memory, links that report when two packets collide on
+//! them, clocks that drift. It has no notion of slots.
 
 mod drive;
 
@@ -66,7 +66,7 @@ pub(super) fn fastpod(config: FastpodConfig, pod: Option<Pod>, n_hosts: u32) -> 
 
 type P = Packet<FastpodHeader>;
 
-/// Where a link starts.
+/// Start of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Port {
     Node(u32, u16),
@@ -111,7 +111,7 @@ pub(super) struct Run {
     pod: Option<Pod>,
     now: Time,
     nodes: Vec<Node>,
-    /// What each clock is ahead, and how fast it runs, in parts per 10^9.
+    /// Offset of each clock, and its drift in parts per 10^9.
     pub(super) clocks: Vec<(u64, i64)>,
     timers: Vec<Time>,
     events: BinaryHeap<Reverse<(Time, u32, u64, What)>>,
@@ -131,7 +131,7 @@ pub(super) struct Run {
     pub(super) controls: u64,
     /// Links that are broken: from when until when.
     pub(super) broken: Vec<(Port, Time, Time)>,
-    /// Networks without a pod lose so many packets.
+    /// Loss rate of networks without a pod.
     pub(super) loss: f64,
     rng: Rng,
 }
@@ -179,7 +179,7 @@ impl Run {
     }
 
     /// Of packets at one instant that of the lowest sender is first, so that runs with other events
-    /// beside them are alike.
+    /// next to them are alike.
     fn push(&mut self, at: Time, what: What) {
         self.n_events += 1;
         let order = match what {
@@ -201,7 +201,7 @@ impl Run {
         Time::from_ps((i128::from(at.as_ps() + offset) + drift) as u64)
     }
 
-    /// The first instant at which a clock reads `local` or later.
+    /// Returns the first instant at which a clock reads `local` or later.
     fn global(&self, node: u32, local: Time) -> Time {
         if local == Time::NEVER || self.clocks[node as usize] == (0, 0) {
             return local;

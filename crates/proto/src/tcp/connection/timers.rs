@@ -5,7 +5,7 @@ use super::super::config::{LossDetection, Timeout};
 use super::*;
 
 impl Connection {
-    /// The retransmission timeout (RFC 6298).
+    /// Returns the retransmission timeout (RFC 6298).
     pub(super) fn timeout(&self, tcp: &Tcp) -> Span {
         let config = &tcp.config;
         match (config.rto, self.rtt.smoothed()) {
@@ -49,12 +49,12 @@ impl Connection {
         self.schedule_probe(now, tcp);
     }
 
-    /// When [`Self::on_timer`] is to be called.
+    /// Returns the time at which [`Self::on_timer`] must be called.
     pub(in crate::tcp) fn deadline(&self) -> Time {
         self.rto_at.min(self.probe_at).min(self.rack.due)
     }
 
-    /// A deadline has passed.
+    /// Handles a deadline that has passed.
     pub(in crate::tcp) fn on_timer(&mut self, now: Time, tcp: &Tcp, stats: &mut TcpStats) -> Due {
         if self.rack.due <= now {
             self.find_losses(now, self.flight(), tcp, stats);
@@ -77,7 +77,7 @@ impl Connection {
             return if is_over { Due::GivenUp } else { Due::Syn };
         }
         if self.board.is_empty() {
-            // A receiver without room is asked for as long as it answers (RFC 9293 §3.8.6.1).
+            // A receiver with a closed window is probed as long as it answers (RFC 9293 §3.8.6.1).
             (self.is_probing, self.rto_at) = (self.is_shut(), Time::NEVER);
             return Due::Nothing;
         }
@@ -91,7 +91,7 @@ impl Connection {
             (self.rto_at, self.is_urgent) = (Time::NEVER, true);
             return Due::Nothing;
         }
-        // The byte that asks for room says nothing of congestion.
+        // The byte that probes a closed window is no evidence of congestion.
         if !self.is_shut() {
             self.control.on_timeout(now, self.flight(), self.timeouts == 1);
         }
@@ -103,7 +103,8 @@ impl Connection {
         Due::Nothing
     }
 
-    /// Probes the end of the flight: with a new segment, or else with the last again (RFC 8985 §7.3).
+    /// Probes the end of the flight: with a new segment, or else with the last again (RFC 8985
+    /// §7.3).
     fn probe(&mut self, stats: &mut TcpStats) {
         let Some(last) = self.board.last().copied() else { return };
         stats.probes += 1;

@@ -1,17 +1,17 @@
-//! Cubic (RFC 9438): after a loss the window is a cubic function of time that is flat where the loss
-//! happened.
+//! Cubic (RFC 9438): after a loss the window is a cubic function of time that is flat where the
+//! loss happened.
 
 use rampmeter_core::{Span, Time};
 
 use super::hystart::Growth;
 use super::{Acked, CongestionControl, HyStart, Reno, Start};
 
-/// How fast the function rises, in segments per cubic second (RFC 9438 §4.1, C).
+/// Growth of the function, in segments per cubic second (RFC 9438 §4.1, C).
 const SCALE: f64 = 0.4;
-/// What is left of the window after a loss (RFC 9438 §4.6, beta).
+/// Share of the window that remains after a loss (RFC 9438 §4.6, beta).
 const LEFT: f64 = 0.7;
 
-/// How much of the window it grows by in a round trip at least before the first loss, where the
+/// Minimum growth of the window in a round trip before the first loss, as a share, since the
 /// function would start too slowly (Linux and ns-3; not in the RFC).
 const EARLY_GROWTH: f64 = 0.05;
 
@@ -26,13 +26,13 @@ pub struct Cubic {
     w_max: f64,
     /// The window before the last loss (cwnd_prior).
     prior: f64,
-    /// Whether the window grows by a twentieth a round trip at least before the first loss.
+    /// True if the window grows by at least 5 % a round trip before the first loss.
     early_growth: bool,
-    /// Whether the window is at least what NewReno's would be.
+    /// True if the window is at least that of NewReno.
     reno_friendly: bool,
-    /// Whether that grows by a whole segment a round trip beyond the window before the loss.
+    /// True if that grows by a whole segment a round trip beyond the window before the loss.
     reno_catch_up: bool,
-    /// When congestion avoidance began, and what followed from it.
+    /// Start of congestion avoidance, and the values derived from it.
     epoch: Option<Epoch>,
 }
 
@@ -44,7 +44,7 @@ struct Epoch {
     k: f64,
     /// The window at which it is flat.
     origin: f64,
-    /// What NewReno's window would be (W_est).
+    /// Estimate of NewReno's window (W_est).
     reno: f64,
 }
 
@@ -69,8 +69,8 @@ impl Cubic {
         }
     }
 
-    /// The cubic function, so long after the start of an epoch (RFC 9438 §4.2, W_cubic), in
-    /// segments.
+    /// Returns the cubic function at this time after the start of an epoch (RFC 9438 §4.2,
+    /// W_cubic), in segments.
     fn target(epoch: &Epoch, since: Span) -> f64 {
         let t = since.as_secs_f64() - epoch.k;
         SCALE * t * t * t + epoch.origin
@@ -110,7 +110,7 @@ impl Cubic {
         self.reno.cwnd = (self.cwnd * mss) as u64;
     }
 
-    /// What is left of the window, and what is remembered of it (RFC 9438 §4.6, §4.7).
+    /// Reduces the window after a loss and stores its earlier value (RFC 9438 §4.6, §4.7).
     fn remember(&mut self) {
         self.prior = self.cwnd;
         let has_less = self.cwnd < self.w_max;

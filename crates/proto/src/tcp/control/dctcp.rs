@@ -29,7 +29,7 @@ impl Dctcp {
         Self { reno, gain, alpha, acked: 0, marked: 0, window_end: 0, cut_end: 0 }
     }
 
-    /// The estimated share of marked bytes.
+    /// Returns the estimated share of marked bytes.
     pub fn alpha(&self) -> f64 {
         self.alpha
     }
@@ -93,7 +93,7 @@ impl CongestionControl for Dctcp {
         self.reno.cut(in_flight / 2);
     }
 
-    /// Every acknowledgement tells whether it echoes a mark: see [`CongestionControl::on_ack`].
+    /// Every acknowledgement carries the echo of a mark or none: see [`CongestionControl::on_ack`].
     fn on_echo(&mut self, _now: Time, _in_flight: u64) {}
 
     fn on_timeout(&mut self, _now: Time, in_flight: u64, is_first: bool) {

@@ -1,5 +1,5 @@
-//! When slow start ends before there is a loss: HyStart++ (RFC 9406) and HyStart (Ha, Rhee: *Taming
-//! the Elephants: New TCP Slow Start*, Computer Networks 2011).
+//! End of slow start before the first loss: HyStart++ (RFC 9406) and HyStart (Ha, Rhee: *Taming the
+//! Elephants: New TCP Slow Start*, Computer Networks 2011).
 
 use rampmeter_core::{Span, Time};
 use schemars::JsonSchema;
@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 
 use super::Acked;
 
-/// When slow start ends before there is a loss.
+/// Event that ends slow start before the first loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStartExit {
     /// Never.
     Never,
-    /// When round trips get longer by an eighth: then it grows a quarter as fast for five round
-    /// trips, and ends if they stay long (RFC 9406).
+    /// A rise of round trips by 12.5 %: the window then grows at 25 % of the rate for five round
+    /// trips, and slow start ends if they stay long (RFC 9406).
     HystartPp,
-    /// When the acknowledgements of one round trip, with the first of the next, take longer than
-    /// the shortest round trip: the path is full (Ha and Rhee's acknowledgement trains, as ns-3 and
-    /// Linux before 5.6 have them).
+    /// Acknowledgements of one round trip, with the first of the next, that take longer than the
+    /// shortest round trip: the path is full (Ha and Rhee's acknowledgement trains, as in ns-3 and
+    /// Linux before 5.6).
     AckTrain,
 }
 
-/// Round trips have at least so many samples (RFC 9406 §4.3, N_RTT_SAMPLE).
+/// Minimum number of samples in a round trip (RFC 9406 §4.3, N_RTT_SAMPLE).
 const SAMPLES_MIN: u32 = 8;
 /// Growth in conservative slow start is divided by this (CSS_GROWTH_DIVISOR).
 const GROWTH_DIVISOR: u64 = 4;
-/// Conservative slow start lasts so many round trips (CSS_ROUNDS).
+/// Round trips of conservative slow start (CSS_ROUNDS).
 const ROUNDS: u32 = 5;
 /// Trains are looked at from this window on, in segments (Ha and Rhee; Linux and ns-3 have 16).
 const TRAIN_WINDOW_MIN: u64 = 16;
 /// Acknowledgements further apart than this are of different trains (Ha and Rhee §4.2).
 const TRAIN_GAP_MAX: Span = Span::from_us(2_000);
 
-/// What slow start is to do after an acknowledgement.
+/// Action of slow start after an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// Grow by so many bytes.
+    /// Grow by this many bytes.
     By(u64),
     /// End.
     End,
@@ -59,7 +59,7 @@ pub struct HyStart {
 }
 
 impl HyStart {
-    /// A connection in its first round trip.
+    /// Returns a connection in its first round trip.
     pub fn new(exit: SlowStartExit) -> Self {
         Self {
             exit,
@@ -74,12 +74,13 @@ impl HyStart {
         }
     }
 
-    /// A timeout: what was measured says nothing of what follows.
+    /// Handles a timeout: earlier samples are no evidence of later ones.
     pub fn restart(&mut self) {
         *self = Self::new(self.exit);
     }
 
-    /// What follows from an acknowledgement in slow start, at window `cwnd` of segments of `mss`.
+    /// Returns the effect of an acknowledgement in slow start, at window `cwnd` of segments of
+    /// `mss`.
     pub fn on_ack(&mut self, acked: &Acked, cwnd: u64, mss: u64) -> Growth {
         if self.exit == SlowStartExit::Never {
             return Growth::By(acked.bytes);
@@ -151,8 +152,8 @@ impl HyStart {
 mod tests {
     use super::*;
 
-    /// Ten acknowledgements at once are no long train. The next comes a round trip later, which is
-    /// longer than the shortest.
+    /// Ten acknowledgements at once are no long train. The next arrives a round trip later, which
+    /// is longer than the shortest.
     #[test]
     fn the_first_acknowledgement_of_a_round_trip_ends_the_train_before_it() {
         let (mut hystart, mut cwnd) = (HyStart::new(SlowStartExit::AckTrain), 10);

@@ -1,7 +1,8 @@
 //! Congestion control: how much a connection may have in flight.
 //!
-//! A [`CongestionControl`] is told of acknowledgements, losses, echoed marks and timeouts, and
-//! answers with a window in bytes. What is lost, and what is sent again, is none of its business.
+//! A [`CongestionControl`] is notified of acknowledgements, losses, echoed marks and timeouts, and
+//! answers with a window in bytes. What is lost, and what is retransmitted, is none of its
+//! business.
 
 mod cubic;
 mod dctcp;
@@ -17,7 +18,7 @@ pub use dctcp::Dctcp;
 pub use hystart::{Growth, HyStart, SlowStartExit};
 pub use reno::NewReno;
 
-/// Which congestion control a connection has.
+/// Congestion control of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
@@ -40,13 +41,13 @@ pub struct Start {
     pub max: u64,
     /// Bytes that may be in flight while a controller sets the rate.
     pub granted: u64,
-    /// When slow start ends without a loss.
+    /// Event that ends slow start before the first loss.
     pub slow_start_exit: SlowStartExit,
-    /// Whether Cubic's window grows by a twentieth a round trip at least before the first loss.
+    /// True if Cubic's window grows by at least 5 % a round trip before the first loss.
     pub early_growth: bool,
-    /// Whether Cubic's window is at least what NewReno's would be.
+    /// True if Cubic's window is at least that of NewReno.
     pub reno_friendly: bool,
-    /// Whether that grows as NewReno's once it has reached the window before the loss.
+    /// True if that grows as NewReno's once it has reached the window before the loss.
     pub reno_catch_up: bool,
     /// DCTCP's weight of a new measurement (RFC 8257 §4.2, g).
     pub gain: f64,
@@ -54,7 +55,7 @@ pub struct Start {
     pub alpha: f64,
 }
 
-/// What an acknowledgement brought.
+/// Effect of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Acked {
     /// The time.
@@ -69,34 +70,34 @@ pub struct Acked {
     pub rtt: Option<Span>,
     /// The smoothed round-trip time, if there was a sample.
     pub smoothed: Option<Span>,
-    /// Whether it echoes a congestion mark.
+    /// True if it echoes a congestion mark.
     pub is_marked: bool,
-    /// Whether the window kept the sender from sending more.
+    /// True if the window kept the sender from sending more.
     pub is_limited: bool,
-    /// Whether losses are being repaired: the window does not grow then (RFC 6675 §5).
+    /// True if losses are being repaired: the window does not grow then (RFC 6675 §5).
     pub in_recovery: bool,
 }
 
 /// The congestion control of one connection. Windows are in bytes.
 pub trait CongestionControl {
-    /// The congestion window.
+    /// Returns the congestion window.
     fn cwnd(&self) -> u64;
 
-    /// The window from which on it grows slowly.
+    /// Returns the window from which on it grows slowly.
     fn ssthresh(&self) -> u64;
 
-    /// An acknowledgement arrived.
+    /// Handles an acknowledgement.
     fn on_ack(&mut self, acked: &Acked);
 
-    /// Segments were lost: said once for all that were in flight.
+    /// Handles losses of segments: called once for all that were in flight.
     fn on_loss(&mut self, now: Time, in_flight: u64);
 
-    /// Marks are echoed: said once a round trip (RFC 3168 §6.1.2). Those that react to every mark do
-    /// so in [`CongestionControl::on_ack`].
+    /// Handles echoed marks: called once a round trip (RFC 3168 §6.1.2). Those that react to every
+    /// mark do so in [`CongestionControl::on_ack`].
     fn on_echo(&mut self, now: Time, in_flight: u64);
 
-    /// The retransmission timer expired; `is_first` unless it had expired before without an
-    /// acknowledgement since.
+    /// Handles the expiry of the retransmission timer; `is_first` unless it had expired before
+    /// without an acknowledgement since.
     fn on_timeout(&mut self, now: Time, in_flight: u64, is_first: bool);
 
     /// Nothing was sent for longer than the retransmission timeout (RFC 5681 §4.1).

@@ -1,6 +1,6 @@
-//! Messages for which the driver has no room. The window of a connection ends where the first of them
-//! starts, so that messages before it still arrive. Its sender asks now and then with one segment,
-//! as it does a receiver without room (RFC 9293 §3.8.6.1).
+//! Messages that the driver does not accept yet. The window of a connection ends where the first of
+//! them starts, so that messages before it still arrive. Its sender probes now and then with one
+//! segment, as it does a closed window (RFC 9293 §3.8.6.1).
 
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{MsgId, NodeId, Time};
@@ -10,19 +10,20 @@ use super::super::wire::TcpHeader;
 use super::{Arrival, Incoming, Receiver};
 use crate::parts::Output;
 
-/// How often a sender is reminded that there is room, with pauses that double.
+/// Maximum number of window updates that remind a sender, with intervals that double.
 const REMINDERS: u32 = 6;
 
-/// Where a message is: its connection, and the first byte in the stream that is not taken.
+/// Place of a message: its connection, and the first byte in the stream that is not accepted.
 type Place = (u32, u64);
 
 /// The messages that are held.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    /// By sender and its number. The place is `None` until a segment of the message tells it.
+    /// Held messages by sender and number. The place is `None` until a segment of the message
+    /// carries it.
     places: IdMap<(NodeId, MsgId), Option<Place>>,
-    /// The segment of which the driver has asked last whether its message was delivered. If it is
-    /// not, and there is no room for it, [`Receiver::hold`] follows.
+    /// Segment of the driver's last query whether its message was delivered. If it is not, and the
+    /// driver has no space for it, [`Receiver::hold`] follows.
     asked: Option<Arrival>,
 }
 
@@ -49,8 +50,8 @@ impl Held {
 }
 
 impl Receiver {
-    /// There is no room for a message: the window of its connection ends before it until it is
-    /// released. Its sender is told.
+    /// Holds a message for which there is no space. The window of its connection ends before it
+    /// until it is released. Its sender is notified.
     pub(in crate::tcp) fn hold(
         &mut self,
         now: Time,
@@ -90,7 +91,7 @@ impl Receiver {
         incoming.acknowledge(tcp, out);
     }
 
-    /// There is room for a message again: its sender is told.
+    /// Releases a message for which there is space again: its sender is notified.
     pub(in crate::tcp) fn release(
         &mut self,
         now: Time,
@@ -108,7 +109,7 @@ impl Receiver {
         self.remind_later(now, slot, tcp);
     }
 
-    /// Tells the sender later once more that there is room, if it should. It asks seldom itself where
+    /// Schedules another window update for the sender if it needs one. The sender rarely probes if
     /// many of its messages wait.
     pub(super) fn remind_later(&mut self, now: Time, slot: u32, tcp: &Tcp) {
         let incoming = &mut self.connections[slot];

@@ -28,7 +28,7 @@ pub(super) struct Incoming {
     pub(super) is_disputed: bool,
     /// The first byte that has not arrived (RCV.NXT).
     pub(super) next: u64,
-    /// What has arrived above.
+    /// Ranges that have arrived above.
     pub(super) early: Ranges,
     /// Messages of which something has arrived and something is missing, in order.
     pub(super) messages: VecDeque<Inbound>,
@@ -37,19 +37,19 @@ pub(super) struct Incoming {
     /// The place of the FIN, once it has arrived.
     pub(super) fin: Option<u64>,
     pub(super) heard: Time,
-    /// Whether it counts as under way: not between messages, where connections stay.
+    /// True if it counts as in flight: not between messages, if connections stay.
     pub(super) is_busy: bool,
     /// Segments that have arrived and are not acknowledged, and when they have to be.
     pub(super) pending: u32,
     pub(super) ack_at: Time,
-    /// How often the sender is still told that there is room again, unless data arrives; `ack_at` is
-    /// when, if it is told.
+    /// Remaining window updates to the sender unless data arrives; `ack_at` is the time of the
+    /// next, if any.
     pub(super) reminders: u32,
-    /// Whether the last segment was marked (RFC 8257 §3.2, DCTCP.CE).
+    /// True if the last segment was marked (RFC 8257 §3.2, DCTCP.CE).
     pub(super) was_marked: bool,
-    /// Whether acknowledgements echo a mark until the sender has reacted (RFC 3168 §6.1.3).
+    /// True if acknowledgements echo a mark until the sender has reacted (RFC 3168 §6.1.3).
     pub(super) echoes: bool,
-    /// A segment that has arrived twice and was not told of (RFC 2883).
+    /// A segment that has arrived twice and was not reported (RFC 2883).
     pub(super) twice: Option<Range>,
     /// Segments in a row that contradict what has arrived.
     pub(super) conflicts: u32,
@@ -58,14 +58,14 @@ pub(super) struct Incoming {
     pub(super) held: BTreeMap<u64, MsgId>,
 }
 
-/// What a receiver makes of the message that a segment names.
+/// Treatment of the message that a segment names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     /// It is among those of the connection, now at the latest.
     Known,
     /// Its bytes are those of another message.
     Contradiction,
-    /// The sender has more messages under way than it may.
+    /// The sender has more messages in flight than it may.
     TooMany,
 }
 
@@ -116,7 +116,7 @@ impl Incoming {
         }
     }
 
-    /// The bytes of the stream that a segment's message has.
+    /// Returns the bytes of the stream that a segment's message has.
     pub(super) fn range_of(&self, arrival: &Arrival) -> Option<Range> {
         let start = unwrap(arrival.seq, self.initial, self.next)?;
         let first = start.checked_sub(arrival.offset).filter(|&first| first > 0)?;
@@ -145,10 +145,10 @@ impl Incoming {
         packet.marks = tcp.control_marks();
     }
 
-    /// What congestion marks mean for the echo.
+    /// Handles congestion marks for the echo.
     pub(super) fn on_mark(&mut self, arrival: &Arrival, tcp: &Tcp, out: &mut Output<TcpHeader>) {
         if tcp.config.congestion_control == Algorithm::Dctcp {
-            // A change is told of at once, with what was true before (RFC 8257 §3.2).
+            // A change is reported at once, with the state before (RFC 8257 §3.2).
             if self.was_marked != arrival.is_marked && self.pending > 0 {
                 self.acknowledge(tcp, out);
             }
@@ -179,7 +179,7 @@ impl Incoming {
         Entry::Known
     }
 
-    /// Whether everything has arrived, the FIN too.
+    /// Returns whether everything has arrived, including the FIN.
     pub(super) fn has_ended(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
     }

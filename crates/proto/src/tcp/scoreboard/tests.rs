@@ -1,4 +1,4 @@
-//! Scoreboards by hand, and against a list of segments that is gone through as a whole.
+//! Scoreboards by hand, and against a list of segments that is searched as a whole.
 
 use super::*;
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn an_acknowledgement_of_half_a_segment_counts_to_its_start() {
     assert_eq!((board.una(), board.in_flight()), (201, 100));
 }
 
-/// A segment that was sent twice says nothing of the round trip (Karn).
+/// A segment that was sent twice is no sample of the round trip (Karn).
 #[test]
 fn only_segments_sent_once_are_samples() {
     let mut board = sent(2);
@@ -67,7 +67,7 @@ fn a_range_below_the_acknowledgement_tells_of_a_duplicate() {
     assert!(told.has_duplicate);
 }
 
-/// What a scoreboard tells, from a list of all segments.
+/// Reference scoreboard with a list of all segments.
 #[derive(Default)]
 struct Naive(Vec<Segment>);
 
@@ -104,8 +104,8 @@ fn fates(segments: impl Iterator<Item = Segment>) -> Vec<(u64, u8, Fate)> {
 }
 
 proptest! {
-    /// What arrives, in any order and by any ranges, is as in a list that is gone through as a
-    /// whole.
+    /// Arrivals in any order and by any ranges have the same effect as in a list that is searched
+    /// as a whole.
     #[test]
     fn cursors_and_known_ranges_find_what_a_whole_pass_finds(
         steps in prop::collection::vec((0u8..6, 0u64..40, 1u64..12, 0usize..3), 1..200),

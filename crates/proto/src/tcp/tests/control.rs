@@ -20,7 +20,7 @@ fn start() -> Start {
     }
 }
 
-/// An acknowledgement of one segment.
+/// Returns an acknowledgement of one segment.
 fn acked(us: u64, n: u64, rtt_us: u64) -> Acked {
     let rtt = Some(Span::from_us(rtt_us));
     Acked {
@@ -44,8 +44,8 @@ fn round(control: &mut impl CongestionControl, us: u64, rtt_us: u64) {
     }
 }
 
-/// RFC 9438 §4.2: W(t) = C (t - K)^3 + W_max, K = cbrt(W_max (1 - beta) / C). 1000 segments are lost
-/// at time zero, with a round trip of 100 ms, so that the function is above NewReno's.
+/// RFC 9438 §4.2: W(t) = C (t - K)^3 + W_max, K = cbrt(W_max (1 - beta) / C). 1000 segments are
+/// lost at time zero, with a round trip of 100 ms, so that the function is above NewReno's.
 #[test]
 fn cubic_grows_by_its_function() {
     let mut cubic = Cubic::new(&Start { initial: 1_000 * MSS, ..start() });
@@ -179,8 +179,8 @@ fn alpha_tends_to_the_share_of_marked_bytes() {
     assert!((dctcp.alpha() - 0.25).abs() < 0.01, "{}", dctcp.alpha());
 }
 
-/// What HyStart++ lets the window grow by at the end of a round of 20 segments, by the round trip
-/// time, in microseconds.
+/// Returns the window growth of HyStart++ at the end of a round of 20 segments, by the round trip
+/// time in microseconds.
 fn growth_by_round() -> impl FnMut(u64) -> Growth {
     let mut hystart = HyStart::new(SlowStartExit::HystartPp);
     let (mut una, mut us) = (1, 0);

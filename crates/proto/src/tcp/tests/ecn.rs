@@ -30,7 +30,7 @@ fn data_may_be_marked_and_control_packets_may_not() {
     assert_eq!(script.sent(), ["syn ect"]);
 }
 
-/// RFC 3168 §6.1.3: the echo stays until the sender says that it has reacted.
+/// RFC 3168 §6.1.3: the echo stays until the sender reports that it has reacted.
 #[test]
 fn a_mark_is_echoed_until_the_window_is_reduced() {
     let mut script = Script::new(ecn());
@@ -42,7 +42,7 @@ fn a_mark_is_echoed_until_the_window_is_reduced() {
     assert_eq!(script.sent(), ["syn-ack", "ack 1001 ece", "ack 2001 ece", "ack 3001", "ack 4001"]);
 }
 
-/// RFC 3168 §6.1.2: once a window, as a loss would, and nothing is sent again.
+/// RFC 3168 §6.1.2: once a window, as a loss would, and nothing is retransmitted.
 #[test]
 fn an_echo_halves_the_window_once_a_round_trip() {
     let mut script = Script::open(ecn(), 100_000);
@@ -69,7 +69,7 @@ fn an_echo_in_the_next_window_cuts_again() {
     assert_eq!(script.stats().echoes, 2);
 }
 
-/// RFC 8257 §3.2: each acknowledgement says whether its segments were marked.
+/// RFC 8257 §3.2: each acknowledgement carries the mark of its segments.
 #[test]
 fn dctcp_echoes_each_segments_mark() {
     let mut script = Script::new(dctcp());
@@ -79,7 +79,7 @@ fn dctcp_echoes_each_segments_mark() {
     assert_eq!(script.sent(), ["syn-ack", "ack 1001 ece", "ack 2001"]);
 }
 
-/// With delayed acknowledgements a change is told of at once, with what was true before.
+/// With delayed acknowledgements a change is reported at once, with the state before.
 #[test]
 fn dctcp_tells_of_a_change_at_once() {
     let mut script = Script::new(TcpConfig { ack_every: 2, ..dctcp() });

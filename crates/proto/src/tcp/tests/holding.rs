@@ -5,8 +5,8 @@ use super::*;
 
 const HELD: MsgId = MsgId::new(8);
 
-/// A segment of a message that starts at byte 5001 of the stream, where message 7 ends, or with the
-/// stream.
+/// Returns a segment of a message that starts at byte 5001 of the stream, where message 7 ends, or
+/// with the stream.
 fn held_segment(script: &mut Script, start: u64) -> Packet<TcpHeader> {
     let first = if start < after(5) { 1 } else { after(5) };
     let header =
@@ -23,7 +23,7 @@ fn held_segment(script: &mut Script, start: u64) -> Packet<TcpHeader> {
     }
 }
 
-/// What a driver without room does with a segment.
+/// Refuses a segment, as a driver without space does.
 fn refuse_room(script: &mut Script, start: u64) {
     let packet = held_segment(script, start);
     assert!(!script.host.has_delivered(script.now, &packet));
@@ -53,7 +53,7 @@ fn the_window_ends_where_a_message_without_room_starts() {
     assert_eq!(script.sent(), ["ack 6001"]);
 }
 
-/// A message that its sender gives up limits no other.
+/// A message that its sender aborts limits no other.
 #[test]
 fn a_message_without_room_ends_with_its_connection() {
     let mut script = Script::new(config());
@@ -66,8 +66,8 @@ fn a_message_without_room_ends_with_its_connection() {
     assert!(script.sent().is_empty() && script.events().is_empty());
 }
 
-/// The other end takes the first message, and nothing of the second, of which three segments are
-/// under way. The window moves back to where that starts.
+/// The other end takes the first message, and nothing of the second, of which three segments are in
+/// flight. The window moves back to where that starts.
 #[test]
 fn what_was_sent_beyond_a_window_that_moves_back_waits() {
     let keys = TcpConfig { connections: Connections::Persistent, window_initial: 8, ..config() };
@@ -100,7 +100,7 @@ fn what_was_sent_beyond_a_window_that_moves_back_waits() {
     assert_eq!(script.events(), [over(0), over(1)]);
 }
 
-/// Where many messages wait their senders ask seldom, so a receiver repeats itself.
+/// If many messages wait, their senders rarely probe, so a receiver repeats its window updates.
 #[test]
 fn a_sender_is_reminded_that_there_is_room_until_data_arrives() {
     let mut script = Script::new(config());

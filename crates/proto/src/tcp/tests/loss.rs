@@ -124,7 +124,7 @@ fn what_is_acknowledged_in_ranges_is_not_sent_again_after_a_timeout() {
     assert_eq!(again, ["1..1001", "1001..2001", "9001..10001", "fin 10001"]);
 }
 
-/// Segments that come late, not never: nothing is lost if fewer than three overtake.
+/// Segments that arrive late, not never: nothing is lost if fewer than three overtake.
 #[test]
 fn mild_reordering_sends_nothing_again() {
     let mut script = Script::open(ten(), 10_000);
@@ -155,8 +155,7 @@ fn a_hole_near_the_end_is_filled_in_a_recovery() {
     assert_eq!(script.sent(), segments(6, 1));
 }
 
-/// Rule 4: the end of the flight is sent again once, as nothing that follows it can tell of its
-/// loss.
+/// Rule 4: the end of the flight is retransmitted once, as no segment after it can reveal its loss.
 #[test]
 fn the_end_of_the_flight_is_sent_again_once_in_a_recovery() {
     let (mut script, sent) = sent_in_recovery(&[(1, 6)]);

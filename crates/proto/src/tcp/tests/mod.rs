@@ -56,7 +56,7 @@ struct Script {
     initial: u32,
     conn: u32,
     window: u32,
-    /// Whether the other end knows ECN: as the host does.
+    /// True if the other end supports ECN: as the host does.
     ecn: bool,
     next_msg: u32,
 }
@@ -79,7 +79,8 @@ impl Script {
         Self { host, now: Time::ZERO, initial: 0, conn: 0, window, ecn, next_msg: 0 }
     }
 
-    /// A connection that is open after a round trip of 100 us, with a message of `bytes` to send.
+    /// Returns a connection that is open after a round trip of 100 us, with a message of `bytes` to
+    /// send.
     fn open(config: TcpConfig, bytes: u64) -> Self {
         let mut script = Self::new(config);
         script.submit(bytes);
@@ -116,7 +117,7 @@ impl Script {
         sent
     }
 
-    /// One packet that the host sends now.
+    /// Returns one packet that the host sends now.
     fn sent_one(&mut self) -> String {
         let packet = self.host.poll_transmit(self.now);
         packet.map_or_else(|| "nothing".to_owned(), |packet| self.describe(&packet))
@@ -232,7 +233,7 @@ fn segments(from: u64, n: u64) -> Vec<String> {
     (from..from + n).map(|i| format!("{}..{}", 1 + i * MSS, 1 + (i + 1) * MSS)).collect()
 }
 
-/// The byte after the first `n` segments.
+/// Returns the byte after the first `n` segments.
 fn after(n: u64) -> u64 {
     1 + n * MSS
 }

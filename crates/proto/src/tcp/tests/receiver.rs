@@ -48,7 +48,7 @@ fn ranges_that_meet_become_one() {
     assert_eq!(script.sent(), ["ack 4001"]);
 }
 
-/// RFC 2883 §4.1: a duplicate is told of before all other ranges, once.
+/// RFC 2883 §4.1: a duplicate is reported before all other ranges, once.
 #[test]
 fn a_segment_that_comes_twice_is_told_of() {
     let mut script = receiver(config());

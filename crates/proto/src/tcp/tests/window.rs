@@ -1,5 +1,5 @@
-//! Windows: slow start, congestion avoidance, the receiver's window, wrapping sequence numbers, idle
-//! connections, pacing.
+//! Windows: slow start, congestion avoidance, the receiver's window, wrapping sequence numbers,
+//! idle connections, pacing.
 
 use super::super::config::Connections;
 use super::*;
@@ -123,7 +123,7 @@ fn a_closed_window_is_probed_by_one_byte_with_growing_pauses() {
     // The byte is not taken.
     script.at(1_300).ack(after(4), &[]);
     assert!(script.sent().is_empty());
-    // The window opens: the byte that was not taken is sent again.
+    // The window opens: the byte that was not taken is retransmitted.
     script.window = 10_000;
     script.at(1_350).ack(after(4), &[]);
     assert_eq!(script.sent(), ["4001..4002", "4002..5001"]);
@@ -131,7 +131,7 @@ fn a_closed_window_is_probed_by_one_byte_with_growing_pauses() {
     assert_eq!(script.events(), [Event::Completed { msg: MsgId::new(0) }]);
 }
 
-/// A receiver that answers probes is asked as often as it takes.
+/// A receiver that answers probes is probed for as long as it takes.
 #[test]
 fn a_closed_window_is_no_reason_to_give_up() {
     let keys = TcpConfig { connections: Connections::Persistent, attempts_max: 3, ..config() };
@@ -157,7 +157,7 @@ fn a_closed_window_is_no_reason_to_give_up() {
     assert_eq!(script.events(), [Event::Completed { msg: MsgId::new(0) }]);
 }
 
-/// One that does not answer is given up.
+/// One that does not answer is aborted.
 #[test]
 fn a_receiver_that_leaves_probes_unanswered_is_given_up() {
     let keys = TcpConfig { connections: Connections::Persistent, attempts_max: 3, ..config() };

@@ -1,4 +1,4 @@
-//! What tests do to a pod, and what they see of it.
+//! Operations of tests on a pod, and their observations of it.
 
 use std::cmp::Reverse;
 
@@ -54,7 +54,7 @@ impl Run {
         all
     }
 
-    /// What arbiters have counted under a name.
+    /// Returns the arbiters' counter of a name.
     pub(in super::super) fn count(&self, name: &str) -> u64 {
         let mut sum = 0;
         for node in &self.nodes {
@@ -74,7 +74,7 @@ impl Run {
         self.nodes.iter().map(of).sum()
     }
 
-    /// What happens next, if it is up to `end`.
+    /// Returns the next event if it is at `end` or before.
     pub(in super::super) fn next(&self, end: Time) -> Option<What> {
         let Reverse((at, _, _, what)) = self.events.peek()?;
         (*at <= end).then_some(*what)
@@ -87,7 +87,7 @@ impl Run {
         self.handle(what);
     }
 
-    /// The packet that comes next is lost.
+    /// The packet that arrives next is lost.
     pub(in super::super) fn lose(&mut self) {
         if let Some(Reverse((at, _, _, What::Deliver(_, id)))) = self.events.pop() {
             self.now = at;
@@ -101,7 +101,7 @@ impl Run {
         self.handle(What::Kill(node));
     }
 
-    /// The packet with this number, if it is under way.
+    /// Returns the packet with this number, if it is in flight.
     pub(in super::super) fn peek(&self, id: u64) -> Option<&P> {
         self.packets.get(&id)
     }
@@ -118,7 +118,8 @@ impl Run {
         packet.path = route.expect("a route of the pod").path();
     }
 
-    /// Whether a packet is at the rack's switch that its source is at, and not at its receiver's.
+    /// Returns whether a packet is at the switch of its source's rack, and not at that of its
+    /// receiver's.
     pub(in super::super) fn is_at_start(&self, rack: u16, id: u64) -> bool {
         let Some(pod) = &self.pod else { return false };
         let port = |packet: &P| SourceRoute::split(packet.path).0;
