@@ -104,10 +104,10 @@ class MessageToSend:
         """Its length in bytes."""
     @property
     def packets(self) -> int:
-        """How many packets it is cut into, numbered from 0."""
+        """The packets of the message, numbered from 0."""
     @property
     def tenant(self) -> int:
-        """Whom it belongs to; 0 where the workload does not say."""
+        """The tenant that it belongs to; 0 if the workload names none."""
 
 @final
 class Packet:
@@ -136,10 +136,10 @@ class Packet:
         """The class in which ports queue it: 0, the highest, to 7."""
     @property
     def is_new(self) -> bool:
-        """Whether its payload had not arrived before."""
+        """True if its payload had not arrived before."""
     @property
     def is_marked(self) -> bool:
-        """Whether a queue on its way was above `fabric.ecn-bytes`."""
+        """True if a queue on its way was above `fabric.ecn-bytes`."""
 
 @final
 class Host:
@@ -153,7 +153,7 @@ class Host:
         """A seed of this host's own, for random decisions."""
     @property
     def n_hosts(self) -> int:
-        """How many hosts there are."""
+        """The hosts of the network."""
     @property
     def gbps(self) -> float:
         """Rate of the slowest host link in Gbit/s."""
@@ -203,7 +203,7 @@ class FullError(OSError):
 
 @final
 class Finished:
-    """What became of a message that was sent."""
+    """The outcome of a message that was sent."""
 
     @property
     def ticket(self) -> int:
@@ -266,7 +266,7 @@ class Port:
 
 @type_check_only
 class Progress(TypedDict):
-    """How far a run is."""
+    """The progress of a run."""
 
     submitted: int
     delivered: int
