@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import rampmeter as rm
 from rampmeter.papers.replays import ReplayLedger
 from rampmeter.replays.compare import Ratios
 
@@ -25,6 +26,20 @@ def test_no_message_of_homa_is_faster_than_its_ideal() -> None:
 
 def test_fastpod_warns_of_a_narrow_core() -> None:
     assert "fastpod schedules the links of hosts alone" in fidelity.MEASURES["A10"]()
+
+
+def test_ndp_is_warned_of_a_narrow_core() -> None:
+    for core, n_warnings in ((25.0, 1), (800.0, 0)):
+        plan = rm.Plan.of(
+            topology={
+                **{"kind": "dumbbell", "left": 8, "right": 8},
+                **{"access-gbps": 100.0, "core-gbps": core},
+            },
+            transport={"name": "ndp"},
+            workload={"pattern": "all-to-all", "sizes": "imc10", "load": 0.1, "flows": 10},
+        )
+        narrow = [one for one in plan.warnings() if "receivers of ndp request" in one]
+        assert len(narrow) == n_warnings, plan.warnings()
 
 
 def test_capton_knows_the_core_of_a_dumbbell() -> None:

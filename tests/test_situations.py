@@ -42,7 +42,9 @@ RECORDED = {
     ("pfabric", "reference"): "rto-ns",
     ("pfabric", "ns-2"): "rto-ns",
     ("tcp", "reference"): "rto-min-us",
+    ("dctcp", "reference"): "rto-min-us",
     ("dctcp", "ns-2"): "rto-min-us",
+    ("ndp", "reference"): "rto-ns",
     ("pias", "reference"): "rto-min-us",
     ("hpcc", "dcpim-study"): "base-rtt-ns",
 }
@@ -70,7 +72,7 @@ def test_presets_that_do_have_a_key_of_their_recorded_setting_and_a_warning(
 ) -> None:
     values = dict(schema.about(transport)["presets"])[preset]
     assert RECORDED[transport, preset] in values
-    own = 100.0 if transport == "hpcc" else 10.0
+    own = 100.0 if transport in ("hpcc", "ndp") else 10.0
     for gbps, n_warnings in ((own, 0), (25.0, 1)):
         plan = rm.Plan.of(
             topology={"kind": "star", "hosts": 4, "access-gbps": gbps},

@@ -236,6 +236,9 @@ impl Plan {
         if assumptions.full_bisection {
             warnings.extend(overload::narrow_core(&sim.topology, name));
         }
+        if assumptions.paced_by_receivers {
+            warnings.extend(overload::narrow_core_of_receivers(&sim.topology, name));
+        }
         Ok(ValidPlan {
             warnings,
             is_overloaded,

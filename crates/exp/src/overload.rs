@@ -85,6 +85,20 @@ pub(crate) fn narrow_core(topology: &Topology, transport: &str) -> Option<String
     })
 }
 
+/// A sentence if links between switches carry less than hosts can receive, for a transport whose
+/// receivers request packets at the rate of their links.
+pub(crate) fn narrow_core_of_receivers(topology: &Topology, transport: &str) -> Option<String> {
+    let share = topology.bisection_share();
+    (share < 1.0).then(|| {
+        format!(
+            "transport.name: receivers of {transport} request packets at the rate of their links, \
+             and the links between switches carry {:.1} % of it: under load most packets may be \
+             trimmed there and sent several times",
+            100.0 * share
+        )
+    })
+}
+
 /// A sentence if a link between inner switches is slower than a link of a rack's switch to others,
 /// for a transport that takes it for unlimited.
 pub(crate) fn inner_links(

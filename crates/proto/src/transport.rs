@@ -86,6 +86,9 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
 pub struct Assumptions {
     /// It schedules hosts' links alone: a core that is narrower than these drops its packets.
     pub full_bisection: bool,
+    /// Receivers request packets at the rate of their links: a core that is narrower trims or drops
+    /// what it cannot carry, and much is retransmitted.
+    pub paced_by_receivers: bool,
     /// Slots have one length, so that all hosts have the parameters of the slowest.
     pub one_rate: bool,
     /// Hosts share times that follow from the longest round trip of the network.
@@ -101,6 +104,7 @@ impl Assumptions {
     pub fn and(self, other: Self) -> Self {
         Self {
             full_bisection: self.full_bisection || other.full_bisection,
+            paced_by_receivers: self.paced_by_receivers || other.paced_by_receivers,
             one_rate: self.one_rate || other.one_rate,
             one_round_trip: self.one_round_trip || other.one_round_trip,
             one_flow: self.one_flow || other.one_flow,

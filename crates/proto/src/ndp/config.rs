@@ -5,7 +5,7 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, timeout_of};
 use crate::transport::Peers;
 
@@ -109,6 +109,8 @@ impl Default for NdpConfig {
 impl Keys for NdpConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", Self::paper), ("reference", Self::reference)];
+    const SETTINGS: &'static [Setting] =
+        &[Setting { preset: "reference", gbps: 100, payload: None }];
 }
 
 /// How often timeouts in a row double the next one.

@@ -38,7 +38,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts, Trimmin
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Peers, Place, Site, Transport};
+use crate::transport::{Assumptions, Derived, Peers, Place, Site, Transport};
 
 /// The NDP family.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +111,10 @@ impl Transport for NdpFamily {
 
     fn among(own: Ndp, _network: &Ndp, peers: &Peers) -> Ndp {
         Ndp { peers: Some(peers.clone()), ..own }
+    }
+
+    fn assumptions(_config: &Ndp, _site: &Site) -> Assumptions {
+        Assumptions { paced_by_receivers: true, ..Assumptions::default() }
     }
 
     fn describe(config: &Ndp) -> Vec<Derived> {

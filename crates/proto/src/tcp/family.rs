@@ -40,7 +40,10 @@ impl Keys for DctcpConfig {
         ("reference", || Self(TcpConfig::dctcp_reference())),
         ("ns-2", || Self(TcpConfig::dctcp_ns2())),
     ];
-    const SETTINGS: &'static [Setting] = &[Setting { preset: "ns-2", gbps: 10, payload: None }];
+    const SETTINGS: &'static [Setting] = &[
+        Setting { preset: "reference", gbps: 10, payload: None },
+        Setting { preset: "ns-2", gbps: 10, payload: None },
+    ];
 }
 
 macro_rules! family {
