@@ -32,7 +32,7 @@ def test_ndp_is_warned_of_a_narrow_core() -> None:
     for core, n_warnings in ((25.0, 1), (800.0, 0)):
         plan = rm.Plan.of(
             topology={
-                **{"kind": "dumbbell", "left": 8, "right": 8},
+                **{"kind": "dumbbell", "hosts-per-side": 8},
                 **{"access-gbps": 100.0, "core-gbps": core},
             },
             transport={"name": "ndp"},

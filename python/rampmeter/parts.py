@@ -102,13 +102,14 @@ class Pfc(Part):
     alpha: float | None = None
     """The dynamic threshold: this many times what is free of the shared memory."""
     classes: PfcClasses | None = None
-    """What a pause stops."""
+    """Classes that a pause stops."""
     headroom_bytes: int | str | None = None
     """Memory of each port beyond the threshold; what its link needs if left out."""
     hysteresis_bytes: int | str | None = None
-    """How far below the threshold the other end is resumed; two full packets if left out."""
+    """Distance below the threshold at which the other end is resumed; two full packets if left
+    out."""
     mode: PfcMode | None = None
-    """What the threshold is: static if `xoff-bytes` is given, else dynamic."""
+    """Kind of threshold: static if `xoff-bytes` is given, else dynamic."""
     xoff_bytes: int | str | None = None
     """The static threshold."""
 
@@ -126,7 +127,7 @@ class Fabric(Part):
     cut_through_bytes: int | str | None = None
     """Bytes that must be in before cut-through forwarding begins."""
     drop_unscheduled_above_bytes: int | str | None = None
-    """Bytes waiting at a switch's port above which it drops unscheduled packets; never if left
+    """Queued bytes at a switch's port above which it drops unscheduled packets; never if left
     out."""
     ecn_bytes: int | str | dict[str, int | str] | None = None
     """Bytes waiting at a port from which on it marks ECN-capable packets: a number, or a table by
@@ -142,19 +143,19 @@ class Fabric(Part):
     """Packets of the highest priority up to this length pass other packets at once and take no
     buffer, which saves an event for most control packets; 0 makes them wait as others do."""
     header_overflow: HeaderOverflow | None = None
-    """What happens to a trimmed packet that does not fit into the header queue."""
+    """Fate of a trimmed packet that does not fit into the header queue."""
     header_queue_bytes: int | str | None = None
     """Memory of a port's header queue."""
     header_ratio: int | None = None
     """Headers that a port sends for one data packet while both wait; 0 sends headers first."""
     interface: Interface | None = None
-    """Where packets wait in hosts."""
+    """Place of the packet queue in hosts."""
     overflow: Overflow | None = None
-    """What happens when packet memory is full."""
+    """Behaviour of a port if packet memory is full."""
     pfc: Pfc | Table | None = None
     """Priority flow control; none if left out and the transport needs none."""
     shaper_burst_us: float | str | None = None
-    """What idle links make up for, where switching is shaped."""
+    """Idle time that a link makes up for later, if switching is shaped."""
     shared_buffer_bytes: int | str | None = None
     """Packet memory of each switch, where its ports share it."""
     slot_bytes: int | str | None = None
@@ -162,13 +163,13 @@ class Fabric(Part):
     spray: Spray | None = None
     """Path choice."""
     switching: SwitchingSpec | None = None
-    """When forwarding begins."""
+    """Time at which forwarding begins."""
     trim_bytes: int | str | None = None
     """Length of a packet whose payload is cut off, where ports trim (NDP)."""
     trim_choice: TrimChoice | None = None
-    """Which data packet is trimmed."""
+    """Choice of the data packet that is trimmed."""
     unscheduled: Unscheduled | None = None
-    """What becomes of packets without a schedule that are cut off, where nothing may wait."""
+    """Fate of packets without a schedule that are cut off, if packets may not wait in switches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,9 +196,9 @@ class RunOptions(Part):
     """The hosts whose packets are captured, by name or number; arbiters are numbered after hosts.
     All if left out."""
     capture_packets: int | None = None
-    """How many packets are captured at most."""
+    """Maximum number of packets that are captured."""
     drain_us: float | str | None = None
-    """How long after the last arrival unfinished flows are waited for."""
+    """Time after the last arrival until the run ends although flows are unfinished."""
     links: bool | None = None
     """Record each link at every sample, not only tiers."""
     paranoid: bool | None = None
@@ -208,20 +209,20 @@ class RunOptions(Part):
     """Interval of the rates of flows in `rates.parquet`, and of windows and credits in
     `windows.parquet`; these are not written if it is 0."""
     sample_us: float | str | None = None
-    """How often queues and links are looked at."""
+    """Interval at which queues and links are sampled."""
     trace: str | None = None
     """The file, in the folder of results, that a timeline is written to."""
     trace_events: int | None = None
-    """After how many events the timeline ends in any case."""
+    """Maximum number of events of the timeline."""
     trace_from_us: float | str | None = None
-    """When the timeline begins."""
+    """Start of the timeline."""
     trace_hosts: Sequence[int | str] | None = None
     """The hosts that the timeline shows, by name or number; arbiters are numbered after hosts. All
     if left out."""
     trace_switches: Sequence[int | str] | None = None
     """The switches whose ports the timeline shows, by name or number. All if left out."""
     trace_until_us: float | str | None = None
-    """When the timeline ends; with the run if left out."""
+    """End of the timeline; that of the run if left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,7 +233,7 @@ class Measure(Part):
     finished_before_arrival: int | None = None
     """Count only flows that finish before this one arrives (numbered from 1)."""
     warmup_flows: WarmUp | None = None
-    """Leave out the flows that arrive first."""
+    """First flows that the statistics leave out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +258,7 @@ class Clocks(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class LinkFault(Part):
-    """What one link does to packets, in both directions, instead of what every link does."""
+    """Faults of one link, in both directions, instead of those of every link."""
 
     link: str | int
     """The link: its ends, such as `h0-s3`, or its place in the topology."""
@@ -276,9 +277,9 @@ class Outage(Part):
     """A failure of one link, host, switch or arbiter."""
 
     from_us: float | str
-    """When it fails."""
+    """Start of the failure."""
     arbiter: int | None = None
-    """The arbiter that crashes, by number: its link fails, and it comes back knowing nothing."""
+    """The arbiter that crashes, by number: its link fails, and it restarts without state."""
     host: int | str | None = None
     """The host that fails, by name or number: all its links fail, and it remembers everything."""
     link: str | int | None = None
@@ -286,7 +287,7 @@ class Outage(Part):
     switch: int | str | None = None
     """The switch that fails, by name or number."""
     until_us: float | str | None = None
-    """When it is repaired; never if left out."""
+    """Time of the repair; never if left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,7 +297,7 @@ class LinkChange(Part):
     link: str | int
     """The link: its ends, such as `h0-s3`, or its place in the topology."""
     at_us: float | str
-    """From when on."""
+    """Time of the change."""
     gbps: float | str | None = None
     """Its rate in Gbit/s."""
     gbps_back: float | str | None = None
@@ -324,7 +325,7 @@ class Faults(Part):
     reorder: float | None = None
     """Probability that a link holds a packet back."""
     rerouting_us: float | str | None = None
-    """How long a link must have been down, or up again, until switches route by it."""
+    """Time that a link must have been down, or up again, until switches route by it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -489,7 +490,7 @@ class AllToAll(Part):
     on_us: float | str | None = None
     """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
     period_us: float | str | None = None
-    """From one round to the next; needed for more than one."""
+    """Time from one round to the next; needed for more than one."""
     rounds: int | None = None
     """Number of rounds without a load; 1 if left out."""
     start_us: float | str | None = None
@@ -517,7 +518,7 @@ class Permutation(Part):
     on_us: float | str | None = None
     """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
     period_us: float | str | None = None
-    """From one round to the next; needed for more than one."""
+    """Time from one round to the next; needed for more than one."""
     rounds: int | None = None
     """Number of rounds without a load; 1 if left out."""
     start_us: float | str | None = None
@@ -547,7 +548,7 @@ class Stride(Part):
     on_us: float | str | None = None
     """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
     period_us: float | str | None = None
-    """From one round to the next; needed for more than one."""
+    """Time from one round to the next; needed for more than one."""
     rounds: int | None = None
     """Number of rounds without a load; 1 if left out."""
     start_us: float | str | None = None
@@ -575,7 +576,7 @@ class Bisection(Part):
     on_us: float | str | None = None
     """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
     period_us: float | str | None = None
-    """From one round to the next; needed for more than one."""
+    """Time from one round to the next; needed for more than one."""
     rounds: int | None = None
     """Number of rounds without a load; 1 if left out."""
     start_us: float | str | None = None
@@ -586,11 +587,11 @@ class Bisection(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Staggered(Part):
-    """Messages go to the same rack, the same pod or farther with given probabilities."""
+    """Messages are sent to the same rack, the same pod or farther with given probabilities."""
 
     TAG = ("pattern", "staggered")
     rack_share: float
-    """Probability that a message goes to a host of the same rack."""
+    """Probability that a message is sent to a host of the same rack."""
     sizes: Sizes
     """Lengths of messages."""
     flows: int | None = None
@@ -609,10 +610,10 @@ class Staggered(Part):
     on_us: float | str | None = None
     """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
     period_us: float | str | None = None
-    """From one round to the next; needed for more than one."""
+    """Time from one round to the next; needed for more than one."""
     pod_share: float | None = None
-    """Probability that it goes to another rack of the same pod; 0 if left out. All others go to
-    other pods, or other racks if there are no pods."""
+    """Probability that it is sent to another rack of the same pod; 0 if left out. All others are
+    sent to other pods, or other racks if there are no pods."""
     rounds: int | None = None
     """Number of rounds without a load; 1 if left out."""
     start_us: float | str | None = None
@@ -627,7 +628,7 @@ class RackLocal(Part):
 
     TAG = ("pattern", "rack-local")
     sizes: Sizes
-    """How long messages are."""
+    """Message sizes."""
     local_load: float
     """Load of every host on hosts of its rack, headers included, 0 to 2."""
     remote_load: float
@@ -635,7 +636,7 @@ class RackLocal(Part):
     flows: int | None = None
     """Stop after this many flows."""
     hosts_per_rack: int | None = None
-    """How many hosts share a rack; that of the topology if left out."""
+    """Number of hosts of a rack; that of the topology if left out."""
     until_us: float | str | None = None
     """Stop before this instant."""
 
@@ -646,7 +647,7 @@ class IncastOverlay(Part):
 
     TAG = ("pattern", "incast-overlay")
     sizes: Sizes
-    """How long the messages of the all-to-all are."""
+    """Message sizes of the all-to-all."""
     load: float
     """Load of the all-to-all alone, headers included, above 0 and at most 2."""
     fan_in: int | None = None
@@ -667,7 +668,7 @@ class Incast(Part):
 
     TAG = ("pattern", "incast")
     fan: int
-    """How many senders (incast) or receivers (outcast); drawn anew in every round."""
+    """Number of senders (incast) or receivers (outcast); drawn anew in every round."""
     flow_bytes: int | str | None = None
     """Size of every flow. Either this or `total-bytes`."""
     flows: int | None = None
@@ -678,11 +679,11 @@ class Incast(Part):
     """The hosts among which the senders (incast) or receivers (outcast) are drawn; all if left out.
     The hub is never among them."""
     period_us: float | str | None = None
-    """From one round to the next; needed for more than one."""
+    """Time from one round to the next; needed for more than one."""
     rounds: int | None = None
-    """How many rounds."""
+    """Number of rounds."""
     start_us: float | str | None = None
-    """When the first round starts."""
+    """Start of the first round."""
     total_bytes: int | str | None = None
     """Size of all flows of a round together. Either this or `flow-bytes`."""
     until_us: float | str | None = None
@@ -695,7 +696,7 @@ class Outcast(Part):
 
     TAG = ("pattern", "outcast")
     fan: int
-    """How many senders (incast) or receivers (outcast); drawn anew in every round."""
+    """Number of senders (incast) or receivers (outcast); drawn anew in every round."""
     flow_bytes: int | str | None = None
     """Size of every flow. Either this or `total-bytes`."""
     flows: int | None = None
@@ -706,11 +707,11 @@ class Outcast(Part):
     """The hosts among which the senders (incast) or receivers (outcast) are drawn; all if left out.
     The hub is never among them."""
     period_us: float | str | None = None
-    """From one round to the next; needed for more than one."""
+    """Time from one round to the next; needed for more than one."""
     rounds: int | None = None
-    """How many rounds."""
+    """Number of rounds."""
     start_us: float | str | None = None
-    """When the first round starts."""
+    """Start of the first round."""
     total_bytes: int | str | None = None
     """Size of all flows of a round together. Either this or `flow-bytes`."""
     until_us: float | str | None = None
@@ -731,11 +732,11 @@ class Shuffle(Part):
     flows: int | None = None
     """Stop after this many flows."""
     period_us: float | str | None = None
-    """From one round to the next; needed for more than one."""
+    """Time from one round to the next; needed for more than one."""
     rounds: int | None = None
-    """How many rounds."""
+    """Number of rounds."""
     start_us: float | str | None = None
-    """When the first round starts."""
+    """Start of the first round."""
     until_us: float | str | None = None
     """Stop before this instant."""
 
@@ -750,7 +751,7 @@ class Dense(Part):
     flows: int | None = None
     """Stop after this many flows."""
     start_us: float | str | None = None
-    """When it starts."""
+    """Start of the flows."""
     until_us: float | str | None = None
     """Stop before this instant."""
 
@@ -769,7 +770,7 @@ class Rpc(Part):
     clients: Hosts | None = None
     """Those that call; all if left out."""
     concurrency: int | None = None
-    """Number of calls that a client has under way at a time."""
+    """Number of calls that a client has in flight at a time."""
     fan: int | None = None
     """Number of servers of a call, which ends with the last response."""
     interval_us: float | str | None = None
@@ -794,13 +795,13 @@ class Collective(Part):
 
     TAG = ("pattern", "collective")
     operation: Operation
-    """What it brings about."""
+    """Operation that the collective carries out."""
     algorithm: Algorithm | None = None
-    """How the data move; the first that the operation has if left out."""
+    """Algorithm by which the data move; the first that the operation has if left out."""
     chunks: int | None = None
-    """Into how many chunks a ring, a tree or a chain cuts what a host sends."""
+    """Number of chunks into which a ring, a tree or a chain cuts the data that a host sends."""
     compute_us: float | str | None = None
-    """How long a host computes between what a flow waits for and the flow."""
+    """Time that a host computes after the flows that a flow waits for, before it sends the flow."""
     group_size: int | None = None
     """Number of hosts in each of several groups, which do the operation at once; one group of all
     if left out."""
@@ -811,14 +812,14 @@ class Collective(Part):
     matrix: Sequence[Sequence[int]] | None = None
     """Of an all-to-all-v, instead of `vector-bytes`: bytes by sender and receiver, row by row."""
     pause_us: float | str | None = None
-    """How long a host pauses between rounds."""
+    """Pause of a host between rounds."""
     rounds: int | None = None
-    """How many rounds, each after the one before."""
+    """Number of rounds, each after the one before."""
     skew: float | None = None
     """Of an all-to-all-v with `vector-bytes`: Zipf exponent of the receivers' popularity, 0 to
     10."""
     start_us: float | str | None = None
-    """When the first round starts."""
+    """Start of the first round."""
     vector_bytes: int | str | None = None
     """The whole vector: what every host has at the start (all-reduce, reduce-scatter, all-to-all)
     or at the end (all-reduce, all-gather, broadcast, pipeline). Of an all-to-all it includes the
@@ -831,7 +832,7 @@ class SkewedAllToAll(Part):
 
     TAG = ("pattern", "skewed-all-to-all")
     host_bytes: int | str
-    """What every host sends in a round."""
+    """Bytes that every host sends in a round."""
     skew: float
     """Zipf exponent of the receivers' popularity, 0 (all alike) to 10."""
     flows: int | None = None
@@ -839,11 +840,11 @@ class SkewedAllToAll(Part):
     hosts: Hosts | None = None
     """Those that take part; all if left out."""
     period_us: float | str | None = None
-    """From one round to the next; needed for more than one."""
+    """Time from one round to the next; needed for more than one."""
     rounds: int | None = None
-    """How many rounds."""
+    """Number of rounds."""
     start_us: float | str | None = None
-    """When the first round starts."""
+    """Start of the first round."""
     until_us: float | str | None = None
     """Stop before this instant."""
 
@@ -864,7 +865,7 @@ class Trace(Part):
     """Its format; by its name or contents if left out."""
     groups: str | PathLike[str] | None = None
     """The file with the groups of ranks that a Chakra trace names: lists of ranks by name in JSON,
-    as ASTRA-sim has it. If left out, `comm_group.json` next to the trace, if there is one."""
+    the format of ASTRA-sim. If left out, `comm_group.json` next to the trace, if there is one."""
     sort: bool | None = None
     """Sort flows that are not in arrival order instead of rejecting the file."""
     until_us: float | str | None = None
@@ -898,4 +899,4 @@ class Phases(Part):
     pause_us: float | str | None = None
     """Time that a host pauses between two phases."""
     rounds: int | None = None
-    """Number of times that hosts go through all phases."""
+    """Number of times that hosts run all phases."""

@@ -42,7 +42,7 @@ class Ideal(Transport):
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     reach: Literal["wide", "core"] | None = None
-    """What the network carries between racks."""
+    """Capacity of the network between racks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,31 +117,31 @@ class PHost(Transport):
     """Free tokens of a flow; one more than a bandwidth-delay product has if left out (0 to
     1000000)."""
     free_for: Literal["every-flow", "short-flows"] | None = None
-    """Who gets them."""
+    """Flows that get free tokens."""
     token_life_milli: int | None = None
     """Life of a token at its source, in thousandths of a full packet's time; 1500 if left out, and
     between real hosts at least a control round trip (1 to 10000000)."""
     downgrade_on: Literal["expired", "unanswered"] | None = None
-    """Which tokens count towards a flow's downgrading."""
+    """Tokens of a flow that count towards its downgrading."""
     downgrade_threshold: int | None = None
     """Most expired tokens of a flow that is not downgraded, or unanswered tokens at which it is; as
     many as free tokens if left out (1 to 1000000)."""
     downgrade_packets: int | None = None
-    """For how long, in full packet times after its last token, or after it was downgraded; three
-    times as many as free tokens and one if left out (1 to 1000000)."""
+    """Time for which a flow stays downgraded, in full packet times after its last token or its
+    downgrading; three times as many as free tokens and one if left out (1 to 1000000)."""
     resend_packets: int | None = None
-    """How long a destination waits after a flow's last token before it asks again for what is
-    missing, in full packet times; one more than free tokens if left out (1 to 1000000)."""
+    """Time from a flow's last token to the next request for its missing packets, in full packet
+    times; one more than free tokens if left out (1 to 1000000)."""
     policy: Literal["srpt", "edf", "tenant-fair"] | None = None
-    """Whom both ends serve first."""
+    """Flow or tenant that both ends serve first."""
     data_priority: Literal["size", "single"] | None = None
     """Priorities of data packets."""
     free_repair: Literal["measured", "round-trip", "twice-pace"] | None = None
     """Repair of packets of free tokens."""
     free_hold: Literal["ignore", "withhold"] | None = None
-    """Whether announced free tokens suppress tokens."""
+    """Suppression of tokens by announced free tokens."""
     wake: Literal["on-data", "on-clock"] | None = None
-    """What wakes a destination that has no flow to serve."""
+    """Event that wakes a destination without a flow to serve."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None
@@ -209,11 +209,11 @@ class Fastpass(Transport):
     batch: int | None = None
     """Slots that are allocated together (1 to 16)."""
     compute_us: float | str | None = None
-    """How long the arbiter computes each batch; none if left out. It must be shorter than a batch
-    (0 to 1000000)."""
+    """Computation time of each batch; none if left out. It must be shorter than a batch (0 to
+    1000000)."""
     slot_milli: int | None = None
     """Length of a slot, in thousandths of a full packet's time: room for acknowledgements and
-    requests beside a full packet (1000 to 100000)."""
+    requests next to a full packet (1000 to 100000)."""
     epoch_packets: int | None = None
     """Packets that a host may send in an epoch (1 to 16)."""
     epoch_milli: int | None = None
@@ -242,15 +242,15 @@ class Cosy(Transport):
     slots: int | None = None
     """Virtual links of a link, and slots of a host each way (K, §3.3) (1 to 256)."""
     slots_per_message: int | None = None
-    """Most slots that one message may have; all of them if left out (1 to 256)."""
+    """Maximum number of slots that one message may have; all of them if left out (1 to 256)."""
     hold_us: float | str | None = None
-    """How long a receiver holds a request that it cannot serve (appendix A, delta_E); the time of a
-    message of 128 KB in a single slot if left out (0 to 1000000000)."""
+    """Time for which a receiver holds a request that it cannot serve (appendix A, delta_E); the
+    time of a message of 128 KB in a single slot if left out (0 to 1000000000)."""
     choices: int | None = None
     """Of how many requests, chosen at random, the one that has waited longest gets the next rsvp
     (§5.1: two) (1 to 1000)."""
     control_milli: int | None = None
-    """What data leaves of a link to control packets, in thousandths (0 to 900)."""
+    """Share of a link that data leaves to control packets, in thousandths (0 to 900)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None
@@ -276,41 +276,41 @@ class Tcp(Transport):
     congestion_control: Literal["new-reno", "cubic", "dctcp"] | None = None
     """The congestion control."""
     connections: Literal["per-message", "persistent", "pool"] | None = None
-    """Which messages share a connection."""
+    """Messages that share a connection."""
     handshake: bool | None = None
-    """Whether connections are opened by a handshake. Without, they count as opened before the
+    """True if connections are opened by a handshake. Otherwise they count as opened before the
     run."""
     window_initial: int | None = None
     """First window in segments (1 to 100000)."""
     window_max: int | None = None
     """Largest window in segments (1 to 100000)."""
     slow_start_exit: Literal["never", "hystart-pp", "ack-train"] | None = None
-    """When slow start ends before there is a loss; Cubic only."""
+    """Event that ends slow start before the first loss; Cubic only."""
     early_growth: bool | None = None
-    """Whether Cubic's window grows by a twentieth a round trip at least before the first loss, as
-    Linux and ns-3 have it."""
+    """True if Cubic's window grows by at least 5 % a round trip before the first loss, as in Linux
+    and ns-3."""
     reno_friendly: bool | None = None
-    """Whether Cubic's window is at least what NewReno's would be (RFC 9438 §4.3)."""
+    """True if Cubic's window is at least that of NewReno (RFC 9438 §4.3)."""
     reno_catch_up: bool | None = None
-    """Whether what NewReno's window would be grows by a whole segment a round trip once it has
-    reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it goes on by
-    9/17 of a segment."""
+    """True if the estimate of NewReno's window grows by a whole segment a round trip once it has
+    reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it grows by 9/17
+    of a segment."""
     round_trips: Literal["exact", "milliseconds"] | None = None
-    """How round trips are measured."""
+    """Measurement of round trips."""
     loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
-    """How losses are found."""
+    """Detection of losses."""
     reordering: int | None = None
     """Segments that must have arrived above a missing one for it to be lost (1 to 1000)."""
     rack_quarters: int | None = None
-    """Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever
-    has happened so far. RFC 8985's if left out: none before segments overtook one another, then one
+    """Reordering window of `rack-tlp`, in quarters of the shortest round trip, regardless of
+    earlier reordering. RFC 8985's if left out: none before segments overtook one another, then one
     (1 to 64)."""
     probe_slack_us: int | str | None = None
-    """What `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
-    microseconds. RFC 8985 §7.2 has nothing; Linux two ticks of its clock, 8000 at 250 Hz (0 to
+    """Time that `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
+    microseconds. RFC 8985 §7.2 has none; Linux has two ticks of its clock, 8000 at 250 Hz (0 to
     1000000)."""
     rto: Literal["estimated", "fixed"] | None = None
-    """How long a sender waits."""
+    """Time for which a sender waits for an acknowledgement."""
     rto_min_us: int | str | None = None
     """Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most, if left out
     (1 to 60000000)."""
@@ -321,16 +321,16 @@ class Tcp(Transport):
     """Retransmission timeout before there is a sample, in microseconds; 64 round trips, 1 s at
     most, if left out (1 to 60000000)."""
     idle_restart: bool | None = None
-    """Whether the window returns to the first one when a connection was idle for longer than the
+    """True if the window returns to the first one when a connection was idle for longer than the
     retransmission timeout (RFC 5681 §4.1)."""
     ack_every: int | None = None
     """Segments for each acknowledgement (1 to 64)."""
     ack_delay_us: int | str | None = None
     """Longest time that an acknowledgement is delayed, in microseconds (1 to 500000)."""
     ecn: bool | None = None
-    """Whether senders understand ECN (RFC 3168)."""
+    """True if senders support ECN (RFC 3168)."""
     ecn_control: bool | None = None
-    """Whether handshakes and acknowledgements may be marked too."""
+    """True if handshakes and acknowledgements may be marked too."""
     mark_above: int | None = None
     """Queue length in full packets above which ports mark; 0.78 bandwidth-delay products if left
     out, which is 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4) (0 to 100000)."""
@@ -339,17 +339,17 @@ class Tcp(Transport):
     alpha: float | None = None
     """DCTCP's first estimate of the share of marked bytes (0 to 1)."""
     pacing: bool | None = None
-    """Whether packets leave evenly over a round trip: twice the window a round trip in slow start,
-    1.2 times the window afterwards."""
+    """True if packets are paced evenly over a round trip: twice the window a round trip in slow
+    start, 1.2 times the window afterwards."""
     receive_buffer: int | None = None
-    """Room of a receiver in bytes: its window; two bandwidth-delay products, 16 MiB at least, if
-    left out (1000 to 2000000000)."""
+    """Receive window in bytes; two bandwidth-delay products, 16 MiB at least, if left out (1000 to
+    2000000000)."""
     queue: int | None = None
     """Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
     if left out (1 to 1000000)."""
     count_packets: bool | None = None
-    """Whether `queue` and `mark-above` count packets whatever their length, as ns-3's queues do.
-    Else they stand for the bytes of so many full packets, as in switches."""
+    """True if `queue` and `mark-above` count packets of any length, as in ns-3's queues. Otherwise
+    they mean the bytes of that number of full packets, as in switches."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None
@@ -357,7 +357,7 @@ class Tcp(Transport):
     header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     attempts_max: int | None = None
-    """Timeouts in a row after which a connection is given up (1 to 1000000)."""
+    """Timeouts in a row after which a connection is aborted (1 to 1000000)."""
     control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
     data_rtt_us: float | str | None = None
@@ -375,41 +375,41 @@ class Dctcp(Transport):
     congestion_control: Literal["new-reno", "cubic", "dctcp"] | None = None
     """The congestion control."""
     connections: Literal["per-message", "persistent", "pool"] | None = None
-    """Which messages share a connection."""
+    """Messages that share a connection."""
     handshake: bool | None = None
-    """Whether connections are opened by a handshake. Without, they count as opened before the
+    """True if connections are opened by a handshake. Otherwise they count as opened before the
     run."""
     window_initial: int | None = None
     """First window in segments (1 to 100000)."""
     window_max: int | None = None
     """Largest window in segments (1 to 100000)."""
     slow_start_exit: Literal["never", "hystart-pp", "ack-train"] | None = None
-    """When slow start ends before there is a loss; Cubic only."""
+    """Event that ends slow start before the first loss; Cubic only."""
     early_growth: bool | None = None
-    """Whether Cubic's window grows by a twentieth a round trip at least before the first loss, as
-    Linux and ns-3 have it."""
+    """True if Cubic's window grows by at least 5 % a round trip before the first loss, as in Linux
+    and ns-3."""
     reno_friendly: bool | None = None
-    """Whether Cubic's window is at least what NewReno's would be (RFC 9438 §4.3)."""
+    """True if Cubic's window is at least that of NewReno (RFC 9438 §4.3)."""
     reno_catch_up: bool | None = None
-    """Whether what NewReno's window would be grows by a whole segment a round trip once it has
-    reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it goes on by
-    9/17 of a segment."""
+    """True if the estimate of NewReno's window grows by a whole segment a round trip once it has
+    reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it grows by 9/17
+    of a segment."""
     round_trips: Literal["exact", "milliseconds"] | None = None
-    """How round trips are measured."""
+    """Measurement of round trips."""
     loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
-    """How losses are found."""
+    """Detection of losses."""
     reordering: int | None = None
     """Segments that must have arrived above a missing one for it to be lost (1 to 1000)."""
     rack_quarters: int | None = None
-    """Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever
-    has happened so far. RFC 8985's if left out: none before segments overtook one another, then one
+    """Reordering window of `rack-tlp`, in quarters of the shortest round trip, regardless of
+    earlier reordering. RFC 8985's if left out: none before segments overtook one another, then one
     (1 to 64)."""
     probe_slack_us: int | str | None = None
-    """What `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
-    microseconds. RFC 8985 §7.2 has nothing; Linux two ticks of its clock, 8000 at 250 Hz (0 to
+    """Time that `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
+    microseconds. RFC 8985 §7.2 has none; Linux has two ticks of its clock, 8000 at 250 Hz (0 to
     1000000)."""
     rto: Literal["estimated", "fixed"] | None = None
-    """How long a sender waits."""
+    """Time for which a sender waits for an acknowledgement."""
     rto_min_us: int | str | None = None
     """Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most, if left out
     (1 to 60000000)."""
@@ -420,16 +420,16 @@ class Dctcp(Transport):
     """Retransmission timeout before there is a sample, in microseconds; 64 round trips, 1 s at
     most, if left out (1 to 60000000)."""
     idle_restart: bool | None = None
-    """Whether the window returns to the first one when a connection was idle for longer than the
+    """True if the window returns to the first one when a connection was idle for longer than the
     retransmission timeout (RFC 5681 §4.1)."""
     ack_every: int | None = None
     """Segments for each acknowledgement (1 to 64)."""
     ack_delay_us: int | str | None = None
     """Longest time that an acknowledgement is delayed, in microseconds (1 to 500000)."""
     ecn: bool | None = None
-    """Whether senders understand ECN (RFC 3168)."""
+    """True if senders support ECN (RFC 3168)."""
     ecn_control: bool | None = None
-    """Whether handshakes and acknowledgements may be marked too."""
+    """True if handshakes and acknowledgements may be marked too."""
     mark_above: int | None = None
     """Queue length in full packets above which ports mark; 0.78 bandwidth-delay products if left
     out, which is 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4) (0 to 100000)."""
@@ -438,17 +438,17 @@ class Dctcp(Transport):
     alpha: float | None = None
     """DCTCP's first estimate of the share of marked bytes (0 to 1)."""
     pacing: bool | None = None
-    """Whether packets leave evenly over a round trip: twice the window a round trip in slow start,
-    1.2 times the window afterwards."""
+    """True if packets are paced evenly over a round trip: twice the window a round trip in slow
+    start, 1.2 times the window afterwards."""
     receive_buffer: int | None = None
-    """Room of a receiver in bytes: its window; two bandwidth-delay products, 16 MiB at least, if
-    left out (1000 to 2000000000)."""
+    """Receive window in bytes; two bandwidth-delay products, 16 MiB at least, if left out (1000 to
+    2000000000)."""
     queue: int | None = None
     """Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
     if left out (1 to 1000000)."""
     count_packets: bool | None = None
-    """Whether `queue` and `mark-above` count packets whatever their length, as ns-3's queues do.
-    Else they stand for the bytes of so many full packets, as in switches."""
+    """True if `queue` and `mark-above` count packets of any length, as in ns-3's queues. Otherwise
+    they mean the bytes of that number of full packets, as in switches."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None
@@ -456,7 +456,7 @@ class Dctcp(Transport):
     header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     attempts_max: int | None = None
-    """Timeouts in a row after which a connection is given up (1 to 1000000)."""
+    """Timeouts in a row after which a connection is aborted (1 to 1000000)."""
     control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
     data_rtt_us: float | str | None = None
@@ -483,41 +483,41 @@ class Pias(Transport):
     congestion_control: Literal["new-reno", "cubic", "dctcp"] | None = None
     """The congestion control."""
     connections: Literal["per-message", "persistent", "pool"] | None = None
-    """Which messages share a connection."""
+    """Messages that share a connection."""
     handshake: bool | None = None
-    """Whether connections are opened by a handshake. Without, they count as opened before the
+    """True if connections are opened by a handshake. Otherwise they count as opened before the
     run."""
     window_initial: int | None = None
     """First window in segments (1 to 100000)."""
     window_max: int | None = None
     """Largest window in segments (1 to 100000)."""
     slow_start_exit: Literal["never", "hystart-pp", "ack-train"] | None = None
-    """When slow start ends before there is a loss; Cubic only."""
+    """Event that ends slow start before the first loss; Cubic only."""
     early_growth: bool | None = None
-    """Whether Cubic's window grows by a twentieth a round trip at least before the first loss, as
-    Linux and ns-3 have it."""
+    """True if Cubic's window grows by at least 5 % a round trip before the first loss, as in Linux
+    and ns-3."""
     reno_friendly: bool | None = None
-    """Whether Cubic's window is at least what NewReno's would be (RFC 9438 §4.3)."""
+    """True if Cubic's window is at least that of NewReno (RFC 9438 §4.3)."""
     reno_catch_up: bool | None = None
-    """Whether what NewReno's window would be grows by a whole segment a round trip once it has
-    reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it goes on by
-    9/17 of a segment."""
+    """True if the estimate of NewReno's window grows by a whole segment a round trip once it has
+    reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it grows by 9/17
+    of a segment."""
     round_trips: Literal["exact", "milliseconds"] | None = None
-    """How round trips are measured."""
+    """Measurement of round trips."""
     loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
-    """How losses are found."""
+    """Detection of losses."""
     reordering: int | None = None
     """Segments that must have arrived above a missing one for it to be lost (1 to 1000)."""
     rack_quarters: int | None = None
-    """Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever
-    has happened so far. RFC 8985's if left out: none before segments overtook one another, then one
+    """Reordering window of `rack-tlp`, in quarters of the shortest round trip, regardless of
+    earlier reordering. RFC 8985's if left out: none before segments overtook one another, then one
     (1 to 64)."""
     probe_slack_us: int | str | None = None
-    """What `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
-    microseconds. RFC 8985 §7.2 has nothing; Linux two ticks of its clock, 8000 at 250 Hz (0 to
+    """Time that `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
+    microseconds. RFC 8985 §7.2 has none; Linux has two ticks of its clock, 8000 at 250 Hz (0 to
     1000000)."""
     rto: Literal["estimated", "fixed"] | None = None
-    """How long a sender waits."""
+    """Time for which a sender waits for an acknowledgement."""
     rto_min_us: int | str | None = None
     """Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most, if left out
     (1 to 60000000)."""
@@ -528,16 +528,16 @@ class Pias(Transport):
     """Retransmission timeout before there is a sample, in microseconds; 64 round trips, 1 s at
     most, if left out (1 to 60000000)."""
     idle_restart: bool | None = None
-    """Whether the window returns to the first one when a connection was idle for longer than the
+    """True if the window returns to the first one when a connection was idle for longer than the
     retransmission timeout (RFC 5681 §4.1)."""
     ack_every: int | None = None
     """Segments for each acknowledgement (1 to 64)."""
     ack_delay_us: int | str | None = None
     """Longest time that an acknowledgement is delayed, in microseconds (1 to 500000)."""
     ecn: bool | None = None
-    """Whether senders understand ECN (RFC 3168)."""
+    """True if senders support ECN (RFC 3168)."""
     ecn_control: bool | None = None
-    """Whether handshakes and acknowledgements may be marked too."""
+    """True if handshakes and acknowledgements may be marked too."""
     mark_above: int | None = None
     """Queue length in full packets above which ports mark; 0.78 bandwidth-delay products if left
     out, which is 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4) (0 to 100000)."""
@@ -546,17 +546,17 @@ class Pias(Transport):
     alpha: float | None = None
     """DCTCP's first estimate of the share of marked bytes (0 to 1)."""
     pacing: bool | None = None
-    """Whether packets leave evenly over a round trip: twice the window a round trip in slow start,
-    1.2 times the window afterwards."""
+    """True if packets are paced evenly over a round trip: twice the window a round trip in slow
+    start, 1.2 times the window afterwards."""
     receive_buffer: int | None = None
-    """Room of a receiver in bytes: its window; two bandwidth-delay products, 16 MiB at least, if
-    left out (1000 to 2000000000)."""
+    """Receive window in bytes; two bandwidth-delay products, 16 MiB at least, if left out (1000 to
+    2000000000)."""
     queue: int | None = None
     """Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
     if left out (1 to 1000000)."""
     count_packets: bool | None = None
-    """Whether `queue` and `mark-above` count packets whatever their length, as ns-3's queues do.
-    Else they stand for the bytes of so many full packets, as in switches."""
+    """True if `queue` and `mark-above` count packets of any length, as in ns-3's queues. Otherwise
+    they mean the bytes of that number of full packets, as in switches."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None
@@ -564,7 +564,7 @@ class Pias(Transport):
     header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     attempts_max: int | None = None
-    """Timeouts in a row after which a connection is given up (1 to 1000000)."""
+    """Timeouts in a row after which a connection is aborted (1 to 1000000)."""
     control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
     data_rtt_us: float | str | None = None
@@ -579,16 +579,17 @@ class Capton(Transport):
     preset: Literal["paper"] | None = None
     """Where the values of keys come from that are left out: `paper` (the default)."""
     threshold: int | None = None
-    """Messages up to so many segments are sent at once, without asking (§IV.E) (0 to 1000000)."""
+    """Maximum length of messages that are sent at once, without a request, in segments (§IV.E) (0
+    to 1000000)."""
     window: int | None = None
     """Packets that a flow with a grant has in flight at most; two bandwidth-delay products if left
     out (1 to 100000)."""
     shares: Literal["serial", "split"] | None = None
-    """How flows share links."""
+    """Sharing of links between flows."""
     least_share_milli: int | None = None
     """The least share of a link that a flow takes with `split`, in thousandths (1 to 1000)."""
     controllers: int | None = None
-    """Controllers: hosts turn to the second if the first is silent (1 to 2)."""
+    """Controllers: hosts turn to the second if the first is unresponsive (1 to 2)."""
     compute_ns: int | str | None = None
     """Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
     out, which is 10 us in the paper's network (§V.C) (0 to 10000000)."""
@@ -599,8 +600,8 @@ class Capton(Transport):
     """Time without any answer after which a host does without the controller, in microseconds; 16
     times `repeat-us` if left out (1 to 60000000)."""
     lease_us: int | str | None = None
-    """A host that says nothing for so long is forgotten by the controller, in microseconds; four
-    times `fallback-us` if left out (100 to 60000000)."""
+    """Time without a message after which the controller forgets a host, in microseconds; four times
+    `fallback-us` if left out (100 to 60000000)."""
     core_mbps: int | str | None = None
     """Capacity of all uplinks of a rack together, in Mbit/s; that of the network if left out (1 to
     100000000)."""
@@ -611,7 +612,7 @@ class Capton(Transport):
     """Smallest retransmission timeout in microseconds; that of TCP if left out. The paper's study
     has 200000 (table 3) (1 to 60000000)."""
     rack_quarters: int | None = None
-    """Quarters of the shortest round trip that a segment may come late before it counts as lost (1
+    """Reordering window before a segment counts as lost, in quarters of the shortest round trip (1
     to 64)."""
     queue: int | None = None
     """Packet memory of a port in full packets; two bandwidth-delay products if left out (1 to
@@ -638,7 +639,8 @@ class Hyline(Transport):
     preset: Literal["paper"] | None = None
     """Where the values of keys come from that are left out: `paper` (the default)."""
     threshold_bytes: int | str | None = None
-    """Messages up to so many bytes are sent at once, without asking (0 to 1000000000000)."""
+    """Maximum length of messages that are sent at once, without a request, in bytes (0 to
+    1000000000000)."""
     window_initial: int | None = None
     """First window of messages that are not scheduled, in packets; if left out that share of a
     bandwidth-delay product that 25 packets are in the CAPTON paper's network, 25 in 72 (1 to
@@ -653,7 +655,7 @@ class Hyline(Transport):
     classes: int | None = None
     """Classes of packets. With 2 those of scheduled messages are in the lower one (1 to 2)."""
     controllers: int | None = None
-    """Controllers: hosts turn to the second if the first is silent (1 to 2)."""
+    """Controllers: hosts turn to the second if the first is unresponsive (1 to 2)."""
     compute_ns: int | str | None = None
     """Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
     out, which is 10 us in the paper's network (§V.C) (0 to 10000000)."""
@@ -664,8 +666,8 @@ class Hyline(Transport):
     """Time without any answer after which a host does without the controller, in microseconds; 16
     times `repeat-us` if left out (1 to 60000000)."""
     lease_us: int | str | None = None
-    """A host that says nothing for so long is forgotten by the controller, in microseconds; four
-    times `fallback-us` if left out (100 to 60000000)."""
+    """Time without a message after which the controller forgets a host, in microseconds; four times
+    `fallback-us` if left out (100 to 60000000)."""
     rto_min_us: int | str | None = None
     """Smallest retransmission timeout in microseconds; that of TCP if left out. The CAPTON paper's
     study has 4000 (table 3) (1 to 60000000)."""
@@ -696,15 +698,15 @@ class Fastpod(Transport):
     arbiters: int | None = None
     """Arbiters: one, or one and its standby (1 to 2)."""
     optimistic: bool | None = None
-    """Whether messages are sent before they are scheduled, where nothing else waits (§3.3)."""
+    """True if messages are sent before they are scheduled when nothing else waits (§3.3)."""
     order: Literal["srpt", "fifo"] | None = None
-    """Which of the messages to one destination is sent first."""
+    """Message to one destination that is sent first."""
     beacon_slots: int | None = None
     """Slots from one control packet without content to the next, in each direction of each host (1
     to 65536)."""
     compute_us: float | str | None = None
-    """How long the arbiter computes each slot; none if left out. Slots are computed in parallel (0
-    to 1000000)."""
+    """Computation time of each slot at the arbiter; none if left out. Slots are computed in
+    parallel (0 to 1000000)."""
     clock_ppb: int | None = None
     """Drift of clocks that guard bands allow for, in thousandths of a part per million (0 to
     1000000)."""
@@ -716,11 +718,11 @@ class Fastpod(Transport):
     padding: Literal["exact", "full"] | None = None
     """Charged length of last cells."""
     packing: bool | None = None
-    """Whether short packets to one destination, a host of the pod or another pod, share a cell
+    """True if short packets to one destination, a host of the pod or another pod, share a cell
     (§3.2). The time of a scheduled cell is then filled with packets back to back, in the order of
-    the queue and as long as the next one fits. Last packets of messages are charged as long as they
-    are, whatever `padding` says, but no shorter than `control-bytes`. Without it a cell has bytes
-    of one message."""
+    the queue, as long as the next one fits. Last packets of messages are charged their length
+    regardless of `padding`, but at least `control-bytes`. Otherwise a cell has bytes of one
+    message."""
     payload_bytes: int | str | None = None
     """Payload of a full cell (1 to 9000)."""
     header_bytes: int | str | None = None
@@ -728,8 +730,8 @@ class Fastpod(Transport):
     control_bytes: int | str | None = None
     """Bytes charged to an RTS or SCHD (46 to 1000)."""
     core_queue_cells: int | None = None
-    """Cells for one pod that a core switch holds before arbiters of other pods hear that they may
-    not send more by it (§3.4) (1 to 1000000)."""
+    """Cells for one pod that a core switch holds before arbiters of other pods are notified that
+    they may not send more by it (§3.4) (1 to 1000000)."""
     core_buffer_cells: int | None = None
     """The same for cells to all pods together (1 to 16000000)."""
     attempts_max: int | None = None
@@ -1000,12 +1002,12 @@ class Python(Transport):
     file: str | None = None
     """The Python file that has the endpoints' class, relative to the plan."""
     module: str | None = None
-    """The module of the class, where it is in no file of its own; `rampmeter.endpoints` if both are
+    """The module of the class, if it is in no file of its own; `rampmeter.endpoints` if both are
     left out."""
     endpoint: str | None = None
     """The class of the endpoints, derived from `rampmeter.Endpoint`."""
     parameters: Table | None = None
-    """What the class is called with, besides its host."""
+    """Arguments of the class, besides its host."""
     payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
     header_bytes: int | str | None = None
