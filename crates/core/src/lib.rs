@@ -2,7 +2,7 @@
 //!
 //! * [`units`], [`quantity`]: time, bytes and rates, as types and as texts
 //! * [`clock`]: origins of clocks
-//! * [`id`]: identifiers
+//! * [`id`]: identifiers of hosts, messages and tenants
 //! * [`rng`]: random streams
 //! * [`packet`]: the packet
 //! * [`wire`]: the wire codec

@@ -61,7 +61,7 @@ impl Plan {
     /// `origin` names the plan in errors.
     ///
     /// # Errors
-    /// [`PlanError::Value`] with the path to the key.
+    /// [`PlanError`] with the path to the key.
     pub fn check(mut self, origin: &str, base: &Path) -> Result<ValidPlan, PlanError> {
         let cx = Context::new(origin, base);
         let (topology, imported) = topology(&self.topology, &self.names, &cx)?;

@@ -46,7 +46,7 @@ pub struct PlanError {
     /// The problem itself.
     pub problem: Problem,
     /// The place in the text of the plan.
-    pub place: Option<Place>,
+    pub place: Option<Box<Place>>,
 }
 
 /// The kind of an error of a plan.
@@ -106,7 +106,7 @@ impl fmt::Display for PlanError {
         if !self.origin.is_empty() {
             write!(f, "{}: ", self.origin)?;
         }
-        match &self.place {
+        match self.place.as_deref() {
             Some(Place { line, column: Some((column, _)) }) => {
                 write!(f, "line {line}, column {column}: ")?;
             }
@@ -117,7 +117,7 @@ impl fmt::Display for PlanError {
             write!(f, "{}: ", self.key)?;
         }
         write!(f, "{}", self.problem)?;
-        if let Some(Place { column: Some((_, text)), .. }) = &self.place {
+        if let Some(Place { column: Some((_, text)), .. }) = self.place.as_deref() {
             write!(f, " (at: {text})")?;
         }
         Ok(())
@@ -136,7 +136,7 @@ impl PlanError {
     pub fn in_text(mut self, text: &str) -> Self {
         if self.place.is_none() {
             let line = locate::line_of(text, &self.key);
-            self.place = line.map(|line| Place { line, column: None });
+            self.place = line.map(|line| Box::new(Place { line, column: None }));
         }
         self
     }

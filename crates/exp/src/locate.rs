@@ -225,6 +225,7 @@ pub(crate) fn at_path(text: &str, origin: &str, path: &Path, problem: Problem) -
 }
 
 fn syntax_error(origin: &str, key: &str, problem: Problem, place: Option<Place>) -> PlanError {
+    let place = place.map(Box::new);
     PlanError { code: PlanErrorCode::Syntax, place, ..PlanError::value(origin, key, problem) }
 }
 

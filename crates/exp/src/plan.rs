@@ -389,8 +389,8 @@ impl Plan {
     /// Reads a plan, whose transport must be one of `registry`. `origin` names the text in errors.
     ///
     /// # Errors
-    /// [`PlanErrorCode::Syntax`] with line and column; [`PlanErrorCode::Value`] with line and key
-    /// for keys of the `transport` table.
+    /// [`PlanError`] of the code `Syntax` with line and column, or of the code `Value` with line and
+    /// key for keys of the `transport` table.
     pub fn from_toml(text: &str, origin: &str, registry: &Registry) -> Result<Self, PlanError> {
         let plan: Plan<toml::Value> = if topology::lists_links(text) {
             let plan: Plan<toml::Value, toml::Table> = locate::parse(text, origin)?;
