@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rampmeter import __version__
+from rampmeter.cautions import explanations as explanations_of_codes
 from rampmeter.commands import COMMANDS
 from rampmeter.papers import list_figures, load_figure
 from rampmeter.papers.inventory import inventory_page, load_inventory
@@ -51,8 +52,13 @@ NOTES = HERE / "papers"
 """Pages that are made of the folders of `papers`; none of them is in the repository."""
 NOTEBOOKS = HERE / "notebooks"
 """Copies of the examples' notebooks."""
+PROJECT = HERE / "project"
+"""Copies of the documents at the root."""
+AT_ROOT = ("ARCHITECTURE", "CONTRIBUTING", "RELEASING", "SECURITY")
 COMMAND = HERE / "reference" / "command.md"
-"""The page that is made of what the command says of itself."""
+"""The page that is made of the command's help."""
+WARNINGS = HERE / "reference" / "warnings.md"
+"""The page that is made of the paragraphs of `rampmeter explain`."""
 
 
 def _notes(_: Any) -> None:
@@ -102,6 +108,8 @@ def _links(text: str, folder: Path, depth: int) -> str:
         end = f"#{anchor}" if anchor else ""
         if not path or "://" in target:
             return match.group(0)
+        if file.parent == ROOT and file.stem in AT_ROOT:
+            return f"[{text}]({up}project/{file.stem.lower()}.md{end})"
         if file.name == "NOTES.md":
             return f"[{text}]({up}papers/{file.parent.parent.name}/{file.parent.name}.md{end})"
         if file.suffix == ".ipynb":
@@ -115,18 +123,23 @@ def _links(text: str, folder: Path, depth: int) -> str:
 
 def _read(_: Any, name: str, source: list[str]) -> None:
     """Links of a page to what is not part of the site."""
-    if not name.startswith("papers/"):
+    copies = {f"project/{name.lower()}" for name in AT_ROOT}
+    if not name.startswith("papers/") and name not in copies:
         source[0] = _links(source[0], (HERE / name).parent, name.count("/"))
 
 
 def _commands(_: Any) -> None:
-    """The page of the command: what `--help` says."""
+    """The pages of the command's help, and of the codes of warnings and errors."""
     text = "# The command\n\n`rampmeter COMMAND --help` says the same.\n"
     for command in COMMANDS:
         name = f"rampmeter {command.name}"
         context = click.Context(command, info_name=name, max_content_width=90)
         text += f"\n## `{name}`\n\n```text\n{command.get_help(context)}\n```\n"
     COMMAND.write_text(text, encoding="utf-8")
+    text = "# Warnings and errors\n\n`rampmeter explain CODE` prints these paragraphs.\n"
+    for code, paragraph in sorted(explanations_of_codes().items()):
+        text += f"\n## `{code}`\n\n{paragraph}\n"
+    WARNINGS.write_text(text, encoding="utf-8")
 
 
 def _notebooks(_: Any) -> None:
@@ -136,9 +149,18 @@ def _notebooks(_: Any) -> None:
         shutil.copyfile(file, NOTEBOOKS / file.name)
 
 
+def _project(_: Any) -> None:
+    """Pages of the documents at the root, with links as seen from the site."""
+    PROJECT.mkdir(exist_ok=True)
+    for name in AT_ROOT:
+        text = _links((ROOT / f"{name}.md").read_text(encoding="utf-8"), ROOT, 1)
+        (PROJECT / f"{name.lower()}.md").write_text(text, encoding="utf-8")
+
+
 def setup(app: Any) -> None:
     """Make the pages that follow from the code and from notes before all are read."""
     app.connect("builder-inited", _notes)
     app.connect("builder-inited", _commands)
     app.connect("builder-inited", _notebooks)
+    app.connect("builder-inited", _project)
     app.connect("source-read", _read)
