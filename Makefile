@@ -33,7 +33,7 @@ demo: $(BUILT) ## A reduced figure 3 of dcPIM: a few minutes, verdicts and plots
 .PHONY: figures
 figures: $(BUILT) ## Every figure at the judged flow counts, three seeds; goes on where it stopped
 	$(RAMPMETER) papers dcpim 3 $(FLAGS)
-	for figure in baselines 3a 4a 4b 4c 5a 5c 6 6a 7 8; do $(RAMPMETER) papers dcpim $$figure $(FLAGS) || exit; done
+	for figure in artifact baselines 3a 4a 4b 4c 5a 5c 6 6a 7 8; do $(RAMPMETER) papers dcpim $$figure $(FLAGS) || exit; done
 	for figure in buffers max-load; do $(RAMPMETER) papers homa-dispute $$figure $(FLAGS) || exit; done
 	$(RAMPMETER) papers collectives all $(FLAGS)
 	for figure in 3 5 6 7 8 9; do $(RAMPMETER) papers phost $$figure $(FLAGS) || exit; done
@@ -80,15 +80,22 @@ system: ## Install the system packages that tests need, where they are missing; 
 
 # What is checked and tested: everything, with the same features in every step, so that no crate is
 # compiled for several sets of them.
-TESTED := --workspace --features rampmeter-runtime/xdp --locked
+TESTED := --workspace --exclude rampmeter-host-bench --features rampmeter-runtime/xdp --locked
 
 .PHONY: test
-test: lint test-rust test-python test-wheel example package fuzz ## Everything that must hold before a change goes in
+test: lint test-rust test-python ## Everything that must hold before a change goes in
 
-# Everything of `make test`, and what takes too long for it: 100 000 messages for the tests of liveness,
-# 1000 seeds for those of faults, and every transport in every situation.
+# What continuous integration runs after `make test`: tests with the mark `long`, and products.
+.PHONY: test-long
+test-long: test-python-long lint-tools test-wheel example package fuzz ## Long tests, wheel, example crate, packages, fuzzing
+
 .PHONY: test-all
-test-all: test situations ## All tests at full length, and every transport in foreign networks
+test-all: test test-long test-endurance ## All tests at full length; hours
+
+# What takes hours: every transport in every situation, 1000 seeds for the tests of faults, and 100 000
+# messages for those of liveness.
+.PHONY: test-endurance
+test-endurance: situations ## Every transport in foreign networks, and tests of faults and liveness at full length; hours
 	RAMPMETER_SEEDS=1000 cargo test -p rampmeter-proto --release --locked --test faults
 	RAMPMETER_FLOWS=100000 RAMPMETER_SIZES=imc10 \
 		cargo test -p rampmeter-proto --release --locked --test liveness -- --nocapture
@@ -97,7 +104,7 @@ test-all: test situations ## All tests at full length, and every transport in fo
 
 .PHONY: situations
 situations: $(BUILT) ## Mean slowdowns of every transport in networks unlike those of its paper
-	$(BIN)/python tests/situations.py
+	$(BIN)/python -m tests.situations
 
 # Coverage without sanitizers needs no nightly toolchain. The target is named so that build scripts
 # are left alone.
@@ -152,7 +159,7 @@ lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
 # RAMPMETER_REFERENCE, where it is set, names the folder of recorded runs that replay tests read.
 .PHONY: test-rust
 test-rust: $(LOCKED) ## Unit, property, replay and documentation tests of the crates
-	cargo test $(TESTED)
+	cargo test --no-fail-fast $(TESTED)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps $(TESTED)
 
 .PHONY: conformance
@@ -160,11 +167,27 @@ conformance: ## 100 000 messages per transport in the simulator, over UDP and ov
 	RAMPMETER_MESSAGES=100000 cargo test --release -p rampmeter-runtime --features xdp --locked \
 		--test conformance -- --test-threads=1
 
-.PHONY: test-python
-test-python: $(BUILT) ## Tests of the package and of the built module, same-seed-twice among them
+# Tests run on several processes. Those of nodes share one of them (tests/conftest.py), which waits
+# for timers most of the time, so there is one more than processors of small machines.
+PYTEST := RAMPMETER_RAMPD=$(abspath target/debug/rampd) \
+	RAMPMETER_TEST_DAEMON=$(abspath target/debug/examples/daemon) \
+	$(BIN)/python -m pytest -n 3 --dist loadgroup
+
+.PHONY: daemons
+daemons:
 	cargo build --quiet $(TESTED) --bin rampd --example daemon
-	RAMPMETER_RAMPD=$(abspath target/debug/rampd) \
-		RAMPMETER_TEST_DAEMON=$(abspath target/debug/examples/daemon) $(BIN)/python -m pytest
+
+.PHONY: test-python
+test-python: $(BUILT) daemons ## Tests of the package and of the built module, without long ones
+	$(PYTEST) -m "not long"
+
+.PHONY: test-python-long
+test-python-long: $(BUILT) daemons ## Long tests: nodes in failures, clusters, a browser, the site
+	$(PYTEST) -m long
+
+.PHONY: lint-tools
+lint-tools: ## Lints of the programs in tools, which no test compiles
+	cargo clippy --quiet --all-targets --locked -p rampmeter-host-bench -- -D warnings
 
 .PHONY: example
 example: $(BUILT) ## A crate with a transport of its own: built, tested, simulated, as a daemon
@@ -174,7 +197,7 @@ example: $(BUILT) ## A crate with a transport of its own: built, tested, simulat
 
 .PHONY: package
 package: ## Every crate can be packaged for others to depend on
-	cargo package --workspace --no-verify --allow-dirty --quiet
+	cargo package --workspace --exclude rampmeter-host-bench --no-verify --allow-dirty --quiet
 
 # A wheel of the package with figures of papers, examples, the daemon and the library for LD_PRELOAD in
 # it, none of which maturin puts there.
@@ -209,7 +232,7 @@ docs: $(BUILT) ## The documentation site, in target/site; needs no network
 	@echo "docs: target/site/index.html"
 
 .PHONY: generate
-generate: $(BUILT) ## Renew the classes of plans and transports, and tables of docs/plans.md and README.md
+generate: $(BUILT) ## Renew the classes of plans and transports, and tables of docs/plans/transport.md and README.md
 	$(BIN)/python -m rampmeter.generate
 
 .PHONY: build

@@ -48,6 +48,24 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+NODES = {
+    *("test_apps", "test_collectives", "test_cosy", "test_daemons", "test_experiment"),
+    *("test_hosts", "test_hosts_review", "test_key_log", "test_linux_tcp", "test_middlebox"),
+    *("test_networks", "test_published", "test_several_transports", "test_soak"),
+    *("test_stopped_nodes", "test_stress", "test_testbed"),
+}
+"""Modules whose tests start nodes or networks of the kernel. They run one after another, so that
+their times do not depend on each other."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves all tests of nodes to one process of `pytest -n`."""
+    for item in items:
+        if item.path.stem in NODES:
+            item.add_marker(pytest.mark.xdist_group("nodes"))
+
+
 @pytest.fixture(autouse=True)
 def interrupts_are_heard() -> Iterator[None]:
     """Enables interrupts in tests, even if the shell that started them ignores them."""
@@ -58,7 +76,7 @@ def interrupts_are_heard() -> Iterator[None]:
 
 @pytest.fixture
 def plan_file(tmp_path: Path) -> Path:
-    """A plan that runs in a moment."""
+    """Returns a plan that runs in a moment."""
     file = tmp_path / "small.toml"
     file.write_text(SMALL)
     return file
@@ -66,7 +84,7 @@ def plan_file(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def small_run(tmp_path_factory: pytest.TempPathFactory) -> rm.Run:
-    """The results of the small plan."""
+    """Returns the results of the small plan."""
     return rm.run(rm.Plan(SMALL), out=tmp_path_factory.mktemp("small"), quiet=True)
 
 
@@ -96,7 +114,7 @@ class FakeCore:
 
 @pytest.fixture
 def fake_core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
-    """A simulator that finishes at once unless its script does something else."""
+    """Returns a simulator that finishes at once unless its script does something else."""
     fake = FakeCore()
     monkeypatch.setattr(_core, "run", fake.run)
     return fake
@@ -121,7 +139,7 @@ def write_results(
     rows: list[tuple[int, int, float | None, int]] | None = None,
     n_rejected: int = 0,
 ) -> rm.Run:
-    """A result folder; `rows` are arrival, size, time taken and ideal of each flow.
+    """Returns a result folder; `rows` are arrival, size, time taken and ideal of each flow.
 
     Of the flows that took no time, `n_rejected` were rejected; the others failed.
     """

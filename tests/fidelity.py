@@ -1,4 +1,4 @@
-"""Measures what docs/fidelity-review.md says of single runs: `python -m tests.fidelity A1 A5`."""
+"""Measures the single runs of docs/project/fidelity-review.md: `python -m tests.fidelity A1 A5`."""
 
 import sys
 import tempfile
@@ -21,7 +21,7 @@ def _run(**parts: Any) -> rm.Run:
 
 
 def _dumbbell(transport: str) -> str:
-    """Eight hosts send 20 MB each to one of eight others, through a link as fast as theirs."""
+    """Measures a dumbbell: eight hosts send 20 MB each through a link as fast as theirs."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "flows.csv"
         rows = [f"0,{n},{8 + n},20000000" for n in range(8)]
@@ -35,13 +35,13 @@ def _dumbbell(transport: str) -> str:
     ends = [ps for ps in done.flows["fct_ps"].to_pylist() if ps is not None]
     again = float(done.flows["retransmitted_bytes"].to_numpy().sum()) / 160e6
     return (
-        f"{transport}: ends after {max(ends, default=0) / 1e9:.2f} ms, {100 * again:.1f} % sent "
-        f"again, {8 - len(ends)} of 8 not delivered; {done.summary['warnings']}"
+        f"{transport}: ends after {max(ends, default=0) / 1e9:.2f} ms, {100 * again:.1f} % "
+        f"retransmitted, {8 - len(ends)} of 8 not delivered; {done.summary['warnings']}"
     )
 
 
 def failures_of_phost() -> str:
-    """Data Mining in the network of pHost's figure 3."""
+    """Measures failures of pHost: Data Mining in the network of its figure 3."""
     plan = tomllib.loads((PAPERS / "phost" / "fig3" / "plan.toml").read_text(encoding="utf-8"))
     plan["workload"] |= {"sizes": "data-mining", "flows": 5_000}
     done = _run(**{table: keys for table, keys in plan.items() if table != "seed"})
@@ -50,7 +50,7 @@ def failures_of_phost() -> str:
 
 
 def below_the_ideal() -> str:
-    """Homa's slowdowns below 1: sizes of W4 at load 0.1, and full packets of 9000 B."""
+    """Returns Homa's slowdowns below 1: sizes of W4 at load 0.1, and full packets of 9000 B."""
     racks = {"kind": "leaf-spine", "racks": 4, "hosts-per-rack": 8, "spines": 2}
     texts = []
     for sizes, payload in (("homa-w4", 1_460), ("imc10", 8_960)):
@@ -65,7 +65,7 @@ def below_the_ideal() -> str:
 
 
 def incast_of_phost() -> str:
-    """100 KB from each of 31 hosts to one."""
+    """Measures an incast of pHost: 100 KB from each of 31 hosts to one."""
     done = _run(
         topology={"kind": "leaf-spine", "racks": 4, "hosts-per-rack": 8, "spines": 2},
         transport={"name": "phost"},
@@ -76,7 +76,7 @@ def incast_of_phost() -> str:
 
 
 def rejections_of_cosy() -> str:
-    """IMC10 at load 0.6: the rejected flows in the summary."""
+    """Counts the flows that cosy rejects: IMC10 at load 0.6."""
     done = _run(
         topology={"kind": "leaf-spine", "racks": 4, "hosts-per-rack": 8, "spines": 2},
         transport={"name": "cosy"},
@@ -87,6 +87,44 @@ def rejections_of_cosy() -> str:
     return f"{n} of 2000 rejected; warned: {warned[0] if warned else 'of nothing'}"
 
 
+HEALTHY: Final = (
+    {"kind": "star", "hosts": 16, "access-gbps": 100.0},
+    {"kind": "fat-tree", "k": 4, "access-gbps": 25.0},
+    {"kind": "leaf-spine", "racks": 4, "hosts-per-rack": 8, "spines": 4},
+)
+LOADS: Final = (("web-search", 0.9), ("homa-w4", 0.85))
+SENDERS: Final = (
+    "fastpod", "ndp", "homa-aeolus", "pfabric", "tcp", "phost", "hyline", "dcpim", "homa", "capton",
+    "pias", "dctcp", "sird", "hpcc", "fastpass", "cosy",
+)  # fmt: skip
+
+
+def retransmitted_in_healthy_networks() -> str:
+    """Measures the largest shares of payload that is retransmitted, and that arrives twice."""
+    lines = []
+    for transport in SENDERS:
+        shares = []
+        for topology in HEALTHY:
+            for sizes, load in LOADS:
+                done = _run(
+                    topology=topology,
+                    transport={"name": transport},
+                    workload={
+                        **{"pattern": "all-to-all", "sizes": sizes},
+                        **{"load": load, "flows": 3_000},
+                    },
+                )
+                size, again = (
+                    float(done.flows[name].to_numpy().sum())
+                    for name in ("size_bytes", "retransmitted_bytes")
+                )
+                twice = done.summary["counters"]["duplicate_bytes"]
+                shares.append((100 * again / size, 100 * twice / size))
+        most = [max(column) for column in zip(*shares, strict=True)]
+        lines.append(f"{transport} {most[0]:.3f} % retransmitted, {most[1]:.3f} % twice")
+    return "; ".join(lines)
+
+
 MEASURES: Final[dict[str, Callable[[], str]]] = {
     "A1": failures_of_phost,
     "A2": lambda: _dumbbell("dcpim"),
@@ -95,6 +133,7 @@ MEASURES: Final[dict[str, Callable[[], str]]] = {
     "A11": lambda: _dumbbell("capton"),
     "A19": rejections_of_cosy,
     "A22": incast_of_phost,
+    "healthy": retransmitted_in_healthy_networks,
 }
 """Measurement for a finding."""
 

@@ -2,9 +2,9 @@
 
 `python tests/means.py save FILE` runs this build and saves the means of each seed. The file runs
 alone, so that the interpreter of an earlier build can run it too. `python tests/means.py compare
-FILE FILE ...` prints a row for each transport and preset: the means and 95 % intervals of all
-files, the mean difference by seed between the first file and the second, and "outside" if a later
-mean is outside the first interval.
+FILE FILE ...` prints a row for each transport and preset. It has the means and 95 % intervals of
+all files, and the mean difference by seed between the first file and the second. It ends in
+"outside" if a later mean is outside the first interval.
 """
 
 import json
@@ -49,7 +49,7 @@ def save(file: Path) -> None:
     warnings.simplefilter("ignore")
     table: Means = {}
     for name in schema.names():
-        for preset, _ in schema.about(name)["presets"]:
+        for preset, _ in schema.transport_info(name)["presets"]:
             table[f"{name} {preset}"] = means(name, preset)
             file.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 

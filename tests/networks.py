@@ -1,6 +1,6 @@
 """Ten networks that are not uniform, and the transports that run in them.
 
-`python -m tests.networks` prints the table of docs/networks-review.md.
+`python -m tests.networks` prints the table of docs/project/networks-review.md.
 """
 
 import sys
@@ -16,7 +16,7 @@ from rampmeter import schema
 TRANSPORTS = tuple(schema.names())
 """All transports of the package, without those in Python."""
 SLOTTED = ("fastpass", "fastpod", "cosy")
-"""Transports that take all hosts for as fast as the slowest, and warn."""
+"""Transports that treat all hosts as if they had the slowest rate, and warn."""
 
 Topology = dict[str, Any]
 Network = Callable[[], Topology]
@@ -64,7 +64,7 @@ def links(hosts: int, switches: int, links: list[Any], **keys: Any) -> Topology:
 
 
 def mixed_rates() -> Topology:
-    """Two racks with hosts of 25, 50 and 100 Gbit/s."""
+    """Returns two racks with hosts of 25, 50 and 100 Gbit/s."""
     rates = (100, 25, 50, 25, 100, 100, 25, 50)
     access = [(f"h{n}", f"s{n // 4}", gbps, 500) for n, gbps in enumerate(rates)]
     core = [(f"s{rack}", f"s{spine}", 200, 500) for rack in (0, 1) for spine in (2, 3)]
@@ -72,7 +72,7 @@ def mixed_rates() -> Topology:
 
 
 def dual_homed() -> Topology:
-    """Each host has a link to both leaf switches of its rack."""
+    """Returns racks in which each host has a link to both leaf switches."""
     access = [(f"h{n}", f"s{2 * (n // 4) + leaf}", 50, 500) for n in range(8) for leaf in (0, 1)]
     core = [(f"s{leaf}", f"s{spine}", 200, 500) for leaf in range(4) for spine in (4, 5)]
     return links(8, 6, access + core)
@@ -87,7 +87,7 @@ def rails_with_scale_up() -> Topology:
 
 
 def torus() -> Topology:
-    """A switch for each host, joined to the next ones in a ring of each dimension, 3 by 3."""
+    """Returns a 3 by 3 torus with a switch for each host, in a ring of each dimension."""
     access = [(f"h{n}", f"s{n}", 100, 100) for n in range(9)]
     ring = []
     for row in range(3):
@@ -99,7 +99,7 @@ def torus() -> Topology:
 
 
 def dragonfly() -> Topology:
-    """Three groups of two switches, each with a link to one other group."""
+    """Returns three groups of two switches, each with a link to one other group."""
     access = [(f"h{n}", f"s{n // 2}", 100, 100) for n in range(12)]
     local = [(f"s{2 * group}", f"s{2 * group + 1}", 200, 200) for group in range(3)]
     between = [("s1", "s2", 200, 1000), ("s3", "s4", 200, 1000), ("s5", "s0", 200, 1000)]
@@ -107,14 +107,14 @@ def dragonfly() -> Topology:
 
 
 def slow_core() -> Topology:
-    """Links between switches that are slower than those of hosts."""
+    """Returns a network with slower links between switches than those of hosts."""
     access = [(f"h{n}", f"s{n // 4}", 100, 500) for n in range(8)]
     core = [(f"s{rack}", f"s{spine}", 40, 500) for rack in (0, 1) for spine in (2, 3)]
     return links(8, 4, access + core)
 
 
 def parallel_links() -> Topology:
-    """Two switches with three links of two rates between them."""
+    """Returns two switches with three links of two rates between them."""
     access = [(f"h{n}", f"s{n // 4}", 25, 500) for n in range(8)]
     return links(
         8, 2, [*access, ("s0", "s1", 100, 500), ("s0", "s1", 100, 500), ("s0", "s1", 40, 500)]
@@ -122,7 +122,7 @@ def parallel_links() -> Topology:
 
 
 def asymmetric_delays() -> Topology:
-    """Two spines, one of them far away, and hosts near and far."""
+    """Returns two spines, one of them far away, and hosts near and far."""
     access = [(f"h{n}", f"s{n // 4}", 100, 200 + 1500 * (n % 2)) for n in range(8)]
     core = [
         (f"s{rack}", f"s{spine}", 400, 500 + 4000 * (spine - 2))
@@ -133,7 +133,7 @@ def asymmetric_delays() -> Topology:
 
 
 def oversubscribed() -> Topology:
-    """Three tiers, each with half of the capacity of the one below."""
+    """Returns three tiers, each with half of the capacity of the one below."""
     access = [(f"h{n}", f"s{n // 4}", 100, 300) for n in range(16)]
     pods = [
         (f"s{rack}", f"s{4 + 2 * (rack // 2) + agg}", 100, 300)
@@ -145,7 +145,7 @@ def oversubscribed() -> Topology:
 
 
 def broken_plane() -> Topology:
-    """A leaf-spine network in which one spine has lost its link to the first rack."""
+    """Returns a leaf-spine network in which one spine has lost its link to the first rack."""
     access = [(f"h{n}", f"s{n // 4}", 100, 500) for n in range(12)]
     core = [
         (f"s{rack}", f"s{spine}", 200, 500)

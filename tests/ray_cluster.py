@@ -1,6 +1,6 @@
 """A Ray cluster of two nodes on this machine, for as long as standard input is open.
 
-Started as a process of its own, so that nothing of Ray is in the process of the tests. Prints the
+Started as a separate process, so that nothing of Ray is in the process of the tests. Prints the
 cluster's address and that of its client server.
 """
 
@@ -18,7 +18,7 @@ NODE = {
 
 
 def main(client_port: int) -> None:
-    """Start the cluster, wait, and shut it down."""
+    """Starts the cluster, waits, and shuts it down."""
     head = {**NODE, "ray_client_server_port": client_port}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     try:

@@ -60,7 +60,9 @@ def networks_of(transport: str) -> dict[str, dict[str, Any]]:
 def cases() -> list[tuple[str, str]]:
     """Returns every transport with each of its presets."""
     return [
-        (name, preset) for name in schema.names() for preset, _ in schema.about(name)["presets"]
+        (name, preset)
+        for name in schema.names()
+        for preset, _ in schema.transport_info(name)["presets"]
     ]
 
 

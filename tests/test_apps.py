@@ -30,7 +30,7 @@ def probes(answered: list[bool], period: float = 100.0, delta: float = 30.0) -> 
 
 
 class TestDetector:
-    def test_a_probe_without_an_answer_is_known_at_its_bound(self) -> None:
+    def test_a_probe_without_an_answer_is_detected_at_its_bound(self) -> None:
         some = probes([True, True, False, True])
         assert detector.suspicions_us(some).tolist() == [230.0]
         assert detector.detections_us(some, [Outage(195.0, 290.0)]).tolist() == [35.0]
@@ -70,7 +70,7 @@ class TestDetectorInSimulation:
         return rm.run(self.plan.with_(*workload, *table), quiet=True)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("period_us", [50.0, 100.0])
-    def test_crashes_are_known_within_a_period_and_the_bound(self, period_us: float) -> None:
+    def test_crashes_are_detected_within_a_period_and_the_bound(self, period_us: float) -> None:
         crashes = [
             {
                 "link": 7,
@@ -88,7 +88,7 @@ class TestDetectorInSimulation:
         assert after.max() > period_us
         assert detector.false_suspicions(some, detector.outages(run)) == 0
 
-    def test_losses_make_false_positives_as_often_as_theory_says(self) -> None:
+    def test_losses_cause_false_positives_at_the_rate_of_the_theory(self) -> None:
         some = Probes.of(self.run(20_000, 100.0, loss=0.01))
         expected = detector.unanswered_in_theory(0.01, links=4)
         assert detector.false_positive(some, 1) == pytest.approx(expected, rel=0.1)
@@ -113,7 +113,7 @@ class TestStorage:
     network = Network(np.array([2.0]), np.array([6.0]), 20.0)
     free = Host(switch_us=0.0, interrupt_us=0.0, submit_us=0.0, collect_us=0.0, poll_us=1.0)
 
-    def test_without_costs_policies_take_what_they_wait_for(self) -> None:
+    def test_without_costs_policies_have_their_ideal_latency(self) -> None:
         took = {
             policy: storage.simulate(policy, self.network, self.free, threshold_us=5.0, reads=800)
             for policy in storage.POLICIES
@@ -126,7 +126,7 @@ class TestStorage:
         assert shares["polling"] == 0.0
         assert shares["interrupts"] == shares["predictable"] == 1.0
 
-    def test_equals_take_turns(self) -> None:
+    def test_programs_of_equal_priority_alternate(self) -> None:
         host = Host(switch_us=10.0, quantum_us=90.0)
         outcome = storage.simulate("polling-fairshare", self.network, host, reads=2_000)
         assert outcome.spinner_share == pytest.approx(90.0 / 200.0, rel=0.02)
@@ -140,7 +140,7 @@ class TestStorage:
         assert outcome.latency_us.max() == pytest.approx(8 * 0.5 + 21.0 + 0.25)
         assert outcome.latency_us.min() == pytest.approx(0.5 + 21.0 + 8 * 0.25)
 
-    def test_an_interrupt_comes_when_the_oldest_response_has_waited(self) -> None:
+    def test_an_interrupt_fires_at_the_deadline_of_the_oldest_response(self) -> None:
         host = Host(switch_us=2.0, interrupt_us=1.0, submit_us=0.0, collect_us=0.0)
         outcome = storage.simulate("interrupts", self.network, host, threshold_us=8.0, reads=8_000)
         assert set(outcome.latency_us) == {9.0 + 8.0 + 3.0}
@@ -152,9 +152,9 @@ class TestStorage:
             storage.simulate("predictable", unbounded)
 
     def test_points_are_compared_with_frontiers(self) -> None:
-        beside = storage.compare(0.5, 30.0, [(0.2, 20.0), (0.4, 40.0), (0.8, 80.0)])
-        assert beside.share_at_tail == pytest.approx(0.3)
-        assert beside.tail_at_share == pytest.approx(50.0)
+        comparison = storage.compare(0.5, 30.0, [(0.2, 20.0), (0.4, 40.0), (0.8, 80.0)])
+        assert comparison.share_at_tail == pytest.approx(0.3)
+        assert comparison.tail_at_share == pytest.approx(50.0)
         assert math.isnan(storage.compare(0.9, 10.0, [(0.2, 20.0), (0.4, 40.0)]).share_at_tail)
 
     def test_latencies_of_a_run_are_those_of_its_commands_and_responses(self) -> None:
@@ -180,7 +180,7 @@ class TestStorage:
 class TestReframer:
     @staticmethod
     def paced(flows: int, packets: int, gap_us: float) -> Arrivals:
-        """Flows that all send at the same pace, one a little after the other."""
+        """Returns flows that all send at the same pace, one a little after the other."""
         time = np.add.outer(np.arange(packets) * gap_us, np.arange(flows) * 0.01).ravel()
         return Arrivals(time.astype(np.float64), np.tile(np.arange(flows), packets))
 
@@ -266,7 +266,7 @@ class TestFigures:
         drawn = draw(figure, panel, rows, series={"tp100": points}).axes[0]
         assert [len(np.asarray(marks.get_offsets())) for marks in drawn.collections] == [16, 11, 5]
 
-    def test_a_crash_that_nobody_notices_has_no_value(self) -> None:
+    def test_an_undetected_crash_has_no_value(self) -> None:
         figure = papers.load_figure(ROOT / "papers/cosy/fig8")
         plan = figure.plan.with_(("workload.flows", 3), ("workload.period-us", 100.0))
         outage = {"link": 7, "from-us": 130.0, "until-us": 150.0}
@@ -276,7 +276,7 @@ class TestFigures:
         assert row.measured.without == (1,)
         assert row.to_json()["measured"]["mean"] is None
 
-    def test_points_beyond_the_axis_stand_at_its_edge(self) -> None:
+    def test_points_beyond_the_axis_are_at_its_edge(self) -> None:
         points = [plots.OperatingPoint("a", 0.5, 40.0), plots.OperatingPoint("b", 0.5, 3_000.0)]
         axes = plots.operating_points(points).axes[0]
         shown = [y for line in axes.get_lines() for y in np.asarray(line.get_ydata())]

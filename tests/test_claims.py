@@ -9,12 +9,12 @@ from rich.console import Console
 
 import rampmeter as rm
 from rampmeter import papers
-from rampmeter.papers import Measured, Mode, judge_claim
+from rampmeter.papers import Measurement, Mode, judge_claim
 from rampmeter.papers.claims import ClaimRow, claim_rows, limits_text
 from rampmeter.papers.expected import CellId, Claim, load_expected
 from rampmeter.papers.reproduce import Report
 from rampmeter.papers.table import claims_table
-from rampmeter.papers.verdict import Row
+from rampmeter.papers.verdict import ValueRow
 
 from .conftest import FIG3
 
@@ -23,7 +23,7 @@ HEAD = 'claim = "so"\nsource = "section 1"\nsub-figure = "a"\nmetric = "mean"\n'
 
 
 def claim(kind: str, keys: str) -> Claim:
-    """The claim of a file that has only this one."""
+    """Returns the claim of a file that has only this one."""
     return claims(f"[[{kind}]]\n{HEAD}{keys}")[0]
 
 
@@ -33,8 +33,8 @@ def claims(text: str) -> tuple[Claim, ...]:
     return load_expected(file).claims
 
 
-def values(*means: float) -> list[Measured]:
-    return [Measured({1: mean}, 1) for mean in means]
+def values(*means: float) -> list[Measurement]:
+    return [Measurement({1: mean}, 1) for mean in means]
 
 
 def verdict(one: Claim, *means: float) -> str:
@@ -62,10 +62,11 @@ class TestRatio:
     KEYS = 'of = "x"\nto = { run = "x", metric = "p99" }\nat-least = 1.3\nat-most = 4'
 
     @pytest.mark.parametrize(
-        ("over", "said"), [(2.6, "match"), (8.0, "match"), (2.59, "miss"), (8.1, "miss")]
+        ("over", "expected_verdict"),
+        [(2.6, "match"), (8.0, "match"), (2.59, "miss"), (8.1, "miss")],
     )
-    def test_it_must_be_within_its_limits(self, over: float, said: str) -> None:
-        assert verdict(claim("ratio", self.KEYS), over, 2.0) == said
+    def test_it_must_be_within_its_limits(self, over: float, expected_verdict: str) -> None:
+        assert verdict(claim("ratio", self.KEYS), over, 2.0) == expected_verdict
 
     def test_its_two_values_may_be_of_two_metrics(self) -> None:
         cells = claim("ratio", self.KEYS).cells
@@ -92,7 +93,7 @@ class TestAnyBound:
     KEYS = 'runs = ["x", "y", "z"]\nof = "any"\nat-most = 0.1'
 
     def judged(self, *by_run: list[float] | None, keys: str = KEYS) -> tuple[str, str]:
-        cells = [Measured(dict(enumerate(one, 1)), 1) if one else None for one in by_run]
+        cells = [Measurement(dict(enumerate(one, 1)), 1) if one else None for one in by_run]
         return judge_claim(claim("bound", keys), cells, [1, 2])
 
     def test_one_run_suffices(self) -> None:
@@ -120,7 +121,7 @@ class TestAnyBound:
         one = claim("bound", f"{self.KEYS}\npublished-flows = 0")
         by_run = {"x": [0.0, 0.3], "y": [0.2, 0.0], "z": [math.nan, 0.0]}
         rows = [
-            row(CellId("a", run, "mean"), Measured(dict(enumerate(of, 1)), 1))
+            row(CellId("a", run, "mean"), Measurement(dict(enumerate(of, 1)), 1))
             for run, of in by_run.items()
         ]
         figure = replace(FIGURE, expected=replace(FIGURE.expected, claims=(one,)))
@@ -135,13 +136,16 @@ class TestAnyBound:
 
 class TestAlike:
     @pytest.mark.parametrize(
-        ("means", "said"),
+        ("means", "expected_verdict"),
         [((2.0, 2.2, 2.1), "match"), ((2.0, 2.3, 2.1), "miss"), ((0.0, 0.0, 0.0), "match")],
     )
     def test_the_largest_is_near_the_least(
-        self, means: tuple[float, float, float], said: str
+        self, means: tuple[float, float, float], expected_verdict: str
     ) -> None:
-        assert verdict(claim("alike", 'runs = ["x", "y", "z"]\nwithin = 0.1'), *means) == said
+        assert (
+            verdict(claim("alike", 'runs = ["x", "y", "z"]\nwithin = 0.1'), *means)
+            == expected_verdict
+        )
 
     def test_nothing_is_like_zero(self) -> None:
         assert verdict(claim("alike", 'runs = ["x", "y"]\nwithin = 9.0'), 0.0, 0.1) == "miss"
@@ -154,14 +158,14 @@ class TestValuesThatAreNotThere:
         ("measured", "reason"),
         [
             (None, "y [2]: seeds 1, 2: run not finished"),
-            (Measured({1: 2.0}, 1), "y [2]: seed 2: run not finished"),
-            (Measured({1: 2.0, 2: math.nan}, 1), "y [2]: seed 2: no value"),
+            (Measurement({1: 2.0}, 1), "y [2]: seed 2: run not finished"),
+            (Measurement({1: 2.0, 2: math.nan}, 1), "y [2]: seed 2: no value"),
         ],
     )
     def test_they_are_misses_that_name_the_seed(
-        self, measured: Measured | None, reason: str
+        self, measured: Measurement | None, reason: str
     ) -> None:
-        both = [Measured({1: 1.0, 2: 1.0}, 2), measured]
+        both = [Measurement({1: 1.0, 2: 1.0}, 2), measured]
         assert judge_claim(claim("order", self.ORDER), both, [1, 2]) == ("miss", reason)
 
     def test_nan_breaks_every_kind(self) -> None:
@@ -175,8 +179,8 @@ class TestValuesThatAreNotThere:
             assert verdict(claim(kind, keys), 1.0, math.nan) == "miss"
 
 
-def row(cell: CellId, measured: Measured | None) -> Row:
-    return Row(cell, None, measured, None, "not judged", "")
+def row(cell: CellId, measured: Measurement | None) -> ValueRow:
+    return ValueRow(cell, None, measured, None, "not judged", "")
 
 
 class TestClaimsOfAFigure:
@@ -186,7 +190,7 @@ class TestClaimsOfAFigure:
         self, by_seed: dict[int, float], mode: Mode | None = None, left_out: str = ""
     ) -> list[ClaimRow]:
         cells = [cell for one in FIGURE.expected.claims for cell in one.cells]
-        rows = [row(cell, Measured(by_seed, 9)) for cell in cells]
+        rows = [row(cell, Measurement(by_seed, 9)) for cell in cells]
         return claim_rows(FIGURE, rows, mode or Mode(), [*by_seed], frozenset({left_out}))
 
     def test_the_mean_of_the_seeds_is_judged_and_each_seed_counted(self) -> None:
@@ -218,7 +222,7 @@ class TestClaimsOfAFigure:
         keys = 'runs = ["imc10-0.60"]\nat-most = 1.1\npublished-flows = 0'
         one = claim("bound", keys)
         figure = replace(FIGURE, expected=replace(FIGURE.expected, claims=(one,)))
-        rows = [row(CellId("a", "imc10-0.60", "mean"), Measured({1: 1.0}, 9))]
+        rows = [row(CellId("a", "imc10-0.60", "mean"), Measurement({1: 1.0}, 9))]
         (line,) = claim_rows(figure, rows, Mode("quick"), [1])
         assert line.verdict == "match"
 
@@ -247,10 +251,10 @@ def test_a_bound_of_many_values_shows_the_least_and_the_largest() -> None:
     assert [*table.columns[1].cells] == ["0 to 0.5"]
 
 
-def test_the_seeds_of_a_claim_show_their_spread_and_how_many_hold() -> None:
+def test_claims_have_the_spread_and_the_number_of_seeds_that_meet_them() -> None:
     one = claim("bound", 'runs = ["x"]\nat-most = 0.5')
     by_seed = {1: 0.25, 2: 0.5, 3: 0.75}
-    cells = (Measured(by_seed, 3),)
+    cells = (Measurement(by_seed, 3),)
     line = ClaimRow(one, cells, {s: (v,) for s, v in by_seed.items()}, "match", "")
     table = claims_table(Report(FIGURE, Mode(), (), (line,), (1, 2, 3), Path("report.json")))
     assert [*table.columns[1].cells] == ["0.5 (0.25-0.75)"]
@@ -286,6 +290,6 @@ def test_limits_are_written_as_people_write_them() -> None:
         ),
     ],
 )
-def test_errors_say_where_and_what(text: str, message: str) -> None:
+def test_errors_name_the_place_and_the_fault(text: str, message: str) -> None:
     with pytest.raises(rm.PlanError, match=message):
         claims(text)

@@ -1,4 +1,4 @@
-"""The command: what it prints, where it writes, how it fails."""
+"""The command: its output, its files, its errors."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def ok(*arguments: object) -> Result:
 
 
 def error_line(*arguments: object) -> str:
-    """The one line on standard error of a command that must fail with code 2."""
+    """Returns the one line on standard error of a command that must fail with code 2."""
     result = call(*arguments)
     assert result.exit_code == 2, result.output
     assert result.stderr.count("\n") == 1
@@ -84,9 +84,11 @@ class TestRun:
 
     def test_the_same_run_is_not_repeated(self, plan_file: Path) -> None:
         ok("run", plan_file)
-        assert "kept from an earlier run" in ok("run", plan_file).stderr
+        assert "reused results of an earlier run" in ok("run", plan_file).stderr
 
-    def test_an_interrupt_shows_what_is_done(self, plan_file: Path, fake_core: FakeCore) -> None:
+    def test_an_interrupted_run_prints_its_partial_results(
+        self, plan_file: Path, fake_core: FakeCore
+    ) -> None:
         def until_told(on_progress: Callable[["Progress"], bool]) -> str:
             signal.raise_signal(signal.SIGINT)
             while on_progress(progress()):
@@ -103,7 +105,7 @@ class TestRun:
         ok("run", plan_file, "--out", "here", "--quiet")
         before = Path("here/summary.json").read_bytes()
         line = error_line("run", plan_file, "--out", "here", "--seed", 2, "--quiet")
-        assert line.startswith("rampmeter: here: expected no results, or those of this plan")
+        assert line.startswith("rampmeter: here: the folder has the results of another plan")
         assert "(seed: 1 there, 2 here)" in line
         assert Path("here/summary.json").read_bytes() == before
         ok("run", plan_file, "--out", "here", "--seed", 2, "--quiet", "--force")
@@ -188,8 +190,8 @@ class TestErrors:
                 "expected one of capton, collectives, cosy, dcpim, fastpod, homa-dispute, phost, "
                 "got other",
             ),
-            (["papers", "dcpim", "3", "--quick", "--full"], "expected at most one of them"),
-            (["papers", "dcpim", "3", "--scale", "-1"], "--scale: expected above 0"),
+            (["papers", "dcpim", "3", "--quick", "--full"], "exclude each other: use one of them"),
+            (["papers", "dcpim", "3", "--scale", "-1"], "--scale: expected a number above 0"),
         ],
     )
     def test_bad_arguments_are_one_line(self, arguments: list[str], message: str) -> None:
@@ -230,7 +232,7 @@ class TestCompare:
         ]
         assert (plans[0]["beta"], plans[1]["window"]) == (1.5, 60)
 
-    def test_failures_may_be_infinite_and_the_table_says_so(self, plan_file: Path) -> None:
+    def test_the_table_notes_failures_that_count_as_infinite(self, plan_file: Path) -> None:
         loss = ("--set", "faults.loss=0.4", "--set", "transport.attempts-max=1", "--quiet")
         names = ("--transports", "dcpim:attempts-max=1,ideal")
         result = call("compare", plan_file, *names, *loss)
@@ -280,7 +282,7 @@ class TestPapers:
     def test_a_figure_has_tables_plots_and_a_report(self) -> None:
         result = ok("papers", "dcpim", "3", "--scale", "0.0001", "--out", "here", "--quiet")
         report = json.loads(Path("here/report.json").read_text())
-        assert [panel["id"] for panel in report["sub_figures"]] == list("abcdefg")
+        assert [panel["id"] for panel in report["sub_figures"]] == list("abcdefgh")
         for panel in report["sub_figures"]:
             assert Path("here", panel["image"]).is_file()
             assert f"3{panel['id']}  {panel['title']}" in result.stdout
@@ -298,7 +300,7 @@ class TestPapers:
             (["--quick"], [1], "; 1 seed of 3;"),
         ],
     )
-    def test_verdicts_say_on_how_many_seeds_they_rest(
+    def test_verdicts_have_their_number_of_seeds(
         self, fake_core: FakeCore, arguments: list[str], seeds: list[int], summary: str
     ) -> None:
         result = ok("papers", "dcpim", "3", "--out", "here", "--quiet", *arguments)
@@ -313,7 +315,7 @@ class TestPapers:
         assert summary in result.stdout
         assert f"{len(seeds)} of 3" in result.stdout or len(seeds) == 3
 
-    def test_an_interrupted_figure_reports_what_is_done(self, fake_core: FakeCore) -> None:
+    def test_an_interrupted_figure_reports_finished_runs(self, fake_core: FakeCore) -> None:
         def third_is_interrupted(on_progress: Callable[["Progress"], bool]) -> str:
             if len(fake_core.plans) < 3:
                 return "finished"
@@ -329,7 +331,7 @@ class TestPapers:
         assert report["is_interrupted"]
         assert len(report["runs"]) == 2
         fake_core.script = lambda _: "finished"
-        assert ok(*arguments).stderr.count("kept from an earlier run") == 2
+        assert ok(*arguments).stderr.count("reused results of an earlier run") == 2
 
 
 class TestOtherCommands:
@@ -345,7 +347,7 @@ class TestOtherCommands:
         assert result.stdout.split() == [f"images/{name}.png" for name in names]
         assert all(Path("images", f"{name}.png").is_file() for name in names)
 
-    def test_check_tells_what_follows_and_what_is_wrong(self, plan_file: Path) -> None:
+    def test_check_prints_derived_values_and_warnings(self, plan_file: Path) -> None:
         text = ok("check", plan_file).stdout
         for line in ("# bdp-bytes = ", "# port-buffer-bytes = 500000", "# transport.phase-us = "):
             assert line in text
@@ -362,7 +364,7 @@ class TestOtherCommands:
         assert result.exit_code == 2
         assert 'unknown column "colour", expected some of arrival_us' in result.stderr
 
-    def test_a_load_beyond_the_core_is_told(self, plan_file: Path) -> None:
+    def test_a_load_beyond_the_core_is_a_warning(self, plan_file: Path) -> None:
         topology = 'topology={ kind = "dumbbell", hosts-per-side = 4 }'
         result = call("run", plan_file, "--set", topology, "--quiet")
         assert "the most that the core carries" in result.stdout
@@ -403,7 +405,7 @@ class TestOtherCommands:
     ("number", "code", "word"),
     [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
 )
-def test_signals_end_a_real_run_and_keep_what_is_done(
+def test_signals_end_a_real_run_and_store_partial_results(
     plan_file: Path, number: signal.Signals, code: int, word: str
 ) -> None:
     command = [sys.executable, "-m", "rampmeter.cli", "run", str(plan_file)]
@@ -426,11 +428,11 @@ def test_signals_end_a_real_run_and_keep_what_is_done(
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_commands(shell: str) -> None:
-    asked = {**os.environ, "_RAMPMETER_COMPLETE": f"{shell}_source"}
+    environment = {**os.environ, "_RAMPMETER_COMPLETE": f"{shell}_source"}
     rampmeter = Path(sys.executable).with_name("rampmeter")
-    done = subprocess.run([rampmeter], env=asked, capture_output=True, text=True, check=True)
+    done = subprocess.run([rampmeter], env=environment, capture_output=True, text=True, check=True)
     assert "_RAMPMETER_COMPLETE" in done.stdout
     words = {"COMP_WORDS": "rampmeter pap", "COMP_CWORD": "1", "fish": "pap"}
-    asked = {**os.environ, **words, "_RAMPMETER_COMPLETE": "bash_complete"}
-    done = subprocess.run([rampmeter], env=asked, capture_output=True, text=True, check=True)
+    environment = {**os.environ, **words, "_RAMPMETER_COMPLETE": "bash_complete"}
+    done = subprocess.run([rampmeter], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "plain,papers\n"

@@ -41,7 +41,7 @@ STEPS, HOSTS = 14, 8
 
 
 def row(run: Run, number: int) -> dict[str, Any]:
-    """A round of the only collective of a run."""
+    """Returns a round of the only collective of a run."""
     rounds: list[dict[str, Any]] = run.summary["collectives"]
     return rounds[number]
 
@@ -111,7 +111,7 @@ def test_a_ring_between_hosts_waits_as_in_the_simulator(over: str, tmp_path: Pat
     for host in range(HOSTS):
         at = moments(out / over, host)
         for step in range(1, STEPS):
-            # A host sends in a step what it received in the step before.
+            # A host sends in each step the data that it received in the previous one.
             received = at["delivered", (step - 1) * HOSTS + (host - 1) % HOSTS]
             assert at["submitted", step * HOSTS + host] >= received + 100_000_000
 
@@ -135,7 +135,7 @@ def test_tenants_of_a_trace_reach_the_hosts(tmp_path: Path) -> None:
 
 
 def test_events_grow_with_the_flows_of_a_trace(tmp_path: Path) -> None:
-    """Flows that nothing holds back and their replies cost the same number of events each."""
+    """Unpaused flows and their replies cost the same number of events each."""
     events = []
     for n in (200, 800):
         rows = [f"{i},{10 * i},{i % 7},7,1000,," for i in range(n)]

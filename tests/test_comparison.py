@@ -9,7 +9,7 @@ import pytest
 
 import rampmeter as rm
 from rampmeter.comparison import ONE_SAMPLE, Comparison, Overlay
-from rampmeter.tables import comparison_sheets
+from rampmeter.tables import comparison_tables
 
 from .conftest import SMALL, write_results
 
@@ -19,7 +19,7 @@ SIZES = (1460, 1460, 200_000, 200_000)
 
 
 def rows(*slowdowns: float | None) -> list[Row]:
-    """Flows of two size bins, with ideals of 10 ps."""
+    """Returns flows of two size bins, with ideals of 10 ps."""
     return [
         (idx, SIZES[idx], None if slowdown is None else slowdown * 10, 10)
         for idx, slowdown in enumerate(slowdowns)
@@ -32,7 +32,7 @@ def results(folder: Path, name: str, *slowdowns: float | None) -> rm.Run:
 
 @pytest.fixture
 def two(tmp_path: Path) -> dict[str, rm.Run]:
-    """One run that delivers all, and one that aborts the hardest flow."""
+    """Returns one run that delivers all, and one that aborts the hardest flow."""
     return {
         "all": results(tmp_path, "all", 1.0, 2.0, 3.0, 9.0),
         "some": results(tmp_path, "some", 1.5, 2.5, 3.5, None),
@@ -49,7 +49,7 @@ class TestFailures:
         assert overall["all"].max.mean == 3.0
         assert comparison.nfct("all").mean == 2.0
         [note] = comparison.notes()
-        assert note == "Slowdown is over the 3 flows of 4 that every transport delivered."
+        assert note == "Slowdown covers the 3 flows of 4 that every transport delivered."
 
     def test_they_may_count_as_infinitely_slow(self, two: dict[str, rm.Run]) -> None:
         comparison = Comparison(two, failures="infinite")
@@ -64,22 +64,21 @@ class TestFailures:
         assert warning.startswith("some delivered 3 of 4 flows (1 failed); ")
         assert Comparison({"all": two["all"]}).warnings() == []
 
-    def test_warnings_of_seeds_that_differ_in_numbers_only_are_told_once(
-        self, tmp_path: Path
-    ) -> None:
+    def test_warnings_that_differ_only_in_numbers_are_reported_once(self, tmp_path: Path) -> None:
         runs = []
         for seed in range(3):
             run = results(tmp_path, str(seed), 1.0, 2.0, 3.0, 4.0)
             own = ["2 of 4 flows were not delivered (2 failed)"]
             own += [f"the mean is known to {10 + seed} % only"] if seed else []
             run.summary["warnings"] = own
+            run.summary["warning_codes"] = ["not-delivered", "wide-interval"][: len(own)]
             runs.append(run)
         assert Comparison({"a": runs}).warnings() == [
             "a: the mean is known to 11 % only (so or similar with 2 of 3 seeds)"
         ]
 
     def test_every_count_is_in_the_table(self, two: dict[str, rm.Run]) -> None:
-        [flows] = [s for s in comparison_sheets(Comparison(two)) if s.title == "Flows"]
+        [flows] = [s for s in comparison_tables(Comparison(two)) if s.title == "Flows"]
         assert flows.headings[2:] == ("submitted", "delivered", "failed", "rejected", "unfinished")
         assert flows.rows[1] == ("some", "finished", "4", "3", "1", "0", "0")
 
@@ -89,14 +88,16 @@ class TestFailures:
         two["some"].summary["flows"]["not_started"] = 2
         comparison = Comparison(two)
         assert comparison.flows("some")["not_started"] == 2
-        [flows] = [s for s in comparison_sheets(comparison) if s.title == "Flows"]
+        [flows] = [s for s in comparison_tables(comparison) if s.title == "Flows"]
         assert flows.headings[-1] == "not\nstarted"
         assert [row[-1] for row in flows.rows] == ["0", "2"]
 
     def test_windows_that_differ_are_noted(self, two: dict[str, rm.Run]) -> None:
         def notes() -> tuple[str, ...]:
-            sheets = comparison_sheets(Comparison(two))
-            return next(sheet.notes for sheet in sheets if sheet.title == "Network")
+            text_tables = comparison_tables(Comparison(two))
+            return next(
+                text_table.notes for text_table in text_tables if text_table.title == "Network"
+            )
 
         for run in two.values():
             run.summary["window"] = {"from_ps": 0, "to_ps": 10}
@@ -107,7 +108,8 @@ class TestFailures:
     def test_several_seeds_are_more_than_one_sample(self, tmp_path: Path) -> None:
         runs = [results(tmp_path, str(seed), 1.0, 2.0) for seed in range(2)]
         for run in runs:
-            run.summary["warnings"] = [f"bursts, so {ONE_SAMPLE}"]
+            run.summary["warnings"] = ["flows come in bursts, so the run is one sample"]
+            run.summary["warning_codes"] = [ONE_SAMPLE]
         assert len(Comparison({"a": runs[0]}).warnings()) == 1
         assert Comparison({"a": runs}).warnings() == []
 
@@ -135,7 +137,7 @@ class TestSizes:
     def test_statistics_of_a_part_agree_with_the_simulator_s(
         self, small_run: rm.Run, tmp_path: Path
     ) -> None:
-        """The first flows are left out: by the simulator of one run, by the comparison of both."""
+        """The first flows are omitted: by the simulator of one run, by the comparison of both."""
         plan = rm.Plan(SMALL).with_(("measure.warmup-flows", 50))
         later = rm.run(plan, out=tmp_path / "later", quiet=True)
         comparison = Comparison({"all": small_run, "later": later})
@@ -143,7 +145,7 @@ class TestSizes:
         assert ours.count == theirs.count == 150
         for name in ("mean", "p50", "p99", "p999", "max"):
             assert getattr(ours, name).mean == pytest.approx(getattr(theirs, name).mean, rel=1e-12)
-        assert "50 flows of the warm-up are left out" in comparison.notes()[0]
+        assert "50 flows of the warm-up are excluded" in comparison.notes()[0]
 
 
 class TestSeeds:

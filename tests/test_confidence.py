@@ -20,7 +20,7 @@ def test_half_widths_are_those_of_the_tables(n: int, t: float) -> None:
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
-def test_intervals_hold_the_mean_as_often_as_they_say(level: float) -> None:
+def test_intervals_contain_the_mean_at_their_level(level: float) -> None:
     samples = np.random.default_rng(1).normal(3.0, 0.7, (REPETITIONS, 5))
     found = [interval(sample.tolist(), level) for sample in samples]
     share = np.mean([abs(one.mean - 3.0) <= (one.half_width or 0.0) for one in found])
@@ -67,9 +67,7 @@ class TestNextCount:
             ([Interval(0.0, 0.1, 5)], 10),
         ],
     )
-    def test_seeds_are_added_as_the_spread_says(
-        self, points: list[Interval], count: int | None
-    ) -> None:
+    def test_seeds_are_added_by_the_spread(self, points: list[Interval], count: int | None) -> None:
         assert next_count(points, 0.02) == count
 
     def test_it_ends_at_the_precision_or_at_the_limit(self) -> None:

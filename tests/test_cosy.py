@@ -10,7 +10,7 @@ import rampmeter as rm
 from rampmeter import cosy
 
 
-def test_the_papers_numbers_come_out() -> None:
+def test_numbers_equal_those_of_the_paper() -> None:
     assert cosy.slots_max(32_000_000, 5) == 4_266
     five = cosy.Network(rtt_us=5.5, gbps=100.0, switches=5)
     assert five.queueing_us(4) == pytest.approx(5.4)
@@ -56,7 +56,9 @@ def test_every_message_has_a_fate_within_its_bound(transport: rm.Cosy) -> None:
 
 
 @pytest.mark.parametrize("order", ["oldest", "random"])
-def test_a_central_queue_waits_as_queueing_theory_says(order: Literal["oldest", "random"]) -> None:
+def test_delays_of_a_central_queue_match_queueing_theory(
+    order: Literal["oldest", "random"],
+) -> None:
     """One pair with one slot is a queue M/D/1: mean wait rho / (2 (1 - rho)) sendings."""
     rng, now, arrivals = random.Random(1), 0.0, []
     for _ in range(100_000):

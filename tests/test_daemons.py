@@ -99,11 +99,11 @@ class Network:
         return status
 
     def wait_for(
-        self, node: int, holds: Callable[[dict[str, Any]], bool], timeout: float = TIMEOUT
+        self, node: int, predicate: Callable[[dict[str, Any]], bool], timeout: float = TIMEOUT
     ) -> dict[str, Any]:
-        """Waits for the first status that satisfies `holds`, and returns it."""
+        """Waits for the first status that satisfies `predicate`, and returns it."""
         ends = time.monotonic() + timeout
-        while not holds(status := self.status(node)):
+        while not predicate(status := self.status(node)):
             assert time.monotonic() < ends, status
             time.sleep(0.1)
         return status
@@ -116,7 +116,7 @@ class Network:
         time.sleep(0.3)
 
     def change_key(self, node: int, after_each: Callable[[], None]) -> None:
-        """Gives a node another key, as the documentation describes."""
+        """Changes the key of a node, as the documentation describes."""
         old, new = self.keys[node][0], self._keygen(f"{node}.next.key")
         self.keys[node] = [old, new]
         self.reload()
@@ -266,7 +266,7 @@ def test_a_node_that_is_killed_under_load_loses_messages_and_doubles_none(
         with network.port(1) as b:
             after = [a.send(1, text(n)) for n in range(100, 120)]
             outcomes = [outcome(ticket) for ticket in before + after]
-            # By now the node's new incarnation is known.
+            # By now the sender has the node's new incarnation.
             last = [a.send(1, text(n)) for n in range(200, 220)]
             assert {outcome(ticket) for ticket in last} == {"completed"}
             while True:
@@ -290,7 +290,7 @@ def test_hosts_turn_to_the_standby_and_back(network_of: Start) -> None:
         for round_, arbiter in enumerate([None, 2, 3]):
             if arbiter is not None:
                 network.kill(arbiter)
-            # With the first arbiter gone the standby serves; then the first is back alone.
+            # While the first arbiter is down, the standby serves; then the first is up alone.
             if arbiter == 3:
                 network.start(2)
             tickets = [a.send(1, text(10 * round_ + n)) for n in range(10)]
@@ -300,7 +300,7 @@ def test_hosts_turn_to_the_standby_and_back(network_of: Start) -> None:
     network.stop()
 
 
-def test_a_receiver_that_does_not_read_holds_back_its_senders_and_nobody_else(
+def test_a_stalled_receiver_slows_its_own_senders_only(
     network_of: Start,
 ) -> None:
     network = network_of("phost")
@@ -375,7 +375,7 @@ def test_a_key_is_changed_without_a_break(network_of: Start) -> None:
     assert "packets that no peer has sealed" in (network.folder / "0.log").read_text()
 
 
-def test_status_tells_of_peers_and_where_they_are_configured_otherwise(network_of: Start) -> None:
+def test_status_has_peers_and_differences_of_their_configuration(network_of: Start) -> None:
     network = network_of("phost")
     network.addresses[1] = network.addresses[1].replace("127.0.0.1", "localhost")
     network.network_keys[1] = "data-rtt-us = 2000"
@@ -418,8 +418,8 @@ def test_rates_and_peers_change_without_a_loss(network_of: Start, transport: str
     numbers = itertools.count()
     with network.port(0) as a, network.port(1) as b:
 
-        def under_way(change: Callable[[], None]) -> None:
-            """Keeps messages in flight during a change."""
+        def with_messages_in_flight(change: Callable[[], None]) -> None:
+            """Has messages in flight during a change."""
             sent = list(itertools.islice(numbers, 50))
             tickets = [a.send(1, text(n)) for n in sent]
             change()
@@ -427,13 +427,13 @@ def test_rates_and_peers_change_without_a_loss(network_of: Start, transport: str
             assert {outcome(ticket) for ticket in tickets} == {"completed"}
 
         network.rate = 400
-        under_way(network.reload)
+        with_messages_in_flight(network.reload)
         for node in (0, 1):
             network.wait_for(node, lambda status: status["rate-mbps"] == 400)
         # A third host.
         network.add()
         network.n_hosts = 3
-        under_way(network.reload)
+        with_messages_in_flight(network.reload)
         network.start(2)
         with network.port(2) as c:
             for port in (a, b):
@@ -444,7 +444,7 @@ def test_rates_and_peers_change_without_a_loss(network_of: Start, transport: str
         network.kill(2)
         (port_of_2,) = free_ports(1)
         network.addresses[2] = f"127.0.0.1:{port_of_2}"
-        under_way(network.reload)
+        with_messages_in_flight(network.reload)
         network.start(2)
         with network.port(2) as c:
             # A message to the earlier incarnation fails.
@@ -453,9 +453,9 @@ def test_rates_and_peers_change_without_a_loss(network_of: Start, transport: str
         # A key that needs a restart changes nothing, and is reported.
         network.network_keys = {0: "mtu = 1400", 1: "mtu = 1400"}
         network.rate = 100
-        under_way(network.reload)
+        with_messages_in_flight(network.reload)
         assert network.status(0)["rate-mbps"] == 400
-        # A host that is gone.
+        # A host that has ended.
         network.network_keys = {}
         network.rate = 200
         network.kill(2)
@@ -463,7 +463,7 @@ def test_rates_and_peers_change_without_a_loss(network_of: Start, transport: str
         network.addresses.pop()
         network.keys.pop()
         network.n_hosts = 2
-        under_way(network.reload)
+        with_messages_in_flight(network.reload)
         status = network.wait_for(0, lambda status: status["rate-mbps"] == 200)
         assert [peer["node"] for peer in status["peers"]] == [1]
         with pytest.raises(SendError, match="unknown"):
@@ -498,17 +498,17 @@ def arrivals(port: Port) -> list[int]:
             return numbers
 
 
-def test_bounds_are_those_of_the_state_machine_and_are_kept(network_of: Start) -> None:
+def test_bounds_are_those_of_the_state_machine_and_are_met(network_of: Start) -> None:
     network = network_of("cosy", rtt_us=BUSY_US)
     network.start(0)
     network.start(1)
     completed = []
     with network.port(0) as a, network.port(1) as b:
-        said = described(network, 0)
+        described_bounds = described(network, 0)
         for size, name in ((1_000, "bound of 1 kb"), (128_000, "bound of 128 kb")):
-            told = a.bound(size)
-            assert told is not None
-            assert abs(told * 1e6 - said[name]) <= 0.1
+            bound_s = a.bound(size)
+            assert bound_s is not None
+            assert abs(bound_s * 1e6 - described_bounds[name]) <= 0.1
         for n in range(25):
             data = text(n, 8 + 1600 * n)
             start = time.monotonic()
@@ -526,17 +526,15 @@ def test_bounds_are_those_of_the_state_machine_and_are_kept(network_of: Start) -
 
 
 @pytest.mark.parametrize("lower", ["phost", "dcpim"])
-def test_promised_and_best_effort_messages_go_beside_one_another(
-    network_of: Start, lower: str
-) -> None:
+def test_promised_and_best_effort_messages_share_a_node(network_of: Start, lower: str) -> None:
     keys = f'best-effort = {{ name = "{lower}" }}'
     network = network_of("cosy", rtt_us=BUSY_US, keys=keys)
     network.start(0)
     network.start(1)
     with network.port(0) as a, network.port(1) as b:
-        told = a.bound(1_000)
-        assert told is not None
-        assert abs(told * 1e6 - described(network, 0)["bound of 1 kb"]) <= 0.1
+        bound_s = a.bound(1_000)
+        assert bound_s is not None
+        assert abs(bound_s * 1e6 - described(network, 0)["bound of 1 kb"]) <= 0.1
         best_effort = [a.send(1, text(n), tenant=1 + n % 3) for n in range(1000, 1030)]
         assert all(ticket.bound is None for ticket in best_effort)
         completed = set()
@@ -557,7 +555,7 @@ def test_promised_and_best_effort_messages_go_beside_one_another(
     network.stop()
 
 
-def test_transports_that_promise_no_bound_tell_none(network_of: Start) -> None:
+def test_transports_without_bounds_report_none(network_of: Start) -> None:
     network = network_of("phost")
     network.start(0)
     with network.port(0) as a:
@@ -614,8 +612,8 @@ def test_a_path_that_carries_less_than_is_configured_is_found(network_of: Start)
             assert {outcome(ticket) for ticket in tickets} == {"completed"}
             # Until then the MTU that every path carries.
             found = range(1_300 - 8, 1_300 + 1)
-            network.wait_for(0, lambda told: told["peers"][0]["path-mtu"] in found, 3 * TIMEOUT)
+            network.wait_for(0, lambda status: status["peers"][0]["path-mtu"] in found, 3 * TIMEOUT)
             # A virtual cable carries no longer packets in the other direction either.
-            network.wait_for(1, lambda told: told["peers"][0]["path-mtu"] in found, 3 * TIMEOUT)
+            network.wait_for(1, lambda status: status["peers"][0]["path-mtu"] in found, 3 * TIMEOUT)
         network.stop()
     assert "carries shorter packets" in (network.folder / "0.log").read_text()

@@ -43,7 +43,7 @@ class Theory:
 
 
 def queue(folder: Path, flows: int, above: int, warm_ms: int = 15) -> NDArray[np.float64]:
-    """The queue of the link in the middle in packets, every microsecond, once flows are even."""
+    """Returns packets in the middle queue, sampled every microsecond, once flows are even."""
     trace = folder / "flows.csv"
     rows = [f"0,{flow},{flows + flow},{10**12}" for flow in range(flows)]
     trace.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]))
@@ -53,7 +53,7 @@ def queue(folder: Path, flows: int, above: int, warm_ms: int = 15) -> NDArray[np
             "hosts-per-side": flows,
             "access-gbps": 40,
             "core-gbps": CORE_GBPS,
-            # Three links there and back.
+            # Three links in each direction.
             "propagation-ns": round(RTT_US * 1e3 / 6),
             "switch-ns": 0,
             "host-ns": 0,
@@ -70,7 +70,7 @@ def queue(folder: Path, flows: int, above: int, warm_ms: int = 15) -> NDArray[np
 
 
 def cycles(lengths: NDArray[np.float64]) -> float:
-    """The mean time from one fall of the queue to the next, in loaded round trips."""
+    """Returns the mean time from one fall of the queue to the next, in loaded round trips."""
     high, low = np.quantile(lengths, [0.75, 0.25])
     marks = np.where(lengths >= high, 1, np.where(lengths <= low, -1, 0))
     marks = marks[marks != 0]
@@ -93,8 +93,9 @@ def test_the_queue_is_that_of_the_theory(tmp_path: Path, flows: int, above: int)
     # The link is never idle: K is above a seventh of C x RTT (equation 13).
     assert lengths.min() > 0
     if flows <= 10:
-        # Windows grow back by a segment a round trip. The theory counts nothing else; but marks are
-        # received after a round trip, windows do not grow in the one after, nor before one is over.
+        # Windows grow back by a segment a round trip. The theory counts nothing else. But marks are
+        # received after a round trip, and windows do not grow in the next one, nor before one is
+        # over.
         growing = swing / flows
         assert growing <= cycles(lengths) <= growing + 3
 

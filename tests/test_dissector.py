@@ -54,7 +54,7 @@ def tshark(capture: Path, *arguments: str) -> str:
 
 
 def rows(capture: Path, names: Sequence[str], *arguments: str) -> list[dict[str, list[str]]]:
-    """All values of some fields, packet by packet."""
+    """Returns all values of some fields, packet by packet."""
     fields = [word for name in names for word in ("-e", name)]
     text = tshark(capture, "-T", "fields", "-E", "separator=|", *fields, *arguments)
     return [
@@ -68,7 +68,7 @@ def numbers(values: Iterable[str]) -> list[int]:
 
 
 def infos(capture: Path, *arguments: str) -> list[str]:
-    """The info column, packet by packet."""
+    """Returns the info column, packet by packet."""
     return tshark(capture, "-T", "fields", "-e", "_ws.col.Info", *arguments).splitlines()
 
 
@@ -78,7 +78,7 @@ def frame_numbers(capture: Path, display_filter: str) -> list[int]:
 
 
 def frame(payload: bytes, port: int = PORT, cut: int | None = None) -> tuple[bytes, int]:
-    """A UDP packet, of which `cut` bytes of payload are captured, and its length."""
+    """Returns a UDP packet, of which `cut` bytes of payload are captured, and its length."""
     udp = struct.pack(">HHHH", 50_000, port, 8 + len(payload), 0) + payload
     ip = struct.pack(">BBHHHBBHII", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, 0x0A4D0001, 0x0A4D0002)
     whole = bytes(12) + b"\x08\x00" + ip + udp
@@ -143,7 +143,7 @@ class TestFields:
             if kind == "F" and protocol in ("rampmeter", *FILTERS.values()):
                 known.add((name, of))
         compared = {name for packet in expected for name in packet}
-        # Branches of the tree and expert infos have no value; payloads are left off here.
+        # Branches of the tree and expert infos have no value; payloads are omitted here.
         valued = {name for name, of in known if of not in ("FT_NONE", "FT_BYTES")}
         # Packets of one transport alone have no byte that identifies it: see `TestBeside`.
         # Simulated packets have no trailer: see `TestProtected`.
@@ -175,15 +175,15 @@ class TestFields:
             "fastpass.slot.dst",
         ],
     )
-    def test_filters_find_what_they_should(
+    def test_filters_select_their_packets(
         self, samples: tuple[Path, list[Packet]], name: str
     ) -> None:
         capture, expected = samples
         values = [packet.get(name, []) for packet in expected]
         lists = [value if isinstance(value, list) else [value] for value in values]
-        wanted = max(value for values in lists for value in values)
-        having = [n for n, values in enumerate(lists, 1) if wanted in values]
-        assert frame_numbers(capture, f"{name} == {wanted}") == having
+        maximum = max(value for values in lists for value in values)
+        having = [n for n, values in enumerate(lists, 1) if maximum in values]
+        assert frame_numbers(capture, f"{name} == {maximum}") == having
 
     def test_filters_find_transports(self, samples: tuple[Path, list[Packet]]) -> None:
         counts = Counter(name for packet in samples[1] for name in packet if name.endswith(".type"))
@@ -226,7 +226,7 @@ class TestInfo:
             return payloads[types.index(code)][:28] + bytes([code]) + fields
 
         rts = struct.pack(">IIQ", 7, 8, 9)
-        wanted = {
+        expected = {
             header(
                 "fastpass", 3, struct.pack(">IIBHIHI", 1, 2, 2, 260, 65536, 261, 5)
             ): "Fastpass request: slots in all: 65536 to 260, 5 to 261",
@@ -246,8 +246,8 @@ class TestInfo:
                 "phost", 1, rts + struct.pack(">QHB", 2**32 - 1, 0, 0)
             ): "pHost RTS: flow 7 of 9 bytes, flow slot 8, 4294967295 ps left",
         }
-        capture = write_capture(tmp_path / "a.pcap", map(frame, wanted))
-        assert infos(capture) == list(wanted.values())
+        capture = write_capture(tmp_path / "a.pcap", map(frame, expected))
+        assert infos(capture) == list(expected.values())
 
     def test_every_packet_has_one_without_gaps(self, samples: tuple[Path, list[Packet]]) -> None:
         for info in infos(samples[0]):
@@ -263,7 +263,7 @@ class TestMalformed:
             payload[:length]
             for payload, packet in zip(payloads, samples[1], strict=True)
             for length in range(1, len(payload) - int(str(packet.get("rampmeter.payload_len", 0))))
-            # The part of a hello after the envelope may be left out.
+            # The part of a hello after the envelope may be absent.
             if (packet["rampmeter.kind"], length) != (0, 28)
         ]
         capture = write_capture(tmp_path / "a.pcap", map(frame, shortened))
@@ -271,7 +271,7 @@ class TestMalformed:
         assert marked == list(range(1, len(shortened) + 1))
         assert all("needs" in info for info in infos(capture))
 
-    def test_captures_that_left_off_early_are_no_fault_of_the_packet(
+    def test_truncated_captures_are_not_malformed_packets(
         self, payloads: list[bytes], tmp_path: Path
     ) -> None:
         cut = [frame(payloads[0], cut=length) for length in range(4, 28)]
@@ -298,7 +298,7 @@ class TestMalformed:
         tshark(capture, "-V")
 
     @pytest.mark.parametrize(
-        ("offset", "value", "expert", "said"),
+        ("offset", "value", "expert", "message"),
         [
             (0, 0, "bad_field", "Magic must be 0x524d, got 0x4d"),
             (2, 3, "bad_field", "Version must be 0x2, got 0x3"),
@@ -319,7 +319,7 @@ class TestMalformed:
         offset: int,
         value: int,
         expert: str,
-        said: str,
+        message: str,
     ) -> None:
         request = [packet.get("dcpim.type") for packet in samples[1]].index(7)
         payload = bytearray(payloads[request])
@@ -327,7 +327,7 @@ class TestMalformed:
         payload[offset] = value
         capture = write_capture(tmp_path / "a.pcap", [frame(bytes(payload))])
         assert frame_numbers(capture, f"rampmeter.{expert}") == [1]
-        assert f"[{said}]" in infos(capture)[0]
+        assert f"[{message}]" in infos(capture)[0]
 
     def test_lists_that_are_too_long_and_bytes_too_many_are_marked(
         self, samples: tuple[Path, list[Packet]], payloads: list[bytes], tmp_path: Path
@@ -349,7 +349,9 @@ class TestMalformed:
 
 
 class TestBeside:
-    def test_a_byte_says_whose_the_header_is(self, payloads: list[bytes], tmp_path: Path) -> None:
+    def test_a_byte_identifies_the_transport_of_a_header(
+        self, payloads: list[bytes], tmp_path: Path
+    ) -> None:
         """106 is cosy above pHost."""
         envelopes = {2: 28, 3: 36, 10: 40}
         alone = [p for p in payloads if p[4] in (2, 5) and p[3] in envelopes]
@@ -447,14 +449,14 @@ def test_ciphers_are_those_of_the_standards(tmp_path: Path) -> None:
 
 
 class TestPorts:
-    def test_packets_are_known_on_any_port_by_their_first_bytes(
+    def test_packets_are_recognised_on_any_port_by_their_first_bytes(
         self, payloads: list[bytes], tmp_path: Path
     ) -> None:
         frames = [frame(payload, port=9999) for payload in payloads]
         capture = write_capture(tmp_path / "a.pcap", frames)
         assert len(frame_numbers(capture, "rampmeter")) == len(payloads)
 
-    def test_others_on_other_ports_are_left_alone(self, tmp_path: Path) -> None:
+    def test_foreign_packets_on_other_ports_are_not_dissected(self, tmp_path: Path) -> None:
         others = [b"RM\x01\x00" + bytes(40), b"RM\x02\x0c" + bytes(40), b"RM\x02", b"QM\x02\x00"]
         capture = write_capture(tmp_path / "a.pcap", [frame(other, port=9999) for other in others])
         assert frame_numbers(capture, "rampmeter") == []

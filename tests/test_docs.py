@@ -1,5 +1,6 @@
 """The documentation: every block of code runs, or has a reason why not; links have targets."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -16,18 +17,40 @@ from click.testing import CliRunner
 
 from rampmeter import Plan, PlanError
 from rampmeter.cli import main
+from rampmeter.schema import plan_schema
 from rampmeter.sweeps.table import sweep_of
 from rampmeter.toml import dumps
 from tests.conftest import ROOT, SMALL
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-OWN = [page for page in PAGES if "docs/papers/" not in str(page) and page.name != "command.md"]
-"""Pages that are in the repository; others are made of notes and of the command's help."""
+AT_ROOT = ("architecture", "contributing", "releasing", "security")
+MADE = (
+    "docs/papers/",
+    "docs/reference/command.md",
+    "docs/reference/warnings.md",
+    *(f"docs/project/{name}.md" for name in AT_ROOT),
+)
+OWN = [page for page in PAGES if not str(page.relative_to(ROOT)).startswith(MADE)]
+"""Pages that are in the repository; others are made of notes, of documents at the root and of the
+command's help."""
 
 BLOCK = re.compile(
     r"(?:^<!-- (?P<directive>[^\n]*) -->\n+)?^```(?P<language>\S*)[^\n]*\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+
+
+HEADINGS = [
+    "What it is",
+    "Packets",
+    "Rules",
+    "Parameters",
+    "Presets",
+    "Deviations from the paper",
+    "Not modelled",
+]
+"""Sections of a transport's page, in order."""
+COLUMNS_OF_DIAGRAM = 78
 
 
 @dataclass(frozen=True)
@@ -118,6 +141,8 @@ def trimmed(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines()]
 
 
+@pytest.mark.long
+@pytest.mark.timeout(400)
 def test_every_page_is_in_the_site_and_builds_without_a_warning(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
     done = subprocess.run(
@@ -129,8 +154,141 @@ def test_every_page_is_in_the_site_and_builds_without_a_warning(tmp_path: Path) 
         assert (site / page.relative_to(ROOT / "docs")).with_suffix(".html").is_file(), page
 
 
+def anchors_of(page: Path) -> set[str]:
+    """Returns the anchors of a page's headings."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    words = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).lower() for title in titles]
+    return {re.sub(r"[^\w\- ]", "", title).strip().replace(" ", "-") for title in words}
+
+
+def is_made(file: Path) -> bool:
+    """Returns true for a page that the build of the site writes."""
+    return os.path.relpath(file, ROOT).startswith(MADE)
+
+
 def test_links_between_files_of_the_repository_lead_somewhere() -> None:
     for page in [*OWN, *ROOT.glob("*.md"), *ROOT.glob("papers/**/*.md")]:
-        for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-            if "://" not in target:
-                assert (page.parent / target).exists(), f"{page}: {target}"
+        text = page.read_text(encoding="utf-8")
+        for target, anchor in re.findall(r"\]\(([^)\s#]*)(#[^)\s]*)?[^)]*\)", text):
+            if "://" in target or not (target or anchor):
+                continue
+            file = page.parent / target if target else page
+            if is_made(file) and not file.exists():
+                continue  # The build of the site makes it, and finds broken links itself.
+            assert file.exists(), f"{page}: {target}"
+            if anchor and file.suffix == ".md":
+                assert anchor[1:] in anchors_of(file), f"{page}: {target}{anchor}"
+
+
+TEXTS = (
+    "*.md",
+    "Makefile",
+    "crates/**/*.rs",
+    "crates/**/*.toml",
+    "docs/**/*.md",
+    "examples/**/*.rs",
+)
+PYTHON = ("python/**/*.py", "tests/*.py")
+
+
+def test_documents_that_code_and_text_name_exist() -> None:
+    named = re.compile(r"(?<![\w/])docs/[\w/.-]+\.md\b")
+    for file in sorted({file for glob in TEXTS + PYTHON for file in ROOT.glob(glob)}):
+        for name in named.findall(file.read_text(encoding="utf-8")):
+            assert name.startswith(MADE) or (ROOT / name).is_file(), f"{file}: {name}"
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "protocols").glob("*.md")), ids=lambda page: page.stem
+)
+def test_pages_of_transports_have_the_same_sections_and_a_diagram(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)$", BLOCK.sub("", text), re.MULTILINE) == HEADINGS
+    diagrams = [block.text for block in blocks_of(page) if block.why_not == "a diagram"]
+    assert len(diagrams) == 1
+    assert max(len(line) for line in diagrams[0].splitlines()) <= COLUMNS_OF_DIAGRAM
+
+
+ENTRY = re.compile(
+    r"^- \*\*[^*]+\*\*[^:]*: (?P<sentence>[^()]+)\. \((?P<sources>[^)]+)\)$", re.MULTILINE
+)
+
+
+def test_entries_of_the_glossary_are_one_sentence_with_a_source() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^- .*?(?=^[-#]|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert len(entries) > 90
+    for entry in (" ".join(entry.split()) for entry in entries):
+        found = ENTRY.match(entry)
+        assert found, entry
+        assert ". " not in found["sentence"], entry
+        for file in re.findall(r"`([^`]+)`", found["sources"]):
+            assert (ROOT / file).exists(), entry
+
+
+def rows_of(page: str, section: str) -> list[list[str]]:
+    """Rows of the first table of a section, without its head."""
+    text = page.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    table = re.search(r"(^\|.*\n)+", text, re.MULTILINE)
+    assert table, section
+    [head, _, *rows] = table[0].splitlines()
+    assert head.startswith("| key | default |")
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+TABLES = {
+    "`[node]`": "NodeTable",
+    "`[network]`": "NetworkTable",
+    "`[[peer]]`": "PeerTable",
+    "`[programs]`": "ProgramsTable",
+    "`[[service]]`": "ServiceTable",
+}
+
+
+@pytest.mark.parametrize("section", TABLES)
+def test_the_reference_of_rampd_has_every_key_of_a_table(section: str) -> None:
+    page = (ROOT / "docs" / "reference" / "rampd.md").read_text(encoding="utf-8")
+    source = (ROOT / "crates/rampd/src/config/tables.rs").read_text(encoding="utf-8")
+    body = source.partition(f"pub(crate) struct {TABLES[section]} {{")[2].partition("\n}")[0]
+    fields = re.findall(r"^    pub\(crate\) (\w+):", body, re.MULTILINE)
+    keys = [row[0].strip("`") for row in rows_of(page, section)]
+    assert sorted(keys) == sorted(field.replace("_", "-") for field in fields)
+
+
+@pytest.mark.parametrize("table", ["node", "network"])
+def test_the_reference_of_rampd_has_the_effect_of_a_reload(table: str) -> None:
+    page = (ROOT / "docs" / "reference" / "rampd.md").read_text(encoding="utf-8")
+    source = (ROOT / "crates/rampd/src/config.rs").read_text(encoding="utf-8")
+    body = source.partition(f"const {table.upper()}: Keys = &[")[2].partition("];")[0]
+    tested = re.findall(r'^        \("([a-z-]+)", .*, (Applied|Restart)\),$', body, re.MULTILINE)
+    rows = rows_of(page, f"`[{table}]`")
+    assert {row[0].strip("`"): row[2] for row in rows} == {k: v.lower() for k, v in tested}
+
+
+PAGES_OF_TABLES = {
+    "topology": ["TopologySpec", "LinkSpec", "NamesSpec"],
+    "fabric": ["FabricSpec", "PfcSpec"],
+    "transport": ["Transport"],
+    "workload": ["WorkloadSpec", "SizeTable", "RangeSpec", "DeadlinesSpec", "LoadSpec"],
+    "run": [
+        "RunSpec",
+        "MeasureSpec",
+        "FaultsSpec",
+        "LinkFaultSpec",
+        "OutageSpec",
+        "LinkChangeSpec",
+        "ClocksSpec",
+    ],
+}
+
+
+@pytest.mark.parametrize("page", PAGES_OF_TABLES)
+def test_pages_of_plans_have_every_key_of_their_tables(page: str) -> None:
+    text = (ROOT / "docs" / "plans" / f"{page}.md").read_text(encoding="utf-8")
+    code = " ".join(re.findall(r"^```.*?^```|`[^`]+`", text, re.MULTILINE | re.DOTALL))
+    words = set(re.findall(r"[a-z0-9-]+", code))
+    definitions = plan_schema()["definitions"]
+    keys = {key for table in PAGES_OF_TABLES[page] for key in definitions[table]["properties"]}
+    assert keys
+    assert keys <= words, f"{page}: no word of {sorted(keys - words)}"

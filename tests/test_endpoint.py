@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import rampmeter as rm
 from rampmeter import runner
 from rampmeter.cli import main
+from rampmeter.endpoint import _module_of
 from rampmeter.endpoints import StopAndWait
 
 STAR = rm.star(4)
@@ -50,7 +51,7 @@ class Blast(rm.Endpoint):
 
 
 def test_flows_of_one_packet_take_their_ideal_in_an_empty_network() -> None:
-    """Theory: nothing waits, so that a flow takes the time of its packets."""
+    """Theory: without queues the completion time is the transmission time of the packets."""
     flows = rm.flows({"arrival_us": [0, 50, 100], "src": [0, 1, 2], "dst": [1, 2, 3],
                       "size_bytes": [1460, 100, 14_600]})  # fmt: skip
     done = rm.run(topology=STAR, transport=Blast.transport(), workload=flows, quiet=True)
@@ -59,7 +60,7 @@ def test_flows_of_one_packet_take_their_ideal_in_an_empty_network() -> None:
 
 
 def test_stop_and_wait_takes_a_round_trip_a_packet() -> None:
-    """Theory: n packets take n - 1 round trips of packet and acknowledgement, and one way more."""
+    """Theory: n packets need n - 1 round trips of packet and acknowledgement, and one more way."""
     n = 5
     flows = rm.flows({"arrival_us": [0], "src": [0], "dst": [1], "size_bytes": [n * 1460]})
     done = rm.run(topology=STAR, transport=StopAndWait.transport(), workload=flows, quiet=True)
@@ -95,7 +96,7 @@ def test_without_answers_messages_fail(tmp_path: Path) -> None:
     assert min(fates) >= 4 * 20_000_000
 
 
-def test_an_endpoint_knows_the_network() -> None:
+def test_an_endpoint_has_the_facts_of_the_network() -> None:
     seen: dict[int, rm.Host] = {}
 
     class Curious(Blast):
@@ -125,7 +126,7 @@ class Raises(Broken):
 
 
 class TooEarly(Broken):
-    """Takes the first packet of a message for all of it."""
+    """Treats the first packet of a message as all of it."""
 
     def on_packet(self, now: int, packet: rm.Packet) -> None:
         if packet.packets is None:
@@ -170,7 +171,7 @@ class NoClass(Broken):
 
 
 class Restless(Broken):
-    """Wants to be called again at the time that it is."""
+    """Sets its deadline to the present time."""
 
     def submit(self, now: int, message: rm.MessageToSend) -> None:
         self.deadline = 0
@@ -196,7 +197,7 @@ class BadDeadline(Broken):
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "cause", "said"),
+    ("endpoint", "cause", "message"),
     [
         (Raises, KeyError, r"host \d: on_packet at .* us: KeyError: 'no such thing'"),
         (NoPacket, TypeError, "poll_transmit: expected a Packet or None, got .*int"),
@@ -216,9 +217,9 @@ class BadDeadline(Broken):
     ],
 )
 def test_a_mistake_ends_the_run_with_its_place(
-    endpoint: type[Broken], cause: type[Exception], said: str
+    endpoint: type[Broken], cause: type[Exception], message: str
 ) -> None:
-    with pytest.raises(rm.EndpointError, match=said) as caught:
+    with pytest.raises(rm.EndpointError, match=message) as caught:
         run(endpoint, seed=5)
     assert isinstance(caught.value.__cause__, cause)
     assert "with seed 5" in str(caught.value)
@@ -294,7 +295,7 @@ class TestPlans:
         assert before != after
 
     @pytest.mark.parametrize(
-        ("right", "wrong", "said"),
+        ("right", "wrong", "message"),
         [
             (
                 "patient.py",
@@ -307,9 +308,9 @@ class TestPlans:
             ("more = 2.0", "less = 2.0", "and its parameters, got .*argument 'less'"),
         ],
     )
-    def test_bad_ones_are_refused(self, right: str, wrong: str, said: str, plan: Path) -> None:
+    def test_bad_ones_are_refused(self, right: str, wrong: str, message: str, plan: Path) -> None:
         plan.write_text(textwrap.dedent(PLAN.replace(right, wrong)))
-        with pytest.raises(rm.PlanError, match=said):
+        with pytest.raises(rm.PlanError, match=message):
             rm.Plan.load(plan).check()
 
     def test_a_mistake_in_the_class_is_shown_by_the_command(
@@ -333,7 +334,7 @@ class TestPlans:
             rm.Plan.load(plan).check()
 
 
-def test_it_runs_beside_others(tmp_path: Path) -> None:
+def test_an_endpoint_runs_with_other_transports(tmp_path: Path) -> None:
     base = rm.Plan.of(topology=STAR, transport=rm.DcPim(), workload=rm.imc10(0.3, 50))
     choices = [rm.DcPim(), StopAndWait.transport(timeout_ns=50_000)]
     compared = rm.compare(base, choices, out=tmp_path / "c", quiet=True)
@@ -355,12 +356,12 @@ def test_a_class_that_hangs_ends_some_seconds_after_its_run(
     assert run(Blast).status == "finished"
 
 
-def test_a_class_is_no_transport_until_it_is_asked_for_one() -> None:
+def test_a_class_requires_a_call_of_transport() -> None:
     with pytest.raises(TypeError, match=r"; `Blast.transport\(\)` makes one"):
         rm.run(topology=STAR, transport=Blast, workload=rm.imc10(0.3, 5))  # type: ignore[arg-type]
 
 
-def test_a_class_of_a_notebook_that_is_defined_anew_is_run_anew(tmp_path: Path) -> None:
+def test_a_changed_class_of_a_notebook_is_rerun(tmp_path: Path) -> None:
     """Also where two classes of one name are used by turns."""
     slowdowns = []
     for times in (1, 4, 4):
@@ -384,7 +385,7 @@ class Late(StopAndWait):
     assert slowdowns[0] != slowdowns[1] == slowdowns[2]
 
 
-def test_files_beside_it_are_imported_and_known(plan: Path, tmp_path: Path) -> None:
+def test_files_next_to_an_endpoint_are_imported_and_identified(plan: Path, tmp_path: Path) -> None:
     (tmp_path / "patient.py").write_text(
         "import helper\n" + textwrap.dedent(FILE).replace("* more", "* more * helper.TIMES")
     )
@@ -395,11 +396,23 @@ def test_files_beside_it_are_imported_and_known(plan: Path, tmp_path: Path) -> N
         fcts.append(done.flows["fct_ps"].to_pylist())
     assert fcts[0] != fcts[1]
     (tmp_path / "helper.py").write_text("TIMES = 6\n")
-    with pytest.raises(rm.PlanError, match=r"helper\.py as the run has read it; it has changed"):
+    with pytest.raises(rm.PlanError, match=r"helper\.py has changed since the run"):
         rm.Plan.load(tmp_path / "out/manifest.json")
 
 
-def test_classes_of_one_name_are_told_apart() -> None:
+def test_files_next_to_endpoints_in_two_folders_may_have_one_name(tmp_path: Path) -> None:
+    for times in (1, 9):
+        folder = tmp_path / str(times)
+        folder.mkdir()
+        (folder / "helper.py").write_text(f"TIMES = {times}\n")
+        (folder / "mine.py").write_text(
+            "import helper\n" + textwrap.dedent(FILE).replace("* more", "* helper.TIMES")
+        )
+    files = [tmp_path / folder / "mine.py" for folder in ("1", "9", "1")]
+    assert [_module_of(file).helper.TIMES for file in files] == [1, 9, 1]
+
+
+def test_classes_of_one_name_are_distinguished() -> None:
     def make(times: int) -> type[StopAndWait]:
         class Late(StopAndWait):
             def __init__(self, host: rm.Host) -> None:

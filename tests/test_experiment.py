@@ -1,6 +1,7 @@
 """Plans between real hosts: the daemon in namespaces, and its results."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from subprocess import PIPE
@@ -63,7 +64,7 @@ def why_not() -> str | None:
 
 
 def shape() -> Shape:
-    """The smallest fabric."""
+    """Returns the smallest fabric."""
     return Shape(racks=1, hosts_per_rack=2, spines=0, access_bps=50_000_000)
 
 
@@ -77,13 +78,12 @@ def test_every_message_of_a_plan_arrives_over_the_daemon(transport: str, tmp_pat
     run = run_testbed(plan(transport), tmp_path / "out")
     assert run.summary["flows"]["delivered"] == 60
     assert run.flows.num_rows == 60
-    said = (tmp_path / "out/nodes/0.log").read_text()
-    assert "started" in said
-    assert "stopped" in said
+    output = (tmp_path / "out/nodes/0.log").read_text()
+    assert "started" in output
+    assert "stopped" in output
     ports = json.loads((tmp_path / "out/ports.json").read_text())
     assert sum(c["packets"] for c in ports["h0:eth0"]) > 0
-    namespaces = [name for name in Path("/run/netns").iterdir() if name.name.startswith("rm")]
-    assert not namespaces
+    assert not list(Path("/run/netns").glob(f"rm{os.getpid()}.*"))
 
 
 @needs_namespaces
@@ -99,6 +99,7 @@ def test_the_command_compares_hosts_with_the_simulator(tmp_path: Path) -> None:
     assert (out / "slowdown_by_size.png").stat().st_size > 1000
 
 
+@pytest.mark.long
 @needs_namespaces
 def test_one_command_runs_several_transports_and_controls_on_the_same_flows(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
@@ -115,9 +116,9 @@ def test_one_command_runs_several_transports_and_controls_on_the_same_flows(tmp_
         assert comparison.flows(label)["delivered"] == 60, label
         assert label in result.output.replace("\n", "") or label.startswith("sim:")
     dctcp = out / "DCTCP"
-    said = "".join(log.read_text() for log in (dctcp / "nodes").glob("*.log"))
+    output = "".join(log.read_text() for log in (dctcp / "nodes").glob("*.log"))
     assert 'name = "dctcp"' in (dctcp / "nodes/0.toml").read_text()
-    assert "started" in said
+    assert "started" in output
     assert sum(of["marks"] for of in json.loads((dctcp / "waits.json").read_text()).values()) > 0
     # Ports mark nothing for the others, which do not request it.
     assert not (out / "rampd/waits.json").exists()
@@ -137,9 +138,9 @@ def test_the_kernels_congestion_control_is_that_of_both_ends() -> None:
         assert listener.stdout is not None
         port = listener.stdout.readline().decode().strip()
         code = CONNECT.format(address=two.address(1), port=port)
-        said, _ = fabric.run(0, [sys.executable, "-c", code], stdout=PIPE).communicate(timeout=20)
+        output, _ = fabric.run(0, [sys.executable, "-c", code], stdout=PIPE).communicate(timeout=20)
         accepted, _ = listener.communicate(timeout=20)
-    assert (said.decode().strip(), accepted.decode().strip()) == ("reno", "reno")
+    assert (output.decode().strip(), accepted.decode().strip()) == ("reno", "reno")
 
 
 CONTROL = "socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(bytes(1)).decode()"
@@ -222,7 +223,7 @@ def test_a_plan_is_checked_with_the_round_trip_of_hosts() -> None:
     assert bed_of(slow).transport["control-rtt-us"] == 1230  # two full packets
 
 
-def test_a_plan_may_say_how_long_messages_may_take_after_the_last_arrival() -> None:
+def test_a_plan_may_limit_the_time_after_the_last_arrival() -> None:
     idle = Delays(there_ns=20_000, back_ns=20_000, round_trip_ns=40_000)
     assert with_delays(bed_of(plan("dcpim")).plan, idle).get("run.drain-us") == 10_000_000
     patient = plan("dcpim").with_(("run.drain-us", 40_000_000.0))
@@ -231,9 +232,23 @@ def test_a_plan_may_say_how_long_messages_may_take_after_the_last_arrival() -> N
 
 
 def test_a_buffer_that_is_too_small_is_refused_before_anything_is_built() -> None:
-    asked = plan("cosy").with_(("fabric.buffer-bytes", 3000))
+    cosy_plan = plan("cosy").with_(("fabric.buffer-bytes", 3000))
     with pytest.raises(PlanError, match=r"fabric\.buffer-bytes: expected at least"):
-        bed_of(asked)
+        bed_of(cosy_plan)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("topology.hosts-per-rack", 65, "expected 1 to 64, got 65"),
+        ("topology.racks", 257, "expected 1 to 256, got 257"),
+        ("topology.access-gbps", 0.0005, "expected at least 0.001 between hosts, got 0.0005"),
+    ],
+)
+def test_errors_of_a_shape_name_keys_of_the_plan(key: str, value: float, problem: str) -> None:
+    changed = plan("dctcp").with_((key, value))
+    with pytest.raises(PlanError, match=f"{key}: {problem}"):
+        bed_of(changed)
 
 
 def test_quantities_of_a_plan_may_have_units() -> None:

@@ -61,8 +61,8 @@ def test_a_lone_flow_of_near_hosts_is_as_fast_as_without_a_far_one(transport: st
 
 @pytest.mark.parametrize("transport", PAIRS)
 def test_flows_of_far_hosts_have_windows_for_them(transport: str) -> None:
-    """A flow of 150 MB to the far host takes a round trip and its time on the link; one more round
-    trip if a request has to be answered first."""
+    """150 MB to the far host need one round trip and the time on the link, and one more round trip
+    if a request must be answered first."""
     workload = shuffled(150_000_000) | {"receivers": {"first": 0, "count": 1}}
     most = 1.4 if transport in ("phost", "sird") else 1.1
     assert mean_slowdown(run(FAR, transport, workload)) <= most

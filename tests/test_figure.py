@@ -11,18 +11,18 @@ from rich.console import Console
 
 import rampmeter as rm
 from rampmeter import papers
-from rampmeter.papers import Measured, Mode, judge
-from rampmeter.papers.expected import CellId, Fact, Tolerance
+from rampmeter.papers import Measurement, Mode, judge
+from rampmeter.papers.expected import CellId, ExpectedValue, Tolerance
 from rampmeter.papers.metric import METRICS
 from rampmeter.papers.table import panel_table
 from rampmeter.papers.verdict import rows_of
 from rampmeter.plan import Override
-from rampmeter.runner import Batch, Outcome
+from rampmeter.runner import Batch, JobOutcome
 
 from .conftest import FIG3, ROOT, write_results
 
 FIGURE = papers.load_figure(FIG3)
-FIVE_PERCENT = Fact(2.0, Tolerance(0.05, "relative"), "a table")
+FIVE_PERCENT = ExpectedValue(2.0, Tolerance(0.05, "relative"), "a table")
 
 
 class TestFigure3:
@@ -58,8 +58,8 @@ class TestFigure3:
             fact = FIGURE.expected.facts[CellId(*cell)]  # type: ignore[arg-type]
             return fact.expected, fact.tolerance.value, fact.tolerance.kind
 
-        assert len(FIGURE.expected.facts) == 21 + 3 + 3 + 3 * 12 + 2 * 12
-        assert published("a", "imc10-0.84", "utilisation") == (0.9793, 0.005, "absolute")
+        assert len(FIGURE.expected.facts) == 21 + 3 + 3 + 3 * 12 + 2 * 12 + 4
+        assert published("a", "imc10-0.84", "delivered-share") == (0.9793, 0.005, "absolute")
         assert published("b", "data-mining-0.60", "mean") == (1.284, 0.05, "relative")
         assert published("g", "web-search-0.80", "p99") == (19.568, 0.15, "relative")
         assert published("c", "imc10-0.60", "mean", 2) == (3.398, 0.05, "relative")
@@ -102,33 +102,33 @@ class TestJudge:
     def test_relative_tolerances_are_of_the_expected_value(
         self, value: float, verdict: str
     ) -> None:
-        assert judge(FIVE_PERCENT, Measured({1: value}, 9), [1]) == (verdict, "")
+        assert judge(FIVE_PERCENT, Measurement({1: value}, 9), [1]) == (verdict, "")
 
     def test_absolute_tolerances_are_differences(self) -> None:
-        fact = Fact(0.98, Tolerance(0.005, "absolute"), "a table")
-        assert judge(fact, Measured({1: 0.975}, 9), [1])[0] == "match"
-        assert judge(fact, Measured({1: 0.9749}, 9), [1])[0] == "miss"
+        fact = ExpectedValue(0.98, Tolerance(0.005, "absolute"), "a table")
+        assert judge(fact, Measurement({1: 0.975}, 9), [1])[0] == "match"
+        assert judge(fact, Measurement({1: 0.9749}, 9), [1])[0] == "miss"
 
     def test_the_mean_of_the_seeds_is_judged(self) -> None:
-        assert judge(FIVE_PERCENT, Measured({1: 1.5, 2: 2.5}, 9), [1, 2])[0] == "match"
+        assert judge(FIVE_PERCENT, Measurement({1: 1.5, 2: 2.5}, 9), [1, 2])[0] == "match"
 
-    def test_what_no_paper_says_is_not_judged(self) -> None:
-        assert judge(None, Measured({1: 2.0}, 9), [1]) == ("not judged", "no published value")
+    def test_unpublished_values_are_not_judged(self) -> None:
+        assert judge(None, Measurement({1: 2.0}, 9), [1]) == ("not judged", "no published value")
 
     @pytest.mark.parametrize(
         ("measured", "reason"),
         [
             (None, "seeds 1, 2: run not finished"),
-            (Measured({}, 0), "seeds 1, 2: run not finished"),
-            (Measured({1: math.nan, 2: math.nan}, 0), "seeds 1, 2: no value"),
-            (Measured({1: 2.0, 2: math.nan}, 9), "seed 2: no value"),
-            (Measured({1: 2.0, 2: math.inf}, 9), "seed 2: no value"),
-            (Measured({1: 2.0}, 9), "seed 2: run not finished"),
-            (Measured({2: math.nan}, 9), "seed 1: run not finished; seed 2: no value"),
+            (Measurement({}, 0), "seeds 1, 2: run not finished"),
+            (Measurement({1: math.nan, 2: math.nan}, 0), "seeds 1, 2: no value"),
+            (Measurement({1: 2.0, 2: math.nan}, 9), "seed 2: no value"),
+            (Measurement({1: 2.0, 2: math.inf}, 9), "seed 2: no value"),
+            (Measurement({1: 2.0}, 9), "seed 2: run not finished"),
+            (Measurement({2: math.nan}, 9), "seed 1: run not finished; seed 2: no value"),
         ],
     )
     def test_a_seed_without_a_value_is_a_miss_that_names_it(
-        self, measured: Measured | None, reason: str
+        self, measured: Measurement | None, reason: str
     ) -> None:
         assert judge(FIVE_PERCENT, measured, [1, 2]) == ("miss", reason)
 
@@ -143,8 +143,8 @@ class TestRows:
         rows = {row.cell.run: row for row in shown}
         assert len(rows) == 21
         row = rows["imc10-0.60"]
-        assert row.measured == Measured({1: 0.99, 2: 0.99}, 4)
-        assert row.variant == Measured({1: 0.5}, 2)
+        assert row.measured == Measurement({1: 0.99, 2: 0.99}, 4)
+        assert row.variant == Measurement({1: 0.5}, 2)
         assert row.verdict == "miss"
         assert row.difference == pytest.approx(0.99 - 0.9973)
         missing = rows["imc10-0.50"]
@@ -155,8 +155,8 @@ class TestRows:
         run = write_results(tmp_path / "a", rows=flows)  # type: ignore[arg-type]
         rows = rows_of(FIGURE, FIGURE.sub_figures[2], {"imc10-0.60": {1: run}}, Mode(), [1])
         assert len(rows) == 12
-        assert rows[0].measured == Measured({1: 1.2}, 1)
-        assert rows[2].measured == Measured({1: 4.0}, 1)
+        assert rows[0].measured == Measurement({1: 1.2}, 1)
+        assert rows[2].measured == Measurement({1: 4.0}, 1)
         assert (rows[4].verdict, rows[4].reason) == ("miss", "seed 1: no value")
         measured = rows[4].to_json()["measured"]
         assert (measured["mean"], measured["by_seed"]) == (None, {"1": None})
@@ -222,10 +222,10 @@ class TestReducedFigure:
 
 class TestReport:
     def report(self, tmp_path: Path, seeds: list[int]) -> papers.Report:
-        """A report of runs of which all but the first seed's have another utilisation."""
+        """Returns a report of runs of which all but the first seed's have another utilisation."""
         jobs = papers.jobs_of(FIGURE, Mode(), seeds, tmp_path)
         outcomes = [
-            Outcome(
+            JobOutcome(
                 job,
                 "ran",
                 write_results(job.out, utilisation=0.99 if job.out.name == "seed-1" else 0.98),
@@ -271,7 +271,7 @@ class TestReport:
 
 
 def shown(report: papers.Report) -> str:
-    """The first table as a terminal shows it."""
+    """Returns the first table as a terminal shows it."""
     console = Console(width=110)
     with console.capture() as capture:
         console.print(panel_table(report, report.panels[0]))
@@ -282,7 +282,7 @@ class TestEveryFigure:
     FOLDERS = papers.list_figures(ROOT / "papers")
 
     @pytest.mark.parametrize("folder", FOLDERS, ids=lambda f: f"{f.parent.name}-{f.name}")
-    def test_is_read_and_says_where_values_come_from(self, folder: Path) -> None:
+    def test_a_figure_is_read_with_the_sources_of_its_values(self, folder: Path) -> None:
         expected = papers.load_figure(folder).expected
         facts = [*expected.facts.values(), *expected.reduced.values()]
         assert all(fact.source for fact in facts)
@@ -297,7 +297,7 @@ class TestBrokenFigures:
             ("figure.toml", 'paper = "dcpim"', "paper = 1", "paper: expected str, got 1"),
             ("figure.toml", 'id = "0.50"', 'id = "other"', "unknown run imc10-0.50"),
             ("figure.toml", 'id = "0.50"', 'id = "0.60"', "differ, got 2 imc10-0.60"),
-            ("figure.toml", " quick-flows", " quik-flows", "axes: run: unknown key quik-flows"),
+            ("figure.toml", "\nquick-fl", "\nquik-fl", "axes: run: unknown key quik-flows"),
             ("figure.toml", '"by-load"', '"by-lode"', "drawing: expected one of by-load"),
             ("figure.toml", 'label = "< 1", ', "", r"bins\[0\]: expected the key label"),
             ("figure.toml", "[[grid]]", "[[grid]", r"figure\.toml: .*line"),
@@ -318,7 +318,7 @@ class TestBrokenFigures:
             ("expected.toml", 'run = "imc10-0.50"', 'run = "x"', "no panel shows"),
         ],
     )
-    def test_errors_say_where_and_what(
+    def test_errors_name_the_place_and_the_fault(
         self, tmp_path: Path, file: str, old: str, new: str, message: str
     ) -> None:
         for source in FIG3.glob("*.toml"):
@@ -338,7 +338,7 @@ class TestBrokenFigures:
 
 
 def test_every_metric_is_documented() -> None:
-    pages = ("CONTRIBUTING.md", "docs/howto/applications-of-cosy.md")
+    pages = ("docs/howto/figures.md", "docs/howto/applications-of-cosy.md")
     rows = [
         line.split("|")[1]
         for page in pages

@@ -18,7 +18,7 @@ HINT = "hosts do not forward packets unless topology.hosts-forward is true"
 
 
 def torus(side: int, name: str = "h") -> list[tuple[str, str]]:
-    """Hosts in a square whose rows and columns are rings."""
+    """Returns hosts in a square whose rows and columns are rings."""
     at = {(x, y): f"{name}{x + side * y}" for x in range(side) for y in range(side)}
     return [
         (at[x, y], at[other]) for x, y in at for other in (((x + 1) % side, y), (x, (y + 1) % side))
@@ -49,7 +49,7 @@ def test_a_lone_flow_takes_all_shortest_paths_of_a_torus(tmp_path: Path, transpo
     assert 1.0 <= slowdown < (2.2 if transport == "ideal" else 1.1)
 
 
-def test_without_the_key_an_error_says_so(tmp_path: Path) -> None:
+def test_a_missing_key_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(rm.PlanError, match=HINT):
         plan(tmp_path, GRID).check()
 

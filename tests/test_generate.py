@@ -14,15 +14,21 @@ RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
 
 @pytest.mark.parametrize(
     "file",
-    [generate.CLASSES, generate.PARTS, generate.PAGE, generate.README],
+    [
+        generate.CLASSES,
+        generate.PLAN_TABLES,
+        generate.PAGE,
+        generate.PROTOCOLS,
+        generate.README,
+    ],
     ids=lambda file: file.name,
 )
-def test_files_are_what_the_core_and_the_ledger_say(file: Path) -> None:
+def test_generated_files_match_the_core_and_the_ledger(file: Path) -> None:
     assert file.read_text(encoding="utf-8") == generate.files()[file], RENEW
 
 
 @pytest.mark.parametrize("about", schema.transports(), ids=lambda about: about["name"])
-def test_every_key_is_a_field_and_every_default_is_taken(about: schema.About) -> None:
+def test_every_key_is_a_field_and_every_default_is_accepted(about: schema.TransportInfo) -> None:
     of: type[Transport] = getattr(rm, generate.class_name(about))
     assert of.__name__ in transports.__all__
     assert of.__name__ in rm.__all__
@@ -38,7 +44,7 @@ def test_every_key_is_a_field_and_every_default_is_taken(about: schema.About) ->
 
 
 class TestSymbols:
-    def test_papers_letters_stand_for_keys(self) -> None:
+    def test_letters_of_papers_are_keys(self) -> None:
         assert rm.DcPim(r=3, k=2).table() == {"name": "dcpim", "rounds": 3, "channels": 2}
 
     def test_a_key_and_its_letter_together_are_refused(self) -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,17 @@ from rich.console import Console
 
 import rampmeter as rm
 from rampmeter import papers
-from rampmeter.papers import Measured, Mode
+from rampmeter.papers import Measurement, Mode
 from rampmeter.papers.claims import claim_rows
 from rampmeter.papers.draw import draw
 from rampmeter.papers.expected import CellId
 from rampmeter.papers.label import load as load_of
-from rampmeter.papers.pareto import LeastBound, Sustained, least_bounds
+from rampmeter.papers.pareto import LeastBound, SustainedRun, least_bounds
 from rampmeter.papers.reproduce import Panel, Report
-from rampmeter.papers.runs import matching, runs_of_grid
+from rampmeter.papers.runs import match_runs, runs_of_grid
 from rampmeter.papers.table import panel_table
-from rampmeter.papers.verdict import Row
-from rampmeter.section import Section
+from rampmeter.papers.verdict import ValueRow
+from rampmeter.strict_table import StrictTable
 
 from .conftest import ROOT
 from .test_plots import lines as lines_of
@@ -84,14 +85,14 @@ def small(tmp_path: Path) -> papers.Figure:
     return papers.load_figure(folder(tmp_path))
 
 
-def grid(**keys: Any) -> Section:
+def grid(**keys: Any) -> StrictTable:
     table = {"id": "r{load}", "flows": 9, "axes": {LOAD: [0.3, 0.5]}} | keys
-    return Section({key.replace("_", "-"): value for key, value in table.items()}, "f: grid[0]")
+    return StrictTable({key.replace("_", "-"): value for key, value in table.items()}, "f: grid[0]")
 
 
 def expanded(**keys: Any) -> list[tuple[str, dict[str, Any], int | None]]:
     return [
-        (run.take("id", str), run.take("set", dict), run.take("quick-flows", int, None))
+        (run.pop("id", str), run.pop("set", dict), run.pop("quick-flows", int, None))
         for run in runs_of_grid(grid(**keys))
     ]
 
@@ -142,7 +143,7 @@ class TestGrid:
             ),
         ],
     )
-    def test_errors_say_where_and_what(self, keys: dict[str, Any], message: str) -> None:
+    def test_errors_name_the_place_and_the_fault(self, keys: dict[str, Any], message: str) -> None:
         with pytest.raises(rm.PlanError, match=message):
             runs_of_grid(grid(**keys))
 
@@ -159,8 +160,8 @@ class TestChoices:
     """Axes whose choices set several keys."""
 
     def test_the_40_runs_of_phost_s_figure_6_are_those_that_were_listed(self) -> None:
-        # Each was a table of its own: id, label, its keys, flows, and flows when reduced.
-        wanted: list[tuple[str, str, dict[str, Any], int, int | None]] = []
+        # Each was a separate table: id, label, its keys, flows, and flows when reduced.
+        expected: list[tuple[str, str, dict[str, Any], int, int | None]] = []
         for sizes, flows, quick in [
             (None, 100_000, 10_000),
             ("web-search", 4_000, 1_000),
@@ -172,13 +173,13 @@ class TestChoices:
                         continue
                     id_ = "-".join(filter(None, [sizes, scheme, f"{load:.2f}"]))
                     own = {"workload.sizes": sizes} if sizes else {}
-                    wanted.append((id_, label, {**own, **settings, LOAD: load}, flows, quick))
+                    expected.append((id_, label, {**own, **settings, LOAD: load}, flows, quick))
         figure = papers.load_figure(ROOT / "papers/phost/fig6")
         found = [
             (run.id, run.label, dict(run.overrides), run.flows, run.quick_flows)
             for run in figure.runs
         ]
-        assert found == wanted
+        assert sorted(found, key=itemgetter(0)) == sorted(expected, key=itemgetter(0))
 
     def test_runs_of_a_figure_may_be_choices_with_variants_and_applications(self) -> None:
         runs = {run.id: run for run in papers.load_figure(ROOT / "papers/cosy/fig6").runs}
@@ -209,7 +210,7 @@ class TestChoices:
             ),
         ],
     )
-    def test_errors_say_where_and_what(self, keys: dict[str, Any], message: str) -> None:
+    def test_errors_name_the_place_and_the_fault(self, keys: dict[str, Any], message: str) -> None:
         first = next(iter(keys["axes"]))
         with pytest.raises(rm.PlanError, match=message):
             runs_of_grid(grid(id=f"{{{first}}}", **keys))
@@ -235,7 +236,7 @@ class TestFlows:
         with pytest.raises(rm.PlanError, match=message):
             papers.load_figure(folder(tmp_path, FIGURE.replace(self.COLLECTIVE, instead)))
 
-    def test_collectives_leave_them_out(self) -> None:
+    def test_collectives_need_no_number_of_flows(self) -> None:
         figure = papers.load_figure(ROOT / "papers/collectives/all")
         run = figure.run("64-ring-dcpim")
         for mode in (Mode(), Mode("full"), Mode("scale", 0.5), Mode("quick")):
@@ -254,16 +255,16 @@ class TestFlows:
 class TestPatterns:
     IDS = ("b-1", "a-1", "a-2")
 
-    def test_they_stand_for_runs_in_the_order_of_the_figure(self) -> None:
-        section = Section({}, "file: bound[0]")
-        assert matching(section, "*-1", self.IDS) == ["b-1", "a-1"]
-        assert matching(section, "a-[12]", self.IDS) == ["a-1", "a-2"]
-        assert matching(section, "other", self.IDS) == ["other"]
+    def test_patterns_expand_in_the_order_of_the_figure(self) -> None:
+        section = StrictTable({}, "file: bound[0]")
+        assert match_runs(section, "*-1", self.IDS) == ["b-1", "a-1"]
+        assert match_runs(section, "a-[12]", self.IDS) == ["a-1", "a-2"]
+        assert match_runs(section, "other", self.IDS) == ["other"]
 
     def test_one_that_matches_nothing_is_an_error(self) -> None:
-        section = Section({}, "file: bound[0]")
+        section = StrictTable({}, "file: bound[0]")
         with pytest.raises(rm.PlanError, match=r"file: bound\[0\]: runs: no run matches c-\*"):
-            matching(section, "c-*", self.IDS)
+            match_runs(section, "c-*", self.IDS)
 
     def test_a_panel_shows_a_run_once(self, tmp_path: Path) -> None:
         text = FIGURE.replace('runs = ["k*"]', 'runs = ["k1-*", "k1-h500-0.30", "k*"]')
@@ -292,7 +293,7 @@ class TestPatterns:
             (EXPECTED, '"k1-*-0.50"', '"*"', "no panel shows .*lone"),
         ],
     )
-    def test_errors_say_where_and_what(
+    def test_errors_name_the_place_and_the_fault(
         self, tmp_path: Path, file: str, old: str, new: str, message: str
     ) -> None:
         assert old in file
@@ -307,15 +308,15 @@ BOUNDS = {"k1-h500": 700.0, "k1-h900": 1100.0, "k2-h500": 800.0, "k2-h900": 1200
 SEEDS = (1, 2, 3)
 
 
-def rows(rejected: dict[str, list[float]]) -> list[Row]:
+def rows(rejected: dict[str, list[float]]) -> list[ValueRow]:
     """Rows of some runs, with the share rejected of seeds 1, 2, ..."""
     made = []
     for run, shares in rejected.items():
         bound = BOUNDS[run.rpartition("-")[0]]
         for metric, values in (("rejected", shares), ("bound-us", [bound] * len(shares))):
-            measured = Measured(dict(enumerate(values, 1)), 1)
+            measured = Measurement(dict(enumerate(values, 1)), 1)
             cell = CellId("a", run, metric)  # type: ignore[arg-type]
-            made.append(Row(cell, None, measured, None, "not judged", ""))
+            made.append(ValueRow(cell, None, measured, None, "not judged", ""))
     return made
 
 
@@ -323,7 +324,7 @@ NONE_REJECTED = {f"{column}-{load}": [0.0] * 3 for column in BOUNDS for load in 
 
 
 def least(figure: papers.Figure, **rejected: list[float]) -> dict[tuple[str, float], Any]:
-    """The runs with the least bounds; keyword `k1_h500_30` is the run `k1-h500-0.30`."""
+    """Returns the runs with the least bounds; keyword `k1_h500_30` is the run `k1-h500-0.30`."""
     changed = {
         f"{'-'.join(key.split('_')[:2])}-0.{key.split('_')[2]}": value
         for key, value in rejected.items()
@@ -358,7 +359,9 @@ class TestLeastBounds:
             ("K = 2", 0.3),
             ("K = 2", 0.5),
         ]
-        assert found[1] == LeastBound("K = 1", 0.5, Sustained("k1-h500-0.50", 700.0, 500.0), True)
+        assert found[1] == LeastBound(
+            "K = 1", 0.5, SustainedRun("k1-h500-0.50", 700.0, 500.0), True
+        )
 
     def test_a_load_sustained_in_two_of_three_seeds_is_not_sustained(
         self, small: papers.Figure
@@ -387,20 +390,18 @@ class TestLeastBounds:
     ) -> None:
         assert least(small, k1_h500_30=shares)["K = 1", 0.5] == "k1-h900-0.50"
 
-    def test_none_is_told_apart_from_not_known(self, small: papers.Figure) -> None:
+    def test_no_load_and_missing_values_are_distinguished(self, small: papers.Figure) -> None:
         shares = NONE_REJECTED | {"k1-h500-0.50": [0.1] * 3, "k1-h900-0.50": [0.1] * 3}
         shares |= {"k2-h500-0.50": [0.1] * 3, "k2-h900-0.50": [0.0]}
         found = least_bounds(small, small.sub_figures[0], rows(shares), SEEDS)
-        said = [(line.least is not None, line.is_complete) for line in found]
-        assert said == [(True, True), (False, True), (True, True), (False, False)]
+        outcomes = [(line.least is not None, line.is_complete) for line in found]
+        assert outcomes == [(True, True), (False, True), (True, True), (False, False)]
 
-    def test_runs_that_a_reduced_figure_leaves_out_have_no_lines(
-        self, small: papers.Figure
-    ) -> None:
+    def test_runs_omitted_by_a_reduced_figure_have_no_lines(self, small: papers.Figure) -> None:
         left_out = frozenset(run for run in NONE_REJECTED if run != "k2-h500-0.50")
         shares = {"k2-h500-0.50": [0.0] * 3}
         found = least_bounds(small, small.sub_figures[0], rows(shares), SEEDS, left_out)
-        assert found == [LeastBound("K = 2", 0.5, Sustained("k2-h500-0.50", 800.0, 500.0), True)]
+        assert found == [LeastBound("K = 2", 0.5, SustainedRun("k2-h500-0.50", 800.0, 500.0), True)]
 
     def test_they_are_the_table_and_the_report_of_their_panel(self, small: papers.Figure) -> None:
         shares = NONE_REJECTED | {"k1-h500-0.50": [0.1] * 3, "k1-h900-0.50": [0.1] * 3}
@@ -439,7 +440,7 @@ class TestLeastBounds:
         assert [round(load, 3) for _, load in stars] == [0.328, 0.355]
 
     def test_theorems_of_labels_without_a_curve_are_not_drawn(self, small: papers.Figure) -> None:
-        found = [LeastBound("K = 2", 0.3, Sustained("k2-h500-0.30", 800.0, 500.0), True)]
+        found = [LeastBound("K = 2", 0.3, SustainedRun("k2-h500-0.30", 800.0, 500.0), True)]
         shown = lines_of(draw(small, small.sub_figures[0], [], least=found))
         stars = [points for name, points in shown.items() if name.startswith("_child")]
         assert [round(bound, 1) for ((bound, _),) in stars] == [241.6]
@@ -470,7 +471,7 @@ class TestFigure4:
         quick = [run.id for run in self.FIGURE.runs if run.quick_flows]
         assert sum(id_.startswith("pareto-") for id_ in quick) == 8
 
-    def test_no_run_is_left_out_of_the_claim_that_bounds_are_kept(self) -> None:
+    def test_the_claim_that_bounds_are_met_covers_all_runs(self) -> None:
         claim = next(c for c in self.FIGURE.expected.claims if c.cells[0].metric == "late")
         assert {cell.run for cell in claim.cells} == {run.id for run in self.FIGURE.runs}
         assert claim.of == "all"

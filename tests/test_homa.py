@@ -41,7 +41,7 @@ def test_each_level_has_as_many_unscheduled_bytes(sizes: str, rtt: int) -> None:
     assert shares == pytest.approx([1 / levels] * levels, abs=0.01)
 
 
-def test_a_simulation_takes_them() -> None:
+def test_a_simulation_accepts_the_priorities() -> None:
     run = rm.run(
         topology=rm.star(hosts=4),
         transport=rm.Homa(**rm.homa_priorities("imc10", RTT)),

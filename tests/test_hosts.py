@@ -30,7 +30,7 @@ TIMEOUT = 20.0
 
 @pytest.fixture(scope="session")
 def daemon_program() -> str:
-    """The test daemon, built if need be."""
+    """Returns the test daemon, built if need be."""
     given = os.environ.get("RAMPMETER_TEST_DAEMON")
     if given is not None:
         return given
@@ -50,7 +50,7 @@ StartDaemon = Callable[[], Daemon]
 
 @pytest.fixture
 def start(daemon_program: str, tmp_path: Path) -> Iterator[StartDaemon]:
-    """Start two nodes with the sockets `node0.sock` and `node1.sock`."""
+    """Yields a function that starts two nodes with the sockets `node0.sock` and `node1.sock`."""
     started: list[Daemon] = []
 
     def start() -> Daemon:
@@ -101,20 +101,20 @@ def test_sending_waits_for_room(nodes: list[Path]) -> None:
             a.send(1, bytes(8193))
 
 
-def test_messages_that_are_kept_hold_senders_back(nodes: list[Path]) -> None:
+def test_unread_messages_pause_senders(nodes: list[Path]) -> None:
     with Port(nodes[0], SERVICE) as a, Port(nodes[1], SERVICE, receive=8192) as b:
         tickets = [a.send(1, bytes(4096)) for _ in range(3)]
-        kept = [b.receive(TIMEOUT) for _ in range(2)]
+        unread = [b.receive(TIMEOUT) for _ in range(2)]
         with pytest.raises(TimeoutError):
             b.receive(0.1)
-        kept.clear()
+        unread.clear()
         assert len(b.receive(TIMEOUT)) == 4096
         for ticket in tickets:
             ticket.result(TIMEOUT)
 
 
 def test_threads_share_a_port(nodes: list[Path]) -> None:
-    """Each thread gets the outcomes of its own messages, whichever thread takes them."""
+    """Each thread receives the outcomes of its messages, whichever thread takes them."""
 
     def send(port: Port) -> int:
         for n in range(50):
@@ -147,7 +147,7 @@ def test_a_child_cannot_use_the_port_of_its_parent(nodes: list[Path]) -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
-def test_refusals_say_why(nodes: list[Path], tmp_path: Path) -> None:
+def test_refusals_have_reasons(nodes: list[Path], tmp_path: Path) -> None:
     with Port(nodes[0], SERVICE):
         with pytest.raises(AttachError, match="service 7 is taken"):
             Port(nodes[0], SERVICE)
@@ -239,6 +239,6 @@ def test_asyncio_sees_the_death_of_the_node(start: StartDaemon, tmp_path: Path) 
     asyncio.run(asyncio.wait_for(run(), TIMEOUT))
 
 
-def test_a_full_port_without_anything_under_way_says_so(nodes: list[Path]) -> None:
+def test_a_full_port_without_messages_in_flight_is_an_error(nodes: list[Path]) -> None:
     with Port(nodes[0], SERVICE, send=0) as port, pytest.raises((FullError, ValueError)):
         port.send(1, b"x")

@@ -1,4 +1,4 @@
-"""Attacks on real hosts and loads that once found a fault: docs/hosts-review.md cites them.
+"""Attacks on real hosts and loads that once found a fault: docs/project/hosts-review.md cites them.
 
 Everything is on the loopback interface. Numbers of speed are printed (`pytest -rP`), and bounded
 loosely only: machines that run tests are busy.
@@ -27,7 +27,10 @@ from tests import test_daemons, wire
 from tests.test_daemons import RAMPD, SERVICE, TIMEOUT, Network, number_of, outcome, text
 from tests.wire import Flood, Forger, Frame, Lives, Recorder, envelope, protected
 
-pytestmark = pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build"),
+]
 needs_root = pytest.mark.skipif(not is_privileged(), reason="needs root for raw packets")
 network_of = test_daemons.network_of
 Start = Callable[..., Network]
@@ -45,10 +48,10 @@ class Bare(Network):
 
     def _configure(self, node: int) -> Path:
         file = super()._configure(node)
-        kept = [line for line in file.read_text().splitlines() if "-key" not in line]
-        at = kept.index("[network]") + 1
-        kept.insert(at, 'security = "none"')
-        file.write_text("\n".join(kept) + "\n")
+        lines = [line for line in file.read_text().splitlines() if "-key" not in line]
+        at = lines.index("[network]") + 1
+        lines.insert(at, 'security = "none"')
+        file.write_text("\n".join(lines) + "\n")
         return file
 
 
@@ -75,7 +78,7 @@ def address(network: Network, node: int) -> tuple[str, int]:
 
 
 def ports(network: Network) -> set[int]:
-    """The ports of both nodes."""
+    """Returns the ports of both nodes."""
     return {address(network, node)[1] + more for node in range(2) for more in (0, 1)}
 
 
@@ -85,7 +88,7 @@ def state(network: Network, node: int) -> Sample:
 
 
 def processor_s(network: Network, node: int) -> float:
-    """Processor time of a node."""
+    """Returns the processor time of a node in seconds."""
     stat = Path(f"/proc/{network.processes[node].pid}/stat").read_text().rpartition(")")[2].split()
     return (int(stat[11]) + int(stat[12])) / TICKS
 
@@ -126,7 +129,7 @@ def recorded_lives(frames: list[Frame]) -> dict[int, Lives]:
 
 @needs_root
 @pytest.mark.parametrize("transport", ["dcpim", "phost"])
-def test_floods_of_strangers_leave_traffic_alone(network_of: Start, transport: str) -> None:
+def test_floods_of_unknown_senders_do_not_affect_traffic(network_of: Start, transport: str) -> None:
     network = network_of(transport)
     start_both(network)
     ends = [address(network, node) for node in (0, 1)]
@@ -216,7 +219,7 @@ def forgeries(lives: Lives, rng: random.Random) -> Iterator[bytes]:
 
 @needs_root
 @pytest.mark.parametrize("transport", ["dcpim", "phost", "homa", "tcp"])
-def test_forged_packets_with_the_right_lives_change_nothing(
+def test_forged_packets_with_the_right_incarnations_change_nothing(
     network_of: Start, transport: str
 ) -> None:
     network = network_of(transport)
@@ -368,7 +371,7 @@ def test_a_flood_of_new_messages_takes_a_time_that_grows_with_their_number(
     network.wait_for(1, lambda status: counted(status, "packets_received") > 3_000)
 
 
-def test_who_takes_the_port_of_a_node_is_not_believed(network_of: Start) -> None:
+def test_a_program_on_the_port_of_a_node_is_not_trusted(network_of: Start) -> None:
     network = network_of("phost")
     network.start(0)
     host, port = address(network, 1)
@@ -377,22 +380,22 @@ def test_who_takes_the_port_of_a_node_is_not_believed(network_of: Start) -> None
         impostor.settimeout(0.2)
         ticket = a.send(1, text(1))
         ends = time.monotonic() + 1.0
-        heard = 0
+        n_received = 0
         while time.monotonic() < ends:
             try:
                 datagram, sender = impostor.recvfrom(65_536)
             except TimeoutError:
                 continue
-            heard += 1
+            n_received += 1
             assert text(1)[:64] not in datagram
             lives = Lives.of(datagram)
             mine = lives._replace(src=1, dst=0, src_life=7, dst_life=lives.src_life)
             for kind in range(12):
                 impostor.sendto(protected(envelope(mine, kind)), sender)
                 impostor.sendto(protected(envelope(mine, kind)), address(network, 0))
-        assert heard > 0
+        assert n_received > 0
         assert not ticket.is_over
-    # When the node is there it gets the message.
+    # The node receives the message after its start.
     network.start(1)
     with network.port(0) as a, network.port(1) as b:
         assert "completed" in (outcome(a.send(1, text(n))) for n in range(2, 7))
@@ -424,7 +427,7 @@ def connect(path: Path) -> socket.socket:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
-def test_the_mode_of_the_socket_says_who_may_attach(network_of: Start) -> None:
+def test_the_mode_of_the_socket_limits_attachment(network_of: Start) -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         network = network_of("phost")
@@ -446,7 +449,7 @@ def test_the_mode_of_the_socket_says_who_may_attach(network_of: Start) -> None:
         network.stop()
 
 
-def test_connections_without_a_request_shut_nobody_out(network_of: Start) -> None:
+def test_idle_connections_do_not_block_attachment(network_of: Start) -> None:
     network = network_of("phost")
     network.start(0)
     network.port(0).close()
@@ -460,7 +463,7 @@ def test_connections_without_a_request_shut_nobody_out(network_of: Start) -> Non
     finally:
         for one in silent:
             one.close()
-    say(f"20 programs attach beside 64 silent connections, the slowest in {max(took):.3f} s")
+    say(f"20 programs attach next to 64 idle connections, the slowest in {max(took):.3f} s")
     assert max(took) < 5.0
 
 
@@ -505,14 +508,14 @@ def beside_a_program_that_never_reads(
         # duration depends on the processors: the node's own rate shows when it is over.
         time.sleep(2.0)
         network.wait_for(0, lambda status: status["sent-mbps"] < network.rate / 10, 4 * TIMEOUT)
-        beside = 0.0
+        loaded = 0.0
         for attempt in range(3):
-            beside = max(beside, rate(100 + 50 * attempt))
-            if beside > alone / 2:
+            loaded = max(loaded, rate(100 + 50 * attempt))
+            if loaded > alone / 2:
                 break
-        say(f"{transport}: {alone:.0f} Mbit/s alone, {beside:.0f} beside {waiting} that wait")
+        say(f"{transport}: {alone:.0f} Mbit/s alone, {loaded:.0f} next to {waiting} queued ones")
         assert sum(ticket.is_over for ticket in stuck) < 20
-    return beside / alone
+    return loaded / alone
 
 
 @pytest.mark.parametrize("transport", HOLD_BACK)
@@ -571,7 +574,7 @@ def test_a_lock_that_another_process_holds_is_named(network_of: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "command", "said"),
+    ("change", "command", "message"),
     [
         (("{socket}", "{folder}/nowhere/0.sock"), "node", "nowhere/0.sock: No such file"),
         (("{socket}", "{folder}/" + "a" * 200), "check", "at most 107 bytes"),
@@ -583,7 +586,7 @@ def test_a_lock_that_another_process_holds_is_named(network_of: Start) -> None:
     ],
 )
 def test_configurations_that_cannot_work_are_refused(
-    network_of: Start, change: tuple[str, str], command: str, said: str
+    network_of: Start, change: tuple[str, str], command: str, message: str
 ) -> None:
     network = network_of("dcpim")
     file = network._configure(0)
@@ -596,7 +599,7 @@ def test_configurations_that_cannot_work_are_refused(
     argv = [RAMPD, command, str(file)]
     done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=10)
     assert done.returncode in (1, 2)
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_500_peers_cost_little(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ UNSCHEDULED = {
 
 
 @pytest.mark.parametrize(("sizes", "within"), [("web-search", 3.5), ("data-mining", 1.7)])
-def test_as_many_messages_ask_nobody_as_documented(sizes: str, within: float) -> None:
+def test_the_documented_share_of_messages_is_unscheduled(sizes: str, within: float) -> None:
     points, _ = _core.distribution_points(json.dumps(sizes), ".", 1460)
     ends, shares = zip(*points, strict=True)
     for load, published in UNSCHEDULED[sizes].items():
@@ -77,7 +77,7 @@ def test_as_many_messages_ask_nobody_as_documented(sizes: str, within: float) ->
         assert ours == pytest.approx(published, abs=within)
 
 
-def test_messages_up_to_the_threshold_ask_nobody() -> None:
+def test_messages_up_to_the_threshold_are_unscheduled() -> None:
     threshold = hyline_threshold("web-search", 0.8)
     run = rm.run(
         topology=rm.leaf_spine(racks=2, hosts_per_rack=4, spines=2, access_gbps=10, core_gbps=10),

@@ -49,7 +49,7 @@ def network(seed: int) -> dict[str, Any]:
 
 
 def flows(seed: int, hosts: int, count: int, spacing_us: float) -> str:
-    """A trace of flows of all sizes between random pairs."""
+    """Returns a trace of flows of all sizes between random pairs."""
     draw = random.Random(-seed)
     rows = ["arrival_us,src,dst,size_bytes"]
     for n in range(count):
@@ -63,7 +63,7 @@ def slowdowns(
     transport: str, topology: dict[str, Any], trace: str, folder: Any
 ) -> tuple[list[float], rm.Run] | None:
     """Slowdowns by both ideals, or `None` if the transport refuses the network. Acknowledgements of
-    Fastpod may go by its arbiter, on a way with more hops that takes less time."""
+    Fastpod may pass its arbiter, on a path with more hops that takes less time."""
     file = folder / "flows.csv"
     file.write_text(trace)
     warnings.simplefilter("ignore")
@@ -108,7 +108,7 @@ def test_the_transport_ideal_reaches_the_ideal_of_a_lone_flow(tmp_path: Any) -> 
         assert outcome[0] == [1.0] * len(outcome[0])
 
 
-def test_results_say_which_ideals_are_bounds(tmp_path: Any) -> None:
+def test_results_name_ideals_that_are_bounds(tmp_path: Any) -> None:
     """Four spines of 25 Gbit/s carry as much as a host's link of 100, but not to the picosecond."""
     topology: dict[str, Any] = {"kind": "leaf-spine", "racks": 2, "hosts-per-rack": 2, "spines": 4}
     trace = "arrival_us,src,dst,size_bytes\n0,0,2,1460000\n1000,0,1,1460000\n"
@@ -118,7 +118,7 @@ def test_results_say_which_ideals_are_bounds(tmp_path: Any) -> None:
         assert outcome is not None
         rows = outcome[1].flows.sort_by("arrival_ps")
         assert rows["ideal_is_bound"].to_pylist() == bounds
-        # Not those of one link of the core, which takes 480 us.
+        # Not those of one link of the core, which needs 480 us.
         assert int(rows["ideal_ps"][0].as_py()) < 130_000_000
 
 
@@ -220,12 +220,12 @@ def test_lone_flows_of_hosts_of_two_speeds(transport: str, tmp_path: Any) -> Non
 @pytest.mark.parametrize("gbps", [0.01, 1.0, 10.0])
 @pytest.mark.parametrize("transport", networks.TRANSPORTS)
 def test_lone_flows_between_slow_links(transport: str, gbps: float, tmp_path: Any) -> None:
-    """Packets that take longer than a round trip of small packets do not slow a long flow."""
+    """Packets longer than a round trip of small packets do not slow a long flow."""
     topology = {"kind": "star", "hosts": 4, "access-gbps": gbps, "propagation-ns": 50}
     trace = "arrival_us,src,dst,size_bytes\n0,0,1,2000000\n"
     outcome = slowdowns(transport, topology, trace, tmp_path)
     assert outcome is not None
-    # Slots of cosy and Fastpass leave room for control packets.
+    # Slots of cosy and Fastpass have a margin for control packets.
     assert outcome[0][0] < 1.1, outcome[0]
 
 

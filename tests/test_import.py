@@ -84,7 +84,7 @@ def test_an_unknown_file_is_named_and_so_are_the_formats() -> None:
 
 
 def numbered(tmp_path: Path) -> Path:
-    """A plan whose hosts are called 1, 2, 3, 4, and whose switch is called 0."""
+    """Returns a plan whose hosts are called 1, 2, 3, 4, and whose switch is called 0."""
     (tmp_path / "n.csv").write_text("from,to,gbps\n1,0,100\n2,0,10\n3,0,100\n4,0,100\n")
     (tmp_path / "t.csv").write_text("arrival_us,src,dst,size_bytes\n0,1,3,1000000\n")
     plan = tmp_path / "plan.toml"
@@ -142,7 +142,7 @@ def text(field: int, value: bytes) -> bytes:
 
 
 def chakra(*nodes: bytes) -> bytes:
-    """A trace with metadata and nodes, each after its length."""
+    """Returns a trace with metadata and nodes, each after its length."""
     return b"".join(varint(len(part)) + part for part in (text(1, b"0.0.4"), *nodes))
 
 

@@ -47,7 +47,7 @@ class TestThePapers:
             assert not panel.reason or panel.reason.endswith("."), panel.reason
 
     def test_tests_that_reasons_name_exist(self, inventory: Inventory) -> None:
-        theorems = (ROOT / "crates/proto/tests/cosy_runs/theorems.rs").read_text(encoding="utf-8")
+        theorems = (ROOT / "crates/proto/tests/runs/cosy/theorems.rs").read_text(encoding="utf-8")
         named = {
             panel.reason.split("`")[1] for panel in inventory.panels() if "a test" in panel.reason
         }

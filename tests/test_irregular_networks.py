@@ -9,7 +9,7 @@ import rampmeter as rm
 from . import networks
 
 BY_FLOW = ("tcp", "dctcp", "pias", "hyline", "hpcc")
-"""Transports whose flows take one path, and one interface."""
+"""Transports whose flows use one path, and one interface."""
 REFUSED = {
     *((name, "slow_core") for name in networks.SLOTTED),
     *(("cosy", network) for network in ("dual_homed", "rails_with_scale_up")),
@@ -19,7 +19,7 @@ LONE = {
     **{(name, "dual_homed"): 2.15 for name in BY_FLOW},
     **{(name, "slow_core"): 2.15 for name in BY_FLOW},
     **{(name, "mixed_rates"): 2.15 for name in networks.SLOTTED},
-    # The far path makes round trips longer than those of the ideal, which takes the near one.
+    # The far path makes round trips longer than those of the ideal, which uses the near one.
     **{(name, "asymmetric_delays"): 1.2 for name in ("tcp", "dctcp", "pias")},
     # Two phases pass before data is sent, and phases are as long as the farthest hosts require.
     ("dcpim", "asymmetric_delays"): 1.25,
@@ -27,7 +27,7 @@ LONE = {
     # The same, compared with the 200 us that 10 MB take at 400 Gbit/s.
     ("dcpim", "rails_with_scale_up"): 1.35,
 }
-"""Largest slowdown of a lone flow of 10 MB if it is not 1.1."""
+"""Maximum slowdown of a lone flow of 10 MB if it is not 1.1."""
 
 
 @pytest.mark.parametrize("network", networks.NETWORKS, ids=lambda network: network.__name__)

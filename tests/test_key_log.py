@@ -19,11 +19,11 @@ pytestmark = [
 
 
 class Relay:
-    """Forwards datagrams to a node, and keeps them."""
+    """Forwards datagrams to a node, and records them."""
 
-    def __init__(self, address: str, kept: list[bytes]) -> None:
+    def __init__(self, address: str, frames: list[bytes]) -> None:
         host, port = address.split(":")
-        self._kept = kept
+        self._frames = frames
         self._is_over = threading.Event()
         (own,) = free_ports(1)
         self.address = f"{host}:{own}"
@@ -40,11 +40,11 @@ class Relay:
             for key, _ in self._selector.select(0.1):
                 assert isinstance(key.fileobj, socket.socket)
                 datagram = key.fileobj.recv(65_536)
-                self._kept.append(datagram)
+                self._frames.append(datagram)
                 key.fileobj.sendto(datagram, key.data)
 
     def stop(self) -> None:
-        """End it."""
+        """Ends the relay."""
         self._is_over.set()
         self._thread.join()
         for key in list(self._selector.get_map().values()):
@@ -58,9 +58,9 @@ class Pair(Network):
     def __init__(self, folder: Path, transport: str, security: str) -> None:
         super().__init__(folder, transport)
         self.security = security
-        self.kept: list[bytes] = []
+        self.frames: list[bytes] = []
         self._real = list(self.addresses)
-        self._relays = [Relay(address, self.kept) for address in self._real]
+        self._relays = [Relay(address, self.frames) for address in self._real]
 
     def _configure(self, node: int) -> Path:
         relayed = [relay.address for relay in self._relays]
@@ -72,12 +72,12 @@ class Pair(Network):
             written = "\n".join(lines).replace("[network]", '[network]\nsecurity = "none"')
         else:
             written = written.replace("[network]", 'key-log = "keys.log"\n[network]')
-        # One datagram a packet: a relay takes no segmentation offload.
+        # One datagram a packet: a relay has no segmentation offload.
         file.write_text(written.replace("[network]", "[network]\nsegment-offload = false"))
         return file
 
     def end(self) -> None:
-        """End nodes and relays."""
+        """Ends nodes and relays."""
         self.stop()
         for relay in self._relays:
             relay.stop()
@@ -106,7 +106,7 @@ def captures(
             time.sleep(0.2)
         finally:
             pair.end()
-        made[security] = write_capture(folder / "a.pcap", map(frame, pair.kept))
+        made[security] = write_capture(folder / "a.pcap", map(frame, pair.frames))
     return made
 
 
@@ -171,7 +171,7 @@ class TestNodes:
         for node in (0, 1):
             assert "can read all packets of this node" in (folder / f"{node}.log").read_text()
 
-    def test_other_keys_are_told(self, captures: dict[str, Path], tmp_path: Path) -> None:
+    def test_other_keys_are_reported(self, captures: dict[str, Path], tmp_path: Path) -> None:
         sealed = captures["encrypted"]
         lines = (sealed.parent / "keys.log").read_text().splitlines()
         wrong = tmp_path / "wrong.log"

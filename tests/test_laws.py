@@ -24,13 +24,13 @@ C, LEFT = 0.4, 0.7
 EVEN, RANDOM = sqrt(3 / 2), 1.31
 """Constants of the square-root law, an acknowledgement a segment: losses at even distances, and
 independent ones (Mathis, Semke, Mahdavi, Ott: The Macroscopic Behavior of the TCP Congestion
-Avoidance Algorithm, 1997, table 1). The two are 7 % apart. The law, which leaves out timeouts and
-the round trips of repairs, is taken to be no more exact than that; and windows are whole segments,
-half a segment less than the law's on average."""
+Avoidance Algorithm, 1997, table 1). The two are 7 % apart. The law omits timeouts and the round
+trips of repairs, so it is assumed to be as inexact. Windows are whole segments, half a segment less
+than the law's on average."""
 
 
 def long_flow(rtt_s: float, run_s: float, bottleneck_gbps: float = 10.0, **more: Any) -> rm.Run:
-    """Run one endless flow through a switch.
+    """Runs one endless flow through a switch.
 
     `more` has keys of TCP, the `seed`, the `loss` of the sender's link, and `sample_s`.
     """
@@ -68,7 +68,7 @@ def long_flow(rtt_s: float, run_s: float, bottleneck_gbps: float = 10.0, **more:
 
 
 def packets(run: rm.Run, from_s: float, to_s: float) -> float:
-    """Packets that the sender put on its link between two instants, repeated ones too."""
+    """Counts the packets that the sender sent between two instants, with retransmissions."""
     table = pq.read_table(run.path / "links.parquet", filters=[("from", "==", "h0")])
     times = table["time_ps"].to_numpy() / 1e12
     is_within = (times > from_s) & (times <= to_s)
@@ -78,7 +78,7 @@ def packets(run: rm.Run, from_s: float, to_s: float) -> float:
 def mean_window(
     loss: float, guess: float, rtt_s: float = 0.01, losses: int = 200, **keys: Any
 ) -> float:
-    """Packets a round trip, over seeds. Runs have about `losses` if windows are as guessed."""
+    """Returns packets per round trip over seeds; runs have about `losses` losses."""
     measured_s = losses / loss / guess * rtt_s
     run_s = 1.25 * measured_s
     runs = [long_flow(rtt_s, run_s, loss=loss, seed=seed, **keys) for seed in SEEDS]
@@ -87,7 +87,7 @@ def mean_window(
 
 
 def exponent(losses: list[float], windows: list[float]) -> float:
-    """The exponent of the power law that fits best."""
+    """Returns the exponent of the power law that fits best."""
     return float(np.polyfit(np.log(losses), np.log(windows), 1)[0])
 
 
@@ -111,35 +111,39 @@ def test_windows_grow_by_bytes_so_that_delayed_acknowledgements_do_not_count() -
 
 
 def pftk(loss: float, timeout: float) -> float:
-    """Packets a round trip with timeouts of `timeout` round trips, an acknowledgement a segment.
+    """Returns packets per round trip with timeouts of `timeout` round trips.
 
     Padhye, Firoiu, Towsley, Kurose: Modeling TCP Throughput, SIGCOMM 1998, the full model without a
     receiver's limit.
     """
-    kept = 1 - loss
-    window = 1 + sqrt(8 * kept / (3 * loss) + 1)
-    few = (1 - kept**3) * (1 + kept**3 * (1 - kept ** (window - 3))) / (1 - kept**window)
+    survival = 1 - loss
+    window = 1 + sqrt(8 * survival / (3 * loss) + 1)
+    few = (
+        (1 - survival**3)
+        * (1 + survival**3 * (1 - survival ** (window - 3)))
+        / (1 - survival**window)
+    )
     timeouts = min(1.0, few)
     backoff = 1 + loss + sum(2.0 ** (n - 1) * loss**n for n in range(2, 7))
-    sent: float = kept / loss + window + timeouts / kept
-    round_trips: float = window / 2 + 1 + timeouts * timeout * backoff / kept
+    sent: float = survival / loss + window + timeouts / survival
+    round_trips: float = window / 2 + 1 + timeouts * timeout * backoff / survival
     return sent / round_trips
 
 
-def test_new_reno_with_timeouts_is_as_slow_as_padhye_and_others_say() -> None:
+def test_new_reno_with_timeouts_matches_padhye_and_others() -> None:
     for loss in (0.01, 0.03, 0.1):
         expected = pftk(loss, timeout=5)
         keys: dict[str, Any] = {"preset": "new-reno", "loss-detection": "dup-ack"}
         window = mean_window(loss, expected, losses=600, **keys)
-        # The model is of Reno without selective acknowledgements, and loses all that follows a loss
-        # in a round trip: on traces its authors found it off by some tens of per cent.
+        # The model is of Reno without selective acknowledgements, and loses all packets after a
+        # loss in a round trip. On traces its authors found it off by some tens of per cent.
         assert window == pytest.approx(expected, rel=0.2)
     # Timeouts count: the square-root law is off by half.
     assert window < 0.6 * RANDOM / sqrt(loss)
 
 
 def cubic_constant(losses: int = 200, chains: int = 4_000) -> float:
-    """The constant k of the mean window k (RTT / p)^(3/4) with independent losses.
+    """Returns the constant k of the mean window k (RTT / p)^(3/4) with independent losses.
 
     The window is the function of RFC 9438 §4.2 between losses, and the reduced one of §4.6 and
     §4.7 after one. In units of RTT and 1/p, many chains at once (Poojary, Sharma: An Asymptotic
@@ -190,13 +194,14 @@ def test_cubic_is_as_fast_as_reno_where_round_trips_are_short() -> None:
     cubic = [mean_window(p, guess, preset="cubic") for p, guess in pairs]
     reno = [mean_window(p, guess, preset="new-reno") for p, guess in pairs]
     assert exponent(losses, cubic) == pytest.approx(-0.5, abs=0.03)
-    # Equal with even losses (RFC 9438 §4.3); with independent ones 1.41 / 1.31 times as fast by the
-    # same equation, as from the window of the last loss on both grow by a segment a round trip.
+    # Equal with even losses (RFC 9438 §4.3). With independent ones it is 1.41 / 1.31 times as fast
+    # by the same equation: from the window of the last loss on, both grow by a segment a round
+    # trip.
     assert cubic == pytest.approx([1.41 / RANDOM * window for window in reno], rel=0.07)
 
 
 def even_cycles(preset: str, rtt_s: float, product: int, run_s: float) -> tuple[Floats, float]:
-    """A flow alone at a link of `product` packets a round trip, and a port of a twentieth of that.
+    """Runs a lone flow over a link of `product` packets a round trip, with a buffer of 5 % of it.
 
     Returns when windows were cut in the second half of the run, and the packets sent between the
     first time and the last.
@@ -222,8 +227,8 @@ def test_a_saw_of_new_reno_has_the_law_of_even_losses() -> None:
 
 
 def test_cubic_alone_has_room_for_others_every_second_time() -> None:
-    # RFC 9438 §4.7: after a loss below the last maximum the function is flat at .85 of the window,
-    # and reaches all of it after 2 K; the loss there is above, and after it there is one K at most.
+    # RFC 9438 §4.7: after a loss below the last maximum the function is flat at 0.85 of the window,
+    # and reaches all of it after 2 K. The loss there is above, and after it there is one K at most.
     rtt_s, product = 0.1, 500
     cuts, _ = even_cycles("cubic", rtt_s, product, run_s=150)
     largest = product * 21 / 20

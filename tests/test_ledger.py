@@ -3,6 +3,7 @@
 import contextlib
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -16,13 +17,26 @@ from rampmeter.cli import main
 from rampmeter.papers import load_figure
 from rampmeter.papers.figure import list_figures
 from rampmeter.papers.fill import fill
-from rampmeter.papers.ledger import SEEDS, Ledger, Wanted
+from rampmeter.papers.ledger import SEEDS, Ledger, MissingRun
 from rampmeter.papers.status import NOT_RUN, FigureStatus
-from rampmeter.runner import Job, Silent
+from rampmeter.runner import Job, SilentWatcher
 
 from . import recorded
 
 ROOT = recorded.FILE.parent
+DOCUMENTS = sorted(
+    file
+    for pattern in (
+        "*.md",
+        "docs/**/*.md",
+        "papers/**/*.md",
+        "papers/**/*.toml",
+        "examples/**/*.md",
+    )
+    for file in ROOT.parent.glob(pattern)
+    # The site copies notes there.
+    if ROOT.parent / "docs" / "papers" not in file.parents
+)
 
 FIGURE = """\
 paper = "test"
@@ -104,7 +118,7 @@ values = [{ run = "three", published = 0.8 }]
 
 @pytest.fixture
 def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder `papers` with one figure."""
+    """Returns a folder `papers` with one figure."""
     folder = tmp_path / "papers" / "test" / "fig1"
     folder.mkdir(parents=True)
     for name, text in (("figure", FIGURE), ("plan", PLAN), ("expected", EXPECTED)):
@@ -162,13 +176,13 @@ def test_entries_are_stale_if_the_plan_or_recorded_results_have_changed(papers: 
     assert verdicts(papers) == {NOT_RUN: 2}
 
 
-def test_the_cheapest_runs_come_first_and_a_run_that_ended_is_kept(papers: Path) -> None:
+def test_the_cheapest_runs_are_first_and_finished_runs_are_stored(papers: Path) -> None:
     ledger = Ledger(papers)
     figure = load_figure(papers / "test" / "fig1")
     costs = sorted(one.cost for one in ledger.missing(figure))
     started = []
 
-    class Failing(Silent):
+    class Failing(SilentWatcher):
         def on_start(self, job: Job) -> None:
             started.append(job.name)
 
@@ -209,7 +223,7 @@ def test_a_search_is_continued_from_its_probes_and_counts_when_it_has_ended(pape
     assert verdicts(papers) == {"match": 2, NOT_RUN: 1}
     (missing,) = Ledger(papers).missing(load_figure(folder))
     assert (missing.seed, missing.load) == (3, 0.8)
-    assert "1 runs entered" in call("--fill", "0.1", "--quiet")
+    assert "1 run entered" in call("--fill", "0.1", "--quiet")
     assert verdicts(papers) == {"match": 3}
     assert "0.6: 0.0" in call("test", "1", "--from-ledger", "--out", "drawn")
 
@@ -224,6 +238,19 @@ def test_a_damaged_entry_is_an_error_with_its_file(papers: Path, text: str) -> N
     assert "one.json: expected" in f"{done.output}{done.exception}"
 
 
+def test_every_entry_that_a_document_names_exists() -> None:
+    """A run that is missing has no file. A document names the command that prints its values."""
+    missing = {
+        (str(document.relative_to(ROOT.parent)), path)
+        for document in DOCUMENTS
+        for path in re.findall(
+            r"papers/ledger((?:/[\w-]+(?:\.\w+)*)*)", document.read_text(encoding="utf-8")
+        )
+        if not (ROOT / f"ledger{path}").exists()
+    }
+    assert not missing
+
+
 def test_no_value_costs_more_than_20_cpu_hours() -> None:
     """At 4 microseconds a packet, twice the costliest runs (`papers/ledger/NOTES.md`).
 
@@ -233,14 +260,14 @@ def test_no_value_costs_more_than_20_cpu_hours() -> None:
         figure = load_figure(folder)
         for run in figure.runs:
             probes = run.search.probes_max if run.search else 1
-            one = Wanted(figure, run, SEEDS[0], run.search.loads[0] if run.search else None)
+            one = MissingRun(figure, run, SEEDS[0], run.search.loads[0] if run.search else None)
             assert one.cost * probes * len(SEEDS) * 4e-6 < 20 * 3600, (folder, run.id)
 
 
 def test_entries_drawn_at_random_are_those_of_their_runs(tmp_path: Path) -> None:
     ledger = Ledger(ROOT)
     current = [
-        (Wanted(figure, run, entry.seed, entry.load), entry)
+        (MissingRun(figure, run, entry.seed, entry.load), entry)
         for folder in list_figures(ROOT)
         for figure in [load_figure(folder)]
         for run in figure.runs
@@ -291,13 +318,13 @@ def test_all_figures_are_drawn_from_the_ledger_and_nothing_is_run(papers: Path) 
     (empty / "figure.toml").write_text(text.replace('paper = "test"', 'paper = "other"'))
     call("test", "1", "--fill", "0.1", "--quiet")
     out = call("--all", "--from-ledger", "--out", "drawn")
-    assert "1 figures drawn, 1 have no entries" in out
+    assert "1 figure drawn, 1 without entries" in out
     files = {file.name for file in Path("drawn").rglob("*") if file.is_file()}
     images = {f"fig1a.{kind}" for kind in ("png", "svg", "pdf")}
     assert files == images | {"report.json", "report.html"}
     wrong = CliRunner().invoke(main, ["papers", "--all", "--from-ledger", "--seeds", "2"])
     assert wrong.exit_code == 2
-    assert "--from-ledger: expected no" in wrong.stderr
+    assert "--from-ledger cannot be combined" in wrong.stderr
 
 
 @pytest.mark.usefixtures("papers")
@@ -311,7 +338,7 @@ def test_verdicts_of_the_ledger_need_no_plots() -> None:
     assert "test 1" in done.stdout
 
 
-def test_a_reduced_figure_is_shown_beside_that_of_the_ledger(papers: Path) -> None:
+def test_a_reduced_figure_is_shown_with_that_of_the_ledger(papers: Path) -> None:
     arguments = ("test", "1", "--scale", "0.5", "--seeds", "1", "--quiet", "--beside-ledger")
     assert "test 1: the ledger has no complete run" in call(*arguments)
     call("--fill", "0.1", "--quiet")

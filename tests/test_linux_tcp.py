@@ -10,8 +10,8 @@ import pytest
 
 from rampmeter.testbed import Fabric, Shape, TestbedError, is_privileged
 from rampmeter.testbed.experiment import find_rampd
-from rampmeter.testbed.linux_tcp import ARMS, LINUX, Result, Setting, compare, table
-from rampmeter.testbed.marking import BINS, IF_EQUAL_CONST, NEXT, Insn, Waits, Watch, _judge
+from rampmeter.testbed.linux_tcp import ARMS, LINUX, ArmResult, Setting, compare, table
+from rampmeter.testbed.marking import BINS, IF_EQUAL_CONST, NEXT, Insn, PortDelays, Watch, _judge
 
 TINY = Shape(racks=1, hosts_per_rack=2, spines=0, access_bps=10_000_000)
 FRAME_S = TINY.frame_bytes * 8 / TINY.access_bps
@@ -56,7 +56,7 @@ def daemon(marks: None) -> None:
 
 
 def burst(fabric: Fabric, tos: int, n: int) -> list[int]:
-    """The ECN bits of packets that one host sends to another all at once."""
+    """Returns the ECN bits of packets that one host sends to another all at once."""
     address = str(TINY.address(1))
     receiver = fabric.run(
         1, [sys.executable, "-c", RECEIVE, address, str(n)], stdout=subprocess.PIPE, text=True
@@ -86,13 +86,14 @@ def test_packets_are_marked_that_wait_for_longer_than_the_threshold() -> None:
 
 
 @pytest.mark.usefixtures("marks")
-def test_packets_of_others_are_counted_and_left_alone() -> None:
+def test_packets_of_other_programs_are_counted_and_not_changed() -> None:
     with Fabric(TINY) as fabric, Watch(fabric, mark_above_bytes=10 * TINY.frame_bytes) as watch:
         assert burst(fabric, tos=0, n=40) == [0] * 40
         port = watch.read()["h0:eth0"]
     assert (port.marks, port.packets) == (0, 40)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("daemon")
 def test_all_arms_deliver_the_same_flows(tmp_path: Path) -> None:
     setting = Setting(hosts=3, flows=40, realtime=True)
@@ -114,10 +115,10 @@ def test_all_arms_deliver_the_same_flows(tmp_path: Path) -> None:
 
 
 def test_waits_have_means_and_quantiles() -> None:
-    waits = Waits(1, (2, 0, 2), 1_000_000_000)
+    waits = PortDelays(1, (2, 0, 2), 1_000_000_000)
     assert (waits.packets, waits.mean_s()) == (4, 1.5)
     assert (waits.quantile_s(0.5), waits.quantile_s(0.51), waits.quantile_s(1)) == (1, 3, 3)
-    both = waits + Waits(2, (0, 4, 0), 1_000_000_000)
+    both = waits + PortDelays(2, (0, 4, 0), 1_000_000_000)
     assert (both.marks, both.counts) == (3, (2, 4, 2))
 
 
@@ -139,8 +140,8 @@ def test_jumps_of_the_program_lead_to_where_they_should(mark_above_ns: int | Non
 
 
 def test_the_table_has_ratios_over_the_same_flows() -> None:
-    def result(ms: float) -> Result:
-        return Result({0: (5_000, ms / 1e3), 1: (2_000_000, ms / 100)}, 2, {"drops": ms})
+    def result(ms: float) -> ArmResult:
+        return ArmResult({0: (5_000, ms / 1e3), 1: (2_000_000, ms / 100)}, 2, {"drops": ms})
 
     text = table({"kernel": [result(10), result(20)], "cubic": [result(11), result(22)]})
     assert "| up to 100 kB | 2 | 15.0 ± 63.5 | 16.5 ± 69.9 | 1.100 ± 0.000 |" in text

@@ -17,14 +17,14 @@ Flow = tuple[float, int, int, int]
 
 
 def star(gbps: list[float], ns: list[float] | None = None) -> networks.Topology:
-    """Hosts of these rates and delays at one switch."""
+    """Returns hosts of these rates and delays at one switch."""
     delays = ns or [500.0] * len(gbps)
     ends = [(f"h{n}", "s0", rate, delays[n]) for n, rate in enumerate(gbps)]
     return networks.links(len(gbps), 1, ends)
 
 
 def two_racks(spines: list[float]) -> networks.Topology:
-    """Two racks with four hosts of 100 Gbit/s each, and spines of these rates."""
+    """Returns two racks with four hosts of 100 Gbit/s each, and spines of these rates."""
     access = [(f"h{n}", f"s{n // 4}", 100, 500) for n in range(8)]
     core = [
         (f"s{rack}", f"s{2 + n}", rate, 500) for n, rate in enumerate(spines) for rack in (0, 1)
@@ -69,7 +69,7 @@ and a number of round trips with full packets: matchings, slots, and retransmiss
 MORE = {
     # Its last packets wait for a timeout that does not follow the network.
     "hyline": (1.5, 100),
-    # Its windows leave links idle if a round trip carries few packets: 100 packets of 1500 B from
+    # Its windows do not fill links if a round trip carries few packets. 100 packets of 1500 B from
     # each of eight hosts take 1.6 times the link's time at 100 ns, and 1.0 times at 8 us.
     "hpcc": (2.5, 25),
 }
@@ -103,7 +103,7 @@ def slowdowns(done: rm.Run) -> list[float]:
 
 @pytest.mark.parametrize("transport", networks.TRANSPORTS)
 def test_a_flow_that_waits_for_long_is_delivered(transport: str, tmp_path: Path) -> None:
-    """The first flow waits for 0.25 s, as the other has less left."""
+    """The first flow waits for 0.25 s, as the other has fewer remaining bytes."""
     flows = [(0.0, 0, 1, 350 * MB), (1000.0, 0, 1, 300 * MB)]
     done = run(star([10, 10, 10]), transport, flows, tmp_path)
     status = done.flows["status"].to_pylist()
@@ -112,7 +112,7 @@ def test_a_flow_that_waits_for_long_is_delivered(transport: str, tmp_path: Path)
 
 @pytest.mark.parametrize("transport", ["capton", "hyline"])
 @pytest.mark.parametrize("spines", [[100, 10], [400, 10], [400, 100]], ids=str)
-def test_controllers_know_that_spines_have_several_rates(
+def test_controllers_use_the_rates_of_each_spine(
     transport: str, spines: list[float], tmp_path: Path
 ) -> None:
     done = run(two_racks(spines), transport, [(0.0, 0, 4, 5 * MB)], tmp_path)
@@ -197,7 +197,7 @@ def test_the_ideal_serves_hosts_of_several_rates_together(tmp_path: Path) -> Non
         ({"kind": "leaf-spine", "racks": 3, "hosts-per-rack": 4, "spines": 2}, None),
     ],
 )
-def test_check_warns_of_what_transports_do_not_know(
+def test_check_warns_of_rates_that_transports_ignore(
     topology: networks.Topology, text: str | None, tmp_path: Path
 ) -> None:
     found = run(topology, "homa", [(0.0, 0, 1, MB)], tmp_path).summary["warnings"]

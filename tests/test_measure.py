@@ -52,7 +52,7 @@ def values(run: rm.Run, metric: Metric, *points: float) -> list[float]:
 
 
 def changed(run: rm.Run, **summary: Any) -> rm.Run:
-    """The run with some keys of its summary changed."""
+    """Returns the run with some keys of its summary changed."""
     file = run.path / SUMMARY
     file.write_text(json.dumps(json.loads(file.read_text()) | summary))
     return rm.Run(run.path)
@@ -80,7 +80,7 @@ def test_bytes_sent_again_are_a_share_of_all_that_acknowledged_flows_sent(tmp_pa
     table = pq.read_table(tmp_path / FLOWS)
     again = pa.array([1_000, 0, 500], pa.uint64())
     pq.write_table(table.append_column("retransmitted_bytes", again), tmp_path / FLOWS)
-    assert values(run, "sent-again") == [0.1]
+    assert values(run, "retransmitted-share") == [0.1]
 
 
 def test_throughput_is_of_all_access_links(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ class TestDrops:
 class TestShares:
     @pytest.fixture
     def run(self, tmp_path: Path) -> rm.Run:
-        """Two tenants: .75 of the first millisecond's bytes, then .5, then arrivals stop."""
+        """Returns a run of two tenants with 0.75, then 0.5 of the bytes of a millisecond."""
         run = write_results(tmp_path)
         columns = {
             "time_ps": pa.array([10**9] * 2 + [2 * 10**9] * 2 + [3 * 10**9] * 2, pa.uint64()),
@@ -203,19 +203,19 @@ class TestLeastServed:
     def test_it_is_the_lesser_share_within_pods_and_between_them(self, tmp_path: Path) -> None:
         # Within pods 600 of 800 bytes arrive; between them 400 of 800.
         run = self.run(tmp_path, [1, 2, 4, 5], [90, None, 90, 91], "fat-tree")
-        assert values(run, "least-served") == [0.5]
+        assert values(run, "minimum-delivered-share") == [0.5]
         # Between them all.
         run = self.run(tmp_path, [1, 2, 4, 5], [90, None, 90, 90], "fat-tree")
-        assert values(run, "least-served") == [0.75]
+        assert values(run, "minimum-delivered-share") == [0.75]
 
     def test_of_one_kind_alone_there_is_none(self, tmp_path: Path) -> None:
         for dst in ([1, 2, 3, 3], [4, 5, 6, 7]):
             run = self.run(tmp_path, dst, [1, 1, 1, 1], "fat-tree")
-            assert np.isnan(values(run, "least-served")).all()
+            assert np.isnan(values(run, "minimum-delivered-share")).all()
 
     def test_other_networks_have_none(self, tmp_path: Path) -> None:
         run = self.run(tmp_path, [1, 2, 4, 5], [1, 1, 1, 1], "pod")
-        assert np.isnan(values(run, "least-served")).all()
+        assert np.isnan(values(run, "minimum-delivered-share")).all()
 
 
 class TestGoodput:

@@ -56,7 +56,7 @@ pytestmark = [
 
 @pytest.fixture
 def ends() -> Iterator[list[str]]:
-    """Two hosts and a box between them: their namespaces."""
+    """Yields two hosts and a box between them: their namespaces."""
     tag = f"rmbox{time.monotonic_ns()}"
     names = [f"{tag}-{end}" for end in ("a", "b", "box")]
     a, b, box = names
@@ -77,7 +77,7 @@ def ends() -> Iterator[list[str]]:
 
 
 def exchange(ends: list[str], *faults: str) -> list[int]:
-    """Numbered datagrams from one end to the other: those that arrive, in order."""
+    """Sends numbered datagrams to the other end; returns those that arrive, in order."""
     a, b, box = ends
 
     def within(name: str, *argv: str) -> list[str]:
@@ -103,7 +103,7 @@ def test_without_faults_everything_passes_in_order(ends: list[str]) -> None:
     assert exchange(ends) == list(range(N))
 
 
-def test_frames_are_lost_doubled_and_reordered_as_often_as_told(ends: list[str]) -> None:
+def test_frames_are_lost_doubled_and_reordered_at_the_configured_rates(ends: list[str]) -> None:
     got = exchange(ends, "--loss", "0.2", "--duplicate", "0.1", "--reorder", "0.3")
     counts = Counter(got)
     # Three standard deviations of a binomial of 2000 draws are 54 and 40.

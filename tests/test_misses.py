@@ -1,6 +1,10 @@
 """Explanations of misses: each miss has one, all their names exist, and their commands can run."""
 
+import re
+import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +12,7 @@ import pytest
 from rampmeter import Plan, PlanError
 from rampmeter.commands import COMMANDS
 from rampmeter.commands.common import overrides_of
-from rampmeter.papers import ClaimRow, Row, find_figure
+from rampmeter.papers import ClaimRow, ValueRow, find_figure
 from rampmeter.papers.figure import Figure, list_figures, load_figure
 from rampmeter.papers.ledger import Ledger
 from rampmeter.papers.misses import (
@@ -22,6 +26,7 @@ from tests.conftest import ROOT
 
 PAPERS = ROOT / "papers"
 FOLDERS = [str(folder.relative_to(PAPERS)) for folder in list_figures(PAPERS)]
+NOTES = sorted(PAPERS.glob("*/*/NOTES.md"))
 EXPLAINED = [
     (folder, one)
     for folder in FOLDERS
@@ -34,31 +39,61 @@ def test_no_match_of_the_ledger_is_explained() -> None:
     for folder in sorted({folder for folder, _ in EXPLAINED}):
         figure = load_figure(PAPERS / folder)
         values, claims = Ledger(PAPERS).rows(figure)
-        rows: list[Row | ClaimRow] = [*values, *claims]
+        rows: list[ValueRow | ClaimRow] = [*values, *claims]
         matched = [row for row in rows if row.verdict == "match"]
         found = explanations(figure)
         assert [row for row in matched if find_explanation(found, row) is not None] == []
+
+
+def folder_of(words: list[str]) -> Path:
+    """Returns the folder of a command's figure or plan, after a check that the command can run.
+
+    Its options exist, and its figure, or its plan with all settings, is accepted.
+    """
+    program, name, *arguments = words
+    assert program == "rampmeter"
+    command = next(command for command in COMMANDS if command.name == name)
+    with command.make_context(name, arguments) as context:
+        known = context.params
+    if name == "papers":
+        return find_figure(PAPERS, known["paper"], known["figure"])
+    plan = known["plan"]
+    assert isinstance(plan, Path)
+    Plan.load(plan).with_(*overrides_of(known["settings"], known.get("seed"))).check()
+    return plan.resolve().parent
 
 
 @pytest.mark.parametrize(("folder", "one"), EXPLAINED, ids=lambda of: str(of)[:40])
 def test_each_command_can_run(
     folder: str, one: Explanation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its options are known, and its figure, or its plan with all settings, is accepted."""
     monkeypatch.chdir(ROOT)
-    program, name, *words = one.argv
-    assert program == "rampmeter"
-    command = next(command for command in COMMANDS if command.name == name)
-    with command.make_context(name, words) as context:
-        known = context.params
-    if name == "papers":
-        found = find_figure(PAPERS, known["paper"], known["figure"])
-        assert str(found.relative_to(PAPERS)) == folder
-        return
-    plan = known["plan"]
-    assert isinstance(plan, Path)
-    assert plan.is_relative_to(Path("papers") / folder), "a plan of the figure"
-    Plan.load(plan).with_(*overrides_of(known["settings"], known.get("seed"))).check()
+    assert folder_of(one.argv) == PAPERS / folder
+
+
+@pytest.mark.parametrize("notes", NOTES, ids=lambda file: f"{file.parts[-3]}-{file.parts[-2]}")
+def test_each_command_of_notes_can_run(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    text = notes.read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = re.findall(r"^ *(rampmeter .*)$", text, flags=re.MULTILINE)
+    spans = re.findall(r"`(rampmeter\s[^`]*)`", text)
+    for command in (*lines, *spans):
+        assert folder_of(shlex.split(command, comments=True)).is_dir()
+    for code in re.findall(r'python -c "([^"]*)"', text):
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+CAUSAL = re.compile(r"\b(?:because|due to|caused by|therefore|hence|so that|So|explains?)\b")
+
+
+@pytest.mark.parametrize("notes", NOTES, ids=lambda file: f"{file.parts[-3]}-{file.parts[-2]}")
+def test_a_section_that_explains_a_number_has_a_command(notes: Path) -> None:
+    for section in re.split(r"^#+ ", notes.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        prose = re.sub(r"```.*?```|^\|[^\n]*$", "", section, flags=re.MULTILINE | re.DOTALL)
+        sentences = re.split(r"(?<=[.:])\s", prose)
+        causal = [one for one in sentences if CAUSAL.search(one) and re.search(r"\d", one)]
+        has_command = re.search(r"(?:rampmeter|python|cargo) \w|python -c", section)
+        assert not causal or has_command, (notes, causal)
 
 
 class TestErrors:
@@ -98,12 +133,12 @@ class TestErrors:
         "end",
         [
             'cause = "open"\ncommand = "rampmeter papers cosy 6"\n',
-            'cause = "Noise."\nknown = "Much."\ncommand = "rampmeter papers cosy 6"\n',
+            'cause = "Noise."\nfindings = "Much."\ncommand = "rampmeter papers cosy 6"\n',
         ],
     )
-    def test_an_open_cause_says_what_is_known(self, end: str, figure: Figure) -> None:
+    def test_an_open_cause_has_its_findings(self, end: str, figure: Figure) -> None:
         says = self.refused(figure, f"[[miss]]\n{self.CELL}{end}")
-        assert "known: expected with the cause open, and only then" in says
+        assert "findings: required with the cause open, and only with it" in says
 
     def test_a_command_is_of_rampmeter(self, figure: Figure) -> None:
         end = self.END.replace("rampmeter", "python")

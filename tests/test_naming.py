@@ -1,4 +1,4 @@
-"""Lists of transports as commands take them."""
+"""Lists of transports, as arguments of commands."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_several_of_one_name_have_labels_and_folders_that_differ() -> None:
     assert {one.name for one in several} == {"dcpim"}
 
 
-def test_values_are_toml_and_may_hold_commas() -> None:
+def test_values_are_toml_and_may_have_commas() -> None:
     [one, other] = transports('cosy:best-effort={ name = "dcpim", beta = 1.5 },slots=2,dcpim')
     assert one.settings == {"best-effort": {"name": "dcpim", "beta": 1.5}, "slots": 2}
     assert other.name == "dcpim"

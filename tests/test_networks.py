@@ -1,4 +1,4 @@
-"""Nodes with several networks: all are used, and a failed one is left and used again."""
+"""Nodes with several networks: all are used, and a failed one is avoided and used again."""
 
 import itertools
 import subprocess
@@ -19,7 +19,7 @@ from .test_daemons import Network, free_ports, number_of, text
 
 TIMEOUT: Final = 30.0
 LEFT: Final = 3.0
-"""Seconds within which a network that has failed is left, on a machine that is busy otherwise."""
+"""Maximum time in seconds until nodes leave a failed network, on a busy machine."""
 
 Sent = tuple[int, Ticket]
 
@@ -172,7 +172,7 @@ def test_lists_of_addresses_are_checked(tmp_path: Path) -> None:
     assert "node.datapath: expected udp, where peers have several addresses" in check(1)
 
 
-def test_other_addresses_are_taken_while_nodes_run_and_another_number_is_not(
+def test_a_running_node_accepts_other_addresses_but_no_other_number(
     tmp_path: Path,
 ) -> None:
     network = TwoNetworks(tmp_path, "dcpim")
@@ -205,7 +205,7 @@ def test_other_addresses_are_taken_while_nodes_run_and_another_number_is_not(
 
 @pytest.fixture
 def cables() -> Iterator[list[str]]:
-    """Two hosts with two cables between them: their namespaces."""
+    """Yields two hosts with two cables between them: their namespaces."""
     tag = f"rmnet{time.monotonic_ns()}"
     names = [f"{tag}-{end}" for end in ("a", "b")]
     a, b = names
@@ -227,7 +227,7 @@ def cables() -> Iterator[list[str]]:
 
 
 def in_cables(folder: Path, transport: str, cables: list[str]) -> TwoNetworks:
-    """A network whose nodes are in namespaces."""
+    """Returns a network whose nodes are in namespaces."""
     network = TwoNetworks(folder, transport)
     network.namespaces = cables
     network.lists = [[f"10.7{rail}.0.{node + 1}:7300" for rail in range(2)] for node in range(2)]
@@ -275,8 +275,14 @@ class Stream:
 
 
 @needs_root
-@pytest.mark.parametrize("transport", ["dcpim", "phost", "homa", "tcp"])
-@pytest.mark.parametrize("way", ["carrier", "silent", "address"])
+@pytest.mark.parametrize(
+    "transport",
+    ["dcpim", *(pytest.param(name, marks=pytest.mark.long) for name in ("phost", "homa", "tcp"))],
+)
+@pytest.mark.parametrize(
+    "way",
+    ["address", *(pytest.param(way, marks=pytest.mark.long) for way in ("carrier", "silent"))],
+)
 def test_no_message_is_lost_when_a_network_fails(
     tmp_path: Path, cables: list[str], transport: str, way: str
 ) -> None:
@@ -331,9 +337,7 @@ def test_no_message_is_lost_when_a_network_fails(
 
 
 @needs_root
-def test_the_narrowest_network_says_how_long_packets_may_be(
-    tmp_path: Path, cables: list[str]
-) -> None:
+def test_the_smallest_mtu_of_networks_limits_packets(tmp_path: Path, cables: list[str]) -> None:
     network = in_cables(tmp_path, "phost", cables)
     for name in cables:
         ip(["link set eth1 mtu 1300"], name)
@@ -343,11 +347,11 @@ def test_the_narrowest_network_says_how_long_packets_may_be(
         for ticket in tickets:
             ticket.result(TIMEOUT)
         found = range(1_300 - 8, 1_300 + 1)
-        network.wait_for(0, lambda told: told["peers"][0]["path-mtu"] in found, 3 * TIMEOUT)
-        # The network that is left carries whole packets.
+        network.wait_for(0, lambda status: status["peers"][0]["path-mtu"] in found, 3 * TIMEOUT)
+        # The remaining network carries whole packets.
         ip(["link set eth1 down"], cables[1])
         network.wait_for_states(0, "up", "down")
-        network.wait_for(0, lambda told: told["peers"][0]["path-mtu"] is None)
+        network.wait_for(0, lambda status: status["peers"][0]["path-mtu"] is None)
 
 
 @needs_root

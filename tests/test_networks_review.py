@@ -1,4 +1,4 @@
-"""Cases of docs/networks-review.md that no test of one part covers: flow hashes and two jobs."""
+"""Cases of docs/project/networks-review.md that no other test covers: flow hashes and two jobs."""
 
 import collections
 from pathlib import Path

@@ -3,13 +3,15 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from matplotlib.patches import FancyBboxPatch
 
 import rampmeter as rm
 from rampmeter.cli import main
 from rampmeter.plots import topology
-from rampmeter.spec import Part
+from rampmeter.spec import PlanTable
 
 NAMED = """\
 [topology]
@@ -85,12 +87,34 @@ def test_check_draws_the_network() -> None:
     ],
     ids=["leaf-spine", "fat-tree", "star"],
 )
-def test_pictures_have_every_label_once(spec: Part, labels: set[str]) -> None:
+def test_pictures_have_every_label_once(spec: PlanTable, labels: set[str]) -> None:
     plan = rm.Plan.of(topology=spec, transport=rm.Ideal(), workload=rm.imc10(0.3, 10))
     figure = topology(plan.drawing(), title="A network")
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert labels <= set(texts)
     assert len(texts) == len(set(texts))
+
+
+@pytest.mark.parametrize("switches", [2, 4], ids=["row", "circle"])
+def test_parallel_links_of_several_rates_are_drawn_apart(switches: int) -> None:
+    """The slower one was under the other, between switches of a row and at hosts alike."""
+    pairs = [(f"h{i}", f"s{i}") for i in range(switches)]
+    ring = [(f"s{i}", f"s{(i + 1) % switches}") for i in range(switches if switches > 2 else 1)]
+    rates = (400, 100, 50)
+    links = [rm.Link(between=ends, gbps=rate) for ends in pairs + ring for rate in rates]
+    spec = rm.Links(hosts=switches, switches=switches, links=links)
+    plan = rm.Plan.of(topology=spec, transport=rm.Ideal(), workload=rm.imc10(0.1, 10))
+    figure = topology(plan.drawing())
+    lines = [patch for patch in figure.axes[0].patches if not isinstance(patch, FancyBboxPatch)]
+    assert len(lines) == len(links)
+    paths = [np.asarray(line.get_path().interpolated(20).vertices) for line in lines]
+    middles = [path.mean(axis=0) for path in paths]
+    for at, middle in enumerate(middles):
+        for other in middles[:at]:
+            assert abs(middle - other).max() > 0.02
+    figure.draw_without_rendering()
+    legend = figure.legends[0].get_window_extent()
+    assert legend.x1 <= figure.bbox.x1
 
 
 def test_large_networks_are_drawn_without_labels() -> None:

@@ -8,16 +8,16 @@ from click.testing import CliRunner
 import rampmeter as rm
 from rampmeter.cli import main
 from rampmeter.plan import Plan
-from rampmeter.sheet import Sheet
-from rampmeter.tables import comparison_sheets, tiers
+from rampmeter.tables import comparison_tables, tiers
 from rampmeter.text import NONE
+from rampmeter.text_table import TextTable
 
 N = 5
 NAMES = 'names = { switches = ["north", "east", "south", "west", "hub"] }\n'
 
 
 def ring(tmp_path: Path, hops: int, transport: str = "hpcc", names: str = "") -> Plan:
-    """Ten flows around a ring of five switches, each past `hops` links between switches."""
+    """Returns a plan of ten flows around a ring of five switches, each over `hops` core links."""
     links = [f'{{ between = ["h{h}","s{h // 2}"], propagation-ns = 500 }}' for h in range(2 * N)]
     links += [f'{{ between = ["s{s}","s{(s + 1) % N}"], propagation-ns = 500 }}' for s in range(N)]
     rows = [f"0,{h},{(h + 2 * hops) % (2 * N)},5000000" for h in range(2 * N)]
@@ -107,17 +107,17 @@ def test_an_incast_that_pauses_is_no_deadlock(tmp_path: Path) -> None:
     assert deadlocks(done) == []
 
 
-def cells(sheet: Sheet, heading: str) -> list[str]:
-    place = list(sheet.headings).index(heading)
-    return [row[place] for row in sheet.rows]
+def cells(text_table: TextTable, heading: str) -> list[str]:
+    place = list(text_table.headings).index(heading)
+    return [row[place] for row in text_table.rows]
 
 
 def test_tables_have_pauses_where_there_can_be_any(tmp_path: Path, small_run: rm.Run) -> None:
     done = rm.run(incast(tmp_path), out=tmp_path / "r", quiet=True)
-    sheet = tiers(done.summary)
+    text_table = tiers(done.summary)
     pauses = [tier["pfc"]["pauses"] for tier in done.summary["tiers"]]
-    assert [int("".join(cell.split())) for cell in cells(sheet, "pauses")] == pauses
-    assert max(map(float, cells(sheet, "paused"))) > 0
+    assert [int("".join(cell.split())) for cell in cells(text_table, "pauses")] == pauses
+    assert max(map(float, cells(text_table, "paused"))) > 0
     assert "pauses" not in tiers(small_run.summary).headings
 
 
@@ -133,7 +133,7 @@ def test_the_command_prints_them(tmp_path: Path) -> None:
 def test_comparisons_count_them_by_transport(tmp_path: Path) -> None:
     plan = incast(tmp_path).with_(("fabric", {"shared-buffer-bytes": 2_000_000}))
     done = rm.compare(plan, "hpcc,homa", out=tmp_path / "r", quiet=True)
-    network = next(s for s in comparison_sheets(done) if s.title == "Network")
+    network = next(s for s in comparison_tables(done) if s.title == "Network")
     hpcc, homa = cells(network, "pauses")
     assert int("".join(hpcc.split())) > 0
     assert homa == NONE

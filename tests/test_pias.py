@@ -13,7 +13,7 @@ from rampmeter.pias import pias_mean_time, pias_thresholds
 
 PUBLISHED = {
     (name.rpartition("-")[0], float(name.rpartition("-")[2])): values["thresholds"]
-    for name, values in schema.about("pias")["presets"]
+    for name, values in schema.transport_info("pias")["presets"]
     if name != "reference"
 }
 
@@ -38,7 +38,7 @@ def test_a_global_optimiser_finds_nothing_better() -> None:
     assert ours <= found.fun * (1 + 1e-6)
 
 
-def test_thresholds_share_bytes_as_the_model_says(tmp_path: Path) -> None:
+def test_thresholds_split_bytes_as_the_model(tmp_path: Path) -> None:
     # With two classes the first carries (1 - sqrt(1 - load)) / load of all bytes: 2/3 at .75.
     assert pias_thresholds({"fixed": 1_460_000}, load=0.75, classes=2) == [667]
     # One packet or 99, as often: 50 packets on average, one of them the first of its message.
@@ -77,7 +77,7 @@ def test_what_cannot_be_is_refused() -> None:
         pias_thresholds("imc11", 0.5)
 
 
-def test_plans_take_lists_and_say_what_a_wrong_one_should_be() -> None:
+def test_plans_accept_lists_and_describe_wrong_ones() -> None:
     def plan(thresholds: list[int]) -> rm.Plan:
         transport = rm.Pias(thresholds=thresholds)
         return rm.Plan.of(topology=rm.star(4), transport=transport, workload=rm.imc10(0.5, 10))

@@ -68,7 +68,7 @@ class TestParts:
         ],
         ids=lambda part: str(part.table()),
     )
-    def test_every_part_is_one_that_the_simulator_takes(
+    def test_every_table_is_accepted_by_the_simulator(
         self, topology: rm.Star, workload: rm.AllToAll
     ) -> None:
         plan = rm.Plan.of(
@@ -122,7 +122,7 @@ class TestOverrides:
 
 
 class TestArguments:
-    """Errors of plans without a file name the arguments of the call."""
+    """Errors of plans without a file name the keys of the call's tables, as plans spell them."""
 
     @pytest.mark.parametrize(
         ("parts", "message"),
@@ -134,14 +134,14 @@ class TestArguments:
             ({"transport": rm.DcPim(beta=-1.5)}, "transport.beta: expected a number from 0.1"),
             (
                 {"transport": rm.DcPim(short_flow_packets=-1)},
-                "transport.short_flow_packets: expected 0 to",
+                "transport.short-flow-packets: expected 0 to",
             ),
             ({"workload": rm.imc10(-0.5, 10)}, "workload.load: expected a load above 0"),
             ({"workload": {"pattern": "ring"}}, "workload.pattern: unknown variant `ring`"),
-            ({"run": {"drain-us": -1}}, "run.drain_us: expected a number"),
+            ({"run": {"drain-us": -1}}, "run.drain-us: expected a number"),
         ],
     )
-    def test_the_argument_is_named(self, parts: dict[str, Any], message: str) -> None:
+    def test_the_key_is_named(self, parts: dict[str, Any], message: str) -> None:
         good = {"topology": rm.star(4), "transport": rm.DcPim(), "workload": rm.imc10(0.5, 10)}
         with pytest.raises(rm.PlanError) as error:
             rm.run(**{**good, **parts}, quiet=True)
@@ -169,7 +169,7 @@ class TestArguments:
         Decimal("20.5"),
     )
 
-    def test_numbers_of_numpy_and_paths_are_taken(self, tmp_path: Path) -> None:
+    def test_numpy_numbers_and_paths_are_accepted(self, tmp_path: Path) -> None:
         trace = tmp_path / "t.csv"
         trace.write_text("arrival_us,src,dst,size_bytes\n0,0,1,100\n")
         hosts, beta, seed, warmup, drain = self.OTHER_NUMBERS
@@ -213,13 +213,13 @@ class TestManifests:
         (tmp_path / "old").rename(tmp_path / "new")
         assert rm.Plan.load(tmp_path / "new/out/manifest.json").check()["workload"]
 
-    def test_inputs_must_be_what_they_were(self, tmp_path: Path) -> None:
+    def test_changed_input_files_are_an_error(self, tmp_path: Path) -> None:
         rm.run(self.trace(tmp_path), out=tmp_path / "out", quiet=True)
         (tmp_path / "t.csv").write_text("arrival_us,src,dst,size_bytes\n0,0,1,200\n")
-        with pytest.raises(rm.PlanError, match=r"t\.csv as the run has read it; it has changed"):
+        with pytest.raises(rm.PlanError, match=r"t\.csv has changed since the run"):
             rm.Plan.load(tmp_path / "out/manifest.json")
         (tmp_path / "t.csv").unlink()
-        with pytest.raises(rm.PlanError, match=r"t\.csv, which the run has read; it is not there"):
+        with pytest.raises(rm.PlanError, match=r"t\.csv, which the run has read, is missing"):
             rm.Plan.load(tmp_path / "out/manifest.json")
 
     def test_other_json_is_refused(self, small_run: rm.Run) -> None:
@@ -232,7 +232,7 @@ class TestErrors:
         with pytest.raises(rm.PlanError, match=r"none\.toml: No such file"):
             rm.Plan.load(tmp_path / "none.toml")
 
-    def test_what_is_not_text_is_said(self, tmp_path: Path) -> None:
+    def test_a_file_that_is_no_text_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "a.toml").write_bytes(b"\xff\xfe")
         with pytest.raises(rm.PlanError, match=r"a\.toml: expected UTF-8 text"):
             rm.Plan.load(tmp_path / "a.toml")
@@ -285,7 +285,7 @@ class TestErrors:
             rm.Plan(SMALL).with_(("run.hostz", 9)).check()
 
 
-def test_input_files_are_known_by_what_they_hold(tmp_path: Path) -> None:
+def test_input_files_are_identified_by_their_contents(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a")
     parts: list[TomlValue] = [{"file": "t.csv"}, {"sizes": {"cdf": "missing.txt"}}]
     plan = rm.Plan.of(base=tmp_path, workload={"parts": parts})
@@ -333,7 +333,7 @@ seeds = 3
         assert plan.sweep == {"seeds": 3}
         assert plan.table() == rm.Plan(SMALL).table()
 
-    def test_a_text_that_looks_like_it_is_left_alone(self) -> None:
+    def test_a_text_that_looks_like_a_sweep_is_unchanged(self) -> None:
         text = 'name = """\n[sweep]\n"""\n' + SMALL
         assert rm.Plan(text).text == text
 

@@ -1,4 +1,4 @@
-"""Plots show the numbers they are given."""
+"""Plots show the numbers of their arguments."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ from rampmeter.confidence import Interval
 from rampmeter.papers import Mode, load_figure
 from rampmeter.papers.draw import draw
 from rampmeter.papers.verdict import rows_of
-from rampmeter.plots.time import thin
+from rampmeter.plots.time import average_neighbours
 from rampmeter.results import Group, slowdown_groups
 
 from .conftest import FIG3, write_results
@@ -82,23 +82,27 @@ class TestGroups:
         figure = plots.grouped(["a"], [plots.GroupSeries("ours", [2.0], [top])])
         assert figure.axes[0].get_yscale() == scale
 
-    @pytest.mark.parametrize(("n", "is_lying"), [(3, False), (9, True)])
-    def test_groups_lie_where_their_labels_do_not_fit(self, *, n: int, is_lying: bool) -> None:
+    @pytest.mark.parametrize(("n", "is_horizontal"), [(3, False), (9, True)])
+    def test_groups_are_horizontal_if_labels_do_not_fit(
+        self, *, n: int, is_horizontal: bool
+    ) -> None:
         labels = [f"Web Search, {i}" for i in range(n)]
         series = [plots.GroupSeries("ours", [2.0] * n, [3.0] * n)]
         figure = plots.grouped(labels, series, y_label="Slowdown")
         axes = figure.axes[0]
-        ticks = axes.get_yticklabels() if is_lying else axes.get_xticklabels()
+        ticks = axes.get_yticklabels() if is_horizontal else axes.get_xticklabels()
         assert [tick.get_text() for tick in ticks] == labels
-        assert (axes.get_xlabel() if is_lying else axes.get_ylabel()) == "Slowdown"
+        assert (axes.get_xlabel() if is_horizontal else axes.get_ylabel()) == "Slowdown"
         (means,) = marks(figure)
-        assert list(np.asarray(means.get_xdata() if is_lying else means.get_ydata())) == [2.0] * n
+        assert (
+            list(np.asarray(means.get_xdata() if is_horizontal else means.get_ydata())) == [2.0] * n
+        )
         tops = lines(figure)
-        assert [(3.0, i) if is_lying else (i, 3.0) for i in range(n)] in tops.values()
+        assert [(3.0, i) if is_horizontal else (i, 3.0) for i in range(n)] in tops.values()
 
-    @pytest.mark.parametrize("is_lying", [False, True])
-    def test_ranges_are_from_the_least_to_the_largest_value(self, *, is_lying: bool) -> None:
-        label = "a" * (80 if is_lying else 3)
+    @pytest.mark.parametrize("is_horizontal", [False, True])
+    def test_ranges_are_from_the_least_to_the_largest_value(self, *, is_horizontal: bool) -> None:
+        label = "a" * (80 if is_horizontal else 3)
         series = plots.GroupSeries(
             "ours", [0.8, None], [None] * 2, ranges=[(0.7, 0.82), (0.1, 0.2)]
         )
@@ -108,7 +112,7 @@ class TestGroups:
             for one in figure.axes[0].collections
             if isinstance(one, LineCollection)
         ]
-        ends = [point[0 if is_lying else 1] for segment in segments for point in segment]
+        ends = [point[0 if is_horizontal else 1] for segment in segments for point in segment]
         assert ends == pytest.approx([0.7, 0.82])
 
     def test_several_published_series_have_the_colours_of_the_measured_ones(self) -> None:
@@ -216,7 +220,7 @@ class TestTime:
 
     @pytest.mark.parametrize("n", [400, 401, 1000, 12_345])
     def test_many_are_averaged_without_losing_any(self, n: int) -> None:
-        times, values = thin(np.arange(n, dtype=float), np.arange(n, dtype=float))
+        times, values = average_neighbours(np.arange(n, dtype=float), np.arange(n, dtype=float))
         assert times.size <= 400
         assert times[-1] == n - 1
         assert values[0] == pytest.approx((np.ceil(n / 400) - 1) / 2)
@@ -243,7 +247,7 @@ class TestRuns:
 class TestPanels:
     FIGURE = load_figure(FIG3)
 
-    def test_published_values_are_beside_measured_ones(self, tmp_path: Path) -> None:
+    def test_published_values_are_next_to_measured_ones(self, tmp_path: Path) -> None:
         panel = self.FIGURE.sub_figures[1]
         run = write_results(tmp_path, rows=[(0, 1, 6, 5), (50, 1, 5, 5)] * 5)
         rows = rows_of(self.FIGURE, panel, {"imc10-0.60": {1: run}}, Mode(), [1])
@@ -270,8 +274,11 @@ class TestPanels:
 
 def test_packets_on_links_are_bars_from_their_first_bit_to_their_last() -> None:
     links = {
-        "h0 → s0": [plots.Passage("cell", 110, 230, "h5"), plots.Passage("rts", 230, 235)],
-        "s0 → a0": [plots.Passage("rts", 235, 240)],
+        "h0 → s0": [
+            plots.PacketTransit("cell", 110, 230, "h5"),
+            plots.PacketTransit("rts", 230, 235),
+        ],
+        "s0 → a0": [plots.PacketTransit("rts", 235, 240)],
     }
     kinds = ("cell", "rts", "schd")
     figure = plots.time_space(links, (100, 300), kinds=kinds, every_ns=100, title="a slot")

@@ -16,7 +16,7 @@ TOPOLOGY: dict[str, Any] = {
 
 
 def run(fabric: dict[str, Any], folder: Path, transport: str = "dctcp") -> rm.Run:
-    """Three long flows from one rack into a host of the other."""
+    """Runs three long flows from one rack into a host of the other."""
     rows = [f"0,{src},4,3000000" for src in (0, 1, 2)]
     file = folder / "flows.csv"
     file.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
@@ -32,7 +32,7 @@ def run(fabric: dict[str, Any], folder: Path, transport: str = "dctcp") -> rm.Ru
 
 
 def tier(run: rm.Run, name: str) -> dict[str, Any]:
-    """Returns what the summary has of a tier."""
+    """Returns the entry of a tier in the summary."""
     (found,) = (each for each in run.summary["tiers"] if each["name"] == name)
     return dict(found)
 
@@ -75,31 +75,31 @@ def test_the_memory_of_ports_differs_by_tier(tmp_path: Path) -> None:
     [
         (
             {"ecn-bytes": {"25": 1}},
-            "fabric.ecn_bytes: expected an entry for ports .* of 100 Gbit/s, got none",
+            "fabric.ecn-bytes: expected an entry for ports .* of 100 Gbit/s, got none",
         ),
         (
             {"ecn-bytes": {"25": 1, "100": 1, "tor-dwn": 1}},
-            r"fabric.ecn_bytes: expected the rate or the tier \(spine-down, tor-down, tor-up\) of "
+            r"fabric.ecn-bytes: expected the rate or the tier \(spine-down, tor-down, tor-up\) of "
             'ports, got "tor-dwn"',
         ),
-        ({"ecn-bytes": {"25x": 1}}, 'fabric.ecn_bytes.25x: expected a rate in Gbit/s .* got "25x"'),
-        ({"ecn-bytes": {}}, "fabric.ecn_bytes: .* got an empty table"),
+        ({"ecn-bytes": {"25x": 1}}, 'fabric.ecn-bytes.25x: expected a rate in Gbit/s .* got "25x"'),
+        ({"ecn-bytes": {}}, "fabric.ecn-bytes: .* got an empty table"),
         ({"ecn-bytes": {"25": -1, "100": 1}}, "fabric.*ecn.bytes.*-1"),
-        ({"ecn-bytes": "many"}, "fabric.ecn_bytes: expected a whole number of bytes"),
+        ({"ecn-bytes": "many"}, "fabric.ecn-bytes: expected a whole number of bytes"),
         ({"ecn-bytes": True}, "expected a number of bytes, or a table"),
-        ({"ecn-max-bytes": 9}, "fabric.ecn_max_bytes: expected fabric.ecn-bytes with it"),
+        ({"ecn-max-bytes": 9}, "fabric.ecn-max-bytes: expected fabric.ecn-bytes with it"),
         (
             {"ecn-bytes": 10, "ecn-max-bytes": 9},
-            r"fabric.ecn_max_bytes: expected at least ecn-bytes \(10\), got 9",
+            r"fabric.ecn-max-bytes: expected at least ecn-bytes \(10\), got 9",
         ),
-        ({"ecn-max-probability": 0.5}, "fabric.ecn_max_probability: expected fabric.ecn-max-bytes"),
+        ({"ecn-max-probability": 0.5}, "fabric.ecn-max-probability: expected fabric.ecn-max-bytes"),
         (
             {"ecn-bytes": {"25": 1, "25.0": 2, "100": 1}},
-            "fabric.ecn_bytes: expected each rate once",
+            "fabric.ecn-bytes: expected each rate once",
         ),
         (
             {"ecn-bytes": 1, "ecn-max-bytes": 2, "ecn-max-probability": 2.0},
-            "fabric.ecn_max_probability: expected a number from 0 to 1",
+            "fabric.ecn-max-probability: expected a number from 0 to 1",
         ),
     ],
 )

@@ -84,7 +84,7 @@ class TestFaults:
         assert down["sent_bytes"].sum() == 0
 
     def test_a_further_link_that_is_not_used_changes_nothing(self, tmp_path: Path) -> None:
-        """The host's transport keeps its packets while its nearest link is busy."""
+        """The host's transport queues its packets while its nearest link is busy."""
         file = tmp_path / "plan.toml"
         ends = [("h0", "s0"), ("h1", "s0"), ("s0", "s1")]
         queues, means = [], []
@@ -166,7 +166,7 @@ period-us = 5
         with pytest.raises(rm.PlanError, match=message):
             plan(tmp_path, "dcpim", LONE, rest=f"[faults]\n{faults}").check()
 
-    def test_cosy_wants_hosts_with_one_link(self, tmp_path: Path) -> None:
+    def test_cosy_requires_hosts_with_one_link(self, tmp_path: Path) -> None:
         with pytest.raises(rm.PlanError, match="hosts with several links"):
             plan(tmp_path, "cosy", LONE).check()
 
@@ -182,7 +182,7 @@ class TestPlanes:
     """Servers of two hosts with a link inside, and a link of each host to one of two rails."""
 
     def flows(self, tmp_path: Path, transport: str) -> tuple[Any, list[str]]:
-        """Slowdowns of a flow out of a server, and of a longer one of the same host inside."""
+        """Returns slowdowns of a flow out of a server, and of a longer one within it."""
         file = tmp_path / "flows.csv"
         file.write_text("arrival_ps,src,dst,size_bytes\n0,0,2,10000000\n0,0,1,11000000\n")
         links: list[Any] = [{"between": ends, "gbps": 100} for ends in IN_AND_OUT]

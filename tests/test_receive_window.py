@@ -16,7 +16,7 @@ ROUNDS: Final = 50
 
 
 def round_trip_us() -> float:
-    """Two links there with a full packet, two back with an acknowledgement."""
+    """Returns the round trip of a full packet and its acknowledgement over two links, in us."""
     bits = 2 * 8 * (PAYLOAD + HEADER) + 2 * 8 * HEADER
     return (4 * (PROPAGATION_NS + PROCESSING_NS) + bits / GBPS) / 1e3
 

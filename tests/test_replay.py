@@ -1,4 +1,4 @@
-"""Replays: recordings from files, differences from them, and known ones in the ledger."""
+"""Replays: recordings from files, differences from them, and listed ones in the ledger."""
 
 import csv
 import gzip
@@ -36,7 +36,7 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 @pytest.fixture
 def rows(small_run: rm.Run) -> Rows:
-    """The flows of the small run as another simulator would have recorded them."""
+    """Returns the flows of the small run as another simulator would have recorded them."""
     return [
         {name: row[name] for name in COLUMNS}
         | {"fct_ps": row["acked_ps"], "ideal_ps": row["acked_ideal_ps"]}
@@ -46,7 +46,7 @@ def rows(small_run: rm.Run) -> Rows:
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the network of the small run."""
+    """Returns a folder with the network of the small run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RAMPMETER_REFERENCE", raising=False)
     Path("network.toml").write_text(NETWORK)
@@ -136,7 +136,7 @@ def test_the_flow_whose_recorded_time_was_changed_is_named(rows: Rows) -> None:
     assert "not used" not in out
 
 
-def test_small_and_early_differences_are_told_from_large_and_late_ones(rows: Rows) -> None:
+def test_small_early_and_large_late_differences_are_distinguished(rows: Rows) -> None:
     for flow, factor in ((10, 1.001), (20, 1.1), (150, 3.0)):
         rows[flow]["fct_ps"] = round(rows[flow]["fct_ps"] * factor)
     found = replayed(record(rows), "--flows", 1)
@@ -156,7 +156,7 @@ def test_ratios_by_class_are_those_of_mean_slowdowns(rows: Rows) -> None:
     assert {ratio for ratio in ratios["classes"][1:] if ratio is not None} == {1.0}
 
 
-def test_times_end_where_the_columns_say(rows: Rows, small_run: rm.Run) -> None:
+def test_columns_determine_the_end_of_times(rows: Rows, small_run: rm.Run) -> None:
     ours = small_run.flows.sort_by("flow")
     delivered = [
         row | {"delivered_ps": time}
@@ -302,13 +302,13 @@ def test_errors_name_the_file_and_what_was_expected(rows: Rows, here: Path) -> N
     file = record(rows)
     assert "missing field `topology`" in error_line(file)
     assert "expected a file or one of " in error_line("none.csv")
-    assert "expected a recording, a known name or --all" in error_line()
-    assert "--enter: expected a known recording" in error_line(file, "--enter")
+    assert "expected a file, the name of a listed recording, or --all" in error_line()
+    assert "--enter: expected the name of a listed recording" in error_line(file, "--enter")
 
 
 @pytest.fixture
 def papers(rows: Rows, here: Path) -> Path:
-    """A folder `papers` with one known replay, whose recording is in `recordings`."""
+    """Returns a folder `papers` with one listed replay, whose recording is in `recordings`."""
     folder = here / "papers" / "replays" / "own"
     folder.mkdir(parents=True)
     shutil.copy(recorded.FILE, here / "papers")
@@ -329,7 +329,7 @@ def verdict(papers: Path) -> str:
     return state.verdict
 
 
-def test_a_known_replay_is_entered_and_judged(papers: Path) -> None:
+def test_a_listed_replay_is_entered_and_judged(papers: Path) -> None:
     assert verdict(papers) == "not run"
     assert "1.0000" in ok("own", "--reference", "recordings")
     assert verdict(papers) == "not run"
@@ -427,13 +427,13 @@ def test_a_damaged_entry_is_an_error_with_its_file(papers: Path, text: str) -> N
     assert "own.json: expected" in done.stderr
 
 
-def test_errors_of_known_recordings(papers: Path) -> None:
+def test_errors_of_listed_recordings(papers: Path) -> None:
     assert "--reference: expected the folder of recordings" in error_line("own")
     assert "--reference: expected a folder, got none" in error_line("own", "--reference", "none")
     known = ("own", "--reference", "recordings")
     assert "--ideal: expected a recording that is a file" in error_line(*known, "--ideal", "own")
     changed = error_line(*known, "--enter", "--set", "transport.name=ndp")
-    assert "--set: expected a recording that is a file, got the known recording own" in changed
+    assert "--set: expected a recording that is a file, got the listed recording own" in changed
     assert "--all: expected no recording, got own" in error_line(*known, "--all")
     assert "expected a file or one of own, got other" in error_line("other", *known[1:])
     file = Path("recordings/own.csv.gz")
@@ -446,12 +446,12 @@ def test_errors_of_known_recordings(papers: Path) -> None:
     assert "replay.toml: unknown key more" in error_line(*known)
 
 
-def test_every_known_recording_has_a_plan_that_can_run_and_an_entry() -> None:
+def test_every_listed_recording_has_a_plan_that_can_run_and_an_entry() -> None:
     states = ReplayLedger(PAPERS).states()
-    assert {state.known.name: state.verdict for state in states if state.entry is None} == {}
+    assert {state.setup.name: state.verdict for state in states if state.entry is None} == {}
     for state in states:
         assert state.entry is not None
-        assert state.entry.replay == state.known.name
+        assert state.entry.replay == state.setup.name
         assert state.verdict in (state.entry.verdict, "stale")
 
 
@@ -471,11 +471,11 @@ def test_the_clos_of_opera_has_its_racks_pods_and_core() -> None:
     assert (table["hosts"], table["switches"], table["switch-ns"]) == (648, 126, 0)
 
 
-def test_a_known_replay_measures_what_its_entry_has() -> None:
+def test_a_listed_replay_reproduces_its_entry() -> None:
     """The cheapest one; `rampmeter replay --all` measures all."""
     if REFERENCE is None:
         pytest.skip("RAMPMETER_REFERENCE names no folder")
-    known = ReplayLedger(PAPERS).named("tcp")
+    known = ReplayLedger(PAPERS).find("tcp")
     assert known is not None
     entry = ReplayLedger(PAPERS).entry(known)
     assert entry is not None

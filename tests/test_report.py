@@ -45,7 +45,7 @@ def command(*arguments: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run, a comparison, two sweeps and two figures."""
+    """Returns a run, a comparison, two sweeps and two figures."""
     folder = tmp_path_factory.mktemp("results")
     plan = folder / "plan.toml"
     plan.write_text(PLAN)
@@ -63,7 +63,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _judge(file: Path) -> None:
-    """Turn verdicts of too few flows into ones that a report of the full number may have."""
+    """Turns verdicts of too few flows into ones that a report of the full number may have."""
     report = json.loads(file.read_text())
     for panel in report["sub_figures"]:
         for row in panel["rows"]:
@@ -133,7 +133,7 @@ def test_intervals_are_those_of_the_seeds(results: Path) -> None:
     (differences,) = (
         part
         for part in section.parts
-        if isinstance(part, model.Grid) and "differences" in part.title
+        if isinstance(part, model.DataTable) and "differences" in part.title
     )
     assert [row[1] for row in differences.rows] == ["phost - dcpim"] * 2
     for row, one, other in zip(differences.rows, dcpim.y, phost.y, strict=True):
@@ -152,14 +152,18 @@ def test_values_that_are_no_numbers_are_left_out() -> None:
 
 def test_text_of_results_is_shown_and_not_run(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
-    grid = model.Grid(evil, [model.Column(evil)], [[evil]])
-    parts: list[model.Part] = [grid, model.Prose(evil), model.Image(evil, f"<svg>{evil}</svg>")]
+    grid = model.DataTable(evil, [model.Column(evil)], [[evil]])
+    parts: list[model.SectionPart] = [
+        grid,
+        model.MarkdownText(evil),
+        model.SvgImage(evil, f"<svg>{evil}</svg>"),
+    ]
     text = page.html([model.Section("s0", evil, evil, parts, group=evil)], evil)
     assert evil not in text
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("made", "message"),
     [
         (None, "nowhere: expected a folder of results, there is none"),
         ("", "expected results of a figure, comparison, sweep or run"),
@@ -167,13 +171,15 @@ def test_text_of_results_is_shown_and_not_run(tmp_path: Path) -> None:
         ("not JSON", "expected JSON"),
     ],
 )
-def test_folders_without_results_are_explained(tmp_path: Path, made: str | None, said: str) -> None:
+def test_folders_without_results_are_explained(
+    tmp_path: Path, made: str | None, message: str
+) -> None:
     folder = tmp_path / "nowhere"
     if made is not None:
         folder.mkdir()
     if made:
         (folder / "report.json").write_text(made)
-    with pytest.raises(ResultError, match=re.escape(said)):
+    with pytest.raises(ResultError, match=re.escape(message)):
         find([folder], tmp_path)
     result = CliRunner().invoke(main, ["report", str(folder), "--out", str(tmp_path / "a.html")])
     assert (result.exit_code, (tmp_path / "a.html").exists()) == (2, False)
@@ -209,10 +215,10 @@ def open_page(browser: "Chrome", report: Path) -> "Chrome":
     return browser
 
 
-def until(holds: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """Waits until `holds` returns a true value, and returns it."""
+def until(predicate: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """Waits until `predicate` returns a true value, and returns it."""
     ends = time.monotonic() + seconds
-    while not (found := holds()):
+    while not (found := predicate()):
         assert time.monotonic() < ends
         time.sleep(0.05)
     return found
@@ -244,6 +250,7 @@ return document.querySelectorAll(".chart").length;
 """
 
 
+@pytest.mark.long
 def test_every_chart_is_drawn_and_the_console_is_empty(open_page: "Chrome") -> None:
     n_charts = run_script(open_page, SCROLL_THROUGH, 0)
     assert n_charts > 12
@@ -258,6 +265,7 @@ def test_every_chart_is_drawn_and_the_console_is_empty(open_page: "Chrome") -> N
     assert errors(open_page) == []
 
 
+@pytest.mark.long
 def test_headings_sort_and_the_field_searches(open_page: "Chrome") -> None:
     from selenium.webdriver.common.by import By
 
@@ -277,25 +285,27 @@ def test_headings_sort_and_the_field_searches(open_page: "Chrome") -> None:
     field.send_keys("miss p99")
     verdicts, metrics = (column(open_page, "all-values", idx) for idx in (10, 4))
     assert (set(verdicts), set(metrics)) == ({"miss"}, {"p99"})
-    said = open_page.find_element(By.CSS_SELECTOR, "#summary .found").text
-    assert said == f"{len(verdicts)} found"
+    summary = open_page.find_element(By.CSS_SELECTOR, "#summary .found").text
+    assert summary == f"{len(verdicts)} found"
     field.clear()
     field.send_keys("nothing has this")
     assert column(open_page, "all-values", 0) == []
     assert errors(open_page) == []
 
 
-def test_a_point_tells_its_values(open_page: "Chrome") -> None:
+@pytest.mark.long
+def test_a_point_shows_its_values(open_page: "Chrome") -> None:
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
 
     run_script(open_page, SCROLL_THROUGH, 0)
     point = until(lambda: open_page.find_elements(By.CSS_SELECTOR, ".chart .point"))[0]
     ActionChains(open_page).move_to_element(point).perform()
-    told = until(lambda: open_page.find_elements(By.CSS_SELECTOR, ".hoverlayer .hovertext"))
-    assert re.search(r"\d\.\d", told[0].text)
+    hover = until(lambda: open_page.find_elements(By.CSS_SELECTOR, ".hoverlayer .hovertext"))
+    assert re.search(r"\d\.\d", hover[0].text)
 
 
+@pytest.mark.long
 def test_colours_follow_the_button(open_page: "Chrome") -> None:
     from selenium.webdriver.common.by import By
 
@@ -315,6 +325,7 @@ def test_colours_follow_the_button(open_page: "Chrome") -> None:
     until(lambda: run_script(open_page, ink) == before)
 
 
+@pytest.mark.long
 def test_a_phone_shows_all_without_scrolling_sideways(open_page: "Chrome") -> None:
     metrics = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     open_page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
@@ -326,6 +337,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(open_page: "Chrome") -> No
         open_page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+@pytest.mark.long
 def test_it_prints_with_all_charts(open_page: "Chrome", tmp_path: Path) -> None:
     n_charts = run_script(open_page, "return document.querySelectorAll('.chart').length;")
     pdf = open_page.execute_cdp_cmd("Page.printToPDF", {"printBackground": False})["data"]

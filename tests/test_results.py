@@ -13,7 +13,7 @@ from rampmeter.results import overall_slowdown, slowdown_groups
 from .conftest import SMALL
 
 
-def test_results_go_to_other_processes_where_their_folder_stays(
+def test_results_with_a_permanent_folder_can_be_sent_to_processes(
     small_run: rm.Run,
 ) -> None:
     assert pickle.loads(pickle.dumps(small_run)).flows.equals(small_run.flows)
@@ -105,19 +105,19 @@ def test_unknown_ideals_and_bins_are_listed(small_run: rm.Run) -> None:
         slowdown_groups(small_run.summary, bins="overall")
 
 
-def test_the_manifest_says_what_ran(small_run: rm.Run) -> None:
+def test_the_manifest_identifies_the_run(small_run: rm.Run) -> None:
     manifest = small_run.manifest
     assert manifest["seed"] == 1
     assert manifest["status"] == "finished"
     assert manifest["version"] == rm.__version__
 
 
-def test_tables_go_to_pandas(small_run: rm.Run) -> None:
+def test_tables_convert_to_pandas(small_run: rm.Run) -> None:
     assert len(small_run.flows.to_pandas()) == 200
 
 
 class TestErrors:
-    def test_a_folder_without_results_says_what_is_missing(self, tmp_path: Path) -> None:
+    def test_a_folder_without_results_is_an_error_that_names_the_file(self, tmp_path: Path) -> None:
         with pytest.raises(rm.ResultError, match=r"summary\.json: No such file"):
             _ = rm.Run(tmp_path).summary
         with pytest.raises(rm.ResultError, match=r"flows\.parquet: expected a table of results"):
@@ -147,7 +147,7 @@ class TestApi:
         assert run.flows.num_rows == 20
         assert run.manifest["plan"]["transport"]["rounds"] == 2
 
-    def test_results_without_a_folder_go_with_the_object(self) -> None:
+    def test_a_temporary_folder_is_removed_with_the_object(self) -> None:
         run = rm.run(
             topology=rm.star(4),
             transport=rm.DcPim(),

@@ -30,7 +30,7 @@ def is_interrupted(out: Path) -> bool:
 
 def test_a_run_ends_when_its_time_is_over(tmp_path: Path) -> None:
     began = time.monotonic()
-    with pytest.raises(TimeoutError, match=r"within 0\.5 s, it did not; .* has what was done"):
+    with pytest.raises(TimeoutError, match=r"did not end within 0\.5 s; finished output is in "):
         rm.run(**LONG, out=tmp_path / "out", timeout=0.5)
     assert time.monotonic() - began < 20
     assert is_interrupted(tmp_path / "out")
@@ -43,31 +43,31 @@ def test_a_run_that_ends_in_time_is_complete(tmp_path: Path) -> None:
 def test_a_run_ends_when_another_thread_cancels_it(tmp_path: Path) -> None:
     cancel = threading.Event()
     threading.Timer(0.3, cancel.set).start()
-    with pytest.raises(CancelledError, match="has what was done"):
+    with pytest.raises(CancelledError, match="finished output is in"):
         rm.run(**LONG, out=tmp_path / "out", cancel=cancel)
     assert is_interrupted(tmp_path / "out")
 
 
-def test_progress_is_told_and_may_end_the_run(tmp_path: Path) -> None:
-    told: list[Progress] = []
+def test_progress_is_reported_and_its_callback_may_end_the_run(tmp_path: Path) -> None:
+    reports: list[Progress] = []
     cancel = threading.Event()
 
     def tell(progress: "Progress") -> None:
-        told.append(dict(progress))  # type: ignore[arg-type]
-        if len(told) == 3:
+        reports.append(dict(progress))  # type: ignore[arg-type]
+        if len(reports) == 3:
             raise LookupError("enough")
 
     with pytest.raises(LookupError, match="enough"):
         rm.run(**LONG, out=tmp_path / "out", on_progress=tell, cancel=cancel)
     assert not cancel.is_set()
-    assert len(told) == 3
-    delivered = [progress["delivered"] for progress in told]
+    assert len(reports) == 3
+    delivered = [progress["delivered"] for progress in reports]
     assert delivered == sorted(delivered)
-    assert told[-1]["total"] == 10_000_000
+    assert reports[-1]["total"] == 10_000_000
     assert is_interrupted(tmp_path / "out")
 
 
-def test_tasks_run_beside_each_other_and_are_cancelled(tmp_path: Path) -> None:
+def test_tasks_run_concurrently_and_can_be_cancelled(tmp_path: Path) -> None:
     async def both() -> list[rm.Run]:
         return list(await asyncio.gather(rm.run_async(**SHORT), rm.run_async(**SHORT, seed=2)))
 

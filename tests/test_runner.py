@@ -1,4 +1,4 @@
-"""Runs in parallel: kept and repeated results, and interrupts."""
+"""Concurrent runs: reused and repeated results, and interrupts."""
 
 import fcntl
 import json
@@ -14,7 +14,7 @@ import pytest
 
 import rampmeter as rm
 from rampmeter import _core, runner
-from rampmeter.runner import Job, Outcome, run_all
+from rampmeter.runner import Job, JobOutcome, run_all
 
 from .conftest import SMALL, FakeCore, progress
 
@@ -33,12 +33,12 @@ def states(todo: list[Job]) -> list[str]:
 class TestResuming:
     def test_a_complete_result_is_not_run_again(self, fake_core: FakeCore, tmp_path: Path) -> None:
         assert states(jobs(tmp_path)) == ["ran"]
-        assert states(jobs(tmp_path)) == ["kept"]
+        assert states(jobs(tmp_path)) == ["reused"]
         assert len(fake_core.plans) == 1
 
     def test_a_censored_result_is_complete(self, fake_core: FakeCore, tmp_path: Path) -> None:
         fake_core.script = lambda _: "censored"
-        assert states(jobs(tmp_path)) + states(jobs(tmp_path)) == ["ran", "kept"]
+        assert states(jobs(tmp_path)) + states(jobs(tmp_path)) == ["ran", "reused"]
 
     def test_an_interrupted_one_is_run_again(self, fake_core: FakeCore, tmp_path: Path) -> None:
         fake_core.script = lambda _: "interrupted"
@@ -56,7 +56,7 @@ class TestResuming:
         assert len(fake_core.plans) == 1
         assert states([replace(other, force=True)]) == ["ran"]
 
-    def test_a_folder_that_another_run_writes_to_is_left_alone(
+    def test_a_folder_of_another_running_run_is_not_changed(
         self, fake_core: FakeCore, tmp_path: Path
     ) -> None:
         """Two runs in one folder removed each other's files, and one ended with an error."""
@@ -68,7 +68,7 @@ class TestResuming:
         fcntl.flock(folder, fcntl.LOCK_EX)
         [outcome] = run_all([job]).outcomes
         assert outcome.state == "failed"
-        assert "that another run is writing to" in str(outcome.error)
+        assert "another run is writing to this folder" in str(outcome.error)
         assert partial.exists()
         assert not fake_core.plans
         os.close(folder)
@@ -80,9 +80,7 @@ class TestResuming:
         states(jobs(tmp_path))
         assert states(jobs(tmp_path, plan=rm.Plan(f"# again\n{SMALL}"))) == ["ran"]
 
-    def test_what_is_left_of_an_interrupted_run_is_kept_from_another_plan(
-        self, tmp_path: Path
-    ) -> None:
+    def test_partial_results_are_not_replaced_by_another_plan(self, tmp_path: Path) -> None:
         """By the manifest, which every run has; defaults and their values are the same plan."""
         rm.run(rm.Plan(SMALL), out=tmp_path / "0", quiet=True)
         (tmp_path / "0/identity.json").unlink()
@@ -133,9 +131,7 @@ class TestResuming:
         (tmp_path / "0" / name).unlink()
         assert states(jobs(tmp_path)) == ["ran"]
 
-    def test_a_run_that_dies_leaves_nothing_that_passes_for_a_result(
-        self, fake_core: FakeCore, tmp_path: Path
-    ) -> None:
+    def test_a_killed_run_has_no_valid_results(self, fake_core: FakeCore, tmp_path: Path) -> None:
         states(jobs(tmp_path))
         plan = rm.Plan(SMALL).with_(("seed", 2))
         changed = [replace(job, force=True) for job in jobs(tmp_path, plan=plan)]
@@ -159,7 +155,7 @@ class TestFailures:
             run_all([good, bad])
         assert fake_core.plans == []
 
-    def test_one_failure_leaves_the_others(self, fake_core: FakeCore, tmp_path: Path) -> None:
+    def test_one_failure_does_not_end_the_others(self, fake_core: FakeCore, tmp_path: Path) -> None:
         (tmp_path / "0").write_text("a file where a folder must be")
         batch = run_all(jobs(tmp_path, 2))
         assert [outcome.state for outcome in batch.outcomes] == ["failed", "ran"]
@@ -185,7 +181,7 @@ class TestFailures:
 
 
 class TestParallel:
-    def test_runs_go_side_by_side(self, fake_core: FakeCore, tmp_path: Path) -> None:
+    def test_runs_are_concurrent(self, fake_core: FakeCore, tmp_path: Path) -> None:
         together = threading.Barrier(3, timeout=10)
 
         def meet(_: Callable[["Progress"], bool]) -> str:
@@ -200,15 +196,15 @@ class TestParallel:
         """Two real runs are both running before either ends."""
         events: list[str] = []
 
-        class Watcher(runner.Silent):
+        class JobWatcher(runner.SilentWatcher):
             def on_start(self, job: Job) -> None:
                 events.append("start")
 
-            def on_end(self, outcome: Outcome) -> None:
+            def on_end(self, outcome: JobOutcome) -> None:
                 events.append("end")
 
         plan = rm.Plan(SMALL).with_(("workload.flows", 3000))
-        run_all(jobs(tmp_path, 2, plan), Watcher(), n_threads=2)
+        run_all(jobs(tmp_path, 2, plan), JobWatcher(), n_threads=2)
         assert events == ["start", "start", "end", "end"]
 
 
@@ -230,7 +226,7 @@ class TestInterrupts:
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
         assert [outcome.state for outcome in batch.outcomes] == ["interrupted"] * 3
         assert len(fake_core.plans) == 1
-        # Results of the first one are kept; the others have nothing.
+        # The first one has results; the others have none.
         assert batch.outcomes[0].run is not None
         assert batch.outcomes[1].run is None
         assert batch.runs() == {}
@@ -248,7 +244,7 @@ class TestInterrupts:
         batch = run_all(jobs(tmp_path, 2), n_threads=1)
         assert list(batch.runs()) == ["job 0"]
         fake_core.script = lambda _: "finished"
-        assert states(jobs(tmp_path, 2)) == ["kept", "ran"]
+        assert states(jobs(tmp_path, 2)) == ["reused", "ran"]
 
 
 def test_equal_plans_give_equal_bytes_at_any_number_of_threads(tmp_path: Path) -> None:

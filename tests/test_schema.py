@@ -47,7 +47,7 @@ def test_plans_are_valid(file: Path, validator: Any) -> None:
 
 
 @pytest.mark.parametrize("about", schema.transports(), ids=lambda about: about["name"])
-def test_what_the_core_writes_out_is_valid(about: schema.About, validator: Any) -> None:
+def test_what_the_core_writes_out_is_valid(about: schema.TransportInfo, validator: Any) -> None:
     """A checked plan has every key, among them every default and preset of the transport."""
     for preset, _ in about["presets"]:
         plan = rm.Plan.of(
@@ -131,7 +131,7 @@ def test_mistakes_are_found_by_the_schema_and_by_the_core(
         rm.Plan(text).check()
 
 
-def test_tables_of_sweeps_are_known(validator: Any) -> None:
+def test_tables_of_sweeps_are_valid(validator: Any) -> None:
     page = (ROOT / "docs/howto/sweeps.md").read_text()
     table = page.partition("```toml\n")[2].partition("```")[0]
     plan = tomllib.loads(PLAN + table)

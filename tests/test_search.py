@@ -17,9 +17,9 @@ from rampmeter._core import PlanError
 from rampmeter.cli import main
 from rampmeter.papers import Mode
 from rampmeter.papers.reproduce import job_name, probe_name, searches_of
-from rampmeter.papers.search import LOAD, Probes, Search
+from rampmeter.papers.search import LOAD, Search, SearchProbes
 from rampmeter.runner import Batch, Job, run_all
-from rampmeter.section import Section
+from rampmeter.strict_table import StrictTable
 
 from .conftest import ROOT, SMALL
 
@@ -41,7 +41,7 @@ flows = 50
 [[search]]
 id = "{scheme}"
 loads = "0.2..0.9:0.1"
-metric = "utilisation"
+metric = "delivered-share"
 at-least = 0.9
 flows = 300
 quick-flows = 100
@@ -79,7 +79,7 @@ slack = 5.0
 
 
 def folder(path: Path, figure: str = FIGURE) -> Path:
-    """A figure of a small star."""
+    """Returns a figure of a small star."""
     path = path / "papers/p/fig1"
     path.mkdir(parents=True)
     (path / "figure.toml").write_text(figure)
@@ -89,30 +89,30 @@ def folder(path: Path, figure: str = FIGURE) -> Path:
 
 
 def search(**keys: Any) -> Search:
-    """A search of one key more or less."""
-    table = {"loads": "0.2..0.9:0.1", "metric": "utilisation", "at-least": 0.9}
-    return Search.of(Section(table | {k.replace("_", "-"): v for k, v in keys.items()}, "f"))
+    """Returns a search of one key more or less."""
+    table = {"loads": "0.2..0.9:0.1", "metric": "delivered-share", "at-least": 0.9}
+    return Search.of(StrictTable(table | {k.replace("_", "-"): v for k, v in keys.items()}, "f"))
 
 
-def searched(of: Search, value: Mapping[float, float]) -> Probes:
-    """The end of a search for which loads have these values."""
+def searched(of: Search, value: Mapping[float, float]) -> SearchProbes:
+    """Returns the end of a search for which loads have these values."""
     probed: dict[float, float] = {}
     while (load := of.next_load(probed)) is not None:
         assert load not in probed
         probed[load] = value[load]
-    return Probes(of, probed)
+    return SearchProbes(of, probed)
 
 
 def made(
     figure: papers.Figure, mode: Mode, seeds: Sequence[int], out: Path, stop_after: int = 99
 ) -> Batch:
-    """The batch of a figure, or of its first rounds of probes."""
+    """Returns the batch of a figure, or of its first rounds of probes."""
     batch = run_all(papers.jobs_of(figure, mode, seeds, out))
     for _ in range(stop_after):
         jobs = papers.probes_of(figure, mode, seeds, batch, out)
         if not jobs:
             break
-        batch = batch.then(run_all(jobs))
+        batch = batch.followed_by(run_all(jobs))
     return batch
 
 
@@ -124,7 +124,7 @@ class TestBisection:
         loads = tuple((i + 1) / 100 for i in range(n_loads))
         sustained = loads[:n_sustained]
         limits = {"at_least": 0.98} if is_least else {"at_most": 0.02}
-        of = Search(loads, "utilisation", **limits)
+        of = Search(loads, "delivered-share", **limits)
         good, bad = (0.98, 0.97999) if is_least else (0.02, 0.02001)
         probes = searched(of, {load: good if load in sustained else bad for load in loads})
         assert len(probes.values) <= of.probes_max <= math.log2(n_loads) + 1
@@ -141,7 +141,7 @@ class TestBisection:
         assert probes.note == ("" if above else "all are sustained")
 
     def test_a_search_that_is_not_over_has_no_result(self) -> None:
-        probes = Probes(search(), {0.6: 0.95})
+        probes = SearchProbes(search(), {0.6: 0.95})
         assert math.isnan(probes.highest)
         assert probes.note == "not over"
         assert probes.search.next_load(probes.values) == 0.8
@@ -159,7 +159,7 @@ class TestBisection:
             ({"loads": "0.2..0.9"}, "expected a step"),
             ({"loads": "uniform(0.2, 0.9)"}, "f: loads: expected loads, got"),
             ({"loads": 0.5}, "loads: expected str, got 0.5"),
-            ({"metric": "p99"}, "metric: expected one of utilisation, throughput"),
+            ({"metric": "p99"}, "metric: expected one of delivered-share, throughput"),
             ({"at_most": 0.1}, "expected one of at-least or at-most, got 2"),
         ],
     )
@@ -173,7 +173,11 @@ class TestFigure:
         ("old", "new", "message"),
         [
             ('"lone"\nset', '"dcpim"\nset', "expected run ids to differ, got 2 dcpim"),
-            ('["max-load"]', '["max-load", "utilisation"]', "no other metric of them, got util"),
+            (
+                '["max-load"]',
+                '["max-load", "delivered-share"]',
+                "no other metric of them, got deli",
+            ),
             ('runs = ["dcpim", ', 'runs = ["lone", "dcpim", ', "got max-load of lone"),
             ('"transport.name" = "phost"', '"workload.load" = 0.5', "in loads alone"),
             ("at-least = 0.9\n", "", "expected one of at-least or at-most, got 0"),
@@ -185,7 +189,7 @@ class TestFigure:
         with pytest.raises(PlanError, match=message):
             papers.load_figure(folder(tmp_path, FIGURE.replace(old, new)))
 
-    def test_bisection_finds_what_a_scan_of_all_loads_finds(self, tmp_path: Path) -> None:
+    def test_bisection_and_a_scan_of_all_loads_agree(self, tmp_path: Path) -> None:
         figure = papers.load_figure(folder(tmp_path))
         seeds, out = [1, 2], tmp_path / "out"
         found = searches_of(figure, seeds, made(figure, Mode(), seeds, out))
@@ -231,9 +235,7 @@ class TestFigure:
         sustained = [probe["load"] for probe in first["probes"] if probe["is_sustained"]]
         assert max(sustained) == first["max_load"]
 
-    def test_an_interrupted_search_goes_on_with_the_probes_that_it_has(
-        self, tmp_path: Path
-    ) -> None:
+    def test_an_interrupted_search_continues_with_its_probes(self, tmp_path: Path) -> None:
         figure = papers.load_figure(folder(tmp_path))
         out = tmp_path / "out"
         part = made(figure, Mode(), [1], out, stop_after=2)
@@ -242,7 +244,7 @@ class TestFigure:
         assert report.searches["dcpim"][1].note == "not over"
         whole = made(figure, Mode(), [1], out)
         states = [outcome.state for outcome in whole.outcomes]
-        assert states[: len(part.outcomes)] == ["kept"] * len(part.outcomes)
+        assert states[: len(part.outcomes)] == ["reused"] * len(part.outcomes)
         assert "ran" in states
 
     def test_a_probe_that_did_not_end_ends_its_search(self, tmp_path: Path) -> None:
@@ -253,20 +255,20 @@ class TestFigure:
         jobs = papers.probes_of(figure, Mode(), [1], Batch(stopped, None, 0.0), out)
         assert jobs == []
 
-    def test_the_reduced_figure_leaves_searches_out_and_is_not_judged(
+    def test_the_reduced_figure_has_no_searches_and_is_not_judged(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         folder(tmp_path)
         monkeypatch.chdir(tmp_path)
         result = CliRunner().invoke(main, ["papers", "p", "1", "--quick", "--jobs", "1"])
         assert result.exit_code == 0, result.output
-        assert "1 probes of searches" in result.output
+        assert "1 probe of searches" in result.output
         assert "dcpim at load 0.5 seed 1: finished" in result.output
         assert "phost" not in result.output
         assert "1  Loads that were probed" in result.output
         assert "0 match, 0 miss, 1 fewer flows, 2 not judged" in result.output
 
-    def test_names_tell_probes_from_runs(self) -> None:
+    def test_names_distinguish_probes_from_runs(self) -> None:
         assert probe_name("a", 0.5, 1) != job_name("a", 1)
 
 

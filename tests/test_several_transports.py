@@ -11,8 +11,8 @@ import rampmeter as rm
 from rampmeter import runner, tables
 from rampmeter.endpoints import StopAndWait
 from rampmeter.naming import TransportChoice
-from rampmeter.runner import Batch, Job, Outcome
-from rampmeter.sweeps.table import Wishes, sweep_of
+from rampmeter.runner import Batch, Job, JobOutcome
+from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.testbed.experiment import bed_of
 from rampmeter.undelivered import of_batch
 
@@ -80,7 +80,7 @@ def test_hosts_divide_their_link_in_bytes(tmp_path: Path) -> None:
     assert max(first, second) == pytest.approx(32_900, rel=0.03)
 
 
-def test_a_lower_class_has_what_the_other_leaves(tmp_path: Path) -> None:
+def test_a_lower_class_has_the_remaining_capacity(tmp_path: Path) -> None:
     """Both transports send to one host; the second is in lower classes."""
     rows = ["0,0,4,10000000,0", "0,1,4,10000000,1"]
     upper = {"name": "sird"}
@@ -121,12 +121,12 @@ def test_flows_of_one_tenant_are_dealt_out(tmp_path: Path) -> None:
     )
     assert done.flows.sort_by("flow")["tenant"].to_pylist() == [0, 1] * 50
     assert list(done.summary["tenants"]) == ["0", "1"]
-    (sheet,) = tables.tenants(done)
-    assert [row[:3] for row in sheet.rows] == [("0", "tcp", "50"), ("1", "homa", "50")]
+    (text_table,) = tables.tenants(done)
+    assert [row[:3] for row in text_table.rows] == [("0", "tcp", "50"), ("1", "homa", "50")]
 
 
 @pytest.mark.parametrize(
-    ("transports", "said"),
+    ("transports", "message"),
     [
         (
             [{"name": "tcp"}, {"name": "ndp"}],
@@ -143,11 +143,11 @@ def test_flows_of_one_tenant_are_dealt_out(tmp_path: Path) -> None:
     ],
 )
 def test_transports_that_cannot_share_are_refused(
-    transports: list[Any], said: str, tmp_path: Path
+    transports: list[Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(rm.PlanError) as error:
         run(transports, ["0,0,1,1000,0"], tmp_path)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_class_needs_several_transports() -> None:
@@ -218,7 +218,7 @@ ONE = rm.Plan(LIST.text.replace('[[transport]]\nname = "homa"\n', ""))
 
 
 class Hanging(StopAndWait):
-    """Does not return when it is given a message."""
+    """Hangs in `submit`."""
 
     def submit(self, now: int, message: rm.MessageToSend) -> None:
         while True:
@@ -251,7 +251,7 @@ def test_a_python_transport_of_several_that_hangs_is_ended(monkeypatch: pytest.M
 def test_undelivered_flows_name_all_transports(tmp_path: Path) -> None:
     lost = write_results(tmp_path, rows=[(0, 1460, 5.0, 5), (10, 1460, None, 5)])
     for plan, label in ((LIST, "tcp + homa"), (ONE, "tcp")):
-        outcome = Outcome(Job("job", plan, lost.path), "ran", lost)
+        outcome = JobOutcome(Job("job", plan, lost.path), "ran", lost)
         (counted,) = of_batch(Batch((outcome,), None, 1.0))
         assert counted.failure.startswith(f"{label}: 1 of 2 flows failed")
 
@@ -261,8 +261,8 @@ def test_a_list_of_one_transport_has_its_keys() -> None:
     assert ONE.get("transport.name") == "tcp"
     assert ONE.with_(("transport.preset", "new-reno")).check()["transport"]["preset"] == "new-reno"
     assert bed_of(ONE).transport["name"] == "tcp"
-    kept = ONE.with_(("transport.window-max", 99))
-    assert TransportChoice("tcp").of(kept).get("transport.window-max") == 99
+    with_window = ONE.with_(("transport.window-max", 99))
+    assert TransportChoice("tcp").of(with_window).get("transport.window-max") == 99
     assert [point.name for point in sweep_of(rm.Plan(f"{ONE.text}[sweep]\nseeds = 2")).points] == [
         "tcp"
     ]
@@ -274,13 +274,13 @@ def test_results_of_a_list_of_one_name_the_key_that_differs(tmp_path: Path) -> N
         rm.run(rm.Plan(ONE.text.replace("0.3", "0.4")), out=tmp_path, quiet=True)
 
 
-def test_what_takes_one_transport_names_the_key_and_the_number() -> None:
+def test_errors_of_single_transport_features_name_key_and_number() -> None:
     sweep = rm.Plan(f"{LIST.text}[sweep]\nseeds = 2", origin="a.toml")
     with pytest.raises(
         rm.PlanError, match=r"a\.toml: transport: expected one transport, or transports .* got 2"
     ):
         sweep_of(sweep)
-    assert len(sweep_of(sweep, Wishes(transports="tcp,homa")).points) == 2
+    assert len(sweep_of(sweep, SweepOverrides(transports="tcp,homa")).points) == 2
     with pytest.raises(
         rm.PlanError, match="transport: expected one transport between hosts, got a list of 2"
     ):

@@ -7,7 +7,7 @@ import pytest
 import rampmeter as rm
 from rampmeter import schema
 
-from . import situations
+from . import situation_bounds, situations
 
 CHEAP = (
     *(("dcpim", name) for name in ("4:1", "dumbbell", "9000 B")),
@@ -18,16 +18,31 @@ CHEAP = (
     *(("sird", "base"), ("tcp", "10 RTT")),
     *(("fastpod", name) for name in ("short", "fail 800")),
     *(("dcpim", name) for name in ("25+100G", "200:1", "long")),
+    *((transport, name) for transport in ("dcpim", "sird") for name in ("25G core", "mixed")),
+    *(("hpcc", "fail"), ("hpcc", "loss"), ("homa", "mixed"), ("homa-aeolus", "25G core")),
     *(("homa", "short"), ("sird", "25+100G"), ("ideal", "200:1"), ("ideal", "long")),
 )
+
+
+REFUSED = {
+    *(("cosy", name) for name in ("9000 B", "25+100G", "25G core")),
+    *((transport, "25G core") for transport in ("fastpass", "fastpod")),
+}
 
 
 def test_every_transport_has_a_bound_in_every_situation() -> None:
     limits = situations.bounds()
     for transport in situations.TRANSPORTS:
         for situation in situations.SITUATIONS:
-            is_refused = transport == "cosy" and situation.name in ("9000 B", "25+100G")
+            is_refused = (transport, situation.name) in REFUSED
             assert ((transport, situation.name) in limits) != is_refused
+
+
+def test_wide_bounds_have_a_cause() -> None:
+    limits = situations.bounds()
+    for (transport, name), limit in limits.items():
+        is_wide = limit > situation_bounds.WIDE * limits["ideal", name]
+        assert not is_wide or situations.cause(transport, name), (transport, name, limit)
 
 
 @pytest.mark.parametrize(("transport", "name"), CHEAP)
@@ -66,11 +81,54 @@ def test_slowdowns_do_not_depend_on_the_unit_of_time(transport: str, preset: str
     assert max(means) / min(means) < most, means
 
 
+DEFAULT = [
+    (about["name"], about["presets"][0][0])
+    for about in schema.transports()
+    if about["name"] not in (schema.PYTHON, "ideal")
+]
+
+
+@pytest.mark.parametrize(("transport", "preset"), DEFAULT)
+def test_repairs_do_not_depend_on_the_unit_of_time(transport: str, preset: str) -> None:
+    """A timeout that did not follow the network would be 40 times as long in round trips.
+
+    Which packets are lost depends on the order of events. That makes a difference of up to 8 %.
+    """
+    scales = (1.0, 0.1, 4.0)
+    means = [situations.scaled_geometric_mean(transport, preset, s, 1e-2) for s in scales]
+    assert max(means) / min(means) < 1.12, means
+
+
+@pytest.mark.parametrize("transport", ["phost", "dcpim", "homa", "homa-aeolus", "ndp"])
+def test_transports_that_overload_a_narrow_core_warn(transport: str) -> None:
+    load: dict[str, Any] = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.05, "flows": 10}
+    for core, n_warnings in ((100.0, 1), (800.0, 0)):
+        topology: dict[str, Any] = {"kind": "dumbbell", "hosts-per-side": 8, "core-gbps": core}
+        plan = rm.Plan.of(topology=topology, transport={"name": transport}, workload=load)
+        found = [one for one in plan.warnings() if f"of {transport}" in one and "12.5 %" in one]
+        assert len(found) == n_warnings, plan.warnings()
+
+
+@pytest.mark.parametrize("transport", ["ndp", "sird", "homa"])
+def test_recorded_timeouts_are_warned_about_if_packets_are_lost(transport: str) -> None:
+    load: dict[str, Any] = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 10}
+    cases = (("reference", 1e-3, 1), ("reference", 0.0, 0), ("paper", 1e-3, 0))
+    for preset, loss, n_warnings in cases:
+        plan = rm.Plan.of(
+            topology=rm.star(4),
+            transport={"name": transport, "preset": preset},
+            workload=load,
+            faults={"loss": loss},
+        )
+        warnings = [one for one in plan.warnings() if "repeats lost packets after" in one]
+        assert len(warnings) == n_warnings, warnings
+
+
 @pytest.mark.parametrize(("transport", "preset"), RECORDED)
 def test_presets_that_do_have_a_key_of_their_recorded_setting_and_a_warning(
     transport: str, preset: str
 ) -> None:
-    values = dict(schema.about(transport)["presets"])[preset]
+    values = dict(schema.transport_info(transport)["presets"])[preset]
     assert RECORDED[transport, preset] in values
     own = 100.0 if transport in ("hpcc", "ndp") else 10.0
     for gbps, n_warnings in ((own, 0), (25.0, 1)):
@@ -78,6 +136,22 @@ def test_presets_that_do_have_a_key_of_their_recorded_setting_and_a_warning(
             topology={"kind": "star", "hosts": 4, "access-gbps": gbps},
             transport={"name": transport, "preset": preset},
             workload={"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 10},
+        )
+        warnings = [one for one in plan.warnings() if one.startswith("transport.preset:")]
+        assert len(warnings) == n_warnings, warnings
+
+
+@pytest.mark.parametrize(
+    ("transport", "own"), [("phost", 10.0), ("fastpass", 10.0), ("dcpim", 100.0)]
+)
+def test_presets_with_rules_of_another_simulator_have_a_warning(transport: str, own: float) -> None:
+    """All keys are relative to the network, but the rules were made for that of the simulator."""
+    load: dict[str, Any] = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 10}
+    for preset, gbps, n_warnings in (("reference", own, 0), ("reference", 25, 1), ("paper", 25, 0)):
+        plan = rm.Plan.of(
+            topology={"kind": "star", "hosts": 4, "access-gbps": gbps},
+            transport={"name": transport, "preset": preset},
+            workload=load,
         )
         warnings = [one for one in plan.warnings() if one.startswith("transport.preset:")]
         assert len(warnings) == n_warnings, warnings

@@ -13,7 +13,7 @@ from . import networks
 PER_PACKET: Final = sorted({*networks.TRANSPORTS} - {*networks.SLOTTED, "ideal"})
 """Transports whose receivers send control packets for each packet of data."""
 PRESETS: Final = [
-    (name, preset) for name in PER_PACKET for preset, _ in schema.about(name)["presets"]
+    (name, preset) for name in PER_PACKET for preset, _ in schema.transport_info(name)["presets"]
 ]
 
 
@@ -25,7 +25,7 @@ def flow_from_0_to_1(topology: Any, transport: Any, folder: Path, **parts: Any) 
 
 
 def returned_share(transport: Any, folder: Path) -> float:
-    """Bytes that return, over those of the data, if both directions are fast."""
+    """Returns the share of returned bytes over data, if both directions are fast."""
     plan = flow_from_0_to_1(
         {"kind": "star", "hosts": 2}, transport, folder, run=rm.RunOptions(links=True)
     )
@@ -39,7 +39,7 @@ def returned_share(transport: Any, folder: Path) -> float:
 
 
 def slow_back(gbps: float) -> Any:
-    """Host 1 receives 100 Gbit/s and sends less."""
+    """Returns a network in which host 1 receives 100 Gbit/s and sends less."""
     links: list[Any] = [
         {"between": ["gpu-a", "tor"], "gbps": 100},
         {"between": ["tor", "gpu-b"], "gbps": 100, "gbps-back": gbps},

@@ -11,7 +11,10 @@ from tests import test_daemons
 from tests.test_daemons import RAMPD, TIMEOUT, Network, Start, number_of, outcome, text
 from tests.test_hosts_review import ARBITERS
 
-pytestmark = pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build"),
+]
 network_of = test_daemons.network_of
 
 PAUSE_S = 0.5
@@ -20,12 +23,12 @@ SIZE = 100_000
 """60 messages of 100 KB take 0.24 s at the 200 Mbit/s of the nodes."""
 
 
-def pause(network: Network, node: int, sent: list[Ticket]) -> None:
+def pause(network: Network, node: int, sent: list[Ticket], for_s: float = PAUSE_S) -> None:
     """Pauses a node while messages are in flight."""
     process = network.processes[node]
     process.send_signal(signal.SIGSTOP)
     try:
-        time.sleep(PAUSE_S)
+        time.sleep(for_s)
         in_flight = sum(not ticket.is_over for ticket in sent)
     finally:
         process.send_signal(signal.SIGCONT)
@@ -64,8 +67,35 @@ def test_a_node_that_pauses_fails_no_message(
     network.stop()
 
 
+@pytest.mark.parametrize(
+    ("transport", "for_s", "outcomes"),
+    [
+        ("dcpim", 8.0, {"completed"}),
+        ("tcp", 8.0, {"completed"}),
+        ("dcpim", 14.0, {"completed", "unreachable"}),
+        ("homa", 14.0, {"completed", "unreachable"}),
+    ],
+)
+def test_messages_fail_in_pauses_above_the_default_limit_only(
+    network_of: Start, transport: str, for_s: float, outcomes: set[str]
+) -> None:
+    """The default of `unreachable-after-ms` is 10 s. The node works again after either pause."""
+    network = network_of(transport)
+    network.unreachable_after_ms = 10_000
+    for node in (0, 1):
+        network.start(node)
+    with network.port(0) as a, network.port(1) as b:
+        sent = [a.send(1, text(n, SIZE)) for n in range(N)]
+        assert number_of(b.receive(TIMEOUT)) in range(N)
+        pause(network, 1, sent, for_s)
+        assert {outcome(ticket) for ticket in sent} == outcomes
+        later = a.send(1, text(N))
+        assert outcome(later) == "completed"
+    network.stop()
+
+
 @pytest.mark.parametrize("paused", [0, 1])
-def test_cosy_reports_the_fate_of_each_message_and_goes_on(network_of: Start, paused: int) -> None:
+def test_cosy_reports_each_outcome_and_continues(network_of: Start, paused: int) -> None:
     """It promises bounds shorter than the pause, so messages in flight may fail, once each."""
     network = network_of("cosy", rtt_us=test_daemons.BUSY_US)
     network.unreachable_after_ms = 10_000

@@ -1,4 +1,4 @@
-"""Sweeps on this machine: runs, kept results, the dataset, means with intervals, the command."""
+"""Sweeps on this machine: runs, stored results, the dataset, means with intervals, the command."""
 
 import json
 import math
@@ -28,8 +28,7 @@ from rampmeter.sweeps.drive import seeds_of
 from rampmeter.sweeps.engines import open_engine
 from rampmeter.sweeps.spec import Replication
 from rampmeter.sweeps.table import sweep_of
-from rampmeter.sweeps.task import Packer, Task, execute
-from rampmeter.sweeps.task import Result as Finished
+from rampmeter.sweeps.task import Packer, Task, TaskResult, execute
 
 from .conftest import SMALL
 
@@ -69,14 +68,14 @@ def error_line(*arguments: object) -> str:
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> rm.SweepResults:
-    """The sweep of the table, with flows."""
+    """Returns the sweep of the table, with flows."""
     plan = rm.Plan(SMALL.replace("flows = 200", "flows = 120") + TABLE)
     out = tmp_path_factory.mktemp("sweep") / "out"
     return rm.sweep(plan, out=out, flows=True, quiet=True)
 
 
 class TestDataset:
-    def test_a_run_is_a_row_of_what_its_summary_says(self, done: rm.SweepResults) -> None:
+    def test_a_run_is_a_row_of_its_summary(self, done: rm.SweepResults) -> None:
         assert done.table.num_rows == 2 * 2 * 2 * 2
         for row in done.table.to_pylist():
             summary = json.loads(row["summary"])
@@ -106,15 +105,15 @@ class TestDataset:
         assert flows.select(run.flows.column_names).to_pylist() == run.flows.to_pylist()
 
     def test_three_readers_see_one_table(self, done: rm.SweepResults) -> None:
-        wanted = done.table.sort_by([("point", "ascending"), ("seed", "ascending")])
+        expected = done.table.sort_by([("point", "ascending"), ("seed", "ascending")])
         files = f"{done.url}/runs/**/*.parquet"
         query = f"SELECT * FROM '{files}' ORDER BY point, seed"
-        assert duckdb.sql(query).to_arrow_table().to_pylist() == wanted.to_pylist()
+        assert duckdb.sql(query).to_arrow_table().to_pylist() == expected.to_pylist()
         by_polars = pl.scan_parquet(files).sort("point", "seed").collect()
-        assert by_polars.to_dicts() == wanted.to_pylist()
+        assert by_polars.to_dicts() == expected.to_pylist()
         by_pandas = pd.read_parquet(f"{done.url}/runs").sort_values(["point", "seed"])
-        assert by_pandas[LOAD].tolist() == wanted[LOAD].to_pylist()
-        assert by_pandas["slowdown_mean"].tolist() == wanted["slowdown_mean"].to_pylist()
+        assert by_pandas[LOAD].tolist() == expected[LOAD].to_pylist()
+        assert by_pandas["slowdown_mean"].tolist() == expected["slowdown_mean"].to_pylist()
         mean = duckdb.sql(
             f"SELECT \"{LOAD}\", avg(slowdown_mean) FROM '{files}' GROUP BY ALL ORDER BY 1"
         ).fetchall()
@@ -131,7 +130,7 @@ class TestDataset:
             assert field.metadata[b"meaning"], field.name
         assert (schemas[0].field("goodput_gbps").metadata or {})[b"unit"] == b"Gbit/s"
 
-    def test_no_file_but_the_log_tells_when_or_where(self, done: rm.SweepResults) -> None:
+    def test_only_the_log_has_times_and_places(self, done: rm.SweepResults) -> None:
         again = Path(done.url).parent / "again"
         rm.sweep(rm.Plan.load("plan.toml"), out=again, flows=True, quiet=True, jobs=1)
         for file in (f for f in again.rglob("*") if f.is_file()):
@@ -147,9 +146,9 @@ class TestDataset:
         assert results.flows.equals(done.flows)
         files = fsspec.filesystem("memory").find("/bucket/sweep/runs")
         assert len(files) == 16
-        assert "16 runs are there already, 0 are to be made" in ok("plan.toml", "--out", url).stderr
+        assert "16 runs stored, 0 to run" in ok("plan.toml", "--out", url).stderr
 
-    def test_files_that_are_not_of_a_sweep_are_left_alone(self) -> None:
+    def test_files_that_are_not_of_a_sweep_are_not_changed(self) -> None:
         Path("here").mkdir()
         Path("here/notes.txt").write_text("mine")
         line = error_line("plan.toml", "--out", "here")
@@ -166,16 +165,16 @@ class TestGoingOn:
         gone = sorted(before)[3]
         gone.unlink()
         result = ok("plan.toml", "--out", "here", "--no-estimate")
-        assert "15 runs are there already, 1 are to be made" in result.stderr
+        assert "15 runs stored, 1 to run" in result.stderr
         assert {f: f.read_bytes() for f in Path("here/runs").rglob("*.parquet")} == before
 
     def test_more_seeds_are_added_to_those_that_are_there(self) -> None:
         ok("plan.toml", "--out", "here", "--quiet")
         result = ok("plan.toml", "--out", "here", "--seeds", 3, "--no-estimate")
-        assert "16 runs are there already, 8 are to be made" in result.stderr
+        assert "16 runs stored, 8 to run" in result.stderr
         assert set(rm.SweepResults("here").table["seed"].to_pylist()) == {1, 2, 3}
 
-    def test_flows_that_are_asked_for_later_are_made(self) -> None:
+    def test_flows_requested_later_are_added(self) -> None:
         ok("plan.toml", "--out", "here", "--quiet")
         ok("plan.toml", "--out", "here", "--quiet", "--flows")
         assert rm.SweepResults("here").flows.num_rows == 16 * 120
@@ -203,7 +202,7 @@ class TestGoingOn:
         monkeypatch.setattr(_core, "COMMIT", "other")
         assert "(commit differ)" in error_line("plan.toml", "--out", "here")
 
-    def test_shards_make_together_what_one_driver_makes(self, done: rm.SweepResults) -> None:
+    def test_shards_together_equal_one_driver(self, done: rm.SweepResults) -> None:
         for i in (1, 2, 3):
             ok("plan.toml", "--out", "here", "--quiet", "--shard", f"{i}/3")
         assert rm.SweepResults("here").table.equals(done.table)
@@ -213,7 +212,7 @@ class TestGoingOn:
     @pytest.mark.parametrize(
         ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
     )
-    def test_signals_keep_what_is_finished(self, number: signal.Signals, code: int) -> None:
+    def test_signals_store_finished_runs(self, number: signal.Signals, code: int) -> None:
         command = [sys.executable, "-m", "rampmeter.cli", "sweep", "plan.toml", "--out", "here"]
         command += ["--no-estimate", "--set", "workload.flows=3000", "--seeds", "30"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -225,7 +224,7 @@ class TestGoingOn:
         assert process.returncode == code
         n_done = len(Dataset("here").done())
         assert 3 <= n_done < 240
-        assert f"interrupted: {n_done} runs are kept, {240 - n_done} are open; the same" in errors
+        assert f"interrupted: {n_done} runs stored, {240 - n_done} open; the same" in errors
         assert rm.SweepResults("here").table.num_rows == n_done
 
 
@@ -236,7 +235,7 @@ class TestTasks:
         task = packer.pack(sweep.points[0], 1)
         return task, [packer.blobs[digest] for digest in task.digests]
 
-    def test_input_files_go_with_the_task(self, tmp_path: Path) -> None:
+    def test_input_files_are_sent_with_the_task(self, tmp_path: Path) -> None:
         folder = tmp_path / "inputs"
         folder.mkdir()
         (folder / "net.toml").write_text('kind = "star"\nhosts = 4\n')
@@ -272,8 +271,8 @@ class TestTasks:
     def test_a_worker_with_another_simulator_ends_the_sweep(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def refuse(task: Task, *_: object) -> Finished:
-            return Finished(task.point, task.seed, "other-simulator", error="host: got 0.1.0")
+        def refuse(task: Task, *_: object) -> TaskResult:
+            return TaskResult(task.point, task.seed, "other-simulator", error="host: got 0.1.0")
 
         monkeypatch.setattr("rampmeter.sweeps.engines.local.execute", refuse)
         assert "host: got 0.1.0" in error_line("plan.toml", "--out", "here", "--no-estimate")
@@ -291,9 +290,9 @@ class TestTasks:
 
 class TestFailures:
     def fail(self, monkeypatch: pytest.MonkeyPatch, *, seeds: tuple[int, ...]) -> None:
-        def maybe(task: Task, blobs: Any, is_stopped: Any) -> Finished:
+        def maybe(task: Task, blobs: Any, is_stopped: Any) -> TaskResult:
             if task.seed in seeds:
-                return Finished(task.point, task.seed, "failed", error="no space left")
+                return TaskResult(task.point, task.seed, "failed", error="no space left")
             return execute(task, blobs, is_stopped)
 
         monkeypatch.setattr("rampmeter.sweeps.engines.local.execute", maybe)
@@ -308,15 +307,15 @@ class TestFailures:
         assert "rampmeter: 8 runs failed: dcpim" in result.stderr
         assert len(Dataset("here").done()) == 8
         monkeypatch.setattr("rampmeter.sweeps.engines.local.execute", execute)
-        assert "8 are to be made" in ok("plan.toml", "--out", "here").stderr
+        assert "8 to run" in ok("plan.toml", "--out", "here").stderr
         assert len(Dataset("here").done()) == 16
 
-    def test_a_sweep_whose_first_runs_all_fail_alike_is_given_up(
+    def test_a_sweep_with_equal_first_failures_is_aborted(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.fail(monkeypatch, seeds=(1, 2))
         line = error_line("plan.toml", "--out", "here", "--quiet")
-        assert "the first 10 runs failed alike: no space left" in line
+        assert "the first 10 runs failed with the same error: no space left" in line
 
     @pytest.mark.parametrize(
         ("on", "message"),
@@ -371,10 +370,7 @@ class TestPrecision:
         counts = {len(point.rows) for point in results.points}
         # Messages of one size differ hardly between seeds, those of IMC10 do.
         assert min(counts) == 3 < max(counts)
-        assert (
-            "0 are to be made"
-            in ok("plan.toml", "--out", "here", *options[:-1], "--seeds", 3).stderr
-        )
+        assert " 0 to run" in ok("plan.toml", "--out", "here", *options[:-1], "--seeds", 3).stderr
 
     def test_a_metric_that_is_none_is_refused(self) -> None:
         line = error_line("plan.toml", "--precision", 0.1, "--metric", "status")
@@ -425,10 +421,10 @@ class TestReport:
         with pytest.raises(ValueError, match="name: expected one of"):
             done.plot.metric("status")
 
-    def test_flows_that_were_not_delivered_are_told(self) -> None:
+    def test_undelivered_flows_are_reported(self) -> None:
         result = ok("plan.toml", "--out", "here", "--quiet", "--transports", "cosy")
         assert "not delivered" in result.stdout
-        assert "Slowdowns are of the flows that were delivered" in result.stdout
+        assert "Slowdowns cover delivered flows only" in result.stdout
 
     def test_collectives_have_their_completion_times(self) -> None:
         Path("ring.toml").write_text("""
@@ -475,7 +471,7 @@ class TestReport:
 
 
 class TestEstimate:
-    def test_it_says_what_it_rests_on(self) -> None:
+    def test_an_estimate_has_its_basis(self) -> None:
         result = ok("plan.toml", "--out", "here", "--dry-run")
         assert "16 runs, about" in result.stderr
         assert "by 4 probes on this machine" in result.stderr
@@ -493,11 +489,11 @@ class TestEstimate:
 
     def test_every_transport_has_a_probe(self) -> None:
         sweep = sweep_of(rm.Plan.load("plan.toml"))
-        labels = [point.transport.label for point in estimates.chosen(sweep.points)]
+        labels = [point.transport.label for point in estimates.points_to_probe(sweep.points)]
         assert labels == ["dcpim", "pfabric:window=60"] * 2
 
 
-def test_a_plan_with_a_sweep_runs_by_itself_as_its_other_tables_say() -> None:
+def test_a_plan_with_a_sweep_runs_as_a_single_run() -> None:
     result = CliRunner().invoke(main, ["run", "plan.toml", "--out", "run", "--quiet"])
     assert result.exit_code == 0, result.output
     assert rm.Run("run").manifest["plan"]["workload"]["load"] == 0.5

@@ -52,9 +52,9 @@ DEADLINE = 100.0
 
 
 def environment(scratch: Path, **further: str) -> dict[str, str]:
-    """The environment of clusters and drivers, with the package under test.
+    """Returns the environment of clusters and drivers, with the package under test.
 
-    Killed processes leave their temporary folders behind, in `scratch`.
+    Temporary folders of killed processes remain in `scratch`.
     """
     paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
     return {
@@ -77,7 +77,7 @@ class Cluster:
 
 
 def until(what: Callable[[], bool]) -> None:
-    """Wait until something holds."""
+    """Waits until a condition is true."""
     deadline = time.monotonic() + DEADLINE
     while not what():
         assert time.monotonic() < deadline, "it takes too long"
@@ -93,7 +93,7 @@ def free_port() -> int:
 
 @contextmanager
 def stopping(*processes: "subprocess.Popen[str]") -> Iterator[None]:
-    """End processes, and all their children, at the end."""
+    """Ends processes, and all their children, at the end."""
     try:
         yield
     finally:
@@ -104,7 +104,7 @@ def stopping(*processes: "subprocess.Popen[str]") -> Iterator[None]:
             if process.stdin is not None:
                 process.stdin.close()
             else:
-                # A worker whose scheduler ends at the same time waits for it.
+                # A worker waits for its scheduler if both end at the same time.
                 process.kill()
         for process in processes:
             process.wait(30)
@@ -116,7 +116,7 @@ def stopping(*processes: "subprocess.Popen[str]") -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def ray_cluster() -> Iterator[Cluster]:
-    """Two nodes of a processor each, and the client's server."""
+    """Yields two nodes of a processor each, and the client's server."""
     # Ray's sockets have names of at most 107 characters.
     folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
     port = free_port()
@@ -145,7 +145,7 @@ def ray_cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def dask_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A scheduler and three workers of a thread each, as processes of their own."""
+    """Yields a scheduler and three workers of a thread each, as separate processes."""
     folder = tmp_path_factory.mktemp("dask")
     file = folder / "scheduler.json"
     dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"]
@@ -183,7 +183,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def local(plan: Path) -> Path:
-    """The sweep, made on this machine without anything that happens to it."""
+    """Returns the sweep, made on this machine without faults."""
     out = plan.parent / "local"
     done = subprocess.run(
         [*COMMAND, plan, "--out", out, "--flows", "--quiet"],
@@ -204,7 +204,7 @@ def cmdline(process: psutil.Process) -> list[str]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """All files whose bytes follow from the sweep."""
+    """Returns all files that the sweep determines."""
     files = (file for file in folder.rglob("*") if file.is_file())
     names = {str(file.relative_to(folder)): file for file in files}
     return {
@@ -218,7 +218,8 @@ def logs(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(file.read_text()) for file in sorted((folder / "log").glob("*.json"))]
 
 
-# Ray takes long to start if other tests run at the same time.
+# Ray starts slowly while other tests run.
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", ["ray", "dask"])
 def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
@@ -246,7 +247,7 @@ def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
 
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert f"{n_kept} runs are there already, {N_RUNS - n_kept} are to be made" in done.stderr
+    assert f"{n_kept} runs stored, {N_RUNS - n_kept} to run" in done.stderr
     (log,) = logs(out)
     assert (log["kept"], log["ran"], log["open"]) == (n_kept, N_RUNS - n_kept, 0)
     assert log["failures"] == []

@@ -15,10 +15,24 @@ from hypothesis import strategies as st
 import rampmeter as rm
 from rampmeter.naming import TransportChoice, transports, transports_of
 from rampmeter.sweeps.api import Shard, axes_of
-from rampmeter.sweeps.axes import Uniform, listed, product, sampled, settings_of, zipped
-from rampmeter.sweeps.grammar import flat, parse_axis, parse_point, parse_values, spelled, split
+from rampmeter.sweeps.axes import (
+    Uniform,
+    listed_axis,
+    product,
+    random_axis,
+    settings_of,
+    zipped_axis,
+)
+from rampmeter.sweeps.grammar import (
+    flatten,
+    format_value,
+    parse_axis,
+    parse_point,
+    parse_values,
+    split,
+)
 from rampmeter.sweeps.spec import Sweep
-from rampmeter.sweeps.table import Wishes, sweep_of
+from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.toml import TomlValue, literal
 
 from .conftest import SMALL
@@ -43,7 +57,7 @@ def refusal(read: Callable[[str, str], object], text: str) -> str:
 class TestValues:
     @given(st.lists(scalars, min_size=1, max_size=6))
     def test_what_is_spelled_is_read_as_it_was(self, values: list[Any]) -> None:
-        read = parse_values(",".join(map(spelled, values)), "")
+        read = parse_values(",".join(map(format_value, values)), "")
         assert isinstance(read, list)
         assert [(type(value), value) for value in read] == [(type(v), v) for v in values]
 
@@ -52,16 +66,16 @@ class TestValues:
         self, first: int, step: int, count: int, places: int
     ) -> None:
         unit = Decimal(1).scaleb(-places)
-        wanted = [(first + step * i) * unit for i in range(count + 1)]
-        text = f"{wanted[0]:f}..{wanted[-1]:f}:{step * unit:f}"
+        numbers = [(first + step * i) * unit for i in range(count + 1)]
+        text = f"{numbers[0]:f}..{numbers[-1]:f}:{step * unit:f}"
         read = parse_values(text, "")
         assert isinstance(read, list)
         assert [repr(value) for value in read] == [
-            repr(int(value) if places == 0 else float(value)) for value in wanted
+            repr(int(value) if places == 0 else float(value)) for value in numbers
         ]
         # A last number that no step meets does not count.
-        beyond = f"{wanted[0]:f}..{wanted[-1] + unit * step / 2:f}:{step * unit:f}"
-        assert parse_values(beyond, "") == [float(value) for value in wanted]
+        beyond = f"{numbers[0]:f}..{numbers[-1] + unit * step / 2:f}:{step * unit:f}"
+        assert parse_values(beyond, "") == [float(value) for value in numbers]
 
     @pytest.mark.parametrize(
         ("text", "values"),
@@ -105,7 +119,7 @@ class TestValues:
             ("a.b=1]", "expected brackets and quotes in pairs"),
         ],
     )
-    def test_errors_say_where_and_what(self, text: str, message: str) -> None:
+    def test_errors_name_the_place_and_the_fault(self, text: str, message: str) -> None:
         with pytest.raises(rm.PlanError, match=message):
             parse_axis(text, "--vary")
 
@@ -127,7 +141,7 @@ class TestValues:
             "topology.hosts": [2],
             "seed": 1,
         }
-        assert flat(table) == {LOAD: [1], "workload.sizes": ["a"], HOSTS: [2], "seed": 1}
+        assert flatten(table) == {LOAD: [1], "workload.sizes": ["a"], HOSTS: [2], "seed": 1}
 
 
 class TestAxes:
@@ -136,7 +150,7 @@ class TestAxes:
 
     def test_grids_zips_and_lists_are_combined(self) -> None:
         grid = axes_of({LOAD: [0.3, 0.5]}, "grid")
-        pairs = zipped({HOSTS: [4, 8], SPRAY: ["random", "ecmp"]}, "")
+        pairs = zipped_axis({HOSTS: [4, 8], SPRAY: ["random", "ecmp"]}, "")
         found = self.points(*grid, pairs)
         assert found == [
             {LOAD: load, HOSTS: hosts, SPRAY: spray}
@@ -155,7 +169,7 @@ class TestAxes:
             HOSTS: Uniform(2, 64, is_log),
             SPRAY: ["random", "ecmp"],
         }
-        points = self.points(sampled(columns, number, seed, ""))
+        points = self.points(random_axis(columns, number, seed, ""))
         assert len(points) <= number
         for point in points:
             load, hosts = point[LOAD], point[HOSTS]
@@ -164,7 +178,7 @@ class TestAxes:
             assert isinstance(hosts, int)
             assert 2 <= hosts <= 64
             assert point[SPRAY] in ("random", "ecmp")
-        assert self.points(sampled(columns, number + 3, seed, ""))[: len(points)] == points
+        assert self.points(random_axis(columns, number + 3, seed, ""))[: len(points)] == points
 
     def test_uniform_numbers_have_the_means_of_their_distributions(self) -> None:
         source = random.Random(3)
@@ -180,20 +194,20 @@ class TestAxes:
     @pytest.mark.parametrize(
         ("make", "message"),
         [
-            (lambda: zipped({LOAD: [1, 2], HOSTS: [1]}, "z"), "z: expected as many values"),
-            (lambda: listed([{LOAD: 1}, {HOSTS: 1}], "p"), "expected points of the keys"),
-            (lambda: listed([{LOAD: 1}, {LOAD: 1}], "p"), "expected values that differ"),
+            (lambda: zipped_axis({LOAD: [1, 2], HOSTS: [1]}, "z"), "z: expected as many values"),
+            (lambda: listed_axis([{LOAD: 1}, {HOSTS: 1}], "p"), "expected points of the keys"),
+            (lambda: listed_axis([{LOAD: 1}, {LOAD: 1}], "p"), "expected values that differ"),
             (lambda: axes_of({LOAD: [1, 1]}, "grid"), "expected values that differ, got 1 twice"),
             (lambda: axes_of({LOAD: []}, "grid"), "expected a list or a text"),
-            (lambda: axes_of({LOAD: "uniform(0,1)"}, "grid"), "drawn in `sample` alone"),
-            (lambda: axes_of({LOAD: [1]}, "random"), "samples: expected a number of points"),
+            (lambda: axes_of({LOAD: "uniform(0,1)"}, "grid"), "only available in `sample`"),
+            (lambda: axes_of({LOAD: [1]}, "random"), "samples: required with `combine="),
             (lambda: axes_of({}, "random", samples=3), "expected keys to draw"),
             (lambda: axes_of({LOAD: [1]}, "mesh"), "combine: expected grid, zip or random"),
             (lambda: Shard.parse("3"), "expected i/n such as 3/16, got 3"),
             (lambda: Shard.parse("0/4"), "expected 1/4 to 4/4"),
         ],
     )
-    def test_errors_say_what_was_expected(self, make: Any, message: str) -> None:
+    def test_errors_name_the_expected_value(self, make: Any, message: str) -> None:
         with pytest.raises(rm.PlanError, match=message):
             make()
 
@@ -237,7 +251,7 @@ class TestTransports:
             return
         assert transports(text) == choices
 
-    def test_tables_and_classes_say_the_same(self) -> None:
+    def test_tables_and_classes_are_equivalent(self) -> None:
         table: dict[str, TomlValue] = {
             "name": "pfabric",
             "window": 60,
@@ -266,10 +280,10 @@ class TestTransports:
 
 
 class TestTable:
-    def sweep(self, table: str, wishes: Wishes | None = None) -> Sweep:
+    def sweep(self, table: str, wishes: SweepOverrides | None = None) -> Sweep:
         return sweep_of(rm.Plan(SMALL + table), wishes)
 
-    def test_the_table_says_what_the_command_line_says(self) -> None:
+    def test_the_table_and_the_command_line_are_equivalent(self) -> None:
         sweep = self.sweep("""
             [sweep]
             transports = ["dcpim", "pfabric:window=60", { name = "phost", label = "other" }]
@@ -298,10 +312,10 @@ class TestTable:
         assert (sweep.replication.precision, sweep.replication.seeds_max) == (0.05, 9)
         sweep.check()
 
-    def test_what_the_caller_says_goes_before_the_table(self) -> None:
+    def test_arguments_of_the_caller_override_the_table(self) -> None:
         table = '[sweep]\nseeds = 3\ngrid = { "workload.load" = [0.3] }\n'
         assert self.sweep(table).replication.seeds == (1, 2, 3)
-        other = self.sweep(table, Wishes(axes_of({HOSTS: [4, 6]}, "grid"), "phost", [7, 9]))
+        other = self.sweep(table, SweepOverrides(axes_of({HOSTS: [4, 6]}, "grid"), "phost", [7, 9]))
         assert other.keys == (HOSTS,)
         assert [point.name for point in other.points] == [
             "phost topology.hosts=4", "phost topology.hosts=6",
@@ -312,29 +326,29 @@ class TestTable:
         plan = rm.Plan(SMALL).with_(("seed", 40), ("sweep.seeds", 2))
         replication = sweep_of(plan).replication
         assert replication.first(4) == (40, 41, 42, 43)
-        assert sweep_of(plan, Wishes(seeds=[3, 9])).replication.first(3) == (3, 9, 10)
-        assert len(sweep_of(plan, Wishes(precision=0.1, seeds=None)).replication.seeds) == 2
+        assert sweep_of(plan, SweepOverrides(seeds=[3, 9])).replication.first(3) == (3, 9, 10)
+        assert len(sweep_of(plan, SweepOverrides(precision=0.1, seeds=None)).replication.seeds) == 2
 
     @pytest.mark.parametrize(
         ("table", "message"),
         [
-            ("", "plan: sweep: expected keys to vary, transports or seeds"),
+            ("", "plan: sweep: requires keys to vary, transports or seeds"),
             ("[sweep]\nseed = 3", "sweep: unknown key seed"),
             ("[sweep]\nseeds = 0", "seeds: expected at least 1, got 0"),
             ("[sweep]\nseeds = [1, 1]", "seeds: expected seeds that differ"),
             ("[sweep]\nseeds = true", "seeds: expected a number or a list of seeds, got True"),
             ("[sweep]\nseeds = 3\nprecision = 2.0", "precision: expected between 0 and 1"),
             ("[sweep]\npoints = [3]", "points: expected tables, got 3"),
-            ('[sweep]\ngrid = { "seed" = [1] }', "seed: expected another key to vary"),
+            ('[sweep]\ngrid = { "seed" = [1] }', "seed: cannot be varied; use `seeds`"),
             ('[sweep]\ngrid = { "a b" = [1] }', "expected a key such as workload.load"),
-            ('[sweep]\ngrid = { "run.capture" = ["a"] }', "run.capture: expected none in a sweep"),
+            ('[sweep]\ngrid = { "run.capture" = ["a"] }', "run.capture: not available in a sweep"),
             ("[sweep.sample]\nnumber = 0\naxes.a.b = [1]", "number: expected 1 to 100000, got 0"),
             ("[sweep.sample]\nnumber = 1\naxes.a.b = { normal = [1, 2] }", "expected uniform or"),
             ("[sweep]\ntransports = [3]", "transports: expected texts or tables, got 3"),
             ('[sweep]\ntransports = [{ preset = "a" }]', "expected the key name"),
         ],
     )
-    def test_errors_say_where_and_what(self, table: str, message: str) -> None:
+    def test_errors_name_the_place_and_the_fault(self, table: str, message: str) -> None:
         with pytest.raises(rm.PlanError, match=message):
             self.sweep(table)
 

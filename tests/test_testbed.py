@@ -50,7 +50,7 @@ def small() -> Iterator[Fabric]:
 
 
 class TestShape:
-    def test_addresses_are_known_in_advance(self) -> None:
+    def test_addresses_are_determined_in_advance(self) -> None:
         shape = Shape(racks=3, hosts_per_rack=4, spines=2, access_bps=RATE_BPS, n_arbiters=2)
         assert shape.address(0) == IPv4Address("10.77.0.2")
         assert shape.address(11) == IPv4Address("10.77.2.14")
@@ -81,7 +81,7 @@ class TestShape:
         assert (rates["t0:s0"], rates["s0:t1"]) == (4 * 10**7, 4 * 10**7)
         assert (rates["h2:eth0"], rates["t0:h2"]) == (2 * 10**7, 2 * 10**7)
 
-    def test_the_buffer_holds_fifty_full_packets_unless_told(self) -> None:
+    def test_the_default_buffer_is_fifty_full_packets(self) -> None:
         for mtu in (1500, 9000):
             shape = Shape(racks=1, hosts_per_rack=1, spines=0, access_bps=RATE_BPS, mtu=mtu)
             assert shape.queue_frames == 50
@@ -142,7 +142,7 @@ class TestTraffic:
         assert median(overtaken[0]) <= 6
         assert median(overtaken[LOWEST]) >= 25
 
-    def test_a_link_is_as_fast_as_said(self, small: Fabric) -> None:
+    def test_a_link_has_its_configured_rate(self, small: Fabric) -> None:
         receiving = receiver(small, 2, 1_000_000)
         run(small, 0, "saturate", SMALL.address(2), 1.5)
         arrivals = result(receiving)
@@ -214,7 +214,7 @@ class TestPorts:
 
 @needs_namespaces
 class TestTeardown:
-    def test_two_fabrics_stand_side_by_side(self) -> None:
+    def test_two_fabrics_coexist(self) -> None:
         with Fabric(TINY) as one, Fabric(TINY) as other:
             first, second = receiver(one, 1, 1), receiver(other, 1, 1)
             run(one, 0, "tell", 1, TINY.address(1))
@@ -282,7 +282,7 @@ class TestWithoutRoot:
         assert done.returncode == 0, done.stderr
         assert int(done.stdout) > 0
 
-    def test_without_permission_it_says_so(self) -> None:
+    def test_missing_permission_is_an_error(self) -> None:
         done = unprivileged(
             f"from rampmeter.testbed import Fabric, Shape\nwith Fabric({TINY!r}):\n    pass\n"
         )

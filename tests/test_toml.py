@@ -56,7 +56,7 @@ def test_plain_values_come_before_sections() -> None:
     ],
     ids=repr,
 )
-def test_other_numbers_and_paths_are_taken(value: object, text: str) -> None:
+def test_other_numbers_and_paths_are_accepted(value: object, text: str) -> None:
     assert literal(value) == text
     assert dumps({"key": value}) == f"key = {text}\n"
 

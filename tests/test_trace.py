@@ -1,4 +1,4 @@
-"""Timelines, read by Perfetto's own schema: they say what the results of the run say."""
+"""Timelines, read by Perfetto's own schema: they agree with the results of the run."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ RACKS, HOSTS = 2, 4
 
 
 def gbps(run: rm.Run) -> dict[str, int]:
-    """The rate of the links of each tier."""
+    """Returns the rate of the links of each tier."""
     is_slow = run.manifest["plan"]["transport"]["name"] in ("capton", "hyline")
     return {**GBPS, **SLOW_ARBITER} if is_slow else GBPS
 
@@ -39,7 +39,7 @@ def gbps(run: rm.Run) -> dict[str, int]:
 def plan(
     run: str = "", transport: str = "dcpim", flows: int = 100, fabric: str = "", more: str = ""
 ) -> rm.Plan:
-    """Eight hosts at two switches, which two more join; everything in the timeline."""
+    """Returns a plan with eight hosts at two leaf switches, and all events in the timeline."""
     return rm.Plan(
         f'[topology]\nkind = "leaf-spine"\nracks = {RACKS}\nhosts-per-rack = {HOSTS}\nspines = 2\n'
         f'[fabric]\n{fabric}\n[transport]\nname = "{transport}"\n'
@@ -49,7 +49,7 @@ def plan(
 
 
 def tier(track: Track) -> str:
-    """The tier of the port that a track is of."""
+    """Returns the tier of the port that a track is of."""
     source, target = track.name.split(" ")[0].split(">")
     ends = {"h": "host-up", "a": "arbiter-up"}
     if source[0] in ends:
@@ -60,7 +60,7 @@ def tier(track: Track) -> str:
 
 
 def run(plan: rm.Plan, out: Path) -> tuple[rm.Run, Timeline]:
-    """The results of a plan, and its timeline."""
+    """Returns the results of a plan, and its timeline."""
     done = rm.run(plan, out=out, quiet=True)
     assert done.trace_file is not None
     assert not list(out.glob("*.partial"))
@@ -69,19 +69,19 @@ def run(plan: rm.Plan, out: Path) -> tuple[rm.Run, Timeline]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[rm.Run, Timeline]:
-    """A run of dcPIM, all of it in the timeline."""
+    """Returns a run of dcPIM, all of it in the timeline."""
     return run(plan(), tmp_path_factory.mktemp("dcpim"))
 
 
 @pytest.fixture(scope="module")
 def lossy(tmp_path_factory: pytest.TempPathFactory) -> tuple[rm.Run, Timeline]:
-    """A run of pFabric whose buffers overflow."""
+    """Returns a run of pFabric whose buffers overflow."""
     tiny = plan(transport="pfabric", fabric="buffer-bytes = 9000")
     return run(tiny, tmp_path_factory.mktemp("pfabric"))
 
 
 def check_flows(run: rm.Run, timeline: Timeline) -> None:
-    """Every flow is where and when the table of flows says."""
+    """Every flow has the place and time of the table of flows."""
     out, into = timeline.flows("out"), timeline.flows("in")
     rows = run.flows.to_pylist()
     assert out.keys() == into.keys() == {row["flow"] for row in rows}
@@ -178,14 +178,14 @@ def test_every_flow_is_a_slice_from_its_arrival_to_its_end(
     check_flows(*lossy)
 
 
-def test_links_are_busy_for_as_long_as_their_bytes_take(
+def test_busy_time_of_links_is_the_transmission_time_of_their_bytes(
     whole: tuple[rm.Run, Timeline], lossy: tuple[rm.Run, Timeline]
 ) -> None:
     check_links(*whole)
     check_links(*lossy)
 
 
-def test_links_carry_in_every_interval_what_the_series_says(
+def test_bytes_of_links_equal_those_of_the_series_in_every_interval(
     whole: tuple[rm.Run, Timeline],
 ) -> None:
     done, timeline = whole
@@ -334,7 +334,7 @@ def test_only_chosen_nodes_are_shown(tmp_path: Path) -> None:
     assert {group for group, _ in flows} == {"h1", "h5"}
 
 
-def test_outages_are_told_at_the_network_and_at_both_ports(tmp_path: Path) -> None:
+def test_outages_are_events_of_the_network_and_of_both_ports(tmp_path: Path) -> None:
     faults = (
         "[faults]\nrerouting-us = 10\n"
         "outages = [{ switch = 2, from-us = 100.5, until-us = 200.25 }]\n"
@@ -351,8 +351,10 @@ def test_outages_are_told_at_the_network_and_at_both_ports(tmp_path: Path) -> No
         row.name.split(" ")[0]: [(e.at, e.name) for e in row.instants if e.name != "drop"]
         for row in timeline.at_ports(" drops, marks, outages")
     }
-    told = [(100_500_000, "down"), (200_250_000, "up")]
-    assert at_ports == {name: told for tor in range(RACKS) for name in (f"s{tor}>s2", f"s2>s{tor}")}
+    events = [(100_500_000, "down"), (200_250_000, "up")]
+    assert at_ports == {
+        name: events for tor in range(RACKS) for name in (f"s{tor}>s2", f"s2>s{tor}")
+    }
     assert check_drops(done, timeline) > 0
 
 

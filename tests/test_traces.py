@@ -52,7 +52,7 @@ def test_columns_may_be_of_any_type_of_number(tmp_path: Path, kind: str) -> None
     assert flows(file) == EXPECTED
 
 
-def test_csv_and_arrow_tables_say_the_same(tmp_path: Path) -> None:
+def test_csv_and_arrow_tables_are_equal(tmp_path: Path) -> None:
     frame().to_csv(tmp_path / "t.csv", index=False)
     pq.write_table(pa.Table.from_pandas(frame()), tmp_path / "t.parquet")
     assert flows(tmp_path / "t.csv") == flows(tmp_path / "t.parquet") == EXPECTED
@@ -84,7 +84,7 @@ def test_a_trace_without_flows_is_an_error(tmp_path: Path, name: str) -> None:
         plan(tmp_path / name).check()
 
 
-def test_values_that_are_no_numbers_of_hosts_are_told_with_their_row(tmp_path: Path) -> None:
+def test_errors_of_host_numbers_name_their_row(tmp_path: Path) -> None:
     file = tmp_path / "t.parquet"
     frame(src="float64").assign(src=[0.0, 1.5, np.nan]).to_parquet(file)
     with pytest.raises(rm.PlanError, match=r"t\.parquet:2: src: expected a whole number, got 1\.5"):
@@ -108,7 +108,7 @@ def test_a_column_that_no_trace_has_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
-def test_dataframes_say_what_waits_for_what(tmp_path: Path, name: str) -> None:
+def test_dataframes_have_dependencies_of_flows(tmp_path: Path, name: str) -> None:
     table = pd.DataFrame(
         {
             "arrival_us": [1.5, None, None],

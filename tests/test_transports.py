@@ -29,7 +29,7 @@ ALL = [(about["name"], preset) for about in schema.transports() for preset, _ in
         ("ns-2", 142 * 1500, "queue", "ecmp"),
     ],
 )
-def test_presets_of_pfabric_ask_for_the_network_of_their_study(
+def test_presets_of_pfabric_require_the_network_of_their_study(
     preset: str, port: int | None, interface: str, spray: str | None, tmp_path: Path
 ) -> None:
     def checked(fabric: str) -> Table:

@@ -43,7 +43,7 @@ def test_each_direction_has_its_rate(name: str, tmp_path: Path) -> None:
     assert ideals[1] / ideals[0] == pytest.approx(9.6, rel=0.02)
     slowdown = np.array(times) / np.array(ideals)
     assert slowdown.min() >= 1
-    # Slow start takes its round trips; phases are as long as the slowest rate requires.
+    # Slow start needs its round trips; phases are as long as the slowest rate requires.
     bounds = dict.fromkeys(("tcp", "dctcp", "pias"), 1.2) | {"dcpim": 1.6}
     assert slowdown.max() <= bounds.get(name, 1.1), slowdown
 
@@ -136,7 +136,7 @@ def test_a_rate_may_change_in_the_middle_of_a_message(tmp_path: Path) -> None:
     assert 86 < times[0] < times[1]
 
 
-def test_utilisation_is_of_what_links_carried_while_rates_changed(tmp_path: Path) -> None:
+def test_utilisation_follows_the_rates_of_links(tmp_path: Path) -> None:
     """12.5 MB take 0.5 ms at 100 Gbit/s and 1.06 ms at 50; another host idles for 1.6 ms."""
     file = tmp_path / "flows.csv"
     file.write_text("arrival_us,src,dst,size_bytes\n0,0,1,12500000\n1600,0,1,1000\n")
@@ -157,13 +157,13 @@ def test_delays_change_during_a_run(tmp_path: Path) -> None:
     changes = [{"link": "h1-s0", "at-us": 15000, "propagation-ns": 101_000}]
     first, second, third = column(changed(changes, tmp_path, "homa"), "fct_ps")
     assert first == second
-    # The window is that of the longest round trip that there ever is, 205 us: the message takes one
-    # way of it, and its time on the link.
+    # The window is that of the longest round trip at any time, 205 us. The message takes one way of
+    # it, and its time on the link.
     assert third < 1.05 * (103 + 83)
 
 
 @pytest.mark.parametrize("transport", schema.names())
-def test_transports_know_the_longest_delay_of_a_run(transport: str, tmp_path: Path) -> None:
+def test_transports_use_the_longest_delay_of_a_run(transport: str, tmp_path: Path) -> None:
     """Phases, windows and timeouts of the first delay would end no flow, or fail it."""
     changes = [{"link": "h1-s0", "at-us": 100, "propagation-ns": 2_000_000}]
     done = changed(changes, tmp_path, transport)
@@ -184,7 +184,7 @@ def test_slots_that_a_link_becomes_too_slow_for_are_warned_of(tmp_path: Path) ->
         ({"link": "h0-s1", "at-us": 1, "gbps": 1}, "faults.changes[0].link: expected the ends"),
         ({"link": "h0-s0", "at-us": 1, "gbps": 0}, "faults.changes[0].gbps: expected"),
         ({"link": "h0-s0", "at-us": 1, "gbps-back": 1}, "expected gbps with it, got this alone"),
-        ({"link": "h0-s0", "at-us": -1, "gbps": 1}, "faults.changes[0].at_us: expected"),
+        ({"link": "h0-s0", "at-us": -1, "gbps": 1}, "faults.changes[0].at-us: expected"),
     ],
 )
 def test_changes_are_checked(change: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -236,8 +236,8 @@ def test_lossless_networks_stay_so_when_a_link_becomes_longer(tmp_path: Path) ->
     assert sum(sum(tier["drops"].values()) for tier in done.summary["tiers"]) == 0
 
 
-def test_a_controller_knows_both_directions_of_a_link(tmp_path: Path) -> None:
-    """CAPTON took the slower direction of a link between racks for both: 10 times the ideal."""
+def test_a_controller_uses_the_rates_of_both_directions_of_a_link(tmp_path: Path) -> None:
+    """CAPTON used the slower direction of a link between racks for both: 10 times the ideal."""
     file = tmp_path / "flows.csv"
     file.write_text("arrival_us,src,dst,size_bytes\n0,0,2,5000000\n")
     access: list[Any] = [

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 import rampmeter as rm
 from rampmeter.cli import main
 from rampmeter.comparison import Comparison
-from rampmeter.runner import Batch, Job, Outcome
+from rampmeter.runner import Batch, Job, JobOutcome
 from rampmeter.undelivered import has_faults, of_batch, undelivered
 
 from .conftest import SMALL, FakeCore, write_results
@@ -75,7 +75,7 @@ class TestPapers:
         assert result.exit_code == 3, result.output
         lines = [line for line in result.stderr.splitlines() if "failed" in line]
         failed = "flows failed without a fault in the plan"
-        # Homa Aeolus has seven runs: one beside the others and six of another panel.
+        # Homa Aeolus has seven runs: one with the others and six of another panel.
         counts = {"dcpim": 1, "homa-aeolus": 7, "ndp": 1, "hpcc": 1, "homa": 1}
         for line, (name, n) in zip(lines, counts.items(), strict=True):
             expected = f"rampmeter: dcpim 4a: {name}: {n} of {2 * n} {failed} ({name} seed 1: 1"
@@ -84,7 +84,7 @@ class TestPapers:
         assert len(report["failures"]) == 5
         assert call(*self.FIGURE).exit_code == 3
 
-    def test_the_html_report_says_so(self, fake_core: FakeCore) -> None:
+    def test_the_html_report_has_the_failures(self, fake_core: FakeCore) -> None:
         fake_core.rows = ONE_LOST
         call(*self.FIGURE)
         assert call("report", "here", "--out", "a.html").exit_code == 0
@@ -95,7 +95,7 @@ class TestPapers:
         lost = write_results(tmp_path / "lost", rows=ONE_LOST)
         whole, faulty = rm.Plan(SMALL), rm.Plan(SMALL).with_(("faults.loss", 0.1))
         outcomes = [
-            Outcome(Job(name, plan, lost.path), "ran", lost)
+            JobOutcome(Job(name, plan, lost.path), "ran", lost)
             for name, plan in (("whole", whole), ("faulty", faulty))
         ]
         (dcpim,) = of_batch(Batch(tuple(outcomes), None, 1.0))
@@ -118,12 +118,12 @@ class TestCompare:
         assert [one.n_failed for one in counted] == [0, 1]
         assert counted[1].failure == "b: 1 of 2 flows failed without a fault in the plan"
 
-    def test_a_comparison_that_rejections_flatter_says_so(self, tmp_path: Path) -> None:
+    def test_a_comparison_warns_if_rejections_favour_a_transport(self, tmp_path: Path) -> None:
         rejected = write_results(tmp_path / "rejected", rows=ONE_LOST, n_rejected=1)
         run = write_results(tmp_path / "all")
         (warning,) = Comparison({"a": run, "cosy": rejected}).warnings()
         assert warning.startswith("cosy rejected 1 of 2 flows (50 %) by design")
-        assert "left out of all statistics" in warning
+        assert "excluded from all statistics" in warning
         assert warning.endswith("the comparison flatters cosy.")
         infinite = Comparison({"a": run, "cosy": rejected}, failures="infinite")
         assert "count as infinitely slow" in infinite.warnings()[0]

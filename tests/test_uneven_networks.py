@@ -14,7 +14,7 @@ from . import networks
 def test_windows_and_timeouts_of_fast_hosts_are_not_those_of_slow_ones(
     transport: str, most: float, tmp_path: Path
 ) -> None:
-    """1 MB between hosts of 100 Gbit/s beside hosts of 1 Gbit/s, in two racks."""
+    """1 MB between hosts of 100 Gbit/s, with other hosts of 1 Gbit/s, in two racks."""
     access = [(f"h{n}", f"s{n // 4}", (100, 1)[n % 2], 500) for n in range(8)]
     topology = networks.links(8, 2, [*access, ("s0", "s1", 100, 500)])
     file = tmp_path / "flows.csv"
@@ -26,7 +26,7 @@ def test_windows_and_timeouts_of_fast_hosts_are_not_those_of_slow_ones(
 
 @pytest.mark.parametrize("transport", ["capton", "hyline"])
 def test_a_slow_host_does_not_make_the_controller_slow(transport: str, tmp_path: Path) -> None:
-    """300 kB at 1.6 Tbit/s, alone and beside a host of 10 Mbit/s."""
+    """300 kB at 1.6 Tbit/s, alone and with a host of 10 Mbit/s."""
     file = tmp_path / "flows.csv"
     file.write_text("arrival_us,src,dst,size_bytes\n0,0,1,300000\n")
     times = []

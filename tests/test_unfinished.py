@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import rampmeter as rm
+from rampmeter.cautions import cautions_of
 from rampmeter.comparison import ONE_SAMPLE
 from rampmeter.plan import Plan
 
@@ -58,7 +59,7 @@ class TestEndless:
         assert summary["flows"]["unfinished"] == 4
         assert window["from_ps"] == 0
         assert 995e6 <= window["to_ps"] <= 1000e6
-        # The link is busy from the first microseconds on; headers and windows take a share.
+        # The link is busy from the first microseconds on; headers and windows need a share.
         assert 15 < summary["goodput_gbps"] < 25
         total = delivered(done).sum() * 8e3 / window["to_ps"]
         assert summary["goodput_gbps"] == pytest.approx(total, rel=1e-6)
@@ -88,7 +89,7 @@ def test_progress_is_the_size_of_flows_that_are_delivered(small_run: rm.Run) -> 
     assert small_run.rates is None
 
 
-def test_a_warning_says_what_ended_the_run(tmp_path: Path) -> None:
+def test_a_warning_names_the_end_of_the_run(tmp_path: Path) -> None:
     """The flow needs less than the drain, but others are in its way."""
     rows = [f"0,{k},7,1000000,0" for k in range(7)]
     done = result(plan(tmp_path, "hpcc", rows, "drain-us = 1000"), tmp_path)
@@ -172,13 +173,14 @@ flows = 2000
     def test_there_are_no_intervals_of_a_stationary_process(self, tmp_path: Path) -> None:
         steady = rm.run(Plan(self.PLAN), out=tmp_path / "steady", quiet=True).summary
         assert steady["slowdown"]["delivered"]["overall"]["mean_ci"] is not None
-        assert not any(ONE_SAMPLE in line for line in steady["warnings"])
+        assert ONE_SAMPLE not in steady["warning_codes"]
         failing = rm.run(Plan(self.PLAN + self.FAULTS), out=tmp_path / "r", quiet=True).summary
         for groups in failing["slowdown"].values():
             assert groups["overall"]["mean_ci"] is None
             assert groups["overall"]["p99_ci"] is None
-        [line] = [line for line in failing["warnings"] if ONE_SAMPLE in line]
-        assert line.startswith("links or nodes fail during the run, so the run is one sample")
+        [line] = [line for line in cautions_of(failing) if line.code == ONE_SAMPLE]
+        reason = "links or nodes fail or change during the run"
+        assert line.startswith(f"{reason}, so the run is one sample")
         assert not any("interval: " in line for line in failing["warnings"])
         # Arrivals are as steady as before, and so is the window.
         arrivals = failing["counters"]["last_arrival_ps"]

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import rampmeter as rm
 from rampmeter import schema
 from rampmeter.cli import main
-from rampmeter.runner import Batch, Job, Outcome
+from rampmeter.runner import Batch, Job, JobOutcome
 from rampmeter.sweeps.table import sweep_of
 from rampmeter.toml import dumps
 from rampmeter.undelivered import of_batch
@@ -65,7 +65,7 @@ def test_the_schema_allows_units_of_the_quantity_only() -> None:
             wrong.check()
 
 
-def test_classes_take_units() -> None:
+def test_classes_accept_units() -> None:
     plan = rm.Plan.of(
         topology=rm.Star(hosts=4, access_gbps="25Gbps"),
         transport=rm.Tcp(rto_min_us="1ms"),
@@ -76,7 +76,7 @@ def test_classes_take_units() -> None:
     assert whole["run"]["drain-us"] == 2000.0
     assert whole["transport"]["rto-min-us"] == 1000
     assert whole["workload"]["until-us"] == 1e6
-    with pytest.raises(rm.PlanError, match=r"run\.drain_us: expected microseconds, such as 5"):
+    with pytest.raises(rm.PlanError, match=r"run\.drain-us: expected microseconds, such as 5"):
         rm.Plan.of(
             topology=rm.Star(hosts=4),
             transport=rm.Tcp(),
@@ -85,7 +85,7 @@ def test_classes_take_units() -> None:
         ).check()
 
 
-def test_overrides_and_sweeps_take_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overrides_and_sweeps_accept_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text(PLAIN)
     done = CliRunner().invoke(main, ["check", "plan.toml", "--set", "run.drain-us=5ms"])
@@ -108,8 +108,8 @@ def test_numbers_of_a_plan_have_no_units() -> None:
         plan.with_(("run.drain-us", "2 parsec")).resolved("run.drain-us")
 
 
-def test_loads_of_compared_transports_take_units(tmp_path: Path) -> None:
-    """The table `load` holds for all transports, also if the plan itself has none."""
+def test_loads_of_compared_transports_accept_units(tmp_path: Path) -> None:
+    """The table `load` applies to all transports, even if the plan itself has none."""
     packet = (("load.payload-bytes", "1000B"), ("load.header-bytes", "40B"))
     table = rm.Plan(PLAIN).with_(*packet).table()
     del table["transport"]
@@ -139,13 +139,13 @@ def test_a_delay_of_zero_is_no_fault(tmp_path: Path) -> None:
     lost = write_results(tmp_path, rows=[(0, 1460, 5.0, 5), (10, 1460, None, 5)])
     for delay, failed in (("0us", {"job": 1}), ("1us", {})):
         plan = rm.Plan(UNITS).with_(("faults.delay-us", delay))
-        batch = Batch((Outcome(Job("job", plan, lost.path), "ran", lost),), None, 1.0)
+        batch = Batch((JobOutcome(Job("job", plan, lost.path), "ran", lost),), None, 1.0)
         (dcpim,) = of_batch(batch)
         assert dcpim.failed == failed, delay
 
 
-def test_a_sweep_may_ask_for_rates_at_no_interval() -> None:
+def test_a_sweep_accepts_rates_at_no_interval() -> None:
     plan = rm.Plan(f"{UNITS}rates-us = '0us'\n[sweep]\nseeds = 2\n")
     assert sweep_of(plan).points[0].plan.resolved("run.rates-us") == 0
-    with pytest.raises(rm.PlanError, match=r"run\.rates-us: expected none in a sweep"):
+    with pytest.raises(rm.PlanError, match=r"run\.rates-us: not available in a sweep"):
         sweep_of(plan.with_(("run.rates-us", "10us")))

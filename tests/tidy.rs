@@ -14,12 +14,27 @@ const COLUMNS: usize = 100;
 const LINES_OF_FUNCTION: usize = 70;
 const LINES_OF_FILE: usize = 500;
 const COLUMNS_OF_SUBJECT: usize = 72;
+const WORDS_OF_SENTENCE: usize = 30;
 
 /// The mark at the head of files that are made, not written.
 const GENERATED: &str = "Made by `";
 
-/// Words that no first sentence of documentation begins with.
+/// Words that no first sentence of documentation, and no sentence of a document, begins with.
 const QUESTIONS: [&str; 5] = ["What", "How", "Whether", "Where", "Who"];
+
+/// Phrases for which the field has a term, such as "in flight" for the first.
+const PHRASES: [&str; 10] = [
+    "under way",
+    "there and back",
+    "gives up",
+    "hears",
+    "tells",
+    "so many",
+    "half as much again",
+    "of one's own",
+    "put off",
+    "sent again",
+];
 
 /// The commit after which the rule for subjects holds.
 const SUBJECTS_SINCE: &str = "c1d0684143cc";
@@ -76,6 +91,38 @@ fn breaches_of_each_kind_are_found() {
     let found: Vec<_> = questions("a.rs", &rust).into_iter().map(|(line, _)| line).collect();
     assert_eq!(found, [1, 4]);
     assert_eq!(questions("a.py", &["    \"\"\"Whoever it is.", "    \"\"\"Who it is."]).len(), 1);
+}
+
+#[test]
+fn breaches_in_sentences_are_found() {
+    let words = |count| vec!["word"; count].join(" ");
+    let (short, long) = (format!("A {}.", words(29)), format!("A {}.", words(30)));
+    let long_sentence = |text: &str| -> Vec<usize> {
+        let lines: Vec<&str> = text.lines().collect();
+        let found = bad_sentences("a.md", &lines).into_iter();
+        found.filter(|one| one.0 == "sentence-length").map(|(_, line, _)| line).collect()
+    };
+    assert_eq!(long_sentence(&format!("# A\n\n{short} {short}\n\n- {short}\n- {long}")), [6]);
+    assert_eq!(long_sentence(&long.replace(' ', "\n")), [1]);
+    assert_eq!(long_sentence(&format!("`{long}` and \"{long}\" {short}")), [0; 0]);
+    assert_eq!(long_sentence(&format!("| {long}\n\n# {long}\n\n```\n{long}\n```")), [0; 0]);
+    let block = format!("<!-- output -->\n{long}\n\n<!-- made -->\n{long}\n<!-- /made -->\n{long}");
+    assert_eq!(long_sentence(&block), [2, 7]);
+
+    let phrases = |file: &str, lines: &[&str]| -> Vec<usize> {
+        let found = bad_sentences(file, lines).into_iter();
+        found.filter(|one| one.0 == "glossary").map(|(_, line, _)| line).collect()
+    };
+    let document = ["It is under", "way (tells).", "", "`tells` is \"put off\"."];
+    assert_eq!(phrases("a.md", &document), [1]);
+    assert_eq!(phrases("a.rs", &["/// It is sent", "/// again.", "fn tells() {}"]), [1]);
+    let python =
+        ["x = \"\"\"", "It hears.", "\"\"\"", "    \"\"\"It hears.", "    \"\"\"", "hears = x"];
+    assert_eq!(phrases("a.py", &python), [4]);
+    assert_eq!(phrases("a.toml", &["# It tells."]), [0; 0]);
+
+    let found = bad_sentences("a.md", &["A. What it is, is it.", "", "What is it?"]);
+    assert_eq!(found, [("question-in-documentation", 1, "What it is, is it.".to_owned())]);
 }
 
 #[test]
@@ -138,11 +185,15 @@ fn all_breaches(root: &Path, files: &[String]) -> Breaches {
         for (number, text) in questions(file, &lines) {
             add("question-in-documentation", number, text.to_owned());
         }
+        for (rule, number, what) in bad_sentences(file, &lines) {
+            add(rule, number, what);
+        }
     }
     found
 }
 
-/// Returns the part of the tree whose breaches are counted together: a crate, or a folder of the root.
+/// Returns the part of the tree whose breaches are counted together: a crate, or a folder of the
+/// root.
 fn area(file: &str) -> String {
     let folders: Vec<&str> = file.split('/').collect();
     match folders[..] {
@@ -153,8 +204,8 @@ fn area(file: &str) -> String {
     }
 }
 
-/// Returns the number and the columns of lines that are too long. Rows of tables and lines without a
-/// space to break at, such as addresses, may be.
+/// Returns the number and the columns of lines that are too long. Rows of tables and lines without
+/// a space to break at, such as addresses, may be.
 fn long_lines(file: &str, lines: &[&str]) -> Vec<(usize, usize)> {
     let may_be_long = |line: &str| {
         let is_row = file.ends_with(".md") && line.trim_start().starts_with('|');
@@ -235,6 +286,121 @@ fn questions<'a>(file: &str, lines: &[&'a str]) -> Vec<(usize, &'a str)> {
             sentence(line, before).filter(|text| asks(text)).map(|text| (i + 1, text))
         })
         .collect()
+}
+
+/// Returns the rule, the first line of the paragraph and the text of sentences of prose that break
+/// a rule. All of prose has the rule for phrases, and documents have those for whole sentences.
+fn bad_sentences(file: &str, lines: &[&str]) -> Vec<(&'static str, usize, String)> {
+    let is_document = file.ends_with(".md");
+    let mut found = Vec::new();
+    for (number, paragraph) in paragraphs(&prose(file, lines)) {
+        let plain = without_spans(&paragraph);
+        let words: Vec<&str> = plain.split_whitespace().collect();
+        for sentence in words.split_inclusive(|word| ends_sentence(word)) {
+            let bare = |word: &&str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
+            let bare: Vec<String> = sentence.iter().map(bare).filter(|w| !w.is_empty()).collect();
+            let text = format!(" {} ", bare.join(" ").to_lowercase());
+            let has = |phrase: &&&str| text.contains(&format!(" {phrase} "));
+            if let Some(phrase) = PHRASES.iter().find(has) {
+                found.push(("glossary", number, (*phrase).to_owned()));
+            }
+            if is_document && bare.len() > WORDS_OF_SENTENCE {
+                let what = format!("{} words: {} ...", bare.len(), bare[..8].join(" "));
+                found.push(("sentence-length", number, what));
+            }
+            let is_question = sentence.last().is_some_and(|word| word.contains('?'));
+            let asks = bare.first().is_some_and(|word| QUESTIONS.contains(&word.as_str()));
+            if is_document && asks && !is_question {
+                found.push(("question-in-documentation", number, sentence.join(" ")));
+            }
+        }
+    }
+    found
+}
+
+/// Returns true for the last word of a sentence.
+fn ends_sentence(word: &str) -> bool {
+    word.trim_end_matches([')', ']', '*', '_', '\'']).ends_with(['.', '!', '?'])
+}
+
+/// Returns the prose of each line, which is empty for lines of other kinds. Prose is the text of
+/// documents, of comments in Rust and of docstrings in Python, without code, tables, headings,
+/// quoted paragraphs, targets of links, and blocks that are made.
+fn prose<'a>(file: &str, lines: &[&'a str]) -> Vec<&'a str> {
+    let (mut is_code, mut is_made) = (false, false);
+    let (mut is_string, mut is_docstring) = (false, false);
+    let mut prose: Vec<&str> = Vec::new();
+    for line in lines {
+        let is_indented =
+            line.starts_with("    ") && prose.last().is_none_or(|before| before.is_empty());
+        let line = line.trim();
+        let text = if file.ends_with(".md") {
+            if is_indented { "" } else { line }
+        } else if file.ends_with(".rs") {
+            line.strip_prefix("//").unwrap_or("").trim_start_matches(['/', '!']).trim_start()
+        } else if file.ends_with(".py") {
+            is_docstring = if is_string { is_docstring } else { line.starts_with("\"\"\"") };
+            is_string ^= line.matches("\"\"\"").count() % 2 == 1;
+            if is_docstring { line.trim_matches('"') } else { "" }
+        } else {
+            ""
+        };
+        let is_fence = text.starts_with("```");
+        is_code ^= is_fence;
+        if let Some(mark) = text.strip_prefix("<!-- ") {
+            let end = format!("<!-- /{mark}");
+            is_made = !mark.starts_with('/') && (is_made || lines.contains(&end.as_str()));
+        }
+        let is_link = text.starts_with('[') && text.contains("]: ");
+        let is_other = is_fence || is_code || is_made || is_link;
+        prose.push(if is_other || text.starts_with(['|', '#', '<', '>']) { "" } else { text });
+    }
+    prose
+}
+
+/// Returns the first line and the text of each paragraph, and of each item of a list.
+fn paragraphs(prose: &[&str]) -> Vec<(usize, String)> {
+    let item = |line: &str| {
+        let (mark, text) = line.split_once(' ')?;
+        let is_number = mark.strip_suffix('.').is_some_and(|mark| mark.parse::<u32>().is_ok());
+        (is_number || matches!(mark, "-" | "*")).then(|| text.to_owned())
+    };
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut is_open = false;
+    for (i, line) in prose.iter().enumerate() {
+        let text = item(line);
+        let is_new = !is_open || text.is_some();
+        is_open = !line.is_empty();
+        if is_new && is_open {
+            found.push((i + 1, text.unwrap_or_else(|| (*line).to_owned())));
+        } else if let Some((_, text)) = found.last_mut() {
+            text.push(' ');
+            text.push_str(line);
+        }
+    }
+    found
+}
+
+/// Returns the text with one word instead of each code span and each quotation.
+fn without_spans(text: &str) -> String {
+    let mut plain = String::new();
+    let (mut span, mut before) = (None, ' ');
+    for c in text.chars() {
+        match span {
+            None if matches!(c, '`' | '"') => {
+                span = Some(c);
+                plain.push('x');
+            }
+            None => plain.push(c),
+            Some(mark) if mark == c => {
+                span = None;
+                plain.extend(matches!(before, '.' | '!' | '?').then_some(before));
+            }
+            Some(_) => {}
+        }
+        before = c;
+    }
+    plain
 }
 
 /// Returns the file of recorded numbers.

@@ -1,7 +1,7 @@
 """Programs that the tests of the testbed run on its hosts: senders, receivers, a monitor.
 
-A program of its own without the package, so that it starts at once. Every packet has its tag and
-its time of sending. The kernel stamps arrivals, so that a receiver that sleeps does not count.
+A separate program without the package, so that it starts at once. Every packet has its tag and its
+time of sending. The kernel stamps arrivals, so that a receiver that sleeps does not count.
 """
 
 import json
@@ -21,7 +21,7 @@ SOL_UDP, UDP_SEGMENT = 17, 103
 
 
 def receive(address: str, count: str) -> None:
-    """Receive `count` packets, or until silence; print arrival, tag, sending, length."""
+    """Receives `count` packets, or until a timeout; prints arrival, tag, sending, length."""
     seen: list[tuple[int, int, int, int]] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
@@ -41,23 +41,23 @@ def receive(address: str, count: str) -> None:
 
 
 def tell(tag: str, *addresses: str) -> None:
-    """Send one packet to each address."""
+    """Sends one packet to each address."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         for address in addresses:
             send(udp, address, int(tag), HEAD.size)
 
 
 def burst(address: str, count: str, ports: str) -> None:
-    """Send full packets as fast as possible, in turn from `ports` source ports."""
+    """Sends full packets as fast as possible, in turn from `ports` source ports."""
     sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(int(ports))]
     for number in range(int(count)):
         send(sockets[number % len(sockets)], address, number, FULL)
 
 
 def saturate(address: str, seconds: str) -> None:
-    """Keep the lowest priority's queue filled, tag 7; every 10 ms one of the highest, tag 0."""
+    """Fills the lowest priority's queue (tag 7); sends one of the highest (tag 0) every 10 ms."""
     low = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    # Some 28 packets: less than a queue holds, so the sender waits and nothing is lost here.
+    # About 28 packets: less than the queue's capacity, so the sender blocks without losses.
     low.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32 << 10)
     high = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     high.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, TOS_HIGHEST)
@@ -71,20 +71,20 @@ def saturate(address: str, seconds: str) -> None:
 
 
 def segments(address: str, bytes_: str) -> None:
-    """Send eight packets in one call."""
+    """Sends eight packets in one call."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.setsockopt(SOL_UDP, UDP_SEGMENT, int(bytes_))
         send(udp, address, 0, 8 * int(bytes_))
 
 
 def stream(address: str, megabytes: str) -> None:
-    """Send over TCP."""
+    """Sends over TCP."""
     with socket.create_connection((address, PORT)) as tcp:
         tcp.sendall(bytes(int(megabytes) << 20))
 
 
 def sink(address: str) -> None:
-    """Accept one TCP connection and print the number of received bytes."""
+    """Accepts one TCP connection and prints the number of received bytes."""
     with socket.create_server((address, PORT)) as server:
         say_ready()
         peer, _ = server.accept()
@@ -96,7 +96,7 @@ def sink(address: str) -> None:
 
 
 def frames(interface: str) -> None:
-    """Watch an interface until silence; print the longest frame and the number of frames."""
+    """Watches an interface until a timeout; prints the longest frame and the number of frames."""
     longest = n_frames = 0
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(0x0800)) as raw:
         raw.bind((interface, 0x0800))
@@ -113,13 +113,13 @@ def frames(interface: str) -> None:
 
 
 def send(udp: socket.socket, address: str, tag: int, length: int) -> None:
-    """Send one packet."""
+    """Sends one packet."""
     head = HEAD.pack(tag, time.time_ns())
     udp.sendto(head + bytes(length - len(head)), (address, PORT))
 
 
 def say_ready() -> None:
-    """Signal the test to continue."""
+    """Signals the test to continue."""
     sys.stdout.write("ready\n")
     sys.stdout.flush()
 

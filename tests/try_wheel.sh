@@ -10,7 +10,7 @@ cd "$folder"
 "$python" -m venv env
 env/bin/pip install --quiet --disable-pip-version-check "$wheel"/rampmeter-*.whl
 # No compiler, no cargo, nothing of the repository.
-unset PYTHONPATH RAMPMETER_CORE RAMPMETER_RAMPD
+unset PYTHONPATH RAMPMETER_EXTENSION RAMPMETER_RAMPD
 PATH="$folder/env/bin:/usr/bin:/bin"
 export PATH
 if command -v cargo >/dev/null; then

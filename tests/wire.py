@@ -78,7 +78,7 @@ def crc32c(data: bytes) -> int:
 
 
 def protected(datagram: bytes) -> bytes:
-    """Add the checksum of unencrypted packets."""
+    """Adds the checksum of unencrypted packets."""
     return datagram + crc32c(datagram).to_bytes(4, "big")
 
 
@@ -100,7 +100,7 @@ class Forger:
         self._raw.close()
 
     def send(self, frame: Frame) -> None:
-        """Send one; without a UDP checksum, which IPv4 allows."""
+        """Sends a packet without a UDP checksum, which IPv4 allows."""
         (source, sport), (dst, dport), datagram = frame
         length = 8 + len(datagram)
         ends = socket.inet_aton(source) + socket.inet_aton(dst)

@@ -1,4 +1,4 @@
-//! Records the commit that is built, for manifests. Builds outside a checkout say "unknown".
+//! Records the commit that is built, for manifests. Builds outside a checkout record "unknown".
 
 use std::process::Command;
 

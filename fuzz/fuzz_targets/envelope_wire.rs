@@ -1,4 +1,5 @@
-//! Whatever bytes come, the envelope's decoder answers, and what it accepts encodes to the same bytes.
+//! Checks that the envelope's decoder returns for any bytes, and that accepted ones are encoded to
+//! the same bytes.
 
 #![no_main]
 

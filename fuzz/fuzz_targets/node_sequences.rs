@@ -18,7 +18,7 @@ static COUNTING: Counting = Counting;
 /// Packets of all sequences, and sequences.
 static PACKETS: AtomicU64 = AtomicU64::new(0);
 static SEQUENCES: AtomicU64 = AtomicU64::new(0);
-/// The log has a line whenever there are so many more.
+/// Packets between two lines of the log.
 const A_LINE: u64 = 10_000_000;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -11,12 +11,12 @@
 >>> r.plot.slowdown_by_size().savefig("slowdown.png")  # doctest: +SKIP
 """
 
-from rampmeter import core
+from rampmeter import extension
 
-core.load()
+extension.load()
 
-# ruff: noqa: E402 (nothing may import the core before it is loaded)
-from rampmeter import parts, transports
+# ruff: noqa: E402 (nothing may import the extension before it is loaded)
+from rampmeter import plan_tables, transports
 from rampmeter._core import VERSION as __version__
 from rampmeter._core import (
     EndpointError,
@@ -37,9 +37,9 @@ from rampmeter.endpoint import Endpoint
 from rampmeter.flows import flows
 from rampmeter.homa import homa_priorities
 from rampmeter.hyline import hyline_threshold
-from rampmeter.parts import *  # noqa: F403 (their list is `parts.__all__`)
 from rampmeter.pias import pias_thresholds
 from rampmeter.plan import Plan
+from rampmeter.plan_tables import *  # noqa: F403 (their list is `plan_tables.__all__`)
 from rampmeter.results import Run
 from rampmeter.shortcuts import (
     all_to_all,
@@ -99,5 +99,5 @@ __all__ = [
     "sweep",
     "web_search",
 ]
-__all__ += parts.__all__
+__all__ += plan_tables.__all__
 __all__ += transports.__all__

@@ -8,6 +8,7 @@ __all__ = [
     "COMMIT",
     "PROFILE",
     "VERSION",
+    "WARNING_CODES",
     "AttachError",
     "EndpointError",
     "Finished",
@@ -54,9 +55,11 @@ COMMIT: Final[str]
 """The git commit that the module was built from, or `unknown`."""
 PROFILE: Final[str]
 """The build profile, such as `release`."""
+WARNING_CODES: Final[list[str]]
+"""The codes of all warnings of plans and runs."""
 
 class PlanError(ValueError):
-    """A plan or trace that cannot be used: where, what was expected, what came.
+    """A plan or trace that cannot be used: the place, the expected and the actual value.
 
     Errors of keys of a plan have attributes; others have the message alone, and `None`.
     """
@@ -83,11 +86,11 @@ class ResultError(OSError):
     """Results that cannot be written."""
 
 class InternalError(Exception):
-    """An invariant of the simulator does not hold: where, with which seed. No mistake of a plan."""
+    """A violated invariant of the simulator, with its place and seed. No mistake of a plan."""
 
 class EndpointError(Exception):
-    """A Python endpoint raised an exception, which is the cause; or it broke a rule of the ledger,
-    as one that completes a message which has not been delivered."""
+    """A Python endpoint raised an exception, which is the cause; or it violated the ledger, for
+    example by completing a message before its delivery."""
 
 @final
 class MessageToSend:
@@ -95,7 +98,7 @@ class MessageToSend:
 
     @property
     def id(self) -> int:
-        """Its number, by which packets and completions name it."""
+        """Its number, which packets and completions carry."""
     @property
     def dst(self) -> int:
         """The receiving host."""
@@ -111,7 +114,7 @@ class MessageToSend:
 
 @final
 class Packet:
-    """A packet as endpoints see it. `Host.data` and `Host.control` make those that are sent."""
+    """A packet for endpoints. `Host.data` and `Host.control` make those that are sent."""
 
     @property
     def src(self) -> int:
@@ -121,7 +124,7 @@ class Packet:
         """The receiving host."""
     @property
     def message(self) -> int:
-        """The message that it is about, in the numbers of the message's sender."""
+        """The message that it belongs to, in the numbers of the message's sender."""
     @property
     def index(self) -> int | None:
         """Its number in the message; `None` for one without payload."""
@@ -139,18 +142,18 @@ class Packet:
         """True if its payload had not arrived before."""
     @property
     def is_marked(self) -> bool:
-        """True if a queue on its way was above `fabric.ecn-bytes`."""
+        """True if a queue on its path was above `fabric.ecn-bytes`."""
 
 @final
 class Host:
-    """A host as its endpoint sees it. Times are in picoseconds."""
+    """A host for its endpoint. Times are in picoseconds."""
 
     @property
     def node(self) -> int:
         """The number of this host, from 0."""
     @property
     def seed(self) -> int:
-        """A seed of this host's own, for random decisions."""
+        """A separate seed of this host, for random decisions."""
     @property
     def n_hosts(self) -> int:
         """The hosts of the network."""
@@ -170,36 +173,36 @@ class Host:
     def header_bytes(self) -> int:
         """Bytes of headers charged to each packet, and the length of a control packet."""
     def transmission(self, size: int) -> int:
-        """Give how long the slowest host link takes for `size` bytes."""
+        """Returns the serialisation time of `size` bytes on the slowest host link."""
     def data(
         self, message: int, index: int, *, words: Sequence[int] = ..., priority: int = 1
     ) -> Packet:
-        """Make packet number `index` of a message of this host that is neither over nor withdrawn.
+        """Makes packet number `index` of a message of this host that has not ended.
 
-        Raises `ValueError` for another message, a number that it does not have, more than three
-        words, or a priority that is none.
+        Raises `ValueError` for another message, an invalid number or priority, or more than three
+        words.
         """
     def control(
         self, dst: int, message: int, *, words: Sequence[int] = ..., priority: int = 0
     ) -> Packet:
-        """Make a packet without payload to another host, about a message of either; see `data`."""
+        """Makes a packet without payload to another host, about a message of either; see `data`."""
     def complete(self, message: int) -> None:
-        """Say that the receiver has confirmed a message of this host: its last packet arrived.
+        """Completes a message of this host, which the receiver has acknowledged.
 
-        Raises `ValueError` for a message that is over. The run ends with `EndpointError` if not all
-        of its packets have arrived.
+        Raises `ValueError` for a message that has ended. The run ends with `EndpointError` if not
+        all of its packets have arrived.
         """
     def fail(self, message: int) -> None:
-        """Say that this host gives a message up. Raises `ValueError` for one that is over."""
+        """Aborts a message of this host. Raises `ValueError` for one that has ended."""
 
 class AttachError(OSError):
-    """There is no node at a socket, or it refuses: the text says why."""
+    """There is no node at a socket, or it refuses the program; the text has the reason."""
 
 class NodeGoneError(OSError):
-    """The node has died or has sent the application away, and everything has been reported."""
+    """The node has died or has disconnected the application, and everything has been reported."""
 
 class FullError(OSError):
-    """As much is under way as the port was attached for: take completions, then try again."""
+    """The maximum number of messages or bytes is in flight: take completions, then retry."""
 
 @final
 class Finished:
@@ -210,18 +213,18 @@ class Finished:
         """The message."""
     @property
     def failure(self) -> str | None:
-        """Why it failed, such as `refused`; `None` if the receiver has it."""
+        """Reason of its failure, such as `refused`; `None` if the receiver has it."""
 
 @final
 class Message:
-    """A message that has arrived. It takes room in the port's memory for as long as it lives."""
+    """A message that has arrived. It occupies memory of the port until it is deleted."""
 
     @property
     def source(self) -> int:
-        """The node that it is from."""
+        """The sending node."""
     @property
     def uid(self) -> int | None:
-        """The user of the sending program, or `None` where that is not of the same node."""
+        """The user of the sending program; `None` if that is not on the same node."""
     @property
     def data(self) -> bytes:
         """A copy of its bytes."""
@@ -235,7 +238,7 @@ class Port:
     def attach(
         path: str | PathLike[str], service: int, *, depth: int, send: int, receive: int
     ) -> Port:
-        """Attach to the node whose socket is at `path`."""
+        """Attaches to the node whose socket is at `path`."""
     def submit(
         self,
         dst: int,
@@ -245,24 +248,24 @@ class Port:
         deadline: float | None = None,
         tenant: int = 0,
     ) -> tuple[int, float | None]:
-        """Submit a copy of `data`; give its ticket, and its bound in seconds or `None`."""
+        """Submits a copy of `data`. Returns its ticket, and its bound in seconds or `None`."""
     def bound(self, size: int, *, tenant: int = 0) -> float | None:
-        """Give the bound of a message of `size` bytes in seconds, or `None` if it has none."""
+        """Returns the bound of a message of `size` bytes in seconds, or `None` if it has none."""
     def wait(self, timeout: float | None = None) -> Finished | Message | None:
-        """Give the next completion, after at most `timeout` seconds, or `None`.
+        """Returns the next completion, after at most `timeout` seconds, or `None`.
 
         The interpreter lock is released meanwhile; signals are handled.
         """
     def try_next(self) -> Finished | Message | None:
-        """Give the next completion, if there is one."""
+        """Returns the next completion, if there is one."""
     def set_busy_poll(self, most: float) -> None:
-        """Let threads that wait stay awake for at most `most` seconds before they sleep."""
+        """Sets the maximum time, in seconds, for which waiting threads poll before they sleep."""
     def arm(self) -> bool:
-        """Ask for `fileno` to become readable at the next completion; true if there is one."""
+        """Requests that `fileno` becomes readable at the next completion; true if there is one."""
     def fileno(self) -> int:
-        """Give a descriptor for event loops."""
+        """Returns a descriptor for event loops."""
     def close(self) -> None:
-        """Give the service up."""
+        """Closes the port and frees its service."""
 
 @type_check_only
 class Progress(TypedDict):
@@ -281,44 +284,45 @@ def run(
     out: str | PathLike[str],
     progress: Callable[[Progress], bool] | None = None,
 ) -> str:
-    """Run a plan (TOML text) and write its results to the folder `out`; give the summary as JSON.
+    """Runs a plan (TOML text), writes results to the folder `out`; returns the summary as JSON.
 
     Relative files of the plan are relative to `base`. `progress` is called about five times a
-    second; when it returns false the run ends with the status `interrupted` and keeps what is
-    done. The interpreter lock is released meanwhile.
+    second; when it returns false the run ends with the status `interrupted` and keeps finished
+    output. The interpreter lock is released meanwhile.
     """
 
 def check(plan: str, base: str) -> str:
-    """Check a plan; give it with every default as JSON."""
+    """Checks a plan; returns it with every default as JSON."""
 
 def bench(plan: str, base: str) -> str:
-    """Run a plan without writing anything; give its speed as JSON."""
+    """Runs a plan without writing anything; returns its speed as JSON."""
 
 def host_packet(mtu: int) -> tuple[int, int]:
-    """Give the payload of a full packet between hosts, and the other bytes of the link it takes."""
+    """Returns the payload of a full packet between hosts, and the other bytes of the link it
+    takes."""
 
 def quantity(text: str, unit: str) -> float | None:
-    """Give the number in a unit such as `us` or `bytes` of a text with a unit, such as `5ms`."""
+    """Returns the number in a unit such as `us` or `bytes` of a text with a unit, such as `5ms`."""
 
 def cosy_share(slots: int, cores: int) -> float:
-    """Give the share of the best sustainable load that cosy sustains in expectation."""
+    """Returns the share of the best sustainable load that cosy sustains in expectation."""
 
 def cosy_limits(rtt_ps: int, size_bytes: int, rate_bps: int) -> tuple[int, float]:
-    """Give the best delay bound (ps) and the best sustainable load of any design."""
+    """Returns the best delay bound (ps) and the best sustainable load of any design."""
 
 def cosy_queues(
     switches: int, slots: int, ratio: int, packet_bytes: int, rate_bps: int
 ) -> tuple[int, int]:
-    """Give cosy's longest queue (bytes) and the longest time that a packet is queued (ps)."""
+    """Returns cosy's longest queue (bytes) and the longest time that a packet is queued (ps)."""
 
 def cosy_delta(rtt_ps: int, size_bytes: int, rate_bps: int, slots: int, queueing_ps: int) -> int:
-    """Give cosy's delay bound (ps)."""
+    """Returns cosy's delay bound (ps)."""
 
 def cosy_slots_max(buffer_bytes: int, switches: int, packet_bytes: int) -> int:
-    """Give the virtual links up to which queues fit into a buffer."""
+    """Returns the virtual links up to which queues fit into a buffer."""
 
 def testbed_prepare(plan: str, base: str, table: str | PathLike[str]) -> str:
-    """Write a plan's flows for hosts to send; give what a run on hosts needs to know as JSON."""
+    """Writes a plan's flows for hosts to send; returns the facts for a run on hosts as JSON."""
 
 def testbed_collect(
     plan: str,
@@ -327,7 +331,7 @@ def testbed_collect(
     wall_seconds: float,
     out: str | PathLike[str],
 ) -> str:
-    """Make results of the logs of hosts in the folder `out`; give the summary as JSON."""
+    """Makes results of the logs of hosts in the folder `out`; returns the summary as JSON."""
 
 def convert(
     source: str | PathLike[str],
@@ -338,37 +342,37 @@ def convert(
     vector_bytes: int | None = None,
     groups: str | PathLike[str] | None = None,
 ) -> tuple[int, list[str]]:
-    """Turn a trace or a topology of another tool, or of another form, into ours.
+    """Converts a trace or a topology of another tool, or of another form, to one of ours.
 
-    Gives the number of its flows or links, and notes about what the target has not.
+    Returns the number of its flows or links, and notes about omitted parts.
     """
 
 def every_packet(file: str | PathLike[str]) -> str:
-    """Write a capture (pcapng) of one packet of every type; give the fields of each as JSON.
+    """Writes a capture (pcapng) of one packet of every type; returns the fields of each as JSON.
 
-    A list of objects, whose keys are the names that `wireshark/rampmeter.lua` gives the fields.
+    A list of objects, whose keys are the names of fields in `wireshark/rampmeter.lua`.
     """
 
 def transports() -> str:
-    """Give the transports that plans may name, with their keys, as JSON."""
+    """Returns the transports that plans may name, with their keys, as JSON."""
 
 def plan_schema() -> str:
-    """Give the JSON Schema of plans."""
+    """Returns the JSON Schema of plans."""
 
 def derived(plan: str, base: str) -> str:
-    """Give what follows from a plan and its network as JSON: names end in their units."""
+    """Returns the values derived from a plan and its network as JSON: names end in their units."""
 
 def offered(plan: str, base: str) -> str:
-    """Give the traffic that a plan's workload offers to each tier of links, as JSON."""
+    """Returns the traffic that a plan's workload offers to each tier of links, as JSON."""
 
 def drawing(plan: str, base: str) -> str:
-    """Give nodes and links of the network of a plan, as JSON."""
+    """Returns nodes and links of the network of a plan, as JSON."""
 
-def warnings(plan: str, base: str) -> list[str]:
-    """Give what is likely to be a mistake in a plan, a sentence each."""
+def warnings(plan: str, base: str) -> list[tuple[str, str]]:
+    """Returns the warnings about likely mistakes in a plan: the code and the sentence of each."""
 
 def statistics(values: bytes, in_order: bool = False) -> dict[str, float] | None:
-    """Give the statistics of doubles in native order, as summaries have them; `None` of none.
+    """Returns the statistics of doubles in native order, as in summaries; `None` without values.
 
     In the order of arrival of one steady process they have intervals, `mean_ci` and so on.
     """
@@ -376,11 +380,12 @@ def statistics(values: bytes, in_order: bool = False) -> dict[str, float] | None
 def homa_priorities(
     sizes: str, base: str | PathLike[str], payload: int, rtt_bytes: float, priorities: int
 ) -> tuple[int, list[int]]:
-    """Homa's priorities for the distribution that JSON of a plan's `sizes` stands for.
+    """Returns Homa's priorities for a distribution: JSON of a plan's `sizes`.
 
-    Packets of files have `payload` bytes, and their names start at `base`. `priorities` is at most
-    8. Returns how many of them unscheduled packets get if a message has at most `rtt_bytes` of
-    them, and the sizes up to which messages have the first, second, ... of these.
+    Packets of files have `payload` bytes, and their names are relative to `base`. `priorities` is
+    at most 8. The first number is that of priorities for unscheduled packets, of which a message
+    has at most `rtt_bytes`. Then follow the sizes up to which messages have the first, second, ...
+    of these.
     """
 
 def distributions() -> list[str]:
@@ -392,8 +397,9 @@ def distribution_mean(name: str) -> float:
 def distribution_points(
     sizes: str, base: str | PathLike[str], payload: int
 ) -> tuple[list[tuple[float, float]], bool]:
-    """The points of the distribution that JSON of a plan's `sizes` stands for.
+    """Returns the points of a distribution: JSON of a plan's `sizes`.
 
-    Sizes in bytes and the probability of a size at most that, and whether sizes between them occur,
-    as if on a line. Packets of files have `payload` bytes, and their names start at `base`.
+    The points are sizes in bytes and the probability of a size at most that. The last value is true
+    if sizes between them occur, as if on a line. Packets of files have `payload` bytes, and their
+    names are relative to `base`.
     """

@@ -1,4 +1,4 @@
-"""Running plans from Python."""
+"""Runs plans from Python: one simulation, or a comparison of transports."""
 
 import asyncio
 import signal
@@ -16,13 +16,13 @@ from rich.console import Console
 from rampmeter import naming
 from rampmeter._core import ResultError
 from rampmeter.comparison import Comparison, Failures
-from rampmeter.contest import Contest
+from rampmeter.comparison_job import ComparisonJob
 from rampmeter.naming import TransportChoice
 from rampmeter.plan import Override, Plan, part_of
 from rampmeter.progress import watching
 from rampmeter.results import Run
-from rampmeter.runner import Batch, Job, Silent, Stop, run_all
-from rampmeter.spec import Part, Transport
+from rampmeter.runner import Batch, Job, SilentWatcher, StopCondition, run_all
+from rampmeter.spec import PlanTable, Transport
 from rampmeter.toml import Table
 
 if TYPE_CHECKING:
@@ -32,38 +32,39 @@ if TYPE_CHECKING:
 def run(
     plan: Plan | str | PathLike[str] | None = None,
     *,
-    topology: Part | Table | None = None,
-    transport: Part | Table | Sequence[Part | Table] | None = None,
-    workload: Part | Table | None = None,
+    topology: PlanTable | Table | None = None,
+    transport: PlanTable | Table | Sequence[PlanTable | Table] | None = None,
+    workload: PlanTable | Table | None = None,
     seed: int | None = None,
     out: str | PathLike[str] | None = None,
     force: bool = False,
     quiet: bool = False,
-    fabric: Part | Table | None = None,
-    run: Part | Table | None = None,
-    measure: Part | Table | None = None,
-    clocks: Part | Table | None = None,
-    faults: Part | Table | None = None,
-    deadlines: Part | Table | None = None,
-    load: Part | Table | None = None,
+    fabric: PlanTable | Table | None = None,
+    run: PlanTable | Table | None = None,
+    measure: PlanTable | Table | None = None,
+    clocks: PlanTable | Table | None = None,
+    faults: PlanTable | Table | None = None,
+    deadlines: PlanTable | Table | None = None,
+    load: PlanTable | Table | None = None,
+    names: PlanTable | Table | None = None,
     timeout: float | None = None,
     cancel: threading.Event | None = None,
     on_progress: "Callable[[Progress], None] | None" = None,
 ) -> Run:
     """Runs one simulation and returns its results.
 
-    The plan is one from a file, or made of its parts, or a file's with parts replaced. Without
-    `out` the results are in a temporary folder as long as the returned object exists. Results of
-    the same plan in `out` are not made again; those of another one are an error, unless `force`
-    replaces them.
-    Ctrl-C ends the run, keeps finished output in `out`, and raises `KeyboardInterrupt`; SIGTERM
-    raises `SystemExit`. The simulator releases the interpreter lock, so that threads can run
-    several simulations. A run without `out` cannot be sent to another process.
+    The plan is read from a file, or made of its parts, or read from a file with parts replaced.
+    Without `out` the results are in a temporary folder as long as the returned object exists.
+    Results of the same plan in `out` are not made again. Those of another plan are an error, unless
+    `force` replaces them. Ctrl-C ends the run, keeps finished output in `out`, and raises
+    `KeyboardInterrupt`; SIGTERM raises `SystemExit`. The simulator releases the interpreter lock,
+    so that threads can run several simulations. A run without `out` cannot be sent to another
+    process.
 
-    A run that takes longer than `timeout` seconds ends with `TimeoutError`, one whose event
-    `cancel` is set with `CancelledError` of `concurrent.futures`. Both keep finished output in
-    `out`. Another thread calls `on_progress` with the run's progress a few times per second;
-    its exceptions end the run.
+    A run longer than `timeout` seconds ends with `TimeoutError`. A run whose event `cancel` is set
+    ends with `CancelledError` of `concurrent.futures`. Both keep finished output in `out`. Another
+    thread calls `on_progress` with the run's progress a few times per second; its exceptions end
+    the run.
 
         >>> import rampmeter as rm
         >>> r = rm.run(topology=rm.leaf_spine(), transport=rm.DcPim(r=4, k=4),
@@ -80,38 +81,51 @@ def run(
         "faults": faults,
         "deadlines": deadlines,
         "load": load,
+        "names": names,
     }
     complete = _plan(plan, seed, parts)
     folder = Path(mkdtemp(prefix="rampmeter-") if out is None else out)
     done = Run(folder, is_temporary=out is None)
-    stop, job = Stop(timeout, cancel), Job("run", complete, folder, force)
-    if on_progress is None:
-        batch = _run_jobs([job], quiet=quiet, stop=stop)
-    else:
-        telling = _Telling(on_progress, stop)
-        batch = run_all([job], telling, stop=stop)
-        if telling.error is not None:
-            raise telling.error
-    _raise(batch)
+    stop = StopCondition(timeout, cancel)
+    batch = _run_job(Job("run", complete, folder, force), stop, on_progress, quiet=quiet)
     if any(outcome.state == "interrupted" for outcome in batch.outcomes):
-        kept = "" if out is None else f"; {folder} has what was done"
+        finished = "" if out is None else f"; finished output is in {folder}"
         if stop.cancel.is_set():
-            raise CancelledError(f"the run was cancelled{kept}")
-        raise TimeoutError(f"expected the run to end within {timeout:g} s, it did not{kept}")
+            raise CancelledError(f"the run was cancelled{finished}")
+        raise TimeoutError(f"timeout: the run did not end within {timeout:g} s{finished}")
     return done
 
 
-class _Telling(Silent):
-    """Calls a function of the user's, and ends the run if that raises."""
+def _run_job(
+    job: Job,
+    stop: StopCondition,
+    on_progress: "Callable[[Progress], None] | None",
+    *,
+    quiet: bool,
+) -> Batch:
+    """Runs a job; raises its error, the callback's exception, or that of a signal."""
+    if on_progress is None:
+        batch = _run_jobs([job], quiet=quiet, stop=stop)
+    else:
+        watcher = _CallbackWatcher(on_progress, stop)
+        batch = run_all([job], watcher, stop=stop)
+        if watcher.error is not None:
+            raise watcher.error
+    _raise(batch)
+    return batch
 
-    def __init__(self, told: "Callable[[Progress], None]", stop: Stop) -> None:
-        self._told, self._stop = told, stop
+
+class _CallbackWatcher(SilentWatcher):
+    """Watcher that calls a function of the user, and ends the run if the function raises."""
+
+    def __init__(self, callback: "Callable[[Progress], None]", stop: StopCondition) -> None:
+        self._callback, self._stop = callback, stop
         self.error: BaseException | None = None
 
     def on_progress(self, _job: Job, progress: "Progress") -> None:
-        """Call it."""
+        """Calls the function with the progress of the run."""
         try:
-            self._told(progress)
+            self._callback(progress)
         except BaseException as error:
             self.error = error
             self._stop.is_over = True
@@ -123,7 +137,7 @@ async def run_async(
     cancel: threading.Event | None = None,
     **keywords: Any,
 ) -> Run:
-    """`run` for asyncio, in a thread; the arguments are those of `run`.
+    """Runs like `run`, for asyncio, in a thread; the arguments are those of `run`.
 
     A task that is cancelled ends its run, and then raises `asyncio.CancelledError`.
 
@@ -152,21 +166,21 @@ def compare(
     force: bool = False,
     quiet: bool = False,
 ) -> Comparison:
-    """Run a plan through several transports, as `rampmeter compare` does.
+    """Runs a plan through several transports, as `rampmeter compare` does.
 
     `transports` is a list such as `"dcpim,phost:reference,pfabric:window=60"`, or a sequence of
     such texts, of tables and of classes of `rampmeter.transports`. With `seeds` every number has an
-    interval; with `precision` seeds are added until the interval of each mean
-    slowdown is within that share of it. Flows that some transport did not deliver are `excluded`
-    from the statistics of all, or `infinite`ly slow there. Errors are those of `run`.
+    interval; with `precision` seeds are added until the interval of each mean slowdown is within
+    that share of it. Flows that some transport did not deliver are `excluded` from the statistics
+    of all, or count as `infinite`ly slow there. Errors are those of `run`.
 
         >>> c = rm.compare("plan.toml", "dcpim,phost", out="results/c", seeds=5)  # doctest: +SKIP
         >>> c.plot.slowdown_by_size()  # doctest: +SKIP
     """
     base = plan if isinstance(plan, Plan) else Plan.load(plan)
     choices = naming.transports_of(transports)
-    contest = Contest(base, choices, Path(out), seeds, precision, failures, force)
-    comparison, batch = contest.run(partial(_run_jobs, quiet=quiet))
+    job = ComparisonJob(base, choices, Path(out), seeds, precision, failures, force)
+    comparison, batch = job.run(partial(_run_jobs, quiet=quiet))
     _raise(batch)
     if comparison is None:
         raise ResultError(f"{out}: expected complete runs of a transport, got none")
@@ -174,13 +188,13 @@ def compare(
     return comparison
 
 
-def _run_jobs(jobs: list[Job], *, quiet: bool, stop: Stop | None = None) -> Batch:
+def _run_jobs(jobs: list[Job], *, quiet: bool, stop: StopCondition | None = None) -> Batch:
     with watching(Console(stderr=True), jobs, is_quiet=quiet) as watcher:
         return run_all(jobs, watcher, stop=stop)
 
 
 def _raise(batch: Batch) -> None:
-    """Raise the first error, or the exception of the signal that ended the runs."""
+    """Raises the first error, or the exception of the signal that ended the runs."""
     batch.raise_failures()
     if batch.stopped_by == signal.SIGINT:
         raise KeyboardInterrupt

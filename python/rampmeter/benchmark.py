@@ -1,4 +1,5 @@
-"""The speed of whole runs on one core, each in a process of its own so that memory is its own."""
+"""Measures the speed of whole runs on one core. Each run is a separate process, so that their
+memory is separate."""
 
 import json
 import multiprocessing
@@ -19,7 +20,7 @@ from rampmeter.transports import DcPim
 
 
 def _small(transport: Transport) -> Plan:
-    """The 144 hosts of pHost's study with a third of the flows."""
+    """Returns the 144 hosts of pHost's study with a third of the flows."""
     topology = leaf_spine(access_gbps=10.0, core_gbps=40.0)
     return Plan.of(topology=topology, transport=transport, workload=imc10(load=0.6, flows=30_000))
 
@@ -45,7 +46,7 @@ PLANS: Final = {
 
 
 def measure(plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
-    """Run each plan once, one after another; return the reports of `_core.bench`."""
+    """Runs each plan once, one after another; returns the reports of `_core.bench`."""
     for plan in plans.values():
         plan.check()
     context = multiprocessing.get_context("spawn")
@@ -61,10 +62,8 @@ def measure(plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
 
 
 HOST_BENCHMARKS: Final = {
-    "datapaths": "run --release -p rampmeter-runtime --features xdp --example xdp_rate",
-    "cpu per packet": (
-        "run --release -p rampmeter-runtime --features xdp --example cpu_per_packet"
-    ),
+    "datapaths": "run --release -p rampmeter-host-bench --bin xdp_rate",
+    "cpu per packet": "run --release -p rampmeter-host-bench --bin cpu_per_packet",
     "rings": "bench -p rampmeter-ring",
     "arbiter": "bench -p rampmeter-proto --bench fastpass",
 }
@@ -72,7 +71,7 @@ HOST_BENCHMARKS: Final = {
 
 
 def measure_hosts() -> None:
-    """Build and run the benchmarks of hosts, which print their results themselves.
+    """Builds and runs the benchmarks of hosts, which print their results themselves.
 
     Raises `PlanError` outside a checkout of the project, or without cargo.
     """
@@ -88,6 +87,6 @@ def measure_hosts() -> None:
 
 
 def _manifest(folder: Path) -> Path | None:
-    """The workspace's manifest, if this is its folder."""
+    """Returns the workspace's manifest; `None` if the folder is no workspace."""
     file = folder / "Cargo.toml"
     return file if (folder / "crates" / "runtime").is_dir() and file.is_file() else None

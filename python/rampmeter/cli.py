@@ -9,39 +9,39 @@ from typing import Any, NoReturn
 
 import click
 
-from rampmeter import _core, core
+from rampmeter import _core, extension
 from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
 from rampmeter.commands import COMMANDS
-from rampmeter.commands.common import FILE, Broken, Failure, Stopped
+from rampmeter.commands.common import FILE, InputError, SignalStop, SimulatorFault
 from rampmeter.testbed.command import TestbedError
 
 
 class Commands(click.Group):
-    """Commands whose errors are lines, not tracebacks."""
+    """Command group that reports errors as lines, not tracebacks."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
+        """Runs the command."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # Whoever reads the output has read enough.
+            # The reader of the output has closed it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            ctx.exit(Stopped(signal.SIGPIPE).exit_code)
+            ctx.exit(SignalStop(signal.SIGPIPE).exit_code)
         except (PlanError, ResultError, TestbedError, OSError) as error:
-            raise Failure(_message(error)) from None
+            raise InputError(_message(error)) from None
         except EndpointError as error:
             if error.__cause__ is not None:
                 traceback.print_exception(error.__cause__)
-            raise Failure(str(error)) from None
+            raise InputError(str(error)) from None
         except InternalError as error:
-            raise Broken(str(error)) from None
+            raise SimulatorFault(str(error)) from None
         except KeyboardInterrupt:
-            _stop(ctx, Stopped(signal.SIGINT))
-        except Stopped as stopped:
+            _stop(ctx, SignalStop(signal.SIGINT))
+        except SignalStop as stopped:
             _stop(ctx, stopped)
 
 
-def _stop(ctx: click.Context, stopped: Stopped) -> NoReturn:
+def _stop(ctx: click.Context, stopped: SignalStop) -> NoReturn:
     click.echo(f"rampmeter: {stopped.word}", err=True)
     ctx.exit(stopped.exit_code)
 
@@ -55,13 +55,14 @@ def _message(error: Exception) -> str:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(_core.VERSION, message=f"rampmeter %(version)s ({_core.COMMIT})")
 @click.option(
-    "--core",
+    "--extension",
     "library",
     metavar="PATH",
     type=FILE,
-    help=f"The shared library of a core with further transports; also {core.VARIABLE}.",
+    help=f"Shared library with custom transports; also {extension.VARIABLE}.",
 )
-def main(library: Path | None) -> None:
+@click.option("--core", "former", hidden=True)
+def main(library: Path | None, former: str | None) -> None:
     """Simulate proactive datacenter transports.
 
     \b
@@ -69,14 +70,16 @@ def main(library: Path | None) -> None:
       rampmeter run plan.toml
       rampmeter papers dcpim 3 --quick
     """
+    if former is not None:
+        raise InputError("--core: the option is now --extension")
     if library is None:
         return
     if not library.is_file():
-        raise Failure(f"--core: expected a shared library, got {library}: no such file")
+        raise InputError(f"--extension: expected a shared library, got {library}: no such file")
     path = str(library.resolve())
-    if os.environ.get(core.VARIABLE) != path:
-        # A core has been loaded by now: the command starts anew, with the other one.
-        environment = {**os.environ, core.VARIABLE: path}
+    if os.environ.get(extension.VARIABLE) != path:
+        # A library has been loaded already: the command restarts with the other one.
+        environment = {**os.environ, extension.VARIABLE: path}
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
 
 

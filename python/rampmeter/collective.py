@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rampmeter.parts import Algorithm, Collective, Operation
+from rampmeter.plan_tables import Algorithm, Collective, Operation
 from rampmeter.spec import Hosts
 
 
@@ -22,10 +22,10 @@ def collective(
     skew: float | None = None,
     matrix: Sequence[Sequence[int]] | None = None,
 ) -> Collective:
-    """A collective such as `collective("all-reduce", 64_000_000, algorithm="ring")`.
+    """Returns a collective, e.g. `collective("all-reduce", 64_000_000, algorithm="ring")`.
 
-    `vector_bytes` is the whole vector, as nccl-tests count it. `hosts` are those that take part, by
-    default all; groups of `group_size` of them, `group_step` apart, do the operation at once.
+    `vector_bytes` is the whole vector, as nccl-tests count it. `hosts` participate, by default all.
+    Groups of `group_size` of them, `group_step` apart, run the operation at the same time.
 
     >>> collective("all-reduce", 1_000, hosts=range(4, 8)).table()["hosts"]
     {'first': 4, 'count': 4}

@@ -1,14 +1,14 @@
 """Transports compared by the same flows.
 
-A transport that aborts or rejects flows does not have to deliver the hardest ones. So statistics
-are over the flows that every transport delivered, or over all flows, with undelivered ones as
-infinitely slow.
+A transport that aborts or rejects flows need not deliver the hardest ones. So statistics are over
+the flows that every transport delivered, or over all flows, with undelivered ones as infinitely
+slow.
 """
 
 import json
 import math
 import os
-import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,9 +16,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from rampmeter.cautions import Caution
 from rampmeter.confidence import Interval, interval
 from rampmeter.results import Group, Run, read_json, slowdown_groups
-from rampmeter.text import count
+from rampmeter.text import count, counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,10 +29,8 @@ if TYPE_CHECKING:
     from rampmeter.same_flows import Floats, SameFlows
     from rampmeter.undelivered import Undelivered
 
-NOT_DELIVERED = "flows were not delivered ("
-"""Part of a run's warning that a comparison words differently."""
-ONE_SAMPLE = "the run is one sample"
-"""Part of a run's warning that does not hold of several seeds together."""
+ONE_SAMPLE = "one-sample"
+"""Code of a run's warning that does not apply to several seeds together."""
 Failures: TypeAlias = Literal["excluded", "infinite"]
 """Flows that some transport did not deliver: left out everywhere, or infinitely slow there."""
 COMPARISON = "comparison.json"
@@ -45,8 +44,8 @@ STATISTICS = ("mean", "p50", "p99", "p999", "max")
 class Slowdowns:
     """The slowdown of some flows under one transport: all, or those of one size bin.
 
-    With several seeds each value is the mean over them, with its 95 % confidence interval. With
-    one, it is the interval by batch means where the run's summary has one.
+    With several seeds each value is the mean over them, with its 95 % confidence interval. With one
+    seed it has the interval by batch means if the run's summary has one.
     """
 
     label: str
@@ -69,10 +68,10 @@ class Comparison:
     def __init__(
         self, runs: Mapping[str, Run | Sequence[Run]], *, failures: Failures = "excluded"
     ) -> None:
-        """Compare runs by label. The seeds of all labels must be the same, in the same order.
+        """Compares runs by label. The seeds of all labels must be the same, in the same order.
 
-        Raises `ValueError` where there is nothing to compare, and `ResultError` where runs are not
-        of the same flows.
+        Raises `ValueError` if there is nothing to compare, and `ResultError` if runs are not of the
+        same flows.
         """
         if failures not in FAILURES:
             raise ValueError(f"failures: expected one of {', '.join(FAILURES)}, got {failures}")
@@ -91,7 +90,7 @@ class Comparison:
     def _repr_html_(self) -> str:
         from rampmeter import tables
 
-        return "".join(sheet.html() for sheet in tables.comparison_sheets(self))
+        return "".join(text_table.html() for text_table in tables.comparison_tables(self))
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> "Comparison":
@@ -105,7 +104,7 @@ class Comparison:
         return cls(runs, failures=about["failures"])
 
     def save(self, folder: str | PathLike[str]) -> None:
-        """Record in a folder which runs in it are compared, and how."""
+        """Records in a folder which runs in it are compared, and how."""
         path = Path(folder).resolve()
         names = {
             label: [Path(os.path.relpath(run.path.resolve(), path)).as_posix() for run in runs]
@@ -125,22 +124,22 @@ class Comparison:
         return len(next(iter(self.runs.values())))
 
     def slowdowns(self, label: str) -> list[Slowdowns]:
-        """Slowdown by size in multiples of one BDP, all sizes last.
+        """Returns slowdown by size in multiples of one BDP, all sizes last.
 
         The bins are those of the first transport.
         """
         return self._slowdowns[label]
 
     def quantity(self, label: str, name: str) -> Interval:
-        """A number of the summaries, such as `utilisation`, over the seeds."""
+        """Returns a number of the summaries, e.g. `utilisation`, with its interval over seeds."""
         return interval(run.summary.get(name) for run in self.runs[label])
 
     def nfct(self, label: str) -> Interval:
-        """Mean completion time over mean ideal, of the flows that count."""
+        """Returns the mean completion time over mean ideal, of the flows that count."""
         return interval(flows.nfct(label) for flows in self._seeds)
 
     def flows(self, label: str) -> dict[str, int]:
-        """Flows by how they ended.
+        """Counts flows by outcome.
 
         The keys are `submitted`, `delivered`, `failed`, `rejected`, `unfinished` and `not_started`.
         Flows that never started are not among those submitted.
@@ -160,16 +159,19 @@ class Comparison:
         )
 
     def notes(self) -> list[str]:
-        """Sentences about the flows that the statistics cover, and about their confidence."""
+        """Returns sentences about the flows and the confidence of the statistics."""
         n_counted = sum(int(flows.counted.sum()) for flows in self._seeds)
         total = sum(int((flows.sizes >= 0).sum()) for flows in self._seeds)
         first = sum(flows.first for flows in self._seeds)
-        warm = f" {count(first)} flows of the warm-up are left out." if first else ""
+        is_left = "is" if first == 1 else "are"
+        warm = f" {counted(first, 'flow')} of the warm-up {is_left} excluded." if first else ""
         if self.failures == "infinite":
-            which = f"Slowdown is over {count(n_counted)} flows; those that a transport did not "
+            which = f"Slowdown covers {counted(n_counted, 'flow')}; those that a transport did not "
             which += "deliver count as infinitely slow there."
         else:
-            which = f"Slowdown is over the {count(n_counted)} flows of {count(total)} that every "
+            which = (
+                f"Slowdown covers the {counted(n_counted, 'flow')} of {count(total)} that every "
+            )
             which += "transport delivered."
         sure = ""
         if self.n_seeds > 1:
@@ -179,7 +181,7 @@ class Comparison:
         return [which + warm + sure]
 
     def has_one_window(self) -> bool:
-        """Returns whether the measured window of each seed is the same under all transports."""
+        """Returns true if the measured window of each seed is the same under all transports."""
         by_seed = zip(*self.runs.values(), strict=True)
         windows = ([run.summary.get("window") for run in runs] for runs in by_seed)
         return all(one == of[0] for of in windows for one in of)
@@ -195,13 +197,13 @@ class Comparison:
             if lost:
                 delivered, submitted = count(flows["delivered"]), count(flows["submitted"])
                 sentences.append(
-                    f"{label} delivered {delivered} of {submitted} flows ({lost}); what it did not "
-                    "carry made room for the others, so they are faster."
+                    f"{label} delivered {delivered} of {submitted} flows ({lost}); "
+                    "the undelivered traffic left more capacity to the others."
                 )
         counted = (
             "count as infinitely slow"
             if self.failures == "infinite"
-            else "are left out of all statistics"
+            else "are excluded from all statistics"
         )
         for one in self.undelivered():
             if one.rejected:
@@ -210,11 +212,11 @@ class Comparison:
                     f"the other transports did, so the comparison flatters {one.label}."
                 )
         for label, runs in self.runs.items():
-            sentences += [f"{label}: {line}" for line in _told(runs)]
+            sentences += [f"{label}: {line}" for line in _distinct_warnings(runs)]
         return sentences
 
     def table(self) -> "pa.Table":
-        """A row for each transport and size bin, as an Arrow table.
+        """Returns a row for each transport and size bin, as an Arrow table.
 
         `mean`, `p50`, `p99`, `p999`, `max` are slowdowns. `mean_ci` and so on are half the widths
         of their intervals, null if there is none.
@@ -271,7 +273,7 @@ class ComparisonPlots:
         return f"<plots of {', '.join(self._of.labels)}: slowdown_by_size, fct_cdf>"
 
     def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Mean and 99th percentile of slowdown by flow size, of each transport."""
+        """Draws the mean and 99th percentile of slowdown by flow size, of each transport."""
         from rampmeter import plots
 
         series = [
@@ -281,7 +283,7 @@ class ComparisonPlots:
         return plots.slowdown_by_size(series, ax=ax)
 
     def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
-        """The distributions of completion times of the flows that count, of all seeds."""
+        """Draws the distributions of completion times of the flows that count, of all seeds."""
         from rampmeter import plots
 
         curves = {label: self._of_all(label) for label in self._of.labels}
@@ -308,7 +310,7 @@ class Overlay:
         return f"<plots of {', '.join(self._runs)}: slowdown_by_size, fct_cdf>"
 
     def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Mean and 99th percentile of slowdown by flow size, of each run."""
+        """Draws the mean and 99th percentile of slowdown by flow size, of each run."""
         from rampmeter import plots
 
         series = [
@@ -318,7 +320,7 @@ class Overlay:
         return plots.slowdown_by_size(series, ax=ax)
 
     def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
-        """The distributions of completion times; flows that were not delivered never end."""
+        """Draws the distributions of completion times; flows that were not delivered never end."""
         import numpy as np
 
         from rampmeter import plots
@@ -330,17 +332,24 @@ class Overlay:
         return plots.fct_cdfs(curves, ax=ax)
 
 
-def _told(runs: Sequence[Run]) -> Iterator[str]:
-    """Yields the warnings of runs that differ in their seeds; those equal but for numbers, once."""
-    alike: dict[str, list[str]] = {}
+def _distinct_warnings(runs: Sequence[Run]) -> Iterator[Caution]:
+    """Yields the warnings of runs that differ in their seeds; those of one kind once.
+
+    A comparison has a sentence of its own about flows that were not delivered.
+    """
+    alike: dict[tuple[str, int], list[Caution]] = {}
     for run in runs:
-        for line in run.summary.get("warnings", []):
-            is_known = NOT_DELIVERED in line or (ONE_SAMPLE in line and len(runs) > 1)
-            if not is_known:
-                alike.setdefault(re.sub(r"[\d.]+", "", line), []).append(line)
+        seen: Counter[str] = Counter()
+        for line in run.warnings:
+            if line.code == "not-delivered" or (line.code == ONE_SAMPLE and len(runs) > 1):
+                continue
+            # Results of earlier versions have no codes.
+            kind = line.code or str(line)
+            alike.setdefault((kind, seen[kind]), []).append(line)
+            seen[kind] += 1
     for lines in alike.values():
         seeds = f" (so or similar with {len(lines)} of {len(runs)} seeds)"
-        yield lines[0] + (seeds if len(runs) > 1 else "")
+        yield Caution(f"{lines[0]}{seeds}", lines[0].code) if len(runs) > 1 else lines[0]
 
 
 def _over_seeds(groups: Sequence[Group]) -> Slowdowns:

@@ -1,7 +1,7 @@
-"""Confidence intervals over independent replications, such as the runs of several seeds.
+"""Confidence intervals over independent replications, e.g. the runs of several seeds.
 
 The values of one quantity, one from each run, are independent and alike in distribution, so
-Student's t gives the interval of their mean. It holds for any quantity: where the values are the
+Student's t determines the interval of their mean. It applies to any quantity: if the values are the
 99th percentiles of runs, it is the interval of a run's expected 99th percentile.
 
 With `--precision` seeds are added until the interval is small (`next_count`). Stopping at the first
@@ -16,11 +16,11 @@ from typing import Final, NamedTuple
 from rampmeter.text import NONE, number
 
 LEVEL: Final = 0.95
-"""The share of intervals that hold the true mean."""
+"""Share of intervals that contain the true mean."""
 SEEDS_FIRST: Final = 5
-"""Seeds of each point before an interval decides whether there are enough."""
+"""Minimum number of seeds of each point before an interval ends the search for more."""
 SEEDS_MAX: Final = 30
-"""Maximum number of seeds of each point, unless another limit is given."""
+"""Maximum number of seeds of each point, unless there is another limit."""
 GROWTH_MAX: Final = 2
 """Maximum factor by which a further round of runs increases the number of seeds."""
 
@@ -43,14 +43,14 @@ class Interval(NamedTuple):
         return self.text()
 
     def text(self, places: int = 3) -> str:
-        """The mean and its half width, or a dash where there is no mean."""
+        """Returns the mean and its half width, or a dash if there is no mean."""
         if self.half_width is None or math.isnan(self.mean):
             return number(self.mean, places) if self.n else NONE
         return f"{number(self.mean, places)} ± {number(self.half_width, places)}"
 
     @property
     def relative(self) -> float | None:
-        """The half width over the size of the mean; `None` where there is no interval."""
+        """The half width over the absolute mean; `None` if there is no interval."""
         if self.half_width is None:
             return None
         if self.half_width == 0.0:
@@ -58,16 +58,16 @@ class Interval(NamedTuple):
         return self.half_width / abs(self.mean) if self.mean else math.inf
 
     def is_within(self, precision: float) -> bool:
-        """Returns whether the half width is at most `precision` times the mean."""
+        """Returns true if the half width is at most `precision` times the mean."""
         relative = self.relative
         return relative is not None and relative <= precision
 
 
 def interval(values: Iterable[float | None], level: float = LEVEL) -> Interval:
-    """The mean of independent values and half the width of its interval, by Student's t.
+    """Returns the mean of independent values with its interval by Student's t.
 
-    `None` and NaN are left out and do not count. Raises `ValueError` for a level that is not
-    between 0 and 1.
+    `None` and NaN are omitted and do not count. Raises `ValueError` for a level that is not between
+    0 and 1.
 
     >>> interval([1.0, 2.0, 3.0])
     Interval(mean=2.0, half_width=2.484..., n=3)
@@ -91,7 +91,7 @@ def interval(values: Iterable[float | None], level: float = LEVEL) -> Interval:
 def next_count(
     points: Sequence[Interval], precision: float, *, limit: int = SEEDS_MAX
 ) -> int | None:
-    """Returns the number of values to have next; `None` if there are enough.
+    """Returns the next number of values; `None` if there are enough.
 
     There are enough if all intervals are within `precision`, or if there are `limit` values. The
     spread determines the number that is needed; a round at most doubles it.
@@ -108,12 +108,12 @@ def next_count(
         math.inf if relative is None else point.n * (relative / precision) ** 2
         for point, relative in zip(wide, relatives, strict=True)
     ]
-    wanted = max(have + 1, min(max(needed), have * GROWTH_MAX, limit))
-    return math.ceil(wanted) if have < limit else None
+    number = max(have + 1, min(max(needed), have * GROWTH_MAX, limit))
+    return math.ceil(number) if have < limit else None
 
 
 def _student(freedom: int, level: float) -> float:
-    """The two-sided quantile of Student's t."""
+    """Returns the two-sided quantile of Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + level / 2.0))

@@ -19,9 +19,10 @@ def convert(
     """Converts a trace of another tool, or of another form, into ours; returns its number of flows.
 
     The format `auto` is detected by the name or the contents of the source. A target that ends in
-    `.toml` is a topology. `topology` is the file that numbers or names the hosts of the source.
-    `vector_bytes` is the vector of an MSCCL algorithm, `groups` the file of a Chakra trace's
-    groups. Each feature of the source that the target lacks is a warning of one sentence.
+    `.toml` is a topology. `topology` is the file that numbers or names the hosts of the source: a
+    topology or a plan. `vector_bytes` is the vector of an MSCCL algorithm, `groups` the file of a
+    Chakra trace's groups. Each feature of the source that the target lacks is a warning of one
+    sentence.
     """
     n_flows, notes = _core.convert(source, format, target, sort, topology, vector_bytes, groups)
     for note in notes:

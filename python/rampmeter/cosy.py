@@ -18,7 +18,7 @@ def share(slots: int, cores: int) -> float:
 
 
 def slots_max(buffer_bytes: int, switches: int, packet_bytes: int = 1500) -> int:
-    """K*: the virtual links up to which all queues fit into a switch's buffer (section 3.4)."""
+    """Returns K*: the most virtual links for which all queues fit into a switch's buffer (§3.4)."""
     return _core.cosy_slots_max(buffer_bytes, switches, packet_bytes)
 
 
@@ -38,30 +38,30 @@ class Network:
     """The longest packet (p)."""
 
     def delta_star_us(self, size_bytes: int) -> float:
-        """The best bound of any design: 2 hRTT + s/B (theorem 3.1)."""
+        """Returns the minimum bound of any design: 2 hRTT + s/B (theorem 3.1)."""
         return self._limits(size_bytes)[0]
 
     def theta_star(self, size_bytes: int) -> float:
-        """The best sustainable load of any design: 1 / (2 (1 + alpha)) (theorem 3.1)."""
+        """Returns the maximum sustainable load of any design: 1 / (2 (1 + alpha)) (theorem 3.1)."""
         return self._limits(size_bytes)[1]
 
     def theta(self, size_bytes: int, slots: int, cores: int) -> float:
-        """The sustainable load of cosy in expectation (theorem 3.4).
+        """Returns the sustainable load of cosy in expectation (theorem 3.4).
 
         Links between switches have K times `ratio` virtual links.
         """
         return share(slots * self.ratio, cores) * self.theta_star(size_bytes)
 
     def queue_bytes(self, slots: int) -> int:
-        """The longest queue of any port: #H (K F - 1) p (lemma 3.3)."""
+        """Returns the maximum queue of any port: #H (K F - 1) p (lemma 3.3)."""
         return self._queues(slots)[0]
 
     def queueing_us(self, slots: int) -> float:
-        """The longest time that a packet spends in queues (lemma 3.3)."""
+        """Returns the maximum total queueing delay of a packet (lemma 3.3)."""
         return self._queues(slots)[1] / 1e6
 
     def delta_us(self, size_bytes: int, slots: int) -> float:
-        """The bound of cosy: 2 hRTT + s K / B + the longest time in queues (theorem 3.5)."""
+        """Returns cosy's bound: 2 hRTT + s K / B + the maximum queueing delay (theorem 3.5)."""
         queueing_ps = self._queues(slots)[1]
         rate_bps, rtt_ps = round(self.gbps * 1e9), round(self.rtt_us * 1e6)
         return _core.cosy_delta(rtt_ps, size_bytes, rate_bps, slots, queueing_ps) / 1e6
@@ -83,13 +83,13 @@ def central_waits(
     order: Literal["oldest", "random"] = "oldest",
     seed: int = 1,
 ) -> list[float]:
-    """Returns the waits of messages for a slot at both ends, under one omniscient scheduler.
+    """Returns the delays of messages until both ends have a slot, under one omniscient scheduler.
 
-    This is the baseline for cosy's receivers, who have only their own slots: there is no network
+    This is the baseline for cosy's receivers, which have only their own slots: there is no network
     and no round trip. `arrivals` are times with sender and receiver, in the order of times. Each
-    host has `slots` slots each way, and a message takes one at both ends for `sending`. Whenever a
-    slot falls free, messages are tried in the order of their arrival, or in a random one. The waits
-    are in the unit of the arguments, in the order in which messages begin.
+    host has `slots` slots in each direction, and a message occupies one at both ends for `sending`.
+    When a slot becomes free, messages are tried in the order of their arrival, or in a random one.
+    The waits are in the unit of the arguments, in the order in which messages begin.
     """
     rng = random.Random(seed)
     free_to_send: dict[int, int] = {}

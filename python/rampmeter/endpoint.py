@@ -1,8 +1,8 @@
-"""Transports in Python: slow, for trying ideas on small networks.
+"""Transports in Python: slow, for experiments on small networks.
 
-An endpoint is the transport of one host. The simulator calls its methods; it decides what to send
-when. The simulator itself keeps account of arrivals, and checks them as for every transport: no
-byte is delivered twice, no message is completed before it is delivered.
+An endpoint is the transport of one host. The simulator calls its methods; the endpoint chooses the
+next packet and its time. The simulator itself records arrivals, and checks them as for every
+transport: no byte is delivered twice, no message is completed before it is delivered.
 
 >>> class Blast(Endpoint):
 ...     '''Sends every packet once, and believes that all arrive.'''
@@ -19,7 +19,7 @@ byte is delivered twice, no message is completed before it is delivered.
 ...         message, index = self.waiting.pop(0)
 ...         return self.host.data(message.id, index)
 
-`docs/howto/python-transport.md` goes through a whole one.
+`docs/howto/python-transport.md` describes a complete one.
 """
 
 import ast
@@ -58,21 +58,21 @@ class Endpoint(ABC):
     """Time of the next call of `on_timeout`; `None` if there is none, and during that call."""
 
     def __init__(self, host: Host) -> None:
-        """Initialises the endpoint. Subclasses may take parameters, keywords of `transport`."""
+        """Initialises the endpoint. Subclasses may have parameters, keywords of `transport`."""
         self.host = host
         self.random = random.Random(host.seed)
         """Random numbers that are the same in every run with the same seed."""
 
     @abstractmethod
     def submit(self, now: int, message: MessageToSend) -> None:
-        """Takes a message that this host is to send."""
+        """Submits a message that this host is to send."""
 
     @abstractmethod
     def on_packet(self, now: int, packet: Packet) -> None:
-        """Takes a packet that has arrived."""
+        """Handles a packet that has arrived."""
 
     def on_timeout(self, now: int) -> None:  # noqa: B027 (most endpoints have no need of it)
-        """Does the work that is due at `deadline`."""
+        """Handles the expiry of `deadline`."""
 
     @abstractmethod
     def poll_transmit(self, now: int) -> Packet | None:
@@ -83,7 +83,7 @@ class Endpoint(ABC):
         """
 
     def wants_transmit(self) -> bool:
-        """Returns whether `poll_transmit` may have a packet; always true by default.
+        """Returns true if `poll_transmit` may have a packet; always true by default.
 
         A class that overrides this saves calls of `poll_transmit` when it has nothing to send.
         """
@@ -91,7 +91,7 @@ class Endpoint(ABC):
 
     @classmethod
     def transport(cls, **parameters: Any) -> Transport:
-        """Returns the transport whose endpoints are of this class, called with these parameters.
+        """Returns a transport with endpoints of this class, constructed with these parameters.
 
         The plan names the class's file. If there is none, or if it is the program itself, as in a
         notebook, the plan names the module. Such a plan can only be run by the same program. A
@@ -155,7 +155,7 @@ def _code(code: CodeType) -> tuple[Any, ...]:
 
 
 def plain_table(parameters: Mapping[str, Any]) -> Table:
-    """Parameters as keys of a plan: `timeout_ns` is `timeout-ns`."""
+    """Returns parameters as keys of a plan: `timeout_ns` is `timeout-ns`."""
     return table_of("transport", {k.replace("_", "-"): v for k, v in parameters.items()})
 
 
@@ -164,10 +164,10 @@ def load(
 ) -> partial[Endpoint]:
     """Loads the class `name` of a file or of a module, and binds its parameters.
 
-    A file is relative to `base`. It is read anew each time, and so are files next to it that it
-    imports. `parameters` is JSON. Raises `ValueError` if file and module are given. Raises
-    `TypeError` for a value that is no class of endpoints or does not take the parameters. Import
-    errors are passed on.
+    A file is relative to `base`. It is read again each time, and so are files next to it that it
+    imports. `parameters` is JSON. Raises `ValueError` for both file and module. Raises
+    `TypeError` for a value that is no class of endpoints or rejects the parameters. Import
+    errors are raised unchanged.
     """
     if file is not None and module is not None:
         raise ValueError("expected either file or module, got both")
@@ -190,7 +190,7 @@ def load(
 
 
 def digests_of(table: Mapping[str, Any], base: Path) -> dict[str, str]:
-    """Returns digests of the files behind a Python transport, except the one its table names.
+    """Returns the digests of the files behind a Python transport, except the one its table names.
 
     These are the files next to it that it imports, directly or not, or the file of its module. A
     class without a file has a digest in its name.
@@ -220,21 +220,27 @@ def files_beside(file: Path) -> list[Path]:
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names = [node.module]
             for stem in (name.partition(".")[0] for name in names):
-                beside = file.with_name(f"{stem}.py")
-                if stem not in found and beside.is_file():
-                    found[stem] = beside
-                    to_read.append(beside)
+                candidate = file.with_name(f"{stem}.py")
+                if stem not in found and candidate.is_file():
+                    found[stem] = candidate
+                    to_read.append(candidate)
     return sorted(path for path in found.values() if path != file)
 
 
 _LOADING: Final[set[Path]] = set()
 _LOADED: Final[dict[str, Path]] = {}
 """Modules that were imported for a file of endpoints, by name."""
+_FOLDERS: Final[set[str]] = set()
+"""Folders that were appended to Python's import path for files of endpoints."""
 _LOCK: Final = threading.RLock()
 
 
 def _module_of(file: Path) -> ModuleType:
-    """Imports the module in a file. Its folder stays on Python's import path."""
+    """Imports the module in a file.
+
+    Its folder stays on Python's import path, before those of other files: their modules may have
+    the same names as those beside this one.
+    """
     file = file.resolve()
     if not file.is_file():
         raise FileNotFoundError(f"{file}: there is no such file")
@@ -248,13 +254,12 @@ def _module_of(file: Path) -> ModuleType:
                 f"{file.name} starts a run while it is imported; expected that below "
                 'if __name__ == "__main__"'
             )
-        if str(file.parent) not in sys.path:
-            sys.path.append(str(file.parent))
-        beside = {one.stem: one for one in files_beside(file)}
-        for stem, path in beside.items():
+        _prefer(str(file.parent))
+        neighbours = {one.stem: one for one in files_beside(file)}
+        for stem in neighbours:
             # Modules that the program itself has imported stay loaded.
-            if _LOADED.get(stem) == path:
-                sys.modules.pop(stem, None)
+            if getattr(sys.modules.get(stem), "__file__", "") == str(_LOADED.get(stem)):
+                del sys.modules[stem]
         before = set(sys.modules)
         module = module_from_spec(spec)
         # Data classes look up their module in `sys.modules`.
@@ -264,5 +269,16 @@ def _module_of(file: Path) -> ModuleType:
             spec.loader.exec_module(module)
         finally:
             _LOADING.discard(file)
-            _LOADED.update({s: p for s, p in beside.items() if s not in before})
+            _LOADED.update({s: p for s, p in neighbours.items() if s not in before})
     return module
+
+
+def _prefer(folder: str) -> None:
+    """Puts a folder on Python's import path, before other folders of endpoints."""
+    if folder in _FOLDERS and folder in sys.path:
+        sys.path.remove(folder)
+    elif folder in sys.path:
+        return
+    others = [place for place, path in enumerate(sys.path) if path in _FOLDERS]
+    sys.path.insert(min(others, default=len(sys.path)), folder)
+    _FOLDERS.add(folder)

@@ -1,4 +1,4 @@
-"""Endpoints in Python to start from."""
+"""Example endpoints in Python."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ NANOSECOND = 1_000
 
 
 @dataclass(eq=False)
-class Turn:
-    """A message that is sent, one packet at a time."""
+class OutgoingMessage:
+    """A message of the sender with one packet in flight."""
 
     message: MessageToSend
     index: int = 0
@@ -21,7 +21,7 @@ class Turn:
     attempts: int = 0
     """Timeouts of that packet."""
     timeout: int | None = None
-    """Time at which it counts as lost; `None` while it waits for the link."""
+    """Time at which it counts as lost; `None` while it is queued for the link."""
 
 
 class StopAndWait(Endpoint):
@@ -31,12 +31,12 @@ class StopAndWait(Endpoint):
     """
 
     def __init__(self, host: Host, timeout_ns: int | None = None, attempts_max: int = 200) -> None:
-        """Takes the retransmission timeout, four round trips by default, and the most attempts."""
+        """Sets the retransmission timeout (by default four round trips) and maximum attempts."""
         super().__init__(host)
         self.timeout = 4 * host.rtt if timeout_ns is None else timeout_ns * NANOSECOND
         self.attempts_max = attempts_max
-        self.sending: dict[int, Turn] = {}
-        self.waiting: deque[Turn] = deque()
+        self.sending: dict[int, OutgoingMessage] = {}
+        self.waiting: deque[OutgoingMessage] = deque()
         self.arrived: dict[tuple[int, int], int] = {}
         """Packets of each message that have arrived, by sender and message."""
         self.answers: deque[Packet] = deque()
@@ -45,7 +45,7 @@ class StopAndWait(Endpoint):
 
     def submit(self, now: int, message: MessageToSend) -> None:
         """Queues the message."""
-        turn = Turn(message)
+        turn = OutgoingMessage(message)
         self.sending[message.id] = turn
         self.waiting.append(turn)
 
@@ -61,7 +61,7 @@ class StopAndWait(Endpoint):
         self.answers.append(answer)
 
     def on_acknowledgement(self, packet: Packet) -> None:
-        """Ends the turn of a packet; `words` has the number of packets that have arrived."""
+        """Advances the message; `words` has the number of packets that have arrived."""
         turn = self.sending.get(packet.message)
         if turn is None or packet.words[0] != turn.index + 1:
             return
@@ -105,7 +105,7 @@ class StopAndWait(Endpoint):
         return self.host.data(turn.message.id, turn.index)
 
     def wants_transmit(self) -> bool:
-        """Returns whether there is anything to send."""
+        """Returns true if there is anything to send."""
         return bool(self.answers or self.waiting)
 
     def set_deadline(self) -> None:

@@ -9,19 +9,19 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from rampmeter.parts import Trace
+from rampmeter.plan_tables import Trace
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 def flows(table: object, *, file: str | PathLike[str] | None = None) -> Trace:
-    """A workload of the flows in a table, a row a flow, with the columns that traces have.
+    """Returns a workload of the flows in a table, a row a flow, with the columns of traces.
 
     The table is one of Arrow, pandas, polars, or any other that has the Arrow interface, or a
     mapping of columns: `arrival_us` (or `_ps`, `_ns`, `_ms`, `_s`), `src`, `dst`, `size_bytes` and
-    so on. Plans name files, so it is written to `file`, a Parquet file. Without one that is a
-    temporary file, which is gone when Python ends: results stay, but their plan cannot be run
+    so on. Plans name files, so it is written to `file`, a Parquet file. By default that is a
+    temporary file, which is removed when Python ends. Results remain, but their plan cannot be run
     again.
 
     >>> import rampmeter as rm

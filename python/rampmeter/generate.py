@@ -3,13 +3,15 @@
 `python -m rampmeter.generate` writes:
 
 - `rampmeter.transports`, a class for each transport;
-- `rampmeter.parts`, a class for each table of a plan;
-- the tables of the keys of transports in `docs/plans.md`;
+- `rampmeter.plan_tables`, a class for each table of a plan;
+- the tables of the keys of transports in `docs/plans/transport.md`;
+- the table that compares transports in `docs/protocols.md`;
 - the totals of the ledger in `README.md`.
 
 A test compares all with the core and the ledger.
 """
 
+import functools
 import re
 import subprocess
 import sys
@@ -17,18 +19,20 @@ import textwrap
 from pathlib import Path
 from typing import Any, Final
 
-from rampmeter.generate_parts import parts
+from rampmeter.generate_comparison import comparison_of_transports
+from rampmeter.generate_plan_tables import plan_tables
 from rampmeter.papers import list_figures, load_figure
 from rampmeter.papers.ledger import Ledger
 from rampmeter.papers.status import NAMES, FigureStatus, columns, totals
-from rampmeter.schema import About, Key, transports
+from rampmeter.schema import KeyInfo, TransportInfo, transports
 from rampmeter.toml import literal
 
 COMMAND: Final = "python -m rampmeter.generate"
 ROOT: Final = Path(__file__).parents[2]
 CLASSES: Final = ROOT / "python/rampmeter/transports.py"
-PARTS: Final = ROOT / "python/rampmeter/parts.py"
-PAGE: Final = ROOT / "docs/plans.md"
+PLAN_TABLES: Final = ROOT / "python/rampmeter/plan_tables.py"
+PAGE: Final = ROOT / "docs/plans/transport.md"
+PROTOCOLS: Final = ROOT / "docs/protocols.md"
 README: Final = ROOT / "README.md"
 
 SYMBOLS: Final = {"dcpim": {"r": "rounds", "k": "channels"}}
@@ -47,22 +51,24 @@ TYPES: Final = {
 
 
 def main() -> None:
-    """Write the files anew."""
+    """Writes the files anew."""
     for file, text in files().items():
         file.write_text(text, encoding="utf-8")
 
 
+@functools.cache
 def files() -> dict[Path, str]:
-    """Returns the expected contents of the generated files."""
+    """Returns the expected contents of the generated files, which are computed once."""
     return {
-        CLASSES: formatted(classes(), CLASSES),
-        PARTS: formatted(parts(COMMAND), PARTS),
-        PAGE: renewed(PAGE, "transports", tables()),
-        README: renewed(README, "ledger", ledger_totals()),
+        CLASSES: format_module(classes(), CLASSES),
+        PLAN_TABLES: format_module(plan_tables(COMMAND), PLAN_TABLES),
+        PAGE: replace_block(PAGE, "transports", tables()),
+        PROTOCOLS: replace_block(PROTOCOLS, "comparison", comparison_of_transports()),
+        README: replace_block(README, "ledger", ledger_totals()),
     }
 
 
-def renewed(page: Path, name: str, text: str) -> str:
+def replace_block(page: Path, name: str, text: str) -> str:
     """Returns a page with `text` between `<!-- name -->` and `<!-- /name -->`."""
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
     before, opened, rest = page.read_text(encoding="utf-8").partition(begin)
@@ -83,7 +89,7 @@ def ledger_totals() -> str:
     return f"{sum(counts.values())} values and claims: {verdicts}; {hours:.1f} CPU hours.\n"
 
 
-def formatted(module: str, file: Path) -> str:
+def format_module(module: str, file: Path) -> str:
     """Returns the text of a module as the formatter writes it in `file`."""
     command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(file)]
     done = subprocess.run(
@@ -92,20 +98,20 @@ def formatted(module: str, file: Path) -> str:
     return done.stdout
 
 
-def class_name(about: About) -> str:
-    """The name of a transport's class, after its title: dcPIM is `DcPim`."""
+def class_name(about: TransportInfo) -> str:
+    """Returns the name of a transport's class, after its title: dcPIM is `DcPim`."""
     title = about["title"].removeprefix("the ")
     words = re.sub(r"(?<=[A-Z])[A-Z]+$", lambda run: run[0].lower(), title).split()
     return "".join(word[:1].upper() + word[1:] for word in words)
 
 
 def classes() -> str:
-    """The module with a class for each transport, not yet formatted."""
+    """Returns the module with a class for each transport, not yet formatted."""
     names = sorted(class_name(about) for about in transports())
     header = f'''\
 """The transports that a plan may name: every key of its table is a field.
 
-A key that is left out has the value of the preset. Made by `{COMMAND}`.
+An omitted key has the value of the preset. Made by `{COMMAND}`.
 """
 
 from collections.abc import Mapping
@@ -120,7 +126,7 @@ __all__ = {names}
     return "\n\n".join([header, *(_class(about) for about in transports())])
 
 
-def _class(about: About) -> str:
+def _class(about: TransportInfo) -> str:
     name = about["name"]
     lines = [
         "@dataclass(frozen=True, kw_only=True)",
@@ -135,7 +141,7 @@ def _class(about: About) -> str:
         "",
         f"    name: str = field(default={name!r}, init=False)",
         f"    preset: Literal[{presets}] | None = None",
-        _doc(f"Where the values of keys come from that are left out: {_presets(about)}."),
+        _doc(f"Preset of the values of omitted keys: {_presets(about)}."),
     ]
     for key in about["keys"]:
         of = _type(key)
@@ -157,17 +163,17 @@ def _class(about: About) -> str:
 
 
 ROUND_TRIPS: Final = {
-    "control-rtt-us": "Round trip of a control packet that the transport is told.",
-    "data-rtt-us": "Round trip of a full packet that the transport is told.",
+    "control-rtt-us": "Round trip of a control packet, for the transport's derived values.",
+    "data-rtt-us": "Round trip of a full packet, for the transport's derived values.",
 }
 
 
 UNIT: Final = re.compile(r"(?:^|-)(?:ms|us|ns|ps|gbps|mbps|bps|bytes)$")
-"""The end of a key whose values may be texts with units."""
+"""Ending of keys that accept texts with units."""
 
 
-def _type(key: Key) -> str:
-    """The type of a field; quantities may be texts with units."""
+def _type(key: KeyInfo) -> str:
+    """Returns the type of a field; quantities may be texts with units."""
     kind = key["kind"]["type"]
     of = TYPES.get(kind) or f"Literal{_choices(key)}"
     if UNIT.search(key["name"]):
@@ -180,44 +186,42 @@ def _field(key: str) -> str:
 
 
 def _doc(text: str) -> str:
-    """Returns a docstring, indented; lines are as long as they may be."""
+    """Returns a docstring, indented; lines have the maximum length."""
     lines = textwrap.wrap(f'"""{text}"""', COLUMNS - 4, break_on_hyphens=False)
     return textwrap.indent("\n".join(lines), "    ")
 
 
-def _sentence(key: Key, says: str) -> str:
+def _sentence(key: KeyInfo, says: str) -> str:
     doc = key["doc"]
     return f"{doc.removesuffix('.')}{says}." if says else doc
 
 
-def _choices(key: Key) -> str:
+def _choices(key: KeyInfo) -> str:
     return str([name for name, _ in key["kind"]["names"]])
 
 
-def _lower(about: About) -> list[str]:
+def _lower(about: TransportInfo) -> list[str]:
     return [class_name(lower) for lower in transports() if lower["name"] in about["best_effort"]]
 
 
-def _presets(about: About) -> str:
+def _presets(about: TransportInfo) -> str:
     first, *rest = (f"`{name}`" for name, _ in about["presets"])
     return ", ".join([f"{first} (the default)", *rest])
 
 
 def tables() -> str:
-    """The tables of the documentation, one for each transport."""
+    """Returns the tables of the documentation, one for each transport."""
     names = [f"`{about['name']}`" for about in transports()]
-    text = (
-        f"`name` is one of {', '.join(names)}. `preset` names the values of keys that are left out."
-    )
+    text = f"`name` is one of {', '.join(names)}. `preset` determines the values of omitted keys."
     head = "\n".join(textwrap.wrap(text, COLUMNS, break_on_hyphens=False))
     return "\n".join([head, "", *(_table(about) for about in transports())])
 
 
-def _table(about: About) -> str:
+def _table(about: TransportInfo) -> str:
     presets = about["presets"]
     heads = [f"`{name}`" for name, _ in presets]
     lines = [
-        f"### `{about['name']}`",
+        f"## `{about['name']}`",
         "",
         *textwrap.wrap(about["summary"], COLUMNS, break_on_hyphens=False),
         "",
@@ -227,7 +231,7 @@ def _table(about: About) -> str:
     for key in about["keys"]:
         absent = "none" if key["kind"]["type"] == "text" else "derived"
         values = [_value(values.get(key["name"]), absent) for _, values in presets]
-        lines.append(_row(f"`{key['name']}`", *values, _range(key), _explained(key)))
+        lines.append(_row(f"`{key['name']}`", *values, _range(key), _key_documentation(key)))
     own = ["the network's"] * len(presets)
     if about["has_round_trips"]:
         for name, doc in ROUND_TRIPS.items():
@@ -240,8 +244,8 @@ def _table(about: About) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _explained(key: Key) -> str:
-    """The documentation of a key and of its choices."""
+def _key_documentation(key: KeyInfo) -> str:
+    """Returns the documentation of a key and of its choices."""
     choices = key["kind"].get("names", [])
     return " ".join([key["doc"], *(f"`{name}`: {doc}" for name, doc in choices if doc)])
 
@@ -251,13 +255,13 @@ def _row(*cells: str, space: str = " ") -> str:
 
 
 def _value(value: Any, absent: str) -> str:
-    """Returns a value as plans spell it, texts without quotes; `absent` for a missing one."""
+    """Returns a value as in plans, texts without quotes; `absent` for a missing one."""
     if value is None:
         return absent
     return f"`{value}`" if isinstance(value, str) else literal(value)
 
 
-def _range(key: Key) -> str:
+def _range(key: KeyInfo) -> str:
     """Returns the range of a key's values, in words."""
     kind = key["kind"]
     match kind["type"]:

@@ -24,13 +24,13 @@ def homa_priorities(
     packet: int = 1460,
     base: str | PathLike[str] = ".",
 ) -> HomaPriorities:
-    """Priorities of unscheduled packets, for `rm.Homa(**...)` and `rm.HomaAeolus(**...)`.
+    """Returns priorities of unscheduled packets, for `rm.Homa(**...)` and `rm.HomaAeolus(**...)`.
 
-    Unscheduled packets get as many of the `priorities` as they have of the bytes, at least one and
-    not all. Cut-offs between them, in bytes, give each the same number of unscheduled bytes.
-    `sizes` is as in plans: a distribution's name or a table; files are relative to `base`.
-    `rtt_bytes` is the length that a message sends without a grant. `packet` is the payload of a
-    full packet in bytes.
+    Unscheduled packets get a share of the `priorities` equal to their share of the bytes, at least
+    one and not all. Cut-offs between them, in bytes, divide the unscheduled bytes equally. `sizes`
+    is as in plans: a distribution's name or a table; files are relative to `base`. `rtt_bytes` is
+    the length that a message sends without a grant. `packet` is the payload of a full packet in
+    bytes.
 
     >>> homa_priorities({"fixed": 1_000}, rtt_bytes=10_000)["unscheduled_priorities"]
     7

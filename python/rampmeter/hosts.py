@@ -6,7 +6,7 @@
 ...         print(message.source, message.data)
 
 `Port` blocks; `AsyncPort` is for asyncio. A received message occupies the port's memory until it is
-no longer referred to; while the memory is full, its senders wait.
+no longer referenced. While the memory is full, its senders are paused.
 """
 
 import asyncio
@@ -60,15 +60,18 @@ class Ticket:
         self.number = number
         """Its number: messages of a port are counted from zero."""
         self.bound = bound
-        """Seconds within which its outcome is known, or `None`: see `Port.bound`."""
+        """Seconds within which its outcome is reported, or `None`: see `Port.bound`."""
         self.is_over = False
-        """True if its outcome is known, as of the port's last poll."""
+        """True if it has an outcome, as of the port's last poll."""
         self.failure: str | None = None
-        """The reason of its failure, once it is over."""
+        """The reason of its failure, if it has failed."""
         self._port = port
 
     def result(self, timeout: float | None = None) -> None:
-        """Wait until the receiver has it; raise `SendError` if it fails, `TimeoutError` in time."""
+        """Waits until the receiver has the message.
+
+        Raises `SendError` if it fails, `TimeoutError` after `timeout`.
+        """
         self._port._wait_until(self, timeout)
         if self.failure is not None:
             raise SendError(self.failure)
@@ -81,8 +84,9 @@ class Port:
     """A program's access to the node of its machine, for the messages of one service.
 
     Threads may share it, in the process that made it; a child after a fork opens its own port.
-    Iterating yields messages until the node is gone. A waiting thread polls for at most `busy_poll`
-    seconds before it sleeps, and for less or not at all if messages and outcomes are rare.
+    Iterating yields messages until the node has ended. A waiting thread polls for at most
+    `busy_poll` seconds before it sleeps, and for less or not at all if messages and outcomes are
+    rare.
     """
 
     def __init__(
@@ -100,7 +104,7 @@ class Port:
         self._port = _core.Port.attach(path, service, depth=depth, send=send, receive=receive)
         self._port.set_busy_poll(busy_poll)
         self._process = os.getpid()
-        # Protects the fields below. One thread at a time takes completions, for all of them.
+        # Protects the fields below. One thread at a time reads completions, for all of them.
         self._changed = threading.Condition(threading.Lock())
         self._is_taking = False
         self._under_way: dict[int, Ticket] = {}
@@ -115,7 +119,7 @@ class Port:
         deadline: float | None = None,
         tenant: int = 0,
     ) -> Ticket:
-        """Send a copy of `data` to node `dst`, to the port's own service if none is given.
+        """Sends a copy of `data` to node `dst`, to the port's own service by default.
 
         This blocks while the maximum number of messages is in flight. `deadline` is in seconds from
         now.
@@ -131,16 +135,16 @@ class Port:
                 except FullError:
                     if not self._under_way:
                         raise
-                    self._take_one(None)
+                    self._read_one(None)
                 else:
                     break
             ticket = self._under_way[number] = Ticket(self, number, bound)
             return ticket
 
     def bound(self, size: int, *, tenant: int = 0) -> float | None:
-        """Return the seconds within which the outcome of a message of `size` bytes is known.
+        """Returns the seconds within which the outcome of a message of `size` bytes is reported.
 
-        They count from when the node takes the message from the submission queue, which is at once
+        They count from when the node reads the message from the submission queue, which is at once
         unless the node is busy. The node reports the outcome by then on its clock. Scheduling
         delays of the node and of the program are extra. `None` if the transport promises no bound
         for messages of `tenant`.
@@ -148,13 +152,16 @@ class Port:
         return self._port.bound(size, tenant=tenant)
 
     def receive(self, timeout: float | None = None) -> Message:
-        """Return the next message; raise `TimeoutError` if there is none in `timeout` seconds."""
+        """Returns the next message; raises `TimeoutError` if there is none in `timeout` seconds."""
         with self._changed:
             self._wait(lambda: bool(self._messages), timeout)
             return self._messages.popleft()
 
     def close(self) -> None:
-        """Release the service. Messages in flight continue, and their outcomes are not reported."""
+        """Releases the service.
+
+        Messages in flight continue, and their outcomes are not reported.
+        """
         self._port.close()
 
     def __enter__(self) -> Self:
@@ -176,16 +183,16 @@ class Port:
             self._wait(lambda: ticket.is_over, timeout)
 
     def _wait(self, is_there: Callable[[], bool], timeout: float | None) -> None:
-        """Take completions until something is there; the lock must be held."""
+        """Reads completions until there is a message or an outcome; the caller has the lock."""
         self._refuse_children()
         until = None if timeout is None else time.monotonic() + timeout
         while not is_there():
             left = None if until is None else max(0.0, until - time.monotonic())
-            if not self._take_one(left) and not is_there():
+            if not self._read_one(left) and not is_there():
                 raise TimeoutError(f"nothing in {timeout} s")
 
-    def _take_one(self, timeout: float | None) -> bool:
-        """Take a completion, or wait until another thread has; false if none arrives in time."""
+    def _read_one(self, timeout: float | None) -> bool:
+        """Reads a completion, or waits until another thread has; false if none arrives in time."""
         if self._is_taking:
             return self._changed.wait(timeout)
         self._is_taking = True
@@ -196,15 +203,17 @@ class Port:
             self._changed.acquire()
             self._is_taking = False
             self._changed.notify_all()
-        self._take(completion)
+        self._handle_completion(completion)
         return completion is not None
 
     def _refuse_children(self) -> None:
-        """Refuse a child after a fork: two processes at one port would corrupt it for both."""
+        """Raises an error in a child process: two processes would corrupt the port."""
         if os.getpid() != self._process:
-            raise RuntimeError("this port is of the parent process: make another one")
+            raise RuntimeError(
+                "port: it belongs to the parent process; attach another port after the fork"
+            )
 
-    def _take(self, completion: Finished | Message | None) -> None:
+    def _handle_completion(self, completion: Finished | Message | None) -> None:
         if isinstance(completion, Message):
             self._messages.append(completion)
         elif completion is not None:
@@ -216,7 +225,7 @@ class AsyncPort:
     """A `Port` for asyncio: made, used and closed in one event loop.
 
     `await send(...)` returns when the receiver has the message. `async for` yields messages until
-    the node is gone or the port is closed.
+    the node has ended or the port is closed.
     """
 
     def __init__(
@@ -249,7 +258,7 @@ class AsyncPort:
         deadline: float | None = None,
         tenant: int = 0,
     ) -> None:
-        """Send a copy of `data` to node `dst`, to the port's own service if none is given.
+        """Sends a copy of `data` to node `dst`, to the port's own service by default.
 
         Returns when the receiver has it; raises `SendError` if it fails. Cancelling does not stop
         the message.
@@ -270,20 +279,20 @@ class AsyncPort:
             raise SendError(failure)
 
     def bound(self, size: int, *, tenant: int = 0) -> float | None:
-        """Return the bound of a message of `size` bytes in seconds, as `Port.bound` does."""
+        """Returns the bound of a message of `size` bytes in seconds, as `Port.bound` does."""
         return self._port.bound(size, tenant=tenant)
 
     async def receive(self) -> Message:
-        """Return the next message."""
+        """Returns the next message."""
         while not self._messages:
             if not self._is_open:
-                raise NodeGoneError("the node is gone or the port is closed")
+                raise NodeGoneError("the node has ended or the port is closed")
             await self._change()
         return self._messages.popleft()
 
     def close(self) -> None:
-        """Release the service. Messages in flight continue, and fail here with `node-gone`."""
-        self._end()
+        """Closes the port and releases its service. Messages in flight fail with `node-gone`."""
+        self._fail_tickets()
         self._port.close()
 
     async def __aenter__(self) -> Self:
@@ -304,18 +313,18 @@ class AsyncPort:
         await self._changed.wait()
 
     def _on_readable(self) -> None:
-        """Take completions, a batch at a time so that other tasks can run."""
+        """Reads completions, a batch at a time so that other tasks can run."""
         try:
             for _ in range(BATCH):
                 completion = self._port.try_next()
                 if completion is not None:
-                    self._take(completion)
+                    self._handle_completion(completion)
                 elif not self._port.arm():
                     break
             else:
                 self._loop.call_soon(self._on_readable_again)
         except NodeGoneError:
-            self._end()
+            self._fail_tickets()
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -323,7 +332,7 @@ class AsyncPort:
         if self._is_open:
             self._on_readable()
 
-    def _take(self, completion: Finished | Message) -> None:
+    def _handle_completion(self, completion: Finished | Message) -> None:
         if isinstance(completion, Message):
             self._messages.append(completion)
         else:
@@ -331,7 +340,7 @@ class AsyncPort:
             if not over.done():
                 over.set_result(completion.failure)
 
-    def _end(self) -> None:
+    def _fail_tickets(self) -> None:
         if not self._is_open:
             return
         self._is_open = False
@@ -344,4 +353,4 @@ class AsyncPort:
 
 
 BATCH = 256
-"""Completions that are taken before other tasks can run."""
+"""Completions that are read before other tasks can run."""

@@ -1,11 +1,10 @@
-"""Hyline's thresholds: the published ones, and a power law between and beyond them.
+"""Hyline's thresholds: published ones, and a power law between and beyond them.
 
 The model behind them (Abbasloo, Xu, Chao: *To schedule or not to schedule*, Computer Networks 172,
-2020) is not public in a form that could be used here. Its published part is table 4 of the CAPTON
-paper (Zhou, Lee: *CAPTON - Centralized All-Path Transmission for Over-Subscribed Datacenter
-Networks*, IEEE Access 2022): thresholds of two workloads, by the load of hosts' links and by that
-of the uplinks of racks. Both are one function of the load, which the table rounds up to tenths, to
-0.9 at most.
+2020) is not public in a usable form. Its published part is table 4 of the CAPTON paper (Zhou, Lee:
+*CAPTON - Centralized All-Path Transmission for Over-Subscribed Datacenter Networks*, IEEE Access
+2022): thresholds of two workloads, by the load of hosts' links and by that of the uplinks of racks.
+Both are one function of the load, which the table rounds up to tenths, to 0.9 at most.
 """
 
 from math import exp, log
@@ -38,12 +37,12 @@ TABLE: Final = {
 
 
 def hyline_threshold(sizes: Literal["web-search", "data-mining"], load: float) -> int:
-    """The threshold in bytes for `rm.Hyline(threshold_bytes=...)`.
+    """Returns the threshold in bytes for `rm.Hyline(threshold_bytes=...)`.
 
     `sizes` is one of the two workloads of which thresholds are published. `load` is that of hosts'
-    links or that of the uplinks of racks, above 0 and up to 1. At tenths from .2 to .9 the result
-    is the published threshold, elsewhere that of `power_law`. The paper rounds loads up to tenths,
-    to .9 at most: its threshold at .291 is that at .3.
+    links or that of the uplinks of racks, above 0 and up to 1. At tenths from 0.2 to 0.9 the result
+    is the published threshold, otherwise that of `power_law`. The paper rounds loads up to tenths,
+    to 0.9 at most: its threshold at 0.291 is that at 0.3.
 
     >>> hyline_threshold("web-search", 0.8)
     4470000
@@ -60,7 +59,7 @@ def hyline_threshold(sizes: Literal["web-search", "data-mining"], load: float) -
 
 
 def power_law(sizes: str) -> tuple[float, float]:
-    """Factor (bytes) and exponent of the power of the load that is closest to a workload's table.
+    """Returns factor (bytes) and exponent of the power of the load closest to a workload's table.
 
     It has the least squares of relative errors, in logarithms.
     """

@@ -1,4 +1,4 @@
-"""The plan of a result, from its manifest, so that it can be run again."""
+"""Reads the plan of a result from its manifest, so that the run can be repeated."""
 
 import hashlib
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ BASE = "base"
 
 
 def is_manifest(file: Path) -> bool:
-    """Returns whether a file's name is that of manifests, or of other JSON."""
+    """Returns true if a file's name is that of manifests, or of other JSON."""
     return file.suffix == ".json"
 
 
@@ -27,8 +27,8 @@ def plan_of(file: Path) -> tuple[str, Path]:
     """
     try:
         manifest = read_json(file)
-        known = file.with_name(IDENTITY)
-        identity = read_json(known) if known.is_file() else {}
+        recorded = file.with_name(IDENTITY)
+        identity = read_json(recorded) if recorded.is_file() else {}
     except ResultError as error:
         raise PlanError(str(error)) from None
     plan = manifest.get("plan")
@@ -41,16 +41,16 @@ def plan_of(file: Path) -> tuple[str, Path]:
 
 
 def check_input(manifest: Path, file: Path, digest: str) -> None:
-    """Raise `PlanError` unless a file is the one that the run has read."""
+    """Raises `PlanError` if a file has changed since the run."""
     if not file.is_file():
-        raise PlanError(f"{manifest}: expected {file}, which the run has read; it is not there")
+        raise PlanError(f"{manifest}: {file}, which the run has read, is missing")
     with file.open("rb") as stream:
         if hashlib.file_digest(stream, "sha256").hexdigest() != digest:
-            raise PlanError(f"{manifest}: expected {file} as the run has read it; it has changed")
+            raise PlanError(f"{manifest}: {file} has changed since the run")
 
 
 def without_nulls(value: Any) -> Any:
-    """Returns the value without keys and items that are null, which TOML does not have."""
+    """Returns the value without null keys and items, which TOML lacks."""
     if isinstance(value, Mapping):
         return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):

@@ -4,8 +4,8 @@
     transport  = name [ ":" first ] { "," key "=" value }
     first      = preset | key "=" value
 
-After a comma `key=value` belongs to the transport before it, and everything else begins the next
-one: names and presets have no equals sign, and a transport's first setting follows a colon.
+After a comma `key=value` belongs to the transport before it, and any other item begins the next
+one. Names and presets have no equals sign, and a transport's first setting follows a colon.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,12 @@ from rampmeter import schema
 from rampmeter._core import PlanError
 from rampmeter.plan import Plan, parse_value
 from rampmeter.spec import Transport
-from rampmeter.sweeps.grammar import KEY, spelled, split
+from rampmeter.sweeps.grammar import KEY, format_value, split
 from rampmeter.toml import Table, TomlValue
 
 ALL: Final = "all"
 LABEL: Final = "label"
-"""The key that gives a transport its name in tables."""
+"""The key with a transport's name in tables."""
 FABRIC: Final = "fabric."
 """Prefix of keys of the fabric; all others are the transport's."""
 
@@ -35,7 +35,7 @@ class TransportChoice:
     settings: Mapping[str, TomlValue] = field(default_factory=dict)
     """Further keys of the transport, or of the fabric (`fabric.buffer-bytes`)."""
     title: str | None = None
-    """Name in tables; if `None`, the choice as the command line spells it."""
+    """Name in tables; if `None`, the choice in the command line's notation."""
 
     @property
     def label(self) -> str:
@@ -44,13 +44,13 @@ class TransportChoice:
 
     @property
     def text(self) -> str:
-        """The choice as the command line spells it.
+        """The choice in the command line's notation.
 
         >>> TransportChoice("pfabric", settings={"window": 60, "window-max": 60}).text
         'pfabric:window=60,window-max=60'
         """
         parts = [self.preset] if self.preset else []
-        parts += [f"{key}={spelled(value)}" for key, value in self.settings.items()]
+        parts += [f"{key}={format_value(value)}" for key, value in self.settings.items()]
         return ":".join([self.name, ",".join(parts)]) if parts else self.name
 
     @property
@@ -59,7 +59,8 @@ class TransportChoice:
         return "".join(c if c.isalnum() or c in "-_=." else "-" for c in self.label)
 
     def of(self, plan: Plan) -> Plan:
-        """The plan with this transport; its own transport's keys stay where that is the same."""
+        """Returns the plan with this transport. The keys of the plan's transport remain if the
+        names are equal."""
         own = plan.get("transport", {})
         table: dict[str, TomlValue] = {"name": self.name}
         if isinstance(own, Mapping) and own.get("name") == self.name:
@@ -95,7 +96,7 @@ def transports(text: str, where: str = "transports") -> list[TransportChoice]:
 def transports_of(
     values: str | Sequence["str | Table | Transport | TransportChoice"], where: str = "transports"
 ) -> list[TransportChoice]:
-    """The transports of a list of texts, tables, classes of `rm.transports`, or choices."""
+    """Returns the transports of a list of texts, tables, classes of `rm.transports`, or choices."""
     if isinstance(values, str):
         return transports(values, where)
     choices: list[TransportChoice] = []
@@ -167,7 +168,7 @@ def _endpoint(name: str, settings: Mapping[str, TomlValue]) -> str | None:
     endpoint, parameters = settings.get("endpoint"), settings.get("parameters", {})
     if name != schema.PYTHON or not isinstance(endpoint, str) or not isinstance(parameters, dict):
         return None
-    words = [f"{key}={spelled(value)}" for key, value in parameters.items()]
+    words = [f"{key}={format_value(value)}" for key, value in parameters.items()]
     return ":".join([endpoint, *([",".join(words)] if words else [])])
 
 

@@ -1,14 +1,14 @@
 """Thresholds of PIAS for any distribution of message sizes.
 
-A link of load `rho` has one queue for each class, which gets the rate that the classes above leave.
+A link of load `rho` has one queue for each class, with the rate that higher classes do not use.
 Class l carries the share w_l of all bytes, and c_l is the sum of the shares of classes 1 to l. A
-message with s bytes in class l stays there for s / (1 - rho c_l) on average, in units of the link's
+message with s bytes in class l is there for s / (1 - rho c_l) on average, in units of the link's
 rate: the class is an M/M/1 queue, or any whose messages share the rate evenly. The mean time of a
 message, relative to its mean size, is the sum of w_l / (1 - rho c_l).
 
 With y_l = 1 - rho c_l that is the sum of (y_(l-1) / y_l - 1) / rho. The product of these ratios is
-1 / (1 - rho) whatever the thresholds are, so that the sum is least where all ratios are equal:
-y_l = (1 - rho)^(l / K) for K classes.
+1 / (1 - rho) for any thresholds, so that the sum is minimal if all ratios are equal: y_l = (1 -
+rho)^(l / K) for K classes.
 """
 
 import json
@@ -25,7 +25,7 @@ from rampmeter.spec import Sizes
 from rampmeter.toml import plain
 
 UNIT = 1_460
-"""Bytes of a packet in which thresholds are counted."""
+"""Bytes of a packet, the unit of thresholds."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,16 @@ class _Segment:
 
     @property
     def bytes(self) -> float:
-        """Bytes of a message that are in this part of it, on average."""
+        """Mean number of bytes of a message in this segment."""
         return (self.end - self.start) * (self.more + self.more_at_end) / 2
 
     def before(self, size: float) -> float:
-        """The same of the part up to `size`, which is in the segment or beyond."""
+        """Returns the mean bytes of the part up to `size`, which is in the segment or beyond."""
         length = min(size, self.end) - self.start
         return length * (self.more - self._slope() * length / 2)
 
     def at(self, target: float) -> float:
-        """The size up to which there are `target` bytes of the segment."""
+        """Returns the size up to which there are `target` bytes of the segment."""
         root = sqrt(max(self.more**2 - 2 * self._slope() * target, 0.0))
         return self.start + 2 * target / (self.more + root)
 
@@ -64,7 +64,7 @@ def pias_thresholds(
     classes: int = 8,
     base: str | PathLike[str] = ".",
 ) -> list[int]:
-    """Thresholds for `rm.Pias(thresholds=...)` that make the mean time of messages least.
+    """Returns thresholds for `rm.Pias(thresholds=...)` that minimise the mean time of messages.
 
     `sizes` is as in plans: a distribution's name or a table; files are relative to `base`.
     `load` is that of the most loaded links, from 0 to 1, both excluded. `packet` is the payload of
@@ -90,7 +90,7 @@ def pias_mean_time(
     packet: int = 1460,
     base: str | PathLike[str] = ".",
 ) -> float:
-    """The mean time of messages with these thresholds over that alone on the link; see above.
+    """Returns the mean completion time with these thresholds over that on an idle link; see above.
 
     The arguments are those of `pias_thresholds`; `thresholds` are in packets.
     """
@@ -111,12 +111,12 @@ def _segments(sizes: Sizes, packet: int, base: str | PathLike[str]) -> list[_Seg
 
 
 def _bytes(segments: Sequence[_Segment], size: float) -> float:
-    """Bytes of a message before its byte `size`, on average."""
+    """Returns the mean number of bytes of a message before its byte `size`."""
     return sum(segment.before(size) for segment in segments if segment.start < size)
 
 
 def _size(segments: Sequence[_Segment], share: float) -> float:
-    """The size before which the share `share` of all bytes is."""
+    """Returns the size below which a message has the share `share` of all bytes."""
     sums = np.cumsum([segment.bytes for segment in segments])
     target = share * float(sums[-1])
     place = min(int(np.searchsorted(sums, target)), len(segments) - 1)

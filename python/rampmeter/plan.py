@@ -1,4 +1,4 @@
-"""Plans: everything that decides the result of a run, as TOML."""
+"""Plans: everything that determines the result of a run, as TOML."""
 
 import hashlib
 import json
@@ -14,9 +14,10 @@ from typing import Any, TypeAlias
 
 from rampmeter import _core
 from rampmeter._core import PlanError
+from rampmeter.cautions import Caution
 from rampmeter.manifest import is_manifest, plan_of
 from rampmeter.schema import PYTHON
-from rampmeter.spec import Part, table_of
+from rampmeter.spec import PlanTable, table_of
 from rampmeter.toml import Table, TomlValue, dumps
 
 Override: TypeAlias = tuple[str, TomlValue]
@@ -26,18 +27,18 @@ ARGUMENTS = "arguments"
 """The origin of plans that were made of a call's arguments, not of a file."""
 
 BYTE_ORDER_MARK = "\ufeff"
-"""The mark that some editors write at the start of a file. It is no part of a plan."""
+"""The mark that some editors write at the start of a file. It is not part of a plan."""
 
 SWEEP = "sweep"
-"""The table of a plan with the points of a sweep. It is no part of a run."""
+"""The table of a plan with the points of a sweep. It is not part of a run."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """A plan as TOML text. Its values are checked when it runs, or by `check`.
 
-    A table `[sweep]` is taken out of the text, which the simulator reads: a run of such a plan is
-    the one that its other tables describe.
+    A table `[sweep]` is removed from the text that the simulator reads. A run of such a plan is the
+    one that its other tables describe.
     """
 
     text: str
@@ -49,7 +50,7 @@ class Plan:
     sweep: Mapping[str, Any] | None = field(default=None, kw_only=True, hash=False)
     """The table `[sweep]`, if there is one; see `rampmeter.sweeps`."""
     is_rewritten: bool = field(default=False, kw_only=True, compare=False)
-    """The text was made from a table, so its lines are not those of the file."""
+    """True if the text was made from a table, so that its lines are not those of the file."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", self.text.removeprefix(BYTE_ORDER_MARK))
@@ -67,7 +68,7 @@ class Plan:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Plan":
-        """Read a plan from a file: TOML, or the `manifest.json` of a result, whose plan it is.
+        """Reads a plan from a file: TOML, or the `manifest.json` of a result, whose plan it is.
 
         Raises `PlanError` if it cannot be read or is not TOML.
         """
@@ -91,9 +92,9 @@ class Plan:
         *,
         seed: int = 1,
         base: str | PathLike[str] = ".",
-        **parts: Part | Table | Sequence[Part | Table] | None,
+        **parts: PlanTable | Table | Sequence[PlanTable | Table] | None,
     ) -> "Plan":
-        """A plan from its parts: `topology`, `transport`, `workload` and other tables.
+        """Returns a plan from its parts: `topology`, `transport`, `workload` and other tables.
 
         A list of transports shares the network: tenant n uses transport n.
         """
@@ -104,7 +105,7 @@ class Plan:
         return cls(dumps(table), Path(base), ARGUMENTS)
 
     def table(self) -> dict[str, Any]:
-        """The plan as a nested table. A list of one transport is the table of that transport."""
+        """Returns the plan as a nested table. A list of one transport becomes its table."""
         return deepcopy(self._parsed)
 
     @cached_property
@@ -121,7 +122,7 @@ class Plan:
         return table
 
     def transports(self) -> list[dict[str, Any]]:
-        """The tables of the transports that share the network; empty if the plan has none.
+        """Returns the tables of the transports that share the network; empty if the plan has none.
 
         Raises `PlanError` if `transport` is neither a table nor a list of tables.
         """
@@ -134,7 +135,7 @@ class Plan:
         return tables
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value at a path such as `workload.load` as it is written, or `default`.
+        """Returns the value at a path such as `workload.load` as written in the plan, or `default`.
 
         A quantity may be a text such as `25Gbps`; `resolved` returns its number.
         """
@@ -142,7 +143,7 @@ class Plan:
         return value if value is default else deepcopy(value)
 
     def resolved(self, key: str, default: Any = None) -> Any:
-        """The value at a path without units, or `default` if the plan does not set it.
+        """Returns the value at a path without units, or `default` if the plan does not set it.
 
         Numbers are in the unit that ends the key. Raises `PlanError` if the value is a text, a
         table or a list, and the plan cannot run.
@@ -164,7 +165,7 @@ class Plan:
         return seed
 
     def with_(self, *overrides: Override) -> "Plan":
-        """The plan with some values changed.
+        """Returns the plan with some values changed.
 
         >>> Plan("seed = 1").with_(("workload.load", 0.7)).get("workload.load")
         0.7
@@ -175,35 +176,35 @@ class Plan:
         if self.sweep is not None:
             table[SWEEP] = deepcopy(self.sweep)
         for key, value in overrides:
-            # A copy, since later overrides may change what is inside.
+            # A copy, since later overrides may change its contents.
             _assign(table, key, deepcopy(value))
         sweep = table.pop(SWEEP, None)
         return Plan(dumps(table), self.base, self.origin, sweep=sweep, is_rewritten=True)
 
     def check(self) -> dict[str, Any]:
-        """The whole plan with every default; raises `PlanError` if it cannot run."""
+        """Returns the plan with all defaults; raises `PlanError` if it cannot run."""
         return self._decoded(_core.check)
 
-    def warnings(self) -> list[str]:
-        """Returns likely mistakes, a sentence each.
+    def warnings(self) -> list[Caution]:
+        """Returns likely mistakes, a sentence with a code each.
 
-        Examples are columns of traces that nothing uses, and a load that the core cannot carry.
+        Examples are unused columns of traces, and a load that the core cannot carry.
         """
         try:
-            return _core.warnings(self.text, str(self.base))
+            return [Caution(text, code) for code, text in _core.warnings(self.text, str(self.base))]
         except PlanError as error:
-            raise self.named(error) from None
+            raise self.locate_error(error) from None
 
     def derived(self) -> dict[str, float]:
-        """Values that follow from plan and network; names end in their units."""
+        """Returns values derived from plan and network; names end in their units."""
         return self._decoded(_core.derived)
 
     def offered(self) -> dict[str, Any]:
-        """The traffic that the workload offers: mean size, and load by tier of links."""
+        """Returns the traffic that the workload offers: mean size, and load by tier of links."""
         return self._decoded(_core.offered)
 
     def drawing(self) -> dict[str, Any]:
-        """Nodes and links of the network, for `rampmeter.plots.topology`."""
+        """Returns nodes and links of the network, for `rampmeter.plots.topology`."""
         return self._decoded(_core.drawing)
 
     def _decoded(self, function: Callable[[str, str], str]) -> dict[str, Any]:
@@ -211,20 +212,18 @@ class Plan:
         try:
             decoded: dict[str, Any] = json.loads(function(self.text, str(self.base)))
         except PlanError as error:
-            raise self.named(error) from None
+            raise self.locate_error(error) from None
         return decoded
 
-    def named(self, error: PlanError) -> PlanError:
+    def locate_error(self, error: PlanError) -> PlanError:
         """Returns the simulator's error with the name of this plan.
 
-        Lines of a text that nobody wrote are left out, and keys of arguments have underscores.
+        Lines of a generated text are omitted. Keys are those of plan files, also of arguments.
         """
         if error.code is None:
             return error
         key = error.key or ""
         is_of_arguments = self.origin == ARGUMENTS
-        if is_of_arguments:
-            key = key.replace("-", "_")
         place = source = ""
         if error.line is not None and not is_of_arguments and not self.is_rewritten:
             column = "" if error.column is None else f", column {error.column}"
@@ -240,7 +239,7 @@ class Plan:
         return named
 
     def input_digests(self) -> dict[str, str]:
-        """The files that the plan reads, each with the SHA-256 of its contents."""
+        """Returns the files that the plan reads, each with the SHA-256 of its contents."""
         digests = {}
         for name in sorted({table[key] for table, key in file_keys(self.table())}):
             file = self.base / name
@@ -258,14 +257,14 @@ class Plan:
 
 
 def part_of(name: str, part: object) -> TomlValue:
-    """A table of a plan, or of `transport` a list of tables."""
+    """Returns a table of a plan, or of `transport` a list of tables."""
     if name == "transport" and isinstance(part, list | tuple):
         return [dict(table_of(name, each)) for each in part]
     return table_of(name, part)
 
 
 def parse_override(text: str) -> Override:
-    """An override from `key=value`; the value is TOML, or else a plain string.
+    """Returns an override from `key=value`; the value is TOML, or otherwise a plain string.
 
     >>> parse_override("workload.load=0.7"), parse_override("transport.preset=paper")
     (('workload.load', 0.7), ('transport.preset', 'paper'))
@@ -278,7 +277,7 @@ def parse_override(text: str) -> Override:
 
 
 def parse_value(text: str) -> TomlValue:
-    """A TOML value, or the text itself if it is not one."""
+    """Returns a TOML value, or the text itself if it is not one."""
     try:
         table: dict[str, TomlValue] = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
@@ -287,14 +286,14 @@ def parse_value(text: str) -> TomlValue:
 
 
 def _without_sweep(text: str, rest: dict[str, Any]) -> str:
-    """The text with empty lines for `[sweep]`, so that errors still name the right lines."""
-    kept, is_sweep = [], False
+    """Replaces `[sweep]` by empty lines, so that line numbers of errors remain correct."""
+    lines, is_sweep = [], False
     for line in text.splitlines():
         header = re.match(r"\s*\[\[?\s*([A-Za-z0-9_-]+)", line)
         if header is not None:
             is_sweep = header[1] == SWEEP
-        kept.append("" if is_sweep else line)
-    blanked = "\n".join(kept) + "\n"
+        lines.append("" if is_sweep else line)
+    blanked = "\n".join(lines) + "\n"
     try:
         if tomllib.loads(blanked) == rest:
             return blanked
@@ -326,7 +325,7 @@ def _assign(table: dict[str, Any], key: str, value: TomlValue) -> None:
 
 
 def file_keys(value: object) -> Iterator[tuple[dict[str, Any], str]]:
-    """The keys that name files, at any depth, each with the table that it is in."""
+    """Yields the keys that name files, at any depth, each with its table."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key in ("file", "cdf") and isinstance(inner, str):

@@ -1,4 +1,4 @@
-"""Shows how runs get on: bars on a terminal, a line for each run elsewhere."""
+"""Progress of runs: bars on a terminal, a line for each run elsewhere."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from rampmeter.runner import Job, Outcome, Silent, Watcher
+from rampmeter.runner import Job, JobOutcome, JobWatcher, SilentWatcher
 
 if TYPE_CHECKING:
     from rampmeter import _core
@@ -27,12 +27,12 @@ OVERALL_STEPS = 1000
 
 
 @contextmanager
-def watching(console: Console, jobs: list[Job], *, is_quiet: bool) -> Iterator[Watcher]:
-    """A watcher for these jobs that fits the console."""
+def watching(console: Console, jobs: list[Job], *, is_quiet: bool) -> Iterator[JobWatcher]:
+    """Yields a watcher for these jobs that suits the console."""
     if is_quiet:
-        yield Silent()
+        yield SilentWatcher()
     elif not console.is_terminal:
-        yield Lines(console, len(jobs))
+        yield LineWatcher(console, len(jobs))
     else:
         columns = (
             TextColumn("{task.description}"),
@@ -43,12 +43,12 @@ def watching(console: Console, jobs: list[Job], *, is_quiet: bool) -> Iterator[W
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=console, transient=True) as progress:
-            yield Bars(progress, jobs)
+            yield BarWatcher(progress, jobs)
 
 
 @contextmanager
 def counting(console: Console, *, is_quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Shows, for things with a name, how many of how many are done."""
+    """Yields a function that shows the number of completed items of each name."""
     if is_quiet or not console.is_terminal:
         yield lambda _name, _done, _total: None
         return
@@ -64,8 +64,8 @@ def counting(console: Console, *, is_quiet: bool) -> Iterator[Callable[[str, int
         yield count
 
 
-class Bars:
-    """A bar for each running job, and one for all if there are several."""
+class BarWatcher:
+    """Watcher with a bar for each running job, and one for all if there are several."""
 
     def __init__(self, progress: Progress, jobs: list[Job]) -> None:
         self._progress = progress
@@ -79,13 +79,13 @@ class Bars:
             self._overall = progress.add_task("all runs", total=total, detail="")
 
     def on_start(self, job: Job) -> None:
-        """Show a bar."""
+        """Shows a bar."""
         with self._lock:
             self._tasks[job.name] = self._progress.add_task(job.name, total=None, detail="")
             self._starts[job.name] = time.monotonic()
 
     def on_progress(self, job: Job, progress: "_core.Progress") -> None:
-        """Move the bar."""
+        """Moves the bar."""
         with self._lock:
             seconds = max(time.monotonic() - self._starts[job.name], 1e-3)
             total = progress["total"]
@@ -99,8 +99,8 @@ class Bars:
                 self._fractions[job.name] = progress["delivered"] / total
                 self._move_overall()
 
-    def on_end(self, outcome: Outcome) -> None:
-        """Take the bar away."""
+    def on_end(self, outcome: JobOutcome) -> None:
+        """Removes the bar."""
         with self._lock:
             self._progress.remove_task(self._tasks.pop(outcome.job.name))
             self._fractions[outcome.job.name] = 1.0
@@ -114,8 +114,8 @@ class Bars:
             self._progress.update(self._overall, completed=done)
 
 
-class Lines:
-    """A line when a job ends, for logs."""
+class LineWatcher:
+    """Watcher that prints a line when a job ends, for logs."""
 
     def __init__(self, console: Console, n_jobs: int) -> None:
         self._console = console
@@ -124,22 +124,22 @@ class Lines:
         self._n_done = 0
 
     def on_start(self, job: Job) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def on_progress(self, job: Job, progress: "_core.Progress") -> None:
-        """Nothing."""
+        """Does nothing."""
 
-    def on_end(self, outcome: Outcome) -> None:
-        """Print the outcome of the job."""
+    def on_end(self, outcome: JobOutcome) -> None:
+        """Prints the outcome of the job."""
         with self._lock:
             self._n_done += 1
             self._console.print(f"[{self._n_done}/{self._n_jobs}] {_line(outcome)}", markup=False)
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: JobOutcome) -> str:
     words = {
         "ran": "finished",
-        "kept": "kept from an earlier run",
+        "reused": "reused results of an earlier run",
         "interrupted": "interrupted",
         "failed": f"failed: {outcome.error}",
     }

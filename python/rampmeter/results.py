@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rampmeter._core import ResultError
+from rampmeter.cautions import Caution, cautions_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +46,7 @@ class Run:
     """The results of one run, read from its folder on first access."""
 
     def __init__(self, path: str | PathLike[str], *, is_temporary: bool = False) -> None:
-        """The results in a folder; a temporary one is removed with this object."""
+        """Opens the results in a folder; a temporary folder is removed with this object."""
         self.path = Path(path)
         if is_temporary:
             weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
@@ -66,12 +67,17 @@ class Run:
     def _repr_html_(self) -> str:
         from rampmeter import tables
 
-        return "".join(sheet.html() for sheet in tables.run_sheets(self))
+        return "".join(text_table.html() for text_table in tables.run_tables(self))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Statistics: slowdown by size, utilisation, drops by tier."""
         return read_json(self.path / SUMMARY)
+
+    @property
+    def warnings(self) -> list[Caution]:
+        """Reasons to doubt the numbers, a sentence with a code each; see `rampmeter explain`."""
+        return cautions_of(self.summary)
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -212,33 +218,33 @@ class Plots:
     def slowdown_by_size(
         self, ideal: str = "delivered", bins: str = "bdp", *, ax: "Axes | None" = None
     ) -> "Figure":
-        """Mean and 99th percentile of slowdown by flow size."""
+        """Draws the mean and 99th percentile of slowdown by flow size."""
         from rampmeter import plots
 
         groups = slowdown_groups(self._run.summary, ideal, bins)
         return plots.slowdown_by_size([plots.SizeSeries.of("measured", groups)], ax=ax)
 
     def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
-        """The distribution of flow completion times, with that of an idle network."""
+        """Draws the distribution of flow completion times, with that of an idle network."""
         from rampmeter import plots
 
         flows = self._run.flows
         return plots.fct_cdf(flows["fct_ps"].to_numpy(), flows["ideal_ps"].to_numpy(), ax=ax)
 
     def utilisation(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Utilisation of the links of each tier over time."""
+        """Draws utilisation of the links of each tier over time."""
         from rampmeter import plots
 
         return plots.utilisation(tiers(self._run.series, "time_ps", "utilisation"), ax=ax)
 
     def queue_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
-        """The distribution of queue lengths by tier."""
+        """Draws the distribution of queue lengths by tier."""
         from rampmeter import plots
 
         return plots.queue_cdf(tiers(self._run.queues, "queue_bytes", "samples"), ax=ax)
 
     def tenants(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Each tenant's share of the delivered bytes over time, to the end of the window."""
+        """Draws each tenant's share of the delivered bytes over time, to the end of the window."""
         import numpy as np
 
         from rampmeter import plots
@@ -279,29 +285,29 @@ class Group:
     def of(
         cls, statistics: Mapping[str, Any] | None, label: str, upper_bytes: int | None = None
     ) -> "Group":
-        """A group from a summary's statistics, which are null for no flows."""
+        """Returns a group from a summary's statistics, which are null without flows."""
         names = ("mean", "p50", "p99", "p999", "max")
         found = statistics or dict.fromkeys(names, math.nan)
         mean, p50, p99, p999, top = (float(found[name]) for name in names)
-        known = {name: found.get(f"{name}_ci") for name in names}
-        half_widths = {name: float(value) for name, value in known.items() if value is not None}
+        intervals = {name: found.get(f"{name}_ci") for name in names}
+        half_widths = {name: float(value) for name, value in intervals.items() if value is not None}
         n = int(found.get("count", 0))
         return cls(label, upper_bytes, n, mean, p50, p99, p999, top, half_widths)
 
 
 def overall_slowdown(summary: Mapping[str, Any], ideal: str = "delivered") -> Group:
-    """The slowdown of all flows counted."""
+    """Returns the slowdown of all flows counted."""
     return Group.of(_slowdown(summary, ideal)["overall"], "all")
 
 
 def slowdown_groups(
     summary: Mapping[str, Any], ideal: str = "delivered", bins: str = "bdp"
 ) -> list[Group]:
-    """The slowdown by size; `bins` is `bdp`, `decades`, `deciles` or `classes`."""
+    """Returns the slowdown by size; `bins` is `bdp`, `decades`, `deciles` or `classes`."""
     statistics = _slowdown(summary, ideal)
     if bins not in statistics or bins == "overall":
-        known = ", ".join(name for name in statistics if name != "overall")
-        raise ValueError(f"bins: expected one of {known}, got {bins}")
+        allowed = ", ".join(name for name in statistics if name != "overall")
+        raise ValueError(f"bins: expected one of {allowed}, got {bins}")
     return [Group.of(b["stats"], str(b["label"]), b["upper_bytes"]) for b in statistics[bins]]
 
 
@@ -314,7 +320,7 @@ def _slowdown(summary: Mapping[str, Any], ideal: str) -> Mapping[str, Any]:
 
 
 def tiers(table: "pa.Table", x: str, y: str) -> dict[str, tuple[Any, Any]]:
-    """Two columns of a table as arrays, by tier."""
+    """Returns two columns of a table as arrays, by tier."""
     import numpy as np
 
     names = np.asarray(table["tier"].to_pylist())
@@ -324,7 +330,7 @@ def tiers(table: "pa.Table", x: str, y: str) -> dict[str, tuple[Any, Any]]:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """A JSON object from a result folder."""
+    """Reads a JSON object from a result folder."""
     try:
         value = json.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:

@@ -4,19 +4,19 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
-from rampmeter.sheet import Sheet
 from rampmeter.text import NONE, byte_size, count, number
+from rampmeter.text_table import TextTable
 
 ROWS_MAX: Final = 20
 """Maximum number of rounds in a table."""
 
 
-def round_sheets(summary: Mapping[str, Any]) -> Iterator[Sheet]:
+def round_tables(summary: Mapping[str, Any]) -> Iterator[TextTable]:
     """Yields the rounds of each collective with their bounds; nothing if there are none."""
     for name, rounds in groupby(summary.get("collectives", []), _name):
         rows = list(rounds)
         left_out = f"The first {ROWS_MAX} of {len(rows)} rounds; summary.json has all."
-        yield Sheet(
+        yield TextTable(
             title=f"{name} (bandwidths in Gbit/s)",
             headings=(
                 "round",
@@ -42,12 +42,12 @@ def _name(row: Mapping[str, Any]) -> str:
     return f"{row['operation']}, {row['algorithm']}, {hosts}"
 
 
-def call_sheets(summary: Mapping[str, Any]) -> Iterator[Sheet]:
-    """The latencies of calls; nothing if there are none."""
+def call_tables(summary: Mapping[str, Any]) -> Iterator[TextTable]:
+    """Yields the latencies of calls; nothing if there are none."""
     parts = summary.get("rpcs", [])
     if parts:
         times = ("bound_mean", "latency_mean", "latency_p50", "latency_p99", "latency_max")
-        yield Sheet(
+        yield TextTable(
             title="Latency of calls, us",
             headings=("part", "completed", "bound", "mean", "p50", "p99", "max", "over bound"),
             rows=[
@@ -67,12 +67,12 @@ def _us(ps: int | None) -> str:
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    took = row["completion_ps"]
+    completion_ps = row["completion_ps"]
     return (
         str(row["round"]),
         byte_size(row["bytes"]),
         f"{count(row['delivered'])} of {count(row['flows'])}",
-        NONE if took is None else number(took / 1e6, 1),
+        NONE if completion_ps is None else number(completion_ps / 1e6, 1),
         number(row["over_bound"]),
         number(row["algorithm_gbps"], 2),
         number(row["bus_gbps"], 2),

@@ -1,7 +1,7 @@
-"""Runs many plans at once, one a core; stops them all on Ctrl-C and SIGTERM and keeps finished
-results.
+"""Runs many plans concurrently, one per core. Ctrl-C and SIGTERM stop all; finished results are
+stored.
 
-The simulator releases the interpreter lock, so threads are enough. A result folder that holds the
+The simulator releases the interpreter lock, so threads are enough. A result folder that has the
 same plan, the same input files and the same simulator is not run again.
 """
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.2
 """Interval at which the waiting thread checks for an interrupt."""
 PATIENCE_SECONDS = 5.0
-"""Time that a transport in Python has to return from a method when its run must end."""
+"""Maximum time for a method of a Python transport to return when its run must end."""
 
-State: TypeAlias = Literal["ran", "kept", "interrupted", "failed"]
+State: TypeAlias = Literal["ran", "reused", "interrupted", "failed"]
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobOutcome:
     """The outcome of a job."""
 
     job: Job
     state: State
-    """`ran`, `kept` (results of an earlier run), `interrupted` or `failed`."""
+    """`ran`, `reused` (results of an earlier run), `interrupted` or `failed`."""
     run: Run | None = None
     """The results; `None` if the job did not start or failed."""
     error: Exception | None = None
@@ -69,23 +69,23 @@ class Outcome:
 class Batch:
     """The outcomes of all jobs, in their order."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[JobOutcome, ...]
     stopped_by: signal.Signals | None
-    """The signal that ended it before all was done: SIGINT, SIGTERM, or none."""
+    """The signal that ended it before all runs ended: SIGINT, SIGTERM, or none."""
     wall_seconds: float
 
     @property
     def is_interrupted(self) -> bool:
-        """Returns true if a signal ended it before all was done."""
+        """Returns true if a signal ended it before all runs ended."""
         return self.stopped_by is not None
 
     def runs(self) -> dict[str, Run]:
-        """The complete results by the names of their jobs."""
-        complete = {o.job.name: o.run for o in self.outcomes if o.state in ("ran", "kept")}
+        """Returns the complete results by the names of their jobs."""
+        complete = {o.job.name: o.run for o in self.outcomes if o.state in ("ran", "reused")}
         return {name: run for name, run in complete.items() if run is not None}
 
-    def then(self, later: "Batch") -> "Batch":
-        """This batch and one that ran after it."""
+    def followed_by(self, later: "Batch") -> "Batch":
+        """Returns the outcomes of this batch and of a later one."""
         return Batch(
             (*self.outcomes, *later.outcomes),
             self.stopped_by or later.stopped_by,
@@ -93,26 +93,26 @@ class Batch:
         )
 
     def raise_failures(self) -> None:
-        """Raise the first error of a job, if there was one."""
+        """Raises the first error of a job, if there was one."""
         for outcome in self.outcomes:
             if outcome.error is not None:
                 raise outcome.error
 
 
-class Watcher(Protocol):
+class JobWatcher(Protocol):
     """Receives the progress of jobs, from the threads that run them."""
 
     def on_start(self, job: Job) -> None:
         """Called when the job starts."""
 
     def on_progress(self, job: Job, progress: "Progress") -> None:
-        """Called some times a second with the progress of the job."""
+        """Called a few times a second with the progress of the job."""
 
-    def on_end(self, outcome: Outcome) -> None:
+    def on_end(self, outcome: JobOutcome) -> None:
         """Called when the job has ended."""
 
 
-class Silent:
+class SilentWatcher:
     """A watcher that shows nothing."""
 
     def on_start(self, job: Job) -> None:
@@ -121,12 +121,12 @@ class Silent:
     def on_progress(self, job: Job, progress: "Progress") -> None:
         """Does nothing."""
 
-    def on_end(self, outcome: Outcome) -> None:
+    def on_end(self, outcome: JobOutcome) -> None:
         """Does nothing."""
 
 
 def n_cores() -> int:
-    """The cores that this process may use."""
+    """Returns the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -134,12 +134,12 @@ def n_cores() -> int:
 
 def run_all(
     jobs: Sequence[Job],
-    watcher: Watcher | None = None,
+    watcher: JobWatcher | None = None,
     *,
     n_threads: int | None = None,
-    stop: "Stop | None" = None,
+    stop: "StopCondition | None" = None,
 ) -> Batch:
-    """Run jobs in their order, some at a time, until `stop` is set.
+    """Runs jobs in their order, several at a time, until `stop` is set.
 
     Every plan is checked before the first one runs. Raises `PlanError` if a plan cannot run, and
     `ResultError` if a folder has the results of another plan and its job does not replace them.
@@ -150,9 +150,9 @@ def run_all(
     for job in jobs:
         complete = job.plan.check()
         if not job.force:
-            keep_others(job.out, job.plan, complete)
-    stop = stop or Stop()
-    worker = _Worker(watcher or Silent(), stop)
+            reject_other_results(job.out, job.plan, complete)
+    stop = stop or StopCondition()
+    worker = _Worker(watcher or SilentWatcher(), stop)
     n_workers = max(1, min(n_threads or n_cores(), len(jobs)))
     with _stopping_on_signals(stop), ThreadPoolExecutor(n_workers) as pool:
         futures = [pool.submit(worker.run, job) for job in jobs]
@@ -163,7 +163,7 @@ def run_all(
     return Batch(outcomes, stop.by, time.monotonic() - start)
 
 
-class Stop:
+class StopCondition:
     """Condition that ends runs: a signal, an event, a time limit, or a failed watcher."""
 
     def __init__(self, timeout: float | None = None, cancel: threading.Event | None = None) -> None:
@@ -185,12 +185,12 @@ class Stop:
 
 
 @contextmanager
-def _stopping_on_signals(stop: Stop) -> Iterator[None]:
+def _stopping_on_signals(stop: StopCondition) -> Iterator[None]:
     """Records the first Ctrl-C or SIGTERM in `stop`; the second one raises.
 
     An exception of the first one could be raised anywhere, such as after the start of a thread and
-    before the thread is known. Only the main thread receives signals, so other threads change no
-    handlers. Ignored signals stay ignored, and a program keeps its own handler of SIGTERM.
+    before the thread is recorded. Only the main thread receives signals, so other threads change no
+    handlers. Ignored signals remain ignored, and a program's own handler of SIGTERM remains.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -217,12 +217,12 @@ def _stopping_on_signals(stop: Stop) -> Iterator[None]:
             signal.signal(number, previous[number])
 
 
-class _Ended(BaseException):
-    """Raised in a method of a Python class that does not return."""
+class _RunEnd(BaseException):
+    """Exception that ends a method of a Python class that does not return."""
 
 
 class _Worker:
-    def __init__(self, watcher: Watcher, stop: Stop) -> None:
+    def __init__(self, watcher: JobWatcher, stop: StopCondition) -> None:
         self._watcher = watcher
         self._stop = stop
         self._stopped_at: float | None = None
@@ -230,7 +230,7 @@ class _Worker:
         """Threads whose run has a transport in Python."""
 
     def end_hanging(self) -> None:
-        """Ends runs that are still running `PATIENCE_SECONDS` after the stop: their class hangs."""
+        """Ends runs of Python transports that do not end within `PATIENCE_SECONDS` of the stop."""
         if not self._stop.is_set():
             return
         now = time.monotonic()
@@ -239,35 +239,35 @@ class _Worker:
             return
         for thread in list(self._in_python):
             self._in_python.discard(thread)
-            raised = ctypes.py_object(_Ended)
+            raised = ctypes.py_object(_RunEnd)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
 
-    def run(self, job: Job) -> Outcome:
+    def run(self, job: Job) -> JobOutcome:
         if self._stop.is_set():
-            return Outcome(job, "interrupted")
+            return JobOutcome(job, "interrupted")
         self._watcher.on_start(job)
         try:
-            with _alone_in(job.out):
-                outcome = self._guarded(job)
+            with _lock_folder(job.out):
+                outcome = self._run_or_fail(job)
         except (ResultError, OSError) as error:
-            outcome = Outcome(job, "failed", error=error)
+            outcome = JobOutcome(job, "failed", error=error)
         self._watcher.on_end(outcome)
         return outcome
 
-    def _guarded(self, job: Job) -> Outcome:
+    def _run_or_fail(self, job: Job) -> JobOutcome:
         try:
             return self._outcome(job)
-        except (PlanError, OSError, InternalError, EndpointError, _Ended) as error:
+        except (PlanError, OSError, InternalError, EndpointError, _RunEnd) as error:
             for partial in job.out.glob("*.partial"):
                 partial.unlink()
-            if isinstance(error, _Ended) or isinstance(error.__cause__, _Ended):
-                return Outcome(job, "interrupted")
-            return Outcome(job, "failed", error=error)
+            if isinstance(error, _RunEnd) or isinstance(error.__cause__, _RunEnd):
+                return JobOutcome(job, "interrupted")
+            return JobOutcome(job, "failed", error=error)
 
-    def _outcome(self, job: Job) -> Outcome:
+    def _outcome(self, job: Job) -> JobOutcome:
         identity = identity_of(job.plan)
         if is_current(job.out, identity):
-            return Outcome(job, "kept", Run(job.out))
+            return JobOutcome(job, "reused", Run(job.out))
         self._clear(job.out)
         thread = threading.get_ident()
         if any(table.get("name") == PYTHON for table in job.plan.transports()):
@@ -276,11 +276,11 @@ class _Worker:
             summary = _simulate(job, self._on_progress(job))
         finally:
             self._in_python.discard(thread)
-        known = {**identity, BASE: os.path.relpath(job.plan.base, job.out)}
-        (job.out / IDENTITY).write_text(json.dumps(known, indent=2) + "\n", "utf-8")
+        content = {**identity, BASE: os.path.relpath(job.plan.base, job.out)}
+        (job.out / IDENTITY).write_text(json.dumps(content, indent=2) + "\n", "utf-8")
         if summary["status"] in results.COMPLETE:
-            return Outcome(job, "ran", Run(job.out))
-        return Outcome(job, "interrupted", Run(job.out))
+            return JobOutcome(job, "ran", Run(job.out))
+        return JobOutcome(job, "interrupted", Run(job.out))
 
     def _on_progress(self, job: Job) -> Callable[["Progress"], bool]:
         def on_progress(progress: "Progress") -> bool:
@@ -297,7 +297,7 @@ class _Worker:
 
 
 @contextmanager
-def _alone_in(out: Path) -> Iterator[None]:
+def _lock_folder(out: Path) -> Iterator[None]:
     """Locks a folder against other runs, of this process or others; creates it if necessary.
 
     Raises `ResultError` if another run has the lock. A file system without locks has no protection.
@@ -310,8 +310,7 @@ def _alone_in(out: Path) -> Iterator[None]:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ResultError(
-                f"{out}: expected a folder that no other run writes to, got one that another run "
-                "is writing to; --out names another folder"
+                f"{out}: another run is writing to this folder; use another one with --out"
             ) from None
         except OSError as error:
             if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
@@ -325,13 +324,13 @@ def _simulate(job: Job, on_progress: Callable[["Progress"], bool]) -> dict[str, 
     try:
         text = _core.run(job.plan.text, str(job.plan.base), str(job.out), on_progress)
     except PlanError as error:
-        raise job.plan.named(error) from None
+        raise job.plan.locate_error(error) from None
     summary: dict[str, Any] = json.loads(text)
     return summary
 
 
 def identity_of(plan: Plan) -> dict[str, Any]:
-    """Everything that determines a run's results."""
+    """Returns all inputs that determine a run's results."""
     return {
         "plan": plan.text,
         "inputs": plan.input_digests(),
@@ -340,27 +339,27 @@ def identity_of(plan: Plan) -> dict[str, Any]:
 
 
 def simulator() -> dict[str, str]:
-    """Identity of this simulator: version, commit, and the digest of its binary."""
+    """Returns the identity of this simulator: version, commit, and digest of its binary."""
     return {"version": _core.VERSION, "commit": _core.COMMIT, "binary": _binary_digest()}
 
 
 def is_current(out: Path, identity: dict[str, Any]) -> bool:
     """Returns true if a folder has the complete results of a run with this identity."""
     try:
-        known = results.read_json(out / IDENTITY)
-        known.pop(BASE, None)
+        stored = results.read_json(out / IDENTITY)
+        stored.pop(BASE, None)
         manifest = results.read_json(out / results.MANIFEST)
     except ResultError:
         return False
     return (
-        known == identity
+        stored == identity
         and manifest.get("status") in results.COMPLETE
         and all((out / name).is_file() for name in (results.SUMMARY, results.FLOWS))
     )
 
 
-def keep_others(out: Path, plan: Plan, complete: Mapping[str, Any]) -> None:
-    """Raises `ResultError` if a folder has the results of another plan than this one.
+def reject_other_results(out: Path, plan: Plan, complete: Mapping[str, Any]) -> None:
+    """Raises `ResultError` if a folder has the results of another plan.
 
     `complete` is the plan with all defaults. Another build of the simulator does not make another
     plan, nor do keys that one of two builds did not have.
@@ -368,22 +367,24 @@ def keep_others(out: Path, plan: Plan, complete: Mapping[str, Any]) -> None:
     difference = _difference_from(out, plan, complete)
     if difference is not None:
         raise ResultError(
-            f"{out}: expected no results, or those of this plan, got another plan's "
-            f"({difference}); --out names another folder, --force replaces them"
+            f"{out}: the folder has the results of another plan ({difference}); "
+            "use another folder with --out, or replace them with --force"
         )
 
 
 def _difference_from(out: Path, plan: Plan, complete: Mapping[str, Any]) -> str | None:
-    """First difference to the plan whose results a folder has; `None` if there is none."""
+    """Returns the first difference from the plan of the results in a folder; `None` without one."""
     identity = _read_known(out / IDENTITY)
     manifest = _read_known(out / results.MANIFEST)
     before = Plan(identity["plan"]).table() if "plan" in identity else None
     if before != plan.table():
-        known = manifest.get("plan")
-        if known is not None:
-            found = first_difference(known, complete)
+        complete_before = manifest.get("plan")
+        if complete_before is not None:
+            found = first_difference(complete_before, complete)
             # Keys that the plan sets precede those that follow from them.
-            found = found and (first_difference(known, _set_keys(complete, plan.table())) or found)
+            found = found and (
+                first_difference(complete_before, _set_keys(complete, plan.table())) or found
+            )
         else:
             found = None if before is None else first_difference(before, plan.table())
         if found is not None:
@@ -396,7 +397,7 @@ def _difference_from(out: Path, plan: Plan, complete: Mapping[str, Any]) -> str 
 
 
 def _set_keys(complete: Any, table: Any) -> Any:
-    """The values of the complete plan, without units, at the keys that `table` sets."""
+    """Returns the values of the complete plan, without units, at the keys that `table` sets."""
     if isinstance(complete, Mapping) and isinstance(table, Mapping):
         return {
             key: _set_keys(complete[key], value) for key, value in table.items() if key in complete
@@ -411,7 +412,7 @@ def _read_known(file: Path) -> dict[str, Any]:
 
 
 def first_difference(before: Any, now: Any, path: str = "") -> str | None:
-    """First difference of two plans, among the keys that both have.
+    """Returns the first difference of two plans, among the keys that both have.
 
     >>> first_difference({"seed": 1, "workload": {"load": 0.5}}, {"workload": {"load": 0.8}})
     'workload.load: 0.5 there, 0.8 here'
@@ -434,7 +435,7 @@ TAGS = ("name", "kind", "pattern")
 
 @cache
 def _binary_digest() -> str:
-    """Digest of the binary, which differs between builds of one commit with other changes."""
+    """Returns the digest of the binary, which distinguishes builds with uncommitted changes."""
     file = getattr(_core, "__file__", None)
     if file is None:
         return "none"

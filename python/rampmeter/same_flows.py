@@ -51,29 +51,29 @@ class SameFlows:
         self.counted: NDArray[np.bool_] = ~excluded
 
     def fct(self, label: str) -> Floats:
-        """Completion times of the flows that count, in picoseconds."""
+        """Returns completion times of the flows that count, in picoseconds."""
         fct = self._fct[label][self.counted]
         return np.where(np.isnan(fct), math.inf, fct)
 
     def nfct(self, label: str) -> float | None:
-        """Mean completion time over mean ideal."""
+        """Returns the mean completion time over mean ideal."""
         ideal = float(self._ideal[label][self.counted].sum())
         return float(self.fct(label).sum()) / ideal if ideal > 0 else None
 
     def groups(self, label: str) -> list[Group]:
-        """Slowdown by size in multiples of one BDP, and of all flows."""
+        """Returns slowdown by size in multiples of one BDP, and of all flows."""
         first = next(iter(self._runs.values()))
         summary = self._runs[label].summary
         bins = slowdown_groups(first.summary)
         everything = overall_slowdown(summary)
-        if self._are_those_of(summary, bins):
+        if self._matches_summary(summary, bins):
             return [*slowdown_groups(summary), everything]
         sizes, fct = self.sizes[self.counted], self.fct(label)
         ideal = self._ideal[label][self.counted]
         slowdown = np.divide(fct, ideal, out=np.full(fct.shape, math.nan), where=ideal > 0)
         uppers = [group.upper_bytes for group in bins if group.upper_bytes is not None]
         place = np.searchsorted(np.array(uppers, np.int64), sizes)
-        # If the simulator gives intervals, flows are of one steady process.
+        # If the simulator reports intervals, flows are of one steady process.
         steady = bool(everything.half_widths)
         each = [
             _group(slowdown[place == idx], one.label, one.upper_bytes, is_steady=steady)
@@ -81,8 +81,8 @@ class SameFlows:
         ]
         return [*each, _group(slowdown, everything.label, None, is_steady=steady)]
 
-    def _are_those_of(self, summary: Mapping[str, Any], bins: Sequence[Group]) -> bool:
-        """Returns whether a summary's statistics are over the same flows and bins as these are."""
+    def _matches_summary(self, summary: Mapping[str, Any], bins: Sequence[Group]) -> bool:
+        """Returns true if a summary's statistics are over the same flows and bins as these are."""
         own = slowdown_groups(summary)
         edges = [group.upper_bytes for group in bins]
         return (
@@ -114,7 +114,7 @@ def _fill(known: NDArray[np.int64], at: NDArray[Any], values: NDArray[Any], labe
 
 
 def _warm_up(run: Run) -> int:
-    """Returns the number of first flows that the statistics of a run leave out."""
+    """Returns the number of first flows that the statistics of a run omit."""
     if "warmup" in run.summary:
         return int(run.summary["warmup"]["flows"])
     measure = run.manifest.get("plan", {}).get("measure", {})
@@ -122,13 +122,13 @@ def _warm_up(run: Run) -> int:
 
 
 def _mark(run: Run, arrival: Floats) -> float:
-    """The instant before which flows must finish to count."""
+    """Returns the instant until which flows must finish to count."""
     measure = run.manifest.get("plan", {}).get("measure", {})
     number = measure.get("finished-before-arrival")
     return math.inf if number is None or number > arrival.size else float(arrival[number - 1])
 
 
 def _group(slowdown: Floats, label: str, upper_bytes: int | None, *, is_steady: bool) -> Group:
-    """Statistics of slowdowns as the simulator has them; intervals of a steady process."""
+    """Returns statistics of slowdowns, as the simulator computes them for a steady process."""
     values = slowdown[~np.isnan(slowdown)]
     return Group.of(_core.statistics(values.tobytes(), is_steady), label, upper_bytes)

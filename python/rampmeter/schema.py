@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, TypedDict
 from rampmeter import _core
 
 
-class Kind(TypedDict, total=False):
+class KeyKind(TypedDict, total=False):
     """The values of a key; its fields depend on `type`."""
 
     type: Literal["integer", "number", "bool", "list", "text", "table", "choice"]
@@ -17,38 +17,38 @@ class Kind(TypedDict, total=False):
     names: list[tuple[str, str]]
 
 
-class Key(TypedDict):
-    """A parameter."""
+class KeyInfo(TypedDict):
+    """A parameter of a transport."""
 
     name: str
     doc: str
-    kind: Kind
+    kind: KeyKind
     derived: bool
 
 
-class About(TypedDict):
-    """A transport."""
+class TransportInfo(TypedDict):
+    """A transport with its presets and keys."""
 
     name: str
     title: str
     summary: str
     wire: int | None
     presets: list[tuple[str, dict[str, Any]]]
-    keys: list[Key]
+    keys: list[KeyInfo]
     has_round_trips: bool
     best_effort: list[str]
 
 
 @cache
-def transports() -> tuple[About, ...]:
-    """The transports that plans may name."""
-    about: list[About] = json.loads(_core.transports())
-    return tuple(about)
+def transports() -> tuple[TransportInfo, ...]:
+    """Returns the transports that plans may name."""
+    infos: list[TransportInfo] = json.loads(_core.transports())
+    return tuple(infos)
 
 
-def about(name: str) -> About:
-    """The transport of this name."""
-    return next(about for about in transports() if about["name"] == name)
+def transport_info(name: str) -> TransportInfo:
+    """Returns the transport of this name."""
+    return next(info for info in transports() if info["name"] == name)
 
 
 PYTHON: Final = "python"
@@ -56,12 +56,12 @@ PYTHON: Final = "python"
 
 
 def names() -> list[str]:
-    """The names of all transports but `python`."""
-    return [about["name"] for about in transports() if about["name"] != PYTHON]
+    """Returns the names of all transports except `python`."""
+    return [info["name"] for info in transports() if info["name"] != PYTHON]
 
 
 @cache
 def plan_schema() -> dict[str, Any]:
-    """The JSON Schema of plans, of draft 7."""
+    """Returns the JSON Schema of plans, of draft 7."""
     schema: dict[str, Any] = json.loads(_core.plan_schema())
     return schema

@@ -1,6 +1,6 @@
-"""Topologies and workloads in few words."""
+"""Shortcuts for topologies and workloads."""
 
-from rampmeter.parts import AllToAll, Dumbbell, FatTree, LeafSpine, Pod, Star
+from rampmeter.plan_tables import AllToAll, Dumbbell, FatTree, LeafSpine, Pod, Star
 from rampmeter.spec import Sizes
 
 
@@ -13,7 +13,7 @@ def leaf_spine(
     access_gbps: float | None = None,
     core_gbps: float | None = None,
 ) -> LeafSpine:
-    """A leaf-spine topology; without arguments the 144 hosts of dcPIM's evaluation.
+    """Returns a leaf-spine topology; by default the 144 hosts of dcPIM's evaluation.
 
     With `rails`, a rack has that number of leaf switches, and its hosts a link to each of them.
     """
@@ -28,42 +28,42 @@ def leaf_spine(
 
 
 def fat_tree(k: int, *, pods: int | None = None, access_gbps: float | None = None) -> FatTree:
-    """A fat-tree of k-port switches, k even, with k pods or fewer."""
+    """Returns a fat-tree of k-port switches, k even, with k pods or fewer."""
     return FatTree(k=k, pods=pods, access_gbps=access_gbps)
 
 
 def star(hosts: int, *, access_gbps: float | None = None) -> Star:
-    """All hosts at one switch."""
+    """Returns a star: all hosts at one switch."""
     return Star(hosts=hosts, access_gbps=access_gbps)
 
 
 def dumbbell(
     hosts_per_side: int, *, access_gbps: float | None = None, core_gbps: float | None = None
 ) -> Dumbbell:
-    """Two switches with hosts, and one link between them."""
+    """Returns a dumbbell: two switches with hosts, and one link between them."""
     return Dumbbell(hosts_per_side=hosts_per_side, access_gbps=access_gbps, core_gbps=core_gbps)
 
 
 def pod(k: int, *, gbps: float | None = None, cable_spread_ns: float | None = None) -> Pod:
-    """A pod of a fat-tree of k-port switches, k even."""
+    """Returns a pod of a fat-tree of k-port switches, k even."""
     return Pod(k=k, gbps=gbps, cable_spread_ns=cable_spread_ns)
 
 
 def all_to_all(sizes: Sizes, load: float, flows: int) -> AllToAll:
-    """Poisson arrivals between all pairs; `sizes` is a distribution's name or a table."""
+    """Returns Poisson arrivals between all pairs; `sizes` is a distribution's name or a table."""
     return AllToAll(sizes=sizes, load=load, flows=flows)
 
 
 def imc10(load: float, flows: int = 100_000) -> AllToAll:
-    """The all-to-all IMC10 workload (Benson et al., IMC 2010)."""
+    """Returns the all-to-all IMC10 workload (Benson et al., IMC 2010)."""
     return all_to_all("imc10", load, flows)
 
 
 def web_search(load: float, flows: int = 100_000) -> AllToAll:
-    """The all-to-all Web Search workload (DCTCP, SIGCOMM 2010)."""
+    """Returns the all-to-all Web Search workload (DCTCP, SIGCOMM 2010)."""
     return all_to_all("web-search", load, flows)
 
 
 def data_mining(load: float, flows: int = 100_000) -> AllToAll:
-    """The all-to-all Data Mining workload (VL2, SIGCOMM 2009)."""
+    """Returns the all-to-all Data Mining workload (VL2, SIGCOMM 2009)."""
     return all_to_all("data-mining", load, flows)

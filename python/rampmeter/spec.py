@@ -1,8 +1,8 @@
 """The tables of a plan as Python classes, and any transport.
 
-Each is a frozen dataclass whose fields are the keys of its table, with `_` for `-`. A field that
-is `None` is left out, so that the simulator's default holds. The simulator checks values; its
-errors have the place, the expected value and the actual one.
+Each is a frozen dataclass whose fields are the keys of its table, with `_` for `-`. A field that is
+`None` is omitted, so that the simulator's default applies. The simulator checks values; its errors
+have the place, the expected value and the actual one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,20 +16,20 @@ Sizes: TypeAlias = str | Mapping[str, int | str | PathLike[str]]
 """A distribution's name, or `{"fixed": 71_540}`, or `{"cdf": "sizes.txt", "unit": "packets"}`."""
 
 Hosts: TypeAlias = range | Mapping[str, int] | Sequence[int | str]
-"""Hosts at equal distances, `range(0, 16, 4)`, or numbers and names, or as plans have them."""
+"""Hosts at equal distances, `range(0, 16, 4)`, or numbers and names, or as in plans."""
 
 RANGES: Final = ("hosts", "peers", "senders", "receivers", "clients", "servers")
 """Fields of type `Hosts`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class PlanTable:
     """One table of a plan."""
 
     TAG: ClassVar[tuple[str, str] | None] = None
 
     def table(self) -> dict[str, TomlValue]:
-        """The keys that are set, as the plan spells them."""
+        """Returns the keys that are set, by their names in plans."""
         table: dict[str, TomlValue] = dict([self.TAG]) if self.TAG else {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -42,8 +42,8 @@ class Part:
 
 
 def table_of(name: str, part: object) -> Table:
-    """A table of a plan from a part or a mapping; raises `TypeError` for anything else."""
-    if isinstance(part, Part):
+    """Returns a table of a plan from an object or a mapping; raises `TypeError` otherwise."""
+    if isinstance(part, PlanTable):
         return part.table()
     if isinstance(part, Mapping):
         return {str(key): _plain(value, f"{name}: {key}") for key, value in part.items()}
@@ -54,7 +54,7 @@ def table_of(name: str, part: object) -> Table:
 
 
 def hosts_table(hosts: range) -> dict[str, int]:
-    """Hosts as plans have them; raises `ValueError` for a range that descends.
+    """Returns hosts as in plans; raises `ValueError` for a range that descends.
 
     >>> hosts_table(range(4, 8))
     {'first': 4, 'count': 4}
@@ -68,8 +68,8 @@ def hosts_table(hosts: range) -> dict[str, int]:
 
 
 def _plain(value: object, argument: str) -> TomlValue:
-    """Returns a value as plans have it; `argument` names it in errors."""
-    if isinstance(value, Part):
+    """Returns a value as in plans; `argument` names it in errors."""
+    if isinstance(value, PlanTable):
         return value.table()
     if isinstance(value, Mapping):
         return {str(k): _plain(v, argument) for k, v in value.items()}
@@ -88,11 +88,11 @@ def _kind(value: object) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transport(Part):
+class Transport(PlanTable):
     """A transport with the name `name` in plans; `options` has the keys of its table.
 
-    `rampmeter.transports` has a class for each transport of the package. This one also takes those
-    of a custom core:
+    `rampmeter.transports` has a class for each transport of the package. This one also supports
+    those of a custom core:
 
     >>> Transport(name="stop-and-wait", options={"timeout-ns": 60_000}).table()
     {'name': 'stop-and-wait', 'timeout-ns': 60000}
@@ -103,12 +103,12 @@ class Transport(Part):
 
     name: str
     preset: str | None = None
-    """Source of the values of keys that are left out."""
+    """Source of the values of omitted keys."""
     options: Table | None = None
-    """Further keys, as plans spell them."""
+    """Further keys, by their names in plans."""
 
     def table(self) -> dict[str, TomlValue]:
-        """The transport table."""
+        """Returns the transport table."""
         table = super().table()
         table.pop("options", None)
         for symbol, key in self.SYMBOLS.items():

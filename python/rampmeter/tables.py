@@ -10,9 +10,9 @@ from rich.table import Table
 from rampmeter.comparison import Comparison, Slowdowns
 from rampmeter.confidence import Interval
 from rampmeter.results import Group, Run, overall_slowdown, slowdown_groups
-from rampmeter.rounds import call_sheets, round_sheets
-from rampmeter.sheet import PLUS_MINUS, Sheet
+from rampmeter.rounds import call_tables, round_tables
 from rampmeter.text import NONE, byte_size, count, mega, number
+from rampmeter.text_table import PLUS_MINUS, TextTable
 
 QUEUES_NOTE: Final = (
     "The longest queues are exact. Queues in queues.parquet and series.parquet are sampled "
@@ -28,18 +28,18 @@ WINDOWS_NOTE: Final = (
 INTERVAL_NOTE: Final = "± is half a 95 % confidence interval, by batch means."
 
 
-def run_sheets(run: Run) -> Iterator[Sheet]:
+def run_tables(run: Run) -> Iterator[TextTable]:
     """Yields one run's overview, slowdown by size and tenant, ports by tier, rounds, calls."""
     yield overview(run)
     yield slowdown_by_size(run.summary)
     yield from tenants(run)
     yield tiers(run.summary)
-    yield from round_sheets(run.summary)
-    yield from call_sheets(run.summary)
+    yield from round_tables(run.summary)
+    yield from call_tables(run.summary)
 
 
-def overview(run: Run) -> Sheet:
-    """Quantities of a whole run, a row for each."""
+def overview(run: Run) -> TextTable:
+    """Returns a table of the quantities of a whole run."""
     summary = run.summary
     flows = summary["flows"]
     everything = overall_slowdown(summary)
@@ -51,7 +51,7 @@ def overview(run: Run) -> Sheet:
         ("flows rejected", count(flows.get("rejected", 0))),
         ("flows unfinished", count(flows.get("unfinished", 0))),
         *_not_started(flows),
-        *_measured(summary),
+        *_statistics_scope(summary),
         ("utilisation of the hosts' links", number(summary["utilisation"], 4)),
         ("goodput, Gbit/s", number(summary["goodput_gbps"], 1)),
         ("delivered share at last arrival", number(_share(summary), 4)),
@@ -59,16 +59,16 @@ def overview(run: Run) -> Sheet:
         ("mean slowdown", _with_interval(everything, "mean")),
         ("p99 slowdown", _with_interval(everything, "p99")),
     ]
-    return Sheet("Overview", ("", run.name), rows)
+    return TextTable("Overview", ("", run.name), rows)
 
 
 def _not_started(flows: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Yields flows that waited for others to the end, if there are any."""
+    """Yields flows whose dependencies had not ended by the end of the run, if there are any."""
     if flows.get("not_started"):
         yield "flows not started", count(flows["not_started"])
 
 
-def _measured(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _statistics_scope(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields the scope of the statistics: the window and the warm-up."""
     if "window" in summary:
         window = summary["window"]
@@ -80,7 +80,7 @@ def _measured(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "warmup" in summary:
         warmup = summary["warmup"]
         left_out = int(warmup["flows"])
-        yield "flows left out as warm-up", f"{count(left_out)} ({warmup['rule']})"
+        yield "flows excluded as warm-up", f"{count(left_out)} ({warmup['rule']})"
 
 
 def _share(summary: Mapping[str, Any]) -> float | None:
@@ -88,8 +88,8 @@ def _share(summary: Mapping[str, Any]) -> float | None:
     return share
 
 
-def slowdown_by_size(summary: Mapping[str, Any], ideal: str = "delivered") -> Sheet:
-    """Slowdown in multiples of one BDP."""
+def slowdown_by_size(summary: Mapping[str, Any], ideal: str = "delivered") -> TextTable:
+    """Returns a table of slowdown by size, in multiples of one BDP."""
     groups = [*slowdown_groups(summary, ideal), overall_slowdown(summary, ideal)]
     names = ("mean", "p50", "p99", "p999", "max")
     rows = [
@@ -98,7 +98,7 @@ def slowdown_by_size(summary: Mapping[str, Any], ideal: str = "delivered") -> Sh
     ]
     headings = ("", "flows", "mean", "p50", "p99", "p99.9", "max")
     has_intervals = any(group.half_widths for group in groups)
-    return Sheet(
+    return TextTable(
         "Slowdown by flow size",
         headings,
         rows,
@@ -107,7 +107,7 @@ def slowdown_by_size(summary: Mapping[str, Any], ideal: str = "delivered") -> Sh
     )
 
 
-def tenants(run: Run) -> Iterator[Sheet]:
+def tenants(run: Run) -> Iterator[TextTable]:
     """Yields slowdown and goodput by tenant with transports; nothing for one tenant."""
     summary = run.summary
     by_tenant: Mapping[str, Mapping[str, Any]] = summary.get("tenants", {})
@@ -130,17 +130,17 @@ def tenants(run: Run) -> Iterator[Sheet]:
         for tenant, stats in sorted(by_tenant.items(), key=lambda item: int(item[0]))
     ]
     headings = ("", "transport", "flows", "mean", "p50", "p99", "max", "goodput,\nGbit/s")
-    yield Sheet("Slowdown by tenant", headings, rows)
+    yield TextTable("Slowdown by tenant", headings, rows)
 
 
-def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
+def comparison_tables(comparison: Comparison) -> Iterator[TextTable]:
     """Yields tables of compared transports, a row for each."""
     labels = comparison.labels
     flows = {label: comparison.flows(label) for label in labels}
     shown = ["submitted", "delivered", "failed", "rejected", "unfinished"]
     if any(of["not_started"] for of in flows.values()):
         shown.append("not_started")
-    yield Sheet(
+    yield TextTable(
         "Flows",
         ("", "status", *(name.replace("_", "\n") for name in shown)),
         [
@@ -159,7 +159,7 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
     def quantity(label: str, name: str, places: int) -> str:
         return comparison.quantity(label, name).text(places)
 
-    yield Sheet(
+    yield TextTable(
         "Network",
         (
             "",
@@ -184,7 +184,7 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
         ],
         notes=() if comparison.has_one_window() else (WINDOWS_NOTE,),
     )
-    yield Sheet(
+    yield TextTable(
         "Slowdown",
         ("", "mean", "p50", "p99", "p99.9", "max"),
         [(label, *_values(comparison.slowdowns(label)[-1])) for label in labels],
@@ -194,8 +194,10 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
     yield _by_size(comparison, "p99 slowdown by flow size", lambda group: group.p99)
 
 
-def _by_size(comparison: Comparison, title: str, value: Callable[[Slowdowns], Interval]) -> Sheet:
-    """One statistic of each transport, a column for each size."""
+def _by_size(
+    comparison: Comparison, title: str, value: Callable[[Slowdowns], Interval]
+) -> TextTable:
+    """Returns a table of one statistic by transport and size."""
     groups = {label: comparison.slowdowns(label) for label in comparison.labels}
     first = next(iter(groups.values()))
     headings = [_size(group).replace(" (to ", "\nto\n").rstrip(")") for group in first]
@@ -204,7 +206,7 @@ def _by_size(comparison: Comparison, title: str, value: Callable[[Slowdowns], In
         rows = []
     n_above = len(rows)
     rows += [(label, *(value(group).text() for group in of)) for label, of in groups.items()]
-    return Sheet(title, ("", *headings), rows, sections=frozenset(range(n_above)))
+    return TextTable(title, ("", *headings), rows, sections=frozenset(range(n_above)))
 
 
 def _values(group: Slowdowns) -> Iterator[str]:
@@ -212,7 +214,7 @@ def _values(group: Slowdowns) -> Iterator[str]:
 
 
 def _status(runs: Sequence[Run]) -> str:
-    """Returns the outcome of runs: one word if all are alike."""
+    """Returns the outcome of runs: one word if it is the same for all."""
     counts = Counter(run.status for run in runs)
     if len(counts) == 1:
         return next(iter(counts))
@@ -229,8 +231,8 @@ def _pauses_of(runs: Sequence[Run]) -> str:
     return count(sum(tier["pauses"] for tier in tiers)) if tiers else NONE
 
 
-def fabrics(resolved: Mapping[str, Mapping[str, Any]]) -> Iterator[Sheet]:
-    """Yields the settings in which fabrics differ, a run a line; nothing if they are alike."""
+def fabrics(resolved: Mapping[str, Mapping[str, Any]]) -> Iterator[TextTable]:
+    """Yields a table of the settings in which fabrics differ, if any."""
     keys = list(dict.fromkeys(key for fabric in resolved.values() for key in fabric))
     differing = [key for key in keys if len({str(f.get(key)) for f in resolved.values()}) > 1]
     if not differing:
@@ -239,11 +241,11 @@ def fabrics(resolved: Mapping[str, Mapping[str, Any]]) -> Iterator[Sheet]:
     for name, fabric in resolved.items():
         values = (fabric.get(key) for key in differing)
         rows.append((name, *(NONE if value is None else str(value) for value in values)))
-    yield Sheet("Fabric", ("", *differing), rows)
+    yield TextTable("Fabric", ("", *differing), rows)
 
 
-def tiers(summary: Mapping[str, Any]) -> Sheet:
-    """Traffic, queues and drops of the ports of each tier."""
+def tiers(summary: Mapping[str, Any]) -> TextTable:
+    """Returns a table of traffic, queues and drops of the ports of each tier."""
     rows = []
     has_pauses = any("pfc" in tier for tier in summary["tiers"])
     for tier in summary["tiers"]:
@@ -264,11 +266,11 @@ def tiers(summary: Mapping[str, Any]) -> Sheet:
     pauses = ("pauses", "paused") if has_pauses else ()
     headings = ("", "ports", "sent", "utilisation", "longest queue", "at", *pauses, "drops")
     notes = (QUEUES_NOTE, PAUSES_NOTE) if has_pauses else (QUEUES_NOTE,)
-    return Sheet("Ports by tier", headings, rows, notes=notes)
+    return TextTable("Ports by tier", headings, rows, notes=notes)
 
 
 def _pauses(tier: Mapping[str, Any], end_ps: int) -> tuple[str, str]:
-    """Pauses by priority flow control, and the share of the run in which ports were paused."""
+    """Yields the pauses by priority flow control, and the share of paused time."""
     pfc = tier.get("pfc")
     if pfc is None:
         return NONE, NONE
@@ -276,7 +278,7 @@ def _pauses(tier: Mapping[str, Any], end_ps: int) -> tuple[str, str]:
     return count(pfc["pauses"]), number(share, 4)
 
 
-def speed(reports: Mapping[str, Mapping[str, Any]]) -> Sheet:
+def speed(reports: Mapping[str, Mapping[str, Any]]) -> TextTable:
     """Speeds of benchmark runs, a row for each."""
     rows = [
         (
@@ -303,11 +305,11 @@ def speed(reports: Mapping[str, Mapping[str, Any]]) -> Sheet:
         "CPU s",
         "peak\nmemory",
     )
-    return Sheet("Speed of one core", headings, rows)
+    return TextTable("Speed of one core", headings, rows)
 
 
 def new_table(title: str, *headings: str) -> Table:
-    """A table whose first column is text and whose others are numbers."""
+    """Returns a table whose first column is text and whose others are numbers."""
     table = Table(
         title=title,
         title_justify="left",
@@ -329,7 +331,7 @@ def _size(group: Group | Slowdowns) -> str:
 
 
 def _with_interval(group: Group, name: str) -> str:
-    """A statistic with its interval, where it has one."""
+    """Returns a statistic with its interval, if it has one."""
     half_width = group.half_widths.get(name)
     text = number(getattr(group, name))
     return text if half_width is None else f"{text}{PLUS_MINUS}{number(half_width)}"

@@ -1,4 +1,4 @@
-"""Numbers and tables as people read them."""
+"""Numbers and tables as text for people."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -8,24 +8,29 @@ NONE = "-"
 
 
 def number(value: float | None, places: int = 3) -> str:
-    """A number with a fixed number of decimal places, or a dash."""
+    """Formats a number with a fixed number of decimal places, or a dash."""
     if value is None or math.isnan(value):
         return NONE
     return f"{value:.{places}f}"
 
 
 def count(value: int) -> str:
-    """A whole number with its thousands apart."""
+    """Formats a whole number with separated thousands."""
     return f"{value:,}".replace(",", " ")
 
 
+def counted(value: int, noun: str) -> str:
+    """Formats a whole number with its noun, in the plural unless the number is 1."""
+    return f"{count(value)} {noun}" if value == 1 else f"{count(value)} {noun}s"
+
+
 def mega(value: float) -> str:
-    """A number in millions."""
+    """Formats a number in millions."""
     return f"{value / 1e6:.2f} M"
 
 
 def thousands(value: float) -> str:
-    """A number without trailing zeros, with thousands apart.
+    """Formats a number without trailing zeros, with separated thousands.
 
     >>> thousands(0.5), thousands(20.0)
     ('0.5', '20')
@@ -43,7 +48,7 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def byte_size(size: float) -> str:
-    """A number of bytes with its decimal unit.
+    """Formats a number of bytes with its decimal unit.
 
     >>> byte_size(71_540), byte_size(2_000_000)
     ('71.5 kB', '2 MB')

@@ -50,7 +50,7 @@ class Timeline:
 
     @classmethod
     def load(cls, file: Path) -> "Timeline":
-        """The timeline in a file."""
+        """Returns the timeline in a file."""
         return cls(_Reader(file).tracks.values())
 
     def named(self, name: str) -> list[Track]:
@@ -68,7 +68,7 @@ class Timeline:
         return [track for track in ports if track.name.endswith(suffix)]
 
     def flows(self, way: str) -> dict[int, tuple[str, Event]]:
-        """Each flow's slice and its host. `way` is `in` or `out`."""
+        """Returns each flow's slice and its host. `way` is `in` or `out`."""
         tracks = self.named(f"flows {way}")
         return {
             event.args["flow"]: (track.group, event) for track in tracks for event in track.slices

@@ -23,15 +23,15 @@ _ESCAPES = {
 
 
 def dumps(table: Mapping[str, Any]) -> str:
-    """The table as TOML text: its plain values first, then a section for each table in it."""
+    """Returns the table as TOML text: first its plain values, then a section for each table."""
     return "\n".join(_sections(table, ())).strip("\n") + "\n"
 
 
 def plain(value: object) -> TomlValue:
-    """A value of TOML that stands for this one.
+    """Returns the equivalent value of TOML.
 
-    Scalars and arrays of numpy, `Decimal`, other numbers, and paths are taken; single-precision
-    numbers as they are printed. Raises `TypeError` for anything else.
+    Accepts scalars and arrays of numpy, `Decimal`, other numbers, and paths; single-precision
+    numbers have their printed value. Raises `TypeError` for other types.
 
     >>> from pathlib import Path
     >>> plain(Decimal("0.3")), plain(Decimal(8)), plain(Path("a/b.csv"))

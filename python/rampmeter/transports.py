@@ -1,6 +1,6 @@
 """The transports that a plan may name: every key of its table is a field.
 
-A key that is left out has the value of the preset. Made by `python -m rampmeter.generate`.
+An omitted key has the value of the preset. Made by `python -m rampmeter.generate`.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Ideal(Transport):
 
     name: str = field(default="ideal", init=False)
     preset: Literal["paper", "reference"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    """Preset of the values of omitted keys: `paper` (the default), `reference`."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     reach: Literal["wide", "core"] | None = None
@@ -53,7 +53,7 @@ class DcPim(Transport):
 
     name: str = field(default="dcpim", init=False)
     preset: Literal["paper", "reference"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    """Preset of the values of omitted keys: `paper` (the default), `reference`."""
     rounds: int | None = None
     """Matching rounds, r (1 to 32)."""
     channels: int | None = None
@@ -64,7 +64,7 @@ class DcPim(Transport):
     """Full packets that a phase holds for each channel, at least: stages are longer than beta
     requires if round trips are short and links slow (1 to 1000)."""
     fct_round: bool | None = None
-    """Whether the first round prefers the smallest flows (§3.5)."""
+    """True if the first round prefers the smallest flows (§3.5)."""
     short_flow_packets: int | None = None
     """Largest flow, in packets, that is sent without matching; one BDP if left out (at least 0)."""
     phases: Literal["paper", "overlapped"] | None = None
@@ -74,7 +74,7 @@ class DcPim(Transport):
     idle_capacity: Literal["unused", "prompt"] | None = None
     """Use of idle capacity."""
     demand: Literal["source", "smallest-flow"] | None = None
-    """What requests ask for."""
+    """Demand from which requests are derived."""
     handshake: Literal["explicit", "implicit"] | None = None
     """Announcement and end."""
     padding: Literal["exact", "full"] | None = None
@@ -86,10 +86,10 @@ class DcPim(Transport):
     token_order: Literal["rank", "rank-and-remaining"] | None = None
     """Service at the sender."""
     short_flows: Literal["ignore", "withhold"] | None = None
-    """Courtesy to announced short flows."""
+    """Reaction to announced short flows."""
     grace_packets: int | None = None
-    """How much longer than half a control round trip tokens live past their phase, in full packet
-    times per channel of a host (0 to 1000)."""
+    """Time for which tokens are valid after their phase, beyond half a control round trip, in full
+    packet times per channel of a host (0 to 1000)."""
     payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
     header_bytes: int | str | None = None
@@ -101,9 +101,9 @@ class DcPim(Transport):
     k: int | None = None
     """The paper's name of `channels`."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,15 +112,15 @@ class PHost(Transport):
 
     name: str = field(default="phost", init=False)
     preset: Literal["paper", "reference"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    """Preset of the values of omitted keys: `paper` (the default), `reference`."""
     free_tokens: int | None = None
     """Free tokens of a flow; one more than a bandwidth-delay product has if left out (0 to
     1000000)."""
     free_for: Literal["every-flow", "short-flows"] | None = None
     """Flows that get free tokens."""
     token_life_milli: int | None = None
-    """Life of a token at its source, in thousandths of a full packet's time; 1500 if left out, and
-    between real hosts at least a control round trip (1 to 10000000)."""
+    """Lifetime of a token at its source, in thousandths of a full packet's time. If left out, 1500,
+    and between real hosts at least a control round trip (1 to 10000000)."""
     downgrade_on: Literal["expired", "unanswered"] | None = None
     """Tokens of a flow that count towards its downgrading."""
     downgrade_threshold: int | None = None
@@ -128,10 +128,10 @@ class PHost(Transport):
     many as free tokens if left out (1 to 1000000)."""
     downgrade_packets: int | None = None
     """Time for which a flow stays downgraded, in full packet times after its last token or its
-    downgrading; three times as many as free tokens and one if left out (1 to 1000000)."""
+    downgrading. If left out, three times as many as free tokens, and one (1 to 1000000)."""
     resend_packets: int | None = None
     """Time from a flow's last token to the next request for its missing packets, in full packet
-    times; one more than free tokens if left out (1 to 1000000)."""
+    times. If left out, one more than free tokens (1 to 1000000)."""
     policy: Literal["srpt", "edf", "tenant-fair"] | None = None
     """Flow or tenant that both ends serve first."""
     data_priority: Literal["size", "single"] | None = None
@@ -151,9 +151,9 @@ class PHost(Transport):
     attempts_max: int | None = None
     """Unanswered repetitions after which a flow is reported as failed (1 to 1000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,8 +162,7 @@ class PFabric(Transport):
 
     name: str = field(default="pfabric", init=False)
     preset: Literal["paper", "reference", "ns-2"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default), `reference`,
-    `ns-2`."""
+    """Preset of the values of omitted keys: `paper` (the default), `reference`, `ns-2`."""
     window: int | None = None
     """First window in packets; one bandwidth-delay product if left out (1 to 1000000)."""
     window_max: int | None = None
@@ -174,13 +173,13 @@ class PFabric(Transport):
     """Packets that must have arrived after a missing one for it to be lost; if left out, only
     timeouts find losses (§4.3) (1 to 60)."""
     starving_after: int | None = None
-    """Timeouts in a row after which a flow starves (1 to 1000000)."""
+    """Consecutive timeouts after which a flow starves (1 to 1000000)."""
     starving: Literal["probe", "persist"] | None = None
-    """What it does then."""
+    """Reaction of a starving flow."""
     probe_rank: Literal["first", "flow"] | None = None
     """The priority of its probes."""
     network: Literal["paper", "phost", "capton"] | None = None
-    """Ports, paths and interfaces that it asks for; keys of the fabric have precedence."""
+    """Ports, paths and interfaces that it needs; keys of the fabric have precedence."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None
@@ -190,9 +189,9 @@ class PFabric(Transport):
     attempts_max: int | None = None
     """Timeouts in a row after which a flow is reported as failed (1 to 1000000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +200,7 @@ class Fastpass(Transport):
 
     name: str = field(default="fastpass", init=False)
     preset: Literal["paper", "reference"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    """Preset of the values of omitted keys: `paper` (the default), `reference`."""
     model: Literal["slots", "epochs"] | None = None
     """Slots or epochs."""
     arbiters: int | None = None
@@ -227,9 +226,9 @@ class Fastpass(Transport):
     attempts_max: int | None = None
     """Unanswered repetitions after which a flow is reported as failed (1 to 1000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,19 +237,19 @@ class Cosy(Transport):
 
     name: str = field(default="cosy", init=False)
     preset: Literal["paper", "rsvp"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default), `rsvp`."""
+    """Preset of the values of omitted keys: `paper` (the default), `rsvp`."""
     slots: int | None = None
     """Virtual links of a link, and slots of a host each way (K, §3.3) (1 to 256)."""
     slots_per_message: int | None = None
     """Maximum number of slots that one message may have; all of them if left out (1 to 256)."""
     hold_us: float | str | None = None
-    """Time for which a receiver holds a request that it cannot serve (appendix A, delta_E); the
-    time of a message of 128 KB in a single slot if left out (0 to 1000000000)."""
+    """Time for which a receiver holds a request that it cannot serve (appendix A, delta_E). If left
+    out, the time of a message of 128 KB in a single slot (0 to 1000000000)."""
     choices: int | None = None
-    """Of how many requests, chosen at random, the one that has waited longest gets the next rsvp
-    (§5.1: two) (1 to 1000)."""
+    """Number of requests, chosen at random, of which the one that has waited longest gets the next
+    rsvp (§5.1: two) (1 to 1000)."""
     control_milli: int | None = None
-    """Share of a link that data leaves to control packets, in thousandths (0 to 900)."""
+    """Share of a link that is reserved for control packets, in thousandths (0 to 900)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None
@@ -258,9 +257,9 @@ class Cosy(Transport):
     header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
     best_effort: Transport | None = None
     """The transport of all tenants but the first: DcPim or PHost."""
 
@@ -271,8 +270,7 @@ class Tcp(Transport):
 
     name: str = field(default="tcp", init=False)
     preset: Literal["cubic", "new-reno", "reference"] | None = None
-    """Where the values of keys come from that are left out: `cubic` (the default), `new-reno`,
-    `reference`."""
+    """Preset of the values of omitted keys: `cubic` (the default), `new-reno`, `reference`."""
     congestion_control: Literal["new-reno", "cubic", "dctcp"] | None = None
     """The congestion control."""
     connections: Literal["per-message", "persistent", "pool"] | None = None
@@ -292,9 +290,8 @@ class Tcp(Transport):
     reno_friendly: bool | None = None
     """True if Cubic's window is at least that of NewReno (RFC 9438 §4.3)."""
     reno_catch_up: bool | None = None
-    """True if the estimate of NewReno's window grows by a whole segment a round trip once it has
-    reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it grows by 9/17
-    of a segment."""
+    """True if the estimate of NewReno's window grows by a whole segment a round trip beyond the
+    window before the loss (RFC 9438 §4.3). In Linux it grows by 9/17 of a segment."""
     round_trips: Literal["exact", "milliseconds"] | None = None
     """Measurement of round trips."""
     loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
@@ -332,8 +329,9 @@ class Tcp(Transport):
     ecn_control: bool | None = None
     """True if handshakes and acknowledgements may be marked too."""
     mark_above: int | None = None
-    """Queue length in full packets above which ports mark; 0.78 bandwidth-delay products if left
-    out, which is 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4) (0 to 100000)."""
+    """Queue length in full packets above which ports mark. If left out, 0.78 bandwidth-delay
+    products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4) (0 to
+    100000)."""
     gain: float | None = None
     """DCTCP's weight of a new measurement (0 to 1)."""
     alpha: float | None = None
@@ -359,9 +357,9 @@ class Tcp(Transport):
     attempts_max: int | None = None
     """Timeouts in a row after which a connection is aborted (1 to 1000000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -370,8 +368,7 @@ class Dctcp(Transport):
 
     name: str = field(default="dctcp", init=False)
     preset: Literal["rfc8257", "reference", "ns-2"] | None = None
-    """Where the values of keys come from that are left out: `rfc8257` (the default), `reference`,
-    `ns-2`."""
+    """Preset of the values of omitted keys: `rfc8257` (the default), `reference`, `ns-2`."""
     congestion_control: Literal["new-reno", "cubic", "dctcp"] | None = None
     """The congestion control."""
     connections: Literal["per-message", "persistent", "pool"] | None = None
@@ -391,9 +388,8 @@ class Dctcp(Transport):
     reno_friendly: bool | None = None
     """True if Cubic's window is at least that of NewReno (RFC 9438 §4.3)."""
     reno_catch_up: bool | None = None
-    """True if the estimate of NewReno's window grows by a whole segment a round trip once it has
-    reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it grows by 9/17
-    of a segment."""
+    """True if the estimate of NewReno's window grows by a whole segment a round trip beyond the
+    window before the loss (RFC 9438 §4.3). In Linux it grows by 9/17 of a segment."""
     round_trips: Literal["exact", "milliseconds"] | None = None
     """Measurement of round trips."""
     loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
@@ -431,8 +427,9 @@ class Dctcp(Transport):
     ecn_control: bool | None = None
     """True if handshakes and acknowledgements may be marked too."""
     mark_above: int | None = None
-    """Queue length in full packets above which ports mark; 0.78 bandwidth-delay products if left
-    out, which is 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4) (0 to 100000)."""
+    """Queue length in full packets above which ports mark. If left out, 0.78 bandwidth-delay
+    products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4) (0 to
+    100000)."""
     gain: float | None = None
     """DCTCP's weight of a new measurement (0 to 1)."""
     alpha: float | None = None
@@ -458,9 +455,9 @@ class Dctcp(Transport):
     attempts_max: int | None = None
     """Timeouts in a row after which a connection is aborted (1 to 1000000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -474,8 +471,8 @@ class Pias(Transport):
         ]
         | None
     ) = None
-    """Where the values of keys come from that are left out: `web-search-0.5` (the default),
-    `web-search-0.8`, `data-mining-0.5`, `data-mining-0.8`, `reference`."""
+    """Preset of the values of omitted keys: `web-search-0.5` (the default), `web-search-0.8`,
+    `data-mining-0.5`, `data-mining-0.8`, `reference`."""
     thresholds: list[int] | None = None
     """Packets of 1460 bytes. A packet falls a class for each of these numbers that the bytes of its
     message before it exceed. Equal numbers leave the classes between them empty (7 whole numbers
@@ -499,9 +496,8 @@ class Pias(Transport):
     reno_friendly: bool | None = None
     """True if Cubic's window is at least that of NewReno (RFC 9438 §4.3)."""
     reno_catch_up: bool | None = None
-    """True if the estimate of NewReno's window grows by a whole segment a round trip once it has
-    reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it grows by 9/17
-    of a segment."""
+    """True if the estimate of NewReno's window grows by a whole segment a round trip beyond the
+    window before the loss (RFC 9438 §4.3). In Linux it grows by 9/17 of a segment."""
     round_trips: Literal["exact", "milliseconds"] | None = None
     """Measurement of round trips."""
     loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
@@ -539,8 +535,9 @@ class Pias(Transport):
     ecn_control: bool | None = None
     """True if handshakes and acknowledgements may be marked too."""
     mark_above: int | None = None
-    """Queue length in full packets above which ports mark; 0.78 bandwidth-delay products if left
-    out, which is 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4) (0 to 100000)."""
+    """Queue length in full packets above which ports mark. If left out, 0.78 bandwidth-delay
+    products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4) (0 to
+    100000)."""
     gain: float | None = None
     """DCTCP's weight of a new measurement (0 to 1)."""
     alpha: float | None = None
@@ -566,9 +563,9 @@ class Pias(Transport):
     attempts_max: int | None = None
     """Timeouts in a row after which a connection is aborted (1 to 1000000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -577,7 +574,7 @@ class Capton(Transport):
 
     name: str = field(default="capton", init=False)
     preset: Literal["paper"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default)."""
+    """Preset of the values of omitted keys: `paper` (the default)."""
     threshold: int | None = None
     """Maximum length of messages that are sent at once, without a request, in segments (§IV.E) (0
     to 1000000)."""
@@ -589,10 +586,10 @@ class Capton(Transport):
     least_share_milli: int | None = None
     """The least share of a link that a flow takes with `split`, in thousandths (1 to 1000)."""
     controllers: int | None = None
-    """Controllers: hosts turn to the second if the first is unresponsive (1 to 2)."""
+    """Number of controllers: hosts use the second if the first is unresponsive (1 to 2)."""
     compute_ns: int | str | None = None
-    """Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
-    out, which is 10 us in the paper's network (§V.C) (0 to 10000000)."""
+    """Time that a controller takes for an order, in nanoseconds. If left out, 10 in 86 of a round
+    trip, which is 10 us in the paper's network (§V.C) (0 to 10000000)."""
     repeat_us: int | str | None = None
     """Time after which a request without an answer is repeated, in microseconds; four round trips
     and the controller's time if left out (1 to 10000000)."""
@@ -626,9 +623,9 @@ class Capton(Transport):
     attempts_max: int | None = None
     """Timeouts in a row after which a message is reported as failed (1 to 1000000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -637,17 +634,16 @@ class Hyline(Transport):
 
     name: str = field(default="hyline", init=False)
     preset: Literal["paper"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default)."""
+    """Preset of the values of omitted keys: `paper` (the default)."""
     threshold_bytes: int | str | None = None
     """Maximum length of messages that are sent at once, without a request, in bytes (0 to
     1000000000000)."""
     window_initial: int | None = None
-    """First window of messages that are not scheduled, in packets; if left out that share of a
-    bandwidth-delay product that 25 packets are in the CAPTON paper's network, 25 in 72 (1 to
-    100000)."""
+    """First window of messages that are not scheduled, in packets. If left out, 25 in 72 of a
+    bandwidth-delay product, the share of 25 packets in the CAPTON paper's network (1 to 100000)."""
     window_max: int | None = None
-    """Largest window of messages that are not scheduled, in packets; a bandwidth-delay product and
-    a packet if left out, so that a message alone fills its links. The study has 50 of 72 (1 to
+    """Largest window of messages that are not scheduled, in packets. If left out, a bandwidth-delay
+    product and a packet, so that a message alone fills its links. The study has 50 of 72 (1 to
     100000)."""
     window_granted: int | None = None
     """Packets that a flow with a grant has in flight at most; `window-max` if left out (1 to
@@ -655,10 +651,10 @@ class Hyline(Transport):
     classes: int | None = None
     """Classes of packets. With 2 those of scheduled messages are in the lower one (1 to 2)."""
     controllers: int | None = None
-    """Controllers: hosts turn to the second if the first is unresponsive (1 to 2)."""
+    """Number of controllers: hosts use the second if the first is unresponsive (1 to 2)."""
     compute_ns: int | str | None = None
-    """Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
-    out, which is 10 us in the paper's network (§V.C) (0 to 10000000)."""
+    """Time that a controller takes for an order, in nanoseconds. If left out, 10 in 86 of a round
+    trip, which is 10 us in the paper's network (§V.C) (0 to 10000000)."""
     repeat_us: int | str | None = None
     """Time after which a request without an answer is repeated, in microseconds; four round trips
     and the controller's time if left out (1 to 10000000)."""
@@ -683,9 +679,9 @@ class Hyline(Transport):
     attempts_max: int | None = None
     """Timeouts in a row after which a message is reported as failed (1 to 1000000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -694,7 +690,7 @@ class Fastpod(Transport):
 
     name: str = field(default="fastpod", init=False)
     preset: Literal["paper"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default)."""
+    """Preset of the values of omitted keys: `paper` (the default)."""
     arbiters: int | None = None
     """Arbiters: one, or one and its standby (1 to 2)."""
     optimistic: bool | None = None
@@ -719,10 +715,9 @@ class Fastpod(Transport):
     """Charged length of last cells."""
     packing: bool | None = None
     """True if short packets to one destination, a host of the pod or another pod, share a cell
-    (§3.2). The time of a scheduled cell is then filled with packets back to back, in the order of
-    the queue, as long as the next one fits. Last packets of messages are charged their length
-    regardless of `padding`, but at least `control-bytes`. Otherwise a cell has bytes of one
-    message."""
+    (§3.2). Packets then fill the time of a scheduled cell back to back, in the order of the queue,
+    as long as the next one fits. Last packets of messages are charged their length regardless of
+    `padding`, but at least `control-bytes`. Otherwise a cell has bytes of one message."""
     payload_bytes: int | str | None = None
     """Payload of a full cell (1 to 9000)."""
     header_bytes: int | str | None = None
@@ -737,9 +732,9 @@ class Fastpod(Transport):
     attempts_max: int | None = None
     """Unanswered repetitions after which a flow is reported as failed (1 to 1000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -748,22 +743,23 @@ class Ndp(Transport):
 
     name: str = field(default="ndp", init=False)
     preset: Literal["paper", "reference"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    """Preset of the values of omitted keys: `paper` (the default), `reference`."""
     window: int | None = None
-    """Packets that a flow sends unasked; one bandwidth-delay product if left out (1 to 1000000)."""
+    """Packets that a flow sends without a pull; one bandwidth-delay product if left out (1 to
+    1000000)."""
     pull_bytes: int | str | None = None
     """Bytes of its link that a receiver allows for each pull; a full packet if left out (1 to
     1000000)."""
     pull_order: Literal["fair", "shortest-first"] | None = None
-    """Which flow is pulled from next."""
+    """Order in which flows are pulled."""
     path_penalty: Literal["outliers", "none"] | None = None
-    """What senders do about paths with many trimmed packets."""
+    """Reaction of senders to paths with many trimmed packets."""
     ports: Literal["paper", "reference"] | None = None
-    """The ports that are asked of the fabric."""
+    """The ports that it needs of the fabric."""
     rto_ns: int | str | None = None
-    """Time in nanoseconds after which a packet is sent again that was neither acknowledged nor
-    refused, doubled by up to four timeouts in a row; if left out a millisecond, or 64 round trips
-    if these are longer (100 to 10000000000)."""
+    """Time in nanoseconds after which a packet is retransmitted that was neither acknowledged nor
+    refused. Up to four consecutive timeouts double it each. If left out, a millisecond, or 64 round
+    trips if these are longer (100 to 10000000000)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None
@@ -775,9 +771,9 @@ class Ndp(Transport):
     attempts_max: int | None = None
     """Timeouts in a row after which a flow is reported as failed (1 to 1000000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -786,14 +782,14 @@ class Homa(Transport):
 
     name: str = field(default="homa", init=False)
     preset: Literal["paper", "reference"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    """Preset of the values of omitted keys: `paper` (the default), `reference`."""
     rtt_bytes: int | str | None = None
-    """Bytes of a message that may be under way: what is sent without a grant, and what is granted
-    and has not come. A bandwidth-delay product if left out (1 to 100000000)."""
+    """Bytes of a message that may be in flight: those sent without a grant, and those granted that
+    have not arrived. A bandwidth-delay product if left out (1 to 100000000)."""
     priorities: int | None = None
     """Priorities of data packets; the first of them is the highest of the fabric (2 to 8)."""
     unscheduled_priorities: int | None = None
-    """How many of them are for unscheduled packets (1 to 7)."""
+    """Number of them for unscheduled packets (1 to 7)."""
     cutoffs_bytes: list[int] | list[str] | None = None
     """Sizes up to which messages have the first, second, ... of these. Only as many count as there
     are borders between them (7 whole numbers from 0 to 4000000000 that ascend)."""
@@ -801,20 +797,19 @@ class Homa(Transport):
     """Senders that have grants at the same time; as many as scheduled priorities if left out (1 to
     1000)."""
     grants: Literal["window", "packet"] | None = None
-    """How much a grant is for."""
+    """Amount of data that a grant allows."""
     first_round: Literal["kept", "droppable"] | None = None
-    """What becomes of unscheduled packets in switches."""
+    """Treatment of unscheduled packets in switches."""
     mode: Literal["messages", "rpc"] | None = None
-    """What messages are to one another."""
+    """Relation between messages."""
     incast_messages: int | None = None
-    """Messages that a host may await before it tells its peers to send fewer unscheduled bytes; 0
-    for no incast control (0 to 1000000)."""
+    """Messages that a host may await before its peers must send fewer unscheduled bytes; 0 for no
+    incast control (0 to 1000000)."""
     incast_bytes: int | str | None = None
-    """How many unscheduled bytes a message then has, in whole packets (0 to 1000000)."""
+    """Number of unscheduled bytes that a message then has, in whole packets (0 to 1000000)."""
     timeout_rtts: int | None = None
-    """Control round trips, or times of a full packet if that is longer, after which a receiver asks
-    again for what has not come, and a sender that has heard nothing of a message probes (2 to
-    1000000)."""
+    """Timeout in control round trips, or in times of a full packet if these are longer. A receiver
+    then requests missing packets, and a sender without a response probes (2 to 1000000)."""
     payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
     header_bytes: int | str | None = None
@@ -829,9 +824,9 @@ class Homa(Transport):
     attempts_max: int | None = None
     """Unanswered repetitions after which a message is reported as failed (1 to 1000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -840,14 +835,14 @@ class HomaAeolus(Transport):
 
     name: str = field(default="homa-aeolus", init=False)
     preset: Literal["paper"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default)."""
+    """Preset of the values of omitted keys: `paper` (the default)."""
     rtt_bytes: int | str | None = None
-    """Bytes of a message that may be under way: what is sent without a grant, and what is granted
-    and has not come. A bandwidth-delay product if left out (1 to 100000000)."""
+    """Bytes of a message that may be in flight: those sent without a grant, and those granted that
+    have not arrived. A bandwidth-delay product if left out (1 to 100000000)."""
     priorities: int | None = None
     """Priorities of data packets; the first of them is the highest of the fabric (2 to 8)."""
     unscheduled_priorities: int | None = None
-    """How many of them are for unscheduled packets (1 to 7)."""
+    """Number of them for unscheduled packets (1 to 7)."""
     cutoffs_bytes: list[int] | list[str] | None = None
     """Sizes up to which messages have the first, second, ... of these. Only as many count as there
     are borders between them (7 whole numbers from 0 to 4000000000 that ascend)."""
@@ -855,20 +850,19 @@ class HomaAeolus(Transport):
     """Senders that have grants at the same time; as many as scheduled priorities if left out (1 to
     1000)."""
     grants: Literal["window", "packet"] | None = None
-    """How much a grant is for."""
+    """Amount of data that a grant allows."""
     first_round: Literal["kept", "droppable"] | None = None
-    """What becomes of unscheduled packets in switches."""
+    """Treatment of unscheduled packets in switches."""
     mode: Literal["messages", "rpc"] | None = None
-    """What messages are to one another."""
+    """Relation between messages."""
     incast_messages: int | None = None
-    """Messages that a host may await before it tells its peers to send fewer unscheduled bytes; 0
-    for no incast control (0 to 1000000)."""
+    """Messages that a host may await before its peers must send fewer unscheduled bytes; 0 for no
+    incast control (0 to 1000000)."""
     incast_bytes: int | str | None = None
-    """How many unscheduled bytes a message then has, in whole packets (0 to 1000000)."""
+    """Number of unscheduled bytes that a message then has, in whole packets (0 to 1000000)."""
     timeout_rtts: int | None = None
-    """Control round trips, or times of a full packet if that is longer, after which a receiver asks
-    again for what has not come, and a sender that has heard nothing of a message probes (2 to
-    1000000)."""
+    """Timeout in control round trips, or in times of a full packet if these are longer. A receiver
+    then requests missing packets, and a sender without a response probes (2 to 1000000)."""
     payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
     header_bytes: int | str | None = None
@@ -883,9 +877,9 @@ class HomaAeolus(Transport):
     attempts_max: int | None = None
     """Unanswered repetitions after which a message is reported as failed (1 to 1000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -894,10 +888,10 @@ class Sird(Transport):
 
     name: str = field(default="sird", init=False)
     preset: Literal["paper", "reference"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    """Preset of the values of omitted keys: `paper` (the default), `reference`."""
     credit_bytes: int | str | None = None
     """Bytes on the wire of all packets for which a receiver has given credit and that have not
-    come; one and a half bandwidth-delay products if left out (1 to 1000000000)."""
+    arrived. If left out, 1.5 bandwidth-delay products (1 to 1000000000)."""
     sender_credit_bytes: int | str | None = None
     """Most of these bytes that one sender may have; a bandwidth-delay product if left out (1 to
     1000000000)."""
@@ -919,18 +913,18 @@ class Sird(Transport):
     """Smallest limit of a sender's credit by the marks of switches, as a share of
     `sender-credit-bytes` (0.001 to 1)."""
     receiver_policy: Literal["srpt", "round-robin"] | None = None
-    """Which sender a receiver gives its next credit."""
+    """Choice of the sender that a receiver gives its next credit."""
     sender_policy: Literal["half-fair", "srpt"] | None = None
-    """Which data packet a sender sends next."""
+    """Choice of the data packet that a sender sends next."""
     unscheduled_class: Literal["data", "control"] | None = None
     """The class of unscheduled packets."""
     pace_percent: int | None = None
     """Rate of the packets for which a receiver gives credit, in percent of its link's (1 to
     100)."""
     timeout_rtts: int | None = None
-    """Control round trips, or times of a full packet if that is longer, after which a receiver
-    takes back the credit of what has not come, and a sender that has heard nothing of a message
-    repeats its request (2 to 1000000)."""
+    """Timeout in control round trips, or in times of a full packet if these are longer. A receiver
+    then takes back the credit of missing packets, and a sender without a response repeats its
+    request (2 to 1000000)."""
     payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
     header_bytes: int | str | None = None
@@ -945,9 +939,9 @@ class Sird(Transport):
     attempts_max: int | None = None
     """Unanswered repetitions after which a message is reported as failed (1 to 1000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -956,8 +950,7 @@ class Hpcc(Transport):
 
     name: str = field(default="hpcc", init=False)
     preset: Literal["paper", "dcpim-study"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default),
-    `dcpim-study`."""
+    """Preset of the values of omitted keys: `paper` (the default), `dcpim-study`."""
     eta: float | None = None
     """The share of the fullest link that windows aim at: eta (0.1 to 1)."""
     max_stage: int | None = None
@@ -971,7 +964,7 @@ class Hpcc(Transport):
     """The base round-trip time T in nanoseconds; that of the longest path if left out (100 to
     1000000000)."""
     recovery: Literal["go-back-n", "selective-repeat"] | None = None
-    """How lost packets are sent again."""
+    """Recovery of lost packets."""
     timeout_min_ns: int | str | None = None
     """Least retransmission timeout in nanoseconds; 32 base round trips if left out (100 to
     1000000000)."""
@@ -987,9 +980,9 @@ class Hpcc(Transport):
     attempts_max: int | None = None
     """Timeouts in a row after which a flow is reported as failed (1 to 1000000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -998,12 +991,11 @@ class Python(Transport):
 
     name: str = field(default="python", init=False)
     preset: Literal["stop-and-wait"] | None = None
-    """Where the values of keys come from that are left out: `stop-and-wait` (the default)."""
+    """Preset of the values of omitted keys: `stop-and-wait` (the default)."""
     file: str | None = None
     """The Python file that has the endpoints' class, relative to the plan."""
     module: str | None = None
-    """The module of the class, if it is in no file of its own; `rampmeter.endpoints` if both are
-    left out."""
+    """Module of the class, instead of `file`; `rampmeter.endpoints` if both are left out."""
     endpoint: str | None = None
     """The class of the endpoints, derived from `rampmeter.Endpoint`."""
     parameters: Table | None = None
@@ -1013,6 +1005,6 @@ class Python(Transport):
     header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     control_rtt_us: float | str | None = None
-    """Round trip of a control packet that the transport is told."""
+    """Round trip of a control packet, for the transport's derived values."""
     data_rtt_us: float | str | None = None
-    """Round trip of a full packet that the transport is told."""
+    """Round trip of a full packet, for the transport's derived values."""

@@ -1,9 +1,9 @@
 """Flows that runs did not deliver: failures, and rejections by design.
 
-A flow that fails without a fault in the plan is an error of the transport or of its setting, so
+A flow that fails without a fault in the plan is an error of the transport or of its setting. So
 commands that compare transports name it and exit with an error. A transport that admits messages
 only if it can bound their delay, as cosy does, rejects the others by design; that is no failure,
-but it leaves out the load that the others carry.
+but reduces the load compared with the others.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,14 +15,14 @@ from rampmeter.runner import Batch
 from rampmeter.text import count
 
 HARMLESS = ("rerouting-us",)
-"""Keys of the plan's table `faults` that break nothing by themselves."""
+"""Keys of the plan's table `faults` that cause no failure by themselves."""
 LISTED_MAX = 4
-"""Runs that a line names at most."""
+"""Maximum number of runs that a line names."""
 
 
 @dataclass(frozen=True)
 class Undelivered:
-    """Flows of one transport, over its runs, by how they ended."""
+    """Flows of one transport, over its runs, by their outcome."""
 
     label: str
     submitted: int
@@ -86,12 +86,12 @@ def of_batch(batch: Batch) -> list[Undelivered]:
             has_faults(outcome.job.plan.resolved("faults")),
         )
         for outcome in batch.outcomes
-        if outcome.state in ("ran", "kept") and outcome.run is not None
+        if outcome.state in ("ran", "reused") and outcome.run is not None
     )
 
 
 def has_faults(table: Any) -> bool:
-    """Returns true if the plan's table `faults` breaks, loses or delays anything."""
+    """Returns true if the plan's table `faults` has an effect."""
     if not isinstance(table, Mapping):
         return False
     return any(bool(value) for key, value in table.items() if key not in HARMLESS)

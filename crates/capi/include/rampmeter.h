@@ -1,6 +1,7 @@
 // Messages between hosts, through the node of this machine. See docs/howto/applications.md.
 //
-// Made from crates/capi/src/lib.rs: `RAMPMETER_HEADER=write cargo test -p rampmeter-capi --test header`.
+// Made from crates/capi/src/lib.rs by
+// `RAMPMETER_HEADER=write cargo test -p rampmeter-capi --test header`.
 
 #ifndef RAMPMETER_H
 #define RAMPMETER_H
@@ -14,7 +15,7 @@
 // A message has arrived.
 #define RM_RECEIVED 2
 
-// The maximum number of messages or bytes is in flight: take events, then try again.
+// The maximum number of messages or bytes is in flight: read events, then retry.
 #define RM_ERROR_FULL -1
 
 // The message is longer than the send arena.
@@ -29,7 +30,7 @@
 // An argument is null that must not be.
 #define RM_ERROR_ARGUMENT -5
 
-// The receiver does not answer.
+// The receiver does not respond.
 #define RM_UNREACHABLE 1
 
 // The receiver was restarted after bytes of the message had been sent.
@@ -141,9 +142,9 @@ int rm_submit(const rm_port *port,
               const rm_options *options,
               rm_submitted *submitted);
 
-// Returns the nanoseconds until the outcome of a message of `size` bytes is known. They count from
-// when the node takes the message from the submission queue; a sleeping node is woken to do so at
-// once. Returns 0 if the transport promises no bound for messages of `tenant`. The node reports
+// Returns the nanoseconds until the outcome of a message of `size` bytes is reported. They count
+// from when the node reads the message from the submission queue; a submission wakes a sleeping
+// node. Returns 0 if the transport promises no bound for messages of `tenant`. The node reports
 // the outcome by then on its clock. The time until node and program are scheduled on a processor
 // is not included.
 //
@@ -151,7 +152,7 @@ int rm_submit(const rm_port *port,
 // `port` is attached, or null, which has no bound.
 uint64_t rm_bound(const rm_port *port, size_t size, uint32_t tenant);
 
-// Takes the next event. Waits for `timeout_ms`: 0 does not wait, negative waits without a limit.
+// Returns the next event. Waits for `timeout_ms`: 0 does not wait, negative waits without a limit.
 // Returns 1 and fills `event`, 0 if there is none, or `RM_ERROR_NODE_GONE`. A received message
 // occupies memory until it is released.
 //
@@ -173,15 +174,15 @@ int rm_set_busy_poll(const rm_port *port, uint64_t most_ns);
 // `message` is from an event and has not been released.
 void rm_release(rm_message *message);
 
-// Returns a descriptor that becomes readable at the next event after `rm_arm` has returned 0. It
-// belongs to the port: do not read or close it.
+// Returns a descriptor that becomes readable at the next event after `rm_arm` has returned 0. The
+// port owns it: do not read or close it.
 //
 // # Safety
 // `port` is attached.
 int rm_fd(const rm_port *port);
 
-// Requests that the descriptor becomes readable at the next event. Returns 1 if there may be one
-// already: take all with `rm_next`, then arm again. Otherwise 0.
+// Requests that the descriptor becomes readable at the next event. Returns 1 if an event may be
+// pending: read all with `rm_next`, then arm again. Otherwise 0.
 //
 // # Safety
 // `port` is attached.
@@ -190,7 +191,7 @@ int rm_arm(const rm_port *port);
 // Closes the port; null is ignored. Messages in flight continue; their outcomes are not reported.
 //
 // # Safety
-// `port` is attached, and nobody uses it any more.
+// `port` is attached, and no thread uses it any more.
 void rm_close(rm_port *port);
 
 // Returns the error of this thread's last call that failed. The text stays valid until the next

@@ -21,7 +21,7 @@ pub const RM_FINISHED: u32 = 1;
 /// A message has arrived.
 pub const RM_RECEIVED: u32 = 2;
 
-/// The maximum number of messages or bytes is in flight: take events, then try again.
+/// The maximum number of messages or bytes is in flight: read events, then retry.
 pub const RM_ERROR_FULL: c_int = -1;
 /// The message is longer than the send arena.
 pub const RM_ERROR_TOO_LONG: c_int = -2;
@@ -32,7 +32,7 @@ pub const RM_ERROR_ATTACH: c_int = -4;
 /// An argument is null that must not be.
 pub const RM_ERROR_ARGUMENT: c_int = -5;
 
-/// The receiver does not answer.
+/// The receiver does not respond.
 pub const RM_UNREACHABLE: u32 = 1;
 /// The receiver was restarted after bytes of the message had been sent.
 pub const RM_PEER_RESTARTED: u32 = 2;
@@ -206,9 +206,9 @@ pub unsafe extern "C" fn rm_submit(
     }
 }
 
-/// Returns the nanoseconds until the outcome of a message of `size` bytes is known. They count from
-/// when the node takes the message from the submission queue; a sleeping node is woken to do so at
-/// once. Returns 0 if the transport promises no bound for messages of `tenant`. The node reports
+/// Returns the nanoseconds until the outcome of a message of `size` bytes is reported. They count
+/// from when the node reads the message from the submission queue; a submission wakes a sleeping
+/// node. Returns 0 if the transport promises no bound for messages of `tenant`. The node reports
 /// the outcome by then on its clock. The time until node and program are scheduled on a processor
 /// is not included.
 ///
@@ -226,7 +226,7 @@ fn nanoseconds(bound: Option<Duration>) -> u64 {
     bound.map_or(0, |bound| u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX).max(1))
 }
 
-/// Takes the next event. Waits for `timeout_ms`: 0 does not wait, negative waits without a limit.
+/// Returns the next event. Waits for `timeout_ms`: 0 does not wait, negative waits without a limit.
 /// Returns 1 and fills `event`, 0 if there is none, or `RM_ERROR_NODE_GONE`. A received message
 /// occupies memory until it is released.
 ///
@@ -307,8 +307,8 @@ pub unsafe extern "C" fn rm_release(message: *mut rm_message) {
     }
 }
 
-/// Returns a descriptor that becomes readable at the next event after `rm_arm` has returned 0. It
-/// belongs to the port: do not read or close it.
+/// Returns a descriptor that becomes readable at the next event after `rm_arm` has returned 0. The
+/// port owns it: do not read or close it.
 ///
 /// # Safety
 /// `port` is attached.
@@ -321,8 +321,8 @@ pub unsafe extern "C" fn rm_fd(port: *const rm_port) -> c_int {
     }
 }
 
-/// Requests that the descriptor becomes readable at the next event. Returns 1 if there may be one
-/// already: take all with `rm_next`, then arm again. Otherwise 0.
+/// Requests that the descriptor becomes readable at the next event. Returns 1 if an event may be
+/// pending: read all with `rm_next`, then arm again. Otherwise 0.
 ///
 /// # Safety
 /// `port` is attached.
@@ -338,7 +338,7 @@ pub unsafe extern "C" fn rm_arm(port: *const rm_port) -> c_int {
 /// Closes the port; null is ignored. Messages in flight continue; their outcomes are not reported.
 ///
 /// # Safety
-/// `port` is attached, and nobody uses it any more.
+/// `port` is attached, and no thread uses it any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rm_close(port: *mut rm_port) {
     if !port.is_null() {

@@ -73,7 +73,7 @@ fn programs_in_c_are_told_the_bound_of_the_state_machine() {
     let program = compile(dir.path(), "echo");
     let config = BedConfig { rtt: Span::from_us(50_000), ..BedConfig::default() };
     let bed = Bed::of::<CosyFamily>(dir.path(), &config);
-    // The program on service 9 sends to itself, through its own node.
+    // The program on service 9 sends to itself, through its node.
     let asked = Command::new(&program).arg(&bed.sockets[0]).args(["9", "0", "1"]).output().unwrap();
     let size = Bytes::new("message 0\0".len() as u64);
     let bound = config.protocol::<CosyFamily>().bound(size).as_ps().div_ceil(1_000);

@@ -59,7 +59,7 @@ mod tests {
     const DAY_NS: u64 = 86_400 * 1_000_000_000;
 
     proptest! {
-        /// Clocks with any origins number intervals alike, and agree on their starts.
+        /// Clocks with any origins number intervals identically, and agree on their starts.
         #[test]
         fn clocks_agree_whatever_their_origins_are(
             days in prop::array::uniform2(0u64..200),

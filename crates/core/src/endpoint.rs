@@ -45,7 +45,7 @@ impl Message {
 }
 
 /// Bound that a transport promises: the maximum time from the submission of a message until its
-/// fate is known (cosy §2.1, delta).
+/// outcome is reported (cosy §2.1, delta).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
     /// Constant part, equal for all messages.
@@ -113,7 +113,7 @@ pub enum Event {
 pub enum Receipt {
     /// The packet has no payload.
     Control,
-    /// None: the packet is malformed, belongs to an unknown message, or is refused.
+    /// No effect: the packet is malformed, belongs to an unknown message, or is refused.
     Ignored,
     /// Bytes that had not arrived before.
     Fresh,
@@ -167,8 +167,8 @@ pub trait Endpoint: Sized {
     /// timeout. Does nothing for a message that has ended or was never submitted.
     fn cancel(&mut self, now: Time, msg: MsgId);
 
-    /// Returns the bound that the transport promises, if it promises one. It is constant during the
-    /// life of the endpoint.
+    /// Returns the bound that the transport promises, if it promises one. It is constant for each
+    /// endpoint.
     fn promise(&self) -> Option<Promise> {
         None
     }
@@ -177,26 +177,34 @@ pub trait Endpoint: Sized {
     fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt;
 
     /// Handles a data packet whose message has no memory, instead of [`Endpoint::handle_packet`].
-    /// Keeps its sender's state alive: a sender that is held back is not unresponsive. Returns
-    /// whether the message was delivered here before: then the packet must be handled, to
-    /// acknowledge it again. May be true for an abandoned message; never for one with new bytes.
+    /// Refreshes its sender's state: a paused sender is not unresponsive. Returns true if the
+    /// message was delivered here before. The packet must then be handled, to acknowledge it again.
+    /// May be true for an abandoned message; never for one with new bytes.
     fn has_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool;
 
-    /// Returns whether a data packet has no new bytes: its payload has arrived before, wholly or in
+    /// Returns true if a data packet has no new bytes: its payload has arrived before, wholly or in
     /// part, or belongs to a message that has ended. If true, [`Endpoint::handle_packet`] never
     /// returns [`Receipt::Fresh`]; if false, never [`Receipt::Duplicate`]. Changes no state.
     fn has_arrived(&mut self, packet: &Packet<Self::Header>) -> bool;
 
-    /// Holds back a message that is announced or arriving, because there is no memory for it. From
-    /// now on no more of it is requested, by token, grant or request, and its sender does not count
-    /// as unresponsive. The message need not be known yet. Packets in flight may still arrive: the
-    /// driver drops them, and calls this again for each. Transports whose receivers do not control
-    /// their senders do nothing.
+    /// Pauses a message that is announced or arriving, because there is no memory for it. From now
+    /// on the endpoint requests no more of it, by token, grant or request, and its sender does not
+    /// count as unresponsive. The message may be unknown to the endpoint. Packets in flight may
+    /// still arrive: the driver drops them, and calls this again for each. Transports whose
+    /// receivers do not control their senders do nothing.
     fn hold(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
 
-    /// Resumes a message that was held back, as if its packets had not been dropped on purpose.
-    /// Drivers release every message that they have held back, including abandoned ones.
+    /// Resumes a paused message, as if its packets had not been dropped on purpose. Drivers resume
+    /// every message that they have paused, including abandoned ones.
     fn release(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
+
+    /// Ends an arriving message that the driver refuses, paused or not: nothing more of it is
+    /// requested, and its later packets are ignored. The driver notifies its sender. The message
+    /// may be unknown to the endpoint. Transports whose receivers request nothing need not override
+    /// it.
+    fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.release(now, src, msg);
+    }
 
     /// Calls `each` with the endpoint's counters by name: a fixed list in a fixed order. Names are
     /// lowercase words joined by underscores; values only grow.
@@ -211,14 +219,15 @@ pub trait Endpoint: Sized {
     /// only in runs with a timeline.
     fn phases(&self, _each: &mut dyn FnMut(Phase)) {}
 
-    /// Returns the numbers of sent and arriving messages of which the endpoint keeps state; `None`
-    /// if it does not count them. Tests use it to prove that no state is left behind.
+    /// Returns the numbers of sent and arriving messages of which the endpoint has state; `None` if
+    /// it does not count them. Tests use it to prove that all state is freed.
     fn messages(&self) -> Option<(usize, usize)> {
         None
     }
 
-    /// Limits the number of messages that are arriving from each peer. Packets of others are
-    /// dropped, and their senders retry. For drivers whose peers must not exhaust its memory.
+    /// Limits the number of messages that are arriving from each peer. Packets of further messages
+    /// are dropped, and their senders retransmit them. For drivers whose peers must not exhaust its
+    /// memory.
     fn limit_arriving(&mut self, _per_peer: u32) {}
 
     /// Returns the number of dropped packets of messages beyond that limit.
@@ -226,20 +235,21 @@ pub trait Endpoint: Sized {
         0
     }
 
-    /// Forgets a host or arbiter that has lost its state, such as after a restart. Messages to it
-    /// fail, and the state of messages from it is discarded. Drivers isolate the incarnations:
-    /// packets from the earlier one, and packets meant for it, do not reach the new one.
+    /// Drops the state of a host or arbiter that has lost its own, such as after a restart.
+    /// Messages to it fail, and the state of messages from it is discarded. Drivers isolate the
+    /// incarnations: packets from the earlier one, and packets meant for it, do not reach the new
+    /// one.
     fn forget_peer(&mut self, now: Time, peer: NodeId);
 
     /// Replaces the parameters: another rate, another round trip. Packets keep their lengths. No
     /// message is lost, and none is delivered twice. Returns false, and changes nothing, if the
-    /// endpoint cannot do that; then it must be created anew.
+    /// endpoint does not support that. A new endpoint must then be created.
     fn reconfigure(&mut self, _now: Time, _config: Arc<Self::Config>) -> bool {
         false
     }
 
     /// Reports the links between switches that have failed. All others work, and routing avoids the
-    /// failed ones from now on. A driver that knows the network calls it for arbiters.
+    /// failed ones from now on. Drivers that have the topology call it for arbiters.
     fn handle_links(&mut self, _now: Time, _down: &LinksDown) {}
 
     /// Handles a deadline that may have passed. Calls before the deadline change nothing.
@@ -250,12 +260,12 @@ pub trait Endpoint: Sized {
 
     /// Returns the next packet of the highest class to send on the link, if any. Called instead of
     /// [`Endpoint::poll_transmit`] while priority flow control has paused the other classes. None
-    /// by default: the pause stops everything.
+    /// by default: the pause stops all classes.
     fn poll_control(&mut self, _now: Time) -> Option<Packet<Self::Header>> {
         None
     }
 
-    /// Returns whether [`Endpoint::poll_transmit`] could return a packet now. A driver with a busy
+    /// Returns true if [`Endpoint::poll_transmit`] could return a packet now. A driver with a busy
     /// link calls this instead of polling; a spurious `true` costs one empty poll.
     fn wants_transmit(&self) -> bool {
         true

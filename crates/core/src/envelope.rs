@@ -15,18 +15,18 @@
 //! | 8-11 | source node |
 //! | 12-15 | destination node |
 //! | 16-19 | incarnation of the source |
-//! | 20-23 | incarnation of the destination as the source knows it, 0 if it does not |
+//! | 20-23 | incarnation of the destination as last received by the source, 0 if none |
 //! | 24-27 | by kind: message, nonce, session or number of packets; see below |
 //! | 28-31 | data only: offset of the payload in the message |
 //! | 32-35 | data only: size of the message |
 //! | 36-39 | data with digest only: CRC32C of the whole message; sealed if the payload is |
 //!
 //! Kinds: 0 hello, 1 here, 2 control, 3 data, 4 refused, 5 initiation, 6 response, 7 cookie, 8
-//! confirmation, 9 bundle, 10 data with digest, 11 corrupt. Bytes 24-27 are the nonce of a hello or
-//! here, the session of an initiation, response or cookie, or the number of packets of a bundle.
-//! Kinds 2, 3, 4, 10 and 11 have the message there.
+//! confirmation, 9 bundle, 10 data with digest, 11 corrupt. Bytes 24-27 are the nonce (hello,
+//! here), the session (initiation, response, cookie) or the number of packets (bundle). Kinds 2, 3,
+//! 4, 10 and 11 have the message there.
 //!
-//! A packet has the digest if its sender has computed it, which is so once every byte of the
+//! A packet has the digest if its sender has computed it, which requires that every byte of the
 //! message has been sent. So a receiver that has all bytes has received the digest.
 //!
 //! A bundle has several control packets. Each is the length of the protocol's header (2 bytes), the
@@ -37,8 +37,8 @@
 //!
 //! Hosts protect their datagrams, and a trailer follows the payload. With protection 1 it is the
 //! CRC32C of everything before it (4 bytes). With protection 2 everything after the fields in the
-//! clear is encrypted. The trailer is then the receiver's number of the session (2 bytes), the
-//! packet's number in the session (6 bytes) and the authentication tag (16 bytes).
+//! clear is encrypted. The trailer is then the receiver's session number (2 bytes), the packet's
+//! number in the session (6 bytes) and the authentication tag (16 bytes).
 //!
 //! The fields in the clear are bytes 0-35 of data and bytes 0-27 of all other packets. They are
 //! authenticated, and none of them derives from the bytes of a message. The digest does: version 1
@@ -58,12 +58,12 @@
 //! | changes or forges a packet | it is dropped and counted as forged |
 //! | replays a packet | it is dropped and counted as replayed or stray |
 //! | replays or delays an initiation | at most one handshake a second with the true peer |
-//! | delays or drops packets | the transport retransmits, and at last the message fails |
+//! | delays or drops packets | the transport retransmits until the message fails |
 //! | floods a node with initiations | answers are limited, with a cookie for each peer |
 //!
 //! A peer has a key and may send anything in its own name: memory and work for it are limited per
-//! peer. It cannot send in the name of another peer, or read packets of other pairs. Anybody with a
-//! node's private key can impersonate it, and anybody with its key log can read its packets.
+//! peer. It cannot send in the name of another peer, or read packets of other pairs. Any host with
+//! a node's private key can impersonate it, and any host with its key log can decrypt its packets.
 
 use crate::id::{MsgId, NodeId};
 use crate::wire::{Reader, WireError, Writer};
@@ -135,7 +135,7 @@ pub enum Kind {
         /// Position of the payload.
         fragment: Fragment,
     },
-    /// No application receives the message: its sender should stop.
+    /// No application receives the message: its sender should abort it.
     Refused {
         /// The message.
         msg: MsgId,
@@ -162,7 +162,7 @@ pub enum Kind {
         /// Number of packets: at least 2.
         n: u32,
     },
-    /// The message that arrived differs from the one that was sent: the sender should stop.
+    /// The message that arrived differs from the one that was sent: its sender should abort it.
     Corrupt {
         /// The message.
         msg: MsgId,
@@ -202,7 +202,7 @@ pub struct Envelope {
     pub dst: NodeId,
     /// Incarnation of the sender.
     pub src_life: Incarnation,
-    /// Incarnation of the receiver, if the sender knows it.
+    /// Incarnation of the receiver, if the sender has received it.
     pub dst_life: Option<Incarnation>,
     /// Kind of the datagram.
     pub kind: Kind,
@@ -297,7 +297,7 @@ impl Envelope {
     /// Reads an envelope from the front of `bytes`; returns it and the bytes read. Never panics.
     ///
     /// # Errors
-    /// The bytes are none that a node sends.
+    /// The bytes are not a valid envelope.
     pub fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
         let mut reader = Reader::new(bytes);
         expect("magic", "0x524d", MAGIC.into(), reader.u16()?.into())?;
@@ -402,7 +402,7 @@ pub struct HostPacket {
     /// Bytes of its payload: the maximum that fits with the longest headers. Any packet may have a
     /// digest.
     pub payload: usize,
-    /// Other bytes that the packet takes of the link.
+    /// Other bytes of the packet on the link.
     pub header: usize,
 }
 

@@ -24,7 +24,7 @@ pub enum Spray {
 }
 
 impl Spray {
-    /// Returns whether all packets of a message take the same path.
+    /// Returns true if all packets of a message use the same path.
     pub const fn is_by_flow(self) -> bool {
         matches!(self, Self::Ecmp | Self::EcmpPair)
     }
@@ -36,7 +36,7 @@ impl Spray {
 pub enum Interface {
     /// The interface requests a packet when its link is idle, and queues none.
     Pull,
-    /// Hosts pass on every packet at once; the interface queues and drops like a switch port.
+    /// Hosts forward every packet at once; the interface queues and drops like a switch port.
     Queue,
 }
 
@@ -63,7 +63,7 @@ pub enum Forwarding {
 /// Sharing of a switch's packet memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {
-    /// Each port has its own memory. If the size is zero, a packet that finds its port busy is
+    /// Each port has its own memory. If the size is zero, a packet that arrives at a busy port is
     /// dropped, also at interfaces that queue, and no packet is express.
     PerPort(Bytes),
     /// One memory a switch. A port may use at most `alpha` times the free memory (dynamic
@@ -149,8 +149,8 @@ pub enum PfcThreshold {
     Static(Bytes),
 }
 
-/// Racks: the hosts of each, and the links of its switch to other switches. A rack is the hosts
-/// whose first link is to the same switch.
+/// Racks: the hosts of each, and the links of its switch to other switches. A rack consists of the
+/// hosts whose first link is to the same switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Racks {
     /// The rack of each host.

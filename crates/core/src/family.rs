@@ -54,7 +54,7 @@ pub struct SwitchFacts {
     pub rng: Rng,
 }
 
-/// A packet on its way through a switch.
+/// A packet in transit through a switch.
 #[derive(Clone, Copy, Debug)]
 pub struct Crossing<'a> {
     /// Time of the decision.
@@ -70,8 +70,8 @@ pub struct Crossing<'a> {
 /// A packet that starts on the link of a switch's port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// Instant of its start. The start of express packets is decided on arrival: their instant is
-    /// ahead of the other times that the program receives.
+    /// Instant of its start. The start of express packets is decided on arrival, so their instant
+    /// is later than the other times that the program receives.
     pub now: Time,
     /// Port of the link.
     pub port: u32,
@@ -106,7 +106,7 @@ pub trait Hop<H> {
     /// Queueing discipline of its ports.
     const QUEUEING: Queueing = Queueing::Classes;
 
-    /// Returns whether this switch's program wants to see packets, if programs differ by switch.
+    /// Returns true if this switch's program processes packets, if programs differ by switch.
     #[inline]
     fn is_on(&self) -> bool {
         true
@@ -192,14 +192,13 @@ pub struct FabricFacts {
     /// Number of pods without over-subscription that form the network: none, one, or those of a
     /// fat-tree; see [`Pods`](crate::fabric::Pods).
     pub n_pods: u16,
-    /// Minimum time without an answer for which a transport keeps trying. Zero in simulated
-    /// networks, where only the number of attempts limits it.
+    /// Minimum time without an answer before a transport aborts. Zero in simulated networks, where
+    /// only the number of attempts limits it.
     pub patience: Span,
 }
 
 impl FabricFacts {
-    /// Returns the bandwidth-delay product in packets that take `packet` bytes of a link, rounded
-    /// up.
+    /// Returns the bandwidth-delay product in packets of `packet` bytes on the link, rounded up.
     pub fn bdp_packets(&self, packet: Bytes) -> u32 {
         self.data_rtt.as_ps().div_ceil(self.access_rate.tx_time(packet).as_ps()) as u32
     }
@@ -212,7 +211,7 @@ pub trait Family: 'static {
     /// True if it has arbiters, that is if [`Family::Arbiter`] is not [`NoArbiter`].
     const HAS_ARBITERS: bool = false;
     /// Events that the simulator handles between two reads of the wall clock, for progress and
-    /// interrupts. Lower if an endpoint may take long.
+    /// interrupts. Lower if calls of an endpoint may be slow.
     const BATCH: u64 = 1 << 18;
     /// Parameters of the transport.
     type Config: Send + Sync;
@@ -238,8 +237,8 @@ pub trait Family: 'static {
         Self::Arbiter::new(config, node, rng, now)
     }
 
-    /// Creates the program of one switch. A switch that fails loses its state: after its repair it
-    /// gets a new program.
+    /// Creates the program of one switch. A switch that fails loses its state: a new program is
+    /// created after its repair.
     fn hop(config: &Arc<Self::Config>, switch: SwitchFacts) -> Self::Hop;
 }
 

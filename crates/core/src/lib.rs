@@ -8,6 +8,7 @@
 //! * [`wire`]: the wire codec
 //! * [`envelope`]: the envelope of real networks
 //! * [`fabric`]: the settings of a fabric
+//! * [`TypeError`]: errors of serde in the words of a user
 //! * [`endpoint`], [`family`]: the interface between protocols and the drivers that run them
 //!
 //! Nothing here does I/O, reads a clock or draws entropy.
@@ -23,6 +24,7 @@ pub mod packet;
 mod pairs;
 pub mod quantity;
 pub mod rng;
+mod type_error;
 pub mod units;
 pub mod wire;
 
@@ -36,5 +38,6 @@ pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};
 pub use pairs::{HostLink, Pairs, Planes, RoundTrip, RoundTrips};
 pub use rng::{Purpose, Rng};
+pub use type_error::TypeError;
 pub use units::{Bytes, Rate, Span, Time};
 pub use wire::{Header, WireError};

@@ -91,8 +91,8 @@ impl Marks {
     /// Sent without a schedule: switches without memory drop or truncate it for any other packet
     /// (selective dropping, Fastpod §3.3).
     pub const UNSCHEDULED: Self = Self(32);
-    /// A trimmed packet on its way back to its sender; source and destination are exchanged (NDP,
-    /// section 3.2).
+    /// A trimmed packet that is being returned to its sender; source and destination are exchanged
+    /// (NDP, section 3.2).
     pub const RETURNED: Self = Self(64);
 
     /// Returns these marks and `other`.
@@ -134,7 +134,7 @@ impl Marks {
         }
     }
 
-    /// Returns whether all of `other` is set.
+    /// Returns true if all of `other` is set.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0

@@ -71,22 +71,26 @@ pub struct Pairs {
     /// Hops between switches, by number; `u16::MAX` if there is no path. `None` if each pair uses
     /// all links of both hosts.
     distances: Option<Vec<Vec<u16>>>,
+    /// The part of the network that each switch is in, by number; `None` if all links of hosts lead
+    /// to one part.
+    parts: Option<Vec<u32>>,
     /// `None` if all pairs have the round trip of the network.
     round_trips: Option<RoundTrips>,
 }
 
 impl Pairs {
-    /// Returns the rates between hosts with these links, of which each has one at least.
-    /// `distances` returns the hops between switches, by number; it is called if a host has several
-    /// links.
+    /// Returns the rates between hosts with these links; each host has at least one. `distances`
+    /// returns the hops between switches, by number; it is called if a host has several links.
     pub fn new(links: Vec<Vec<HostLink>>, distances: impl FnOnce() -> Vec<Vec<u16>>) -> Self {
         if links.iter().all(|links| links.len() == 1) {
-            return Self { links, distances: None, round_trips: None };
+            return Self { links, distances: None, parts: None, round_trips: None };
         }
         let one_of_kind: BTreeMap<&[HostLink], usize> =
             links.iter().map(Vec::as_slice).zip(0..).collect();
         let hosts: Vec<usize> = one_of_kind.into_values().collect();
-        let rates = Self { links, distances: Some(distances()), round_trips: None };
+        let distances = distances();
+        let parts = parts(&links, &distances);
+        let rates = Self { links, distances: Some(distances), parts, round_trips: None };
         let uses_all = |a: usize, b: usize| rates.nearest(a, b).count() == rates.links[a].len();
         match hosts.iter().all(|&a| hosts.iter().all(|&b| uses_all(a, b))) {
             true => Self { distances: None, ..rates },
@@ -97,7 +101,7 @@ impl Pairs {
     /// Returns the rates between hosts with one link each, at one switch.
     pub fn at_one_switch(rates: impl Iterator<Item = Rate>) -> Self {
         let link = |rate| vec![HostLink { switch: 0, sends: rate, receives: rate }];
-        Self { links: rates.map(link).collect(), distances: None, round_trips: None }
+        Self { links: rates.map(link).collect(), distances: None, parts: None, round_trips: None }
     }
 
     /// Returns these pairs with separate round trips, or with that of the network.
@@ -148,15 +152,27 @@ impl Pairs {
         fastest.expect("a network has hosts")
     }
 
-    /// Returns the rate from `src` to `dst`: the lower of the sending and the receiving rate.
-    /// `None` if one of them is not a host.
+    /// Returns the rate from `src` to `dst`: the lower of the sending and the receiving rate, in
+    /// each part of the network. `None` if one of them is not a host.
     pub fn rate(&self, src: NodeId, dst: NodeId) -> Option<Rate> {
         let (from, to) = (src.idx(), dst.idx());
         if from.max(to) >= self.links.len() {
             return None;
         }
         let sends = sum(self.nearest(from, to).map(|link| link.sends));
-        Some(sends.min(sum(self.nearest(to, from).map(|link| link.receives))))
+        let all = sends.min(sum(self.nearest(to, from).map(|link| link.receives)));
+        let Some(parts) = &self.parts else { return Some(all) };
+        let of = |link: &HostLink| parts[link.switch as usize];
+        let mut rates: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
+        for link in self.nearest(from, to) {
+            rates.entry(of(link)).or_default()[0] += link.sends.as_bps();
+        }
+        for link in self.nearest(to, from) {
+            rates.entry(of(link)).or_default()[1] += link.receives.as_bps();
+        }
+        let bps = rates.into_values().map(|[sends, receives]| sends.min(receives)).sum();
+        // Zero if there is no path.
+        Some(Rate::from_bps(bps).unwrap_or(all))
     }
 
     /// Returns the planes of hosts; `None` if each host reaches all peers by one.
@@ -263,6 +279,15 @@ impl Planes {
     }
 }
 
+/// Returns the part of the network that each switch is in; `None` if hosts' links lead to one part.
+fn parts(links: &[Vec<HostLink>], distances: &[Vec<u16>]) -> Option<Vec<u32>> {
+    let first = |of: &Vec<u16>| of.iter().position(|&hops| hops < u16::MAX).unwrap_or(0) as u32;
+    let parts: Vec<u32> = distances.iter().map(first).collect();
+    let mut used = links.iter().flatten().map(|link| parts[link.switch as usize]);
+    let one = used.next()?;
+    used.any(|part| part != one).then_some(parts)
+}
+
 /// Returns the group of each of `n` members, from 0 in the order of their first members: members
 /// of one of `sets` are in one group.
 fn joined(n: usize, sets: &[Vec<usize>]) -> Vec<u8> {
@@ -295,6 +320,17 @@ mod tests {
 
     fn gbps(rates: &Pairs, src: u32, dst: u32) -> u64 {
         rates.rate(NodeId::new(src), NodeId::new(dst)).unwrap().as_bps() / 1_000_000_000
+    }
+
+    /// Two parts: host 0 is fast in the first, host 1 in the second.
+    #[test]
+    fn links_to_parts_that_are_not_joined_do_not_add_up() {
+        let links = vec![vec![link(0, 100), link(1, 10)], vec![link(0, 10), link(1, 100)]];
+        let apart = || vec![vec![0, u16::MAX], vec![u16::MAX, 0]];
+        let rates = Pairs::new(links.clone(), apart);
+        assert_eq!((gbps(&rates, 0, 1), gbps(&rates, 1, 0)), (20, 20));
+        let joined = Pairs::new(links, || vec![vec![0, 1], vec![1, 0]]);
+        assert_eq!(gbps(&joined, 0, 1), 110);
     }
 
     /// Two servers of two hosts: a switch in each server (0, 1), and a rail (2, 3) for each place,

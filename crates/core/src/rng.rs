@@ -7,7 +7,7 @@
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
-/// Purpose of a stream. A new purpose takes a new number; numbers are never reused, because they
+/// Purpose of a stream. A new purpose gets a new number; numbers are never reused, because they
 /// determine the effect of a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]

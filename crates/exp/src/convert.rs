@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use rampmeter_sim::Node;
 use rampmeter_sim::topo::Link;
+use rampmeter_sim::{Node, Topology};
 use rampmeter_workload::TraceError;
 use rampmeter_workload::trace::{
     self, Check, Failure, Format, HostNames, Options, Order, Trace, read_with_notes, write_csv,
@@ -11,7 +11,7 @@ use rampmeter_workload::trace::{
 };
 use thiserror::Error;
 
-use crate::names::sample;
+use crate::topology::names::sample;
 use crate::topology::{self, Imported};
 
 /// Reason why a trace could not be converted.
@@ -27,6 +27,30 @@ pub enum ConvertError {
         /// The name.
         got: String,
     },
+    /// The source is a topology, and the target's name is that of a trace.
+    #[error(
+        "{source_file}: expected a trace of flows, got a topology; for that, expected a target \
+         whose name ends in .toml, got {target:?}"
+    )]
+    IsTopology {
+        /// The source.
+        source_file: String,
+        /// The target.
+        target: String,
+    },
+    /// The source is a trace of flows, and the target's name is that of a topology.
+    #[error(
+        "{source_file}: expected a topology, got a trace of flows in format {format}; for that, \
+         expected a target whose name ends in .csv, .csv.gz or .parquet, got {target:?}"
+    )]
+    IsTrace {
+        /// The source.
+        source_file: String,
+        /// Format of the source.
+        format: &'static str,
+        /// The target.
+        target: String,
+    },
     /// Neither the name nor the contents of the file suggest a format.
     #[error(
         "{file}: expected a format by its name or contents, found none: name one of {}",
@@ -38,7 +62,8 @@ pub enum ConvertError {
     },
     /// Numbers of hosts in the target would be taken for names.
     #[error(
-        "{0}: expected a name that ends in .parquet, as nodes of the topology have numbers for names"
+        "{0}: expected a name that ends in .parquet, as nodes of the topology have numbers for \
+         names"
     )]
     Numbers(String),
     /// A topology cannot be read or written.
@@ -60,10 +85,10 @@ pub struct Converted {
 }
 
 /// Reads `source`, a trace in `format` (`auto`: by its name or contents), and writes `target`,
-/// whose name decides its form. If that is TOML, the source is a topology, whose format is known by
-/// its contents. Completion times that the source has are kept in CSV. With `sort`, flows are put
-/// in order of arrival; without, a trace out of order is an error. `topology` is the file that
-/// numbers or names the hosts of the source.
+/// whose name decides its form. If that is TOML, the source is a topology, whose format is
+/// recognised by its contents. Completion times that the source has are kept in CSV. With `sort`,
+/// flows are put in order of arrival; without, a trace out of order is an error. `topology` is the
+/// file that numbers or names the hosts of the source: a topology or a plan.
 ///
 /// # Errors
 /// If the source is no such trace or the target cannot be written.
@@ -79,31 +104,26 @@ pub fn convert(
         return convert_topology(source, target);
     }
     let mut options = options.clone();
-    let imported = topology.map(topology::read).transpose().map_err(ConvertError::Topology)?;
+    let imported =
+        topology.map(topology::read_or_plan).transpose().map_err(ConvertError::Topology)?;
     if let Some(imported) = &imported {
         options.hosts = Some(imported.host_names());
     }
-    let known = match format {
-        "auto" => Format::of(source).or_else(|| Format::of_contents(source)),
-        name => Format::named(name),
-    };
-    let format = known.ok_or_else(|| match format {
-        "auto" => ConvertError::Unknown { file: source.display().to_string() },
-        name => ConvertError::Format { got: name.to_owned() },
-    })?;
-    let unknown = || ConvertError::Target(target.display().to_string());
-    let form = trace::Format::of(target).ok_or_else(unknown)?;
+    let format = format_of(source, format, target)?;
+    let form = trace::Format::of(target).ok_or_else(|| unknown(target))?;
     if form == Format::Csv && options.hosts.as_ref().is_some_and(HostNames::are_numeric) {
         return Err(ConvertError::Numbers(target.display().to_string()));
     }
-    // Where a host has a number for a name, plans read numbers in CSV as names.
+    // If a host has a number for a name, plans read numbers in CSV as names.
     let names = match (form, format) {
         (Format::Csv, Format::Parquet) => trace::host_names(source)?,
         _ => Vec::new(),
     };
     let names = Some(names).filter(|names| HostNames::has_number(names)).unwrap_or_default();
     let order = if sort { Order::Sort } else { Order::Require };
-    let check = Check { n_hosts: u32::MAX, order };
+    let built = imported.as_ref().map(|imported| built(topology.unwrap_or(source), imported));
+    let n_hosts = built.transpose()?.map_or(u32::MAX, |built| built.n_hosts());
+    let check = Check { n_hosts, order };
     let (trace, mut notes) = read_with_notes(source, format, check, &options)?;
     if format == Format::Htsim
         && let Some(imported) = &imported
@@ -118,41 +138,90 @@ pub fn convert(
             notes.push(note?);
         }
     }
+    Ok(Converted { n_rows: write(target, form, trace, &names)?, notes })
+}
+
+/// Returns the format of `source` by its name, or else by its contents, if `name` is `auto`.
+fn format_of(source: &Path, name: &str, target: &Path) -> Result<Format, ConvertError> {
+    let known = match name {
+        "auto" => Format::of(source).or_else(|| Format::of_contents(source)),
+        name => Format::named(name),
+    };
+    // A wrong topology is one, too; formats of traces may have its suffix.
+    if Format::of_contents(source).is_none()
+        && topology::format_of(source).is_some_and(|of| ["auto", of].contains(&name))
+    {
+        return Err(ConvertError::IsTopology {
+            source_file: source.display().to_string(),
+            target: target.display().to_string(),
+        });
+    }
+    known.ok_or_else(|| match name {
+        "auto" => ConvertError::Unknown { file: source.display().to_string() },
+        name => ConvertError::Format { got: name.to_owned() },
+    })
+}
+
+/// The error of a target whose name does not determine its format.
+fn unknown(target: &Path) -> ConvertError {
+    ConvertError::Target(target.display().to_string())
+}
+
+/// Writes a trace to `target` and returns the number of its flows. `names` are those of hosts, if
+/// rows must have them.
+fn write(
+    target: &Path,
+    form: Format,
+    trace: Trace,
+    names: &[String],
+) -> Result<usize, ConvertError> {
     let rows = match trace {
         Trace::Flows(rows) => rows,
         Trace::Graph(graph) => {
             match form {
                 Format::Parquet => write_graph_parquet(target, &graph)?,
                 Format::Csv => write_graph_csv(target, &graph)?,
-                _ => return Err(unknown()),
+                _ => return Err(unknown(target)),
             }
-            return Ok(Converted { n_rows: graph.n_flows() as usize, notes });
+            return Ok(graph.n_flows() as usize);
         }
     };
     let flows = || rows.iter().map(|row| row.flow);
     match form {
         Format::Parquet => write_parquet(target, flows())?,
         Format::Csv if !names.is_empty() || rows.iter().any(|row| row.fct.is_some()) => {
-            write_reference_csv(target, &rows, &names)?;
+            write_reference_csv(target, &rows, names)?;
         }
         Format::Csv => write_csv(target, flows())?,
-        _ => return Err(unknown()),
+        _ => return Err(unknown(target)),
     }
-    Ok(Converted { n_rows: rows.len(), notes })
+    Ok(rows.len())
 }
 
-/// Returns the outage of a plan that stands for a failure. Link `n` of a switch leads to the `n`-th
-/// of the switches above it; of a bundle the first link fails, as in htsim. An error is what was
-/// expected.
+/// Returns a failure as an outage of a plan. Link `n` of a switch leads to the `n`-th of the
+/// switches above it; of a bundle the first link fails, as in htsim. An error is what was expected.
 fn outage(imported: &Imported, failure: &Failure) -> Result<String, String> {
     let built = imported.spec.build().map_err(|error| imported.explain(&error))?;
     let below = format!("{}{}", failure.tier.to_ascii_lowercase(), failure.switch);
     let switch = imported.names.switches.iter().position(|name| *name == below);
     let switch = switch.ok_or_else(|| {
-        let names = sample(imported.names.switches.iter().cloned(), 3);
-        format!("a switch of the topology ({names})")
+        let names = (0..built.n_switches()).map(|at| imported.names.node(Node::Switch(at)));
+        let names = sample(names, 3);
+        match imported.names.switches.iter().any(|name| name == "tor0") {
+            true => format!("a switch of the topology ({names})"),
+            false => format!(
+                "the topology of the matrix's .topo file, whose switches are tor0, agg0 and core0, \
+                 and not one with the switches {names}"
+            ),
+        }
     })? as u32;
     let level = built.level(switch);
+    if failure.tier.eq_ignore_ascii_case("core") {
+        return Err(format!(
+            "a switch that has uplinks, TOR or AGG, and the number of one: core switches have \
+             none, so a link of {below} is that of the AGG switch at its other end"
+        ));
+    }
     let far = |link: &Link| match (link.a, link.b) {
         (Node::Switch(a), Node::Switch(b)) if a == switch => Some(b),
         (Node::Switch(a), Node::Switch(b)) if b == switch => Some(a),
@@ -170,12 +239,25 @@ fn outage(imported: &Imported, failure: &Failure) -> Result<String, String> {
     ))
 }
 
+/// Builds the network of a file.
+fn built(file: &Path, imported: &Imported) -> Result<Topology, ConvertError> {
+    imported.spec.build().map_err(|error| {
+        ConvertError::Topology(format!("{}: {}", file.display(), imported.explain(&error)))
+    })
+}
+
 /// Writes the topology in `source` as a list of links.
 fn convert_topology(source: &Path, target: &Path) -> Result<Converted, ConvertError> {
-    let imported = topology::read(source).map_err(ConvertError::Topology)?;
-    imported.spec.build().map_err(|error| {
-        ConvertError::Topology(format!("{}: {}", source.display(), imported.explain(&error)))
-    })?;
+    let imported =
+        topology::read_or_plan(source).map_err(|error| match Format::of_contents(source) {
+            Some(format) if topology::format_of(source).is_none() => ConvertError::IsTrace {
+                source_file: source.display().to_string(),
+                format: format.name(),
+                target: target.display().to_string(),
+            },
+            _ => ConvertError::Topology(error),
+        })?;
+    built(source, &imported)?;
     let text = imported.to_toml().map_err(ConvertError::Topology)?;
     std::fs::write(target, &text.0)
         .map_err(|error| ConvertError::Topology(format!("{}: {error}", target.display())))?;

@@ -8,9 +8,6 @@ use rampmeter_proto::keys::BadKey;
 use rampmeter_workload::WorkloadError;
 use thiserror::Error;
 
-use crate::locate;
-use crate::transport::key_of;
-
 /// Reason why a run has no results.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -97,7 +94,7 @@ impl fmt::Display for Problem {
 pub struct Place {
     /// The line, from 1.
     pub line: usize,
-    /// The column, from 1, and the text of the line, where the value itself is wrong.
+    /// The column, from 1, and the text of the line, if the value itself is wrong.
     pub column: Option<(usize, String)>,
 }
 
@@ -131,16 +128,6 @@ impl PlanError {
         Self { code, origin: origin.to_owned(), key: key.to_owned(), problem, place: None }
     }
 
-    /// Returns the error with the line of its key in `text`, from which the plan was read.
-    #[must_use]
-    pub fn in_text(mut self, text: &str) -> Self {
-        if self.place.is_none() {
-            let line = locate::line_of(text, &self.key);
-            self.place = line.map(|line| Box::new(Place { line, column: None }));
-        }
-        self
-    }
-
     /// Returns the error of a key of the transport.
     pub(crate) fn of_transport(origin: &str, bad: BadKey) -> Self {
         let BadKey { key, expected, got } = bad;
@@ -160,4 +147,11 @@ impl PlanError {
         };
         Self::value(origin, &key, problem)
     }
+}
+
+/// Returns the path in a plan of a key of the `transport` table, or of one of several tables:
+/// `transport.preset`, `transport[1].preset`.
+fn key_of(key: &str) -> String {
+    let point = if key.is_empty() || key.starts_with('[') { "" } else { "." };
+    format!("transport{point}{key}")
 }

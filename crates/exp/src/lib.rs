@@ -1,73 +1,44 @@
 //! Experiments: a plan becomes a checked plan, a run, and results with a manifest.
 //!
-//! This crate joins what the others keep apart. A [`Plan`] is TOML as a person writes it;
-//! [`Plan::check`] turns it into a [`ValidPlan`], the only thing that can be run; the transport is
-//! found in a [`Registry`] once, and everything below is compiled for it.
+//! This crate joins what the others keep apart. A [`Plan`] is TOML as a person writes it.
+//! [`Plan::check`] turns it into a [`ValidPlan`], the only type that runs. The transport is found
+//! in a [`Registry`] once, and everything below is compiled for it.
 
-mod bench;
-mod bounded;
-mod by_port;
 mod capture;
-mod caught;
-mod check;
-mod collective;
-mod collisions;
-mod context;
 mod convert;
-mod cut;
 mod error;
-mod fabric;
-mod faults;
-mod ideal;
-mod ideals;
-mod locate;
-mod manifest;
-mod names;
-mod observe;
-mod offered;
-mod overload;
-mod pace;
-mod paths;
-mod pfc;
 mod plan;
-mod progress;
-mod ran;
-mod rates;
 mod record;
-mod rpc;
+mod results;
 mod run;
-mod sampling;
-mod schema;
-mod simulate;
-mod source;
-mod summary;
-mod testbed;
-mod tier;
+mod simulation;
+mod text;
 mod topology;
 mod trace;
+mod traffic;
 mod transport;
-mod units;
 mod version;
-mod warmup;
-mod warnings;
-mod window;
+mod warning;
 
-pub use bench::{BenchReport, bench};
 pub use capture::every_packet;
-pub use caught::{Broken, caught};
-pub use check::ValidPlan;
-pub use collective::CollectiveRound;
-pub use collisions::{CollisionReport, PartyReport, ViolationReport};
 pub use convert::{ConvertError, Converted, convert};
 pub use error::{Place, PlanError, PlanErrorCode, Problem, RunError};
-pub use offered::{Drawing, DrawnLink, DrawnSwitch, Offered, OfferedTier};
-pub use plan::{NamesSpec, Plan, WarmUp};
-pub use progress::{Observer, Progress, Silent};
-pub use ran::RunStatus;
-pub use rpc::RpcSummary;
+pub use plan::Plan;
+pub use plan::offered::{Drawing, DrawnLink, DrawnSwitch, Offered, OfferedTier};
+pub use plan::schema::plan_schema;
+pub use plan::valid::ValidPlan;
+pub use plan::warmup::WarmUp;
+pub use results::Summary;
+pub use results::collisions::{CollisionReport, PartyReport, ViolationReport};
+pub use run::bench::{BenchReport, bench};
+pub use run::invariant::{Broken, caught};
 pub use run::run;
-pub use schema::plan_schema;
-pub use summary::Summary;
-pub use testbed::{CollectError, HostRun, collect, host_packet, prepare};
+pub use run::testbed::{CollectError, HostRun, collect, host_packet, prepare};
+pub use simulation::progress::{Observer, Progress, Silent};
+pub use simulation::status::RunStatus;
+pub use topology::names::NamesSpec;
+pub use traffic::collective::CollectiveRound;
+pub use traffic::rpc::RpcSummary;
 pub use transport::{About, Registry, TransportSpec};
 pub use version::{COMMIT, PROFILE, VERSION};
+pub use warning::{WARNING_CODES, Warning};

@@ -72,7 +72,14 @@ fn counters_of_the_transport_are_among_the_results() {
     let out = tempfile::tempdir().unwrap();
     let summary = run(&plan, out.path(), &mut Silent).unwrap();
     let names: Vec<&str> = summary.transport.keys().copied().collect();
-    let expected = ["late_matching_messages", "tokens_expired", "tokens_sent", "tokens_withheld"];
+    let expected = [
+        "late_matching_messages",
+        "repeats",
+        "tokens_again",
+        "tokens_expired",
+        "tokens_sent",
+        "tokens_withheld",
+    ];
     assert_eq!(names, expected);
     // Most packets of long flows are paid for by tokens.
     let tokens = summary.transport["tokens_sent"];

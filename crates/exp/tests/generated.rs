@@ -11,7 +11,7 @@ use std::path::Path;
 use rampmeter_exp::Summary;
 use rampmeter_metrics::paths::PathRow;
 use rampmeter_metrics::series::{
-    CounterSample, DropSample, LatencyRow, LinkSample, OutageRow, QueueRow, RateSample,
+    CounterSample, DropSample, HostRow, LatencyRow, LinkSample, OutageRow, QueueRow, RateSample,
     TenantSample, TierSample, WindowSample,
 };
 use rampmeter_metrics::{About, FlowRow, Row};
@@ -32,6 +32,7 @@ fn the_page_of_results_has_every_column_and_key() {
         ("links", LinkSample::ABOUT),
         ("drops", DropSample::ABOUT),
         ("outages", OutageRow::ABOUT),
+        ("hosts", HostRow::ABOUT),
         ("tenants", TenantSample::ABOUT),
         ("rates", RateSample::ABOUT),
         ("windows", WindowSample::ABOUT),

@@ -1,4 +1,4 @@
-//! Gates: descriptors at which a program waits that may not send.
+//! Gates: descriptors on which a program waits until it may send.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -12,7 +12,7 @@ use rustix::net::{
 const BUFFER: usize = 1;
 /// Datagram that fills more than a quarter of such a buffer, above which a socket is not writable.
 const FILL: [u8; 2048] = [0; 2048];
-/// Datagrams that are taken at once. A program sends one at a time.
+/// Datagrams that are received at once. A program sends one at a time.
 const DATAGRAMS: usize = 8;
 
 /// Makes a gate: returns the program's end and the agent's.
@@ -27,9 +27,10 @@ pub fn gate_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
 }
 
 /// Closes a gate from the program's end: it is not writable until the agent opens it or ends. The
-/// order must be read after this, since the agent may have given it before.
+/// order must be read after this, since the agent may have written it before.
 pub fn close_gate(ours: BorrowedFd<'_>) {
-    // It is closed already if the buffer is full, and open permanently if the agent has ended.
+    // The gate is closed already if the buffer is full, and open permanently if the agent has
+    // ended.
     let _ = send(ours, &FILL, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
 }
 
@@ -70,8 +71,8 @@ mod tests {
         }
     }
 
-    /// The end is writable and reports nothing else, which a program would take for the end of its
-    /// connection.
+    /// The end is writable and reports nothing else, such as a hang-up, which a program would
+    /// interpret as the end of its connection.
     #[test]
     fn a_gate_opens_when_the_agent_goes() {
         let (ours, theirs) = gate_pair().unwrap();

@@ -7,18 +7,18 @@
 //!
 //! # Gates
 //!
-//! A [gate](close_gate) is a descriptor at which a program waits that may not send. It must be a
-//! descriptor, as programs wait for many descriptors at once (`poll`, `epoll`), and the program
-//! must need no thread for it. A gate is a pair of datagram sockets. The program keeps one, the
-//! agent has the other. The program's end is not writable while a datagram is queued at the
-//! agent's. The agent opens the gate by receiving the datagram; the system does so if the agent has
-//! ended. Neither end reports a hang-up, which a program would take for the end of its connection.
+//! A [gate](close_gate) is a descriptor on which a program waits until it may send. It must be a
+//! descriptor, as programs wait for many descriptors at once (`poll`, `epoll`), and must not need a
+//! thread of the program. A gate is a pair of datagram sockets, one of the program and one of the
+//! agent. The program's end is not writable while a datagram is queued at the agent's. The agent
+//! opens the gate by receiving the datagram; the system does so if the agent has ended. Neither end
+//! reports a hang-up, which a program would interpret as the end of its connection.
 //!
 //! # Ownership
 //!
 //! Programs claim slots and write their requests; agents write orders and free slots. Forked
-//! processes share memory, socket and gates, and need no others. Neither side trusts the other: any
-//! number is tolerated, and sizes are sealed.
+//! processes share memory, socket and gates. Neither side trusts the other: any value of a word is
+//! tolerated, and sizes are sealed.
 
 mod gate;
 mod memory;

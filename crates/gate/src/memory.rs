@@ -44,7 +44,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: nothing else unmaps it, and nobody uses it any more.
+        // SAFETY: no other code unmaps it, and no reference to it remains.
         let result = unsafe { munmap(self.base.as_ptr().cast(), self.words * 8) };
         debug_assert!(result.is_ok(), "{result:?}");
     }

@@ -67,7 +67,7 @@ pub struct Region {
 /// Permission of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The burst has ended, or the agent does not know it.
+    /// The burst has ended, or the agent has no state of it.
     None,
     /// Wait.
     Hold,
@@ -166,7 +166,7 @@ impl Region {
         self.settings
     }
 
-    /// Returns whether flows to an address are scheduled.
+    /// Returns true if flows to an address are scheduled.
     pub fn has_address(&self, ip: IpAddr) -> bool {
         let wanted = halves(bytes_of(ip));
         let (mut low, mut high) = (0, self.n_addresses);
@@ -224,8 +224,8 @@ impl Slot<'_> {
     /// Frees the slot after its connection has closed.
     pub fn free(&self) {
         self.0[1].fetch_add(1, SeqCst);
-        // Numbers of bursts continue, so that the next connection does not take the last burst for
-        // its own.
+        // Numbers of bursts continue, so that the next connection does not use the order of the
+        // last burst.
         self.set(self.burst(), Order::None);
         self.0[0].store(0, SeqCst);
     }
@@ -257,7 +257,7 @@ impl Slot<'_> {
         self.0[4].load(SeqCst)
     }
 
-    /// Sets the bytes that a call has left to send.
+    /// Sets the bytes that a call could not send yet.
     pub fn ask(&self, bytes: u64) {
         self.0[4].store(bytes, SeqCst);
     }

@@ -200,7 +200,7 @@ macro_rules! rows {
                 [$( self.$name.len() ),+][0]
             }
 
-            /// Returns whether there are no rows.
+            /// Returns true if there are no rows.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
@@ -314,8 +314,8 @@ impl<R: Row> RowWriter<R> {
         self.n_rows
     }
 
-    /// Writes the remaining rows and the strings of `metadata`, and gives the table its name.
-    /// Returns the number of rows.
+    /// Writes the remaining rows and the strings of `metadata`, and renames the file to its final
+    /// name. Returns the number of rows.
     ///
     /// # Errors
     /// If the rest cannot be written or the file cannot be renamed.

@@ -1,9 +1,9 @@
 //! Length of the warm-up of a run, and confidence intervals of its results.
 //!
-//! The completion times of one run are not independent: flows near a flow that meets a queue meet
-//! it too. So intervals are computed from batches (Law, *Simulation Modeling and Analysis*,
-//! §9.5.3). The flows, in the order of arrival, are divided into [`BATCHES`] runs of equal length,
-//! whose statistics are nearly independent if they are long.
+//! The completion times of one run are not independent: flows near a flow that is queued are queued
+//! too. So intervals are computed from batches (Law, *Simulation Modeling and Analysis*, §9.5.3).
+//! The flows, in the order of arrival, are divided into [`BATCHES`] runs of equal length, whose
+//! statistics are nearly independent if they are long.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
@@ -95,8 +95,8 @@ impl HalfWidths {
 }
 
 /// Returns the correlation of the means of neighbouring batches of `values`, which are in the order
-/// of arrival. If it is far above zero, batches are too short and intervals too narrow. `None` if
-/// there are too few values for batches.
+/// of arrival. If it is far above zero, batches are too short and the intervals too narrow. `None`
+/// if there are too few values for batches.
 pub fn correlation_of_batches(values: &[f64]) -> Option<f64> {
     batches(values).map(|batches| correlation(&means(&batches)))
 }
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_ramp_is_cut_where_it_ends_and_a_series_that_only_climbs_is_too_short() {
-        // A deterministic wobble keeps the error above zero.
+        // Small deterministic variations, so that the error is above zero.
         let wobble = |i: usize| if i.is_multiple_of(2) { 0.1 } else { -0.1 };
         let level = |i: usize| (i.min(100) as f64 / 10.0) + wobble(i / 5);
         let series: Vec<f64> = (0..1000).map(level).collect();

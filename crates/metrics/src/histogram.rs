@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::series::LatencyRow;
 
-/// Histogram of latencies from 1 ps to 53 days with three significant digits. Takes about 450 kB,
-/// whatever the number of packets.
+/// Histogram of latencies from 1 ps to 53 days with three significant digits. Needs about 450 kB
+/// for any number of packets.
 #[derive(Clone, Debug)]
 pub struct LatencyHistogram {
     counts: Histogram<u64>,

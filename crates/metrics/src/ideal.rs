@@ -163,7 +163,7 @@ impl IdealModel {
         }
         let full = self.framing.wire;
         if let Forwarding::Shaped { burst } = self.forwarding {
-            // The last packet leaves hop j after all others less the burst.
+            // The last packet is sent on hop j after all others less the burst.
             let before = |hop: &PathHop| hop.rate.tx_time(full).as_ps().saturating_mul(n - 1);
             let longest = path.iter().map(before).max().unwrap_or(0);
             return Span::from_ps(longest.saturating_sub(burst.as_ps())) + alone;

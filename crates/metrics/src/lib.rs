@@ -8,6 +8,7 @@
 pub mod columns;
 pub mod compare;
 pub mod confidence;
+pub mod detours;
 pub mod histogram;
 pub mod ideal;
 pub mod paths;
@@ -20,6 +21,7 @@ pub mod writer;
 
 pub use columns::{About, Columns, Row};
 pub use compare::{Comparison, compare};
+pub use detours::{DetourLink, Detours};
 pub use histogram::{LatencyHistogram, LatencySummary};
 pub use ideal::{Forwarding, Framing, Ideal, IdealModel, LastPacket, PathHop};
 pub use row::{FlowColumns, FlowRow, Status};

@@ -1,4 +1,4 @@
-//! Table of the paths that flows took.
+//! Table of the paths of flows.
 
 use std::borrow::Cow;
 

@@ -93,6 +93,17 @@ rows! {
 }
 
 rows! {
+    /// Name of a host: a row of `hosts.parquet`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct HostRow, HostRows {
+        /// Number of the host, as in other tables.
+        [""] host: u32,
+        /// Name of the host in the plan or in the file of the topology.
+        [""] name: Cow<'static, str>,
+    }
+}
+
+rows! {
     /// Bytes of one tenant's messages delivered by an instant: a row of `tenants.parquet`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct TenantSample, TenantSamples {
@@ -217,7 +228,7 @@ impl QueueDistribution {
 
     /// Counts `samples` samples of a queue of `length` in `tier`.
     pub fn record(&mut self, tier: &str, length: Bytes, samples: u64) {
-        // Most samples are of a known tier, and need no new name.
+        // Most samples are of a tier that has an entry, and need no new name.
         if !self.tiers.contains_key(tier) {
             self.tiers.insert(tier.to_owned(), BTreeMap::new());
         }
@@ -300,6 +311,7 @@ mod tests {
             LinkSample::ABOUT,
             DropSample::ABOUT,
             OutageRow::ABOUT,
+            HostRow::ABOUT,
             LatencyRow::ABOUT,
             TenantSample::ABOUT,
             RateSample::ABOUT,

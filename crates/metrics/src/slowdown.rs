@@ -82,7 +82,7 @@ impl Stats {
 pub enum Order {
     /// None.
     Any,
-    /// Order of arrival in one steady process, so that batches of them give confidence intervals.
+    /// Order of arrival in one steady process, whose batches allow confidence intervals.
     Arrival,
 }
 

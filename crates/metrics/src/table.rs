@@ -103,7 +103,7 @@ impl TableWriter {
         self.writer.write(batch).map_err(|error| broken(&self.partial, error))
     }
 
-    /// Writes `metadata` and the footer, and gives the table its name.
+    /// Writes `metadata` and the footer, and renames the file to its final name.
     ///
     /// # Errors
     /// If the rest cannot be written or the file cannot be renamed.

@@ -1,14 +1,17 @@
 //! Minimum time in which a message can cross a network whose packets may take several paths.
 //!
 //! All paths between two hosts have equally many hops, so that the links of hop `i` are a cut: each
-//! packet takes one of them. Packets start on a link one after another. None starts before the
-//! fastest path to the link has delivered it there, and each then has the fastest path to the
-//! receiver ahead. The minimum time in which one hop can carry all packets under these rules is a
-//! lower bound, and so is the maximum of these times. It is the ideal if one path reaches it, and
-//! otherwise a bound: see [`Least::is_exact`].
+//! packet is sent over one of them. Packets start on a link one after another. None starts before
+//! the fastest path to the link has delivered it there, and each then uses the fastest path to the
+//! receiver. Under these rules each hop has a minimum time in which it can carry all packets. The
+//! maximum of these times is a lower bound. It is the ideal if one path reaches it, and otherwise a
+//! bound: see [`Least::is_exact`].
+//!
+//! Slow links of several hops may be a narrower cut than the links of any one hop, so the narrowest
+//! cut counts, too.
 //!
 //! The last packet may be short, and may overtake others on another path. Each hop may carry it
-//! when that takes least time: before the full packets, or after them.
+//! before the full packets or after them, whichever is faster.
 
 use std::collections::BTreeMap;
 
@@ -30,11 +33,11 @@ pub struct Least {
 
 /// Equivalent links of one hop: the same rate and delay, from and to equivalent links.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Lanes {
-    hop: PathHop,
-    count: u64,
+pub(crate) struct Lanes {
+    pub(crate) hop: PathHop,
+    pub(crate) count: u64,
     /// Lanes of the next hop that follow them; none for the last.
-    next: Vec<usize>,
+    pub(crate) next: Vec<usize>,
 }
 
 /// Links between two hosts, hop by hop. The first hop has the interfaces of the sender.
@@ -42,6 +45,8 @@ struct Lanes {
 pub struct Ways {
     model: IdealModel,
     hops: Vec<Vec<Lanes>>,
+    /// The narrowest cut, by hop and lanes; empty if it is a hop.
+    cut: Vec<(usize, usize)>,
     /// Times of full packets, by hop.
     full: Vec<Vec<Carry>>,
     /// Path on which a full packet is fastest.
@@ -51,12 +56,12 @@ pub struct Ways {
 /// Times of packets of one size on lanes: the earliest start, the time on the link, and the time
 /// from the start until a packet is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Carry {
-    head: u64,
-    tx: u64,
-    rest: u64,
+pub(crate) struct Carry {
+    pub(crate) head: u64,
+    pub(crate) tx: u64,
+    pub(crate) rest: u64,
     /// Time on the link that it compensates for after idle time.
-    burst: u64,
+    pub(crate) burst: u64,
 }
 
 impl Ways {
@@ -94,10 +99,11 @@ impl Ways {
             for lanes in &mut hops[at] {
                 lanes.next.sort_unstable();
                 lanes.next.dedup();
+                lanes.next.shrink_to_fit();
             }
         }
-        let (full, path) = (Vec::new(), Vec::new());
-        let mut ways = Self { model, hops, full, path };
+        let (full, path, cut) = (Vec::new(), Vec::new(), narrowest(&hops));
+        let mut ways = Self { model, hops, cut, full, path };
         ways.full = ways.carry(model.framing.wire);
         ways.path = ways.fastest();
         ways
@@ -127,7 +133,12 @@ impl Ways {
         let (full, short) = (&self.full, self.carry(last));
         let mut time = self.of_full(full, n);
         for ((lanes, full), short) in self.hops.iter().zip(full).zip(&short) {
-            time = time.max(self.of_all(time, n, lanes, (full, short)));
+            time = time.max(of_all(time, n, lanes, (full, short)));
+        }
+        if !self.cut.is_empty() {
+            let (lanes, of_cut) =
+                (self.of_cut(&self.hops), (self.of_cut(full), self.of_cut(&short)));
+            time = time.max(of_all(time, n, &lanes, (&of_cut.0, &of_cut.1)));
         }
         if self.hops.iter().all(|lanes| lanes.len() == 1 && lanes[0].count == 1) {
             // The order of packets is the same on each hop of one path.
@@ -146,11 +157,7 @@ impl Ways {
         for ((lanes, full), short) in self.hops.iter().zip(full).zip(&short) {
             if let ([Lanes { count: 1, .. }], [full], [short]) = (&lanes[..], &full[..], &short[..])
             {
-                // The last packet on the link is a full one or the short one.
-                let fulls = full.tx.saturating_mul(n - 1);
-                let full_last = (fulls + short.tx).saturating_sub(full.burst) + full.alone();
-                let short_last = (fulls + full.tx).saturating_sub(full.burst) + short.alone();
-                time = time.max(full_last.min(short_last));
+                time = time.max(shaped(full, short, n));
             }
         }
         time
@@ -201,55 +208,17 @@ impl Ways {
 
     /// Returns the minimum time of `n` full packets.
     fn of_full(&self, carry: &[Vec<Carry>], n: u64) -> u64 {
-        let of = |(lanes, carry): (&Vec<Lanes>, &Vec<Carry>)| self.of_hop(lanes, carry, n);
-        self.hops.iter().zip(carry).map(of).max().unwrap_or(0)
+        let of = |(lanes, carry): (&Vec<Lanes>, &Vec<Carry>)| of_hop(lanes, carry, n);
+        let time = self.hops.iter().zip(carry).map(of).max().unwrap_or(0);
+        match self.cut.is_empty() {
+            true => time,
+            false => time.max(of_hop(&self.of_cut(&self.hops), &self.of_cut(carry), n)),
+        }
     }
 
-    /// Returns the minimum time in which one hop carries `n` full packets.
-    fn of_hop(&self, lanes: &[Lanes], carry: &[Carry], n: u64) -> u64 {
-        let alone = |(lanes, carry): (&Lanes, &Carry)| {
-            let rounds = n.div_ceil(lanes.count) - 1;
-            let waiting = carry.tx.saturating_mul(rounds).saturating_sub(carry.burst);
-            carry.alone().saturating_add(waiting)
-        };
-        let most = lanes.iter().zip(carry).map(alone).min().unwrap_or(0);
-        if lanes.len() == 1 {
-            return most;
-        }
-        search(0, most, |time| {
-            let of = |(lanes, carry): (&Lanes, &Carry)| lanes.count * carry.packets(time);
-            lanes.iter().zip(carry).map(of).sum::<u64>() >= n
-        })
-    }
-
-    /// Returns the minimum time, not below `least`, in which one hop carries `n` full packets and a
-    /// short one.
-    fn of_all(
-        &self,
-        least: u64,
-        n: u64,
-        lanes: &[Lanes],
-        (full, short): (&[Carry], &[Carry]),
-    ) -> u64 {
-        let is_enough = |time: u64| {
-            let all = |(lanes, full): (&Lanes, &Carry)| lanes.count * full.packets(time);
-            let together = lanes.iter().zip(full).map(all).sum::<u64>();
-            full.iter().zip(short).any(|(full, short)| {
-                if short.packets(time) == 0 {
-                    return false;
-                }
-                let beside = beside_short(full, short, time);
-                together - full.packets(time) + beside >= n
-            })
-        };
-        if is_enough(least) {
-            return least;
-        }
-        let mut most = least.max(1);
-        while !is_enough(most) {
-            most = most.saturating_mul(2);
-        }
-        search(least, most, is_enough)
+    /// Returns the entries of the narrowest cut.
+    fn of_cut<T: Clone>(&self, by_hop: &[Vec<T>]) -> Vec<T> {
+        self.cut.iter().map(|&(hop, lanes)| by_hop[hop][lanes].clone()).collect()
     }
 
     /// Returns the path on which a full packet is fastest.
@@ -267,7 +236,7 @@ impl Ways {
 
 impl Carry {
     /// Returns the minimum time of one packet over this link.
-    fn alone(&self) -> u64 {
+    pub(crate) fn alone(&self) -> u64 {
         self.head.saturating_add(self.rest)
     }
 
@@ -278,6 +247,61 @@ impl Carry {
             None => 0,
         }
     }
+}
+
+/// Returns the minimum time in which one hop carries `n` full packets.
+pub(crate) fn of_hop(lanes: &[Lanes], carry: &[Carry], n: u64) -> u64 {
+    let alone = |(lanes, carry): (&Lanes, &Carry)| {
+        let rounds = n.div_ceil(lanes.count) - 1;
+        let waiting = carry.tx.saturating_mul(rounds).saturating_sub(carry.burst);
+        carry.alone().saturating_add(waiting)
+    };
+    let most = lanes.iter().zip(carry).map(alone).min().unwrap_or(0);
+    if lanes.len() == 1 {
+        return most;
+    }
+    search(0, most, |time| {
+        let of = |(lanes, carry): (&Lanes, &Carry)| lanes.count * carry.packets(time);
+        lanes.iter().zip(carry).map(of).sum::<u64>() >= n
+    })
+}
+
+/// Returns the minimum time, not below `least`, in which one hop carries `n` full packets and a
+/// short one.
+pub(crate) fn of_all(
+    least: u64,
+    n: u64,
+    lanes: &[Lanes],
+    (full, short): (&[Carry], &[Carry]),
+) -> u64 {
+    let is_enough = |time: u64| {
+        let all = |(lanes, full): (&Lanes, &Carry)| lanes.count * full.packets(time);
+        let together = lanes.iter().zip(full).map(all).sum::<u64>();
+        full.iter().zip(short).any(|(full, short)| {
+            if short.packets(time) == 0 {
+                return false;
+            }
+            let beside = beside_short(full, short, time);
+            together - full.packets(time) + beside >= n
+        })
+    };
+    if is_enough(least) {
+        return least;
+    }
+    let mut most = least.max(1);
+    while !is_enough(most) {
+        most = most.saturating_mul(2);
+    }
+    search(least, most, is_enough)
+}
+
+/// Returns the minimum time in which one link behind a shaper carries `n` full packets and a short
+/// one. The last packet on the link is a full one or the short one.
+pub(crate) fn shaped(full: &Carry, short: &Carry, n: u64) -> u64 {
+    let fulls = full.tx.saturating_mul(n - 1);
+    let full_last = (fulls + short.tx).saturating_sub(full.burst) + full.alone();
+    let short_last = (fulls + full.tx).saturating_sub(full.burst) + short.alone();
+    full_last.min(short_last)
 }
 
 /// Returns the time at which one link that carries the short packet first has delivered `n` full
@@ -311,8 +335,93 @@ fn search(mut least: u64, mut most: u64, is_enough: impl Fn(u64) -> bool) -> u64
     most
 }
 
-/// Returns class numbers, equal for links that packets reach in the same way, or leave in the same
-/// way if `is_backward`.
+/// Returns the lanes, by hop and place, that all packets cross and that together have the lowest
+/// rate; empty if they are those of a hop.
+///
+/// The maximum flow (Edmonds and Karp) fills a minimum cut. Each lane is an edge between two nodes,
+/// and unlimited edges join it to the lanes that follow.
+fn narrowest(hops: &[Vec<Lanes>]) -> Vec<(usize, usize)> {
+    if hops.iter().all(|lanes| lanes.len() == 1) {
+        return Vec::new();
+    }
+    let starts: Vec<usize> = hops
+        .iter()
+        .scan(0, |sum, lanes| {
+            *sum += lanes.len();
+            Some(*sum - lanes.len())
+        })
+        .collect();
+    let n: usize = hops.iter().map(Vec::len).sum();
+    let (source, sink) = (2 * n, 2 * n + 1);
+    // Pairs of an edge and its reverse edge: (end, capacity left).
+    let mut edges: Vec<(usize, u64)> = Vec::new();
+    let mut of_node: Vec<Vec<usize>> = vec![Vec::new(); 2 * n + 2];
+    let mut join = |from: usize, to: usize, capacity: u64| {
+        of_node[from].push(edges.len());
+        of_node[to].push(edges.len() + 1);
+        edges.extend([(to, capacity), (from, 0)]);
+    };
+    for (hop, lanes) in hops.iter().enumerate() {
+        for (place, of) in lanes.iter().enumerate() {
+            let lane = starts[hop] + place;
+            join(2 * lane, 2 * lane + 1, of.count.saturating_mul(of.hop.rate.as_bps()));
+            if hop == 0 {
+                join(source, 2 * lane, u64::MAX);
+            }
+            if hop + 1 == hops.len() {
+                join(2 * lane + 1, sink, u64::MAX);
+            }
+            of.next.iter().for_each(|&to| join(2 * lane + 1, 2 * (starts[hop + 1] + to), u64::MAX));
+        }
+    }
+    let reached = fill(&mut edges, &of_node, source, sink);
+    let lanes = (0..hops.len()).flat_map(|hop| (0..hops[hop].len()).map(move |l| (hop, l)));
+    let is_cut = |&(hop, place): &(usize, usize)| {
+        let lane = starts[hop] + place;
+        reached[2 * lane] && !reached[2 * lane + 1]
+    };
+    let cut: Vec<(usize, usize)> = lanes.filter(is_cut).collect();
+    let is_hop = cut.windows(2).all(|pair| pair[0].0 == pair[1].0);
+    if is_hop { Vec::new() } else { cut }
+}
+
+/// Fills pairs of an edge and its reverse edge with a maximum flow. Returns true for each node to
+/// which some capacity is left.
+fn fill(
+    edges: &mut [(usize, u64)],
+    of_node: &[Vec<usize>],
+    source: usize,
+    sink: usize,
+) -> Vec<bool> {
+    loop {
+        // The edge by which a search from the source has reached each node.
+        let mut by: Vec<Option<usize>> = vec![None; of_node.len()];
+        let mut queue = std::collections::VecDeque::from([source]);
+        while let Some(at) = queue.pop_front() {
+            for &edge in &of_node[at] {
+                let (to, left) = edges[edge];
+                if left > 0 && to != source && by[to].is_none() {
+                    by[to] = Some(edge);
+                    queue.push_back(to);
+                }
+            }
+        }
+        if by[sink].is_none() {
+            return by.iter().map(Option::is_some).collect();
+        }
+        let back = |at: &usize| Some(edges[by[*at]? ^ 1].0);
+        let path: Vec<usize> = std::iter::successors(Some(sink), back).collect();
+        let taken: Vec<usize> = path.iter().filter_map(|&at| by[at]).collect();
+        let most = taken.iter().map(|&edge| edges[edge].1).min().unwrap_or(0);
+        for edge in taken {
+            edges[edge].1 -= most;
+            edges[edge ^ 1].1 = edges[edge ^ 1].1.saturating_add(most);
+        }
+    }
+}
+
+/// Returns class numbers. They are equal for links that packets reach in the same way; with
+/// `is_backward`, for links with the same continuation.
 fn classes(links: &[Vec<WayLink>], is_backward: bool) -> Vec<Vec<usize>> {
     let mut classes: Vec<Vec<usize>> = links.iter().map(|hop| vec![0; hop.len()]).collect();
     let order: Vec<usize> = match is_backward {

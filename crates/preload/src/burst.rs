@@ -13,7 +13,7 @@ use crate::{lock, sandbox, sys, watch};
 /// Permission of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// As without this library.
+    /// Send as without this library.
     Free,
     /// Send; the rate has been set.
     Open,
@@ -37,8 +37,8 @@ impl Asks {
     }
 }
 
-/// Returns the kind of a descriptor. Connections are [`Kind::Tcp`] until there is an agent that
-/// knows their peer.
+/// Returns the kind of a descriptor. Connections are [`Kind::Tcp`] until there is an agent and they
+/// are connected.
 pub(crate) fn kind(fd: c_int) -> Kind {
     if sandbox::is_on() {
         return Kind::Other;
@@ -97,12 +97,12 @@ pub(crate) fn ask(fd: c_int, asks: Asks) -> Way {
     begin(fd, entry, link, asks)
 }
 
-/// Returns whether a burst is active in a slot.
+/// Returns true if a burst is active in a slot.
 fn is_burst(slot: Slot<'_>) -> bool {
     slot.order() != Some(Order::None)
 }
 
-/// Returns the slot of a connection; `None` if it has none of this agent's, or has lost it.
+/// Returns the slot of a connection; `None` if it has no slot of this agent, or has lost it.
 fn slot<'a>(link: &'a Link, entry: &Entry) -> Option<Slot<'a>> {
     let slot = link.region.slot(entry.slot.load(SeqCst))?;
     let is_ours = entry.link.load(SeqCst) == link.number
@@ -233,13 +233,13 @@ fn close(gate: c_int) -> Option<()> {
     if gate < 0 {
         return None;
     }
-    // SAFETY: the descriptor is open. If another thread closes the connection meanwhile, a datagram
-    // is sent into the void.
+    // SAFETY: the descriptor is open. If another thread closes the connection meanwhile, the
+    // datagram has no effect.
     close_gate(unsafe { std::os::fd::BorrowedFd::borrow_raw(gate) });
     Some(())
 }
 
-/// Checks whether the agent has ended or is unresponsive.
+/// Checks if the agent has ended or is unresponsive.
 pub(crate) fn check_agent() {
     if let Some(link) = link() {
         link.check();
@@ -251,7 +251,7 @@ pub(crate) fn agent_fd() -> Option<c_int> {
     link().map(Link::fd)
 }
 
-/// Records that the system has accepted `sent` bytes of a call, and that `rest` are left.
+/// Records that the system has accepted `sent` bytes of a call, and that `rest` remain.
 pub(crate) fn sent(fd: c_int, sent: usize, rest: usize) {
     if let (Some(entry), Some(link)) = (entry(fd), link())
         && let Some(slot) = slot(link, entry)
@@ -270,7 +270,7 @@ fn drop_gate(entry: &Entry) {
     }
 }
 
-/// Forgets a descriptor that is closed, or becomes another.
+/// Clears the state of a descriptor that is closed or replaced.
 pub(crate) fn forget(fd: c_int) {
     if !KNOWN.has(fd) || !lock::is_own_process() {
         return;

@@ -29,7 +29,7 @@ pub(crate) struct Link {
     pub(crate) number: u64,
     socket: OwnedFd,
     pub(crate) region: Region,
-    /// True if it has ended, or is unresponsive.
+    /// True if the agent has ended, or is unresponsive.
     is_over: AtomicBool,
     /// The agent's iterations when they were last read, and the time of their last change.
     beats: AtomicU64,
@@ -68,7 +68,7 @@ const ANSWER_NS: u64 = 500_000_000;
 /// Interval in ns at which other threads check for the answer.
 const PAUSE_NS: u64 = 100_000;
 
-/// Returns the agent, if there is one. Retries from time to time.
+/// Returns the agent, if there is one. Otherwise retries once per [`AGAIN_NS`].
 pub(crate) fn link() -> Option<&'static Link> {
     if let Some(link) = current().filter(|link| !link.is_over.load(SeqCst)) {
         return Some(link);
@@ -110,7 +110,7 @@ fn current() -> Option<&'static Link> {
     unsafe { CURRENT.load(SeqCst).as_ref() }
 }
 
-/// Prints whether there is an agent, if `RAMPMETER_CAPTON_VERBOSE` is set.
+/// Prints if there is an agent, if `RAMPMETER_CAPTON_VERBOSE` is set.
 fn tell(is_there: bool) {
     static TOLD: AtomicBool = AtomicBool::new(false);
     if std::env::var_os("RAMPMETER_CAPTON_VERBOSE").is_some() && !TOLD.swap(true, SeqCst) {
@@ -155,7 +155,7 @@ fn raw(fd: &OwnedFd) -> c_int {
     std::os::fd::AsRawFd::as_raw_fd(fd)
 }
 
-/// Descriptor that is closed without this library's own `close`, which takes the lock.
+/// Descriptor that is closed without this library's own `close`, which would lock.
 #[derive(Debug)]
 pub(crate) struct Quiet(Option<OwnedFd>);
 
@@ -188,7 +188,7 @@ pub(crate) fn keep(fd: OwnedFd) -> Quiet {
     match sys::dup_above(raw(&fd), least) {
         Some(kept) => {
             drop(Quiet::new(fd));
-            // SAFETY: nobody else has it.
+            // SAFETY: no other code has it.
             Quiet::new(unsafe { OwnedFd::from_raw_fd(kept) })
         }
         None => Quiet::new(fd),
@@ -224,7 +224,7 @@ impl Link {
         raw(&self.socket)
     }
 
-    /// Checks the agent. The link is over if the agent has ended, or has had no iteration for
+    /// Checks the agent. The link has ended if the agent has ended, or has had no iteration for
     /// longer than its patience.
     pub(crate) fn check(&self) {
         let mut fds = [libc::pollfd { fd: self.fd(), events: 0, revents: 0 }];

@@ -1,7 +1,7 @@
 //! The library's only lock. It is held for a few system calls that do not wait.
 //!
-//! Signals are blocked meanwhile, so that no handler of the same thread waits for it. It is taken
-//! around a fork, so that the child never finds it taken by a thread that the child does not have.
+//! Signals are blocked meanwhile, so that no handler of the same thread waits for it. It is locked
+//! around a fork, so that no thread that the child does not have holds it in the child.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
@@ -46,8 +46,9 @@ pub(crate) fn start() {
     }
 }
 
-/// Returns whether this process owns its memory. False for the child of a `vfork`, which uses its
-/// parent's memory until it executes a program, and for a process that has given up system calls.
+/// Returns true if this process owns its memory. It is false for the child of a `vfork`, which uses
+/// its parent's memory until it executes a program. It is also false for a process that has
+/// disabled system calls.
 pub(crate) fn is_own_process() -> bool {
     !sandbox::is_on() && OWNER.load(SeqCst) == sys::pid()
 }

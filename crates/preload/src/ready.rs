@@ -16,12 +16,12 @@ fn gate(fd: c_int) -> Option<c_int> {
     if is_scheduled { burst::hold(fd) } else { None }
 }
 
-/// Returns whether any of the descriptors is a connection that may be held.
+/// Returns true if any of the descriptors is a connection that may be held.
 pub(crate) fn concerns(fds: &[pollfd]) -> bool {
     fds.iter().any(|of| of.events & OUT != 0 && gate(of.fd).is_some())
 }
 
-/// Waits as `poll` does, for at most the given nanoseconds. `wait` is the system's function.
+/// Waits as `poll` does, for at most `time` in nanoseconds. `wait` is the system's function.
 pub(crate) fn wait(
     fds: &mut [pollfd],
     time: Option<u64>,
@@ -57,7 +57,7 @@ pub(crate) fn wait(
         match answer {
             Err(error) => return Err(error),
             Ok(0) => return Ok(0),
-            // A gate has opened, and the time is not over: the connection is polled again.
+            // A gate has opened before the timeout: the connection is polled again.
             Ok(_) if n == 0 && left != Some(0) => {}
             Ok(_) => return Ok(n),
         }
@@ -76,7 +76,7 @@ fn has(set: Option<&[u64]>, fd: usize) -> bool {
 }
 
 impl Sets<'_> {
-    /// Returns whether a connection that may be held is in the write set, up to `n`.
+    /// Returns true if a connection that may be held is in the write set, up to `n`.
     pub(crate) fn concern(&self, n: usize) -> bool {
         let write = self.write.as_deref();
         (0..n).any(|fd| has(write, fd) && gate(fd as c_int).is_some())

@@ -21,7 +21,7 @@ macro_rules! system {
 }
 
 pub(crate) fn errno() -> c_int {
-    // SAFETY: the C library gives each thread its own.
+    // SAFETY: each thread has a separate location in the C library.
     unsafe { *libc::__errno_location() }
 }
 
@@ -182,8 +182,8 @@ pub(crate) fn restore_signals(before: u64) {
     let _ = system!(SYS_rt_sigprocmask, how, &raw const before, none, 8usize);
 }
 
-/// Returns whether calls are to be restarted after a signal: true if all handlers of the process
-/// have `SA_RESTART`. The handler that has run is not known.
+/// Returns true if calls are to be restarted after a signal, which is so if all handlers of the
+/// process have `SA_RESTART`. The handler that has run cannot be determined.
 pub(crate) fn restarts_calls() -> bool {
     (1..65).all(|signal| {
         // SAFETY: plain numbers and addresses, for which zeroes are values.
@@ -195,7 +195,7 @@ pub(crate) fn restarts_calls() -> bool {
     })
 }
 
-/// Maps zeroed memory for the life of the process; returns null if there is none.
+/// Maps zeroed memory until the process ends; returns null if there is none.
 pub(crate) fn zeroes(bytes: usize) -> *mut c_void {
     let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, -1);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;

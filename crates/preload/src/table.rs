@@ -24,9 +24,9 @@ pub(crate) enum Kind {
     Unknown,
     /// Not scheduled by this library.
     Other,
-    /// A TCP socket whose peer is not known.
+    /// A TCP socket that is not connected, or has no agent yet.
     Tcp,
-    /// A connection to a host that the agent knows.
+    /// A connection to a host in the agent's list.
     Scheduled,
 }
 

@@ -40,7 +40,7 @@ struct Time {
 const _: () = assert!(size_of::<Time>() == size_of::<timeval>());
 
 /// Sends `len` bytes on a connection. `piece` sends a part, without waiting; its arguments are the
-/// bytes sent already and those left. Returns `None` if the connection is not scheduled.
+/// bytes sent already and the remaining bytes. Returns `None` if the connection is not scheduled.
 pub(crate) fn transfer(
     fd: c_int,
     len: usize,

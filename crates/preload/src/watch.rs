@@ -22,7 +22,7 @@ const ONCE: u32 = EPOLLONESHOT as u32;
 const KEPT: u32 = EPOLLET as u32 | ONCE;
 
 impl Watch {
-    /// Returns whether a program has registered the connection in this process.
+    /// Returns true if a program has registered the connection in this process.
     fn is_of(&self, epoll: c_int) -> bool {
         self.epoll.load(SeqCst) == epoll + 1 && self.forks.load(SeqCst) == forks()
     }

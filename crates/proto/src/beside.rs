@@ -1,8 +1,8 @@
 //! Two transports on one network: one that promises a bound, and one in lower classes (cosy §4).
 //!
 //! Messages of the first tenant belong to the upper transport, all others to the lower. Both see
-//! the links as theirs: the upper because its classes go first, the lower because what the upper
-//! takes looks to it like traffic of others.
+//! the links as theirs. The classes of the upper are served first. To the lower the upper's share
+//! looks like traffic of others.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::keys::BadKey;
 use crate::parts::Framing;
 use crate::transport::{Site, Transport};
 
-/// The family of `A` above `B`. At most one of them has arbiters, and both want ports to queue the
+/// The family of `A` above `B`. At most one of them has arbiters, and both need ports to queue the
 /// same way; anything else does not compile.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside<A, B>(PhantomData<fn() -> (A, B)>);
@@ -34,7 +34,7 @@ pub struct Both<A, B> {
 }
 
 impl<A, B> Both<A, B> {
-    /// The parameters of both at `site`, where the lower transport takes the network for `told`.
+    /// Returns the parameters of both at `site`. The lower transport assumes the network `told`.
     ///
     /// # Errors
     /// A parameter that cannot be used there.
@@ -64,7 +64,7 @@ pub fn below(bad: BadKey) -> BadKey {
 }
 
 /// Returns the number in front of packets of two transports between hosts: 64, 8 times the upper's
-/// and the lower's. `None` where there is none, as for transports outside this repository.
+/// and the lower's. `None` if there is none, as for transports outside this repository.
 pub fn wire(upper: TransportId, lower: TransportId) -> Option<TransportId> {
     let is_small = upper.0 < 8 && lower.0 < 8;
     is_small.then(|| TransportId(64 + 8 * upper.0 + lower.0))
@@ -93,7 +93,7 @@ pub struct BesideHop<A, B> {
     lower: B,
 }
 
-/// The arbiter of whichever transport has one. Where neither has, this type has no values.
+/// The arbiter of the transport that has one. If neither has, this type has no values.
 pub enum BesideArbiter<A: Family, B: Family> {
     /// The upper transport's.
     Upper(A::Arbiter),
@@ -279,6 +279,11 @@ impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {
         self.lower.release(now, src, msg);
     }
 
+    fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.upper.abandon(now, src, msg);
+        self.lower.abandon(now, src, msg);
+    }
+
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.upper.counters(each);
         self.lower.counters(each);
@@ -375,7 +380,7 @@ impl<A: Family, B: Family> Endpoint for BesideArbiter<A, B> {
             (Self::Lower(arbiter), Either::Lower(header)) => {
                 arbiter.handle_packet(now, &with(packet, header))
             }
-            // The other transport knows of no arbiter.
+            // The other transport has no arbiter.
             (Self::Upper(_), Either::Lower(_)) | (Self::Lower(_), Either::Upper(_)) => {
                 Receipt::Ignored
             }

@@ -1,8 +1,8 @@
 //! The transports of this repository: the one list.
 //!
 //! A transport is a module of this crate, a line here, and `docs/protocols/<name>.md`. The keys of
-//! plans, the simulator, hosts, captures, benchmarks, fuzzing, the Wireshark table, the Python
-//! classes and the tables of the documentation follow from the list. A crate outside this
+//! plans, the simulator, hosts, captures, benchmarks and fuzzing follow from the list. So do the
+//! Wireshark table, the Python classes and the tables of the documentation. A crate outside this
 //! repository registers its own with `Registry::with`.
 
 use std::marker::PhantomData;
@@ -25,7 +25,7 @@ use crate::tcp::{DctcpFamily, TcpFamily};
 use crate::transport::Transport;
 
 /// Something that is done with each transport of a catalogue. The type is known inside, so that
-/// what is done is compiled for each.
+/// code is compiled for each.
 pub trait Visitor {
     /// One transport.
     fn transport<T: Transport>(&mut self);

@@ -1,5 +1,5 @@
-//! The packets of every transport, for those who go through all of them: tests, fuzzing, sample
-//! captures, and the tables of the dissector and the documents.
+//! The packets of every transport, for users of all of them: tests, fuzzing, sample captures, and
+//! the tables of the dissector and the documents.
 
 use rampmeter_core::wire::Wire;
 

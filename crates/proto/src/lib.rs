@@ -1,7 +1,7 @@
 //! The protocols: one folder each, one state machine each.
 //!
-//! A protocol knows no driver. It implements [`Endpoint`](rampmeter_core::Endpoint) and is run by
-//! the simulator, by hosts and by the fault checker alike.
+//! A protocol is independent of drivers. It implements [`Endpoint`](rampmeter_core::Endpoint) and
+//! is run by the simulator, by hosts and by the fault checker alike.
 
 pub mod beside;
 pub mod capton;

@@ -1,5 +1,5 @@
-//! What a transport says of itself, once: its parameters, what it needs of a fabric, and what
-//! follows from both on one network.
+//! Description of a transport: its parameters, its needs of a fabric, and the values that follow
+//! from both on one network.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use rampmeter_core::{Bytes, FabricFacts, Family, NodeId, Pairs, Rate, RoundTrip,
 use crate::keys::{BadKey, Keys};
 use crate::parts::Framing;
 
-/// A transport: a [`Family`] that plans, results and documents know by name.
+/// A transport: a [`Family`] with a name in plans, results and documents.
 ///
-/// Everything that the rest of the project needs to know of a transport is here, so that a new one
-/// is a module and a line in [`Builtin`](crate::catalogue::Builtin).
+/// The rest of the project uses a transport by this trait only. So a new transport is a module and
+/// a line in [`Builtin`](crate::catalogue::Builtin).
 pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Formats> {
     /// Its parameters, with the names, ranges and documentation that plans have.
     type Keys: Keys;
@@ -27,19 +27,20 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     /// outside this repository.
     const WIRE: TransportId;
 
-    /// Whether it runs between real hosts. One that does not says why in [`Transport::configure`].
+    /// True if it runs between real hosts. Otherwise [`Transport::configure`] returns the reason.
     const ON_HOSTS: bool = true;
 
-    /// How it cuts messages into packets.
+    /// Returns the segmentation of messages into packets.
     fn framing(keys: &Self::Keys) -> Framing;
 
-    /// Returns the bytes of control packets that a receiver sends for a full packet of data, at least:
-    /// acknowledgements, tokens, grants, pulls. Zero if it sends none, or if it is not known.
+    /// Returns the bytes of control packets that a receiver sends for a full packet of data, at
+    /// least: acknowledgements, tokens, grants, pulls. Zero if it sends none, or if it is not
+    /// known.
     fn reply_bytes(keys: &Self::Keys) -> Bytes {
         Self::framing(keys).header
     }
 
-    /// What it needs of the fabric.
+    /// Returns its needs of the fabric.
     fn needs(_keys: &Self::Keys, _facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds::default()
     }
@@ -57,38 +58,41 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
         own
     }
 
-    /// Returns a time of `network` that all hosts must agree on and that would be shorter if all
-    /// hosts were as fast as one with `own`.
+    /// Returns a time of `network` that all hosts must agree on, if it would be shorter with all
+    /// hosts as fast as one with `own`.
     fn slowed(_own: &Self::Config, _network: &Self::Config) -> Option<Slowed> {
         None
     }
 
-    /// The least packet memory of a port with which the transport works; at least one full packet
-    /// in any case.
+    /// Returns the minimum packet memory of a port with which the transport works; at least one
+    /// full packet in any case.
     fn buffer_min(_config: &Self::Config) -> Bytes {
         Bytes::ZERO
     }
 
-    /// Returns what it assumes of the network at `site`.
+    /// Returns its assumptions about the network at `site`.
     fn assumptions(_config: &Self::Config, _site: &Site) -> Assumptions {
         Assumptions::default()
     }
 
-    /// What follows from the parameters: windows, timeouts, epochs.
+    /// Returns the values that follow from the parameters: windows, timeouts, epochs.
     fn describe(_config: &Self::Config) -> Vec<Derived> {
         Vec::new()
     }
 }
 
-/// Assumptions of a transport that a network may not satisfy. Results are then worse than they could
-/// be, and a warning says so.
+/// Assumptions of a transport that a network may not satisfy. Results are then worse than they
+/// could be, and a warning is issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Assumptions {
     /// It schedules hosts' links alone: a core that is narrower than these drops its packets.
     pub full_bisection: bool,
     /// Receivers request packets at the rate of their links: a core that is narrower trims or drops
-    /// what it cannot carry, and much is retransmitted.
+    /// the excess, and much is retransmitted.
     pub paced_by_receivers: bool,
+    /// Receivers assume packets lost that wait in a narrow core, or that its ports have no room
+    /// for. The windows of messages do not depend on one another.
+    pub one_window_each: bool,
     /// Slots have one length, so that all hosts have the parameters of the slowest.
     pub one_rate: bool,
     /// Hosts share times that follow from the longest round trip of the network.
@@ -97,24 +101,43 @@ pub struct Assumptions {
     pub one_flow: bool,
     /// Links between inner switches, of which no end is a rack's switch, do not limit.
     pub wide_inner_links: bool,
+    /// Packets of a message arrive in order: those that overtake others count as signs of losses.
+    pub in_order: bool,
+    /// It chooses paths by itself, at least of the data of long messages: the path choice of the
+    /// fabric does not hold for these packets.
+    pub chooses_paths: bool,
+    /// Windows grow until links are full, whatever the rates from which parameters follow.
+    pub window_grows: bool,
+    /// It schedules links between switches at the rates that these have at the start of a run.
+    pub schedules_core: bool,
 }
 
 impl Assumptions {
+    /// Returns whether a core that is narrower than hosts' links has packets dropped or trimmed.
+    pub fn wants_full_bisection(self) -> bool {
+        self.full_bisection || self.paced_by_receivers
+    }
+
     /// Returns the assumptions of two transports together.
     pub fn and(self, other: Self) -> Self {
         Self {
             full_bisection: self.full_bisection || other.full_bisection,
             paced_by_receivers: self.paced_by_receivers || other.paced_by_receivers,
+            one_window_each: self.one_window_each || other.one_window_each,
             one_rate: self.one_rate || other.one_rate,
             one_round_trip: self.one_round_trip || other.one_round_trip,
             one_flow: self.one_flow || other.one_flow,
             wide_inner_links: self.wide_inner_links || other.wide_inner_links,
+            in_order: self.in_order || other.in_order,
+            chooses_paths: self.chooses_paths || other.chooses_paths,
+            window_grows: self.window_grows && other.window_grows,
+            schedules_core: self.schedules_core || other.schedules_core,
         }
     }
 }
 
-/// The rates and round trips between one host and its peers: a value that belongs to a pair of hosts
-/// follows from the rate in the direction of its data, so that both ends have the same.
+/// The rates and round trips between one host and its peers. A value of a pair of hosts follows
+/// from the rate in the direction of its data, so that both ends have the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peers {
     host: NodeId,
@@ -124,7 +147,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Returns the peers of `host` for which `facts` are those of its own rate.
+    /// Creates the peers of `host`. `facts` are those at the host's rate.
     pub fn new(host: NodeId, facts: FabricFacts, pairs: Arc<Pairs>) -> Self {
         Self { host, facts, pairs }
     }
@@ -163,22 +186,23 @@ impl Peers {
         known.into_values()
     }
 
-    /// Returns the value for `peer` of a time that is so many control round trips of the network.
+    /// Returns the value for `peer` of a time that is a number of control round trips of the
+    /// network.
     pub fn time_of(&self, time: Span, peer: NodeId) -> Span {
         self.pairs.round_trip(self.host, peer).map_or(time, |RoundTrip { control, .. }| {
             time.scale_floor(control.as_ps(), self.facts.control_rtt.as_ps())
         })
     }
 
-    /// Returns the value for `peer` of a time that is so many round trips of full packets. Near hosts
-    /// with slow links have longer ones than the round trips of control packets suggest.
+    /// Returns the value for `peer` of a time that is a number of round trips of full packets. Near
+    /// hosts with slow links have longer ones than the round trips of control packets suggest.
     pub fn data_time_of(&self, time: Span, peer: NodeId) -> Span {
         self.pairs.round_trip(self.host, peer).map_or(time, |RoundTrip { data, .. }| {
             time.scale_floor(data.as_ps(), self.facts.data_rtt.as_ps())
         })
     }
 
-    /// Returns the value for `peer` of a timeout of the network that is `round_trips` control round
+    /// Returns the value for `peer` of a timeout of the network. It is `round_trips` control round
     /// trips, and no less than `round_trips` full packets of `packet` bytes.
     pub fn timeout_of(
         &self,
@@ -206,10 +230,10 @@ impl Peers {
     }
 }
 
-/// Where a transport is to run.
+/// Location of a transport: its network or its hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
-    /// The facts of the network, with round trips as the plan tells them to the transport.
+    /// The facts of the network, with round trips as the plan gives them.
     pub facts: FabricFacts,
     /// A simulated network or real hosts.
     pub place: Place,
@@ -232,7 +256,7 @@ pub enum Place {
     },
 }
 
-/// What a simulated network looks like.
+/// Properties of a simulated network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     /// Switches on the path between hosts that has most.
@@ -241,8 +265,10 @@ pub struct Network {
     pub ratio: u32,
     /// The most ports of any switch.
     pub ports: u32,
-    /// Whether there are links slower than the slowest of hosts.
-    pub has_slower: bool,
+    /// The slowest link, if it is slower than the slowest one of hosts.
+    pub slower: Option<SlowerLink>,
+    /// True if links between switches carry less than hosts can send to one another.
+    pub is_narrow: bool,
     /// The most links of any host.
     pub rails: u32,
     /// The slowest link.
@@ -261,6 +287,27 @@ pub struct Network {
     pub paths: Option<RegularPaths>,
     /// The pods that the network is made of, if its switches cut through.
     pub pods: Option<Pods>,
+}
+
+/// A link that is slower than the slowest one of hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlowerLink {
+    /// The names of its ends: `s0-s2`.
+    pub name: String,
+    /// Rate of its slower direction.
+    pub rate: Rate,
+}
+
+impl SlowerLink {
+    /// Returns the error of `transport`, which divides the time of hosts' links alone.
+    pub fn refused_by(&self, transport: &str) -> BadKey {
+        let gbps = self.rate.as_bps() as f64 / 1e9;
+        let expected = format!(
+            "one for networks with links slower than those of hosts, such as {} of {gbps} Gbit/s",
+            self.name
+        );
+        BadKey::new("name", expected, transport)
+    }
 }
 
 impl Site {
@@ -319,7 +366,7 @@ pub struct Slowed {
 /// A number that follows from the parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Derived {
-    /// What it is, in the words of plans: `token-life`.
+    /// Its name in the words of plans: `token-life`.
     pub name: &'static str,
     /// Its value.
     pub quantity: Quantity,

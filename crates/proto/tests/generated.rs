@@ -3,7 +3,7 @@
 //!
 //!     RAMPMETER_BLESS=1 cargo test -p rampmeter-proto --test generated
 //!
-//! writes them anew.
+//! renews them.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn the_pages_have_every_packet() {
     }
 }
 
-/// Compares what stands between two markers of a file, or writes it.
+/// Compares the text between two markers of a file, or writes it.
 fn compare(file: &str, from: &str, to: &str, wanted: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
     let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{file}: {e}"));

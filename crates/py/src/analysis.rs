@@ -15,7 +15,7 @@ fn positive(name: &str, value: u64) -> PyResult<()> {
     Err(PyValueError::new_err(format!("{name}: expected at least 1, got 0")))
 }
 
-/// The share of the best sustainable load that cosy sustains in expectation.
+/// Returns the share of the best sustainable load that cosy sustains in expectation.
 #[pyfunction]
 pub(crate) fn cosy_share(slots: u32, cores: u32) -> PyResult<f64> {
     positive("slots", slots.into())?;
@@ -23,7 +23,7 @@ pub(crate) fn cosy_share(slots: u32, cores: u32) -> PyResult<f64> {
     Ok(analysis::f(slots, cores))
 }
 
-/// The best delay bound and the best sustainable load of any design.
+/// Returns the best delay bound and the best sustainable load of any design.
 #[pyfunction]
 pub(crate) fn cosy_limits(rtt_ps: u64, size_bytes: u64, rate_bps: u64) -> PyResult<(u64, f64)> {
     positive("size_bytes", size_bytes)?;
@@ -33,7 +33,7 @@ pub(crate) fn cosy_limits(rtt_ps: u64, size_bytes: u64, rate_bps: u64) -> PyResu
     Ok((delta.as_ps(), analysis::theta_star(rtt, size, rate)))
 }
 
-/// cosy's longest queue in bytes, and the longest time that a packet spends in queues.
+/// Returns cosy's longest queue in bytes, and the longest time that a packet spends in queues.
 #[pyfunction]
 pub(crate) fn cosy_queues(
     switches: u32,
@@ -50,7 +50,7 @@ pub(crate) fn cosy_queues(
     Ok((queue.get(), time.as_ps()))
 }
 
-/// cosy's delay bound.
+/// Returns cosy's delay bound.
 #[pyfunction]
 pub(crate) fn cosy_delta(
     rtt_ps: u64,
@@ -77,11 +77,11 @@ fn rate(bps: u64) -> PyResult<Rate> {
     Rate::from_bps(bps).ok_or_else(|| PyValueError::new_err("rate_bps: expected at least 1"))
 }
 
-/// Sizes between two points of a distribution that stand for those on the line between them.
+/// Number of sizes that sample the line between two points of a distribution.
 const BETWEEN: u32 = 1_000;
 
 /// Returns the number of priorities of Homa's unscheduled packets, and the cut-offs between them,
-/// for the distribution that `sizes` stands for. Packets of files have `payload` bytes.
+/// for the distribution `sizes`. Packets of files have `payload` bytes.
 #[pyfunction]
 pub(crate) fn homa_priorities(
     sizes: &str,

@@ -48,7 +48,7 @@ create_exception!(
 /// Origin of texts that Python passes, in errors.
 const ORIGIN: &str = "plan";
 
-/// Passes progress to a Python callable, and its answer and errors back.
+/// Passes progress to a Python callable, and returns its answer and errors.
 struct PyObserver {
     callback: Option<Py<PyAny>>,
     error: Option<PyErr>,
@@ -87,7 +87,7 @@ fn plan_error(error: impl ToString) -> PyErr {
     PlanError::new_err(error.to_string())
 }
 
-/// The attributes of `PlanError`; `None` where an error does not have one.
+/// The attributes of `PlanError`; `None` if an error does not have one.
 const ATTRIBUTES: [&str; 8] =
     ["code", "file", "key", "problem", "expected", "got", "line", "column"];
 
@@ -126,7 +126,7 @@ fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {
     checked.map_err(|error| error_of_plan(&error))
 }
 
-/// The error of a run that has broken off.
+/// Returns the error of a run that has broken off.
 fn broken_error(py: Python<'_>, broken: &Broken, plan: &ValidPlan) -> PyErr {
     let seed = plan.plan().seed;
     if let Some(Failure { place, error }) = failure::take() {
@@ -186,7 +186,7 @@ fn speed(py: Python<'_>, plan: &str, base: &str) -> PyResult<String> {
     serde_json::to_string(&report).map_err(plan_error)
 }
 
-/// Payload of a full packet between hosts, and all other bytes of the link that it takes.
+/// Returns the payload of a full packet between hosts, and its other bytes on the link.
 #[pyfunction]
 fn host_packet(mtu: usize) -> (usize, usize) {
     rampmeter_exp::host_packet(mtu)
@@ -252,13 +252,13 @@ fn every_packet(file: PathBuf) -> PyResult<String> {
     rampmeter_exp::every_packet(&file, &Registry::builtin().wires()).map_err(|e| run_error(&e))
 }
 
-/// The transports that plans may name, with their keys, as JSON.
+/// Returns the transports that plans may name, with their keys, as JSON.
 #[pyfunction]
 fn transports() -> PyResult<String> {
     serde_json::to_string(&registry().about()).map_err(plan_error)
 }
 
-/// The JSON Schema of plans.
+/// Returns the JSON Schema of plans.
 #[pyfunction]
 fn plan_schema() -> PyResult<String> {
     serde_json::to_string(&rampmeter_exp::plan_schema(registry())).map_err(plan_error)
@@ -270,7 +270,7 @@ fn derived(plan: &str, base: &str) -> PyResult<String> {
     serde_json::to_string(&valid(plan, base)?.derived()).map_err(plan_error)
 }
 
-/// The traffic that the workload of a plan offers to each tier of links, as JSON.
+/// Returns the traffic that the workload of a plan offers to each tier of links, as JSON.
 #[pyfunction]
 fn offered(py: Python<'_>, plan: &str, base: &str) -> PyResult<String> {
     let plan = valid(plan, base)?;
@@ -283,15 +283,16 @@ fn drawing(plan: &str, base: &str) -> PyResult<String> {
     serde_json::to_string(&valid(plan, base)?.drawing()).map_err(plan_error)
 }
 
-/// Returns the warnings about likely mistakes in a plan, one sentence each.
+/// Returns the warnings about likely mistakes in a plan: the code and the sentence of each.
 #[pyfunction]
-fn warnings(plan: &str, base: &str) -> PyResult<Vec<String>> {
-    Ok(valid(plan, base)?.warnings())
+fn warnings(plan: &str, base: &str) -> PyResult<Vec<(&'static str, String)>> {
+    let warnings = valid(plan, base)?.warnings();
+    Ok(warnings.into_iter().map(|warning| (warning.code, warning.text)).collect())
 }
 
-/// The statistics of values, as in summaries, as JSON. `values` are 64-bit floating-point numbers,
-/// as the machine has them, which may be infinite. In the order of arrival of one steady process
-/// they have confidence intervals.
+/// Returns the statistics of values, as in summaries, as JSON. `values` are 64-bit floating-point
+/// numbers, as the machine has them, which may be infinite. In the order of arrival of one steady
+/// process they have confidence intervals.
 #[pyfunction]
 #[pyo3(signature = (values, in_order=false))]
 fn statistics(values: &[u8], in_order: bool) -> PyResult<Option<BTreeMap<&'static str, f64>>> {
@@ -322,22 +323,21 @@ fn statistics(values: &[u8], in_order: bool) -> PyResult<Option<BTreeMap<&'stati
     }))
 }
 
-/// The names of the published size distributions.
+/// Returns the names of the published size distributions.
 #[pyfunction]
 fn distributions() -> Vec<&'static str> {
     size::NAMES.to_vec()
 }
 
-/// The mean of a published size distribution in bytes.
+/// Returns the mean of a published size distribution in bytes.
 #[pyfunction]
 fn distribution_mean(name: &str) -> PyResult<f64> {
     Ok(size::named(name).map_err(plan_error)?.mean_bytes())
 }
 
-/// Returns the points of the distribution that `sizes`, JSON of that key of plans, stands for:
-/// sizes in bytes and the probability of a size at most that. Returns also whether sizes between
-/// them occur, as if on a line. Packets of files have `payload` bytes, and their names start at
-/// `base`.
+/// Returns the points of a size distribution: sizes in bytes and the probability of a size at most
+/// that. `sizes` is JSON of that key of plans. Also returns true if sizes between two points occur,
+/// as if on a line. Packets of files have `payload` bytes, and their names are relative to `base`.
 #[pyfunction]
 fn distribution_points(
     sizes: &str,
@@ -351,7 +351,7 @@ fn distribution_points(
     Ok((points, sizes.shape() != Shape::Steps))
 }
 
-/// The module with the transports of this repository.
+/// Returns the module with the transports of this repository.
 #[cfg(feature = "module")]
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -360,11 +360,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Adds everything to `module`, whose plans may name the transports of `registry`, and `python`.
 ///
-/// A process has one registry: where there is one already, as when Python makes the module a second
-/// time, that one stays.
+/// A process has one registry. A second call, as when Python makes the module a second time, does
+/// not replace it.
 ///
 /// # Errors
-/// What Python says.
+/// Errors of Python.
 pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> {
     REGISTRY.get_or_init(|| registry.with::<Scripted>());
     let py = module.py();
@@ -388,6 +388,7 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     module.add("VERSION", rampmeter_exp::VERSION)?;
     module.add("COMMIT", rampmeter_exp::COMMIT)?;
     module.add("PROFILE", rampmeter_exp::PROFILE)?;
+    module.add("WARNING_CODES", rampmeter_exp::WARNING_CODES)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(speed, module)?)?;

@@ -17,9 +17,9 @@ use rampmeter_ring::{
 
 create_exception!(rampmeter._core, AttachError, PyOSError, "There is no node, or it refuses.");
 create_exception!(rampmeter._core, NodeGoneError, PyOSError, "The node is gone.");
-create_exception!(rampmeter._core, FullError, PyOSError, "No more can be under way at present.");
+create_exception!(rampmeter._core, FullError, PyOSError, "The window of messages is full.");
 
-/// Maximum time that a call waits before it checks for signals.
+/// Maximum time for which a call waits before it checks for signals.
 const SLICE: Duration = Duration::from_millis(100);
 
 /// An application's access to a node, for one service.
@@ -41,19 +41,19 @@ pub(crate) struct Message {
 
 #[pymethods]
 impl Message {
-    /// The sending node.
+    /// Returns the sending node.
     #[getter]
     fn source(&self) -> u32 {
         self.received.from.get()
     }
 
-    /// The user of the sending program, where it is of this node.
+    /// Returns the user of the sending program, if it is on this node.
     #[getter]
     fn uid(&self) -> Option<u32> {
         self.received.uid
     }
 
-    /// A copy of its bytes.
+    /// Returns a copy of its bytes.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.received.bytes())
@@ -143,14 +143,14 @@ impl Port {
         }
     }
 
-    /// Seconds within which the outcome of a message of `size` bytes is reported, if its tenant's
-    /// messages have an upper bound.
+    /// Returns the maximum time, in seconds, until the outcome of a message of `size` bytes is
+    /// reported. Returns none if its tenant's messages have no bound.
     #[pyo3(signature = (size, *, tenant=0))]
     fn bound(&self, size: usize, tenant: u32) -> PyResult<Option<f64>> {
         Ok(self.port()?.bound(size, tenant).map(|bound| bound.as_secs_f64()))
     }
 
-    /// The next completion, waiting for it for at most `timeout` seconds.
+    /// Returns the next completion. Waits for it for at most `timeout` seconds.
     #[pyo3(signature = (timeout=None))]
     #[expect(clippy::disallowed_methods, reason = "how long a program waits is wall time")]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Py<PyAny>>> {
@@ -170,7 +170,7 @@ impl Port {
         }
     }
 
-    /// The next completion, if there is one.
+    /// Returns the next completion, if there is one.
     fn try_next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let next = self.port()?.try_next().map_err(gone)?;
         next.map(|completion| object(py, completion)).transpose()
@@ -187,12 +187,12 @@ impl Port {
         Ok(self.port()?.arm())
     }
 
-    /// The descriptor.
+    /// Returns the descriptor.
     fn fileno(&self) -> PyResult<i32> {
         Ok(self.port()?.fd().as_raw_fd())
     }
 
-    /// Gives the service up.
+    /// Closes the port and frees its service.
     fn close(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     }

@@ -39,7 +39,7 @@ pub(crate) fn check<C: Catalogue>(configs: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the key that must be equal at all nodes and differs.
+/// Returns the key that differs although it must be equal at all nodes.
 fn difference(a: &Setup, b: &Setup) -> Option<&'static str> {
     if a.more_rails.len() != b.more_rails.len() {
         Some("the number of addresses in peer.address")

@@ -3,10 +3,10 @@
 mod check;
 mod tables;
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::Read as _;
 use std::net::SocketAddr;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
@@ -129,7 +129,8 @@ impl Keys {
     /// Reads the node's private key.
     ///
     /// # Errors
-    /// The file cannot be read, others can read it too, it holds no key, or one of another node.
+    /// The file cannot be read, other users can read it, or it contains no key or that of another
+    /// node.
     pub(crate) fn private(&self, node: NodeId) -> Result<PrivateKey, ConfigError> {
         let file = &self.private_file;
         let unreadable = |source| ConfigError::Read { file: file.clone(), source };
@@ -139,7 +140,7 @@ impl Keys {
             expected: expected.to_owned(),
             got,
         };
-        // Checked after it is open, so that nobody exchanges it meanwhile; and not blocked by a
+        // Checked after it is open, so that it cannot be exchanged meanwhile. Does not block on a
         // pipe.
         let flags = OFlags::NONBLOCK.bits() as i32;
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(file);
@@ -167,7 +168,7 @@ impl Keys {
     /// it.
     ///
     /// # Errors
-    /// It cannot be written, or others can read it.
+    /// It cannot be written, or other users can read it.
     pub(crate) fn open_log(&self) -> Result<Option<File>, ConfigError> {
         let Some(path) = &self.log else { return Ok(None) };
         let unreadable = |source| ConfigError::Read { file: path.clone(), source };
@@ -196,11 +197,11 @@ impl Keys {
     }
 }
 
-/// Returns the property for which an open file must not hold secrets, with its expected and actual
-/// value: another user can read or change the file. Root and the node's own user may.
+/// Returns the expected and the actual value of a property for which an open file must not contain
+/// secrets: another user can read or change the file. Root and the node's own user may.
 fn unsafe_file(about: &Metadata, what: &str) -> Option<(&'static str, String, String)> {
     if !about.is_file() {
-        let got = format!("{:?}", about.file_type());
+        let got = kind_of(about.file_type()).to_owned();
         return Some(("type", format!("{what} in an ordinary file"), got));
     }
     let own = rustix::process::geteuid().as_raw();
@@ -213,6 +214,21 @@ fn unsafe_file(about: &Metadata, what: &str) -> Option<(&'static str, String, St
     let of_others = if about.gid() == 0 { 0o027 } else { 0o077 };
     let expected = format!("{what} that its owner alone can read (0600)");
     (mode & of_others != 0).then(|| ("mode", expected, format!("{mode:04o}")))
+}
+
+/// Returns the type of a file that is not an ordinary one, in words.
+fn kind_of(kind: FileType) -> &'static str {
+    if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_char_device() || kind.is_block_device() {
+        "a device"
+    } else {
+        "a special file"
+    }
 }
 
 impl Setup {
@@ -326,6 +342,16 @@ mod tests {
     use rampmeter_proto::Builtin;
 
     use super::*;
+
+    #[test]
+    fn a_key_that_is_no_ordinary_file_is_named_in_words() {
+        for (path, kind) in [("/", "a directory"), ("/dev/null", "a device")] {
+            let about = fs::metadata(path).unwrap();
+            let (key, expected, got) = unsafe_file(&about, "a private key").unwrap();
+            assert_eq!((key, got.as_str()), ("type", kind));
+            assert_eq!(expected, "a private key in an ordinary file");
+        }
+    }
 
     /// Effect of a change at a reload.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,8 +38,8 @@ pub(crate) fn describe(setup: &Setup, peer: &PeerView) -> String {
     settings.chain(peer.has_other_key.then_some(other_key)).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the peer's `network.mtu`, found by its digest among the values that a configuration may
-/// have.
+/// Returns the peer's `network.mtu`: the value in the valid range that has the digest that the peer
+/// sent.
 fn mtu(peer: &PeerView) -> Option<u32> {
     peer.settings?.number(Setting::Mtu, 1..65_536)
 }

@@ -1,4 +1,4 @@
-//! The transport of a node: found by name in a catalogue, configured for real hosts.
+//! The transport of a node: looked up by name in a catalogue, and configured for real hosts.
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Need, Spray};
@@ -33,7 +33,7 @@ impl HostTransport {
     /// `header` bytes more.
     ///
     /// # Errors
-    /// An unknown name or key, or a value that is invalid between hosts.
+    /// An unknown name or key, or a value that is invalid on hosts.
     pub(crate) fn read<C: Catalogue>(
         table: &Table,
         facts: &FabricFacts,
@@ -54,7 +54,7 @@ impl HostTransport {
     /// Runs an action with the transport, or with both.
     ///
     /// # Errors
-    /// A name that `C` does not have; [`HostTransport::read`] has found none.
+    /// A name that is not in `C`, which [`HostTransport::read`] has checked.
     pub(crate) fn find<C: Catalogue, A: Action>(&self, action: A) -> Result<A::Output, BadKey> {
         let lower = self.lower.as_ref().map(|lower| lower.name.as_str());
         by_name::<C, A>(&self.table.name, lower, action)
@@ -63,7 +63,7 @@ impl HostTransport {
     /// Returns the configuration of `T`, whose name this transport has.
     ///
     /// # Errors
-    /// An invalid value; [`HostTransport::read`] has found none.
+    /// An invalid value, which [`HostTransport::read`] has checked.
     pub(crate) fn config<T: Transport>(&self) -> Result<T::Config, BadKey> {
         T::configure(self.table.keys()?, &self.site)
     }
@@ -72,7 +72,7 @@ impl HostTransport {
     /// have.
     ///
     /// # Errors
-    /// An invalid value; [`HostTransport::read`] has found none.
+    /// An invalid value, which [`HostTransport::read`] has checked.
     pub(crate) fn both<U: Transport, L: Transport>(
         &self,
     ) -> Result<Both<U::Config, L::Config>, BadKey> {

@@ -18,7 +18,7 @@ pub(crate) fn keygen(file: &Path) -> Result<(), Error> {
             let key = PrivateKey::generate()?;
             let written = writeln!(out, "{}", key.to_base64()).and_then(|()| out.sync_all());
             if let Err(error) = written {
-                // A partial key would look like an existing one.
+                // A partial file would be used as an existing key.
                 let _ = fs::remove_file(file);
                 let message = format!("cannot write {path}: {error}");
                 return Err(io::Error::new(error.kind(), message).into());

@@ -9,6 +9,7 @@ mod check;
 mod config;
 mod differs;
 mod host;
+mod key_log;
 mod keygen;
 mod load;
 mod log;

@@ -2,9 +2,8 @@
 //!
 //! The testbed runs one on every host. All read the same table and use only the rows of their host.
 //! Each writes a log with a line for every message that ended or arrived here. Times are the
-//! monotonic clock's, which all namespaces of a machine share. Messages that wait for others are
-//! sent when this host knows that those have arrived: it has received them, or has sent them and
-//! they are acknowledged.
+//! monotonic clock's, which all namespaces of a machine share. A message that depends on others is
+//! sent once this host has received those, or has sent them and received their acknowledgements.
 //!
 //! Modules: [`pattern`](crate::pattern) has the content of messages,
 //! [`timetable`](crate::timetable) the table and the log, and [`tcp`] the same load over TCP.
@@ -91,7 +90,7 @@ struct Load {
     drain: Span,
     ends: Time,
     signals: Signals,
-    /// Messages in flight, and those that will still arrive here.
+    /// Messages in flight, and messages that are expected here.
     under_way: BTreeMap<u64, u32>,
     missing: usize,
     is_done: bool,
@@ -113,13 +112,14 @@ impl Load {
             _ => {}
         }
         if self.timetable.waits {
-            // The duration of messages that others wait for is unknown.
+            // The duration of messages on which others depend is unknown.
             self.ends = self.ends.max(now.saturating_add(self.drain));
         }
     }
 
-    /// Completes the log when all is done here. The node runs until the end, because other hosts
-    /// may still wait for its answers. The log is complete even if the process is killed then.
+    /// Completes the log when all messages of this host have ended. The node runs until the end,
+    /// because other hosts may still need its answers. The log is complete even if the process is
+    /// killed then.
     fn stop_if_over(&mut self) {
         let sends = !self.timetable.is_sent() || !self.under_way.is_empty();
         let is_done = !sends && self.missing == 0;

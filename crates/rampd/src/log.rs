@@ -2,17 +2,16 @@
 //!
 //! # Design
 //!
-//! Standard error may be a full disk, a pipe whose reader has ended, or a pipe that nobody reads. A
-//! synchronous writer then fails or blocks, and the threads of the node with it. One forged packet
-//! was enough to cause the line that stopped a node.
+//! Standard error may be a full disk, a pipe whose reader has ended, or a pipe that nobody reads.
+//! The problem: a synchronous writer then fails or blocks, and with it the threads of the node. One
+//! forged packet could cause the line that stopped a node.
 //!
-//! Lines therefore go to a queue of [`QUEUE`] lines, from which a thread writes them
+//! Lines are therefore added to a queue of [`QUEUE`] lines, from which a thread writes them
 //! (`tracing-appender`). If the queue is full, or a write fails, the line is dropped and counted.
 //!
-//! Outsiders can cause lines: with packets, connections and requests. Each place in the code that
-//! logs may do so [`BURST`] times at once and once per [`EVERY_NS`] after that. Further lines are
-//! dropped and counted. Lines of level `debug` and `trace`, which are off by default, are not
-//! limited.
+//! Outsiders can cause lines: with packets, connections and requests. Each place in the code may
+//! log [`BURST`] lines at once, and one per [`EVERY_NS`] after that. Further lines are dropped and
+//! counted. Lines of level `debug` and `trace`, which are off by default, are not limited.
 //!
 //! [`report`] adds a line with the counts, at most once a minute, and they are served to
 //! Prometheus.
@@ -91,7 +90,8 @@ pub(crate) fn start(format: LogFormat) {
         .buffered_lines_limit(QUEUE)
         .thread_name("log")
         .finish(StandardError);
-    // Its drop prints if the queue is full, which may fail in turn. `flush` does its work.
+    // Dropping the guard prints if the queue is full, and that print may fail. `flush` does its
+    // work.
     std::mem::forget(guard);
     let full = queue.error_counter();
     let writer = Queue(queue);
@@ -132,8 +132,8 @@ pub(crate) fn flush() {
     }
 }
 
-/// Ends the process if any of its threads panics: a node without one of its threads would seem
-/// alive and serve nobody. A service manager restarts it.
+/// Ends the process if any of its threads panics. A node without one of its threads would seem
+/// alive but serve no application. A service manager restarts it.
 pub(crate) fn end_on_panic() {
     std::panic::set_hook(Box::new(|panic| {
         let thread = std::thread::current();
@@ -222,7 +222,7 @@ impl<'a> MakeWriter<'a> for Queue {
 #[derive(Debug, Default)]
 struct Limit(Mutex<HashMap<Identifier, Bucket>>);
 
-/// A token bucket in nanoseconds: a line takes [`EVERY_NS`] of them.
+/// A token bucket in nanoseconds: a line costs [`EVERY_NS`] of them.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     left_ns: u64,
@@ -234,7 +234,7 @@ impl Bucket {
         Self { left_ns: BURST * EVERY_NS, at_ns: now_ns }
     }
 
-    /// Takes tokens for a line; returns false if there have been too many.
+    /// Takes the tokens of a line; returns false if there are not enough.
     fn take(&mut self, now_ns: u64) -> bool {
         let more = now_ns.saturating_sub(self.at_ns);
         self.left_ns = self.left_ns.saturating_add(more).min(BURST * EVERY_NS);

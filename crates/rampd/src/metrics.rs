@@ -30,7 +30,8 @@ const GREET_EVERY: Span = Span::from_us(10_000_000);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct View {
     pub(crate) stats: NodeStats,
-    /// Numbers of messages that are sent, that wait for their receivers, and that arrive.
+    /// Numbers of messages that are being sent, that are queued for their receivers, and that
+    /// arrive.
     pub(crate) messages: (usize, usize, usize),
     peers_known: usize,
     /// Counters of the transport, by name.
@@ -78,7 +79,7 @@ impl Watch {
     /// Begins to observe; serves counters if the configuration has an address.
     ///
     /// # Errors
-    /// The address is taken.
+    /// The address is in use.
     pub(crate) fn start(setup: &Setup) -> io::Result<Self> {
         let status = StatusServer::start(setup)?;
         let shown = Arc::new(Mutex::new(View::default()));
@@ -105,7 +106,7 @@ impl Watch {
         Ok(Self { next, greets_at, before: View::default(), shown, status, heart })
     }
 
-    /// Observes the node, if the interval is over.
+    /// Observes the node, once per interval.
     pub(crate) fn look<E: Endpoint, D: Datapath, A: Applications>(
         &mut self,
         setup: &Setup,
@@ -124,7 +125,7 @@ impl Watch {
         }
         let view = view(node);
         if view.peers_known > self.before.peers_known {
-            // Hellos at the start are often repeated, and do not measure a round trip.
+            // Hellos at the start are often retransmitted, and then do not measure a round trip.
             self.greets_at = now;
         }
         self.warn(setup, &view);
@@ -213,7 +214,7 @@ impl Watch {
         }
     }
 
-    /// Logs the networks that went down, and those that are up again.
+    /// Logs the networks that are down, and those that are up again.
     fn warn_of_rails(&self, setup: &Setup, view: &View) {
         for rail in &view.rails {
             let old = self.before.rail(rail.peer, rail.rail);

@@ -1,7 +1,7 @@
 //! `rampd middlebox`: a cable with faults, between two interfaces of one machine.
 //!
-//! Frames that arrive at one interface leave at the other, except those that are lost, duplicated
-//! or delayed. It emulates network faults, under any transport, and needs CAP_NET_RAW and
+//! Frames that are received at one interface are sent at the other; some are lost, duplicated or
+//! delayed. It emulates network faults, under any transport, and needs CAP_NET_RAW and
 //! CAP_NET_ADMIN. The interfaces should have no addresses.
 
 #![allow(unsafe_code, reason = "packet sockets: no safe interface binds them to an interface")]
@@ -51,7 +51,7 @@ pub(crate) struct MiddleboxArgs {
 const FRAME_MAX: usize = 10 + 14 + 65_536;
 /// Maximum number of frames of one iteration, in each direction.
 const BATCH: usize = 64;
-/// Maximum number of delayed frames; more pass at once.
+/// Maximum number of delayed frames; further frames are forwarded at once.
 const HELD_MAX: usize = 4_096;
 /// Maximum time for which an iteration waits for frames.
 const WAIT: Span = Span::from_us(100_000);
@@ -92,7 +92,7 @@ struct Counts {
     held: u64,
 }
 
-/// A delayed frame: its time, its sequence number, the end at which it leaves, and its bytes.
+/// A delayed frame: its time, its sequence number, the end at which it is sent, and its bytes.
 type Held = (Time, u64, usize, Vec<u8>);
 
 struct Cable<'a> {
@@ -207,9 +207,9 @@ fn open(interface: &str) -> Result<OwnedFd, Error> {
         if set(libc::PACKET_ADD_MEMBERSHIP, promiscuous, size_of::<libc::packet_mreq>()) != 0 {
             return Err(failed("cannot take all frames"));
         }
-        // A header before each frame describes the work that its sender has left to the interface:
-        // checksums, segments. It is forwarded with the frame, so that the next sender does that
-        // work.
+        // A header before each frame describes the work that its sender offloads to the interface:
+        // checksums, segmentation. It is forwarded with the frame, so that the next sender does
+        // that work.
         if set(libc::PACKET_VNET_HDR, (&raw const yes).cast(), size_of::<libc::c_int>()) != 0 {
             return Err(failed("cannot pass on what senders leave to interfaces"));
         }
@@ -233,7 +233,7 @@ fn receive(end: &OwnedFd, frame: &mut [u8]) -> io::Result<Option<usize>> {
     }
 }
 
-/// Sends a frame. If the interface is full or down it is lost, as on any cable.
+/// Sends a frame. It is lost if the interface is full or down, as on any cable.
 fn send(end: &OwnedFd, frame: &[u8]) {
     let _ = rustix::io::write(end.as_fd(), frame);
 }

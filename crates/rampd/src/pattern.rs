@@ -41,12 +41,12 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// Creates a message of `size` bytes of which nothing has arrived.
+    /// Creates a message of `size` bytes, none of which has arrived.
     pub(crate) fn new(size: u32) -> Self {
         Self { size, label: [0; SIZE_MIN as usize], is_good: true }
     }
 
-    /// Returns the flow's number of a message that has arrived, and whether all bytes are correct.
+    /// Returns the flow's number of a received message, and true if all bytes are correct.
     pub(crate) fn verdict(&self) -> (u32, bool) {
         let flow = u64::from_be_bytes(self.label);
         (flow as u32, self.is_good && flow <= u32::MAX.into())

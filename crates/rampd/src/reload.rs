@@ -2,10 +2,10 @@
 //!
 //! # Design
 //!
-//! Reading a configuration takes as long as the file system, the name server and the directory of
-//! users take: seconds, or without an end. The node's thread therefore reads nothing. Another
+//! The problem: to read a configuration needs the file system, the name server and the directory of
+//! users, which may take seconds or hang. The node's thread therefore reads no files. Another
 //! thread reads and checks the files ([`Loading`]) and wakes the node, whose thread applies the
-//! result in one step. A SIGHUP meanwhile makes it read the files once more afterwards.
+//! result in one step. After a SIGHUP meanwhile it reads the files once more.
 //!
 //! Either all changes are applied, or none is and a line in the log names the keys that need a
 //! restart.
@@ -27,7 +27,7 @@ pub(crate) type Protocol<'a, E> =
 
 /// Time after which a reading thread counts as stalled.
 const STALLED: Span = Span::from_us(10_000_000);
-/// Maximum number of stalled threads that a node leaves behind.
+/// Maximum number of stalled threads that a node abandons.
 const STALLED_MAX: u32 = 8;
 
 /// Result of reading.

@@ -27,6 +27,7 @@ use tracing::{info, warn};
 use crate::apps::NoApplications;
 use crate::check::joined;
 use crate::config::{ConfigError, Setup};
+use crate::key_log::KeyLogQueue;
 use crate::metrics::Watch;
 use crate::reload::{Loading, Protocol};
 
@@ -45,7 +46,7 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// Returns whether the input is at fault.
+    /// Returns true if the input is at fault.
     pub(crate) fn is_input(&self) -> bool {
         matches!(self, Self::Config(_) | Self::Input(_))
     }
@@ -53,7 +54,7 @@ impl Error {
 
 /// Runs `rampd node`.
 pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
-    // First of all: until then SIGHUP would end a node that has just been started.
+    // First, because SIGHUP ends a process without a handler, even one that has just been started.
     let signals = stop_signals()?;
     let setup = Setup::load::<C>(config)?;
     if setup.is_arbiter {
@@ -110,7 +111,7 @@ pub(crate) fn raise_descriptor_limit() {
 }
 
 /// Runs a host of any transport until it is stopped. `apps` is called once the node has its sockets
-/// on the network: a node that cannot open them takes no Unix socket from another.
+/// on the network: a node that cannot open them must not replace the Unix socket of another.
 pub(crate) fn run_host<C: Catalogue, A: Applications, F: FnOnce() -> Result<A, Error>>(
     setup: &Setup,
     clock: Clock,
@@ -235,7 +236,7 @@ pub(crate) fn secured<D: Datapath>(
     {
         let path = keys.log.as_deref().unwrap_or(Path::new("")).display();
         warn!(file = %path, "whoever reads this file can read all packets of this node");
-        secured.log_keys(file);
+        secured.log_keys(KeyLogQueue::start(file, path.to_string())?);
     }
     Ok(secured)
 }
@@ -292,7 +293,8 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
     Ok(())
 }
 
-/// Reports the state of the node to the service manager, if one has started it and waits for that.
+/// Reports the state of the node to the service manager, if one has started it and waits for the
+/// report.
 fn tell_systemd(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
         warn!(%error, "cannot tell the service manager");
@@ -301,8 +303,8 @@ fn tell_systemd(state: NotifyState<'_>) {
 
 /// Returns signals that stop the node at SIGTERM or SIGINT and reload its configuration at SIGHUP.
 ///
-/// With a handler for SIGXFSZ, a write beyond `ulimit -f` is an error instead of the end of the
-/// process. The log loses lines, and a program whose memory would be longer is refused.
+/// With a handler for SIGXFSZ, a write beyond `ulimit -f` fails instead of ending the process. The
+/// log drops lines, and a program whose memory would exceed the limit is refused.
 pub(crate) fn stop_signals() -> Result<Signals, Error> {
     let signals = Signals::new()?;
     let mut system = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXFSZ])?;

@@ -2,16 +2,16 @@
 //!
 //! # Design
 //!
-//! A thread per connection without a deadline let strangers take all descriptors of the node. A
-//! server that stops when there are none left never recovered.
+//! The simple way, a thread per connection without a deadline, allows any client to use up the
+//! descriptors of the node. A server that stops when there are none never recovers.
 //!
 //! One thread polls the listening socket and at most [`CONNECTIONS_MAX`] connections. A connection
 //! is answered as soon as its request is complete. After the answer the server closes its direction
 //! and discards input until the client closes the other. Closing a socket with unread bytes would
 //! reset the connection, and the client might lose the answer. If there are too many connections
-//! the oldest is closed, so that idle ones do not keep out others. There are fewer if the process
-//! may have few descriptors. None lasts longer than [`DEADLINE`]. If the system has no descriptors
-//! left, connections stay in the backlog.
+//! the oldest is closed, so that idle ones do not block others. The maximum is lower if the process
+//! may have few descriptors. No connection lasts longer than [`DEADLINE`]. If there is no free
+//! descriptor, connections stay in the backlog.
 
 use std::collections::VecDeque;
 use std::io;
@@ -63,7 +63,7 @@ enum State {
 }
 
 /// Starts a thread that answers the connections of a listening socket. `reply` makes an answer from
-/// the bytes that have arrived, none at first.
+/// the bytes received so far, initially none.
 ///
 /// # Errors
 /// The system has no thread.
@@ -158,7 +158,7 @@ fn connections_max() -> usize {
 }
 
 impl Connection {
-    /// Reads the request, sends the answer and waits for the client to close, as far as that does
+    /// Reads the request, sends the answer and reads until the client closes, as far as that does
     /// not block. Returns false after the end.
     fn advance(&mut self, reply: &mut impl FnMut(&[u8]) -> Reply) -> bool {
         let mut bytes = [0; 1_024];
@@ -285,8 +285,8 @@ mod tests {
         assert!(text.starts_with("HTTP/1.1 404"), "{text}");
     }
 
-    /// 300 connections with half of a request: those with a whole one get the page, and the server
-    /// has no more descriptors than its limit.
+    /// 300 connections with half of a request: whole requests are answered, and the server has no
+    /// more descriptors than its limit.
     #[test]
     fn half_requests_keep_nobody_out() {
         let address = server();
@@ -299,6 +299,8 @@ mod tests {
                 assert!(get(address, "/metrics").starts_with("HTTP/1.1 200"));
             }
         }
+        // The answer comes after the server has accepted all earlier connections.
+        assert!(get(address, "/metrics").starts_with("HTTP/1.1 200"));
         // The oldest have been closed: they read the end.
         let is_closed = |stream: &mut TcpStream| {
             stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();

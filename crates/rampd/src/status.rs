@@ -48,7 +48,7 @@ pub(crate) struct Status {
     /// Rate over the last second.
     sent_mbps: f64,
     received_mbps: f64,
-    /// Messages that are being sent, that wait for receivers, and that arrive.
+    /// Messages that are being sent, that are queued for receivers, and that arrive.
     sending: usize,
     waiting: usize,
     arriving: usize,
@@ -64,7 +64,7 @@ struct Service {
     service: u16,
     /// Messages that it sends.
     sending: u32,
-    /// Messages for it that arrive, or that it has not taken.
+    /// Messages for it that arrive, or that it has not read yet.
     arriving: u32,
 }
 
@@ -81,7 +81,7 @@ struct Peer {
     /// Rate over the last second.
     sent_mbps: f64,
     received_mbps: f64,
-    /// Messages that are being sent to it, and those that wait until it responds.
+    /// Messages that are being sent to it, and those that are queued until it responds.
     sending: usize,
     waiting: usize,
     /// Maximum bytes of an IP packet on the path without fragmentation, if less than `network.mtu`.
@@ -100,7 +100,7 @@ struct Rail {
     address: String,
     /// `up`, `down`, or `unknown` before it has answered.
     state: String,
-    /// Number of times that it went down.
+    /// Number of transitions to `down`.
     falls: u64,
     packets_sent: u64,
     bytes_sent: u64,
@@ -153,7 +153,7 @@ impl StatusServer {
             let socket = listener.as_fd().try_clone_to_owned()?;
             held = Some(listener);
             let shown = shown.clone();
-            // Each connection gets the status, whatever it sends.
+            // Each connection gets the status, whatever its request is.
             let answer = move |_: &[u8]| Reply::Bytes(shown.text().into_bytes());
             serve::start("status", socket, answer)?;
             info!(socket = %path.display(), "serving status");

@@ -1,8 +1,8 @@
 //! The same load over the kernel's TCP, for comparison.
 //!
-//! A message is a header (flow and size) and its bytes, on a connection that it uses alone
+//! A message is a header (flow and size) and its bytes, on a connection without other messages
 //! meanwhile. Connections are reused, so that only the first messages of a pair include handshakes
-//! and slow start, unless each message is to have a new one. A message counts as delivered when its
+//! and slow start. `--connection-per-message` disables that. A message counts as delivered when its
 //! last byte has been read, and as completed when the receiver has acknowledged it.
 
 use std::collections::BTreeMap;
@@ -49,8 +49,8 @@ pub(crate) struct Kernel {
 /// Note from the thread of a connection to the loop.
 struct Note(&'static str, u32, Time);
 
-/// Sends and receives until `drain` after the last message was to be sent, or after the last one
-/// that others may wait for.
+/// Sends and receives until `drain` after the last message was due, or after the last one on which
+/// others may depend.
 pub(crate) fn run(
     (setup, kernel): (&Setup, &Kernel),
     mut timetable: Timetable,
@@ -152,8 +152,8 @@ fn send(
     let _ = notes.send(Note(what, row.flow, clock.now()));
 }
 
-/// Opens a socket that has its congestion control from the handshake on: some leave state, such as
-/// pacing, if another replaces them.
+/// Opens a socket that has its congestion control from the handshake on. Some algorithms do not
+/// reset their state, such as pacing, if another replaces them.
 fn open(to: SocketAddr, kernel: &Kernel) -> io::Result<TcpStream> {
     let Some(control) = &kernel.congestion_control else { return TcpStream::connect(to) };
     let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };

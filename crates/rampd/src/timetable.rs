@@ -15,8 +15,8 @@ use serde::Deserialize;
 use crate::pattern::SIZE_MIN;
 use crate::run::Error;
 
-/// Schedule of one host: messages to send, each at its time, or when those that it waits for are
-/// known to have arrived.
+/// Schedule of one host. Each message is sent at its time, or when this host has received or
+/// completed those on which it depends.
 #[derive(Debug)]
 pub(crate) struct Timetable {
     rows: Vec<FlowRow>,
@@ -29,14 +29,14 @@ pub(crate) struct Timetable {
     pub(crate) start: Time,
     /// Number of messages that will arrive here.
     pub(crate) expected: usize,
-    /// Time at which the last message of any host is sent if messages take no time.
+    /// Time at which the last message of any host is sent if messages have no duration.
     pub(crate) last: Time,
-    /// True if some wait for others.
+    /// True if some messages depend on others.
     pub(crate) waits: bool,
 }
 
 impl Timetable {
-    /// Keeps the rows of `node`.
+    /// Creates the schedule of the rows of `node`.
     pub(crate) fn new(table: Table, node: u32, start: Time) -> Self {
         let Table { rows, graph } = table;
         let messages = || rows.iter().filter(|row| row.src != row.dst);
@@ -49,7 +49,7 @@ impl Timetable {
         Self { rows, places, releases, unsent, start, expected, last, waits }
     }
 
-    /// Takes a message that is due at `now`.
+    /// Removes and returns a message that is due at `now`.
     pub(crate) fn take(&mut self, now: Time) -> Option<FlowRow> {
         if self.next()? > now {
             return None;
@@ -59,13 +59,13 @@ impl Timetable {
         Some(self.rows[place as usize])
     }
 
-    /// Returns the time of the next message; `None` if none is left, or not before another arrives.
+    /// Returns the time of the next message; `None` if there is none, or it depends on others.
     pub(crate) fn next(&self) -> Option<Time> {
         let at = Some(self.releases.next_release()).filter(|&at| at < Time::NEVER)?;
         Some(self.start.saturating_add(at - Time::ZERO))
     }
 
-    /// Returns whether all messages have been sent.
+    /// Returns true if all messages have been sent.
     pub(crate) fn is_sent(&self) -> bool {
         self.unsent == 0
     }
@@ -85,7 +85,7 @@ impl Timetable {
     }
 }
 
-/// Returns the time at which the last node of `graph` starts if messages take no time.
+/// Returns the time at which the last node of `graph` starts if messages have no duration.
 fn last_start(graph: &Graph) -> Time {
     let mut starts: Vec<Time> = (0..graph.len()).map(|node| graph.node(node).arrival).collect();
     for node in graph.in_order() {
@@ -137,7 +137,7 @@ struct RawRow {
     dst: u32,
     size_bytes: u64,
     tenant: Option<u32>,
-    /// Numbers of flows that it waits for, separated by spaces.
+    /// Numbers of flows on which it depends, separated by spaces.
     after: Option<String>,
     compute_ps: Option<u64>,
 }

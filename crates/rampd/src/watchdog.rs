@@ -1,7 +1,7 @@
 //! Watchdog of the service manager.
 //!
 //! The node's thread counts once a second. Another thread notifies the service manager that the
-//! node is alive, only if the count has grown: a node that hangs is restarted. The node's thread
+//! node is alive, if the count has grown. So a node that hangs is restarted. The node's thread
 //! itself does not write to the service manager, which might block it.
 
 use std::io;

@@ -51,12 +51,17 @@ fn error_of(text: &str) -> String {
 #[test]
 fn broken_configurations_are_explained() {
     let broken: &[(&str, &str, &str)] = &[
-        ("[node]", "[nod]", "n.toml: line 2, column 2: unknown field `nod`"),
-        ("id = 0\nclock", "id = -1\nclock", "invalid value: integer `-1`, expected u32"),
+        ("[node]", "[nod]", "n.toml: line 2, column 2: nod: unknown field `nod`"),
+        (
+            "id = 0\nclock",
+            "id = -1\nclock",
+            "line 3, column 6: node.id: expected a whole number from 0 to 4294967295, got -1",
+        ),
         ("id = 0\nclock", "clock", "missing field `id`"),
         ("id = 0\nclock", "id = 9\nclock", "node.id: expected the id of one of the peers, got 9"),
-        ("\"monotonic\"", "\"sundial\"", "unknown variant `sundial`"),
-        ("clock", "speed = 1\nclock", "unknown field `speed`"),
+        ("\"monotonic\"", "\"sundial\"", "node.clock: unknown variant `sundial`"),
+        ("clock", "speed = 1\nclock", "node.speed: unknown field `speed`"),
+        ("id = 1", "id = \"one\"", "peer[1].id: expected a whole number, got \"one\""),
         ("clock", "spin-us = -1\nclock", "node.spin-us: expected a number from 0"),
         ("clock", "gather-us = 20000\nclock", "node.gather-us: expected a number from 0 to 10000"),
         ("clock", "message-max = 0\nclock", "node.message-max: expected a number from 1"),
@@ -96,13 +101,22 @@ fn broken_configurations_are_explained() {
         ),
         (
             "127.0.0.1:7631",
+            "127.255.255.255:7631",
+            "peer[1].address: expected the address of one host, got 127.255.255.255:7631",
+        ),
+        (
+            "127.0.0.1:7631",
             "10.9.9.9:7631",
             "peer[1].address: expected a loopback address, as this node's own is 127.0.0.1:7621, \
              got 10.9.9.9:7631",
         ),
         ("clock", "metrics = \"here\"\nclock", "invalid socket address syntax"),
         ("rate-mbps = 100", "rate-mbps = 0", "network.rate-mbps: expected a number from 0.1"),
-        ("rate-mbps = 100", "rate-mbps = \"fast\"", "invalid type: string \"fast\""),
+        (
+            "rate-mbps = 100",
+            "rate-mbps = \"fast\"",
+            "network.rate-mbps: expected a number, got \"fast\"",
+        ),
         ("rate-mbps = 100\n", "", "missing field `rate-mbps`"),
         (
             "rate-mbps = 100",
@@ -121,6 +135,21 @@ fn broken_configurations_are_explained() {
             "node.datapath: expected udp, where segment-offload = true, got xdp",
         ),
         ("rtt-us = 300", "rtt-us = 0", "network.control-rtt-us: expected a number from 0.1"),
+        (
+            "rtt-us = 300",
+            "rtt-us = 1e9",
+            "network.control-rtt-us: expected a number from 0.1 to 1000000, got 1000000000",
+        ),
+        (
+            "rtt-us = 300",
+            "rtt-us = 300\ndata-rtt-us = 2e6",
+            "network.data-rtt-us: expected a number from 300 to 1000000, got 2000000",
+        ),
+        (
+            "rtt-us = 300",
+            "rtt-us = 300\nunreachable-after-ms = 1",
+            "network.unreachable-after-ms: expected a number from 3.1",
+        ),
         (
             "rtt-us = 300",
             "rtt-us = 300\ndata-rtt-us = 200",
@@ -206,6 +235,14 @@ fn broken_configurations_are_explained() {
         assert!(said.starts_with("rampd: n.toml: "), "{said}");
         assert!(said.contains(expected), "{to:?} gave {said}, expected {expected}");
     }
+}
+
+#[test]
+fn addresses_of_a_link_are_refused() {
+    let text = GOOD.replace("127.0.0.1:7621", "[fe80::1%1]:7621");
+    let said = error_of(&text.replace("127.0.0.1:7631", "[fe80::2%1]:7631"));
+    let expected = "peer[0].address: expected an address that is valid on all hosts";
+    assert!(said.contains(expected), "{said}");
 }
 
 #[test]
@@ -310,7 +347,8 @@ fn a_missing_file_and_the_wrong_role_are_bad_input() {
     assert_eq!(said, "rampd: n.toml: is no arbiter's configuration: use `rampd node`\n");
 }
 
-/// SIGTERM ends a node with success; a port that is taken is an error of the system, and named.
+/// SIGTERM ends a node with exit code 0; a port that is in use is an error of the system that names
+/// it.
 #[test]
 fn a_node_starts_and_stops_and_its_port_is_its_own() {
     let folder = tempfile::tempdir().unwrap();
@@ -421,7 +459,7 @@ fn keys_are_made_and_checked() {
 }
 
 /// A service manager may reload a node that it has just started. The configuration arrives by a
-/// pipe, so that the test knows that the node is reading it.
+/// pipe, so that the test detects that the node is reading it.
 #[test]
 fn a_node_that_is_told_to_reload_while_it_starts_goes_on() {
     let folder = tempfile::tempdir().unwrap();

@@ -62,7 +62,7 @@ impl Arena {
         self.free.iter().position(|extent| u64::from(extent.units) >= units)
     }
 
-    /// Returns whether [`Arena::alloc`] would succeed.
+    /// Returns if and when [`Arena::alloc`] can succeed.
     pub(crate) fn fit(&self, bytes: u64) -> Fit {
         let units = Self::units(bytes);
         if units > self.units.into() {
@@ -138,8 +138,8 @@ mod tests {
             ..ProptestConfig::default()
         })]
 
-        /// Any sequence of allocations and frees matches a linear search in an array of units.
-        /// Nothing overlaps, and after all frees the whole arena can be allocated in one piece.
+        /// Any sequence of allocations and frees matches a linear search in an array of units. No
+        /// extents overlap, and after all frees the whole arena can be allocated in one piece.
         #[test]
         fn room_is_given_as_by_a_search_from_the_front(
             units in 1usize..200,

@@ -1,9 +1,9 @@
 //! An attached application, on the node's side.
 //!
-//! Entries that an application writes are read once and checked. The first invalid entry ends that
-//! application: its socket is shut down, so that the acceptor removes it as if it had died. The
-//! transport finishes its messages in flight and their outcomes are dropped. Its memory is freed
-//! with the last of them.
+//! Entries that an application writes are read once and checked. After the first invalid entry the
+//! node shuts down the application's socket, and the acceptor removes the application as if it had
+//! died. The transport finishes its messages in flight and their outcomes are dropped. Its memory
+//! is freed with the last of them.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -111,7 +111,7 @@ impl Client {
         lock(&self.intake).n
     }
 
-    /// Returns whether it has broken the rules of its rings.
+    /// Returns true if it has violated the protocol of its rings.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken
     }
@@ -128,7 +128,7 @@ impl Client {
         Ok(())
     }
 
-    /// Disconnects an application that has broken the rules.
+    /// Disconnects an application that has violated the protocol of its rings.
     fn send_away(&self, what: &'static str) {
         tracing::warn!(service = self.service, what, "an application broke the rules of its rings");
         let _ = shutdown(&self.socket, Shutdown::Both);
@@ -171,7 +171,7 @@ impl Client {
         })
     }
 
-    /// Requests that the application rings the doorbell at its next submission.
+    /// Requests a doorbell write at the application's next submission.
     pub(crate) fn arm(&self) {
         self.submissions.arm();
     }
@@ -181,7 +181,7 @@ impl Client {
         self.submissions.disarm();
     }
 
-    /// Returns whether [`Client::poll_submission`] has an entry to check.
+    /// Returns true if [`Client::poll_submission`] has an entry to check.
     pub(crate) fn has_submission(&mut self) -> bool {
         !self.is_broken && self.submissions.has_next() != Ok(false)
     }
@@ -192,7 +192,7 @@ impl Client {
         self.complete(Complete::Finished { ticket: ticket.0, outcome: outcome.into() });
     }
 
-    /// Returns whether the application has memory for a message of `size` bytes.
+    /// Returns true if the application has memory for a message of `size` bytes.
     pub(crate) fn admission(&self, size: u32) -> Admission {
         let mut intake = lock(&self.intake);
         let was_broken = intake.is_broken;
@@ -219,13 +219,13 @@ impl Client {
         }
     }
 
-    /// Returns whether the message is in this application's memory.
+    /// Returns true if the message is in this application's memory.
     pub(crate) fn has_opened(&self, message: &Incoming) -> bool {
         Arc::ptr_eq(&self.memory, &message.memory)
     }
 
     /// Delivers a complete message to the application. `uid` is the user of the sending program if
-    /// known. The application holds the memory until it releases it.
+    /// the node has it. The application holds the memory until it releases it.
     pub(crate) fn deliver(&mut self, from: NodeId, uid: Option<u32>, mut message: Incoming) {
         let Some(extent) = message.extent.take() else { return };
         let (offset, size) = (extent.offset(), message.size as u32);
@@ -241,10 +241,14 @@ impl Client {
         if self.completions.push(completion.encode()).is_err() {
             self.broken("completions");
         } else if self.completions.must_wake() {
-            // A full socket contains a wake-up already. If the socket is closed, the acceptor
-            // notices.
-            let _ = send(&self.socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+            self.wake();
         }
+    }
+
+    /// Wakes the application, or notifies it that its memory is sealed.
+    pub(crate) fn wake(&self) {
+        // A full socket contains a wake-up already. If the socket is closed, the acceptor notices.
+        let _ = send(&self.socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
     }
 }
 

@@ -16,7 +16,7 @@ pub enum Outcome {
 /// Reason for which a message failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The receiver does not answer.
+    /// The receiver does not respond.
     Unreachable,
     /// The receiver was restarted after bytes of the message had been sent: its earlier incarnation
     /// may have delivered it. Messages with a bound fail so at any stage.
@@ -171,7 +171,7 @@ impl Complete {
         }
     }
 
-    /// Decodes a completion; `None` if no node writes this.
+    /// Decodes a completion; `None` if its words are invalid.
     pub(crate) fn decode([kind, word, more, sender]: [u64; CQ_WORDS]) -> Option<Self> {
         match kind {
             1 => {

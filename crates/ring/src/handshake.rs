@@ -1,11 +1,11 @@
 //! Handshake of an application and a node, before they share memory.
 //!
-//! One packet each way on a socket that preserves packet boundaries. Numbers are little-endian.
+//! Two packets each way on a socket that preserves packet boundaries. Numbers are little-endian.
 //!
 //! | bytes of a request | field |
 //! |---|---|
 //! | 0-7 | magic `RMRING`, zero-padded |
-//! | 8-11 | version, 2 |
+//! | 8-11 | version, 3 |
 //! | 12-13 | service |
 //! | 14-15 | zero |
 //! | 16-19 | maximum number of messages in flight |
@@ -32,16 +32,23 @@
 //!
 //! The last three are zero if no messages have a bound.
 //!
+//! An application that has mapped the memory sends a packet of one byte, [`MAPPED`]. The node seals
+//! the memory, so that nobody can punch holes into it, and answers with a packet of one byte. It
+//! does not access the memory before.
+//!
 //! Later the node sends packets of one byte, each of which wakes a sleeping application. The
-//! application sends nothing on the socket: it writes to the doorbell. The other direction has no
-//! eventfd for a reason. Everybody who has an eventfd can make writes to it block, so that an
-//! application could make the node hang.
+//! application sends nothing more on the socket: it writes to the doorbell. The other direction has
+//! no eventfd for a reason. Any process with an eventfd can make writes to it block, so that an
+//! application could stall the node.
 
 use thiserror::Error;
 
 use rampmeter_core::{Bytes, Promise, Span, TenantId};
 
 use crate::layout::{ARENA_MAX, DEPTH_MAX, Layout, LayoutError, MAGIC, VERSION};
+
+/// Packet of an application that has mapped its memory.
+pub const MAPPED: [u8; 1] = [1];
 
 /// Request of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +66,7 @@ pub struct Request {
 /// Reason for which a node refuses an application.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// The request is not one of an application.
+    /// The request does not have the format of this protocol.
     #[error(
         "expected a request of {} bytes that starts with `RMRING`, got {got} bytes",
         Request::LEN
@@ -116,7 +123,7 @@ pub enum Refusal {
     NoMemory {
         /// Requested bytes.
         asked: u64,
-        /// Bytes that are left.
+        /// Remaining bytes.
         left: u64,
         /// Owner of the limit: the user, or the node if `None`.
         user: Option<u32>,

@@ -1,5 +1,5 @@
 //! Applications that write arbitrary bytes into their memory. The node's side never panics and
-//! never accesses memory outside, and other applications do not notice.
+//! never accesses memory outside the mapping, and other applications are not affected.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ enum Step {
     Advance { line: usize, by: u32 },
     /// The application writes a word of a ring.
     Word { ring: usize, at: usize, value: u64 },
-    /// The node takes a submission.
+    /// The node reads a submission.
     Poll,
     /// The node reports the outcome of one.
     Finish(prop::sample::Index),
@@ -174,8 +174,8 @@ proptest! {
             clients.deliver(NodeId::new(1), SERVICE, message);
         }
         let ticket = bystander.submit(NodeId::new(1), 1, b"unharmed").unwrap().ticket;
-        // Entries that the application left in its ring are read first: at most one more than its
-        // depth.
+        // Entries that are still in the application's ring are read first: at most one more than
+        // its depth.
         let mut submissions = std::iter::from_fn(|| clients.poll_submission()).take(6);
         let is_its = |submission: &Submission<Outgoing>| {
             let mut bytes = vec![0; submission.payload.size()];
@@ -186,7 +186,7 @@ proptest! {
     }
 }
 
-/// Breaks the rules in one way, and returns whether the node has disconnected the application.
+/// Violates the protocol in one way. Returns true if the node has disconnected the application.
 fn is_sent_away(offence: impl FnOnce(&mut Clients, &Memory, &Layout)) -> bool {
     let dir = tempfile::tempdir().unwrap();
     let (mut clients, path) = clients(&dir);
@@ -264,7 +264,7 @@ fn each_offence_ends_the_application_that_commits_it() {
 }
 
 /// The doorbell belongs to an application. It cannot keep the node awake after the application has
-/// ended, nor block the node before.
+/// ended, nor block the node before that.
 #[test]
 fn a_doorbell_is_unhooked_when_its_owner_goes() {
     let dir = tempfile::tempdir().unwrap();

@@ -11,8 +11,8 @@
 //! | receive arena | bytes of messages received; the node allocates it |
 //!
 //! Every part starts a page. Both sides compute the layout from the same three numbers. The rings
-//! cannot overflow: at most `depth` submissions have no completion that has been taken, and at most
-//! `slots` messages arrive or are held. The CQ has entries for both.
+//! cannot overflow: at most `depth` submissions have no completion that the application has read,
+//! and at most `slots` messages arrive or are held. The CQ has entries for both.
 
 use thiserror::Error;
 
@@ -22,7 +22,7 @@ use crate::ring::Place;
 /// First word of the memory, and of every handshake: `RMRING`.
 pub(crate) const MAGIC: u64 = 0x0000_474e_4952_4d52;
 /// Version of the layout and the handshake.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// Words of 8 bytes in a submission, a completion and a release.
 pub(crate) const SQ_WORDS: usize = 8;

@@ -7,7 +7,7 @@
 //! [`Applications`](rampmeter_runtime::Applications).
 //!
 //! The node does not trust its applications: their entries are copied out once and checked, and an
-//! application that breaks the rules is disconnected. Applications trust their node.
+//! application that violates the protocol is disconnected. Applications trust their node.
 
 mod arena;
 mod attached;

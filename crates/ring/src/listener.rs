@@ -2,9 +2,9 @@
 //!
 //! A file next to the socket, `<socket>.lock`, is locked while the process lives. The system
 //! unlocks it at every end of the process. A socket file whose lock is free belongs to a dead
-//! process and is replaced. Two processes that start at the same time do not take it from each
-//! other. Programs that clean folders may remove the lock file. So a socket is replaced only if
-//! nobody listens on it, whatever the lock's state.
+//! process and is replaced. The lock prevents two processes that start at the same time from
+//! replacing each other's socket. Programs that clean folders may remove the lock file. So a socket
+//! is replaced only if no process listens on it, whatever the lock's state.
 //!
 //! A service manager may have opened the socket before the process started (systemd's socket
 //! activation). Then it belongs to the manager: nothing is locked, replaced or removed.
@@ -115,15 +115,14 @@ impl AsFd for Listener {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        // If the file was removed and another process has made its own, that one is kept.
+        // If another process has replaced the file, it is not removed.
         if identity(&self.path).is_ok_and(|file| file == self.file) {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Returns the socket at `path` that the service manager has opened for this process, if there is
-/// one.
+/// Returns the socket at `path` that the service manager has opened for this process, if any.
 fn inherited(path: &Path, kind: SocketType) -> io::Result<Option<OwnedFd>> {
     for fd in sd_notify::listen_fds()? {
         let socket = adopt(fd)?;
@@ -135,10 +134,11 @@ fn inherited(path: &Path, kind: SocketType) -> io::Result<Option<OwnedFd>> {
         }
         let got = socket_type(&socket)?;
         if got != kind || !socket_acceptconn(&socket)? {
-            let what = format!("expected a listening socket of {kind:?} from the service manager");
+            let expected = format!("expected a listening {} socket", name_of(kind));
+            let got = if got == kind { "one that does not listen" } else { name_of(got) };
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("{what}, got {got:?}"),
+                format!("{expected} from the service manager, got {got}"),
             ));
         }
         ioctl_fionbio(&socket, true)?;
@@ -147,10 +147,20 @@ fn inherited(path: &Path, kind: SocketType) -> io::Result<Option<OwnedFd>> {
     Ok(None)
 }
 
-/// Duplicates a descriptor that the service manager has left open for this process.
+/// Returns the type of a socket, in words.
+fn name_of(kind: SocketType) -> &'static str {
+    match kind {
+        SocketType::STREAM => "stream",
+        SocketType::DGRAM => "datagram",
+        SocketType::SEQPACKET => "sequential-packet",
+        _ => "raw",
+    }
+}
+
+/// Duplicates a descriptor that the service manager has passed to this process.
 fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     #[expect(unsafe_code, reason = "descriptors are passed by number")]
-    // SAFETY: the service manager has opened it for this process, and nobody closes it.
+    // SAFETY: the service manager has opened it for this process, and no code closes it.
     let fd = unsafe { BorrowedFd::borrow_raw(fd) };
     Ok(fcntl_dupfd_cloexec(fd, 0)?)
 }

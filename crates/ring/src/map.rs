@@ -114,7 +114,7 @@ impl Drop for Memory {
     fn drop(&mut self) {
         match self.origin {
             Origin::Mapped => {
-                // SAFETY: nothing else unmaps it, and nobody uses it any more.
+                // SAFETY: no other code unmaps it, and no reference to it remains.
                 let result = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
                 debug_assert!(result.is_ok(), "{result:?}");
             }
@@ -144,7 +144,8 @@ unsafe impl Sync for Region {}
 
 impl Region {
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: within the memory, which `self` keeps, and of nobody else (see `Memory::region`).
+        // SAFETY: within the memory, which `self` keeps, and exclusive to `self` (see
+        // `Memory::region`).
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
     }
 

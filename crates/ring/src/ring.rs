@@ -1,11 +1,20 @@
-//! Single-producer, single-consumer queues between two processes.
+//! Single-producer, single-consumer queues between two processes that do not trust one another.
 //!
-//! Head and tail count entries since the start and wrap at 2^32. Each side keeps a private copy of
-//! its counter and only publishes it, so that the other cannot change it. The other's counter is
-//! read once and must be consistent. Entries are words that are read one by one.
+//! The problem: entries must pass from one process to another without a system call. The other
+//! process may write anything into the shared memory at any time.
 //!
-//! A reader that is about to sleep raises the ring's flag and polls once more. A writer reads the
-//! flag after it has written. As both have a fence in between, one of them sees the other.
+//! The simple way reads both counters from the memory at each access, and wakes the other side
+//! after each entry. The other side could then change this side's counter, and each entry would
+//! cost a system call.
+//!
+//! The present way: head and tail count entries since the start and wrap at 2^32. Each side keeps a
+//! private copy of its counter and publishes it. It reads the other's counter once and checks it. A
+//! reader that is about to sleep sets the ring's flag and polls once more. A writer reads the flag
+//! after it has written an entry. Both have a fence in between, so at least one sees the other's
+//! write.
+//!
+//! Hazards: entries are copied word by word and may be inconsistent; their reader must validate
+//! them.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -66,7 +75,7 @@ impl<const N: usize> Producer<N> {
             self.head = self.memory.word(head).load(Ordering::Acquire);
             let n = self.tail.wrapping_sub(self.head);
             if n > capacity {
-                // The last consistent view is kept.
+                // The last consistent view is restored.
                 self.head = self.tail.wrapping_sub(capacity);
                 return Err(PushError::Corrupt);
             }
@@ -83,7 +92,7 @@ impl<const N: usize> Producer<N> {
         Ok(())
     }
 
-    /// Returns whether the reader sleeps and this is the first call to notice: then it must be
+    /// Returns true if the reader sleeps and this is the first call to notice: then it must be
     /// woken.
     pub(crate) fn must_wake(&self) -> bool {
         fence(Ordering::SeqCst);
@@ -107,7 +116,7 @@ impl<const N: usize> Consumer<N> {
         Self { memory, place, head: 0, tail: 0 }
     }
 
-    /// Returns whether there is an entry.
+    /// Returns true if there is an entry.
     pub(crate) fn has_next(&mut self) -> Result<bool, Corrupt> {
         if self.head == self.tail {
             let tail = self.memory.word(self.place.tail).load(Ordering::Acquire);

@@ -18,10 +18,12 @@ use crate::users::Access;
 
 /// Applications that are attached to a node. Pass it to [`Node::new`](rampmeter_runtime::Node).
 ///
-/// When it is dropped, the socket is removed, and applications notice that their node has ended.
+/// When it is dropped, the socket is removed, and applications detect that their node has ended.
 #[derive(Debug)]
 pub struct Clients {
     clients: Vec<Client>,
+    /// Applications whose memory is not sealed yet; it is not accessed.
+    unsealed: Vec<Client>,
     /// Applications that ended while messages that they submitted were still in their rings.
     leaving: Vec<Client>,
     /// Index of the client that is polled first, for fairness.
@@ -30,7 +32,7 @@ pub struct Clients {
     /// Latency bound of messages, which applications receive.
     promise: Option<Promise>,
     events: Receiver<Event>,
-    /// Readable if a doorbell was written to.
+    /// Readable after a write to a doorbell.
     bells: Arc<OwnedFd>,
     clock: Clock,
     door: Option<JoinHandle<()>>,
@@ -60,6 +62,7 @@ impl Clients {
         let door::Opened { events, bells, stop, thread: door } = opened;
         Ok(Self {
             clients: Vec::new(),
+            unsealed: Vec::new(),
             leaving: Vec::new(),
             turn: 0,
             is_armed: false,
@@ -77,7 +80,7 @@ impl Clients {
         self.clients.len()
     }
 
-    /// Returns whether no application is attached.
+    /// Returns true if no application is attached.
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty()
     }
@@ -93,13 +96,21 @@ impl Clients {
             match event {
                 Event::Opened(opened) => {
                     let Opening { client, memory } = *opened;
-                    // From here on the application may rely on being attached.
                     if let Err(error) = client.admit(&memory, self.promise) {
                         tracing::debug!(service = client.service(), %error, "gone before it came");
                     }
+                    self.unsealed.push(client);
+                }
+                Event::Sealed(app) => {
+                    let idx = self.unsealed.iter().position(|client| client.app() == app);
+                    let Some(idx) = idx else { continue };
+                    let client = self.unsealed.remove(idx);
+                    // From here on the application may rely on being attached.
+                    client.wake();
                     self.clients.push(client);
                 }
                 Event::Closed(app) => {
+                    self.unsealed.retain(|client| client.app() != app);
                     let Some(idx) = self.clients.iter().position(|c| c.app() == app) else {
                         continue;
                     };

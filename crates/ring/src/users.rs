@@ -102,7 +102,7 @@ impl From<UCred> for User {
 }
 
 impl Services {
-    /// Returns whether programs of `user` may have `service`.
+    /// Returns true if programs of `user` may attach to `service`.
     pub(crate) fn allow(&self, service: u16, user: User) -> bool {
         let is_of = |allowed: &Allowed| {
             allowed.users.contains(&user.uid) || allowed.groups.contains(&user.gid)

@@ -1,4 +1,4 @@
-//! The bound that a program receives is the transport's, and outcomes keep it.
+//! The bound that a program receives is the transport's, and outcomes are reported within it.
 
 mod common;
 
@@ -13,7 +13,7 @@ const SERVICE: u16 = 7;
 /// Maximum delay of this program and two nodes on a fully loaded machine.
 const LATE: Duration = Duration::from_millis(500);
 
-/// Returns a configuration with round trips that hosts keep while other programs use their
+/// Returns a configuration with round trips that hosts meet while other programs use their
 /// processors.
 fn config() -> BedConfig {
     BedConfig { rtt: Span::from_us(50_000), ..BedConfig::default() }

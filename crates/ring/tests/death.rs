@@ -21,7 +21,7 @@ const SERVICE: u16 = 7;
 const ROLE: &str = "RAMPMETER_RING_TEST_ROLE";
 const PATH: &str = "RAMPMETER_RING_TEST_PATH";
 
-/// Starts this program again, as another process with a role, and waits until it is ready.
+/// Starts this program as a second process with a role, and waits until it is ready.
 fn process(role: &str, path: &Path) -> Child {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "role", "--ignored", "--nocapture"])
@@ -135,7 +135,7 @@ fn a_receiver_that_is_killed_leaves_its_node_and_service_in_order() {
         }
         std::thread::sleep(Duration::from_millis(50));
         kill(receiver);
-        // Either all of it has arrived in time, or no application receives it any more.
+        // Either all of it has arrived in time, or the service has no application any more.
         for _ in 0..2 {
             match sender.wait(LONG).unwrap() {
                 Some(Completion::Finished { outcome, .. }) => assert!(matches!(
@@ -151,7 +151,7 @@ fn a_receiver_that_is_killed_leaves_its_node_and_service_in_order() {
     bed.stop();
 }
 
-/// Takes the remaining events of a port whose node has died: an outcome for each ticket, then the
+/// Reads the remaining events of a port whose node has died: an outcome for each ticket, then the
 /// error.
 fn remains(port: &Port) -> Vec<(u64, Outcome)> {
     let mut outcomes = Vec::new();
@@ -195,7 +195,7 @@ fn applications_notice_that_their_node_was_killed() {
         Err(AttachError::NoNode { .. }) => {}
         other => panic!("{other:?}"),
     }
-    // The next incarnation of the node finds the socket of the last, and replaces it.
+    // The next incarnation of the node replaces the socket of the last one.
     let next = process("node", dir.path());
     assert!(Port::attach(&socket, SERVICE, PortConfig::default()).is_ok());
     kill(next);

@@ -260,7 +260,7 @@ fn limits_of_the_door_are_told() {
     }
 }
 
-/// Four threads wait at one port: each message is taken by one, and none is lost.
+/// Four threads wait at one port: each message is returned to one thread, and none is lost.
 #[test]
 fn threads_share_a_port() {
     const N: u64 = 2_000;

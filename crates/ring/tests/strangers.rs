@@ -3,6 +3,8 @@
 mod common;
 
 use std::fs::{self, Permissions};
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,13 +13,16 @@ use std::time::Duration;
 
 use common::{Bed, BedConfig};
 use rampmeter_core::NodeId;
-use rampmeter_ring::handshake::{Answer, Request};
+use rampmeter_ring::handshake::{Answer, MAPPED, Request};
 use rampmeter_ring::{
     Allowed, AttachError, Completion, Layout, Limits, Port, PortConfig, Services,
 };
+use rustix::fs::{FallocateFlags, SealFlags, fallocate, fcntl_add_seals};
+use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, connect, recv, send, socket,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
+    SocketType, connect, recv, recvmsg, send, socket,
 };
 use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
@@ -38,7 +43,7 @@ fn say(socket: &OwnedFd, bytes: &[u8]) -> Option<Answer> {
 
 const SMALL: PortConfig = PortConfig { depth: 1, send: 4_096, receive: 4_096 };
 
-/// Returns the user of this process.
+/// Returns the user id of this process.
 fn me() -> u32 {
     rustix::process::getuid().as_raw()
 }
@@ -215,7 +220,7 @@ fn strangers_get_a_reason_and_applications_go_on() {
             other => panic!("{other:?}"),
         }
     }
-    // Connections without a request are not waited for, and those that send too much are closed.
+    // Connections without a request are not waited for; connections with too many bytes are closed.
     let silent: Vec<OwnedFd> = (0..40).map(|_| visit(path)).collect();
     drop(silent);
     let talker = visit(path);
@@ -228,6 +233,49 @@ fn strangers_get_a_reason_and_applications_go_on() {
         Some(Completion::Received(message)) => assert_eq!(message.bytes(), b"to myself"),
         other => panic!("{other:?}"),
     }
+    bed.stop();
+}
+
+/// Receives an answer of the node, and the memory attached to it.
+fn receive_memory(socket: &OwnedFd) -> OwnedFd {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut answer = [0; Answer::LEN_MAX];
+    let mut into = [IoSliceMut::new(&mut answer)];
+    recvmsg(socket, &mut into, &mut ancillary, RecvFlags::CMSG_CLOEXEC).unwrap();
+    let rights = ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut rights) => rights.next(),
+        _ => None,
+    });
+    rights.unwrap()
+}
+
+/// While the system removes the pages of a hole, the node would wait for them.
+#[test]
+fn no_program_punches_holes_into_memory_that_the_node_uses() {
+    let dir = tempfile::tempdir().unwrap();
+    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let request = Request { service: 2, depth: 1, send: 4_096, receive: 4_096 };
+    let punch = |memory: &OwnedFd| {
+        fallocate(memory, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, 4_096)
+    };
+    let visitor = visit(&bed.sockets[0]);
+    send(&visitor, &request.encode(), SendFlags::NOSIGNAL).unwrap();
+    let memory = receive_memory(&visitor);
+    // The node accesses it after it is sealed.
+    punch(&memory).unwrap();
+    send(&visitor, &MAPPED, SendFlags::NOSIGNAL).unwrap();
+    let (got, _) = recv(&visitor, &mut [0; 8], RecvFlags::empty()).unwrap();
+    assert_eq!(got, 1);
+    assert_eq!(punch(&memory), Err(Errno::PERM));
+    // An application that prevents the seal is disconnected.
+    let visitor = visit(&bed.sockets[0]);
+    let request = Request { service: 3, ..request };
+    send(&visitor, &request.encode(), SendFlags::NOSIGNAL).unwrap();
+    let memory = receive_memory(&visitor);
+    fcntl_add_seals(&memory, SealFlags::SEAL).unwrap();
+    send(&visitor, &MAPPED, SendFlags::NOSIGNAL).unwrap();
+    assert!(matches!(recv(&visitor, &mut [0; 8], RecvFlags::empty()), Ok((0, _)) | Err(_)));
     bed.stop();
 }
 

@@ -1,7 +1,7 @@
 //! Settings that all nodes of a network must have in common.
 //!
-//! A hello and its answer carry a digest of each [`Setting`], so that both ends can find out where
-//! their configurations differ. The digests follow the envelope: their number (1 byte), then 4
+//! A hello and its answer carry a digest of each [`Setting`], so that both ends can determine the
+//! settings in which they differ. The digests follow the envelope: their number (1 byte), then 4
 //! bytes each in the order of [`Setting::ALL`].
 
 use std::ops::Range;
@@ -97,8 +97,8 @@ impl Agreement {
         differences
     }
 
-    /// Returns the number among `candidates` that a setting is, if its text is a decimal number:
-    /// the digests of short numbers differ.
+    /// Returns the number among `candidates` that the text of a setting is, if that is a decimal
+    /// number: the digests of short numbers differ.
     pub fn number(&self, setting: Setting, mut candidates: Range<u32>) -> Option<u32> {
         let digest = self.0[setting as usize];
         candidates.find(|number| crc32c::crc32c(number.to_string().as_bytes()) == digest)
@@ -110,7 +110,7 @@ impl Agreement {
 pub struct Differences(u8);
 
 impl Differences {
-    /// Returns whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -144,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Each node finds exactly the settings that differ.
+        /// Each node reports exactly the settings that differ.
         #[test]
         fn nodes_find_what_differs(which in prop::collection::btree_set(0..7usize, 0..7)) {
             let text = |changed: bool| if changed { "b" } else { "a" }.to_owned();

@@ -2,9 +2,9 @@
 //!
 //! Waking a sleeping processor takes longer than a round trip between hosts that are awake. A
 //! server of successive requests therefore polls for the next one for a while before it sleeps. A
-//! program with rare events should sleep at once. The budget adapts to the events, as hypervisors
-//! poll before they halt. It doubles if polling for the next event would have paid off, and halves
-//! if not.
+//! program with rare events should sleep at once. The budget adapts to the events, as in
+//! hypervisors that poll before they halt. It doubles if polling for the next event would have paid
+//! off, and halves if not.
 
 use rampmeter_core::Span;
 

@@ -1,13 +1,13 @@
-//! Digest of a message: the CRC32C of all its bytes. With it the receiving node checks the message
-//! as a whole before its transport receives the last packet.
+//! Digest of a message: the CRC32C of all its bytes. The receiving node checks the whole message
+//! with it before its transport receives the last packet.
 //!
 //! A sender extends a running CRC by the bytes of each packet, which have just been copied. If
 //! packets are sent out of order it adds as many bytes as the packet has, so that the work is
-//! bounded. Once every byte has been sent, at least as many have been added, which is all of them.
-//! From then on packets have the digest.
+//! bounded. Once every byte has been sent, all bytes have been added. From then on packets have the
+//! digest.
 //!
 //! A receiver extends a running CRC too while packets arrive in order. CRCs are linear: that of a
-//! message is the sum (exclusive or) of those of its parts, each as if zeros followed up to the
+//! message is the sum (exclusive or) of those of its parts, each followed by zeros up to the
 //! message's end. So a packet out of order ends a run. The run's CRC is shifted by the bytes that
 //! follow it and added. The order of runs does not matter, and no byte is read twice. A shift by n
 //! bytes is a multiplication by x^8n modulo the polynomial, for which there are tables.
@@ -104,7 +104,7 @@ pub struct ArrivingDigest {
     /// CRC of the latest run of bytes that arrived in order, and the offset of its end.
     run: u32,
     end: u32,
-    /// Digest that the sender has sent.
+    /// Digest that the sender has sent, if any.
     told: Option<u32>,
 }
 
@@ -129,7 +129,7 @@ impl ArrivingDigest {
         self
     }
 
-    /// Returns whether it equals the sender's digest, for a message of which `size` bytes have been
+    /// Returns true if it equals the sender's digest, for a message of which `size` bytes have been
     /// added.
     pub fn is_right(&self, size: u32) -> bool {
         let whole = self.sum ^ shift(self.run, size.saturating_sub(self.end));
@@ -146,7 +146,7 @@ fn extend(register: u32, bytes: &[u8]) -> u32 {
     !crc32c::crc32c_append(!register, bytes)
 }
 
-/// Returns the register after `n` zeros, if it takes no part in them: times x^8n.
+/// Returns the register after `n` zero bytes, without initial and final inversion: times x^8n.
 fn shift(mut register: u32, n: u32) -> u32 {
     for (table, byte) in POWERS.iter().zip(n.to_le_bytes()) {
         if byte != 0 {

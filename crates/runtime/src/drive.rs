@@ -19,12 +19,13 @@ use crate::node::Node;
 /// Mode in which a node waits for its next iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Sleeps, except for the last part before a packet that waits for its pace.
+    /// Sleeps, except for the last part before a packet whose pacing delay ends.
     Block {
-        /// Duration of that part: at least the lateness of the system's timers; zero never to spin.
+        /// Duration of that part: at least the lateness of the system's timers; zero disables
+        /// spinning.
         spin: Span,
     },
-    /// Never sleeps: the lowest latency, for a whole core.
+    /// Never sleeps: minimum latency, for a whole core.
     Poll,
 }
 
@@ -62,7 +63,7 @@ impl Signals {
         self.wake();
     }
 
-    /// Returns whether a reload was requested since the last call.
+    /// Returns true if a reload was requested since the last call.
     pub fn take_reload(&self) -> bool {
         self.0.reload.swap(false, Ordering::SeqCst)
     }
@@ -77,13 +78,13 @@ impl Signals {
         let _ = rustix::io::write(&self.0.event, &1u64.to_ne_bytes());
     }
 
-    /// Returns whether a stop was requested.
+    /// Returns true if a stop was requested.
     pub fn is_stopping(&self) -> bool {
         self.0.stop.load(Ordering::SeqCst)
     }
 }
 
-/// Duration above which a yield of the processor shows that other threads have work for it.
+/// Duration of a yield above which the processor counts as contended.
 const CROWDED: Span = Span::from_us(20);
 
 /// Runs the node until `signals` requests a stop, and then for at most `grace` until all its
@@ -108,7 +109,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
     }
     sleeper.add(signals.0.event.as_fd(), Waker::Signals)?;
     let (mut stops_at, mut is_crowded) = (Time::NEVER, false);
-    // A yield would give the processor only to threads of the same priority, and is useless.
+    // A yield gives the processor only to threads of the same priority, so it is useless here.
     let most = |node: &Node<E, D, A>| if is_realtime() { Span::ZERO } else { node.busy_poll() };
     let mut configured = node.busy_poll();
     let (mut busy, mut seen) = (BusyPoll::new(most(node)), node.active_at());
@@ -151,7 +152,8 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
             continue;
         }
         if now < seen + busy.budget() && !is_crowded {
-            // Another program that wants the processor gets it, and the node sleeps from then on.
+            // Another runnable program gets the processor. If one did, the node sleeps next instead
+            // of polling.
             sched_yield();
             is_crowded = clock.now().saturating_since(now) > CROWDED;
             continue;
@@ -168,7 +170,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
     }
 }
 
-/// Returns whether this thread has a real-time priority.
+/// Returns true if this thread has a real-time priority.
 #[expect(unsafe_code, reason = "a system call that no safe interface offers")]
 fn is_realtime() -> bool {
     // SAFETY: it reads the policy of this thread.

@@ -23,14 +23,82 @@ pub(crate) struct Arriving<A> {
 /// State of a fragment's message in the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// None of it has arrived.
+    /// No byte of it has arrived.
     New,
     /// It is arriving with this number of bytes, and the fragment agrees with earlier ones.
     Arriving(u64),
     /// The fragment contradicts earlier ones.
     Contradicts,
-    /// It has arrived with changed bytes.
+}
+
+/// Reason for which a node refuses a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// No application receives it, or it is too long.
+    NoReceiver,
+    /// Its bytes have changed.
     Corrupt,
+}
+
+/// Messages that this node has refused recently. Their endpoints have forgotten them, so the node
+/// itself answers senders that have missed the refusal. Two generations are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    recent: IdMap<(NodeId, MsgId), Refusal>,
+    older: IdMap<(NodeId, MsgId), Refusal>,
+    /// Beginning of the recent generation.
+    since: Time,
+    /// End of the latest refusal: packets cost no search after it.
+    until: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Refusal {
+    why: Why,
+    /// Time of the latest note to the sender.
+    noted_at: Time,
+}
+
+/// Maximum number of refused messages in a generation.
+const REFUSALS_MAX: usize = 1 << 16;
+/// Minimum interval between two notes about one message.
+const REFUSAL_EVERY: Span = Span::from_us(1_000);
+
+impl Refusals {
+    /// Records a refused message, for at least `patience` if there are not too many others.
+    pub(crate) fn enter(&mut self, now: Time, of: (NodeId, MsgId), why: Why, patience: Span) {
+        let age = now.saturating_since(self.since);
+        if age > patience || self.recent.len() >= REFUSALS_MAX {
+            let recent = std::mem::take(&mut self.recent);
+            self.older = if age > patience * 2 { IdMap::default() } else { recent };
+            self.since = now;
+        }
+        self.recent.insert(of, Refusal { why, noted_at: now });
+        self.until = now.saturating_add(patience);
+    }
+
+    /// Returns the reason for which a message was refused, and whether to notify its sender again.
+    #[inline]
+    pub(crate) fn find(&mut self, now: Time, of: (NodeId, MsgId)) -> Option<(Why, bool)> {
+        if now > self.until {
+            return None;
+        }
+        let refusal = match self.recent.get_mut(&of) {
+            Some(refusal) => refusal,
+            None => self.older.get_mut(&of)?,
+        };
+        let is_due = now.saturating_since(refusal.noted_at) >= REFUSAL_EVERY;
+        if is_due {
+            refusal.noted_at = now;
+        }
+        Some((refusal.why, is_due))
+    }
+
+    /// Forgets the messages of a peer, which starts its numbers anew.
+    pub(crate) fn forget_peer(&mut self, peer: NodeId) {
+        self.recent.retain(|(src, _), _| *src != peer);
+        self.older.retain(|(src, _), _| *src != peer);
+    }
 }
 
 /// Services without an application.
@@ -44,8 +112,8 @@ struct Absence {
     latest: Time,
 }
 
-/// Time that an application may take to attach: about the starting time of programs. Messages to
-/// its service are not refused before.
+/// Time that an application may take to attach: about the start-up time of programs. Messages to
+/// its service are refused only after this time.
 const PATIENCE: Span = Span::from_us(2_000_000);
 
 impl Absences {
@@ -60,6 +128,16 @@ impl Absences {
         now.saturating_since(absence.since) > PATIENCE
     }
 
+    /// Returns true if a service whose messages are deferred has had no application for too long.
+    pub(crate) fn has_expired(&mut self, now: Time, service: u16) -> bool {
+        let absence = self.0.entry(service).or_insert(Absence { since: now, latest: now });
+        let is_over = now.saturating_since(absence.since) > PATIENCE;
+        if is_over {
+            absence.latest = now;
+        }
+        is_over
+    }
+
     /// Records that a service has an application.
     pub(crate) fn end(&mut self, service: u16) {
         if !self.0.is_empty() {
@@ -68,17 +146,17 @@ impl Absences {
     }
 }
 
-/// Messages that wait for memory of their application, by service, the one that has waited longest
-/// first. The endpoint holds them back.
+/// Messages deferred until their application has memory or attaches, by service, the oldest first.
+/// The endpoint pauses them.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     services: BTreeMap<u16, VecDeque<(u64, HeldMessage)>>,
-    /// Held messages, with their positions in a queue. Other entries of a queue are no longer held.
+    /// Deferred messages, with their positions in a queue. Other entries of a queue are skipped.
     numbers: IdMap<(NodeId, MsgId), u64>,
     next: u64,
 }
 
-/// Message that waits for memory.
+/// Message deferred until its application has memory or attaches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeldMessage {
     pub(crate) src: NodeId,
@@ -87,11 +165,11 @@ pub(crate) struct HeldMessage {
     pub(crate) size: u32,
 }
 
-/// Maximum number of held messages; packets of further ones are dropped as they arrive.
+/// Maximum number of deferred messages; packets of further messages are dropped.
 const HELD_MAX: usize = 1 << 20;
 
 impl Held {
-    /// Adds a message, if it is not there already. Returns false if there are too many.
+    /// Adds a message, if it is not deferred already. Returns false if there are too many.
     pub(crate) fn enter(&mut self, message: HeldMessage) -> bool {
         let HeldMessage { src, msg, service, .. } = message;
         if self.numbers.contains_key(&(src, msg)) {
@@ -106,13 +184,13 @@ impl Held {
         true
     }
 
-    /// Returns whether no message is held.
+    /// Returns true if no message is deferred.
     pub(crate) fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// Takes from each service the message that has waited longest, if `has_room` for it. They are
-    /// no longer held.
+    /// Takes the oldest message of each service, if `has_room` for it. These messages are no longer
+    /// deferred.
     pub(crate) fn take_first(
         &mut self,
         mut has_room: impl FnMut(&HeldMessage) -> bool,
@@ -136,12 +214,12 @@ impl Held {
         taken
     }
 
-    /// Removes a message; returns whether it was there.
+    /// Removes a message; returns true if it was deferred.
     pub(crate) fn remove(&mut self, src: NodeId, msg: MsgId) -> bool {
         self.numbers.remove(&(src, msg)).is_some()
     }
 
-    /// Forgets the messages of a peer that has lost its state.
+    /// Removes the messages of a peer that has lost its state.
     pub(crate) fn forget_peer(&mut self, peer: NodeId) {
         self.numbers.retain(|(src, _), _| *src != peer);
     }
@@ -151,19 +229,15 @@ impl Held {
 #[derive(Debug)]
 pub(crate) struct Inbox<A> {
     messages: IdMap<(NodeId, MsgId), Arriving<A>>,
-    /// Messages that have arrived with changed bytes, until the endpoint forgets them: it must not
-    /// receive the missing packets.
-    corrupt: IdMap<(NodeId, MsgId), ()>,
 }
 
 impl<A> Inbox<A> {
     pub(crate) fn new() -> Self {
-        Self { messages: IdMap::default(), corrupt: IdMap::default() }
+        Self { messages: IdMap::default() }
     }
 
     pub(crate) fn find(&self, src: NodeId, msg: MsgId, fragment: &Fragment) -> Found {
         match self.messages.get(&(src, msg)) {
-            None if self.corrupt.contains_key(&(src, msg)) => Found::Corrupt,
             None => Found::New,
             Some(m) if m.size == fragment.size && m.service == fragment.service => {
                 Found::Arriving(m.got)
@@ -172,16 +246,14 @@ impl<A> Inbox<A> {
         }
     }
 
+    /// Returns true if some of a message has arrived.
+    pub(crate) fn contains(&self, src: NodeId, msg: MsgId) -> bool {
+        self.messages.contains_key(&(src, msg))
+    }
+
     /// Returns the digest of the bytes of a message that have arrived.
     pub(crate) fn digest(&self, src: NodeId, msg: MsgId) -> ArrivingDigest {
         self.messages.get(&(src, msg)).map(|m| m.digest).unwrap_or_default()
-    }
-
-    /// Drops a message that has arrived with changed bytes.
-    pub(crate) fn spoil(&mut self, src: NodeId, msg: MsgId) {
-        if self.messages.remove(&(src, msg)).is_some() {
-            self.corrupt.insert((src, msg), ());
-        }
     }
 
     /// Returns the message, created by `open` if this is its first packet.
@@ -199,14 +271,13 @@ impl<A> Inbox<A> {
         })
     }
 
-    /// Takes a message whose end the endpoint reports.
+    /// Removes and returns a message whose end the endpoint reports.
     pub(crate) fn take(&mut self, src: NodeId, msg: MsgId) -> Option<Arriving<A>> {
-        self.corrupt.remove(&(src, msg));
         self.messages.remove(&(src, msg))
     }
 
-    /// Returns the number of messages, including corrupt ones.
+    /// Returns the number of messages.
     pub(crate) fn len(&self) -> usize {
-        self.messages.len() + self.corrupt.len()
+        self.messages.len()
     }
 }

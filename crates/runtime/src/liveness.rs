@@ -2,11 +2,12 @@
 //!
 //! A node with several networks sends hellos over each of them, and the peer answers each on the
 //! network on which it arrived. A network is up while its hellos are answered. Only an answer with
-//! the hello's random number counts: missing packets, or packets that anybody can forge, change
-//! nothing by themselves.
+//! the hello's random number counts: missing packets, or packets that any host can forge, change no
+//! state by themselves.
 //!
 //! * A network is down if [`FALL`] hellos in a row have had no answer, while another network
-//!   answers. If none answers the peer is down or late, and the state of its networks is unknown.
+//!   answers. If no network answers, the peer is down or late, and the state of its networks is
+//!   unknown.
 //! * A network that is down is up again after [`RISE`] answers in a row, or after one if no other
 //!   network answers.
 //! * A network that has never answered is not used while another one has answered.
@@ -52,7 +53,7 @@ pub struct RailView {
     pub rail: u8,
     /// State of the network.
     pub state: RailState,
-    /// Number of times that it went down.
+    /// Number of transitions to [`RailState::Down`].
     pub falls: u64,
     /// Datagrams sent over it, hellos included.
     pub packets_sent: u64,
@@ -95,7 +96,7 @@ impl Liveness {
         Self { rails, every, next_at: Time::NEVER, n_silent: 0, exchanged: 0 }
     }
 
-    /// Returns the networks that packets take; all if none has answered.
+    /// Returns the networks to send over; all if none has answered.
     pub(crate) fn up(&self) -> RailSet {
         let all = RailSet::first(self.rails.len() as u8);
         let is_up = |rail: &u8| self.rails[usize::from(*rail)].state == RailState::Up;
@@ -113,8 +114,9 @@ impl Liveness {
         self.next_at
     }
 
-    /// Tries all networks of a peer at once. It was received from for the first time, after a
-    /// restart or under other addresses, on the network `rail` if that is known.
+    /// Probes all networks of a peer at once. This node has received the peer's first packet, or
+    /// the first after a restart or an address change. It arrived on the network `rail`, if there
+    /// is one.
     pub(crate) fn restart(&mut self, now: Time, rail: Option<u8>) {
         for watched in &mut self.rails {
             (watched.hellos, watched.n_lost) = ([None; FALL], 0);
@@ -158,7 +160,7 @@ impl Liveness {
         true
     }
 
-    /// Returns whether a network in use, apart from the `idx`-th, has answered lately.
+    /// Returns true if a network in use, apart from the `idx`-th, has answered lately.
     fn is_another_answering(&self, idx: usize) -> bool {
         let others = self.rails.iter().enumerate().filter(|(other, _)| *other != idx);
         others.map(|(_, w)| w).any(|w| w.state == RailState::Up && w.n_lost + 1 < FALL)
@@ -207,7 +209,7 @@ impl Liveness {
         }
     }
 
-    /// Returns whether the next hellos are likely to change a state.
+    /// Returns true if the next hellos are likely to change a state.
     fn is_in_doubt(&self) -> bool {
         self.rails.iter().any(|watched| match watched.state {
             RailState::Down => watched.n_answered > 0,

@@ -6,12 +6,12 @@
 //! peer arrive, the path carries less. The node then performs a binary search for the longest
 //! datagram that passes. Longer ones may then be fragmented by the network
 //! ([`Datapath::set_limit`](crate::Datapath::set_limit)), which costs more, and messages continue.
-//! The full length is confirmed from time to time, so that a change of the path is noticed; a
-//! shorter one is searched anew.
+//! The full length is probed again after 4 s, so that a change of the path is detected. A shorter
+//! one is searched again.
 //!
-//! If the node's own interface carries less, the system refuses packets at once (`EMSGSIZE`), and
-//! the node need not time out: [`PathMtu::on_refused`] limits packets in the same poll, and each
-//! probe of the search is answered or refused within a round trip.
+//! If the node's own interface carries less, the system refuses packets at once (`EMSGSIZE`), so no
+//! timeout is needed. [`PathMtu::on_refused`] limits packets in the same poll, and each probe of
+//! the search is answered or refused within a round trip.
 //!
 //! If a peer has several networks, a probe is sent over each that is in use. It counts as answered
 //! after it has been answered over all of them: a peer's limit applies to all its networks.
@@ -66,8 +66,8 @@ impl PathMtu {
         Self { passes, fails, most, limit: None, found: None, probe: None, next_at }
     }
 
-    /// Restarts the search. The path may have changed: the peer was received from for the first
-    /// time, or after a restart.
+    /// Restarts the search, because the path may have changed: this node received the peer's first
+    /// packet, or the first after a restart.
     pub(crate) fn restart(&mut self, now: Time) {
         *self = Self { next_at: now, limit: self.limit, ..Self::new(self.most) };
     }
@@ -99,17 +99,17 @@ impl PathMtu {
         }
     }
 
-    /// Returns the longest datagram that passes in one piece; `None` while all seem to.
+    /// Returns the longest datagram that passes in one piece; `None` while all seem to pass.
     pub(crate) fn limit(&self) -> Option<usize> {
         self.limit
     }
 
-    /// Returns whether a probe has not been answered yet.
+    /// Returns true if a probe has not been answered yet.
     pub(crate) fn is_awaited(&self) -> bool {
         self.probe.is_some()
     }
 
-    /// Returns whether this is the number of the probe that has not been answered.
+    /// Returns true if this is the number of the probe that has not been answered.
     pub(crate) fn is_probe(&self, nonce: u32) -> bool {
         self.probe.is_some_and(|probe| probe.nonce == nonce)
     }
@@ -120,8 +120,8 @@ impl PathMtu {
     }
 
     /// Returns the length of a probe to send now under the number `nonce`, if one is due.
-    /// `heard_at` is the time of the peer's latest packet: an unresponsive peer does not measure
-    /// the path.
+    /// `heard_at` is the time of the peer's latest packet: an unresponsive peer gives no
+    /// information on the path.
     pub(crate) fn poll(&mut self, now: Time, heard_at: Option<Time>, nonce: u32) -> Option<usize> {
         if now < self.next_at {
             return None;
@@ -169,9 +169,9 @@ impl PathMtu {
         }
     }
 
-    /// Ends a search that has found less than the maximum. Returns the time until a longer datagram
-    /// is tried again: short, unless the search before has found the same. Probes may be lost by
-    /// chance, and answers be late.
+    /// Ends a search with a result below the maximum. Returns the time until a longer datagram is
+    /// probed again. It is short unless the search before had the same result, since probes may be
+    /// lost by chance and answers may be late.
     fn conclude(&mut self) -> Span {
         let before = self.found.replace(self.passes);
         self.limit = self.found;
@@ -179,12 +179,12 @@ impl PathMtu {
         if is_same && self.most - self.passes > 2 * EXACT { RAISE } else { CONFIRM }
     }
 
-    /// Returns whether the search has ended.
+    /// Returns true if the search has ended.
     fn is_found(&self) -> bool {
         self.passes == self.most || self.fails.saturating_sub(self.passes) <= EXACT
     }
 
-    /// Handles the answer to the probe with this number; returns false if it is none.
+    /// Handles the answer to the probe with this number; returns false if there is no such probe.
     pub(crate) fn on_answer(&mut self, now: Time, nonce: u32) -> bool {
         let Some(probe) = self.probe.take_if(|probe| probe.nonce == nonce) else { return false };
         self.passes = self.passes.max(probe.len);
@@ -231,8 +231,8 @@ mod tests {
     const MINUTE: Span = Span::from_us(60_000_000);
 
     proptest! {
-        /// The longest datagram that passes is found, nearly; and found again when the path
-        /// changes.
+        /// The search converges to the longest datagram that passes, within its accuracy, and again
+        /// after a change of the path.
         #[test]
         fn the_longest_datagram_is_found(
             most in 600usize..9_000,
@@ -252,8 +252,8 @@ mod tests {
             }
         }
 
-        /// If the system refuses datagrams that are too long, all datagrams fit at once. The
-        /// longest that passes is found within the round trips of a binary search.
+        /// If the system refuses datagrams that are too long, all datagrams fit at once. The search
+        /// ends within the round trips of a binary search.
         #[test]
         fn a_refusal_is_noticed_at_once(
             most in 1_300usize..9_000,

@@ -19,7 +19,7 @@ pub(crate) struct Sending<P> {
     pub(crate) size: u32,
     pub(crate) deadline: Time,
     pub(crate) tenant: TenantId,
-    /// True if the endpoint does not have it yet.
+    /// True if the endpoint has not received it yet.
     pub(crate) is_queued: Cell<bool>,
     /// True if any of its bytes have been sent.
     pub(crate) is_begun: Cell<bool>,
@@ -40,7 +40,7 @@ impl<P> Sending<P> {
         Message { id, dst, size: Bytes::new(size.into()), deadline, tenant }
     }
 
-    /// Returns the queue that it is in before the endpoint has it.
+    /// Returns the key of its queue.
     pub(crate) fn queue(&self) -> QueueKey {
         QueueKey::new(self.dst, self.service, self.app, self.size)
     }
@@ -76,8 +76,8 @@ impl<P> Outbox<P> {
         self.messages.get(&id)
     }
 
-    /// Takes the messages to `dst` of which nothing has been sent and that `may_go`, in the order
-    /// of their submission.
+    /// Removes and returns the messages to `dst` of which nothing has been sent and for which
+    /// `may_go` returns true, in the order of their submission.
     pub(crate) fn take_unbegun(
         &mut self,
         dst: NodeId,
@@ -101,7 +101,7 @@ impl<P> Outbox<P> {
         Some(message)
     }
 
-    /// Returns the messages that `is_meant` selects, in the order of their numbers.
+    /// Returns the numbers of the messages that `is_meant` selects, in ascending order.
     pub(crate) fn select(&self, is_meant: impl Fn(&Sending<P>) -> bool) -> Vec<MsgId> {
         let mut found: Vec<_> =
             self.messages.iter().filter(|(_, m)| is_meant(m)).map(|(id, _)| *id).collect();
@@ -118,7 +118,7 @@ impl<P> Outbox<P> {
         self.messages.len()
     }
 
-    /// Takes all messages, in arbitrary order.
+    /// Removes and returns all messages, in arbitrary order.
     pub(crate) fn take_all(&mut self) -> Vec<Sending<P>> {
         self.to.clear();
         let mut all: Vec<_> = self.messages.drain().collect();

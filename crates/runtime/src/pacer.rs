@@ -1,9 +1,9 @@
-//! Pacer: packets are sent no faster than the host's rate.
+//! Pacer: limits the sending rate to the host's rate.
 
 use rampmeter_core::{Bytes, Rate, Span, Time};
 
-/// Paces by absolute instants, so that late wake-ups cost nothing in the long run: delays of up to
-/// a burst are compensated for.
+/// Paces by absolute instants, so that late wake-ups do not reduce the average rate: delays of up
+/// to a burst are compensated for.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     rate: Rate,

@@ -1,13 +1,15 @@
 //! Peers: their addresses, and the incarnation of each with which this node communicates.
 //!
-//! A restarted node has forgotten the packets that it had received. So a packet of a message that
-//! its earlier incarnation delivered must not look new to it. Each incarnation has a random number,
-//! and a packet names those of both ends; packets that do not match are dropped. An incarnation is
-//! accepted only from the answer to a hello, which repeats the hello's nonce and this node's own
-//! incarnation. So packets delayed since an earlier incarnation prove nothing. Messages wait until
-//! the receiver's incarnation is known, so nodes may be started in any order. A starting node sends
-//! hellos to all its peers. These send hellos back, so that they know its new incarnation before
-//! they have messages for it.
+//! The problem: a restarted node has lost its state. The simple way identifies a packet by its
+//! nodes and its message number only. A retransmission of a message that an earlier incarnation
+//! delivered is then accepted as new, and the message is delivered twice.
+//!
+//! The present way: each incarnation has a random number. A packet carries those of both ends, and
+//! packets that do not match are dropped. A node accepts an incarnation only from the answer to a
+//! hello, which repeats the hello's nonce and this node's own incarnation. So packets delayed since
+//! an earlier incarnation prove nothing. Nodes may start in any order: messages are queued until
+//! the receiver responds. A starting node sends hellos to all its peers, which send hellos back and
+//! so receive its new incarnation.
 
 mod settings;
 #[cfg(test)]
@@ -32,11 +34,11 @@ use crate::wire::Incarnation;
 const HELLO_MIN: Span = Span::from_us(5_000);
 const HELLO_MAX: Span = Span::from_us(1_000_000);
 
-/// Number of greetings of which an unresponsive peer gets at least one.
+/// Number of greetings of which at least one is sent to an unresponsive peer.
 const SELDOM: u32 = 64;
 
-/// Peers that are greeted at once, and the interval between those and the next. All at once would
-/// delay the packets of others: a network may have thousands of nodes.
+/// Number of peers to which hellos are sent at once, and the interval to the next ones. All hellos
+/// at once would delay the packets of others: a network may have thousands of nodes.
 const GREETED: usize = 16;
 const GREET_STEP: Span = Span::from_us(2_000);
 
@@ -47,7 +49,7 @@ pub(crate) struct Peer<P> {
     life: Option<Incarnation>,
     /// The hello that has not been answered.
     hello: Option<Hello>,
-    /// Messages that wait for the peer, by the end of their patience.
+    /// Messages that are queued until the peer responds, by the end of their patience.
     waiting: VecDeque<Waiting<P>>,
     traffic: Traffic,
     mtu: PathMtu,
@@ -109,7 +111,7 @@ impl<P> Peer<P> {
     }
 
     /// Handles a change of the networks in use, which were `before`: the path is then another one.
-    /// Returns whether they changed.
+    /// Returns true if they changed.
     fn on_judged(&mut self, now: Time, before: RailSet) -> bool {
         let has_changed = self.up() != before;
         if has_changed && self.life.is_some() {
@@ -119,10 +121,10 @@ impl<P> Peer<P> {
     }
 }
 
-/// Message that waits for a peer.
+/// Message that is queued until its peer responds.
 #[derive(Debug)]
 pub(crate) struct Waiting<P> {
-    /// Time until which it waits.
+    /// End of its patience.
     pub(crate) until: Time,
     /// End of its bound; [`Time::NEVER`] if it has none.
     pub(crate) ends: Time,
@@ -135,7 +137,7 @@ struct Hello {
     /// Time at which it is sent next, and the pause after that.
     at: Time,
     pause: Span,
-    /// Retransmissions left while no message waits.
+    /// Remaining retransmissions while no message is queued.
     left: u32,
     /// Time at which it was sent first, and number of times.
     first_at: Time,
@@ -152,7 +154,7 @@ pub(crate) enum Learned {
     Nothing,
     /// The peer has the known incarnation.
     Same,
-    /// The first incarnation of the peer that this node knows.
+    /// The peer has its first incarnation known to this node.
     First,
     /// The peer has been restarted.
     Restarted,
@@ -290,7 +292,7 @@ impl<P> Peers<P> {
         self.peers.get_mut(node.idx())?.as_mut()
     }
 
-    /// Returns whether packets of `node` may have this source address.
+    /// Returns true if packets of `node` may have this source address.
     pub(crate) fn is_from(&self, node: NodeId, from: Option<IpAddr>) -> bool {
         self.get(node).is_some_and(|p| p.ip.is_none() || from.is_none() || p.ip == from)
     }
@@ -300,7 +302,7 @@ impl<P> Peers<P> {
         self.get(node)?.life
     }
 
-    /// Keeps a message until the peer is known, or until its patience ends.
+    /// Queues a message until the peer responds, or until its patience ends.
     pub(crate) fn wait(&mut self, now: Time, mut waiting: Waiting<P>) {
         let dst = waiting.submission.dst;
         if let Some(peer) = self.get_mut(dst) {
@@ -392,12 +394,12 @@ impl<P> Peers<P> {
         learned
     }
 
-    /// Takes the messages that waited for the peer.
+    /// Removes and returns the messages that were queued for the peer.
     pub(crate) fn take_waiting(&mut self, node: NodeId) -> VecDeque<Waiting<P>> {
         self.get_mut(node).map(|p| std::mem::take(&mut p.waiting)).unwrap_or_default()
     }
 
-    /// Takes all messages that wait.
+    /// Removes and returns all messages that are queued for peers.
     pub(crate) fn take_all_waiting(&mut self) -> Vec<Submission<P>> {
         let waiting = self.peers.iter_mut().flatten().flat_map(|peer| peer.waiting.drain(..));
         waiting.map(|waiting| waiting.submission).collect()

@@ -7,7 +7,7 @@
 //!    send short messages in the order of submission, so that a message to another node is behind
 //!    all of them. A receiver drops those beyond [`ARRIVING_MAX`](crate::NodeConfig::ARRIVING_MAX).
 //!    Fastpod acknowledges 16 bits of a flow's number, which 65 536 flows of a pair exhaust.
-//!    Senders that retransmit announcements of all queued messages leave no capacity for data
+//!    Senders that retransmit announcements of all queued messages use up the link's capacity
 //!    (pHost).
 //! 3. The present way: a queue for each receiver, service, program and size (within a factor of 4).
 //!    The endpoint has a window of each queue, in messages and in bytes. The queues share the
@@ -79,11 +79,13 @@ struct SendQueue {
     waiting: VecDeque<MsgId>,
     /// Time of the latest completion of a message, or of the first submission.
     progress_at: Time,
-    /// Number of messages that the endpoint may have by the completion times, completions since it
-    /// last grew, time at which it last shrank, and minimum completion time.
+    /// Number of messages that the endpoint may have by the completion times.
     window: u32,
+    /// Completions since the window last grew.
     n_in_time: u32,
+    /// Time at which the window last shrank.
     shrunk_at: Option<Time>,
+    /// Minimum completion time.
     least: Span,
     /// True if the queue is among those that may admit a message.
     is_ready: bool,
@@ -158,8 +160,8 @@ impl SendQueues {
         }
     }
 
-    /// Takes a message that the endpoint may have now. `size` returns the size of a message, or
-    /// `None` if it has ended.
+    /// Removes and returns a message that the endpoint may have now. `size` returns the size of a
+    /// message, or `None` if it has ended.
     pub(crate) fn next(&mut self, size: impl Fn(MsgId) -> Option<Bytes>) -> Option<MsgId> {
         let window = self.window();
         while let Some(&key) = self.ready.front() {
@@ -184,8 +186,8 @@ impl SendQueues {
         None
     }
 
-    /// Handles a message that has failed without an answer. Takes the messages of its queue if none
-    /// has completed for [`PROGRESS_MAX`].
+    /// Handles a message whose receiver is unresponsive. Removes and returns the messages of its
+    /// queue if none has completed for [`PROGRESS_MAX`].
     pub(crate) fn on_unreachable(&mut self, now: Time, key: QueueKey) -> VecDeque<MsgId> {
         let has_failed =
             |queue: &&mut SendQueue| now.saturating_since(queue.progress_at) >= PROGRESS_MAX;

@@ -1,5 +1,5 @@
-//! Control packets of an iteration are sent together, and wait for others only while many packets
-//! arrive.
+//! Control packets of an iteration are sent together, and are batched with later ones only under
+//! load.
 
 mod common;
 

@@ -1,11 +1,11 @@
 //! Nodes whose clocks count from different instants, as if started months apart, with each
-//! transport of hosts: they behave like nodes whose clocks count from the same.
+//! transport of hosts. They behave like nodes whose clocks count from the same instant.
 
-#![allow(dead_code, reason = "the example uses more of these modules")]
+#![allow(dead_code, reason = "each test program uses a part")]
 
-#[path = "../examples/depth/bed.rs"]
+#[path = "common/bed.rs"]
 mod bed;
-#[path = "../examples/depth/net.rs"]
+#[path = "common/net.rs"]
 mod net;
 
 use bed::{Bed, Shape};

@@ -1,5 +1,5 @@
 //! One body of tests, three arms: the simulator, UDP between namespaces, and AF_XDP. All submit the
-//! same number of messages of the same sizes. Each message is delivered whole and once, for any
+//! same number of messages of the same sizes. Each message is delivered whole and once, with any
 //! loss, duplication and reordering. On the two real arms every byte is compared; in the simulator,
 //! where messages have no bytes, its ledger asserts that none is delivered twice or missing.
 //!

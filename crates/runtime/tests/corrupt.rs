@@ -1,6 +1,6 @@
-//! Bytes that change without detection by a packet's check: after the sender's node has read them
-//! and before the receiver's has placed them. No application receives a changed message, no sender
-//! receives an acknowledgement of one, and all others arrive.
+//! Bytes that change undetected by a packet's check: after the sender's node has read them and
+//! before the receiver's has placed them. No application receives a changed message, and no sender
+//! receives an acknowledgement of one. All other messages arrive.
 
 mod common;
 
@@ -203,8 +203,8 @@ fn changes_are_found<T: Transport>(keys: &T::Keys, seed: u64) {
         match outcome {
             Outcome::Completed => assert_eq!(delivered, 1, "message {}", label.2),
             Outcome::Failed(Failure::Corrupt) => assert!(delivered <= 1),
-            // A first segment at a wrong offset makes TCP ignore those at theirs. It fails its
-            // connection with a message, and other messages on that connection too.
+            // After a first segment at a wrong offset TCP ignores segments at the right offsets. A
+            // failed message closes its connection, and other messages on that connection fail too.
             Outcome::Failed(Failure::Unreachable) if changed > 0 => assert!(delivered <= 1),
             other => assert!(has_bound && delivered <= 1, "message {}: {other:?}", label.2),
         }
@@ -225,8 +225,8 @@ fn changes_are_found<T: Transport>(keys: &T::Keys, seed: u64) {
     assert_eq!(pair.nodes[1].0.messages().2, 0, "nothing is left of any message");
 }
 
-/// A node whose message of one packet has another digest reports it, and accepts a correct one
-/// later.
+/// A node that receives a message of one packet with a wrong digest reports it, and accepts a
+/// correct packet later.
 fn a_wrong_digest_is_told<T: Transport>(keys: &T::Keys) {
     const SIZE: usize = 1_000;
     let facts = facts(2, 1_000, Span::from_us(100));

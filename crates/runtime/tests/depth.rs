@@ -1,11 +1,11 @@
-//! Many messages to one node, with nodes that take time for each datagram, for each transport of
-//! hosts: all complete, and a third node is reachable meanwhile.
+//! Many messages to one node, with a processing time of nodes per datagram, for each transport of
+//! hosts. All messages complete, and a third node is reachable meanwhile.
 
-#![allow(dead_code, reason = "the example uses more of these modules")]
+#![allow(dead_code, reason = "each test program uses a part")]
 
-#[path = "../examples/depth/bed.rs"]
+#[path = "common/bed.rs"]
 mod bed;
-#[path = "../examples/depth/net.rs"]
+#[path = "common/net.rs"]
 mod net;
 
 use bed::{Outcome, Shape, run};
@@ -17,7 +17,7 @@ use rampmeter_proto::fastpod::FastpodFamily;
 use rampmeter_proto::{Builtin, OnHosts, Transport};
 use rampmeter_runtime::NodeConfig;
 
-/// More than a pair of nodes may have in flight.
+/// More messages than a pair of nodes may have in flight.
 const MESSAGES: u64 = NodeConfig::ARRIVING_MAX as u64 + 4_096;
 /// Messages between slow nodes: 20 windows and more.
 const SLOW_MESSAGES: u64 = 20_000;
@@ -36,7 +36,7 @@ impl Visitor for Deep {
             return;
         }
         let Outcome { fates, excess, .. } = run::<T>(Shape::Two, MESSAGES);
-        let Fates { completed, failed, delivered, pings, pings_failed } = fates;
+        let Fates { completed, failed, delivered, pings, pings_failed, .. } = fates;
         let of = T::NAME;
         assert_eq!((completed, failed, delivered), (MESSAGES, 0, MESSAGES), "{of}");
         assert_eq!((excess, pings_failed), (0, 0), "{of}");
@@ -61,7 +61,7 @@ impl Visitor for Slow {
             return;
         }
         let Outcome { fates, excess, .. } = run::<T>(Shape::Slow, SLOW_MESSAGES);
-        let Fates { completed, failed, delivered, mut pings, pings_failed } = fates;
+        let Fates { completed, failed, delivered, mut pings, pings_failed, .. } = fates;
         let of = T::NAME;
         assert_eq!((completed, failed, delivered), (SLOW_MESSAGES, 0, SLOW_MESSAGES), "{of}");
         assert_eq!((excess, pings_failed), (0, 0), "{of}");
@@ -71,7 +71,7 @@ impl Visitor for Slow {
     }
 }
 
-/// If processors are slower than links, a queue takes no longer than elsewhere.
+/// With processors slower than links, queueing delays are no longer than otherwise.
 #[test]
 fn queues_of_slow_nodes_delay_another_node_by_little() {
     OnHosts::<Builtin>::visit(&mut Slow);

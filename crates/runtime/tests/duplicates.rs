@@ -1,5 +1,5 @@
-//! Packets of messages that have been delivered, whose senders have missed the acknowledgement:
-//! they are answered whatever their application does meanwhile.
+//! Packets of delivered messages, whose acknowledgement was lost: they are answered in any state of
+//! their application.
 
 mod common;
 
@@ -22,7 +22,7 @@ const MSG: MsgId = MsgId::new(3);
 /// Behaviour of the application after the message has been delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum App {
-    /// It does not read, and there is no memory for another message.
+    /// It is stalled, and there is no memory for another message.
     IsFull,
     IsGone,
 }
@@ -32,7 +32,7 @@ struct Pair<T: Transport> {
     fed: Fed<T::Host>,
     peer: T::Host,
     arbiters: Vec<T::Arbiter>,
-    /// Events that the peer has had of its message.
+    /// Events of the peer about its message.
     events: Vec<Event>,
     has_bound: bool,
 }
@@ -59,7 +59,7 @@ impl<T: Transport> Pair<T> {
         }
     }
 
-    /// Lets all ends do work that is due. Returns the packets from the peer to the node.
+    /// Runs all work that is due at all ends. Returns the packets from the peer to the node.
     fn turn(&mut self) -> Vec<Packet<T::Header>> {
         self.fed.now += Span::from_us(10);
         self.fed.step(None);
@@ -139,9 +139,9 @@ fn datagram_with<H: Header>(packet: &Packet<H>) -> Vec<u8> {
     datagram_of_end(packet.src, Kind::Control { msg: packet.payload.msg }, &body)
 }
 
-/// A message arrives, and the node's answer is lost. Its sender receives another, even if its
-/// application does not read or has ended. Copies of the packet, for longer than nodes wait for
-/// applications, are not refused.
+/// A message arrives, and the node's answer is lost. Its sender receives another answer, even if
+/// its application is stalled or has ended. Copies of the packet are not refused, for longer than
+/// nodes wait for applications.
 fn answers_copies<T: Transport>(keys: &T::Keys, app: App) {
     let mut pair = Pair::<T>::new(keys);
     let data = pair.first_data();
@@ -157,7 +157,7 @@ fn answers_copies<T: Transport>(keys: &T::Keys, app: App) {
             break;
         }
     }
-    // A sender that was promised a bound may know only that it has passed.
+    // A sender with a promised bound may report only that the bound has passed.
     let failed = [Event::Failed { msg: MSG }];
     let is_fine =
         pair.events == [Event::Completed { msg: MSG }] || (pair.has_bound && pair.events == failed);

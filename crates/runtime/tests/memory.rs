@@ -1,4 +1,4 @@
-//! Nodes in memory, on simulated time: every seed is a run that can be repeated.
+//! Nodes in memory, on simulated time: a run can be replayed from its seed.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn foul(loss: f64) -> Weather {
     Weather { delay: RTT / 4, loss, duplicate: 0.02, reorder: 0.1 }
 }
 
-/// Every message arrives once and unaltered, for any loss, on clocks that start at `start`.
+/// Every message arrives once and unaltered, with any loss, on clocks that start at `start`.
 fn all_arrive<E: Endpoint>(start: Time, protocol: impl Fn(&FabricFacts) -> E::Config) {
     for (seed, loss) in [(1, 0.0), (2, 0.001), (3, 0.01), (4, 0.05)] {
         let facts = net(4);
@@ -62,8 +62,8 @@ fn dcpim_delivers_every_message_once_and_unaltered() {
     all_arrive::<DcpimHost>(Time::ZERO, protocol::<DcpimFamily>);
 }
 
-/// A program that does not read holds back its senders, for much longer than the timeout of an
-/// unresponsive sender.
+/// A stalled program pauses its senders, for much longer than the timeout of an unresponsive
+/// sender.
 fn all_wait<E: Endpoint>(dropped_max: u64, protocol: impl Fn(&FabricFacts) -> E::Config) {
     let facts = net(2);
     let mut bed = MemBed::<E>::new(protocol(&facts), &facts, fair(), 1);
@@ -76,7 +76,7 @@ fn all_wait<E: Endpoint>(dropped_max: u64, protocol: impl Fn(&FabricFacts) -> E:
     }
     bed.run_until(bed.now + Span::from_us(10_000_000));
     assert_eq!(bed.seen.outcomes.len(), 5, "five messages fit into the budget");
-    // Senders are held back: no packets are requested for which there is no memory.
+    // Senders are paused: no packets are requested for which there is no memory.
     let dropped = bed.nodes[1].as_ref().unwrap().node.stats().no_room;
     assert!((1..=dropped_max).contains(&dropped), "{dropped} packets were dropped");
     bed.deaf = None;
@@ -322,8 +322,8 @@ fn a_message_for_a_node_that_never_answers_fails() {
     assert_eq!(bed.seen.outcomes.values().copied().collect::<Vec<_>>(), [failed]);
 }
 
-/// A refused message has ended in the whole node when its application receives the outcome, so that
-/// no application has more in flight than its depth. Others continue.
+/// A refused message has ended in the whole node when its application receives the outcome. So no
+/// application has more messages in flight than its depth. Other messages continue.
 fn refused_messages_are_over<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
     // Transports on such a network wait for longer than nodes wait for applications.
     let facts = facts(2, 1_000, Span::from_us(3_000));
@@ -354,7 +354,8 @@ fn messages_that_phost_is_told_are_refused_are_over() {
     refused_messages_are_over::<PhostHost>(protocol::<PhostFamily>);
 }
 
-/// A bound counts from when the node takes the message, whenever its receiver responds.
+/// A bound starts when the node reads the message from its application, even if the receiver
+/// responds later.
 #[test]
 fn fates_are_known_within_the_bound_where_the_receiver_starts_late() {
     let facts = net(2);
@@ -461,8 +462,8 @@ fn queues_as_deep_as_is_documented_drain() {
 }
 
 /// Measures the time in which three nodes send 20 messages of 100 KB each to a program of a fourth.
-/// Another program of the fourth does not read, and `queued` messages of `size` bytes of each node
-/// wait for it.
+/// Another program of the fourth is stalled, and `queued` messages of `size` bytes of each node are
+/// queued for it.
 fn beside_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> Span {
     const OTHER: u16 = SERVICE + 1;
     const EACH: u64 = 20;
@@ -498,8 +499,8 @@ fn beside_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> Span
     bed.now.saturating_since(start)
 }
 
-/// Returns the time with `queued` messages of each of three peers waiting, divided by the time with
-/// none.
+/// Returns the time with `queued` messages of each of three peers for a stalled program, divided by
+/// the time with none.
 fn cost_of_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> f64 {
     let alone = beside_a_program_that_stopped::<F>(0, size);
     beside_a_program_that_stopped::<F>(queued, size).as_us_f64() / alone.as_us_f64()

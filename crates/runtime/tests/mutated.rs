@@ -1,11 +1,11 @@
-//! A host that has received mutated packets of its peers and arbiters works again when these end,
-//! with each transport of hosts.
+//! A host that has received mutated packets of its peers and arbiters recovers after the last of
+//! them, with each transport of hosts.
 
-#![allow(dead_code, reason = "the example uses more of these modules")]
+#![allow(dead_code, reason = "each test program uses a part")]
 
-#[path = "../examples/depth/bed.rs"]
+#[path = "common/bed.rs"]
 mod bed;
-#[path = "../examples/depth/net.rs"]
+#[path = "common/net.rs"]
 mod net;
 
 use bed::{Bed, Shape};

@@ -177,7 +177,7 @@ fn marks_arrive_as_they_were_sent() {
     }
 }
 
-/// An application that does not read holds back its senders; when it reads, everything arrives.
+/// A stalled application pauses its senders. When it reads again, everything arrives.
 #[test]
 fn a_receiver_that_does_not_read_holds_its_senders_back() {
     let facts = facts(2, 500, Span::from_us(1_000));
@@ -268,7 +268,8 @@ fn noise_is_counted_and_dropped() {
     assert_eq!((stats.malformed, stats.oversized), (200, 2));
 }
 
-/// Time of day keeps nodes that were started apart within a millisecond of one another.
+/// Clocks with the time of day of nodes started at different times differ by less than a
+/// millisecond.
 #[test]
 fn clocks_of_one_machine_agree() {
     let clocks = [ClockSource::TimeOfDay, ClockSource::TimeOfDay].map(|source| {

@@ -274,7 +274,7 @@ fn a_link_that_comes_back_carries_packets_again() {
     assert_eq!((receive(&mut b, 100).len(), a.counts().drops), (100, before));
 }
 
-/// ARP has answered before the first packet; ping and UDP to other ports still work.
+/// ARP resolves the address before the first packet; ping and UDP to other ports still work.
 #[test]
 fn the_kernel_keeps_everything_else() {
     for attach in [Attach::Generic, Attach::Native] {
@@ -325,11 +325,11 @@ fn ping(target: Ipv4Addr) {
     socket.send_to(&request, &SocketAddrV4::new(target, 0).into()).unwrap();
     let mut bytes = [MaybeUninit::uninit(); 100];
     let len = socket.recv(&mut bytes).expect("an answer within five seconds");
-    // A header of 20 bytes, and the bytes that were sent. Nobody else sends this host ICMP.
+    // A header of 20 bytes, and the bytes that were sent. No other program sends this host ICMP.
     assert_eq!(len, 28);
 }
 
-/// A queue that has just been closed can be opened again, and nothing is left at the interface.
+/// A queue that has just been closed can be opened again, and no program remains at the interface.
 #[test]
 fn closing_leaves_nothing_and_opening_works_again() {
     let Some(net) = Net::pair() else { return };
@@ -411,7 +411,7 @@ fn without_privileges_the_error_says_which() {
     open(&net, 0);
 }
 
-/// A peer whose interface comes up later is found when packets are sent to it.
+/// The link address of a peer whose interface is up later is resolved when packets are sent to it.
 #[test]
 fn link_addresses_are_found_on_demand() {
     let Some(net) = Net::pair() else { return };

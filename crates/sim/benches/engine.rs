@@ -59,7 +59,7 @@ fn hold(c: &mut Criterion) {
     group.finish();
 }
 
-/// Hosts that send full packets to random others at load .6, with no transport.
+/// Hosts that send full packets to random others at load 0.6, with no transport.
 fn forward(c: &mut Criterion) {
     let mut group = c.benchmark_group("forward");
     group.sample_size(10);

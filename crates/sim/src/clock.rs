@@ -1,7 +1,7 @@
 //! Host clocks that start apart and drift.
 //!
-//! A host's endpoint sees its own clock only: every `now` that it is given is local, every deadline
-//! that it names is local. The simulator converts.
+//! An endpoint has the clock of its host only: every `now` that it receives and every deadline that
+//! it returns is local. The simulator converts.
 
 use rampmeter_core::{Purpose, Rng, Span, Time};
 

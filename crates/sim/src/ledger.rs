@@ -58,13 +58,13 @@ struct Entry {
 }
 
 impl Ledger {
-    /// `seed` is named where a check fails.
+    /// Failures of checks name `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         let (counters, flows) = (Counters::default(), VecDeque::new());
         Self { counters, seed, flows, first: 0, open: 0, delivered: vec![0] }
     }
 
-    /// Returns whether every message submitted is confirmed or has failed.
+    /// Returns true if every message submitted is confirmed or has failed.
     #[inline]
     pub(crate) fn is_settled(&self) -> bool {
         self.open == 0

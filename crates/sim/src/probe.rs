@@ -1,4 +1,4 @@
-//! Observation of a run, at no cost where nothing is observed.
+//! Observation of a run, at no cost if nothing is observed.
 
 use rampmeter_core::{
     Bytes, Gauge, Header, Hop, MsgId, NodeId, Packet, Phase, Span, TenantId, Time,
@@ -24,7 +24,7 @@ pub struct FlowRecord {
     pub size: Bytes,
     /// Time at which the application needed it; [`Time::NEVER`] if not set.
     pub deadline: Time,
-    /// Whom it belonged to.
+    /// Tenant that owned it.
     pub tenant: TenantId,
     /// Time within which the transport promised that its sender would be notified of its fate.
     pub bound: Option<Span>,

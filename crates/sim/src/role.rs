@@ -163,8 +163,8 @@ where
 
 /// The endpoints of a host with several planes: one for each, since planes share no links.
 ///
-/// A single endpoint sends in one order. A packet for a busy plane would hold up those for an idle
-/// one, and receivers would divide the credit of one link among senders of both.
+/// A single endpoint sends in one order. A packet for a busy plane would block those for an idle
+/// one. Receivers would divide the credit of one link among senders of both.
 pub(crate) struct PlaneHost<H> {
     host: NodeId,
     pub(crate) parts: Vec<H>,

@@ -30,26 +30,26 @@ const OUTAGE: u32 = 2;
 const RELEASE: u32 = 3;
 const PROGRESS: u32 = 4;
 
-/// How many events ahead the memory of an arrival is loaded.
+/// Number of events by which the memory of an arrival is loaded ahead.
 const AHEAD: usize = 3;
 
 /// A message that an application submits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its number in the workload; `None` for its place in the order of submission, from zero. A run
+    /// Number in the workload; `None` for the place in the order of submission, from zero. A run
     /// has numbers for all of its messages or for none.
     pub number: Option<u32>,
-    /// When.
+    /// Time of submission.
     pub at: Time,
-    /// Where.
+    /// Source host.
     pub src: NodeId,
-    /// For whom.
+    /// Destination host.
     pub dst: NodeId,
-    /// How long it is.
+    /// Length of the message.
     pub size: Bytes,
-    /// When the application needs it by; [`Time::NEVER`] if it does not say.
+    /// Deadline of the application; [`Time::NEVER`] if it has none.
     pub deadline: Time,
-    /// Whom it belongs to.
+    /// Tenant that owns the message.
     pub tenant: TenantId,
 }
 
@@ -61,7 +61,7 @@ impl Arrival {
     }
 }
 
-/// What a run needs beside the protocol's configuration and the arrivals.
+/// Parameters of a run, apart from the protocol's configuration and the arrivals.
 #[derive(Clone, Debug)]
 pub struct SimSpec {
     /// Nodes and links.
@@ -74,9 +74,9 @@ pub struct SimSpec {
     pub clocks: ClockSpec,
     /// The seed of every random stream.
     pub seed: u64,
-    /// How long after the last arrival the run goes on for unfinished messages.
+    /// Time after the last arrival for which the run continues for unfinished messages.
     pub drain: Span,
-    /// How often [`Probe::on_sample`] is called.
+    /// Interval between calls of [`Probe::on_sample`].
     pub sample: Option<Span>,
     /// Encode and decode every packet that a host sends, and compare.
     pub paranoid: bool,
@@ -92,7 +92,7 @@ impl SimSpec {
     }
 }
 
-/// Whether a run goes on.
+/// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// There is more to do.
@@ -100,14 +100,14 @@ pub enum Status {
     /// Every message has been delivered and confirmed, or has failed. Messages that wait for one
     /// that failed were never submitted.
     Finished,
-    /// The drain time is over; messages that were still under way have been recorded so.
+    /// The drain time is over; messages still in flight have been recorded as unfinished.
     Censored,
 }
 
 /// A host or an arbiter.
 struct Station<F: Family> {
     endpoint: Role<F::Host, F::Arbiter>,
-    /// When the earliest timer event in the queue fires.
+    /// Time of the earliest timer event in the queue.
     timer_at: Time,
     clock: HostClock,
 }
@@ -120,15 +120,15 @@ pub struct Sim<F: Family, A, P> {
     /// Hosts, then arbiters.
     stations: Vec<Station<F>>,
     config: Arc<F::Config>,
-    /// Interfaces below this ask for packets, the others queue: all where the fabric says so, and
-    /// those of arbiters if any has several links.
+    /// Interfaces below this pull packets, the others queue. Those that queue are all if the
+    /// fabric's configuration demands it, or those of arbiters if any has several links.
     n_pulling: u32,
-    /// Interfaces below this are of hosts that pull by a single link which is never paused: all that
-    /// pull, or none if any of them has several links.
+    /// Interfaces below this pull by a single link that is never paused: all that pull, or none.
+    /// None if a host has several links or if the fabric has pauses.
     n_plain: u32,
     arrivals: A,
     next: Option<Arrival>,
-    /// When the earliest event for messages that no longer wait is due.
+    /// Time of the earliest event for messages that no longer wait.
     release_at: Time,
     ledger: Ledger,
     seed: u64,
@@ -261,7 +261,7 @@ where
         Status::Running
     }
 
-    /// Ends the run here and hands the probe back. Messages under way are recorded as such.
+    /// Ends the run here and hands the probe back. Messages in flight are recorded as unfinished.
     pub fn into_probe(mut self) -> P {
         self.finish(Status::Censored);
         self.probe
@@ -398,7 +398,7 @@ where
         host
     }
 
-    /// After a message has been submitted at `host`, and the next arrival is known.
+    /// Called after a message has been submitted at `host` and the next arrival has been fetched.
     fn after_submission(&mut self, host: u32) {
         if !self.expects_arrivals() {
             self.ledger.on_last_arrival(self.now);
@@ -419,7 +419,7 @@ where
         self.wheel.push(event(time, OTHER, what));
     }
 
-    /// Takes everything that an endpoint has to say after an input.
+    /// Takes all outputs of an endpoint after an input.
     #[inline]
     fn after_input(&mut self, station: u32) {
         while let Some(event) = self.stations[station as usize].endpoint.poll_event() {
@@ -448,7 +448,7 @@ where
         }
     }
 
-    /// The interface asks for a packet; its link is idle.
+    /// Requests a packet for the interface, whose link is idle.
     #[inline]
     fn pull(&mut self, station: u32) {
         let state = &mut self.stations[station as usize];

@@ -12,7 +12,7 @@ use crate::scenario::{Scenario, assert_sound, scenario};
 use crate::suite::{Body, Case};
 use crate::wire::{self, Manners};
 
-/// Every message is delivered once, or reported failed if its peer is gone, whatever the network
+/// Every message is delivered once, or reported failed if its peer is cut off, whatever the network
 /// does; see [`scenario`].
 #[derive(Clone, Copy, Debug)]
 pub struct Faults;
@@ -33,8 +33,9 @@ impl Body for Faults {
     }
 }
 
-/// With 1 % loss on every link, control packets not excepted, every message of IMC10 at load .6
-/// finishes. Where the transport promises a bound, every one has a fate, and most are delivered.
+/// With 1 % loss on every link, control packets not excepted, every message of IMC10 at load 0.6
+/// finishes. If the transport promises a bound, every one completes or fails, and most are
+/// delivered.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss;
 
@@ -48,7 +49,7 @@ impl Body for Loss {
     }
 }
 
-/// Runs 10 000 messages of IMC10 at load .6 on 144 hosts at `gbps` with 1 % loss on every link.
+/// Runs 10 000 messages of IMC10 at load 0.6 on 144 hosts at `gbps` with 1 % loss on every link.
 pub fn assert_all_finish_with_loss<T: Transport>(config: T::Config, mut spec: SimSpec, gbps: u64) {
     let flows = imc10(10_000, gbps, 5);
     let n = flows.len();

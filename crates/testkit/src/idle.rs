@@ -21,7 +21,7 @@ impl IdleTimes {
         Self { longest, last: vec![[Time::ZERO; 2]; n], idle: vec![[Vec::new(), Vec::new()]; n] }
     }
 
-    /// Data passes the link of a host; nodes that are no hosts are left out.
+    /// Notes that data passes the link of a host. Nodes that are no hosts are ignored.
     pub(crate) fn pass(&mut self, now: Time, host: usize, direction: Direction) {
         let place = usize::from(direction == Direction::In);
         let Some(last) = self.last.get_mut(host) else { return };

@@ -16,7 +16,7 @@
 //! configured as plans configure it: by `Transport::configure`, for the site that [`Place`] builds,
 //! with the arbiters of `Transport::needs`.
 //!
-//! This crate is for development only. What it has may change with any version.
+//! This crate is for development only. Its interface may change with any version.
 
 pub mod bodies;
 mod idle;

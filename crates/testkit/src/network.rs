@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rampmeter_core::fabric::{FabricNeeds, Forwarding, Need};
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rate, Rng, Span, Time};
 use rampmeter_proto::Transport;
-use rampmeter_proto::transport::{self, Network, Site};
+use rampmeter_proto::transport::{self, Assumptions, Network, Site, SlowerLink};
 use rampmeter_sim::{FabricConfig, Shape, Switching, Topology, TopologySpec};
 
 /// A leaf-spine network of hosts at 100 Gbit/s with the delays of the dcPIM study.
@@ -64,6 +64,8 @@ pub struct Place<T: Transport> {
     pub fabric: FabricConfig,
     /// The largest difference between clocks with which the transport works.
     pub clocks_within: Option<Span>,
+    /// Assumptions of the transport that the network may not satisfy.
+    pub assumptions: Assumptions,
     /// The transport's parameters there.
     pub config: T::Config,
 }
@@ -85,8 +87,14 @@ impl<T: Transport> Place<T> {
         let delays = topology.delays(framing.payload + framing.header, framing.header);
         let facts = delays.facts();
         let needs = T::needs(keys, &facts);
-        let Shape { switches, ratio, ports, has_slower, rails } = topology.shape(&delays);
+        let Shape { switches, ratio, ports, slower, rails } = topology.shape(&delays);
+        let slower = slower.map(|number| topology.links()[number as usize]);
+        let slower = slower.map(|link| SlowerLink {
+            name: format!("{}-{}", link.a, link.b),
+            rate: link.rates().0,
+        });
         let topology = topology.with_arbiters(&needs.arbiters);
+        let is_narrow = topology.bisection_share() < 1.0;
         let (slowest, fastest) = topology.arbiter_rates();
         let (racks, paths) = (topology.rack_uplinks(), topology.regular_paths());
         let fabric = fabric(&needs);
@@ -98,7 +106,8 @@ impl<T: Transport> Place<T> {
             switches,
             ratio,
             ports,
-            has_slower,
+            slower,
+            is_narrow,
             rails,
             slowest,
             fastest,
@@ -111,8 +120,8 @@ impl<T: Transport> Place<T> {
         };
         let site = Site { facts, place: transport::Place::Network(network), lower: None };
         let config = T::configure(keys.clone(), &site).expect("presets fit the networks of tests");
-        let clocks_within = needs.clocks_within;
-        Self { topology, fabric, clocks_within, config }
+        let (clocks_within, assumptions) = (needs.clocks_within, T::assumptions(&config, &site));
+        Self { topology, fabric, clocks_within, assumptions, config }
     }
 }
 
@@ -132,8 +141,8 @@ pub fn on_hosts<T: Transport>(
     T::configure(keys.clone(), &site).expect("presets fit the hosts of tests")
 }
 
-/// Whether a transport promises a time within which the fate of a message is known. Then messages
-/// may fail where packets are lost, and be rejected.
+/// Returns true if a transport promises a time within which a message completes or fails. Then
+/// messages may fail if packets are lost, and be rejected.
 pub fn promises<T: Transport>(config: &Arc<T::Config>) -> bool {
     let rng = Rng::new(0, 0, Purpose::Endpoint);
     let host = T::Host::new(Arc::clone(config), NodeId::new(0), rng, Time::ZERO);
@@ -154,7 +163,7 @@ pub fn host_facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
     }
 }
 
-/// A fabric as a transport prefers it; `default` where it does not.
+/// A fabric as a transport prefers it; `default` if it has no preference.
 fn preferred(needs: &FabricNeeds, default: FabricConfig) -> FabricConfig {
     fn or<T: Copy>(need: Need<T>, default: T) -> T {
         match need {

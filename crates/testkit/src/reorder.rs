@@ -1,17 +1,17 @@
 //! Two messages whose packets overtake one another in every possible way, and many messages whose
 //! control packets do so at random.
 //!
-//! A packet that is late may be the one that a protocol needs to continue: a pull that arrives
-//! before its refusal, a grant before its announcement. Such a message must not wait for a timer
-//! that is meant for losses. So each run delays one packet, or two, of a run without faults, and
-//! bounds the time that this costs by the delays.
+//! A protocol may need a late packet to continue: a pull may arrive before its refusal, or a grant
+//! before its announcement. Such a message must not wait for a timer that is meant for losses. So
+//! each run delays one packet, or two, of a run without faults, and bounds the time that this costs
+//! by the delays.
 
 use std::sync::Arc;
 
 use rampmeter_core::{Bytes, Family, Hop, NodeId, Purpose, Queueing, Rng, Span, Time};
 use rampmeter_proto::Transport;
 
-use crate::liveness::idle_max;
+use crate::liveness::{Rules, rules};
 use crate::suite::{Body, Case};
 use crate::wire::{self, Manners, N_HOSTS, Net};
 
@@ -75,7 +75,7 @@ fn run<T: Transport>(
     Ended { at: net.now, packets: net.number }
 }
 
-/// Every packet of two messages is delayed, then every two of shorter ones. Where ports trim, every
+/// Every packet of two messages is delayed, then every two of shorter ones. If ports trim, every
 /// packet is trimmed too.
 #[derive(Clone, Copy, Debug)]
 pub struct Reorder;
@@ -126,7 +126,7 @@ const PAUSE: Span = Span::from_us(13);
 const LATE: f64 = 0.3;
 /// Control round trips that a control packet is late at most.
 const LATE_MAX: u64 = 4;
-/// Share of the data packets whose payload is cut off, where ports trim.
+/// Share of the data packets whose payload is cut off, if ports trim.
 const TRIMMED: f64 = 0.05;
 /// Late packets that a message may wait for one after the other.
 const IN_TURN: u64 = 4;
@@ -177,7 +177,7 @@ fn shuffled<T: Transport>(on_wire: &(Arc<<T as Family>::Config>, u32), seed: u64
         assert!(net.now < limit, "{} over of {}", net.completed.len(), messages.len());
         net.run_until(net.now + rtt);
     }
-    let (round_trips, reason) = idle_max(T::NAME);
+    let Rules { idle: round_trips, why_idle: reason, .. } = rules(T::NAME);
     let longest = rtt * (round_trips + IN_TURN * LATE_MAX);
     for (msg, src, dst, size, submitted) in messages {
         let Some(&delivered) = net.delivered.get(&msg) else { continue };

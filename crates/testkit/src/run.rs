@@ -52,7 +52,7 @@ pub fn arrival(at: u64, src: u32, dst: u32, size: u64) -> Arrival {
     Arrival::new(Time::from_ps(at), NodeId::new(src), NodeId::new(dst), Bytes::new(size))
 }
 
-/// IMC10 at load .6 on 144 hosts.
+/// IMC10 at load 0.6 on 144 hosts.
 pub fn imc10(flows: u64, gbps: u64, seed: u64) -> Vec<Arrival> {
     let text =
         format!("pattern = \"all-to-all\"\nsizes = \"imc10\"\nload = 0.6\nflows = {flows}\n");

@@ -1,5 +1,5 @@
-//! Hosts of any family, and its arbiters, on a wire that loses and delays packets: no simulator, so
-//! that messages can be cancelled, held and refused.
+//! Hosts of any family, and its arbiters, on a wire that loses and delays packets. It is no
+//! simulator, so messages can be cancelled, held and refused.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -49,7 +49,7 @@ pub struct Planned {
     cancelled: Option<Span>,
 }
 
-/// What a run does.
+/// Messages, losses and cancellations of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     seed: u64,
@@ -57,7 +57,8 @@ pub struct Plan {
     messages: Vec<Planned>,
 }
 
-/// Any messages, of which half are cancelled: before anything of them is sent, under way, or late.
+/// Any messages, of which half are cancelled: before their first packet is sent, in flight, or
+/// late.
 pub fn plans() -> impl Strategy<Value = Plan> {
     let size = prop_oneof![1u64..3_000, 1u64..40_000, 1u64..400_000];
     let cancelled = prop_oneof![
@@ -94,16 +95,16 @@ macro_rules! with {
     };
 }
 
-/// What endpoints on the wire may do.
+/// Behaviour that endpoints on the wire may have.
 #[derive(Debug)]
 pub struct Manners<F: Family> {
-    /// Whether a network that loses packets may make messages fail or be rejected: whether the
-    /// transport promises a time within which their fate is known.
+    /// True if messages may fail or be rejected in a network that loses packets. It is so if the
+    /// transport promises a time within which they complete or fail.
     pub may_fail: bool,
-    /// Packets that give back what was reserved for a message. Only they may leave for a message
-    /// that was cancelled.
+    /// Packets that release the reservation of a message. Only they may be sent for a message that
+    /// was cancelled.
     pub releases: fn(&F::Header) -> bool,
-    /// Messages that a host knows of, sent and arriving.
+    /// Numbers of messages of which a host has state, as sender and as receiver.
     pub count: fn(&F::Host) -> (usize, usize),
 }
 
@@ -115,8 +116,8 @@ impl<F: Family> Manners<F> {
 }
 
 impl<T: Transport> Manners<T> {
-    /// Those that follow from what a transport says of itself. Packets that give back a reservation
-    /// or end a flow are those called "release", "reset" and "done".
+    /// Returns those that follow from the transport's description. Packets that release a
+    /// reservation or end a flow are named "release", "reset" and "done".
     pub fn of(config: &Arc<T::Config>) -> Self {
         let releases = |header: &T::Header| {
             let mut formats = T::Header::FORMATS.iter();
@@ -136,7 +137,8 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
         switches: 1,
         ratio: 1,
         ports: N_HOSTS,
-        has_slower: false,
+        slower: None,
+        is_narrow: false,
         rails: 1,
         slowest: RATE,
         fastest: RATE,
@@ -163,9 +165,9 @@ pub(crate) struct Net<F: Family> {
     rng: Rng,
     loss: f64,
     nodes: Vec<Node<F>>,
-    /// When each node's link is free.
+    /// Time at which each node's link is free.
     free_at: Vec<Time>,
-    /// Packets that are lost whatever the dice say.
+    /// Packets that are always lost.
     pub(crate) blocks: fn(&Packet<F::Header>) -> bool,
     /// Share of packets that are delayed at random.
     pub(crate) jitter: f64,
@@ -185,11 +187,12 @@ pub(crate) struct Net<F: Family> {
     packets: BTreeMap<u64, Packet<F::Header>>,
     pub(crate) number: u64,
     submitted: u32,
-    /// A message for which its receiver has no room, and packets of it that have left its sender.
+    /// A receiver without memory for a message, and the message. `n_of_held` counts packets that
+    /// its sender has sent.
     held: Option<(u32, MsgId)>,
     n_of_held: u64,
     cancelled: BTreeSet<MsgId>,
-    /// When each message was delivered.
+    /// Time at which each message was delivered.
     pub(crate) delivered: BTreeMap<MsgId, Time>,
     /// Times at which hosts sent or received no data.
     pub(crate) idle: IdleTimes,
@@ -334,7 +337,7 @@ impl<F: Family> Net<F> {
             self.now = self.now.max(next);
             if arrival <= self.now {
                 let Reverse((_, number)) = self.arriving.pop().expect("one is due");
-                let packet = self.packets.remove(&number).expect("it is under way");
+                let packet = self.packets.remove(&number).expect("it is in flight");
                 self.deliver(&packet);
             } else if with!(&self.nodes[due], e => e.poll_timeout()) <= self.now {
                 with!(&mut self.nodes[due], e => e.handle_timeout(self.now));
@@ -345,8 +348,8 @@ impl<F: Family> Net<F> {
         }
     }
 
-    /// Hands a packet to its node. A driver without room for a message drops its packets, and says
-    /// so each time.
+    /// Hands a packet to its node. A driver without memory for a message drops its packets, and
+    /// calls `hold` each time.
     fn deliver(&mut self, packet: &Packet<F::Header>) {
         let (src, msg) = (packet.src, packet.payload.msg);
         let node = packet.dst.idx();
@@ -382,7 +385,7 @@ impl<F: Family> Net<F> {
         }
     }
 
-    /// Whether the first host has turned a message away because it serves too many.
+    /// Returns true if the first host has rejected a message because it serves too many.
     pub(crate) fn turns_away(&self) -> bool {
         let mut turned_away = 0;
         let mut count = |name: &'static str, value: u64| {
@@ -394,7 +397,7 @@ impl<F: Family> Net<F> {
         turned_away > 0
     }
 
-    /// Messages that hosts know of.
+    /// Returns the number of messages of which hosts have state.
     pub(crate) fn left(&self) -> usize {
         let of = |node: &Node<F>| match node {
             Node::Host(host) => {
@@ -418,8 +421,8 @@ fn trim<H: Header>(packet: Packet<H>) -> Packet<H> {
     Packet { payload, marks, wire_bytes: 64, priority: Priority::HIGHEST, ..packet }
 }
 
-/// A message that is held back is not asked for, however long that is; the others are, meanwhile.
-/// When it is released it is delivered. Senders that hear nothing are patient for less than `long`.
+/// A message that is held is not requested for any time; the others are, meanwhile. It is delivered
+/// after its release. Senders without an answer wait for less than `long`.
 pub fn holds_back<T: Transport>(keys: &T::Keys, long: fn(&T::Config) -> Span, size: Bytes) {
     let on_wire = configured::<T>(keys);
     let long = long(&on_wire.0);
@@ -433,7 +436,7 @@ pub fn holds_back<T: Transport>(keys: &T::Keys, long: fn(&T::Config) -> Span, si
     let sent = net.n_of_held;
     net.run_until(net.now + long);
     assert!(!net.failed.contains(&held) && !net.delivered.contains_key(&held));
-    // A sender that waits may ask now and then, but sends nothing of the message.
+    // A sender that waits may send requests at intervals, but no data of the message.
     let asked = net.n_of_held - sent;
     assert!(asked < 1_000, "{asked} packets to wait");
     let now = net.now;
@@ -444,9 +447,9 @@ pub fn holds_back<T: Transport>(keys: &T::Keys, long: fn(&T::Config) -> Span, si
     assert_eq!(net.left(), 0);
 }
 
-/// Does what the plan says. Nothing more is sent of a message that is cancelled but what its
-/// receiver still answers or asks for, and nothing is said of it to its sender; all others are
-/// delivered; and in the end no host knows of any message.
+/// Runs the plan. Of a cancelled message, only packets that its receiver answers or requests are
+/// sent, and its sender reports no event of it. All others are delivered. At the end no host has
+/// state of any message.
 pub fn cancels_cleanly<F: Family>(
     on_wire: &(Arc<F::Config>, u32),
     manners: Manners<F>,
@@ -473,7 +476,7 @@ pub fn cancels_cleanly<F: Family>(
             cancels.extend(cancelled.map(|after| (at + after, src, msg)));
         }
     }
-    // Some endpoints notice that a peer is silent by the next message that they hear of.
+    // Some endpoints detect an unresponsive peer only at the next message.
     for doublings in 0..24 {
         net.run_until(net.now + Span::from_us(100 << doublings));
         if net.left() == 0 {

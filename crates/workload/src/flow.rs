@@ -1,10 +1,10 @@
-//! One message to send, limits on how many, and merging of sources in arrival order.
+//! One message to send, limits on the number of messages, and merging of sources in arrival order.
 
 use std::iter::Peekable;
 
 use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
 
-/// One message: when it is handed to the transport, from whom to whom, and how long it is.
+/// One message: its submission time, sender, receiver and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
     /// Time at which the application submits it.
@@ -15,14 +15,14 @@ pub struct Flow {
     pub dst: NodeId,
     /// Its length, at least one byte.
     pub size: Bytes,
-    /// Tenant: the part of a mix; outside of mixes that of the trace, or zero.
+    /// Tenant: the part of a mix; without a mix that of the trace, or zero.
     pub tenant: TenantId,
     /// Time from the arrival until the application needs the message; [`Span::MAX`] if not set.
     pub deadline: Span,
 }
 
 impl Flow {
-    /// A flow of no particular tenant.
+    /// Creates a flow of no particular tenant.
     pub fn new(arrival: Time, src: NodeId, dst: NodeId, size: Bytes) -> Self {
         Self { arrival, src, dst, size, tenant: TenantId::default(), deadline: Span::MAX }
     }
@@ -41,7 +41,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Cuts `source` at the limit.
+    /// Limits `source`.
     pub fn apply(self, source: FlowSource) -> FlowSource {
         let until = self.until.unwrap_or(Time::NEVER);
         let before = source.take_while(move |flow| flow.arrival < until);
@@ -54,7 +54,7 @@ impl Limit {
 }
 
 /// Merges sources, each in arrival order, into one in arrival order. Flows that arrive at the same
-/// instant keep the order of `sources`, and within a source their own.
+/// instant are in the order of `sources`, and flows of one source in their own order.
 pub fn merge(mut sources: Vec<FlowSource>) -> FlowSource {
     match sources.len() {
         1 => sources.remove(0),

@@ -1,9 +1,9 @@
 //! Workloads one after the other at each host, as a graph of flows.
 //!
-//! There is no barrier: a host that has finished a phase begins the next one while others are still
-//! at it. Its flows of a phase wait for a computation of the host, its gate, which waits for what
-//! the host receives in the phase before. Flows that a phase has at fixed instants start that long
-//! after the gate.
+//! There is no barrier: a host that has finished a phase begins the next one while others still run
+//! it. Its flows of a phase depend on a computation of the host, its gate. The gate depends on the
+//! flows that the host receives in the phase before. Flows at fixed instants of a phase start that
+//! long after the gate.
 
 use std::collections::BTreeMap;
 
@@ -25,14 +25,14 @@ pub(crate) struct Phases {
 }
 
 impl Phases {
-    /// Number of flows, if it does not depend on the seed.
+    /// Returns the number of flows, if it does not depend on the seed.
     pub(crate) fn total_flows(&self) -> Option<u64> {
         let mut flows = self.parts.iter().map(ValidWorkload::total_flows);
         let all = flows.try_fold(0u64, |sum, n| Some(sum.saturating_add(n?)))?;
         Some(all.saturating_mul(self.rounds.into()))
     }
 
-    /// The flows under `seed`. Every round has the same.
+    /// Returns the flows under `seed`. Every round has the same.
     pub(crate) fn graph(&self, seed: u64) -> Graph {
         let parts: Vec<Graph> = self.parts.iter().map(|part| part.as_graph(seed)).collect();
         let mut draft = Draft::default();
@@ -45,7 +45,7 @@ impl Phases {
                 }
             }
         }
-        // A phase is a graph, and waits for phases before it only, by its own hosts.
+        // A phase is a graph, and its hosts depend only on their earlier phases.
         draft.builder.build().unwrap_or_else(|error| panic!("phases: {error}"))
     }
 }
@@ -63,7 +63,7 @@ struct Draft {
 }
 
 impl Draft {
-    /// Adds a phase, which waits for the gates.
+    /// Adds a phase, which depends on the gates.
     fn append(&mut self, part: &Graph, tenant: TenantId, round: u32) {
         let waits = part.in_degrees();
         // Computations after a gate until an instant of the phase, by host and instant.
@@ -98,8 +98,8 @@ impl Draft {
         self.first = base;
     }
 
-    /// Adds the rounds of collectives in a part, which are numbered on from those of earlier rounds
-    /// of all phases.
+    /// Adds the rounds of collectives in a part. Their numbers follow those of earlier rounds of
+    /// all phases.
     fn number_rounds(&mut self, part: &Graph, base: u32, tenant: TenantId, round: u32) {
         let n = part.rounds().iter().map(|round| round.number + 1).max().unwrap_or(0);
         let per_round = *self.n_rounds.entry(tenant.get()).or_insert(n);
@@ -110,7 +110,7 @@ impl Draft {
         }
     }
 
-    /// Lets hosts wait for the end of the present phase, and `pause` longer.
+    /// Makes hosts wait for the end of the present phase, and `pause` longer.
     fn pass(&mut self, part: &Graph, pause: Span) {
         let mut ends: BTreeMap<NodeId, (Vec<u32>, Vec<u32>)> = BTreeMap::new();
         for number in 0..part.len() {

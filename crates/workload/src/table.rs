@@ -1,9 +1,9 @@
 //! Records of comma-separated values, with the line in the file at which each begins.
 //!
-//! The reader of `csv` counts from the end of the record before: the second byte of CRLF, empty
-//! lines and comments are then still to be read, so its number is too low. It does not count
-//! carriage returns at all. Here every line ends with a line feed before it is parsed, and the line
-//! of a record follows from its end.
+//! The reader of `csv` counts from the end of the record before. The second byte of CRLF, empty
+//! lines and comments are not read yet there, so its number is too low. It does not count carriage
+//! returns at all. Here every line ends with a line feed before it is parsed, and the line of a
+//! record follows from its end.
 
 use std::io::{self, Read};
 
@@ -53,17 +53,17 @@ impl<R: Read> Records<R> {
     }
 }
 
-/// Returns what ends the fields of a table with this header: a comma, or, in a header without one,
-/// a semicolon or a tab.
+/// Returns the separator of the fields of a table with this header: a comma, or, in a header
+/// without one, a semicolon or a tab.
 pub fn separator(header: &str) -> u8 {
     let is_there = |separator: &u8| header.contains(char::from(*separator));
     *b",;\t".iter().find(|it| is_there(it)).unwrap_or(&b',')
 }
 
-/// Bytes of a byte-order mark and of one character: `csv` takes a mark alone for the end.
+/// Bytes of a byte-order mark and of one character: `csv` treats a mark alone as the end.
 const START_BYTES: usize = 4;
 
-/// Replaces CRLF and CR by LF, and ends the last line. A byte-order mark at the start is left to
+/// Replaces CRLF and CR by LF, and ends the last line. A byte-order mark at the start remains for
 /// `csv`, which skips it.
 #[derive(Debug)]
 struct LineFeeds<R> {
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Gives one byte a call.
+    /// Returns one byte per call.
     struct Slow<'a>(&'a [u8]);
 
     impl Read for Slow<'_> {

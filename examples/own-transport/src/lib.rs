@@ -1,9 +1,9 @@
 //! Stop and wait: the smallest transport, in a crate outside the repository.
 //!
-//! * [`config`]: parameters, and what follows from them on a network
+//! * [`config`]: parameters, and the values derived from them on a network
 //! * [`wire`]: the packets
 //! * [`host`]: the state machine
-//! * this file: the transport, the list that the daemon knows, the module for Python
+//! * this file: the transport, the list for the daemon, the module for Python
 //!
 //! `docs/howto/add-a-protocol.md` explains it.
 
@@ -45,7 +45,7 @@ impl Family for StopAndWait {
 impl Transport for StopAndWait {
     type Keys = SawKeys;
     const TITLE: &'static str = "stop and wait";
-    const SUMMARY: &'static str = "One packet of a message under way at a time.";
+    const SUMMARY: &'static str = "One packet of a message in flight at a time.";
     const WIRE: TransportId = TransportId::PRIVATE;
 
     fn framing(keys: &SawKeys) -> Framing {

@@ -17,7 +17,8 @@ headers! {
             size: u64 as "Bytes of the message" [size at least 1],
         },
         /// Receiver to sender: the packet is here.
-        2 Ack (control "ack", R to S) "message slot {tx_slot}, all below packet {next} have arrived" {
+        2 Ack (control "ack", R to S)
+        "message slot {tx_slot}, all below packet {next} have arrived" {
             /// The message's slot at the sender.
             tx_slot: u32,
             /// Every packet below has arrived.

@@ -23,7 +23,8 @@ fn takes_a_round_trip_a_packet() {
     let place = Place::<StopAndWait>::simulated(&keys(), leaf_spine(9, 16, 4));
     let arrivals = vec![arrival(0, 0, 100, 5 * 1460)];
     let (_, records) = run::<StopAndWait>(place.config, spec(place.topology, 1), arrivals);
-    // 4 links of 650 ns; 120 + 30 + 30 + 120 ns for a packet, 3.2 + .8 + .8 + 3.2 ns for an answer.
+    // 4 links of 650 ns; 120 + 30 + 30 + 120 ns for a packet, 3.2 + 0.8 + 0.8 + 3.2 ns for an
+    // answer.
     let (there, back) = (4 * 650_000 + 300_000, 4 * 650_000 + 8_000);
     let took = records[0].delivered.expect("nothing is lost") - records[0].arrival;
     assert_eq!(took.as_ps(), 5 * there + 4 * back);

@@ -1,6 +1,6 @@
-"""Stop and wait in Python and in Rust: every flow has the same times, also where packets are lost.
+"""Stop and wait in Python and in Rust: every flow has the same times, also if packets are lost.
 
-Arguments: none; `RAMPMETER_CORE` is the library of this crate. Prints how much slower Python is.
+`RAMPMETER_EXTENSION` is the library of this crate. Prints the ratio of the times of both.
 """
 
 import time

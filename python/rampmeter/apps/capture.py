@@ -1,7 +1,7 @@
 """Packets as they arrive at a host, from captures of simulated runs (docs/howto/captures.md).
 
-Reads as much of pcapng as the simulator writes: little-endian, interfaces that count picoseconds,
-Ethernet frames of IPv4 and UDP without options.
+Reads the subset of pcapng that the simulator writes: little-endian, interfaces that count
+picoseconds, Ethernet frames of IPv4 and UDP without options.
 """
 
 import struct
@@ -29,7 +29,7 @@ DATA = frozenset((3, 10))
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Data packets in the order in which they arrive at a host, one element each."""
+    """Data packets in order of arrival at a host, one element for each."""
 
     time_us: NDArray[np.float64]
     flow: NDArray[np.int64]

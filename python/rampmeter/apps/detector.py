@@ -1,11 +1,11 @@
 """A detector of crashed hosts over cosy (section 6.3).
 
-The detector submits a probe, a message of one packet, to the watched host every T_P. cosy reports
-a probe's fate within delta of its submission. A fate that is reported before the bound is an
-answer: only a running host causes a completion, a failure or a reject. A probe whose fate is
-reported at the bound has not been answered, and the host is suspected at that instant. So a crash
-is detected after at most T_P + delta. With `misses` unanswered probes in a row, it is detected
-after at most `misses` T_P + delta.
+The detector submits a probe, a message of one packet, to the watched host every T_P. cosy reports a
+probe's outcome within delta of its submission. An outcome that is reported before the bound is an
+answer: only a running host causes a completion, a failure or a reject. A probe whose outcome is
+reported at the bound is unanswered, and the host is suspected at that instant. So a crash is
+detected after at most T_P + delta. With `misses` unanswered probes in a row, it is detected after
+at most `misses` T_P + delta.
 
 Times are in microseconds.
 """
@@ -20,17 +20,17 @@ from rampmeter.results import Run
 
 @dataclass(frozen=True)
 class Probes:
-    """The probes of one detector in the order in which they were sent, one element each."""
+    """Probes of one detector in the order of submission, one element for each."""
 
     sent_us: NDArray[np.float64]
     fate_us: NDArray[np.float64]
-    """Time from sending each probe until its fate was known."""
+    """Time from sending each probe until its outcome was reported."""
     bound_us: NDArray[np.float64]
-    """Time after sending each probe within which its fate was promised (delta)."""
+    """Upper bound of that time, as promised (delta)."""
 
     @classmethod
     def of(cls, run: Run) -> "Probes":
-        """The probes of a run: the messages of its first tenant, or all where there is one."""
+        """Returns the probes of a run: the messages of its first tenant, or all if there is one."""
         table = run.columns("arrival_ps", "fate_ps", "bound_ps", "tenant")
         is_probe = table["tenant"].to_numpy() == 0
         sent, fate, bound = (
@@ -38,13 +38,13 @@ class Probes:
             for name in ("arrival_ps", "fate_ps", "bound_ps")
         )
         order = np.argsort(sent, kind="stable")
-        # A probe whose fate the run did not record has no answer.
+        # A probe without a recorded outcome has no answer.
         fate = np.where(np.isfinite(fate), fate, bound)
         return cls(sent[order], fate[order], bound[order])
 
     @property
     def answered(self) -> NDArray[np.bool_]:
-        """Returns whether each probe was answered."""
+        """Returns for each probe true if it was answered."""
         answered: NDArray[np.bool_] = self.fate_us < self.bound_us
         return answered
 
@@ -68,21 +68,21 @@ class Outage:
 
 
 def outages(run: Run) -> list[Outage]:
-    """The outages of a run's plan."""
+    """Returns the outages of a run's plan."""
     faults = run.manifest["plan"].get("faults", {}).get("outages", [])
     return [Outage(one["from-us"], one.get("until-us") or np.inf) for one in faults]
 
 
 def suspicions_us(probes: Probes, misses: int = 1) -> NDArray[np.float64]:
-    """The instants at which `misses` probes in a row have gone unanswered."""
-    row = _in_a_row(probes.answered, misses)
+    """Returns the instants, in microseconds, at which `misses` probes in a row were unanswered."""
+    row = _are_all_unanswered(probes.answered, misses)
     return (probes.sent_us + probes.fate_us)[misses - 1 :][row]
 
 
 def detections_us(probes: Probes, crashes: list[Outage], misses: int = 1) -> NDArray[np.float64]:
     """Returns the time from each crash to the suspicion of the host; NaN for undetected crashes.
 
-    A suspicion belongs to a crash if it precedes the host's return plus delta: a lost probe is
+    A suspicion belongs to a crash if it precedes the host's restart plus delta: a lost probe is
     detected only then.
     """
     suspected = suspicions_us(probes, misses)
@@ -101,7 +101,7 @@ def limit_us(probes: Probes, misses: int = 1) -> float:
 
 
 def false_suspicions(probes: Probes, crashes: list[Outage]) -> int:
-    """Counts unanswered probes that met no outage between submission and bound."""
+    """Counts unanswered probes without an outage between submission and bound."""
     end = probes.sent_us + probes.bound_us
     met = np.zeros(probes.sent_us.size, dtype=np.bool_)
     for crash in crashes:
@@ -110,23 +110,23 @@ def false_suspicions(probes: Probes, crashes: list[Outage]) -> int:
 
 
 def false_positive(probes: Probes, misses: int) -> float:
-    """Returns the probability that `misses` consecutive probes of a running host go unanswered."""
+    """Returns the probability that `misses` consecutive probes of a running host are unanswered."""
     if probes.sent_us.size < misses:
         return float("nan")
-    return float(_in_a_row(probes.answered, misses).mean())
+    return float(_are_all_unanswered(probes.answered, misses).mean())
 
 
 def unanswered_in_theory(loss: float, links: int) -> float:
     """Returns the probability of an unanswered probe if links lose packets independently.
 
-    A lost request and a lost completion leave the sender without an answer. The receiver detects
-    a lost rsvp and lost data within the bound, and reports it.
+    After a lost request or a lost completion the sender receives no answer. The receiver detects a
+    lost rsvp and lost data within the bound, and reports it.
     """
     return float(1.0 - (1.0 - loss) ** (2 * links))
 
 
-def _in_a_row(answered: NDArray[np.bool_], misses: int) -> NDArray[np.bool_]:
-    """Returns for each run of `misses` consecutive probes whether none of them was answered."""
+def _are_all_unanswered(answered: NDArray[np.bool_], misses: int) -> NDArray[np.bool_]:
+    """Returns for each run of `misses` consecutive probes true if none of them was answered."""
     if misses < 1:
         raise ValueError(f"misses: expected at least 1, got {misses}")
     if answered.size < misses:

@@ -1,7 +1,7 @@
-"""A receiver that gathers packets into batches of one flow (cosy section 6.2, after Reframer).
+"""A receiver that batches the packets of one flow (cosy section 6.2, after Reframer).
 
 The first packet of a flow that arrives at an empty buffer starts a timeout. When it expires, all
-received packets of the flow are passed on as one batch. Programs that work on batches of one flow
+received packets of the flow are forwarded as one batch. Programs that work on batches of one flow
 have more cache hits. The shorter the times between packets of a flow are, the more packets a
 timeout gathers. Times are in microseconds.
 """
@@ -15,7 +15,7 @@ from rampmeter.apps.capture import Arrivals
 
 
 def gaps_us(arrivals: Arrivals) -> NDArray[np.float64]:
-    """The times between packets of the same flow, of all flows."""
+    """Returns the times between packets of the same flow, of all flows."""
     order = np.lexsort((arrivals.time_us, arrivals.flow))
     time, flow = arrivals.time_us[order], arrivals.flow[order]
     gaps: NDArray[np.float64] = np.diff(time)[np.diff(flow) == 0]
@@ -35,21 +35,20 @@ def batches(arrivals: Arrivals, timeout_us: float) -> NDArray[np.int64]:
 
 
 def mean_batch(arrivals: Arrivals, timeout_us: float) -> float:
-    """Packets a batch."""
+    """Returns the mean number of packets per batch."""
     sizes = batches(arrivals, timeout_us)
     return float(sizes.mean()) if sizes.size else float("nan")
 
 
 def best_batch(arrivals: Arrivals) -> float:
-    """Packets a batch if every flow were one."""
+    """Returns the number of packets per batch if every flow were one batch."""
     return mean_batch(arrivals, float("inf"))
 
 
 def delayed(arrivals: Arrivals, mean_us: float, seed: int = 1) -> Arrivals:
     """Returns the packets with random delays, exponential and independent, as by a busy network.
 
-    A flow's packets stay in order, whichever arrives first; over many packets its throughput
-    stays the same.
+    The order of a flow's packets does not change; nor does its throughput over many packets.
     """
     rng = np.random.default_rng(seed)
     time = arrivals.time_us + rng.exponential(mean_us, arrivals.time_us.size)
@@ -58,7 +57,7 @@ def delayed(arrivals: Arrivals, mean_us: float, seed: int = 1) -> Arrivals:
 
 
 def _by_flow(arrivals: Arrivals) -> list[list[float]]:
-    """The times of each flow's packets, in order."""
+    """Returns the times of each flow's packets, in order."""
     order = np.lexsort((arrivals.time_us, arrivals.flow))
     time, flow = arrivals.time_us[order], arrivals.flow[order]
     cuts = np.flatnonzero(np.diff(flow)) + 1

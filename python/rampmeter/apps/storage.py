@@ -1,7 +1,7 @@
 """A storage client that shares its core with a spinning program (cosy section 6.1).
 
-The client keeps `depth` reads in flight and works for each when it is submitted and when it is
-collected. Its policy decides how it detects responses:
+The client has `depth` reads in flight, and does work at the submission and at the collection of
+each. Its policy determines the detection of responses:
 
 * `polling`: it polls all the time. Alone, or with a higher priority, it never yields the core;
   as one of two equals (`polling-fairshare`) it runs every other quantum.
@@ -10,8 +10,8 @@ collected. Its policy decides how it detects responses:
 * `predictable`: it submits a batch, sleeps until the bound of the last response, and collects all
   of them. Only a network that states bounds allows it.
 
-A core is a clock that work advances; there is nothing random but the network's latencies, which
-are drawn from a run. Times are in microseconds.
+A core is a clock that work advances. Only the network's latencies are random: they are drawn from a
+run. Times are in microseconds.
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """Costs of work on the core. None of the values is the paper's, which states none."""
+    """Costs of work on the core. The paper states no values."""
 
     switch_us: float = 2.0
     """A switch between the programs, with the scheduler and cache misses. Between processes it is
@@ -37,8 +37,7 @@ class Host:
     interrupt_us: float = 1.0
     """An interrupt or a timer, before the switch to the program that waits for it."""
     submit_us: float = 0.5
-    """Submitting a read: about the time of a user-level driver, a million reads a second with both
-    halves."""
+    """Submission of a read: about that of a user-level driver with 1 million reads a second."""
     collect_us: float = 0.5
     """Collecting a response."""
     poll_us: float = 0.1
@@ -62,7 +61,7 @@ class Network:
 
     @classmethod
     def of(cls, run: Run, command_bytes: int = 64, response_bytes: int = 4_096) -> "Network":
-        """The messages of a run from host 0 to host 1 and back that are as long as these."""
+        """Returns the latencies of the messages of these sizes from host 0 to host 1 and back."""
         table = run.columns("src", "dst", "size_bytes", "fct_ps", "bound_ps")
         src, dst, size = (table[name].to_numpy() for name in ("src", "dst", "size_bytes"))
         took, bound = (
@@ -77,7 +76,7 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PolicyResult:
     """Result of a policy."""
 
     latency_us: NDArray[np.float64]
@@ -93,7 +92,7 @@ class Outcome:
 
     @property
     def kiops(self) -> float:
-        """Reads a millisecond."""
+        """Number of reads per millisecond."""
         return self.latency_us.size / self.elapsed_us * 1e3
 
 
@@ -105,8 +104,8 @@ def simulate(
     threshold_us: float = 0.0,
     reads: int = 40_000,
     seed: int = 1,
-) -> Outcome:
-    """Run a client until it has collected `reads` reads."""
+) -> PolicyResult:
+    """Runs a client until it has collected `reads` reads."""
     core = _Core(host, network, np.random.default_rng(seed))
     core.submit(host.depth)
     if policy == "predictable" and not np.isfinite(network.bound_us):
@@ -123,14 +122,15 @@ def simulate(
             case "interrupts":
                 core.yield_until(core.first_arrival + threshold_us)
             case "predictable":
-                # The timer is early by the wake-up time, so that the client runs when all is there.
+                # The timer is early by the wake-up time, so that the client runs when all responses
+                # have arrived.
                 core.yield_until(core.last_sent + core.promised_us - core.wake_us)
                 core.collect()
-    return Outcome(np.asarray(core.latencies), core.spun_us / core.now, core.now)
+    return PolicyResult(np.asarray(core.latencies), core.spun_us / core.now, core.now)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FrontierComparison:
     """A point compared with a frontier; NaN beyond the ends of the frontier."""
 
     share_at_tail: float
@@ -139,7 +139,9 @@ class Comparison:
     """The frontier's tail at the point's share."""
 
 
-def compare(share: float, tail_us: float, frontier: list[tuple[float, float]]) -> Comparison:
+def compare(
+    share: float, tail_us: float, frontier: list[tuple[float, float]]
+) -> FrontierComparison:
     """Returns the frontier's share at a point's tail, and its tail at the point's share."""
     by_share = sorted(frontier)
     by_tail = sorted((tail, share_) for share_, tail in frontier)
@@ -148,7 +150,7 @@ def compare(share: float, tail_us: float, frontier: list[tuple[float, float]]) -
         xs, ys = zip(*points, strict=True)
         return float(np.interp(x, xs, ys, left=np.nan, right=np.nan))
 
-    return Comparison(at(tail_us, by_tail), at(share, by_share))
+    return FrontierComparison(at(tail_us, by_tail), at(share, by_share))
 
 
 @dataclass
@@ -186,7 +188,7 @@ class _Core:
             heappush(self.under_way, (self.now + self._latency(), began))
 
     def collect(self) -> None:
-        """Collects the responses that are there, then submits as many reads."""
+        """Collects the responses that have arrived, then submits as many reads."""
         there = sum(arrival <= self.now for arrival, _ in self.under_way)
         for _ in range(there):
             _, began = heappop(self.under_way)
@@ -203,7 +205,7 @@ class _Core:
             self.now += float(polls) * self.host.poll_us
 
     def yield_until(self, instant: float) -> None:
-        """Lets the spinner run until an interrupt or a timer, and runs again."""
+        """Yields to the spinner until an interrupt or a timer, and runs again."""
         self.now += self.host.switch_us
         fires = max(self.now, instant)
         self.spun_us += fires - self.now

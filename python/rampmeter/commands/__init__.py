@@ -1,4 +1,4 @@
-"""The commands, a module each; `common` has what they share."""
+"""The commands, a module each; `common` has their shared parts."""
 
 from typing import Final
 
@@ -9,6 +9,7 @@ from rampmeter.commands.check import check, transports
 from rampmeter.commands.compare import compare
 from rampmeter.commands.convert import convert
 from rampmeter.commands.examples import examples
+from rampmeter.commands.explain import explain
 from rampmeter.commands.papers import papers
 from rampmeter.commands.plot import plot
 from rampmeter.commands.replay import replay
@@ -33,5 +34,6 @@ COMMANDS: Final[tuple[click.Command, ...]] = (
     check,
     examples,
     schema,
+    explain,
 )
 """All of them."""

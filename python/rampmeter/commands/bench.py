@@ -15,15 +15,16 @@ from rampmeter.plan import Plan
 @set_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def bench(plan: Path | None, settings: Sequence[str], *, as_json: bool) -> None:
-    """Measure the speed of one core on whole runs, or that of hosts.
+    """Measure the speed of whole runs on one core, or of hosts.
 
-    Without a plan: dcPIM on IMC10 at load 0.6, on 144 and on 1024 hosts. With the word hosts:
-    packets and round trips through the datapaths beside bare loops, processor time per packet
-    beside TCP and QUIC, and the arbiter's decisions; this builds them first, in a checkout of the
-    project, and the first parts need root.
+    The default plans run dcPIM with IMC10 at load 0.6, with 144 and with 1024 hosts.
+
+    `bench hosts` measures packets and round trips through the datapaths, compared with bare loops.
+    It also measures processor time per packet, compared with TCP and QUIC, and the arbiter's
+    decisions. It builds the benchmarks in a checkout of the project. The datapaths need root.
 
     \b
-    Example: a plan of one's own, in JSON; hosts
+    Example: a custom plan with JSON output, and hosts
       rampmeter bench plan.toml --set workload.flows=100000 --json
       rampmeter bench hosts
     """

@@ -1,4 +1,4 @@
-"""`rampmeter check` and `rampmeter transports`: what is there, before anything runs."""
+"""`rampmeter check` and `rampmeter transports`: plans and transports, before anything runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import click
 
 from rampmeter import schema
 from rampmeter._core import PlanError
-from rampmeter.commands.common import FILE, overrides_of, set_option
+from rampmeter.commands.common import FILE, overrides_of, set_option, with_code
 from rampmeter.commands.plot import FORMATS
 from rampmeter.manifest import without_nulls
 from rampmeter.plan import Plan
@@ -23,12 +23,12 @@ from rampmeter.toml import dumps
     "--svg",
     "picture",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Draw the topology into this file, whose name ends in .svg, .pdf or .png.",
+    help="Draw the topology into this file (.svg, .pdf or .png).",
 )
 def check(plan: Path, settings: Sequence[str], picture: Path | None) -> None:
-    """Check a plan; print all of it, with its defaults and what follows from it.
+    """Check a plan; print it with all defaults and derived values.
 
-    What is printed is a plan. Warnings, and what follows from plan and network (round trips,
+    The output is a plan. Warnings, and the values derived from plan and network (round trips,
     bandwidth-delay product, buffers, windows, timeouts), are comments in it. So is the traffic that
     the workload offers: the mean message size, and the load of each tier's links as a share of
     their rates, from the first 50 000 flows over all shortest paths.
@@ -43,9 +43,9 @@ def check(plan: Path, settings: Sequence[str], picture: Path | None) -> None:
     complete = whole.check()
     if whole.sweep is not None:
         sweep_of(whole)
-    click.echo("".join(f"# warning: {line}\n" for line in whole.warnings()), nl=False)
+    click.echo("".join(f"# warning: {with_code(line)}\n" for line in whole.warnings()), nl=False)
     click.echo(dumps(without_nulls(complete)), nl=False)
-    click.echo("\n# What follows from the plan and its network:")
+    click.echo("\n# Values derived from the plan and its network:")
     for name, value in whole.derived().items():
         click.echo(f"# {name} = {int(value) if value.is_integer() else value}")
     for line in _offered(whole.offered()):
@@ -55,7 +55,7 @@ def check(plan: Path, settings: Sequence[str], picture: Path | None) -> None:
 
 
 def _offered(offered: Mapping[str, Any]) -> Iterator[str]:
-    """Lines about the traffic that a workload offers."""
+    """Yields lines about the traffic that a workload offers."""
     seconds = offered["seconds"]
     of = f"the first {offered['flows']} flows"
     yield ""
@@ -74,7 +74,7 @@ def _offered(offered: Mapping[str, Any]) -> Iterator[str]:
 def _draw(plan: Plan, picture: Path) -> None:
     if picture.suffix.removeprefix(".") not in FORMATS:
         raise PlanError(f"--svg: expected a name that ends in .svg, .pdf or .png, got {picture}")
-    # Imported here, since matplotlib takes its time.
+    # Imported here, since importing matplotlib is slow.
     from rampmeter.plots import topology
 
     topology(plan.drawing()).savefig(picture)
@@ -85,9 +85,9 @@ def transports() -> None:
     """List the transports that plans may name.
 
     \b
-    Example: ours, and with one of one's own
+    Example: the built-in transports, and those of a custom library
       rampmeter transports
-      rampmeter --core libmine.so transports
+      rampmeter --extension libmine.so transports
     """
     for about in schema.transports():
         presets = ", ".join(preset for preset, _ in about["presets"])

@@ -1,4 +1,4 @@
-"""Helpers of several commands: options, overrides, running jobs, showing tables, exit codes."""
+"""Common parts of commands: options, overrides, jobs, tables, exit codes."""
 
 import signal
 import sys
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 from rich.console import Console
 
+from rampmeter.cautions import Caution
 from rampmeter.manifest import is_manifest
 from rampmeter.plan import Override, parse_override
 from rampmeter.progress import watching
@@ -17,7 +18,7 @@ from rampmeter.runner import Batch, Job, run_all
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from rampmeter.sheet import Sheet
+    from rampmeter.text_table import TextTable
 
 Command: TypeAlias = Callable[..., Any]
 
@@ -28,20 +29,20 @@ INTERNAL = 70
 SIGNALLED = 128
 """Added to the number of the signal that stopped a command."""
 EXIT_CODES = """\b
-    Exit code: 0 if every flow was delivered, 3 if a run came to its end but
-    flows failed, were rejected or were unfinished, 2 for bad input, 130 or 143
-    if stopped by Ctrl-C or SIGTERM, which keep what is done."""
+    Exit code: 0 if every flow was delivered, 3 if a run completed but flows
+    failed, were rejected or were unfinished, 2 for bad input, 130 or 143 if
+    stopped by Ctrl-C or SIGTERM. Finished results are stored."""
 
 EXIT_CODES_COMPARED = """\b
-    Exit code: 0 if every flow was delivered, 3 if a run came to its end but
-    flows failed or were unfinished, 2 for bad input, 130 or 143 if stopped by
-    Ctrl-C or SIGTERM, which keep what is done. Flows that a transport rejects
-    by design, as cosy does, are no failure: a warning counts them."""
+    Exit code: 0 if every flow was delivered, 3 if a run completed but flows
+    failed or were unfinished, 2 for bad input, 130 or 143 if stopped by Ctrl-C
+    or SIGTERM. Finished results are stored. Flows that a transport rejects by
+    design, as cosy does, are no failure: a warning counts them."""
 EXIT_CODES_PAPERS = """\b
     Exit code: 0 if no flow failed, 3 if a flow failed without a fault in the
-    plan, 2 for bad input, 130 or 143 if stopped by Ctrl-C or SIGTERM, which
-    keep what is done. Flows that a transport rejects by design are no failure;
-    neither are flows that are unfinished when a run ends. A miss is no error."""
+    plan, 2 for bad input, 130 or 143 if stopped by Ctrl-C or SIGTERM. Finished
+    results are stored. Rejections by design and flows that are unfinished when
+    a run ends are no failures. A miss is no error."""
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -50,11 +51,13 @@ set_option = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the plan."
 )
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), help="The seed, instead of the plan's."
+    "--seed", type=click.IntRange(min=0), help="Seed that replaces the plan's."
 )
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 jobs_option = click.option(
-    "--jobs", type=click.IntRange(min=1), help="Runs at a time; as many as cores by default."
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Maximum number of concurrent runs; the number of cores by default.",
 )
 force_option = click.option(
     "--force", is_flag=True, help="Replace results of another plan in the folder."
@@ -67,7 +70,7 @@ def plan_options(command: Command) -> Command:
 
 
 def result_options(default: str, *, has_jobs: bool = False) -> Callable[[Command], Command]:
-    """Adds `--out`, with the folder of results without it, `--force` and `--quiet`."""
+    """Adds `--out` with its default folder, `--force` and `--quiet`."""
     out = click.option("--out", type=FOLDER, help=f"Folder of the results; {default}.")
 
     def add(command: Command) -> Command:
@@ -77,8 +80,8 @@ def result_options(default: str, *, has_jobs: bool = False) -> Callable[[Command
     return add
 
 
-class Stopped(Exception):
-    """A signal stopped the command, which has kept finished results."""
+class SignalStop(Exception):
+    """Stop of the command by a signal; finished results are stored."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -86,18 +89,18 @@ class Stopped(Exception):
         self.word = "interrupted" if number == signal.SIGINT else "terminated"
 
 
-class Failure(click.ClickException):
-    """Bad input: one line on standard error, exit code 2."""
+class InputError(click.ClickException):
+    """Error of the input: one line on standard error, exit code 2."""
 
     exit_code = BAD_INPUT
 
     def show(self, file: Any = None) -> None:
-        """Print the line."""
+        """Prints the line."""
         click.echo(f"rampmeter: {' '.join(self.message.split())}", file=file or sys.stderr)
 
 
-class Broken(Failure):
-    """A mistake in the simulator: one line on standard error, exit code 70."""
+class SimulatorFault(InputError):
+    """Internal error of the simulator: one line on standard error, exit code 70."""
 
     exit_code = INTERNAL
 
@@ -123,38 +126,38 @@ def folder_name(plan: Path, overrides: Sequence[Override]) -> str:
 
 
 def run_jobs(todo: list[Job], *, quiet: bool, jobs: int | None = None) -> Batch:
-    """Run jobs with progress on standard error."""
+    """Runs jobs with progress on standard error."""
     with watching(Console(stderr=True), todo, is_quiet=quiet) as watcher:
         return run_all(todo, watcher, n_threads=jobs)
 
 
-def leave(batch: Batch, *, needs_all: bool = False) -> None:
-    """Exit as the batch ended: an error, an interrupt, or flows that were not delivered.
+def exit_by_outcome(batch: Batch, *, needs_all: bool = False) -> None:
+    """Exits with the status of a batch: an error, a signal, or undelivered flows.
 
     Undelivered flows count only if the command `needs_all` flows.
     """
     batch.raise_failures()
     if batch.stopped_by is not None:
-        raise Stopped(batch.stopped_by)
+        raise SignalStop(batch.stopped_by)
     if needs_all and not all(run.is_all_delivered for run in batch.runs().values()):
         raise SystemExit(NOT_ALL_DELIVERED)
 
 
 def fail(lines: Sequence[str]) -> None:
-    """Print lines on standard error and exit, if there are any: flows have failed."""
+    """Prints lines about failed flows on standard error, if there are any, and exits."""
     for line in lines:
         click.echo(f"rampmeter: {line}", err=True)
     if lines:
         raise SystemExit(NOT_ALL_DELIVERED)
 
 
-def show(*tables: "Sheet | Table") -> None:
-    """Print tables on standard output, as wide as the terminal, or 80 columns without one."""
-    from rampmeter.sheet import Sheet
+def show(*tables: "TextTable | Table") -> None:
+    """Prints tables on standard output, as wide as the terminal, or 80 columns without one."""
+    from rampmeter.text_table import TextTable
 
     console = Console(highlight=False)
     for table in tables:
-        if isinstance(table, Sheet):
+        if isinstance(table, TextTable):
             table.print(console)
         else:
             console.print()
@@ -162,6 +165,12 @@ def show(*tables: "Sheet | Table") -> None:
 
 
 def warn(sentences: Iterable[str]) -> None:
-    """Print warnings below the tables, one a line."""
+    """Prints warnings below the tables, one a line, those with a code with it."""
     for idx, sentence in enumerate(sentences):
-        click.echo(f"{'' if idx else chr(10)}warning: {sentence}")
+        click.echo(f"{'' if idx else chr(10)}warning: {with_code(sentence)}")
+
+
+def with_code(sentence: str) -> str:
+    """Returns a warning with its code, which `rampmeter explain` takes."""
+    code = sentence.code if isinstance(sentence, Caution) else ""
+    return f"{sentence} [{code}]" if code else sentence

@@ -11,9 +11,9 @@ from rampmeter.commands.common import (
     EXIT_CODES_COMPARED,
     FILE,
     NOT_ALL_DELIVERED,
+    exit_by_outcome,
     fail,
     folder_name,
-    leave,
     overrides_of,
     plan_options,
     result_options,
@@ -32,24 +32,26 @@ from rampmeter.results import Run
     "--transports",
     required=True,
     metavar="NAME[:PRESET][:KEY=VALUE],...",
-    help="The transports, with presets or keys of their own; `all` for every one.",
+    help="Transports with optional presets and keys; `all` selects every one.",
 )
 @click.option(
     "--failures",
     type=click.Choice(FAILURES),
     default="excluded",
     show_default=True,
-    help="Flows that some transport did not deliver: left out of the statistics of all, or "
-    "infinitely slow there.",
+    help="Flows that some transport did not deliver: `excluded` omits them for all transports, "
+    "`infinite` counts them as infinitely slow for that one.",
 )
 @plan_options
 @click.option(
-    "--seeds", type=click.IntRange(1, 1000), help="Seeds of each transport, with intervals."
+    "--seeds",
+    type=click.IntRange(1, 1000),
+    help="Number of seeds of each transport; results have intervals.",
 )
 @click.option(
     "--precision",
     type=click.FloatRange(0, 1, min_open=True),
-    help="Add seeds until each mean slowdown's 95 % interval is within this share of it.",
+    help="Add seeds until the 95 % interval of each mean slowdown is within this share of it.",
 )
 @result_options("results/<plan>-compare", has_jobs=True)
 def compare(
@@ -68,28 +70,28 @@ def compare(
 ) -> None:
     """Run the same flows through several transports; table and plot.
 
-    What the plan's fabric table leaves out is as each transport needs it; a table says where
-    fabrics differ. Slowdown is over the flows that every transport delivered, unless --failures
-    says otherwise.
+    Keys that the plan's fabric table omits have the values that each transport needs; a table lists
+    the differences between fabrics. Slowdown covers the flows that every transport delivered,
+    unless --failures is set.
 
     \b
-    Example: the two presets of dcPIM; a transport with keys of its own; ten seeds
+    Example: the two presets of dcPIM; a transport with its keys; ten seeds
       rampmeter compare plan.toml --transports dcpim:paper,dcpim:reference
       rampmeter compare plan.toml --transports dcpim,pfabric:window=60,window-max=75
       rampmeter compare plan.toml --transports dcpim,phost --seeds 10
     """
-    from rampmeter.contest import Contest
+    from rampmeter.comparison_job import ComparisonJob
 
     overrides = overrides_of(settings, seed)
     base = Plan.load(plan).with_(*overrides)
     folder = out or Path("results") / f"{folder_name(plan, overrides)}-compare"
     choices = naming.transports(transports)
-    contest = Contest(base, choices, folder, seeds, precision, failures, force)
-    comparison, batch = contest.run(partial(run_jobs, quiet=quiet, jobs=jobs))
+    job = ComparisonJob(base, choices, folder, seeds, precision, failures, force)
+    comparison, batch = job.run(partial(run_jobs, quiet=quiet, jobs=jobs))
     if comparison is not None:
         show_comparison(comparison, folder)
-        warn([*comparison.warnings(), *contest.warnings(comparison)])
-    leave(batch)
+        warn([*comparison.warnings(), *job.warnings(comparison)])
+    exit_by_outcome(batch)
     if comparison is not None:
         fail([one.failure for one in comparison.undelivered() if one.n_failed])
     if any(map(is_short, batch.runs().values())):
@@ -104,12 +106,12 @@ def is_short(run: Run) -> bool:
 
 
 def show_comparison(comparison: Comparison, folder: Path) -> None:
-    """Print the tables of a comparison; keep it and its plot in a folder."""
-    from rampmeter.tables import comparison_sheets, fabrics
+    """Prints the tables of a comparison; stores it and its plot in a folder."""
+    from rampmeter.tables import comparison_tables, fabrics
 
     plans = {label: runs[0].manifest["plan"] for label, runs in comparison.runs.items()}
     resolved = {label: plan["fabric"] for label, plan in plans.items()}
-    show(*fabrics(resolved), *comparison_sheets(comparison))
+    show(*fabrics(resolved), *comparison_tables(comparison))
     comparison.save(folder)
     image = folder / "slowdown_by_size.png"
     comparison.plot.slowdown_by_size().savefig(image)

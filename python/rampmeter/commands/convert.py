@@ -16,15 +16,15 @@ from rampmeter.commands.common import FILE
     "format_",
     default="auto",
     metavar="FORMAT",
-    help="What the source is: htsim, hpcc, goal, simai, chakra, msccl, yaps, dcpim, csv or "
-    "parquet. By its name or contents if left out.",
+    help="Format of the source: htsim, hpcc, goal, simai, chakra, msccl, yaps, dcpim, csv or "
+    "parquet. By default it is detected by name or contents.",
 )
-@click.option("--sort", is_flag=True, help="Sort flows that are not in order of arrival.")
-@click.option("--topology", type=FILE, help="The file that numbers or names the hosts.")
+@click.option("--sort", is_flag=True, help="Sort flows by arrival.")
+@click.option("--topology", type=FILE, help="Topology or plan that numbers or names the hosts.")
 @click.option(
-    "--vector-bytes", type=click.IntRange(1, 2**50), help="The vector of an MSCCL algorithm."
+    "--vector-bytes", type=click.IntRange(1, 2**50), help="Vector of an MSCCL algorithm, in bytes."
 )
-@click.option("--groups", type=FILE, help="The file with the groups of a Chakra trace.")
+@click.option("--groups", type=FILE, help="File with the groups of a Chakra trace.")
 def convert(
     source: Path,
     target: Path,
@@ -35,11 +35,10 @@ def convert(
     vector_bytes: int | None,
     groups: Path | None,
 ) -> None:
-    """Turn a trace of another tool into a .csv, .csv.gz or .parquet file.
+    """Convert a trace of another tool to a .csv, .csv.gz or .parquet file.
 
-    A target that ends in .toml is a topology, whose format is known by its contents.
-
-    What the source has and the target has not is a warning.
+    A target that ends in .toml is a topology, whose format is detected by its contents. Features of
+    the source that the target lacks are warnings.
 
     \b
     Example: the flows of an htsim connection matrix

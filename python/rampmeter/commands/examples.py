@@ -8,6 +8,7 @@ import click
 
 from rampmeter._core import PlanError
 from rampmeter.commands.common import FOLDER
+from rampmeter.text import counted
 
 KINDS: Final = ("plans", "notebooks")
 OF_PACKAGE: Final = (
@@ -22,7 +23,7 @@ OF_PACKAGE: Final = (
 def examples(folder: Path | None) -> None:
     """List the examples, or copy them to FOLDER.
 
-    Files that are there already are left alone, and are an error.
+    Existing files are not replaced: they are an error.
 
     \b
     Example: plans and notebooks to start from
@@ -39,15 +40,15 @@ def examples(folder: Path | None) -> None:
     copies = {file: folder / file.parent.name / file.name for file in files}
     for copy in copies.values():
         if copy.exists():
-            raise PlanError(f"{copy}: expected no such file, there is one")
+            raise PlanError(f"{copy}: the file exists; choose another folder")
     for file, copy in copies.items():
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
-    click.echo(f"{folder}: {len(copies)} files")
+    click.echo(f"{folder}: {counted(len(copies), 'file')}")
 
 
 def _about(file: Path) -> str:
-    """The first line of a plan."""
+    """Returns the first line of a plan."""
     if file.suffix != ".toml":
         return ""
     return file.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")

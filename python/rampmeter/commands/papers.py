@@ -10,17 +10,18 @@ from rampmeter._core import PlanError, ResultError
 from rampmeter.commands.common import (
     EXIT_CODES_PAPERS,
     FOLDER,
-    Stopped,
+    SignalStop,
+    exit_by_outcome,
     fail,
     force_option,
     jobs_option,
-    leave,
     quiet_option,
     run_jobs,
     show,
     warn,
 )
 from rampmeter.runner import Batch, n_cores
+from rampmeter.text import counted
 
 if TYPE_CHECKING:
     from rampmeter.papers import Figure, Mode, Report
@@ -31,28 +32,36 @@ REPORT = "report.html"
 """File name of the report of all figures, in that folder."""
 LEDGER = "ledger"
 """The folder of a figure that is drawn from the ledger."""
+FROM_LEDGER_ALONE = (
+    "--from-ledger cannot be combined with --quick, --full, --scale, --seeds or --beside-ledger"
+)
 
 
 @click.command(epilog=EXIT_CODES_PAPERS)
 @click.argument("paper", required=False)
 @click.argument("figure", required=False)
 @click.option(
-    "--all", "everything", is_flag=True, help="Make every figure of PAPER, or of all, and a report."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Make every figure of PAPER, or of all papers, and a report.",
 )
-@click.option("--quick", is_flag=True, help="Few flows and fewer runs, in minutes.")
-@click.option("--full", is_flag=True, help="As many flows as published, in every run.")
+@click.option("--quick", is_flag=True, help="Use few flows and fewer runs; takes minutes.")
+@click.option("--full", is_flag=True, help="Use as many flows as published in every run.")
 @click.option("--scale", type=float, help="Multiply the number of flows.")
 @click.option(
     "--seeds",
     type=click.IntRange(1, 100),
-    help="Seeds of each run; 3 by default, 1 of reduced figures.",
+    help="Number of seeds of each run; 3 by default, 1 for reduced figures.",
 )
 @click.option("--out", type=FOLDER, help="Folder of the results; results/papers/... by default.")
 @click.option(
-    "--from-ledger", is_flag=True, help="Draw and judge the full figure from the ledger, at once."
+    "--from-ledger",
+    is_flag=True,
+    help="Draw and judge the full figure from the ledger, without runs.",
 )
 @click.option(
-    "--beside-ledger", is_flag=True, help="Show the figure of the ledger too, after a reduced one."
+    "--beside-ledger", is_flag=True, help="Also show the figure of the ledger after a reduced one."
 )
 @click.option("--status", is_flag=True, help="Show how many published values match, by figure.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
@@ -60,7 +69,7 @@ LEDGER = "ledger"
     "--fill",
     type=click.FloatRange(min=0, min_open=True),
     metavar="HOURS",
-    help="Run what the ledger lacks, cheapest first, until the time is over.",
+    help="Run missing entries of the ledger for this time, the cheapest first.",
 )
 @force_option
 @jobs_option
@@ -84,17 +93,17 @@ def papers(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Make a figure of a paper and say what matches the published values.
+    """Make a figure of a paper and judge it by the published values.
 
-    Without a figure, list those there are. An interrupted figure goes on where it stopped. A
-    run with fewer flows than the published value has the verdict "fewer flows"; a reduced figure
-    is judged by values recorded from as many flows, if there are any. With --all the report
-    of all figures is results/papers/report.html, as `rampmeter report` writes it.
+    Without a figure, list all figures. An interrupted figure continues at its missing runs. A run
+    with fewer flows than the published value has the verdict "fewer flows". A reduced figure is
+    judged by values recorded from as many flows, if there are any. With --all the report of all
+    figures is results/papers/report.html, as `rampmeter report` writes it.
 
-    The ledger papers/ledger keeps values of runs with as many flows as published and 3 seeds.
-    --status judges its entries and runs nothing; values of runs that it lacks, or whose plan or
-    transport has changed since, are "not run". --fill runs these. --from-ledger draws and judges
-    a figure from its entries, and with --all every figure; parts without any are left out.
+    The ledger papers/ledger has the values of runs with as many flows as published and 3 seeds.
+    --status judges its entries and starts no run. Missing values, and those whose plan or transport
+    has changed since, are "not run". --fill runs these. --from-ledger draws and judges a figure
+    from its entries, and with --all every figure; parts without entries are omitted.
 
     \b
     Example: dcPIM's figure 3 in a few minutes, in full, and all figures of all papers
@@ -107,21 +116,13 @@ def papers(
     mode = _mode(quick=quick, full=full, scale=scale)
     root = figures.find_papers()
     if status or as_json or fill is not None:
-        if status + as_json + (fill is not None) > 1 and fill is not None:
-            raise PlanError("--fill: expected neither --status nor --json with it")
-        chosen = _chosen(root, paper, figure)
-        if fill is None:
-            _show_status(root, chosen, as_json=as_json, with_replays=paper is None)
-        else:
-            _fill(root, chosen, fill, quiet=quiet)
+        _open_ledger(root, paper, figure, fill, status=status, as_json=as_json, quiet=quiet)
         return
     if from_ledger and (quick or full or scale is not None or seeds is not None or beside_ledger):
-        raise PlanError(
-            "--from-ledger: expected no --quick, --full, --scale, --seeds or --beside-ledger"
-        )
+        raise PlanError(FROM_LEDGER_ALONE)
     if everything:
         if figure is not None:
-            raise PlanError(f"--all: expected no figure, got {figure}")
+            raise PlanError(f"--all applies to whole papers; omit the figure {figure}")
         if from_ledger:
             _draw_all(root, paper, out or PAPERS, jobs)
         else:
@@ -131,19 +132,38 @@ def papers(
         _list_figures(root, paper)
         return
     one = figures.load_figure(figures.find_figure(root, paper, figure))
-    of_ledger = PAPERS / paper / one.folder.name / LEDGER
+    folder = PAPERS / paper / one.folder.name
     if from_ledger:
-        _show_from_ledger(one, root, out or of_ledger)
+        _show_from_ledger(one, root, out or folder / LEDGER)
         return
-    folder = out or PAPERS / paper / one.folder.name / mode.label
-    batch = _make(one, mode, seeds, folder, jobs, force=force, quiet=quiet)
-    leave(batch)
+    batch = _make(one, mode, seeds, out or folder / mode.label, jobs, force=force, quiet=quiet)
+    exit_by_outcome(batch)
     if beside_ledger:
-        _show_beside(one, root, of_ledger)
+        _show_beside(one, root, folder / LEDGER)
     fail(_failures(one, batch))
 
 
-def _chosen(root: Path, paper: str | None, figure: str | None) -> list["Figure"]:
+def _open_ledger(
+    root: Path,
+    paper: str | None,
+    figure: str | None,
+    hours: float | None,
+    *,
+    status: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Fills the ledger for some hours, or shows its status without a number of hours."""
+    if hours is not None and (status or as_json):
+        raise PlanError("--fill cannot be combined with --status or --json")
+    chosen = _select_figures(root, paper, figure)
+    if hours is None:
+        _show_status(root, chosen, as_json=as_json, with_replays=paper is None)
+    else:
+        _fill(root, chosen, hours, quiet=quiet)
+
+
+def _select_figures(root: Path, paper: str | None, figure: str | None) -> list["Figure"]:
     """Returns one figure, those of a paper, or all."""
     from rampmeter.papers import find_figure, load_figure
 
@@ -153,7 +173,7 @@ def _chosen(root: Path, paper: str | None, figure: str | None) -> list["Figure"]
 
 
 def _show_status(root: Path, chosen: list["Figure"], *, as_json: bool, with_replays: bool) -> None:
-    """Show the verdicts of the ledger by figure, and those of replays."""
+    """Shows the verdicts of the ledger by figure, and those of replays."""
     from rampmeter.papers.ledger import Ledger
     from rampmeter.papers.replays import ReplayLedger, status_tables
     from rampmeter.papers.status import FigureStatus
@@ -175,7 +195,7 @@ def _show_status(root: Path, chosen: list["Figure"], *, as_json: bool, with_repl
 
 
 def _show_from_ledger(one: "Figure", root: Path, folder: Path) -> None:
-    """Make a figure from its entries, and show it."""
+    """Makes a figure from its entries, and shows it."""
     from rampmeter.papers.from_ledger import report_from_ledger
     from rampmeter.papers.ledger import Ledger
     from rampmeter.papers.status import FigureStatus
@@ -199,7 +219,7 @@ def _show_from_ledger(one: "Figure", root: Path, folder: Path) -> None:
 
 
 def _draw_all(root: Path, paper: str | None, folder: Path, jobs: int | None) -> None:
-    """Draw the figures of a paper or of all from the ledger, and write their report."""
+    """Draws the figures of a paper or of all from the ledger, and writes their report."""
     from rampmeter.papers.from_ledger import draw_all
     from rampmeter.papers.ledger import Ledger
     from rampmeter.papers.status import FigureStatus
@@ -208,13 +228,13 @@ def _draw_all(root: Path, paper: str | None, folder: Path, jobs: int | None) -> 
     outs = {one: folder / one.parent.name / one.name / LEDGER for one in _folders_of(root, paper)}
     drawn = draw_all(root, outs, jobs or n_cores())
     ledger = Ledger(root)
-    show(status_table([FigureStatus.of(one, ledger) for one in _chosen(root, paper, None)]))
-    click.echo(f"{len(drawn)} figures drawn, {len(outs) - len(drawn)} have no entries")
+    show(status_table([FigureStatus.of(one, ledger) for one in _select_figures(root, paper, None)]))
+    click.echo(f"{counted(len(drawn), 'figure')} drawn, {len(outs) - len(drawn)} without entries")
     _write_report(drawn, folder)
 
 
 def _show_beside(one: "Figure", root: Path, folder: Path) -> None:
-    """Show the figure of the ledger after a reduced one, if there are entries."""
+    """Shows the figure of the ledger after a reduced one, if there are entries."""
     from rampmeter.papers.ledger import Ledger
 
     name = f"{one.paper} {one.number}"
@@ -226,7 +246,7 @@ def _show_beside(one: "Figure", root: Path, folder: Path) -> None:
 
 
 def _fill(root: Path, chosen: list["Figure"], hours: float, *, quiet: bool) -> None:
-    """Run what the ledger lacks."""
+    """Runs the missing entries of the ledger."""
     from rich.console import Console
 
     from rampmeter.papers.fill import fill
@@ -235,11 +255,11 @@ def _fill(root: Path, chosen: list["Figure"], hours: float, *, quiet: bool) -> N
 
     ledger = Ledger(root)
     console = Console(stderr=True)
-    filled = fill(ledger, chosen, hours, lambda jobs: watching(console, jobs, is_quiet=quiet))
-    left = f"; {filled.n_left} are missing" if filled.n_left else ""
-    click.echo(f"{filled.n_made} runs entered in {ledger.root}{left}")
-    if filled.stopped_by is not None:
-        raise Stopped(filled.stopped_by)
+    result = fill(ledger, chosen, hours, lambda jobs: watching(console, jobs, is_quiet=quiet))
+    remaining = f"; {result.n_left} missing" if result.n_left else ""
+    click.echo(f"{counted(result.n_made, 'run')} entered in {ledger.root}{remaining}")
+    if result.stopped_by is not None:
+        raise SignalStop(result.stopped_by)
 
 
 def _make_all(
@@ -253,7 +273,7 @@ def _make_all(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Make the figures of a paper or of all, and the report of those that have been made."""
+    """Makes the figures of a paper, or of all papers, and their report."""
     from rampmeter.papers import load_figure
 
     folder = out or PAPERS
@@ -265,17 +285,17 @@ def _make_all(
         made.append(folder / one.paper / one.folder.name / mode.label)
         batch = _make(one, mode, seeds, made[-1], jobs, force=force, quiet=quiet)
         if batch.stopped_by is not None:
-            leave(batch)
+            exit_by_outcome(batch)
         batches.append(batch)
         failures += _failures(one, batch)
     _write_report(made, folder)
     for batch in batches:
-        leave(batch)
+        exit_by_outcome(batch)
     fail(failures)
 
 
 def _write_report(made: list[Path], folder: Path) -> None:
-    """Write the report of the figures in the folders `made`."""
+    """Writes the report of the figures in the folders `made`."""
     from rampmeter.report import find, write
 
     report = folder / REPORT
@@ -304,7 +324,7 @@ def _make(
     force: bool,
     quiet: bool,
 ) -> Batch:
-    """Run what a figure needs, and show what it gives."""
+    """Runs the simulations of a figure, and shows its results."""
     from rampmeter import papers as figures
 
     n_seeds = seeds or (1 if mode.is_reduced else figures.SEEDS_WANTED)
@@ -314,7 +334,8 @@ def _make(
         packets = figures.data_packets(one, mode) * n_seeds / 1e6
         found = " and the probes of searches" if any(run.search for run in one.runs) else ""
         name = f"{one.paper} {one.number}"
-        click.echo(f"{name}: {len(todo)} runs{found}, about {packets:.0f} M data packets", err=True)
+        runs = counted(len(todo), "run")
+        click.echo(f"{name}: {runs}{found}, about {packets:.0f} M data packets", err=True)
     batch = run_jobs(todo, quiet=quiet, jobs=jobs)
     while not batch.is_interrupted:
         # The next probe of a search depends on the result of the last one.
@@ -322,8 +343,8 @@ def _make(
         if not probes:
             break
         if not quiet:
-            click.echo(f"{len(probes)} probes of searches", err=True)
-        batch = batch.then(run_jobs(probes, quiet=quiet, jobs=jobs))
+            click.echo(f"{counted(len(probes), 'probe')} of searches", err=True)
+        batch = batch.followed_by(run_jobs(probes, quiet=quiet, jobs=jobs))
     _show_report(figures.make_report(one, mode, numbers, batch, folder), batch)
     return batch
 
@@ -332,22 +353,22 @@ def _mode(*, quick: bool, full: bool, scale: float | None) -> "Mode":
     from rampmeter.papers import Mode
 
     if quick + full + (scale is not None) > 1:
-        raise PlanError("--quick, --full, --scale: expected at most one of them")
+        raise PlanError("--quick, --full and --scale exclude each other: use one of them")
     if scale is not None:
         if not 0.0 < scale <= 1000.0:
-            raise PlanError(f"--scale: expected above 0 and at most 1000, got {scale:g}")
+            raise PlanError(f"--scale: expected a number above 0 and up to 1000, got {scale:g}")
         return Mode("scale", scale)
     return Mode("quick" if quick else "full" if full else "judged")
 
 
 def _folders_of(root: Path, paper: str | None) -> list[Path]:
-    """The folders of a paper's figures, or of all."""
+    """Returns the folders of a paper's figures, or of all."""
     from rampmeter.papers import list_figures
 
     folders = [folder for folder in list_figures(root) if paper in (None, folder.parent.name)]
     if not folders:
-        known = ", ".join(sorted({folder.parent.name for folder in list_figures(root)}))
-        raise PlanError(f"papers: expected one of {known}, got {paper}")
+        papers = ", ".join(sorted({folder.parent.name for folder in list_figures(root)}))
+        raise PlanError(f"papers: expected one of {papers}, got {paper}")
     return folders
 
 
@@ -367,7 +388,7 @@ def _show_report(report: "Report", batch: Batch) -> None:
     click.echo(f"\nverdicts: {counts}; {report.seeds_text()}; {batch.wall_seconds:.0f} s")
     _show_files(report)
     warn(
-        f"{one.rejection}; they are left out of slowdowns, which flatters {one.label}"
+        f"{one.rejection}; slowdowns exclude them, which favours {one.label}"
         for one in of_batch(batch)
         if one.rejected
     )

@@ -18,7 +18,7 @@ FORMATS = ("png", "pdf", "svg")
 @click.command()
 @click.argument("folders", metavar="DIR...", type=FOLDER, nargs=-1, required=True)
 @click.option(
-    "--out", type=FOLDER, help="Folder of the images; DIR by default, or . of several runs."
+    "--out", type=FOLDER, help="Folder of the images; DIR by default, or . for several runs."
 )
 @click.option(
     "--format",
@@ -26,7 +26,7 @@ FORMATS = ("png", "pdf", "svg")
     type=click.Choice(FORMATS),
     default="png",
     show_default=True,
-    help="Of the images.",
+    help="Format of the images.",
 )
 def plot(folders: Sequence[Path], out: Path | None, format_: str) -> None:
     """Plot results: slowdown, completion times, and of one run utilisation, queues, tenants.

@@ -12,17 +12,20 @@ from rampmeter.commands.common import FILE
     "folders", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path)
 )
 @click.option(
-    "--out", type=FILE, default=Path("report.html"), show_default=True, help="The file to write."
+    "--out", type=FILE, default=Path("report.html"), show_default=True, help="File to write."
 )
-@click.option("--title", default="Rampmeter report", show_default=True, help="Its heading.")
+@click.option(
+    "--title", default="Rampmeter report", show_default=True, help="Heading of the report."
+)
 def report(folders: tuple[Path, ...], out: Path, title: str) -> None:
     """Write one HTML file of all results in FOLDERS and below.
 
-    Figures of papers, comparisons, sweeps and runs are found by what their folders hold. The file
-    is read without a network; it links to the results by their paths from its own folder.
+    Figures of papers, comparisons, sweeps and runs are detected by the contents of their folders.
+    The file can be read without a network; it links to the results by their paths relative to its
+    folder.
 
     \b
-    Example: all figures that have been made, and a comparison
+    Example: all figures of papers, and a comparison
       rampmeter report results/papers results/plan-compare --out report.html
     """
     from rampmeter.report import find, write

@@ -8,8 +8,8 @@ import click
 from rampmeter.commands.common import (
     EXIT_CODES,
     FILE,
+    exit_by_outcome,
     folder_name,
-    leave,
     name_of,
     overrides_of,
     plan_options,
@@ -37,15 +37,15 @@ def run(
 ) -> None:
     """Run a plan; show slowdown by size, utilisation and drops.
 
-    Ctrl-C ends the run and keeps what is done. A run whose results are there is not repeated, and
+    Ctrl-C ends the run; finished results are stored. A run that has results is not repeated, and
     results of another plan are not replaced. The plan may be the manifest.json of a result, which
     is then run again.
 
     \b
-    Example: at another load, to a folder of its own
+    Example: another load, and a separate folder
       rampmeter run plan.toml --set workload.load=0.8 --seed 2 --out results/load-0.8
     """
-    from rampmeter.tables import run_sheets
+    from rampmeter.tables import run_tables
 
     overrides = overrides_of(settings, seed)
     complete = Plan.load(plan).with_(*overrides)
@@ -53,7 +53,7 @@ def run(
     batch = run_jobs([Job(name_of(plan), complete, folder, force)], quiet=quiet)
     outcome = batch.outcomes[0]
     if outcome.run is not None:
-        show(*run_sheets(outcome.run))
+        show(*run_tables(outcome.run))
         click.echo(f"\nresults: {folder}")
-        warn(outcome.run.summary.get("warnings", []))
-    leave(batch, needs_all=True)
+        warn(outcome.run.warnings)
+    exit_by_outcome(batch, needs_all=True)

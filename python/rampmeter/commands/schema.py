@@ -15,11 +15,11 @@ from rampmeter.sweeps.schema import SWEEP as SWEEP_TABLE
 def schema(file: Path | None) -> None:
     """Print the JSON Schema of plans, or write it to FILE.
 
-    Editors that know it complete keys of plans, explain them, and mark what is wrong. A plan names
-    it in its first line: #:schema plan.schema.json
+    Editors with the schema complete and explain keys of plans, and mark errors. A plan names it in
+    its first line: #:schema plan.schema.json
 
     \b
-    Example: a schema beside the plans
+    Example: a schema next to the plans
       rampmeter schema plan.schema.json
     """
     whole = plan_schema()

@@ -27,17 +27,19 @@ from rampmeter.plan import Plan
     default="rampd,sim",
     show_default=True,
     metavar="ARM[:NAME[:KEY=VALUE]],...",
-    help="What to run it on: rampd (hosts, the plan's transport or the one named), tcp (hosts, the "
-    "kernel's TCP, with the congestion control named), sim (the simulator, with the delays "
-    "measured before).",
+    help="Systems that run the plan. rampd: hosts with the plan's transport, or with NAME. tcp: "
+    "hosts with the kernel's TCP and the congestion control NAME. sim: the simulator with the "
+    "delays measured by an earlier arm.",
 )
 @click.option(
     "--realtime",
     is_flag=True,
-    help="Put hosts before all other work of this machine, as if each had a processor; root only.",
+    help="Give hosts priority over all other processes of this machine; root only.",
 )
 @click.option(
-    "--waits", is_flag=True, help="Count times at ports in waits.json, marks or not; root only."
+    "--waits",
+    is_flag=True,
+    help="Write a histogram of delays at each port to waits.json; root only.",
 )
 @plan_options
 @click.option("--out", type=FOLDER, help="Folder of the results; results/<plan>-testbed.")
@@ -55,12 +57,12 @@ def testbed(
 ) -> None:
     """Run a plan between real hosts: network namespaces of this machine.
 
-    The plan's leaf-spine is built of namespaces with shaped links of eight priorities, its flows
-    are sent at their times, and the results are those of a simulation: the same tables, plots and
-    commands. Needs iproute2, and root or user namespaces. Whatever happens, it is taken down.
+    The plan's leaf-spine is built of namespaces with shaped links of eight priorities. Its flows
+    are sent at their times. The results have the form of a simulation's: the same tables, plots and
+    commands. Needs iproute2, and root or user namespaces. The namespaces are always removed.
 
     \b
-    Example: dcPIM against TCP, and what the simulator says; against DCTCP with marks, and Cubic
+    Example: dcPIM compared with TCP and the simulator; with DCTCP with marks, and Cubic
       rampmeter testbed plan.toml --arms rampd,tcp,sim
       rampmeter testbed plan.toml --arms rampd,rampd:dctcp:mark-above=20,tcp:cubic
     """

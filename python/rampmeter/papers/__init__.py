@@ -1,4 +1,4 @@
-"""Figures of papers: their runs, the published values, and whether ours match.
+"""Figures of papers: their runs, the published values, and verdicts on ours.
 
 A figure is a folder `papers/<paper>/fig<number>`, a table one `papers/<paper>/table<number>`.
 Its files are `figure.toml` (its runs and panels), `plan.toml` (the common part of the runs),
@@ -18,17 +18,17 @@ from rampmeter.papers.reproduce import (
     make_report,
     probes_of,
 )
-from rampmeter.papers.verdict import SEEDS_WANTED, Measured, Row, judge, tolerance_text
+from rampmeter.papers.verdict import SEEDS_WANTED, Measurement, ValueRow, judge, tolerance_text
 
 __all__ = [
     "SEEDS_WANTED",
     "ClaimRow",
     "Figure",
-    "Measured",
+    "Measurement",
     "Mode",
     "Panel",
     "Report",
-    "Row",
+    "ValueRow",
     "claim_rows",
     "data_packets",
     "find_figure",
@@ -51,7 +51,7 @@ OF_PACKAGE = (
 
 
 def find_papers() -> Path:
-    """The folder `papers`: of the working directory or one above it, else of the package."""
+    """Returns the folder `papers` of the working directory, of one above it, or of the package."""
     here = Path.cwd()
     for folder in (*(one / "papers" for one in (here, *here.parents)), *OF_PACKAGE):
         if list_figures(folder):
@@ -60,10 +60,10 @@ def find_papers() -> Path:
 
 
 def find_figure(root: Path, paper: str, number: str) -> Path:
-    """The folder of one figure."""
+    """Returns the folder of one figure."""
     folders = list_figures(root)
     for folder in folders:
         if folder.parent.name == paper and folder.name in (number, f"fig{number}"):
             return folder
-    known = ", ".join(f"{f.parent.name} {f.name.removeprefix('fig')}" for f in folders)
-    raise PlanError(f"papers: expected one of {known}, got {paper} {number}")
+    names = ", ".join(f"{f.parent.name} {f.name.removeprefix('fig')}" for f in folders)
+    raise PlanError(f"papers: expected one of {names}, got {paper} {number}")

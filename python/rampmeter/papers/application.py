@@ -24,7 +24,7 @@ Compute: TypeAlias = Callable[[Run, Points, Settings], list[float]]
 
 
 def of_application(metric: Metric, run: Run, points: Points, settings: Settings) -> list[float]:
-    """A metric of an application: a value a point, or a single one."""
+    """Returns the values of a metric of an application: one for each point, or a single one."""
     return OF_APPLICATIONS[metric](run, points, settings)
 
 
@@ -70,14 +70,14 @@ def _false_positive(run: Run, points: Points, settings: Settings) -> list[float]
     return [detector.false_positive(probes, int(misses)) for misses in points or (1,)]
 
 
-def _of_storage(value: Callable[[storage.Outcome], float]) -> Compute:
-    """A value of a storage client; points are times that a switch takes."""
+def _of_storage(value: Callable[[storage.PolicyResult], float]) -> Compute:
+    """Returns a value of a storage client; points are durations of a switch."""
 
     def compute(run: Run, points: Points, settings: Settings) -> list[float]:
         policy = next((one for one in storage.POLICIES if one == settings.get("policy")), None)
         if policy is None:
-            known = ", ".join(storage.POLICIES)
-            raise PlanError(f"app.policy: expected one of {known}, got {settings.get('policy')}")
+            allowed = ", ".join(storage.POLICIES)
+            raise PlanError(f"app.policy: expected one of {allowed}, got {settings.get('policy')}")
         threshold = _number(settings, "threshold-us")
         network, seed = storage.Network.of(run), int(run.manifest["seed"])
         host = storage.Host()
@@ -93,13 +93,13 @@ def _of_storage(value: Callable[[storage.Outcome], float]) -> Compute:
 
 
 def _batch(run: Run, points: Points, settings: Settings) -> list[float]:
-    """Points are timeouts."""
+    """Returns the mean batch for each timeout."""
     arrivals = _arrivals(run, settings)
     return [reframer.mean_batch(arrivals, timeout) for timeout in points]
 
 
 def _gaps_below(run: Run, points: Points, settings: Settings) -> list[float]:
-    """Points are times up to which gaps are counted."""
+    """Returns the share of gaps of at most each time."""
     gaps = reframer.gaps_us(_arrivals(run, settings))
     return [float((gaps <= limit).mean()) for limit in points]
 
@@ -115,7 +115,7 @@ def _arrivals(run: Run, settings: Settings) -> Arrivals:
 
 
 def _number(settings: Settings, key: str) -> float:
-    """Returns a setting; zero if it is left out."""
+    """Returns a setting; zero if it is omitted."""
     value = settings.get(key, 0.0)
     if not isinstance(value, int | float):
         raise PlanError(f"app.{key}: expected a number, got {value}")

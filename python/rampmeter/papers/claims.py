@@ -9,8 +9,8 @@ from typing import Any
 from rampmeter.papers.expected import CellId, Claim
 from rampmeter.papers.figure import Figure, Mode
 from rampmeter.papers.verdict import (
-    Measured,
-    Row,
+    Measurement,
+    ValueRow,
     Verdict,
     flows_needed,
     judge_flows,
@@ -20,11 +20,11 @@ from rampmeter.papers.verdict import (
 
 
 @dataclass(frozen=True)
-class Nearest:
-    """The run that is nearest to meeting a claim about any of its runs."""
+class NearestRun:
+    """Run that is nearest to the limits of a claim about any of its runs."""
 
     cell: CellId
-    measured: Measured
+    measured: Measurement
     worst: float
     """The value of the seed that is farthest from the limit."""
 
@@ -34,14 +34,14 @@ class ClaimRow:
     """One line of the table of claims."""
 
     claim: Claim
-    cells: tuple[Measured | None, ...]
+    cells: tuple[Measurement | None, ...]
     """The measured values, in the order of the claim's cells."""
     by_seed: Mapping[int, tuple[float, ...]]
     """The values of the seeds that have all of them, in the same order."""
     verdict: Verdict
     reason: str
     """The reason why it is not judged, or a miss."""
-    nearest: Nearest | None = None
+    nearest: NearestRun | None = None
     """The run by which a claim about any of its runs is judged, if one has values of all seeds."""
 
     @property
@@ -51,11 +51,11 @@ class ClaimRow:
 
     @property
     def n_holding(self) -> int:
-        """The number of seeds of which alone the claim holds."""
-        return sum(not broken(self.claim, values) for values in self.by_seed.values())
+        """Number of seeds that meet the claim, each alone."""
+        return sum(not describe_violation(self.claim, values) for values in self.by_seed.values())
 
     @property
-    def measured(self) -> Measured | None:
+    def measured(self) -> Measurement | None:
         """The number to which limits apply.
 
         It is a ratio, the largest value over the least of `alike`, or the value of the nearest run.
@@ -64,10 +64,10 @@ class ClaimRow:
             return self.nearest.measured
         if self.claim.kind not in ("ratio", "alike") or not self.by_seed:
             return None
-        return Measured({seed: _number(self.claim, v) for seed, v in self.by_seed.items()}, 0)
+        return Measurement({seed: _number(self.claim, v) for seed, v in self.by_seed.items()}, 0)
 
     def to_json(self) -> dict[str, Any]:
-        """The line as plain values."""
+        """Returns the line as plain values."""
         measured = self.measured
         return {
             "kind": self.claim.kind,
@@ -98,19 +98,19 @@ class ClaimRow:
 
 def claim_rows(
     figure: Figure,
-    rows: Sequence[Row],
+    rows: Sequence[ValueRow],
     mode: Mode,
     seeds: Sequence[int],
-    not_asked: frozenset[str] = frozenset(),
+    left_out: frozenset[str] = frozenset(),
 ) -> list[ClaimRow]:
-    """The claims of a figure, judged on the rows of all its panels."""
+    """Returns the claims of a figure, judged on the rows of all its panels."""
     measured = {row.cell: row.measured for row in rows}
     lines = []
     for claim in figure.expected.claims:
         cells = tuple(measured.get(cell) for cell in claim.cells)
         by_seed = _by_seed(claim, cells)
         nearest = _nearest(claim, cells, seeds)
-        if any(cell.run in not_asked for cell in claim.cells):
+        if any(cell.run in left_out for cell in claim.cells):
             verdict, reason = _not_judged(why_left_out(mode))
         else:
             fewer = _fewer_flows(figure, claim, mode)
@@ -132,7 +132,7 @@ def _fewer_flows(figure: Figure, claim: Claim, mode: Mode) -> tuple[Verdict, str
 
 
 def judge_claim(
-    claim: Claim, cells: Sequence[Measured | None], seeds: Sequence[int]
+    claim: Claim, cells: Sequence[Measurement | None], seeds: Sequence[int]
 ) -> tuple[Verdict, str]:
     """Returns a verdict on the means of the seeds, with the reason of a miss.
 
@@ -144,12 +144,12 @@ def judge_claim(
     for cell, value in zip(claim.cells, cells, strict=True):
         if lack := without_value(value, seeds):
             return "miss", f"{_name(cell)}: {lack}"
-    reason = broken(claim, [value.mean for value in cells if value is not None])
+    reason = describe_violation(claim, [value.mean for value in cells if value is not None])
     return ("miss", reason) if reason else ("match", "")
 
 
-def broken(claim: Claim, values: Sequence[float]) -> str:
-    """Describes how these values break a claim; empty if it holds."""
+def describe_violation(claim: Claim, values: Sequence[float]) -> str:
+    """Describes the violation of a claim by these values; empty without one."""
     match claim.kind:
         case "order":
             for i, (low, high) in enumerate(itertools.pairwise(values)):
@@ -171,7 +171,7 @@ def broken(claim: Claim, values: Sequence[float]) -> str:
 
 
 def limits_text(claim: Claim) -> str:
-    """Returns the expected limits as text for people."""
+    """Returns the expected limits as text."""
     match claim.kind:
         case "order":
             return "ascending" + (f", ±{claim.within * 100:g} %" if claim.within else "")
@@ -187,9 +187,9 @@ def limits_text(claim: Claim) -> str:
 
 
 def _judge_any(
-    claim: Claim, cells: Sequence[Measured | None], seeds: Sequence[int]
+    claim: Claim, cells: Sequence[Measurement | None], seeds: Sequence[int]
 ) -> tuple[Verdict, str]:
-    """A match if the values of all seeds of some cell are within the limits."""
+    """Returns a match if the values of all seeds of some cell are within the limits."""
     nearest = _nearest(claim, cells, seeds)
     if nearest is not None and _is_within(claim, nearest.worst):
         return "match", ""
@@ -202,18 +202,18 @@ def _judge_any(
 
 
 def _nearest(
-    claim: Claim, cells: Sequence[Measured | None], seeds: Sequence[int]
-) -> Nearest | None:
-    """The best cell by its worst seed, the first of equals; `None` if no cell has all seeds."""
+    claim: Claim, cells: Sequence[Measurement | None], seeds: Sequence[int]
+) -> NearestRun | None:
+    """Returns the best cell by its worst seed; `None` if no cell has values of all seeds."""
     if claim.of != "any":
         return None
     worst, best = (max, min) if claim.at_most is not None else (min, max)
-    known = [
-        Nearest(cell, value, worst(value.values))
+    candidates = [
+        NearestRun(cell, value, worst(value.values))
         for cell, value in zip(claim.cells, cells, strict=True)
         if value is not None and not without_value(value, seeds)
     ]
-    return best(known, key=lambda one: one.worst, default=None)
+    return best(candidates, key=lambda one: one.worst, default=None)
 
 
 def _number(claim: Claim, values: Sequence[float]) -> float:
@@ -226,7 +226,7 @@ def _number(claim: Claim, values: Sequence[float]) -> float:
 
 
 def _is_within(claim: Claim, value: float) -> bool:
-    """Returns whether a number is within the limits; NaN is not."""
+    """Returns true if a number is within the limits; NaN is not."""
     slack = 1e-12
     if claim.kind == "alike":
         return value <= 1.0 + claim.within + slack
@@ -235,11 +235,11 @@ def _is_within(claim: Claim, value: float) -> bool:
     return least - slack <= value <= most + slack
 
 
-def _by_seed(claim: Claim, cells: Sequence[Measured | None]) -> dict[int, tuple[float, ...]]:
+def _by_seed(claim: Claim, cells: Sequence[Measurement | None]) -> dict[int, tuple[float, ...]]:
     """Returns the values of the seeds that have one in every cell, or in any for an `any` claim."""
-    known = [cell.by_seed if cell else {} for cell in cells]
-    seeds = dict.fromkeys(seed for one in known for seed in one)
-    values = {seed: tuple(one.get(seed, math.nan) for one in known) for seed in seeds}
+    values_of_cells = [cell.by_seed if cell else {} for cell in cells]
+    seeds = dict.fromkeys(seed for one in values_of_cells for seed in one)
+    values = {seed: tuple(one.get(seed, math.nan) for one in values_of_cells) for seed in seeds}
     suffice = any if claim.of == "any" else all
     return {seed: of for seed, of in values.items() if suffice(map(math.isfinite, of))}
 

@@ -12,14 +12,14 @@ from rampmeter.papers.label import load, workload
 from rampmeter.papers.metric import Y_LABELS, Metric
 from rampmeter.papers.pareto import LeastBound
 from rampmeter.papers.series import Series
-from rampmeter.papers.verdict import Measured, Row
+from rampmeter.papers.verdict import Measurement, ValueRow
 
 WHISKERS: dict[Metric, Metric] = {
     "mean": "p99",
     "queue-mean-kb": "queue-max-kb",
     "switch-mean-kb": "switch-max-kb",
 }
-"""Metrics that whiskers end at, where a panel has them."""
+"""Metrics at the ends of whiskers, if a panel has them."""
 
 EXPECTED = "expected"
 MEASURED = "measured"
@@ -29,7 +29,7 @@ VARIANT = "measured, paper preset"
 def draw(
     figure: Figure,
     panel: SubFigure,
-    rows: Sequence[Row],
+    rows: Sequence[ValueRow],
     note: str = "",
     series: Mapping[str, Series] | None = None,
     least: Sequence[LeastBound] = (),
@@ -93,7 +93,7 @@ def draw(
             )
 
 
-def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[Row], title: str) -> Drawing:
+def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow], title: str) -> Drawing:
     lines = []
     for name in dict.fromkeys(workload(figure, row.cell.run) for row in rows):
         own = [row for row in rows if workload(figure, row.cell.run) == name]
@@ -121,8 +121,9 @@ def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[Row], title: str) 
     )
 
 
-def _operating_points(figure: Figure, rows: Sequence[Row]) -> list[plots.OperatingPoint]:
-    """The tail and the spinner's share of each run; lines join runs of one name before a comma."""
+def _operating_points(figure: Figure, rows: Sequence[ValueRow]) -> list[plots.OperatingPoint]:
+    """Returns the tail and the spinner's share of each run. Lines join runs that share the words
+    before a comma."""
     measured = {(r.cell.run, r.cell.metric): r.measured.mean for r in rows if r.measured}
     published = {r.cell.run: r.fact.expected for r in rows if r.fact}
     return [
@@ -137,14 +138,14 @@ def _operating_points(figure: Figure, rows: Sequence[Row]) -> list[plots.Operati
     ]
 
 
-def _by_size(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plots.SizeSeries]:
-    """The series of a panel's run, or of each of its runs under the run's name."""
+def _by_size(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]) -> list[plots.SizeSeries]:
+    """Returns the series of a panel's run, or of each of its runs under the run's name."""
     sized = []
     for run in panel.runs:
         for one in _series(rows, [(run, idx) for idx in range(len(panel.labels))]):
             name = one.name
             if len(panel.runs) > 1:
-                # Values are measured unless their name says otherwise.
+                # Values are measured unless their name states otherwise.
                 what = one.name.removeprefix(MEASURED).removeprefix(", ")
                 name = ", ".join(filter(None, [workload(figure, run), what]))
             sized.append(
@@ -153,8 +154,8 @@ def _by_size(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plot
     return sized
 
 
-def _by_point(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plots.Line]:
-    """The first metric of each run, by point."""
+def _by_point(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]) -> list[plots.Line]:
+    """Returns the first metric of each run, by point."""
     lines = []
     for run in panel.runs:
         own = [
@@ -173,14 +174,16 @@ def _by_point(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plo
     return lines
 
 
-def _spreads(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plots.Spread]:
-    """The slowdowns of each run, those of one label together."""
+def _spreads(
+    figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]
+) -> list[plots.SlowdownSpread]:
+    """Returns the slowdowns of each run, those of one label together."""
     values: dict[str, dict[str, float]] = {}
     for row in rows:
         if row.measured is not None:
             values.setdefault(row.cell.run, {})[row.cell.metric] = row.measured.mean
     return [
-        plots.Spread(
+        plots.SlowdownSpread(
             workload(figure, run),
             load(figure, panel, run),
             *(of_run[metric] for metric in ("min", "mean", "p99", "p999", "max")),
@@ -189,16 +192,16 @@ def _spreads(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plot
     ]
 
 
-def sustained(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[Row]:
-    """The bounds at the highest loads up to which each label rejects no more than allowed."""
+def sustained(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]) -> list[ValueRow]:
+    """Returns the bound of each label at its highest load without excess rejections."""
     by_cell = {(row.cell.run, row.cell.metric): row for row in rows}
-    found: dict[str, Row] = {}
+    found: dict[str, ValueRow] = {}
     broken: set[str] = set()
     for run in sorted(panel.runs, key=lambda run: load(figure, panel, run)):
         name = workload(figure, run)
         rejected = by_cell[(run, "rejected")].measured
         if rejected is None or not rejected.values:
-            # Left out of a reduced run, or not finished: use the next one.
+            # Omitted in a reduced run, or not finished: use the next one.
             continue
         if rejected.mean > panel.rejected_max:
             broken.add(name)
@@ -209,7 +212,7 @@ def sustained(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[Row
 
 
 def _curves(least: Sequence[LeastBound]) -> list[plots.Curve]:
-    """The curve of each label."""
+    """Returns the curve of each label."""
     curves: dict[str, list[plots.Tradeoff]] = {}
     for line in least:
         points = curves.setdefault(line.label, [])
@@ -219,7 +222,7 @@ def _curves(least: Sequence[LeastBound]) -> list[plots.Curve]:
 
 
 def _theorems(figure: Figure, panel: SubFigure) -> list[plots.Tradeoff]:
-    """The bound of theorem 3.5 and the load of theorem 3.4, once for each K of the panel's runs."""
+    """Returns the bound of theorem 3.5 and the load of theorem 3.4 for each K of the panel."""
     if panel.theorems is None:
         return []
     labels: dict[int, str] = {}
@@ -238,8 +241,10 @@ def _theorems(figure: Figure, panel: SubFigure) -> list[plots.Tradeoff]:
     ]
 
 
-def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list[plots.GroupSeries]:
-    """Expected, measured and the variant's marks, those of them that have values.
+def _series(
+    rows: Sequence[ValueRow], keys: Sequence[tuple[str, int | None]]
+) -> list[plots.GroupSeries]:
+    """Returns the marks of expected, measured and variant's values, without empty series.
 
     Marks are means, or the first metric of panels without.
     """
@@ -265,16 +270,16 @@ def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list
     return shown or series[1:2]
 
 
-def _range(row: Row | None) -> tuple[float, float]:
-    """The least and the largest value of the seeds; twice NaN without any."""
+def _range(row: ValueRow | None) -> tuple[float, float]:
+    """Returns the least and the largest value of the seeds; twice NaN without any."""
     values = row.measured.values if row and row.measured else ()
     return min(values, default=math.nan), max(values, default=math.nan)
 
 
-def _value(row: Row, which: str) -> float | None:
+def _value(row: ValueRow, which: str) -> float | None:
     if which == "fact":
         return row.fact.expected if row.fact else None
-    measured: Measured | None = row.measured if which == "measured" else row.variant
+    measured: Measurement | None = row.measured if which == "measured" else row.variant
     if measured is None or math.isnan(measured.mean):
         return None
     return measured.mean

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure as Drawing
 
 from rampmeter import plots
 from rampmeter.papers.figure import SubFigure
-from rampmeter.plots import Passage
+from rampmeter.plots import PacketTransit
 
 
 def draw_series(panel: SubFigure, series: Sequence[tuple[str, Any]], title: str) -> Drawing:
@@ -24,7 +24,7 @@ _NO_SLOTS: dict[str, Any] = {"kinds": [], "slot_ns": 0.0, "links": {}}
 
 def _draw_slots(slots: dict[str, Any], window_ns: tuple[float, float], title: str) -> Drawing:
     """Draws the packets on links, with lines between slots if the transport has any."""
-    shown = {link: [Passage(*one) for one in of] for link, of in slots["links"].items()}
+    shown = {link: [PacketTransit(*one) for one in of] for link, of in slots["links"].items()}
     return plots.time_space(
         shown, window_ns, kinds=slots["kinds"], every_ns=slots["slot_ns"], title=title
     )
@@ -41,6 +41,7 @@ def _draw_probes(series: Sequence[tuple[str, dict[str, Any]]], title: str) -> Dr
 def _draw_crashes(series: Sequence[tuple[str, dict[str, Any]]], title: str) -> Drawing:
     """Draws the time to detection over the time since the last probe."""
     sweeps = [
-        plots.Sweep(name, of["since_probe"], of["detection"], of["limit"]) for name, of in series
+        plots.DetectionSeries(name, of["since_probe"], of["detection"], of["limit"])
+        for name, of in series
     ]
     return plots.crashes(sweeps, title=title)

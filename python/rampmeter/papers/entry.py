@@ -9,7 +9,7 @@ from typing import Any
 
 from rampmeter import _core
 from rampmeter._core import ResultError
-from rampmeter.papers.measure import Cells
+from rampmeter.papers.measure import CellValues
 from rampmeter.papers.series import Series
 from rampmeter.results import Run
 
@@ -29,8 +29,8 @@ class Entry:
     commit: str
     date: str
     seconds: float
-    """Processor time of the run; of entries from before it was measured, its wall time."""
-    cells: Mapping[str, Cells]
+    """Processor time of the run; in old entries the wall time."""
+    cells: Mapping[str, CellValues]
     """Values by sub-figure; of a probe, by the name of its metric."""
     load: float | None = None
     """Load of the probe of a search; `None` of other runs."""
@@ -38,7 +38,7 @@ class Entry:
     """Points of drawings that show single packets, probes or crashes, by sub-figure."""
 
     def to_json(self) -> dict[str, Any]:
-        """The entry as plain values; `null` stands for NaN."""
+        """Returns the entry as plain values; NaN is `null`."""
         cells = {
             panel: [
                 [metric, bin_, value if math.isfinite(value) else None, n]
@@ -56,7 +56,7 @@ class Entry:
     def of_json(cls, table: Mapping[str, Any], where: Path) -> "Entry":
         """Reads an entry; raises `ResultError` if a key is missing or of another type."""
         try:
-            cells: dict[str, Cells] = {
+            cells: dict[str, CellValues] = {
                 panel: {
                     (metric, bin_): (math.nan if value is None else float(value), int(n))
                     for metric, bin_, value, n in of
@@ -68,7 +68,7 @@ class Entry:
             raise ResultError(f"{where}: expected an entry of the ledger, got {error}") from None
 
 
-def made(run: Run) -> dict[str, Any]:
+def run_provenance(run: Run) -> dict[str, Any]:
     """Returns the build, the date and the seconds of a run that has just ended."""
     return {
         "version": _core.VERSION,
@@ -78,8 +78,8 @@ def made(run: Run) -> dict[str, Any]:
     }
 
 
-def write_whole(file: Path, text: str) -> None:
-    """Writes a file of entries, whole or not at all."""
+def write_atomically(file: Path, text: str) -> None:
+    """Writes a file of entries atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part")
     part.write_text(text, encoding="utf-8")

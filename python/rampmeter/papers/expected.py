@@ -9,9 +9,9 @@ A value (`[[facts]]`) has a tolerance. A claim is of one of four kinds:
 - `[[alike]]`: the largest of some values is above the least by no more than a share.
 
 A cell is a run's name, or a table with the keys `run`, `metric`, `bin` and `sub-figure`; keys that
-it lacks are the claim's. A pattern such as `pareto-k1-*` stands for the runs that it matches.
-Every value and every claim has a source. `published-flows` is the number of flows that it was
-published for, if that is not the figure's number; with 0 it holds for any number of flows.
+it lacks are the claim's. A pattern such as `pareto-k1-*` selects the runs that it matches. Every
+value and every claim has a source. `published-flows` is the number of flows that it was published
+for, if that is not the figure's number; 0 is any number of flows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ from typing import Any, Literal, TypeAlias, cast
 
 from rampmeter._core import PlanError
 from rampmeter.papers.metric import METRICS, Metric
-from rampmeter.papers.runs import matching
-from rampmeter.section import Section
+from rampmeter.papers.runs import match_runs
+from rampmeter.strict_table import StrictTable
 
 EXPECTED = "expected.toml"
 
@@ -37,7 +37,7 @@ class Tolerance:
     kind: Literal["absolute", "relative"]
 
     def allows(self, expected: float, measured: float) -> bool:
-        """Returns whether the difference is within the tolerance."""
+        """Returns true if the difference is within the tolerance."""
         scale = expected if self.kind == "relative" else 1.0
         return abs(measured - expected) <= self.value * abs(scale) + 1e-12
 
@@ -53,7 +53,7 @@ class CellId:
 
 
 @dataclass(frozen=True)
-class Fact:
+class ExpectedValue:
     """An expected value: published in the paper, or recorded from a run of its simulator."""
 
     expected: float
@@ -87,96 +87,96 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Expected:
+class Expectations:
     """The expected values and claims of a figure."""
 
-    facts: Mapping[CellId, Fact]
+    facts: Mapping[CellId, ExpectedValue]
     """Values at the judged numbers of flows."""
-    reduced: Mapping[CellId, Fact]
+    reduced: Mapping[CellId, ExpectedValue]
     """Values at the reduced figure's numbers of flows."""
     reduced_flows: Mapping[str, int]
     """Number of flows of the values in `reduced`, by run."""
     claims: tuple[Claim, ...]
 
     def cells(self) -> list[CellId]:
-        """Every cell that is named."""
+        """Returns every cell that is named."""
         of_claims = [cell for claim in self.claims for cell in claim.cells]
         return [*self.facts, *self.reduced, *of_claims]
 
 
-def load_expected(file: Path, run_ids: Sequence[str] = ()) -> Expected:
+def load_expected(file: Path, run_ids: Sequence[str] = ()) -> Expectations:
     """Reads a file of expected values; raises `PlanError` with the place and the fault.
 
     Patterns match the runs in `run_ids`.
     """
-    spec = Section.of_file(file)
-    facts: dict[CellId, Fact] = {}
-    reduced: dict[CellId, Fact] = {}
+    spec = StrictTable.from_file(file)
+    facts: dict[CellId, ExpectedValue] = {}
+    reduced: dict[CellId, ExpectedValue] = {}
     flows: dict[str, int] = {}
-    for section in spec.sections("facts", []):
+    for section in spec.tables("facts", []):
         n_flows, found = _facts(section)
-        known = facts if n_flows is None else reduced
+        values = facts if n_flows is None else reduced
         for cell, fact in found:
-            if cell in known:
+            if cell in values:
                 raise PlanError(f"{section.where}: expected one value for {cell}, got a second")
-            known[cell] = fact
+            values[cell] = fact
             if n_flows is not None and flows.setdefault(cell.run, n_flows) != n_flows:
                 raise PlanError(f"{section.where}: flows: expected one number for {cell.run}")
     claims = [
         _claim(section, kind, run_ids)
         for kind in ("order", "ratio", "bound", "alike")
-        for section in spec.sections(kind, [])
+        for section in spec.tables(kind, [])
     ]
-    spec.end()
+    spec.reject_unread()
     claims.sort(key=lambda claim: claim.cells[0].sub_figure)
-    return Expected(facts, reduced, flows, tuple(claims))
+    return Expectations(facts, reduced, flows, tuple(claims))
 
 
-def _facts(section: Section) -> tuple[int | None, list[tuple[CellId, Fact]]]:
+def _facts(section: StrictTable) -> tuple[int | None, list[tuple[CellId, ExpectedValue]]]:
     """Returns the values of one table, and their number of flows, if it is there."""
     name, value = section.one_of("absolute-tolerance", "relative-tolerance")
     tolerance = Tolerance(value, "absolute" if name.startswith("absolute") else "relative")
-    panel = section.take("sub-figure", str)
-    metric = _metric(section, section.take("metric", str))
-    source = section.take("source", str)
+    panel = section.pop("sub-figure", str)
+    metric = _metric(section, section.pop("metric", str))
+    source = section.pop("source", str)
     published_flows = _published_flows(section)
-    revision = section.take("revision", str, "")
-    n_flows = section.take("flows", int, None)
+    revision = section.pop("revision", str, "")
+    n_flows = section.pop("flows", int, None)
     if n_flows is not None and published_flows is not None:
         raise PlanError(f"{section.where}: expected flows or published-flows, got both")
     # Values of recorded runs are not the paper's own, so their key differs.
     key = "published" if n_flows is None else "recorded"
     facts = []
-    for one in section.sections("values"):
-        cell = CellId(panel, one.take("run", str), metric, one.take("bin", int, None))
-        value = one.take(key, float)
-        facts.append((cell, Fact(value, tolerance, source, published_flows, revision)))
-        one.end()
-    section.end()
+    for one in section.tables("values"):
+        cell = CellId(panel, one.pop("run", str), metric, one.pop("bin", int, None))
+        value = one.pop(key, float)
+        facts.append((cell, ExpectedValue(value, tolerance, source, published_flows, revision)))
+        one.reject_unread()
+    section.reject_unread()
     return n_flows, facts
 
 
-def _claim(section: Section, kind: Kind, run_ids: Sequence[str]) -> Claim:
-    panel = section.take("sub-figure", str)
-    metric = section.take("metric", str, None)
-    default = CellId(panel, "", cast(Metric, metric), section.take("bin", int, None))
+def _claim(section: StrictTable, kind: Kind, run_ids: Sequence[str]) -> Claim:
+    panel = section.pop("sub-figure", str)
+    metric = section.pop("metric", str, None)
+    default = CellId(panel, "", cast(Metric, metric), section.pop("bin", int, None))
     if kind == "ratio":
-        named = [section.take("of", object), section.take("to", object)]
+        named = [section.pop("of", object), section.pop("to", object)]
     else:
-        named = section.take("runs", list)
+        named = section.pop("runs", list)
     at_least, at_most, within, of = None, None, 0.0, "all"
     if kind == "bound":
-        of = section.choice("of", section.take("of", str, of), ("all", "any"))
+        of = section.choice("of", section.pop("of", str, of), ("all", "any"))
     if kind in ("ratio", "bound"):
-        at_least, at_most = (section.take(k, float, None) for k in ("at-least", "at-most"))
+        at_least, at_most = (section.pop(k, float, None) for k in ("at-least", "at-most"))
         if at_least is None and at_most is None:
             raise PlanError(f"{section.where}: expected at-least or at-most, got neither")
         if of == "any" and at_least is not None and at_most is not None:
             raise PlanError(f"{section.where}: of: expected one limit with any, got both")
     elif kind == "alike":
-        within = section.take("within", float)
+        within = section.pop("within", float)
     else:
-        within = section.take("slack", float, 0.0)
+        within = section.pop("slack", float, 0.0)
     cells = tuple(cell for one in named for cell in _cells(section, default, one, run_ids))
     least = 1 if kind == "bound" else 2
     if len(cells) < least:
@@ -185,8 +185,8 @@ def _claim(section: Section, kind: Kind, run_ids: Sequence[str]) -> Claim:
         raise PlanError(f"{section.where}: expected one run in of and in to, got {len(cells)}")
     claim = Claim(
         kind,
-        section.take("claim", str),
-        section.take("source", str),
+        section.pop("claim", str),
+        section.pop("source", str),
         cells,
         at_least,
         at_most,
@@ -194,33 +194,35 @@ def _claim(section: Section, kind: Kind, run_ids: Sequence[str]) -> Claim:
         _published_flows(section),
         cast(Literal["all", "any"], of),
     )
-    section.end()
+    section.reject_unread()
     return claim
 
 
-def _cells(section: Section, default: CellId, named: Any, run_ids: Sequence[str]) -> list[CellId]:
-    """The cell of a run's name or a table; of a pattern, one for each run that it matches."""
+def _cells(
+    section: StrictTable, default: CellId, named: Any, run_ids: Sequence[str]
+) -> list[CellId]:
+    """Returns the cells of a run's name, of a table, or of all runs that match a pattern."""
     table = {"run": named} if isinstance(named, str) else named
     if not isinstance(table, dict):
         raise PlanError(f"{section.where}: expected a run's name or a table, got {named!r}")
-    one = Section(table, section.where)
-    metric = one.take("metric", str, default.metric)
-    panel = one.take("sub-figure", str, default.sub_figure)
-    runs = matching(one, one.take("run", str), run_ids)
-    idx = one.take("bin", int, default.bin)
-    one.end()
+    one = StrictTable(table, section.where)
+    metric = one.pop("metric", str, default.metric)
+    panel = one.pop("sub-figure", str, default.sub_figure)
+    runs = match_runs(one, one.pop("run", str), run_ids)
+    idx = one.pop("bin", int, default.bin)
+    one.reject_unread()
     return [CellId(panel, run, _metric(one, metric), idx) for run in runs]
 
 
-def _published_flows(section: Section) -> int | None:
-    """Flows that a value or a claim was published for; 0 if it holds for any number."""
-    flows: int | None = section.take("published-flows", int, None)
+def _published_flows(section: StrictTable) -> int | None:
+    """Returns the number of flows of a published value or claim; 0 if it applies to any number."""
+    flows: int | None = section.pop("published-flows", int, None)
     if flows is not None and flows < 0:
         raise PlanError(f"{section.where}: published-flows: expected 0 or more, got {flows}")
     return flows
 
 
-def _metric(section: Section, name: str | None) -> Metric:
+def _metric(section: StrictTable, name: str | None) -> Metric:
     if name is None:
         raise PlanError(f"{section.where}: expected the key metric, it is missing")
     return cast(Metric, section.choice("metric", name, METRICS))

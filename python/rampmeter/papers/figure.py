@@ -9,13 +9,13 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from rampmeter import cosy
 from rampmeter._core import PlanError
-from rampmeter.papers.expected import EXPECTED, CellId, Expected, load_expected
+from rampmeter.papers.expected import EXPECTED, CellId, Expectations, load_expected
 from rampmeter.papers.metric import MAX_LOAD, METRICS, Metric
-from rampmeter.papers.runs import matching, runs_of_grid
+from rampmeter.papers.runs import match_runs, runs_of_grid
 from rampmeter.papers.search import LOAD, Search
 from rampmeter.plan import Override, Plan
 from rampmeter.results import IDEALS
-from rampmeter.section import Section
+from rampmeter.strict_table import StrictTable
 from rampmeter.toml import TomlValue
 
 FIGURE = "figure.toml"
@@ -52,7 +52,7 @@ class Mode:
 
     @property
     def is_reduced(self) -> bool:
-        """Returns whether runs have fewer flows than published values are judged at."""
+        """Returns true if runs have fewer flows than published values are judged at."""
         return self.name == "quick" or (self.name == "scale" and self.scale < 1.0)
 
     @property
@@ -70,7 +70,7 @@ class FigureRun:
     flows: int | None
     """Flows of the judged run; `None` if the workload has no number of them."""
     quick_flows: int | None
-    """Flows of the reduced run; `None` leaves the run out there, if its workload has flows."""
+    """Flows of the reduced run; `None` omits the run there, if its workload has flows."""
     variant_of: str | None
     """The run next to which this one is shown."""
     label: str | None = None
@@ -83,11 +83,11 @@ class FigureRun:
     """True if a run without a number of flows is in the reduced figure."""
 
     def is_in(self, mode: Mode) -> bool:
-        """Returns whether a mode has the run."""
+        """Returns true if a mode has the run."""
         return mode.name != "quick" or self.is_quick or self.quick_flows is not None
 
     def flows_in(self, mode: Mode, published_flows: int) -> int | None:
-        """Returns the flows in a mode; `None` if the workload has no number, or is left out."""
+        """Returns the flows in a mode; `None` if the workload has no number, or is omitted."""
         if self.flows is None or mode.name == "judged":
             return self.flows
         match mode.name:
@@ -126,7 +126,7 @@ class SubFigure:
     above_bytes: int
     """Only flows count that are longer than this."""
     up_to_bytes: int | None
-    """And not longer than this; `None` for any size."""
+    """Only flows count that are not longer than this; `None` for any size."""
     edges_bytes: tuple[int, ...]
     """Upper edges of the size bins; empty if flows are not separated by size."""
     labels: tuple[str, ...]
@@ -142,7 +142,7 @@ class SubFigure:
     cores: int
     """Core switches of the networks of which a share of the sustainable load is drawn."""
     over: str
-    """The plan's key of which a Pareto curve takes the value with the least bound."""
+    """The plan's key over which a Pareto curve has the minimum bound."""
     links: tuple[str, ...]
     """The links of a time-space diagram, such as `h0>s0`."""
     window_ns: tuple[float, float]
@@ -153,7 +153,7 @@ class SubFigure:
     """Flows of exactly this length do not count, such as those of incasts."""
 
     def shows(self, cell: CellId) -> bool:
-        """Returns whether the panel has this value."""
+        """Returns true if the panel has this value."""
         if cell.run not in self.runs or cell.metric not in self.metrics:
             return False
         if cell.bin is None or not self.labels:
@@ -176,21 +176,21 @@ class Figure:
     plan: Plan
     runs: tuple[FigureRun, ...]
     sub_figures: tuple[SubFigure, ...]
-    expected: Expected
+    expected: Expectations
     """Published values and claims, and recorded values of the paper's simulator."""
 
     def run(self, id: str) -> FigureRun:  # noqa: A002 - the plan's own word
-        """The run with this id."""
+        """Returns the run with this id."""
         return next(run for run in self.runs if run.id == id)
 
     def variant(self, id: str) -> FigureRun | None:  # noqa: A002
-        """The run that is shown next to this one."""
+        """Returns the run that is shown next to this one, if any."""
         return next((run for run in self.runs if run.variant_of == id), None)
 
     def plan_of(
         self, run: FigureRun, flows: int | None, seed: int, load: float | None = None
     ) -> Plan:
-        """The plan of a run, or of the probe of a search at a load."""
+        """Returns the plan of a run, or of the probe of a search at a load."""
         changes = [*run.overrides, ("seed", seed)]
         if flows is not None:
             changes.append(("workload.flows", flows))
@@ -204,97 +204,97 @@ class Figure:
 
 def load_figure(folder: Path) -> Figure:
     """Reads a figure's folder; raises `PlanError` with the place and the fault."""
-    spec = Section.of_file(folder / FIGURE)
-    plan = Plan.load(folder / spec.take("plan", str))
-    sections = spec.sections("run", [])
-    for grid in spec.sections("grid", []):
+    spec = StrictTable.from_file(folder / FIGURE)
+    plan = Plan.load(folder / spec.pop("plan", str))
+    sections = spec.tables("run", [])
+    for grid in spec.tables("grid", []):
         sections += runs_of_grid(grid)
     runs = tuple(_run(section) for section in sections)
-    for grid in spec.sections("search", []):
+    for grid in spec.tables("search", []):
         search = Search.of(grid)
         runs += tuple(_run(section, search) for section in runs_of_grid(grid))
     ids = [run.id for run in runs]
     for name, n in Counter(ids).items():
         if n > 1:
             raise PlanError(f"{spec.where}: expected run ids to differ, got {n} {name}")
-    sub_figures = tuple(_sub_figure(section, ids) for section in spec.sections("sub-figure"))
+    sub_figures = tuple(_sub_figure(section, ids) for section in spec.tables("sub-figure"))
     figure = Figure(
         folder=folder,
-        paper=spec.take("paper", str),
-        number=spec.take("figure", str),
-        title=spec.take("title", str),
-        claim=spec.take("claim", str),
-        published_flows=spec.take("published-flows", int, 0),
-        ideal=spec.choice("ideal", spec.take("ideal", str, "figure"), tuple(IDEALS)),
+        paper=spec.pop("paper", str),
+        number=spec.pop("figure", str),
+        title=spec.pop("title", str),
+        claim=spec.pop("claim", str),
+        published_flows=spec.pop("published-flows", int, 0),
+        ideal=spec.choice("ideal", spec.pop("ideal", str, "figure"), tuple(IDEALS)),
         plan=plan,
         runs=runs,
         sub_figures=sub_figures,
         expected=load_expected(folder / EXPECTED, ids),
     )
-    spec.end()
+    spec.reject_unread()
     _check_references(figure)
     return figure
 
 
 def list_figures(root: Path) -> list[Path]:
-    """The folders of figures under `papers/`."""
+    """Returns the folders of figures under `papers/`."""
     return sorted(file.parent for file in root.glob(f"*/*/{FIGURE}"))
 
 
-def _run(section: Section, search: Search | None = None) -> FigureRun:
-    overrides: dict[str, TomlValue] = section.take("set", dict)
+def _run(section: StrictTable, search: Search | None = None) -> FigureRun:
+    overrides: dict[str, TomlValue] = section.pop("set", dict)
     if search is not None and LOAD in overrides:
         raise PlanError(f"{section.where}: expected {LOAD} in loads alone, it is set too")
     run = FigureRun(
-        id=section.take("id", str),
+        id=section.pop("id", str),
         overrides=tuple(overrides.items()),
-        flows=section.take("flows", int, None),
-        quick_flows=section.take("quick-flows", int, None),
-        variant_of=section.take("variant-of", str, None),
-        label=section.take("label", str, None),
-        app=section.take("app", dict, {}),
+        flows=section.pop("flows", int, None),
+        quick_flows=section.pop("quick-flows", int, None),
+        variant_of=section.pop("variant-of", str, None),
+        label=section.pop("label", str, None),
+        app=section.pop("app", dict, {}),
         search=search,
-        is_quick=section.take("quick", bool, False),
+        is_quick=section.pop("quick", bool, False),
     )
-    section.end()
+    section.reject_unread()
     return run
 
 
-def _sub_figure(section: Section, ids: Sequence[str]) -> SubFigure:
-    drawing = section.choice("drawing", section.take("drawing", str), DRAWINGS)
+def _sub_figure(section: StrictTable, ids: Sequence[str]) -> SubFigure:
+    drawing = section.choice("drawing", section.pop("drawing", str), DRAWINGS)
     metrics = [
-        section.choice("metrics", metric, METRICS) for metric in section.take("metrics", list)
+        section.choice("metrics", metric, METRICS) for metric in section.pop("metrics", list)
     ]
-    bins = [_bin(bin_) for bin_ in section.sections("bins", default=[])]
-    points = tuple(float(point) for point in section.take("points", list, []))
-    runs = [id_ for name in section.take("runs", list) for id_ in matching(section, name, ids)]
+    bins = [_bin(bin_) for bin_ in section.tables("bins", default=[])]
+    points = tuple(float(point) for point in section.pop("points", list, []))
+    runs = [id_ for name in section.pop("runs", list) for id_ in match_runs(section, name, ids)]
     sub_figure = SubFigure(
-        id=section.take("id", str),
-        title=section.take("title", str),
+        id=section.pop("id", str),
+        title=section.pop("title", str),
         drawing=cast(Drawing, drawing),
         metrics=tuple(cast(Metric, metric) for metric in metrics),
         # A run that several patterns match is shown once.
         runs=tuple(dict.fromkeys(runs)),
-        x=section.take("x", str, "workload.load"),
-        x_label=section.take("x-label", str, LOAD_LABEL),
-        x_per=section.take("x-per", float, 1.0),
-        finished_before=section.take("finished-before", float, None),
-        above_bytes=section.take("above-bytes", int, 0),
-        up_to_bytes=section.take("up-to-bytes", int, None),
-        without_bytes=section.take("without-bytes", int, None),
+        x=section.pop("x", str, "workload.load"),
+        x_label=section.pop("x-label", str, LOAD_LABEL),
+        x_per=section.pop("x-per", float, 1.0),
+        finished_before=section.pop("finished-before", float, None),
+        above_bytes=section.pop("above-bytes", int, 0),
+        up_to_bytes=section.pop("up-to-bytes", int, None),
+        without_bytes=section.pop("without-bytes", int, None),
         edges_bytes=tuple(edge for _, edge in bins if edge is not None),
         labels=tuple(label for label, _ in bins) or tuple(f"{point:g}" for point in points),
-        size_unit=section.take("size-unit", str, ""),
+        size_unit=section.pop("size-unit", str, ""),
         points=points,
-        log=section.choice("log", section.take("log", str, ""), ("", "x", "y", "xy")),
-        rejected_max=section.take("rejected-max", float, 0.0),
-        cores=section.take("cores", int, 32),
-        over=section.take("over", str, "transport.hold-us"),
-        links=tuple(str(link) for link in section.take("links", list, [])),
+        log=section.choice("log", section.pop("log", str, ""), ("", "x", "y", "xy")),
+        rejected_max=section.pop("rejected-max", float, 0.0),
+        cores=section.pop("cores", int, 32),
+        over=section.pop("over", str, "transport.hold-us"),
+        links=tuple(str(link) for link in section.pop("links", list, [])),
         window_ns=_window_ns(section),
         theorems=_theorems(section),
     )
-    section.end()
+    section.reject_unread()
     if sub_figure.drawing == "pareto":
         for metric in LEAST_BOUND_OF:
             if metric not in sub_figure.metrics:
@@ -302,9 +302,9 @@ def _sub_figure(section: Section, ids: Sequence[str]) -> SubFigure:
     return sub_figure
 
 
-def _window_ns(section: Section) -> tuple[float, float]:
-    """The time that a time-space diagram shows, which plans have in microseconds."""
-    window = section.take("window-us", list, [0.0, 1.0])
+def _window_ns(section: StrictTable) -> tuple[float, float]:
+    """Returns the interval of a time-space diagram in nanoseconds; figures have microseconds."""
+    window = section.pop("window-us", list, [0.0, 1.0])
     match window:
         case [int() | float() as start, int() | float() as end] if start < end:
             return start * 1e3, end * 1e3
@@ -314,26 +314,26 @@ def _window_ns(section: Section) -> tuple[float, float]:
     )
 
 
-def _theorems(section: Section) -> Theorems | None:
-    table = section.take("theorems", dict, None)
+def _theorems(section: StrictTable) -> Theorems | None:
+    table = section.pop("theorems", dict, None)
     if table is None:
         return None
-    one = Section(table, f"{section.where}: theorems")
+    one = StrictTable(table, f"{section.where}: theorems")
     network = cosy.Network(
-        rtt_us=one.take("rtt-us", float),
-        gbps=one.take("gbps", float),
-        switches=one.take("switches", int),
-        ratio=one.take("ratio", int),
+        rtt_us=one.pop("rtt-us", float),
+        gbps=one.pop("gbps", float),
+        switches=one.pop("switches", int),
+        ratio=one.pop("ratio", int),
     )
-    theorems = Theorems(network, one.take("size-bytes", int), one.take("spines", int))
-    one.end()
+    theorems = Theorems(network, one.pop("size-bytes", int), one.pop("spines", int))
+    one.reject_unread()
     return theorems
 
 
-def _bin(section: Section) -> tuple[str, int | None]:
-    """A bin's label and upper edge in bytes."""
-    parts = section.take("label", str), section.take("below-bytes", int, None)
-    section.end()
+def _bin(section: StrictTable) -> tuple[str, int | None]:
+    """Returns a bin's label and upper edge in bytes."""
+    parts = section.pop("label", str), section.pop("below-bytes", int, None)
+    section.reject_unread()
     return parts
 
 
@@ -362,7 +362,7 @@ def _check_references(figure: Figure) -> None:
             raise PlanError(f"{where}: no panel shows {cell}")
     for cell in (*figure.expected.facts, *figure.expected.reduced):
         if panels[cell.sub_figure].drawing in ("sustained", "pareto"):
-            # Their tables leave out most values, so a miss would not be seen.
+            # Their tables omit most values, so a miss would not be visible.
             raise PlanError(f"{where}: expected no facts of sustained loads, got {cell}")
     for name, flows in figure.expected.reduced_flows.items():
         if flows != (own := figure.run(name).quick_flows):

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from rampmeter.papers.figure import Figure
-from rampmeter.papers.ledger import Ledger, Wanted
-from rampmeter.runner import Job, Outcome, Stop, Watcher, n_cores, run_all
+from rampmeter.papers.ledger import Ledger, MissingRun
+from rampmeter.runner import Job, JobOutcome, JobWatcher, StopCondition, n_cores, run_all
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
 
 
 @dataclass(frozen=True)
-class Filled:
-    """The outcome of filling the ledger."""
+class FillResult:
+    """Result of a fill of the ledger."""
 
     n_made: int
     n_left: int
@@ -28,64 +28,66 @@ class Filled:
     """The signal that ended it: SIGINT, SIGTERM, or none."""
 
 
-Watching: TypeAlias = Callable[[list[Job]], AbstractContextManager[Watcher]]
+Watching: TypeAlias = Callable[[list[Job]], AbstractContextManager[JobWatcher]]
 """Returns a watcher of jobs."""
 
 
-def fill(ledger: Ledger, figures: Sequence[Figure], hours: float, watching: Watching) -> Filled:
-    """Runs missing entries, the cheapest first, until the time is over or a signal arrives.
+def fill(ledger: Ledger, figures: Sequence[Figure], hours: float, watching: Watching) -> FillResult:
+    """Runs missing entries, the cheapest first, until the time has expired or a signal arrives.
 
     A run that ends is entered at once. An interrupted one starts again the next time. The next
     probe of a search depends on the entry of the last one.
     """
-    stop = Stop(timeout=hours * 3600.0)
+    stop = StopCondition(timeout=hours * 3600.0)
     n_made = 0
     size = 4 * n_cores()
     missing = [one for figure in figures for one in ledger.missing(figure)]
     while missing and not stop.is_set():
         missing.sort(key=lambda one: one.cost)
-        wanted = {one.name: one for one in missing[:size]}
+        batch_runs = {one.name: one for one in missing[:size]}
         with tempfile.TemporaryDirectory(prefix="rampmeter-ledger-") as folder:
             jobs = [
                 Job(name, one.plan, Path(folder) / str(n))
-                for n, (name, one) in enumerate(wanted.items())
+                for n, (name, one) in enumerate(batch_runs.items())
             ]
             with watching(jobs) as watcher:
-                entering = _Entering(ledger, wanted, watcher)
+                entering = _LedgerWriter(ledger, batch_runs, watcher)
                 batch = run_all(jobs, entering, stop=stop)
         n_made += len(entering.made)
         batch.raise_failures()
         missing = [one for one in missing if one.name not in entering.made]
         for figure in {one.figure.folder: one.figure for one in entering.searched}.values():
-            known = {one.name for one in missing}
-            missing += [one for one in ledger.missing(figure) if one.name not in known]
-    return Filled(n_made, len(missing), stop.by)
+            names = {one.name for one in missing}
+            missing += [one for one in ledger.missing(figure) if one.name not in names]
+    return FillResult(n_made, len(missing), stop.by)
 
 
-class _Entering:
-    """Enters runs as they end, and passes progress on."""
+class _LedgerWriter:
+    """Watcher that enters completed runs in the ledger, and forwards progress."""
 
-    def __init__(self, ledger: Ledger, wanted: Mapping[str, Wanted], watcher: Watcher) -> None:
-        self._ledger, self._wanted, self._watcher = ledger, wanted, watcher
+    def __init__(
+        self, ledger: Ledger, missing: Mapping[str, MissingRun], watcher: JobWatcher
+    ) -> None:
+        self._ledger, self._missing, self._watcher = ledger, missing, watcher
         self.made: set[str] = set()
-        self.searched: list[Wanted] = []
+        self.searched: list[MissingRun] = []
         """Probes that have been entered."""
 
     def on_start(self, job: Job) -> None:
-        """Called when the job starts."""
+        """Forwards the start of a job."""
         self._watcher.on_start(job)
 
     def on_progress(self, job: Job, progress: "Progress") -> None:
-        """Called some times a second with the progress of the job."""
+        """Forwards the progress of a job."""
         self._watcher.on_progress(job, progress)
 
-    def on_end(self, outcome: Outcome) -> None:
-        """Called when the job has ended."""
+    def on_end(self, outcome: JobOutcome) -> None:
+        """Enters the results of a job, and forwards its end."""
         if outcome.run is not None and outcome.state == "ran":
-            wanted = self._wanted[outcome.job.name]
-            self._ledger.add(wanted, outcome.run)
+            missing = self._missing[outcome.job.name]
+            self._ledger.add(missing, outcome.run)
             self.made.add(outcome.job.name)
-            if wanted.load is not None:
-                self.searched.append(wanted)
+            if missing.load is not None:
+                self.searched.append(missing)
             shutil.rmtree(outcome.job.out)
         self._watcher.on_end(outcome)

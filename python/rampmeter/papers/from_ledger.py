@@ -11,18 +11,18 @@ from rampmeter.papers.entry import Entry
 from rampmeter.papers.figure import Figure, SubFigure, load_figure
 from rampmeter.papers.ledger import FULL, SEEDS, Current, Ledger
 from rampmeter.papers.reproduce import REPORT, Report, draw_panels, write_report
-from rampmeter.papers.search import Probes
+from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import WITH_SERIES, Series
-from rampmeter.papers.verdict import Row
+from rampmeter.papers.verdict import ValueRow
 
 
 def draw_all(root: Path, outs: Mapping[Path, Path], n_processes: int) -> list[Path]:
     """Draws figures from the ledger in `root`, several at a time.
 
     `outs` has the folder of the results of each figure's folder. Returns those that were written:
-    figures without entries are left out.
+    figures without entries are omitted.
     """
-    # Threads take turns in Python, and drawing is Python.
+    # Only one thread of Python runs at a time, and drawing is Python.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(n_processes, context, signal.signal, _IGNORED) as pool:
         drawn = pool.map(partial(_draw, root), outs, outs.values())
@@ -30,7 +30,7 @@ def draw_all(root: Path, outs: Mapping[Path, Path], n_processes: int) -> list[Pa
 
 
 _IGNORED = (signal.SIGINT, signal.SIG_IGN)
-"""Ctrl-C stops the command, which gives its processes no further figures."""
+"""Ctrl-C stops the command, which then starts no further figures."""
 
 
 def _draw(root: Path, folder: Path, out: Path) -> bool:
@@ -38,9 +38,9 @@ def _draw(root: Path, folder: Path, out: Path) -> bool:
 
 
 def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report | None:
-    """Tables, plots and `report.json` of a figure from current entries.
+    """Makes tables, plots and `report.json` of a figure from current entries.
 
-    Sub-figures without a run that has entries are left out. Returns nothing if none is left.
+    Sub-figures without entries are omitted. Returns nothing if there are no others.
     """
     current = ledger.current(figure)
     absent = frozenset(run for run, of in current.items() if not of)
@@ -54,12 +54,12 @@ def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report | No
     if not chosen:
         return None
     rows, claims = ledger.rows(figure)
-    by_panel: dict[str, list[Row]] = {panel.id: [] for panel in chosen}
+    by_panel: dict[str, list[ValueRow]] = {panel.id: [] for panel in chosen}
     for row in rows:
         by_panel.get(row.cell.sub_figure, []).append(row)
     panels = draw_panels(figure, by_panel, (FULL, SEEDS, absent), series, out)
     searches = {
-        run: {seed: one for seed, one in of.items() if isinstance(one, Probes)}
+        run: {seed: one for seed, one in of.items() if isinstance(one, SearchProbes)}
         for run, of in current.items()
         if of and figure.run(run).search is not None
     }

@@ -2,7 +2,7 @@
 
 `papers/inventory.toml` is the data. A panel is whole if sub-figures of the folders of `papers`
 reproduce it. Otherwise it is absent and has a reason. The status of a figure follows from its
-panels. Folders of figures that no paper has are listed too.
+panels. Folders of figures that are in no paper are listed too.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from rampmeter._core import PlanError
 from rampmeter.papers.figure import Figure, list_figures, load_figure
-from rampmeter.section import Section
+from rampmeter.strict_table import StrictTable
 from rampmeter.text import markdown
 
 INVENTORY = "inventory.toml"
@@ -53,7 +53,7 @@ class PublishedPanel:
     reason: str
     """Reason of its absence; empty if it is reproduced."""
     differs: str
-    """Differences from the paper's panel that a reader must know; empty if there are none."""
+    """Relevant differences from the paper's panel; empty without any."""
 
     @property
     def status(self) -> Status:
@@ -125,59 +125,59 @@ class Inventory:
 def load_inventory(root: Path) -> Inventory:
     """Reads the inventory of a folder `papers`; raises `PlanError` that names file and key.
 
-    Every sub-figure that is named must exist, and every folder of a figure must be named.
+    Every named sub-figure must exist, and every folder of a figure must be named.
     """
-    spec = Section.of_file(root / INVENTORY)
+    spec = StrictTable.from_file(root / INVENTORY)
     additional = tuple(
-        AdditionalFolder(one.take("folder", str), _text(one, "reason"))
-        for one in spec.sections("additional", [])
+        AdditionalFolder(one.pop("folder", str), _text(one, "reason"))
+        for one in spec.tables("additional", [])
     )
-    inventory = Inventory(tuple(_paper(one) for one in spec.sections("paper")), additional)
-    spec.end()
+    inventory = Inventory(tuple(_paper(one) for one in spec.tables("paper")), additional)
+    spec.reject_unread()
     _check_folders(root, inventory)
     return inventory
 
 
-def _paper(section: Section) -> Paper:
+def _paper(section: StrictTable) -> Paper:
     paper = Paper(
         id=_text(section, "id"),
         title=_text(section, "title"),
-        note=section.take("note", str, "").strip(),
-        figures=tuple(_figure(one) for one in section.sections("item")),
+        note=section.pop("note", str, "").strip(),
+        figures=tuple(_figure(one) for one in section.tables("item")),
     )
-    section.end()
+    section.reject_unread()
     for number, n in Counter(one.number for one in paper.figures).items():
         if n > 1:
             raise PlanError(f"{section.where}: number: expected {number} once, got {n}")
     return paper
 
 
-def _figure(section: Section) -> PublishedFigure:
+def _figure(section: StrictTable) -> PublishedFigure:
     number = _text(section, "number")
-    kind = section.choice("kind", section.take("kind", str), KINDS)
+    kind = section.choice("kind", section.pop("kind", str), KINDS)
     place, shows = _text(section, "section"), _text(section, "shows")
-    parts = section.sections("panels", [])
+    parts = section.tables("panels", [])
     panels = [_panel(one, _text(one, "id"), _text(one, "shows")) for one in parts]
     if not parts:
         panels = [_panel(section, "", shows)]
-    section.end()
+    section.reject_unread()
     return PublishedFigure(number, cast(Kind, kind), place, shows, tuple(panels))
 
 
-def _panel(section: Section, id_: str, shows: str) -> PublishedPanel:
-    by = tuple(SubFigureId.parse(str(text)) for text in section.take("by", list, []))
-    reason, differs = section.take("reason", str, ""), section.take("differs", str, "")
+def _panel(section: StrictTable, id_: str, shows: str) -> PublishedPanel:
+    by = tuple(SubFigureId.parse(str(text)) for text in section.pop("by", list, []))
+    reason, differs = section.pop("reason", str, ""), section.pop("differs", str, "")
     if bool(by) == bool(reason):
         raise PlanError(f"{section.where}: expected either by or reason")
     if reason and differs:
         raise PlanError(f"{section.where}: differs: expected none of an absent panel")
     if id_:
-        section.end()
+        section.reject_unread()
     return PublishedPanel(id_, shows, by, reason, differs)
 
 
-def _text(section: Section, key: str) -> str:
-    text = str(section.take(key, str)).strip()
+def _text(section: StrictTable, key: str) -> str:
+    text = str(section.pop(key, str)).strip()
     if not text:
         raise PlanError(f"{section.where}: {key}: expected words, it is empty")
     return text
@@ -224,7 +224,7 @@ def inventory_page(inventory: Inventory) -> str:
         "",
         "Each figure and table of the five papers with its panels. A panel is `whole` if the",
         "command makes it; the page that is linked has the verdicts on its values. Otherwise it is",
-        "`absent`, for the reason given. A figure is `part` if it has panels of both kinds.",
+        "`absent`, with a reason. A figure is `part` if it has panels of both kinds.",
         "Settings and drawings have no measured values.",
         "",
         *markdown(_totals_row(), [_totals_of(paper) for paper in inventory.papers]),
@@ -252,7 +252,7 @@ def _totals_of(paper: Paper) -> tuple[str, ...]:
 
 
 def _rows(figure: PublishedFigure) -> list[tuple[str, ...]]:
-    """One row for the figure, and one for each of its panels if it has several."""
+    """Returns one row for the figure, and one for each of its panels if it has several."""
     kind = "" if figure.kind == "values" else f" ({figure.kind})"
     first = (f"**{figure.number}**", figure.status + kind, figure.section, figure.shows)
     if len(figure.panels) == 1:

@@ -1,4 +1,4 @@
-"""The ledger: measured values of figures, kept in the repository without the flows behind them.
+"""The ledger: measured values of figures, in the repository without the underlying flows.
 
 `papers/ledger/<paper>/<figure>/<run>.json` has the values of one run of a figure, or of the probes
 of one search, seed by seed. Each entry has digests of its dependencies: the plan, and the
@@ -17,30 +17,34 @@ from typing import Any, TypeAlias
 
 from rampmeter._core import ResultError
 from rampmeter.papers.claims import ClaimRow, claim_rows
-from rampmeter.papers.entry import Entry, made, write_whole
+from rampmeter.papers.entry import Entry, run_provenance, write_atomically
 from rampmeter.papers.figure import Figure, FigureRun, Mode
-from rampmeter.papers.measure import Cells, measure, of_run
+from rampmeter.papers.measure import CellValues, measure, of_run
 from rampmeter.papers.reproduce import cost_of, job_name, probe_name
-from rampmeter.papers.search import Probes
+from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import Series, series_of
-from rampmeter.papers.verdict import Row, rows_of
+from rampmeter.papers.verdict import ValueRow, rows_of
 from rampmeter.plan import Plan
 from rampmeter.results import Run, read_json
 
 LEDGER = "ledger"
 RECORDED = "recorded.json"
 """Digests of results of every transport and preset."""
+MIXED = "mixed"
+"""Key of recorded results between hosts of several rates."""
+LINKS = "links"
+"""Kind of topologies whose links are listed."""
 FULL = Mode("full")
 SEEDS = (1, 2, 3)
 
 
-Current: TypeAlias = Mapping[str, Mapping[int, Entry | Probes]]
+Current: TypeAlias = Mapping[str, Mapping[int, Entry | SearchProbes]]
 """Current entries, or probes of searches that have ended, by run and seed."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A run of a figure with one seed, or a probe of a search."""
+class MissingRun:
+    """A run of a figure with one seed, or a probe of a search, without an entry."""
 
     figure: Figure
     run: FigureRun
@@ -68,7 +72,7 @@ class Wanted:
 
     @property
     def cost(self) -> float:
-        """About the data packets of the run."""
+        """Estimated number of data packets of the run."""
         return cost_of(self.figure, self.run, self.flows)
 
 
@@ -82,7 +86,7 @@ class Ledger:
         self._versions: dict[tuple[Path, str, float | None], tuple[str, str]] = {}
 
     def file_of(self, figure: Figure, run: FigureRun) -> Path:
-        """The file of a run."""
+        """Returns the file of a run."""
         return self.root / figure.paper / figure.folder.name / f"{run.id}.json"
 
     def entries(self, figure: Figure, run: FigureRun) -> list[Entry]:
@@ -104,60 +108,73 @@ class Ledger:
         if run.search is None and entry.cells.keys() != panels:
             return False
         # Digests of plans are without seeds.
-        wanted = Wanted(figure, run, SEEDS[0], entry.load)
-        return (entry.plan, entry.results) == self.versions(wanted)
+        missing = MissingRun(figure, run, SEEDS[0], entry.load)
+        return (entry.plan, entry.results) == self.versions(missing)
 
-    def versions(self, wanted: Wanted) -> tuple[str, str]:
-        """Returns digests of the plan, and of results recorded of its transports and presets."""
-        key = (wanted.figure.folder, wanted.run.id, wanted.load)
+    def versions(self, missing: MissingRun) -> tuple[str, str]:
+        """Returns digests of the plan and of the recorded results of its transports."""
+        key = (missing.figure.folder, missing.run.id, missing.load)
         if key not in self._versions:
-            complete = wanted.plan.check()
+            complete = missing.plan.check()
             self._versions[key] = (plan_digest(complete), self.results_version(complete))
         return self._versions[key]
 
     def results_version(self, complete: Mapping[str, Any]) -> str:
-        """Returns a digest of the results recorded of a plan's transports with their presets."""
+        """Returns a digest of the results recorded of a plan's transports with their presets.
+
+        Results between hosts of several rates belong to plans that list their links. Hosts of the
+        other topologies have one rate.
+        """
         transports = complete["transport"]
         tables = transports if isinstance(transports, list) else [transports]
-        return _digest([self._recorded[table["name"]][table["preset"]] for table in tables])
+        has_links = complete["topology"]["kind"] == LINKS
+        recorded = (self._recorded[table["name"]][table["preset"]] for table in tables)
+        return _digest(
+            [
+                {kind: value for kind, value in digests.items() if has_links or kind != MIXED}
+                for digests in recorded
+            ]
+        )
 
-    def add(self, wanted: Wanted, done: Run) -> None:
+    def add(self, missing: MissingRun, done: Run) -> None:
         """Enters a run's values for a figure, in place of an entry of the same seed and load."""
-        figure, run = wanted.figure, wanted.run
+        figure, run = missing.figure, missing.run
         panels = [panel for panel in figure.sub_figures if run.id in panel.runs]
         if run.search is not None:
             submitted = int(done.summary["flows"]["submitted"])
             metric = run.search.metric
-            cells: dict[str, Cells] = {metric: {(metric, None): (of_run(done, metric), submitted)}}
+            cells: dict[str, CellValues] = {
+                metric: {(metric, None): (of_run(done, metric), submitted)}
+            }
             series: dict[str, Series] = {}
         else:
             cells = {p.id: measure(p, done, figure.ideal, run.app) for p in panels}
             series = {p.id: points for p in panels if (points := series_of(p, done)) is not None}
-        plan, results = self.versions(wanted)
+        plan, results = self.versions(missing)
         entry = Entry(
-            seed=wanted.seed,
-            flows=wanted.flows,
+            seed=missing.seed,
+            flows=missing.flows,
             plan=plan,
             results=results,
             cells=cells,
-            load=wanted.load,
-            series=series if wanted.seed == SEEDS[0] else {},
-            **made(done),
+            load=missing.load,
+            series=series if missing.seed == SEEDS[0] else {},
+            **run_provenance(done),
         )
         with self._lock:
-            known = [
+            entries = [
                 one
                 for one in self.entries(figure, run)
                 if (one.seed, one.load) != (entry.seed, entry.load)
             ]
-            known.append(entry)
-            known.sort(key=lambda one: (one.seed, one.load or 0.0))
+            entries.append(entry)
+            entries.sort(key=lambda one: (one.seed, one.load or 0.0))
             # A line for each entry.
-            lines = ",\n".join(json.dumps(one.to_json(), allow_nan=False) for one in known)
+            lines = ",\n".join(json.dumps(one.to_json(), allow_nan=False) for one in entries)
             text = f'{{"run": {json.dumps(run.id)}, "seeds": [\n{lines}\n]}}\n'
-            write_whole(self.file_of(figure, run), text)
+            write_atomically(self.file_of(figure, run), text)
 
-    def missing(self, figure: Figure) -> list[Wanted]:
+    def missing(self, figure: Figure) -> list[MissingRun]:
         """Returns runs without a current entry, and the next probe of each search."""
         lacking = []
         for run in figure.runs:
@@ -165,11 +182,11 @@ class Ledger:
             for seed in SEEDS:
                 entry = of_run.get(seed)
                 if run.search is not None:
-                    probes = entry.values if isinstance(entry, Probes) else {}
+                    probes = entry.values if isinstance(entry, SearchProbes) else {}
                     if (load := run.search.next_load(probes)) is not None:
-                        lacking.append(Wanted(figure, run, seed, load))
+                        lacking.append(MissingRun(figure, run, seed, load))
                 elif entry is None:
-                    lacking.append(Wanted(figure, run, seed))
+                    lacking.append(MissingRun(figure, run, seed))
         return lacking
 
     def current(self, figure: Figure) -> Current:
@@ -188,7 +205,7 @@ class Ledger:
             if entry.seed in SEEDS and self.is_current(entry, figure, run)
         ]
 
-    def _current_of(self, figure: Figure, run: FigureRun) -> Mapping[int, Entry | Probes]:
+    def _current_of(self, figure: Figure, run: FigureRun) -> Mapping[int, Entry | SearchProbes]:
         """Returns the current entries of a run by seed; of a search, its probes."""
         entries = self.current_entries(figure, run)
         if run.search is None:
@@ -199,7 +216,7 @@ class Ledger:
             if entry.load is not None:
                 found.setdefault(entry.seed, {})[entry.load] = entry.cells[metric][metric, None]
         return {
-            seed: Probes(
+            seed: SearchProbes(
                 run.search,
                 {load: value for load, (value, _) in of.items()},
                 sum(n for _, n in of.values()),
@@ -207,7 +224,7 @@ class Ledger:
             for seed, of in found.items()
         }
 
-    def rows(self, figure: Figure) -> tuple[list[Row], list[ClaimRow]]:
+    def rows(self, figure: Figure) -> tuple[list[ValueRow], list[ClaimRow]]:
         """Judges values and claims of a figure by current entries."""
         current = self.current(figure)
         absent = frozenset(run for run, of in current.items() if not of)
@@ -219,9 +236,9 @@ class Ledger:
         return rows, claim_rows(figure, rows, FULL, SEEDS, absent)
 
 
-def _is_open(found: Entry | Probes) -> bool:
+def _is_open(found: Entry | SearchProbes) -> bool:
     """Returns true for a search that has not ended."""
-    return isinstance(found, Probes) and found.search.next_load(found.values) is not None
+    return isinstance(found, SearchProbes) and found.search.next_load(found.values) is not None
 
 
 def plan_digest(complete: Mapping[str, Any]) -> str:

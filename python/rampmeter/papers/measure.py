@@ -14,7 +14,7 @@ from rampmeter.papers.rounds import OF_COLLECTIVES, of_collectives
 from rampmeter.papers.selection import Flows, Statistics, by_size, finished_before, overall
 from rampmeter.results import Run
 
-Cells: TypeAlias = dict[tuple[Metric, int | None], tuple[float, int]]
+CellValues: TypeAlias = dict[tuple[Metric, int | None], tuple[float, int]]
 """The values of one run in one panel, with the number of flows behind each."""
 
 
@@ -24,10 +24,10 @@ HOPS = ("host-up", "tor-up", "spine-down", "tor-down")
 
 def measure(
     panel: SubFigure, run: Run, ideal: str = "figure", settings: Settings | None = None
-) -> Cells:
+) -> CellValues:
     """Computes the values of one run in a panel."""
     submitted = int(run.summary["flows"]["submitted"])
-    cells: Cells = {}
+    cells: CellValues = {}
     for metric in panel.metrics:
         if metric in OF_APPLICATIONS:
             values = of_application(metric, run, panel.points, settings or {})
@@ -59,14 +59,14 @@ def measure(
 
 
 def of_run(run: Run, metric: Metric) -> float:
-    """A metric of a whole run, from its summary; NaN where the run has none."""
+    """Returns a metric of a whole run, from its summary; NaN if the run has none."""
     summary = run.summary
     if metric == "drop-rate":
         return sum(_drop_rates(run).values())
     if metric == "throughput":
         return _throughput(run)
-    if metric == "sent-again":
-        return _sent_again(run)
+    if metric == "retransmitted-share":
+        return _retransmitted_share(run)
     if metric == "unscheduled":
         return _unscheduled(run)
     if metric == "tenant-share":
@@ -75,12 +75,12 @@ def of_run(run: Run, metric: Metric) -> float:
         return _violations(run)
     if metric == "core-memory":
         return _core_memory(run)
-    if metric == "least-served":
+    if metric == "minimum-delivered-share":
         return _least_served(run)
     if metric == "rejected":
         return float(summary["flows"]["rejected"] / max(1, summary["flows"]["submitted"]))
     if metric == "late":
-        return _late(run)
+        return _late_share(run)
     if metric == "bound-us":
         return _bound_us(run)
     if metric in OCCUPANCY:
@@ -94,13 +94,13 @@ def of_run(run: Run, metric: Metric) -> float:
 OF_SUMMARY: dict[Metric, str] = {
     "deadlines-met": "deadlines_met",
     # dcPIM's figures call this utilisation; in a summary `utilisation` is that of links.
-    "utilisation": "delivered_share",
+    "delivered-share": "delivered_share",
 }
 """Metrics that summaries have under other names."""
 
 
 def _drop_rates(run: Run) -> dict[str, float]:
-    """Data packets dropped in each tier, over those dropped anywhere or delivered."""
+    """Returns the data packets dropped in each tier, over those dropped anywhere or delivered."""
     dropped = {str(tier["name"]): int(tier["data_drops"]) for tier in run.summary["tiers"]}
     arrived = int(run.summary["counters"]["data_packets"])
     of = max(1, sum(dropped.values()) + arrived)
@@ -108,15 +108,15 @@ def _drop_rates(run: Run) -> dict[str, float]:
 
 
 def _throughput(run: Run) -> float:
-    """Bytes delivered until arrivals stopped, over the capacity of all access links."""
+    """Returns bytes delivered until arrivals stopped, over the capacity of all access links."""
     ports = {str(tier["name"]): int(tier["ports"]) for tier in run.summary["tiers"]}
     topology = run.manifest["plan"]["topology"]
     gbps = float(topology.get("access-gbps", topology.get("gbps")))
     return float(run.summary["goodput_gbps"]) / (ports["host-up"] * gbps)
 
 
-def _sent_again(run: Run) -> float:
-    """Payload bytes of retransmissions over all bytes sent, of acknowledged flows."""
+def _retransmitted_share(run: Run) -> float:
+    """Returns the payload bytes of retransmissions over all bytes sent, of acknowledged flows."""
     table = run.columns("size_bytes", "retransmitted_bytes", "acked_ps")
     done = table["acked_ps"].is_valid().to_numpy(zero_copy_only=False)
     size, again = (table[name].to_numpy()[done] for name in ("size_bytes", "retransmitted_bytes"))
@@ -124,7 +124,7 @@ def _sent_again(run: Run) -> float:
 
 
 def _unscheduled(run: Run) -> float:
-    """Share of messages sent without a request to a scheduler; NaN if there is no scheduler."""
+    """Returns the share of messages sent without a request; NaN if there is no scheduler."""
     counts = run.summary["transport"]
     if "unscheduled" not in counts:
         return math.nan
@@ -133,7 +133,7 @@ def _unscheduled(run: Run) -> float:
 
 
 def _violations(run: Run) -> float:
-    """Collisions in which no packet was unscheduled; NaN where switches have memory."""
+    """Counts collisions without unscheduled packets; NaN if switches have memory."""
     collisions = run.summary.get("collisions")
     if collisions is None:
         return math.nan
@@ -141,9 +141,9 @@ def _violations(run: Run) -> float:
 
 
 def _core_memory(run: Run) -> float:
-    """The most cells that a core switch held, plus all that overflowed, over its memory.
+    """Returns the maximum cells in a core switch, plus overflowed cells, over its memory.
 
-    Above 1 only if cells overflowed (Fastpod §3.4). NaN if core switches keep no cells.
+    Above 1 only if cells overflowed (Fastpod §3.4). NaN if core switches store no cells.
     """
     memory = run.manifest["derived"].get("transport.core-cells-max")
     if memory is None:
@@ -153,7 +153,7 @@ def _core_memory(run: Run) -> float:
 
 
 def _least_served(run: Run) -> float:
-    """Of messages within pods and between pods, the lesser share of bytes that had arrived.
+    """Returns the smaller share of delivered bytes: of messages within pods, or between pods.
 
     Both shares are of the bytes submitted, and count messages that had arrived in full when
     arrivals stopped. NaN unless the network is a fat-tree with messages of both kinds.
@@ -167,8 +167,8 @@ def _least_served(run: Run) -> float:
         table[name].to_numpy() for name in ("src", "dst", "size_bytes", "arrival_ps")
     )
     # Comparisons with NaN, which unfinished messages have, are false.
-    took = table["fct_ps"].to_numpy().astype(np.float64)
-    arrived = arrival + took <= int(run.summary["counters"]["last_arrival_ps"])
+    fct = table["fct_ps"].to_numpy().astype(np.float64)
+    arrived = arrival + fct <= int(run.summary["counters"]["last_arrival_ps"])
     within = src // hosts == dst // hosts
     if within.all() or not within.any():
         return math.nan
@@ -176,12 +176,13 @@ def _least_served(run: Run) -> float:
 
 
 def _tenant_share(run: Run) -> float:
-    """The first tenant's share of the bytes delivered until arrivals stopped."""
+    """Returns the first tenant's share of the bytes delivered until arrivals stopped."""
     return _shares(run, [int(run.summary["counters"]["last_arrival_ps"])])[0]
 
 
 def _tenant_shares(run: Run, points: Points) -> list[float]:
-    """The same between instants in milliseconds, from each point's predecessor to the point.
+    """Returns the first tenant's share of the bytes delivered between each point and its
+    predecessor, in milliseconds.
 
     NaN after arrivals stopped.
     """
@@ -209,7 +210,7 @@ def _shares(run: Run, ends_ps: Points) -> list[float]:
 
 
 def _goodputs(run: Run, points: Points) -> list[float]:
-    """Message bytes delivered over the capacity of the receivers' links in the time.
+    """Returns the message bytes delivered over the capacity of the receivers' links.
 
     Headers are included. Points are microseconds; each value is from the point's predecessor to
     the point. Receivers are the destinations of flows. NaN if the run recorded no deliveries, and
@@ -237,13 +238,13 @@ def _goodputs(run: Run, points: Points) -> list[float]:
 
 
 def _hop_drops(run: Run, points: Points) -> list[float]:
-    """Points are hops."""
+    """Returns the drop rate of each hop."""
     rates = _drop_rates(run)
     return [rates.get(HOPS[int(point) - 1], 0.0) for point in points]
 
 
 def _packets_below(run: Run, points: Points) -> list[float]:
-    """The share of data packets that were in the fabric for at most each point, in µs."""
+    """Returns the share of data packets that were in the fabric for at most each point, in µs."""
     table = run.latencies
     if table is None:
         return [math.nan] * len(points)
@@ -260,8 +261,8 @@ def _flows_below(run: Run, points: Points) -> list[float]:
     return [float((packets <= point).mean()) for point in points]
 
 
-def _late(run: Run) -> float:
-    """The share of admitted messages whose sender was notified of their arrival too late.
+def _late_share(run: Run) -> float:
+    """Returns the share of admitted messages that were acknowledged after their bound.
 
     A message that failed or is unfinished has no such time, and is late.
     """
@@ -269,13 +270,13 @@ def _late(run: Run) -> float:
     admitted = table["status"].to_numpy() != "rejected"
     if table["bound_ps"].null_count or not admitted.any():
         return math.nan
-    took, bound = (table[name].to_numpy().astype(np.float64) for name in ("acked_ps", "bound_ps"))
+    time, bound = (table[name].to_numpy().astype(np.float64) for name in ("acked_ps", "bound_ps"))
     # Comparisons with NaN are false.
-    return float(1.0 - (took <= bound)[admitted].mean())
+    return float(1.0 - (time <= bound)[admitted].mean())
 
 
 def _bound_us(run: Run) -> float:
-    """The maximum time after submission within which a message's fate was promised."""
+    """Returns the maximum of the promised bounds on the time from submission to outcome."""
     bounds = run.columns("bound_ps")["bound_ps"]
     return float(bounds.to_numpy().max()) / 1e6 if bounds.null_count == 0 else math.nan
 
@@ -291,4 +292,4 @@ BY_POINT: dict[Metric, Callable[[Run, Points], list[float]]] = {
     "packets-below": _packets_below,
     "flows-below": _flows_below,
 }
-"""Metrics of whole runs that have a value a point, in panels that have points."""
+"""Metrics of whole runs with a value per point, in panels with points."""

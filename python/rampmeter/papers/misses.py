@@ -1,8 +1,7 @@
 """Explanations of misses: `misses.toml` of a figure has the cause of each and a command for it.
 
 A `[[miss]]` explains values (`cells`), claims (`claims`, patterns of their texts), or both. `cause`
-is one or two sentences, or `open` with the known facts in `known`. `command` shows it within
-minutes.
+is one or two sentences, or `open` with the `findings`. `command` shows it within minutes.
 """
 
 import shlex
@@ -16,8 +15,8 @@ from rampmeter.papers.claims import ClaimRow
 from rampmeter.papers.expected import CellId
 from rampmeter.papers.figure import Figure
 from rampmeter.papers.metric import METRICS, Metric
-from rampmeter.papers.verdict import Row
-from rampmeter.section import Section
+from rampmeter.papers.verdict import ValueRow
+from rampmeter.strict_table import StrictTable
 
 MISSES = "misses.toml"
 OPEN = "open"
@@ -34,28 +33,28 @@ class Explanation:
     """Texts of claims that are missed."""
     cause: str
     """The cause, or `open`."""
-    known: str
-    """Findings about an open cause; empty if the cause is known."""
+    findings: str
+    """Findings about an open cause; empty if the cause is not open."""
     command: str
-    """Command that shows the cause, or the known facts."""
+    """Command that shows the cause, or the findings."""
 
     @property
     def is_open(self) -> bool:
-        """Returns true if the cause is not known."""
+        """Returns true if the cause is open."""
         return self.cause == OPEN
 
     @property
     def text(self) -> str:
-        """Returns the cause in words; of an open one, the known facts."""
-        return f"Open. {self.known}" if self.is_open else self.cause
+        """Returns the cause in words; of an open one, the findings."""
+        return f"Open. {self.findings}" if self.is_open else self.cause
 
     @property
     def argv(self) -> list[str]:
         """Returns the words of the command."""
         return shlex.split(self.command)
 
-    def explains(self, row: Row | ClaimRow) -> bool:
-        """Returns true if the row is a value or a claim that it names."""
+    def explains(self, row: ValueRow | ClaimRow) -> bool:
+        """Returns true if it names the row's value or claim."""
         if isinstance(row, ClaimRow):
             return row.claim.text in self.claims
         return row.cell in self.cells
@@ -70,9 +69,9 @@ def explanations(figure: Figure) -> list[Explanation]:
     file = figure.folder / MISSES
     if not file.is_file():
         return []
-    spec = Section.of_file(file)
-    found = [_explanation(section, figure) for section in spec.sections("miss")]
-    spec.end()
+    spec = StrictTable.from_file(file)
+    found = [_explanation(section, figure) for section in spec.tables("miss")]
+    spec.reject_unread()
     names = [name for one in found for name in (*one.cells, *one.claims)]
     for name in names:
         if names.count(name) > 1:
@@ -80,7 +79,7 @@ def explanations(figure: Figure) -> list[Explanation]:
     return found
 
 
-def find_explanation(found: Iterable[Explanation], row: Row | ClaimRow) -> Explanation | None:
+def find_explanation(found: Iterable[Explanation], row: ValueRow | ClaimRow) -> Explanation | None:
     """Returns the explanation of a value or a claim, if there is one."""
     return next((one for one in found if one.explains(row)), None)
 
@@ -100,33 +99,35 @@ def _name(cell: CellId) -> str:
     return f"sub-figure `{cell.sub_figure}`: {cell.metric} of {cell.run}{bin_}"
 
 
-def _explanation(section: Section, figure: Figure) -> Explanation:
-    cells = tuple(_cell(one, figure) for one in section.sections("cells", []))
-    patterns = [str(text) for text in section.take("claims", list, [])]
+def _explanation(section: StrictTable, figure: Figure) -> Explanation:
+    cells = tuple(_cell(one, figure) for one in section.tables("cells", []))
+    patterns = [str(text) for text in section.pop("claims", list, [])]
     if not cells and not patterns:
         raise PlanError(f"{section.where}: expected cells or claims, got neither")
     claims = [text for pattern in patterns for text in _claims(section, pattern, figure)]
-    cause, known = section.take("cause", str).strip(), section.take("known", str, "").strip()
-    if (cause == OPEN) != bool(known):
-        raise PlanError(f"{section.where}: known: expected with the cause {OPEN}, and only then")
-    command = " ".join(section.take("command", str).split())
+    cause, findings = section.pop("cause", str).strip(), section.pop("findings", str, "").strip()
+    if (cause == OPEN) != bool(findings):
+        raise PlanError(
+            f"{section.where}: findings: required with the cause {OPEN}, and only with it"
+        )
+    command = " ".join(section.pop("command", str).split())
     if not cause or not command.startswith("rampmeter "):
         raise PlanError(f"{section.where}: expected a cause and a command of rampmeter")
-    section.end()
-    return Explanation(cells, tuple(claims), cause, known, command)
+    section.reject_unread()
+    return Explanation(cells, tuple(claims), cause, findings, command)
 
 
-def _cell(section: Section, figure: Figure) -> CellId:
-    metric = section.choice("metric", section.take("metric", str), METRICS)
-    panel, run = section.take("sub-figure", str), section.take("run", str)
-    cell = CellId(panel, run, cast(Metric, metric), section.take("bin", int, None))
-    section.end()
+def _cell(section: StrictTable, figure: Figure) -> CellId:
+    metric = section.choice("metric", section.pop("metric", str), METRICS)
+    panel, run = section.pop("sub-figure", str), section.pop("run", str)
+    cell = CellId(panel, run, cast(Metric, metric), section.pop("bin", int, None))
+    section.reject_unread()
     if cell not in figure.expected.facts:
         raise PlanError(f"{section.where}: expected a published value of the figure, got {cell}")
     return cell
 
 
-def _claims(section: Section, pattern: str, figure: Figure) -> list[str]:
+def _claims(section: StrictTable, pattern: str, figure: Figure) -> list[str]:
     texts = [claim.text for claim in figure.expected.claims if fnmatchcase(claim.text, pattern)]
     if not texts:
         raise PlanError(f"{section.where}: claims: expected a claim of the figure, got {pattern}")

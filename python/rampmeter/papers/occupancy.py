@@ -19,7 +19,7 @@ TO_HOSTS = "tor-down"
 
 
 def occupancy_kb(run: Run, metric: Metric) -> float:
-    """The mean or longest queue of a port to a host, or all queues of the switch of that port.
+    """Returns the mean or maximum queue of ports to hosts, or of their switches, in kilobytes.
 
     The longest queue is that of any instant. The others are of samples. Those of whole switches
     are of samples until arrivals stopped, and NaN unless `run.links` was set.
@@ -28,14 +28,14 @@ def occupancy_kb(run: Run, metric: Metric) -> float:
         return _of_tier(run, "tiers", "name", "queue_max_bytes")
     if metric == "queue-mean-kb":
         return _of_tier(run, "queues", "tier", "mean_bytes")
-    held = _of_switches(run)
-    if held.size == 0:
+    queued = _of_switches(run)
+    if queued.size == 0:
         return math.nan
-    return float(held.max() if metric == "switch-max-kb" else held.mean()) / 1e3
+    return float(queued.max() if metric == "switch-max-kb" else queued.mean()) / 1e3
 
 
 def _of_tier(run: Run, table: str, name: str, key: str) -> float:
-    """A number of the summary; NaN if there are no such ports, or no samples."""
+    """Returns a number of the summary; NaN if there are no such ports, or no samples."""
     values = [float(tier[key]) for tier in run.summary[table] if tier[name] == TO_HOSTS]
     return values[0] / 1e3 if values else math.nan
 
@@ -54,6 +54,6 @@ def _of_switches(run: Run) -> NDArray[np.int64]:
     _, instants = np.unique(time[counted], return_inverse=True)
     if switches.size == 0:
         return np.zeros(0, dtype=np.int64)
-    held = np.zeros((switches.max() + 1, instants.max() + 1), dtype=np.int64)
-    np.add.at(held, (switches, instants), queue[counted].astype(np.int64))
-    return held.ravel()
+    queued = np.zeros((switches.max() + 1, instants.max() + 1), dtype=np.int64)
+    np.add.at(queued, (switches, instants), queue[counted].astype(np.int64))
+    return queued.ravel()

@@ -1,4 +1,4 @@
-"""The least bound on latency at which each load is sustained, over a setting such as the hold."""
+"""Minimum latency bound at which each load is sustained, over a setting such as the hold time."""
 
 import math
 from collections.abc import Sequence
@@ -7,18 +7,18 @@ from typing import Any
 
 from rampmeter.papers.figure import LEAST_BOUND_OF, Figure, SubFigure
 from rampmeter.papers.label import load, workload
-from rampmeter.papers.verdict import Measured, Row, without_value
+from rampmeter.papers.verdict import Measurement, ValueRow, without_value
 
 
 @dataclass(frozen=True)
-class Sustained:
-    """The run that has the least bound of those that sustain a load."""
+class SustainedRun:
+    """Run with the minimum bound among those that sustain a load."""
 
     run: str
     bound_us: float
     """Bound of the seed in which it is the longest, in microseconds."""
     setting: float | None
-    """The value of the key that the panel is over; `None` if the plan leaves it out."""
+    """The value of the panel's key; `None` if the plan omits it."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class LeastBound:
 
     label: str
     load: float
-    least: Sustained | None
+    least: SustainedRun | None
     """`None` if no run sustains the load."""
     is_complete: bool
     """True if every run of the label at this load or a lower one has values of all seeds."""
 
     def to_json(self) -> dict[str, Any]:
-        """The line as plain values."""
+        """Returns the line as plain values."""
         return {
             "label": self.label,
             "load": self.load,
@@ -47,20 +47,19 @@ class LeastBound:
 def least_bounds(
     figure: Figure,
     panel: SubFigure,
-    rows: Sequence[Row],
+    rows: Sequence[ValueRow],
     seeds: Sequence[int],
-    not_asked: frozenset[str] = frozenset(),
+    left_out: frozenset[str] = frozenset(),
 ) -> list[LeastBound]:
-    """The table of a panel, by label and load.
+    """Returns the table of a panel, by label and load.
 
-    Runs that differ in their load only are a column of the grid. A run sustains its load
-    under two conditions: the share rejected is within the panel's limit in every seed, and the
-    runs of lower loads in its column sustain theirs. A run without a value of some seed sustains
-    nothing.
+    Runs that differ in their load only are a column of the grid. A run sustains its load under two
+    conditions: the share rejected is within the panel's limit in every seed, and the runs of lower
+    loads in its column sustain theirs. A run that lacks a value of a seed sustains no load.
     """
     by_cell = {(row.cell.run, row.cell.metric): row.measured for row in rows}
-    loads = {run: load(figure, panel, run) for run in panel.runs if run not in not_asked}
-    found: dict[tuple[str, float], Sustained] = {}
+    loads = {run: load(figure, panel, run) for run in panel.runs if run not in left_out}
+    found: dict[tuple[str, float], SustainedRun] = {}
     lowest_unknown: dict[str, float] = {}
     broken: set[tuple[str, float | None]] = set()
     for run, at in sorted(loads.items(), key=lambda item: item[1]):
@@ -74,7 +73,7 @@ def least_bounds(
         elif (label, setting) not in broken:
             best = found.get((label, at))
             if best is None or bound < best.bound_us:
-                found[label, at] = Sustained(run, bound, setting)
+                found[label, at] = SustainedRun(run, bound, setting)
     lines: dict[str, set[float]] = {}
     for run, at in loads.items():
         lines.setdefault(workload(figure, run), set()).add(at)
@@ -85,14 +84,14 @@ def least_bounds(
     ]
 
 
-def _worst(measured: Measured | None, seeds: Sequence[int]) -> float | None:
-    """The largest value of the seeds; `None` unless all have one."""
+def _worst(measured: Measurement | None, seeds: Sequence[int]) -> float | None:
+    """Returns the largest value of the seeds; `None` unless all have one."""
     if measured is None or without_value(measured, seeds):
         return None
     return max(measured.values)
 
 
 def _setting(figure: Figure, panel: SubFigure, run: str) -> float | None:
-    """The value of the key that a panel is over."""
+    """Returns the value of a panel's key."""
     value = figure.plan.with_(*figure.run(run).overrides).resolved(panel.over)
     return float(value) if isinstance(value, int | float) else None

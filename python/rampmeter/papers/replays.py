@@ -1,4 +1,4 @@
-"""Known recordings of other simulators, their setups, and the measurements of their replays.
+"""Recordings of other simulators, their setups, and the measurements of their replays.
 
 A folder `papers/replays/<name>` has `network.toml`, a plan without a workload, and `replay.toml`:
 the recording with its digest, its source, and the times that are compared. The recordings are not
@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from rampmeter._core import PlanError, ResultError
-from rampmeter.papers.entry import made, write_whole
+from rampmeter.papers.entry import run_provenance, write_atomically
 from rampmeter.papers.ledger import LEDGER, Ledger, plan_digest
 from rampmeter.plan import Override, Plan
-from rampmeter.replays.compare import ENDS, IDEALS, End, Ideal, Ratios, Replay, Terms
+from rampmeter.replays.compare import ENDS, IDEALS, ComparedTimes, End, Ideal, Ratios, Replay
 from rampmeter.replays.recording import digest_of
 from rampmeter.results import read_json
-from rampmeter.section import Section
+from rampmeter.strict_table import StrictTable
 from rampmeter.text import NONE, count, number
 
 if TYPE_CHECKING:
@@ -42,15 +42,15 @@ Verdict: TypeAlias = Literal["match", "miss", "stale", "not run"]
 
 
 @dataclass(frozen=True)
-class KnownReplay:
-    """A recorded run whose network and transport are known."""
+class ReplaySetup:
+    """A recorded run with a description of its network and transport."""
 
     name: str
     title: str
     simulator: str
     """The simulator that recorded it."""
     revision: str
-    """The revision of the simulator; empty if it is not known."""
+    """The revision of the simulator; empty if unknown."""
     recording: str
     """File name in the folder of recordings."""
     sha256: str
@@ -61,25 +61,25 @@ class KnownReplay:
     """Network and transport, without a workload."""
 
     @classmethod
-    def load(cls, folder: Path) -> "KnownReplay":
+    def load(cls, folder: Path) -> "ReplaySetup":
         """Reads a folder of `papers/replays`; raises `PlanError` if a key is wrong."""
-        section = Section.of_file(folder / SETTINGS)
-        ends_at = section.choice("ends-at", section.take("ends-at", str), ENDS)
-        ideal = section.choice("ideal", section.take("ideal", str), IDEALS)
-        known = cls(
+        section = StrictTable.from_file(folder / SETTINGS)
+        ends_at = section.choice("ends-at", section.pop("ends-at", str), ENDS)
+        ideal = section.choice("ideal", section.pop("ideal", str), IDEALS)
+        replay = cls(
             name=folder.name,
-            title=section.take("title", str),
-            simulator=section.take("simulator", str),
-            revision=section.take("revision", str, ""),
-            recording=section.take("recording", str),
-            sha256=section.take("sha256", str),
+            title=section.pop("title", str),
+            simulator=section.pop("simulator", str),
+            revision=section.pop("revision", str, ""),
+            recording=section.pop("recording", str),
+            sha256=section.pop("sha256", str),
             ends_at=cast(End, ends_at),
             ideal=cast(Ideal, ideal),
-            from_us=float(section.take("from-us", float, 0.0)),
+            from_us=float(section.pop("from-us", float, 0.0)),
             plan=Plan.load(folder / NETWORK),
         )
-        section.end()
-        return known
+        section.reject_unread()
+        return replay
 
     def file_in(self, folder: Path) -> Path:
         """Returns the recording in a folder; raises `PlanError` if it is another file."""
@@ -95,9 +95,9 @@ class KnownReplay:
         return file
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> ComparedTimes:
         """The times that are compared."""
-        return Terms(self.ends_at, self.ideal, self.from_us)
+        return ComparedTimes(self.ends_at, self.ideal, self.from_us)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class ReplayEntry:
             raise ResultError(f"{file}: expected an entry of a replay, got {error}") from None
 
     def to_json(self) -> dict[str, Any]:
-        """The entry as plain values."""
+        """Returns the entry as plain values."""
         return asdict(self) | {"ratios": self.ratios.to_json()}
 
     @property
@@ -146,96 +146,96 @@ class ReplayEntry:
 
 @dataclass(frozen=True)
 class ReplayState:
-    """A known replay with its entry, a stale one too, and its verdict."""
+    """Setup of a replay with its entry, current or stale, and its verdict."""
 
-    known: KnownReplay
+    setup: ReplaySetup
     entry: ReplayEntry | None
     verdict: Verdict
 
     def to_json(self) -> dict[str, Any]:
-        """The state in the form of a figure's; the key `replay` has the fields of replays alone."""
+        """Returns the state in the form of a figure's; `replay` has the fields of replays."""
         return {
             "paper": REPLAYS,
-            "figure": self.known.name,
+            "figure": self.setup.name,
             "verdicts": {self.verdict: 1},
             "replay": None if self.entry is None else self.entry.to_json(),
         }
 
 
 class ReplayLedger:
-    """Known replays and their entries under a folder `papers`."""
+    """Setups of replays and their entries under a folder `papers`."""
 
     def __init__(self, root: Path) -> None:
         self._folder = root / REPLAYS
         self._entries = root / LEDGER / REPLAYS
         self._root = root
 
-    def known(self) -> list[KnownReplay]:
-        """Returns all known replays by name."""
+    def setups(self) -> list[ReplaySetup]:
+        """Returns the setups of all replays, by name."""
         files = sorted(self._folder.glob(f"*/{SETTINGS}"))
-        return [KnownReplay.load(file.parent) for file in files]
+        return [ReplaySetup.load(file.parent) for file in files]
 
-    def named(self, name: str) -> KnownReplay | None:
-        """Returns the known replay of a name."""
+    def find(self, name: str) -> ReplaySetup | None:
+        """Returns the setup with this name, if it exists."""
         is_name = Path(name).name == name and (self._folder / name / SETTINGS).is_file()
-        return KnownReplay.load(self._folder / name) if is_name else None
+        return ReplaySetup.load(self._folder / name) if is_name else None
 
-    def file_of(self, known: KnownReplay) -> Path:
+    def file_of(self, replay: ReplaySetup) -> Path:
         """Returns the file of an entry."""
-        return self._entries / f"{known.name}.json"
+        return self._entries / f"{replay.name}.json"
 
-    def entry(self, known: KnownReplay) -> ReplayEntry | None:
-        """Returns the entry of a replay, a stale one too."""
-        file = self.file_of(known)
+    def entry(self, replay: ReplaySetup) -> ReplayEntry | None:
+        """Returns the entry of a replay, current or stale."""
+        file = self.file_of(replay)
         return ReplayEntry.load(file) if file.is_file() else None
 
-    def is_current(self, entry: ReplayEntry, known: KnownReplay) -> bool:
+    def is_current(self, entry: ReplayEntry, replay: ReplaySetup) -> bool:
         """Returns true if neither the setup nor the results of the transport have changed."""
-        return (entry.plan, entry.results) == self._dependencies(known)
+        return (entry.plan, entry.results) == self._dependencies(replay)
 
     def states(self) -> list["ReplayState"]:
-        """Returns all known replays with their entries and verdicts."""
-        return [self._state(known) for known in self.known()]
+        """Returns all replays with their entries and verdicts."""
+        return [self._state(replay) for replay in self.setups()]
 
-    def _state(self, known: KnownReplay) -> "ReplayState":
-        entry = self.entry(known)
+    def _state(self, replay: ReplaySetup) -> "ReplayState":
+        entry = self.entry(replay)
         if entry is None:
-            return ReplayState(known, None, "not run")
-        verdict = entry.verdict if self.is_current(entry, known) else "stale"
-        return ReplayState(known, entry, verdict)
+            return ReplayState(replay, None, "not run")
+        verdict = entry.verdict if self.is_current(entry, replay) else "stale"
+        return ReplayState(replay, entry, verdict)
 
-    def add(self, known: KnownReplay, replay: Replay) -> ReplayEntry:
+    def add(self, replay: ReplaySetup, measured: Replay) -> ReplayEntry:
         """Enters a replay's measurements, in place of an earlier entry."""
-        plan, results = self._dependencies(known)
+        plan, results = self._dependencies(replay)
         entry = ReplayEntry(
-            replay=known.name,
+            replay=replay.name,
             plan=plan,
             results=results,
-            **made(replay.run),
-            unfinished=len(replay.unfinished()),
-            unrecorded=replay.n_unrecorded,
-            ratios=replay.ratios(),
+            **run_provenance(measured.run),
+            unfinished=len(measured.unfinished()),
+            unrecorded=measured.n_unrecorded,
+            ratios=measured.ratios(),
         )
-        write_whole(self.file_of(known), json.dumps(entry.to_json(), indent=1) + "\n")
+        write_atomically(self.file_of(replay), json.dumps(entry.to_json(), indent=1) + "\n")
         return entry
 
-    def _dependencies(self, known: KnownReplay) -> tuple[str, str]:
-        """Digests of the setup and of the results of the transport."""
-        complete = known.plan.with_(STAND_IN).check()
+    def _dependencies(self, replay: ReplaySetup) -> tuple[str, str]:
+        """Returns the digests of the setup and of the results of the transport."""
+        complete = replay.plan.with_(STAND_IN).check()
         compared = {
             "seed": complete["seed"],
-            "sha256": known.sha256,
-            "ends-at": known.ends_at,
-            "ideal": known.ideal,
-            "from-us": known.from_us,
+            "sha256": replay.sha256,
+            "ends-at": replay.ends_at,
+            "ideal": replay.ideal,
+            "from-us": replay.from_us,
         }
-        topology = _with_file(complete["topology"], known.plan.base)
+        topology = _with_file(complete["topology"], replay.plan.base)
         setup = {**complete, "workload": compared, "topology": topology}
         return plan_digest(setup), Ledger(self._root).results_version(complete)
 
 
 def _with_file(topology: Mapping[str, Any], base: Path) -> Mapping[str, Any]:
-    """A topology with the digest of its file in place of the name, if it has one."""
+    """Returns a topology with the digest of its file, if any, in place of the name."""
     if "file" not in topology:
         return topology
     return {**topology, "file": digest_of(base / topology["file"])}
@@ -253,5 +253,5 @@ def status_tables(states: Sequence[ReplayState]) -> list["Table"]:
         if state.entry is not None:
             ratios = state.entry.ratios
             cells = (count(ratios.flows), number(ratios.mean), number(ratios.furthest))
-        table.add_row(state.known.name, *cells, state.verdict)
+        table.add_row(state.setup.name, *cells, state.verdict)
     return [table]

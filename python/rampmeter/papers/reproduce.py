@@ -13,9 +13,9 @@ from rampmeter.papers.label import position, workload
 from rampmeter.papers.measure import of_run
 from rampmeter.papers.metric import Y_LABELS
 from rampmeter.papers.pareto import LeastBound, least_bounds
-from rampmeter.papers.search import Probes
+from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import Series, series_of
-from rampmeter.papers.verdict import SEEDS_WANTED, VERDICTS, Row, rows_of
+from rampmeter.papers.verdict import SEEDS_WANTED, VERDICTS, ValueRow, rows_of
 from rampmeter.runner import Batch, Job
 from rampmeter.undelivered import of_batch
 
@@ -30,14 +30,14 @@ class Panel:
 
     id: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[ValueRow, ...]
     image: Path
     least_bounds: tuple[LeastBound, ...] = ()
     """The table of Pareto curves, which have no rows."""
 
     @property
     def has_table(self) -> bool:
-        """Returns whether there is anything to show alongside the plot."""
+        """Returns true if there is anything to show alongside the plot."""
         return bool(self.rows or self.least_bounds)
 
 
@@ -51,7 +51,7 @@ class Report:
     claims: tuple[ClaimRow, ...]
     seeds: tuple[int, ...]
     file: Path
-    searches: Mapping[str, Mapping[int, Probes]] = field(default_factory=dict)
+    searches: Mapping[str, Mapping[int, SearchProbes]] = field(default_factory=dict)
     """The probes of searches, by run and seed."""
 
     def counts(self) -> dict[str, int]:
@@ -61,7 +61,7 @@ class Report:
         return {name: verdicts.count(name) for name in VERDICTS}
 
     def seeds_text(self) -> str:
-        """Returns the number of seeds behind the verdicts as text for people."""
+        """Returns the number of seeds behind the verdicts as text."""
         n = len(self.seeds)
         if n >= SEEDS_WANTED:
             return f"{n} seeds"
@@ -71,7 +71,7 @@ class Report:
 def jobs_of(
     figure: Figure, mode: Mode, seeds: Sequence[int], out: Path, *, force: bool = False
 ) -> list[Job]:
-    """The simulations of a figure, the longest first so that all cores end together.
+    """Returns the simulations of a figure, the longest first so that all cores end together.
 
     With `force` they replace results of other plans. Those of searches are `probes_of`.
     """
@@ -114,10 +114,12 @@ def probes_of(
     return jobs
 
 
-def searches_of(figure: Figure, seeds: Sequence[int], batch: Batch) -> dict[str, dict[int, Probes]]:
+def searches_of(
+    figure: Figure, seeds: Sequence[int], batch: Batch
+) -> dict[str, dict[int, SearchProbes]]:
     """Returns the probes in a batch of a figure's searches, by run and seed."""
     by_name = batch.runs()
-    found: dict[str, dict[int, Probes]] = {}
+    found: dict[str, dict[int, SearchProbes]] = {}
     for run in figure.runs:
         if run.search is None:
             continue
@@ -129,7 +131,7 @@ def searches_of(figure: Figure, seeds: Sequence[int], batch: Batch) -> dict[str,
             }
             values = {load: of_run(one, run.search.metric) for load, one in probed.items()}
             flows = sum(int(one.summary["flows"]["submitted"]) for one in probed.values())
-            found.setdefault(run.id, {})[seed] = Probes(run.search, values, flows)
+            found.setdefault(run.id, {})[seed] = SearchProbes(run.search, values, flows)
     return found
 
 
@@ -152,17 +154,17 @@ def data_packets(figure: Figure, mode: Mode) -> float:
 
 
 def _longest_first(figure: Figure, mode: Mode) -> list[tuple[FigureRun, int | None]]:
-    """The runs of a mode with their flows, if they have a number of them."""
-    asked = [
+    """Returns the runs of a mode with their numbers of flows, the longest first."""
+    runs = [
         (run, run.flows_in(mode, figure.published_flows)) for run in figure.runs if run.is_in(mode)
     ]
-    return sorted(asked, key=lambda pair: -cost_of(figure, *pair))
+    return sorted(runs, key=lambda pair: -cost_of(figure, *pair))
 
 
 def make_report(
     figure: Figure, mode: Mode, seeds: Sequence[int], batch: Batch, out: Path
 ) -> Report:
-    """Tables, plots and `report.json` from the runs that are complete."""
+    """Makes tables, plots and `report.json` from the complete runs."""
     by_name = batch.runs()
     runs = {
         run.id: {
@@ -189,8 +191,10 @@ def make_report(
     panels = draw_panels(figure, tables, (mode, seeds, left_out), series, out)
     all_rows = [row for rows in tables.values() for row in rows]
     claims = claim_rows(figure, all_rows, mode, seeds, left_out)
-    asked = {id_: found for id_, found in searches.items() if id_ not in left_out}
-    report = Report(figure, mode, tuple(panels), tuple(claims), tuple(seeds), out / REPORT, asked)
+    searches_run = {id_: found for id_, found in searches.items() if id_ not in left_out}
+    report = Report(
+        figure, mode, tuple(panels), tuple(claims), tuple(seeds), out / REPORT, searches_run
+    )
     made = {
         "is_interrupted": batch.is_interrupted,
         "wall_seconds": round(batch.wall_seconds, 3),
@@ -215,7 +219,7 @@ def make_report(
 
 def draw_panels(
     figure: Figure,
-    tables: Mapping[str, list[Row]],
+    tables: Mapping[str, list[ValueRow]],
     judged: tuple[Mode, Sequence[int], frozenset[str]],
     series: Mapping[str, Mapping[str, Series]],
     out: Path,
@@ -245,7 +249,7 @@ def draw_panels(
         drawing = draw(figure, panel, rows, note, series.get(panel.id), least)
         for kind in IMAGES:
             drawing.savefig(image.with_suffix(kind))
-            # The layout of the first holds for all; computing it takes as long as drawing.
+            # The first layout is valid for all formats; its computation takes as long as drawing.
             drawing.set_layout_engine(None)
         panels.append(Panel(panel.id, panel.title, tuple(rows), image, tuple(least)))
     return panels

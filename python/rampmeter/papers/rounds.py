@@ -9,11 +9,11 @@ OF_COLLECTIVES: tuple[Metric, ...] = ("over-bound", "bus-share")
 
 
 def of_collectives(run: Run, metric: Metric) -> float:
-    """A metric of the slowest round; NaN if not all flows of a round were delivered.
+    """Returns a metric of the slowest round; NaN if not all flows of a round were delivered.
 
-    `over-bound` is the completion time over the least that it could be. `bus-share` is the bus
-    bandwidth over the rate of a host's link: of an all-reduce 2 (n - 1) / n S / B over the
-    completion time, which no algorithm can have above 1.
+    `over-bound` is the completion time over its lower bound. `bus-share` is the bus bandwidth over
+    the rate of a host's link: of an all-reduce 2 (n - 1) / n S / B over the completion time, which
+    no algorithm can have above 1.
     """
     rounds = run.summary["collectives"]
     if not rounds or any(one["completion_ps"] is None for one in rounds):

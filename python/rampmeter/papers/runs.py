@@ -1,46 +1,48 @@
-"""Many runs at once: grids that stand for runs, and patterns that name them."""
+"""Many runs at once: grids that expand to runs, and patterns that select them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from rampmeter._core import PlanError
-from rampmeter.section import Section
+from rampmeter.strict_table import StrictTable
 from rampmeter.sweeps.axes import Axis, Choice, product, settings_of
 from rampmeter.sweeps.grammar import parse_values
 
 ABOUT = {"label": str, "flows": int, "quick-flows": int, "variant-of": str, "app": dict}
-"""Keys of a choice that describe its runs, besides the keys that it sets, with their types."""
+"""Keys of a choice that describe its runs, with their types."""
 
 
-def runs_of_grid(grid: Section) -> list[Section]:
-    """The `[[run]]` tables that a `[[grid]]` stands for, one for each point of its axes.
+def runs_of_grid(grid: StrictTable) -> list[StrictTable]:
+    """Returns the `[[run]]` tables of a `[[grid]]`, one for each point of its axes.
 
     The last axis varies fastest. An axis is a key of the plan with its values, or a name without a
     dot with a list of choices: tables of `id`, `set`, and other keys of their runs. In texts
-    `{load:.2f}` stands for the point's value on the axis whose key ends in `load`. `{scheme}` and
+    `{load:.2f}` is the point's value on the axis whose key ends in `load`. `{scheme}` and
     `{scheme.label}` are the id and the label of its choice on the axis `scheme`. A grid without
     `label` has the label of the choice that has one. With `quick-axes`, only points with these
     values are in the reduced figure.
     """
-    id_ = grid.take("id", str)
-    label = grid.take("label", str, None)
-    fixed = grid.take("set", dict, {})
-    axes = _axes(grid, grid.take("axes", dict), fixed)
-    flows = grid.take("flows", int, None)
-    quick_flows = grid.take("quick-flows", int, None)
-    is_quick = grid.take("quick", bool, False)
-    quick_axes = grid.take("quick-axes", dict, {})
-    grid.end()
+    id_ = grid.pop("id", str)
+    label = grid.pop("label", str, None)
+    fixed = grid.pop("set", dict, {})
+    axes = _axes(grid, grid.pop("axes", dict), fixed)
+    flows = grid.pop("flows", int, None)
+    quick_flows = grid.pop("quick-flows", int, None)
+    is_quick = grid.pop("quick", bool, False)
+    quick_axes = grid.pop("quick-axes", dict, {})
+    grid.reject_unread()
     _check_quick_axes(grid, quick_axes, axes)
     runs = []
     for point in product(axes, grid.where):
         ids = {axis.name: choice.id for axis, choice in zip(axes, point, strict=True)}
-        fields = {_field(axis.name): _shown(at) for axis, at in zip(axes, point, strict=True)}
-        run: dict[str, Any] = {"id": _filled(grid, "id", id_, fields)}
+        fields = {
+            _field(axis.name): _template_value(at) for axis, at in zip(axes, point, strict=True)
+        }
+        run: dict[str, Any] = {"id": _fill_template(grid, "id", id_, fields)}
         run["label"] = _label(grid, label, point, fields)
         run["set"] = fixed | dict(settings_of(point))
-        run |= _about(grid, point, fields)
+        run |= _descriptions(grid, point, fields)
         run.setdefault("flows", flows)
         run.setdefault("quick-flows", quick_flows)
         run["quick"] = is_quick
@@ -48,12 +50,12 @@ def runs_of_grid(grid: Section) -> list[Section]:
             raise PlanError(f"{grid.where}: expected quick-flows with quick-axes, it is missing")
         if any(ids[key] not in quick_axes[key] for key in quick_axes):
             run["quick-flows"], run["quick"] = None, False
-        runs.append(Section(run, f"{grid.where}: {run['id']}"))
+        runs.append(StrictTable(run, f"{grid.where}: {run['id']}"))
     return runs
 
 
-def matching(section: Section, name: Any, ids: Sequence[str]) -> list[str]:
-    """The runs that a pattern such as `pareto-k1-*` matches, in the figure's order.
+def match_runs(section: StrictTable, name: Any, ids: Sequence[str]) -> list[str]:
+    """Returns the runs that a pattern such as `pareto-k1-*` matches, in the figure's order.
 
     A name that is no pattern is returned as it is.
     """
@@ -67,13 +69,13 @@ def matching(section: Section, name: Any, ids: Sequence[str]) -> list[str]:
     return found
 
 
-class _Named(str):
+class _TemplateChoice(str):
     """A choice in a template: its id, and its label."""
 
     label: str = ""
 
 
-def _axes(grid: Section, axes: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[Axis]:
+def _axes(grid: StrictTable, axes: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[Axis]:
     if not axes:
         raise PlanError(f"{grid.where}: axes: expected at least one axis, got none")
     where = f"{grid.where}: axes"
@@ -101,41 +103,43 @@ def _axes(grid: Section, axes: Mapping[str, Any], fixed: Mapping[str, Any]) -> l
 def _choice(table: Any, where: str) -> Choice:
     if not isinstance(table, dict):
         raise PlanError(f"{where}: expected tables with id and set, got {table!r}")
-    section = Section(table, where)
-    id_ = section.take("id", str)
-    settings = section.take("set", dict, {})
+    section = StrictTable(table, where)
+    id_ = section.pop("id", str)
+    settings = section.pop("set", dict, {})
     about: dict[str, Any] = {}
     for key, kind in ABOUT.items():
-        value = section.take(key, kind, None)
+        value = section.pop(key, kind, None)
         if value is not None:
             about[key] = value
-    section.end()
+    section.reject_unread()
     return Choice(id_, tuple(settings.items()), about)
 
 
-def _shown(choice: Choice) -> Any:
+def _template_value(choice: Choice) -> Any:
     """Returns the value of a choice in templates."""
     if not isinstance(choice.id, str):
         return choice.id
-    named = _Named(choice.id)
+    named = _TemplateChoice(choice.id)
     named.label = choice.about.get("label", choice.id)
     return named
 
 
 def _label(
-    grid: Section, template: str | None, point: Iterable[Choice], fields: Mapping[str, Any]
+    grid: StrictTable, template: str | None, point: Iterable[Choice], fields: Mapping[str, Any]
 ) -> str | None:
-    """The label of a run: by the grid's template, or that of the only choice that has one."""
+    """Returns a run's label: from the grid's template, or from the only choice that has one."""
     if template is not None:
-        return _filled(grid, "label", template, fields)
+        return _fill_template(grid, "label", template, fields)
     labels = [choice.about["label"] for choice in point if "label" in choice.about]
     if len(labels) > 1:
         raise PlanError(f"{grid.where}: expected label, since several choices have one: {labels}")
     return labels[0] if labels else None
 
 
-def _about(grid: Section, point: Iterable[Choice], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the descriptions that a point's choices give its run, except labels."""
+def _descriptions(
+    grid: StrictTable, point: Iterable[Choice], fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the descriptions in a point's choices, except labels."""
     about: dict[str, Any] = {}
     for choice in point:
         for key, value in choice.about.items():
@@ -144,11 +148,13 @@ def _about(grid: Section, point: Iterable[Choice], fields: Mapping[str, Any]) ->
             if key in about:
                 raise PlanError(f"{grid.where}: expected {key} of one choice, got it of two")
             is_template = key == "variant-of"
-            about[key] = _filled(grid, key, value, fields) if is_template else value
+            about[key] = _fill_template(grid, key, value, fields) if is_template else value
     return about
 
 
-def _check_quick_axes(grid: Section, quick_axes: Mapping[str, Any], axes: Sequence[Axis]) -> None:
+def _check_quick_axes(
+    grid: StrictTable, quick_axes: Mapping[str, Any], axes: Sequence[Axis]
+) -> None:
     ids = {axis.name: [choice.id for choice in axis.choices] for axis in axes}
     for key, values in quick_axes.items():
         if key not in ids:
@@ -156,14 +162,14 @@ def _check_quick_axes(grid: Section, quick_axes: Mapping[str, Any], axes: Sequen
                 f"{grid.where}: quick-axes: expected one of {', '.join(ids)}, got {key}"
             )
         if not isinstance(values, list) or not all(value in ids[key] for value in values):
-            known = ", ".join(map(str, ids[key]))
+            allowed = ", ".join(map(str, ids[key]))
             raise PlanError(
-                f"{grid.where}: quick-axes: {key}: expected some of {known}, got {values!r}"
+                f"{grid.where}: quick-axes: {key}: expected some of {allowed}, got {values!r}"
             )
 
 
-def _filled(grid: Section, key: str, template: str, fields: Mapping[str, Any]) -> str:
-    """A template with the values of a point."""
+def _fill_template(grid: StrictTable, key: str, template: str, fields: Mapping[str, Any]) -> str:
+    """Returns a template with the values of a point."""
     try:
         return template.format_map(fields)
     except (LookupError, ValueError, TypeError, AttributeError) as error:

@@ -13,19 +13,19 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from rampmeter._core import PlanError
 from rampmeter.papers.metric import Metric
-from rampmeter.section import Section
+from rampmeter.strict_table import StrictTable
 from rampmeter.sweeps.grammar import parse_values
 
 LOAD = "workload.load"
 """The key of the plan in which probes differ."""
 
-Searched: TypeAlias = Literal["utilisation", "throughput", "drop-rate", "rejected"]
+Searched: TypeAlias = Literal["delivered-share", "throughput", "drop-rate", "rejected"]
 """Metrics of whole runs that can decide whether a load is sustained."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """The loads that are tried, and the criterion of sustained ones."""
+    """The loads to probe, and the criterion of sustained ones."""
 
     loads: tuple[float, ...]
     """In ascending order."""
@@ -34,11 +34,11 @@ class Search:
     at_most: float | None = None
 
     @classmethod
-    def of(cls, section: Section) -> "Search":
+    def of(cls, section: StrictTable) -> "Search":
         """Reads the keys of a search; raises `PlanError` with the place and the fault."""
-        metric = section.choice("metric", section.take("metric", str), get_args(Searched))
+        metric = section.choice("metric", section.pop("metric", str), get_args(Searched))
         limit, value = section.one_of("at-least", "at-most")
-        loads = _loads(section.take("loads", str), f"{section.where}: loads")
+        loads = _loads(section.pop("loads", str), f"{section.where}: loads")
         is_least = limit == "at-least"
         return cls(
             loads,
@@ -53,7 +53,7 @@ class Search:
         return len(self.loads).bit_length()
 
     def is_sustained(self, value: float) -> bool:
-        """Returns whether a load is sustained with this value of the metric; false for NaN."""
+        """Returns true if a load is sustained with this value of the metric; false for NaN."""
         if self.at_least is not None:
             return value >= self.at_least
         return self.at_most is not None and value <= self.at_most
@@ -64,14 +64,14 @@ class Search:
         return self.loads[(low + high) // 2] if high - low > 1 else None
 
     def highest(self, probed: Mapping[float, float]) -> float:
-        """The highest load that is sustained; NaN if the search is incomplete, or none is."""
+        """Returns the highest sustained load; NaN if there is none or the search is incomplete."""
         low, high = self._ends(probed)
         return self.loads[low] if high - low == 1 and low >= 0 else math.nan
 
     def _ends(self, probed: Mapping[float, float]) -> tuple[int, int]:
-        """Returns the highest load known to be sustained and the lowest known not to be.
+        """Returns the highest load that a probe sustained and the lowest that one did not sustain.
 
-        They are indices of `loads`; one before the first and one behind the last if there is none.
+        They are indices of `loads`; one before the first and one after the last if there is none.
         """
         low, high = -1, len(self.loads)
         for idx, load in enumerate(self.loads):
@@ -86,8 +86,8 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Probes:
-    """The loads that one seed of a search has tried so far, with the metric's values."""
+class SearchProbes:
+    """The loads that one seed of a search has probed so far, with the metric's values."""
 
     search: Search
     values: Mapping[float, float]
@@ -109,7 +109,7 @@ class Probes:
         return "all are sustained" if self.highest == self.search.loads[-1] else ""
 
     def to_json(self) -> dict[str, Any]:
-        """The probes as plain values; `null` stands for NaN."""
+        """Returns the probes as plain values; NaN is `null`."""
         return {
             "metric": self.search.metric,
             "at_least": self.search.at_least,

@@ -20,14 +20,14 @@ class Flows:
 
     @classmethod
     def of(cls, run: Run, ideal: str = "figure") -> "Flows":
-        """The columns of a run, with the completion time that belongs to an ideal."""
-        took, alone = IDEALS[ideal]
-        table = run.columns("arrival_ps", "size_bytes", took, alone)
+        """Returns the columns of a run, with the completion time that belongs to an ideal."""
+        time_column, ideal_column = IDEALS[ideal]
+        table = run.columns("arrival_ps", "size_bytes", time_column, ideal_column)
         return cls(
             table["arrival_ps"].to_numpy().astype(np.float64),
             table["size_bytes"].to_numpy().astype(np.int64),
-            table[took].to_numpy().astype(np.float64),
-            table[alone].to_numpy().astype(np.float64),
+            table[time_column].to_numpy().astype(np.float64),
+            table[ideal_column].to_numpy().astype(np.float64),
         )
 
     def between(self, above_bytes: int, up_to_bytes: int | None) -> NDArray[np.bool_]:
@@ -57,7 +57,8 @@ class Statistics:
 
     @classmethod
     def of(cls, flows: Flows, counted: NDArray[np.bool_]) -> "Statistics":
-        """Those of some flows; percentiles are interpolated linearly, as authors' scripts do."""
+        """Returns the statistics of some flows. Percentiles are interpolated linearly, as in the
+        authors' scripts."""
         slowdown = flows.slowdown()[counted]
         if slowdown.size == 0:
             return cls(0, *[float("nan")] * 6)
@@ -69,7 +70,7 @@ class Statistics:
 
 
 def finished_before(flows: Flows, fraction: float | None) -> NDArray[np.bool_]:
-    """Returns the flows that finish before this fraction of the arrivals; all that do for `None`.
+    """Returns the flows that finish before this fraction of the arrivals, or, for `None`, at all.
 
     With 1 000 000 flows and 0.4 these are the flows that finish before the 400 000th arrival.
     The number of that arrival is rounded up, so it is the last one if `fraction` is 1.
@@ -83,7 +84,7 @@ def finished_before(flows: Flows, fraction: float | None) -> NDArray[np.bool_]:
         return np.zeros(0, dtype=np.bool_)
     nth = min(n_flows, max(1, int(np.ceil(fraction * n_flows - 1e-9))))
     mark = np.partition(flows.arrival_ps, nth - 1)[nth - 1]
-    # Comparisons with NaN are false, so unfinished flows are out.
+    # Comparisons with NaN are false, so unfinished flows are excluded.
     finished: NDArray[np.bool_] = (flows.arrival_ps + flows.took_ps) < mark
     return finished
 
@@ -91,11 +92,11 @@ def finished_before(flows: Flows, fraction: float | None) -> NDArray[np.bool_]:
 def by_size(
     flows: Flows, counted: NDArray[np.bool_], edges_bytes: Sequence[int]
 ) -> list[Statistics]:
-    """Statistics of each size bin; a flow of exactly an edge's size is in the bin above it."""
+    """Returns statistics by size bin; a flow of exactly an edge's size is in the bin above."""
     bins = np.searchsorted(np.asarray(edges_bytes), flows.size_bytes, side="right")
     return [Statistics.of(flows, counted & (bins == idx)) for idx in range(len(edges_bytes) + 1)]
 
 
 def overall(flows: Flows, counted: NDArray[np.bool_]) -> Statistics:
-    """Statistics of all counted flows."""
+    """Returns the statistics of all counted flows."""
     return Statistics.of(flows, counted)

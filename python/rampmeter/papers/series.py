@@ -1,4 +1,4 @@
-"""Series of single packets, probes and crashes, kept as plain values; they are drawn elsewhere."""
+"""Series of single packets, probes and crashes, as plain values; they are drawn elsewhere."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 def slots_of(panel: SubFigure, run: Run) -> dict[str, Any]:
     """Returns the packets on the panel's links in its window, as plain values.
 
-    Times are in nanoseconds at the switch that most of the links join: packets to it are shown
-    when their first bit arrives, those from it when it leaves. Raises `PlanError` if the run has
-    no timeline.
+    Times are in nanoseconds at the switch that most of the links join: packets to it are shown when
+    their first bit arrives, those from it when their first bit is sent. Raises `PlanError` if the
+    run has no timeline.
     """
     from rampmeter.timeline import Timeline
 
@@ -46,6 +46,6 @@ def slots_of(panel: SubFigure, run: Run) -> dict[str, Any]:
 
 
 def _label(event: "Event", receivers: dict[int, int]) -> str:
-    """The receiver of a cell."""
+    """Returns the receiver of a cell."""
     flow = event.args.get("flow")
     return "" if flow is None or event.name != "cell" else f"h{receivers[flow]}"

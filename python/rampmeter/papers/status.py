@@ -13,7 +13,7 @@ from rampmeter.papers.expected import CellId
 from rampmeter.papers.figure import Figure, list_figures, load_figure
 from rampmeter.papers.ledger import LEDGER, Ledger
 from rampmeter.papers.misses import Explanation, explanations, find_explanation
-from rampmeter.papers.verdict import FEWER_FLOWS, Row
+from rampmeter.papers.verdict import FEWER_FLOWS, ValueRow
 from rampmeter.text import NONE, markdown
 
 NOT_RUN = "not run"
@@ -26,7 +26,7 @@ class FigureStatus:
     """A figure judged by the ledger."""
 
     figure: Figure
-    rows: tuple[Row, ...]
+    rows: tuple[ValueRow, ...]
     """Rows with a published value."""
     claims: tuple[ClaimRow, ...]
     entries: dict[str, list[Entry]]
@@ -52,17 +52,17 @@ class FigureStatus:
         return sum(entry.seconds for of in self.entries.values() for entry in of) / 3600.0
 
     @property
-    def judged(self) -> list[Row | ClaimRow]:
+    def judged(self) -> list[ValueRow | ClaimRow]:
         """Published values, then claims."""
         return [*self.rows, *self.claims]
 
     @property
-    def misses(self) -> list[Row | ClaimRow]:
+    def misses(self) -> list[ValueRow | ClaimRow]:
         """Values and claims that do not match."""
         return [row for row in self.judged if row.verdict == "miss"]
 
     def to_json(self) -> dict[str, Any]:
-        """Everything about the figure's values as plain values."""
+        """Returns the figure's values and verdicts as plain values."""
         return {
             "paper": self.figure.paper,
             "figure": self.figure.number,
@@ -72,7 +72,7 @@ class FigureStatus:
             "claims": [self._claim(row) for row in self.claims],
         }
 
-    def _row(self, row: Row) -> dict[str, Any]:
+    def _row(self, row: ValueRow) -> dict[str, Any]:
         values = row.measured.values if row.measured else ()
         half = interval(values).half_width
         return {
@@ -80,16 +80,16 @@ class FigureStatus:
             **row.to_json(),
             "verdict": verdict_of(row),
             "interval": half,
-            **self._explained(row),
-            "made": self._made([row.cell]),
+            **self._cause(row),
+            "made": self._sources([row.cell]),
         }
 
     def _claim(self, row: ClaimRow) -> dict[str, Any]:
-        made = self._made(row.claim.cells)
-        explained = self._explained(row)
+        made = self._sources(row.claim.cells)
+        explained = self._cause(row)
         return row.to_json() | {"verdict": verdict_of(row), **explained, "made": made}
 
-    def explanation(self, row: Row | ClaimRow) -> tuple[str, str]:
+    def explanation(self, row: ValueRow | ClaimRow) -> tuple[str, str]:
         """Returns the cause of a miss, or that it is open, and a command that shows it."""
         found = find_explanation(self.explanations, row)
         if found is None:
@@ -97,14 +97,14 @@ class FigureStatus:
             return "Open. Not examined.", f"rampmeter papers {name} --from-ledger"
         return found.text, found.command
 
-    def _explained(self, row: Row | ClaimRow) -> dict[str, str]:
+    def _cause(self, row: ValueRow | ClaimRow) -> dict[str, str]:
         if row.verdict != "miss":
             return {}
         cause, command = self.explanation(row)
         return {"cause": cause, "command": command}
 
-    def _made(self, cells: Iterable[CellId]) -> list[dict[str, Any]]:
-        """The entries that values are from."""
+    def _sources(self, cells: Iterable[CellId]) -> list[dict[str, Any]]:
+        """Returns the entries that values are from."""
         return [
             {
                 "run": run,
@@ -118,7 +118,7 @@ class FigureStatus:
         ]
 
 
-def verdict_of(row: Row | ClaimRow) -> str:
+def verdict_of(row: ValueRow | ClaimRow) -> str:
     """Returns the verdict of the ledger on a published value or a claim."""
     return NOT_RUN if row.verdict == "not judged" else row.verdict
 
@@ -153,7 +153,7 @@ def ledger_page(root: Path) -> str:
         "",
         "Verdicts on published values and claims, from runs with as many flows as published and",
         "three seeds. `rampmeter papers PAPER FIGURE --from-ledger` draws a figure from them;",
-        "`make ledger` runs what is missing. Pages of figures list misses with their causes.",
+        "`make ledger` makes the missing runs. Pages of figures list misses with their causes.",
         "",
     ]
     rows = [[_link(one.figure), *columns(one.verdicts, one.cpu_hours)] for one in statuses]

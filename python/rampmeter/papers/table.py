@@ -16,8 +16,8 @@ from rampmeter.papers.status import NAMES, FigureStatus, columns, totals
 from rampmeter.papers.verdict import (
     FEWER_FLOWS,
     SEEDS_WANTED,
-    Measured,
-    Row,
+    Measurement,
+    ValueRow,
     Verdict,
     tolerance_text,
 )
@@ -37,7 +37,7 @@ OTHER_REVISION = "†"
 
 
 def panel_table(report: Report, panel: Panel) -> Table:
-    """Expected and measured values of one sub-figure, or its least bounds."""
+    """Returns expected and measured values of one sub-figure, or its least bounds."""
     spec = next(one for one in report.figure.sub_figures if one.id == panel.id)
     if panel.least_bounds:
         return _least_bounds(report, spec, panel)
@@ -48,7 +48,7 @@ def panel_table(report: Report, panel: Panel) -> Table:
         for name in columns
         if (name != "metric" or len(spec.metrics) > 1) and (name != PRESET or has_variant)
     ]
-    table = _dense(f"{report.figure.number}{panel.id}  {panel.title}", shown, "measured")
+    table = _compact_table(f"{report.figure.number}{panel.id}  {panel.title}", shown, "measured")
     for row in panel.rows:
         cells = dict(zip(columns, _cells(report, spec, row), strict=True))
         table.add_row(*(cells[name] for name in shown))
@@ -66,14 +66,14 @@ def panel_table(report: Report, panel: Panel) -> Table:
 
 
 def _least_bounds(report: Report, spec: SubFigure, panel: Panel) -> Table:
-    """By label and load, the least bound at which the load is sustained."""
+    """Returns a table of the minimum bounds at which loads are sustained, by label and load."""
     setting = spec.over.rpartition(".")[2]
     columns = ["", "load", "least bound, µs", setting]
     title = f"{report.figure.number}{panel.id}  {panel.title}"
-    table = _dense(title, columns)
+    table = _compact_table(title, columns)
     table.min_width = len(title)
     for line in panel.least_bounds:
-        # Without all runs it is unknown whether any sustains the load.
+        # Without all runs it is unknown if any sustains the load.
         bound, at = "none" if line.is_complete else NONE, NONE
         if line.least is not None:
             bound = f"{line.least.bound_us:.0f}"
@@ -85,7 +85,9 @@ def _least_bounds(report: Report, spec: SubFigure, panel: Panel) -> Table:
 def searches_table(report: Report) -> Table:
     """Returns a table of the probed loads, with the values of the metric that decides."""
     columns = ["", "seed", "max. load", "probes", "note"]
-    table = _dense(f"{report.figure.number}  Loads that were probed", columns, "probes", "note")
+    table = _compact_table(
+        f"{report.figure.number}  Loads that were probed", columns, "probes", "note"
+    )
     for run_id, of_seeds in report.searches.items():
         for seed, probes in of_seeds.items():
             highest = probes.highest
@@ -103,11 +105,13 @@ def searches_table(report: Report) -> Table:
 def claims_table(report: Report) -> Table:
     """Returns a table of the paper's claims about several values, with their verdicts."""
     columns = ["", "measured", "expected", "seeds", "verdict"]
-    table = _dense(f"{report.figure.number}  Claims of the paper", columns, "measured", "expected")
+    table = _compact_table(
+        f"{report.figure.number}  Claims of the paper", columns, "measured", "expected"
+    )
     for row in report.claims:
         table.add_row(
             row.claim.text,
-            _claimed(row),
+            _judged_values(row),
             limits_text(row.claim),
             _seeds_of_claim(row),
             _verdict(row.verdict),
@@ -122,7 +126,7 @@ def claims_table(report: Report) -> Table:
     return table
 
 
-def _dense(title: str, columns: Sequence[str], *wrapping: str) -> Table:
+def _compact_table(title: str, columns: Sequence[str], *wrapping: str) -> Table:
     """Returns a table that fits 80 columns. Its first and its `wrapping` columns break lines."""
     table = new_table(title, *("" if name == "metric" else name for name in columns))
     table.padding = (0, 0, 0, 1)
@@ -131,12 +135,12 @@ def _dense(title: str, columns: Sequence[str], *wrapping: str) -> Table:
     return table
 
 
-def _claimed(row: ClaimRow) -> str:
-    """Returns the number that is judged, or all values that are."""
+def _judged_values(row: ClaimRow) -> str:
+    """Returns the judged number, or all judged values."""
     if row.nearest is not None:
         return f"{row.nearest.worst:.4g} ({row.nearest.cell.run})"
     if row.measured is not None:
-        return _measured(row.measured, 3)
+        return _format_measurement(row.measured, 3)
     means = [cell.mean for cell in row.cells if cell and cell.values]
     if row.claim.kind == "bound" and len(means) > 2:
         return f"{min(means):.4g} to {max(means):.4g}"
@@ -155,7 +159,7 @@ def _seeds_of_claim(row: ClaimRow) -> str:
     return f"{text}, {row.n_holding} {'holds' if row.n_holding == 1 else 'hold'}"
 
 
-def _caption(misses: Iterable[tuple[str, str]], rows: Sequence[Row | ClaimRow]) -> str | None:
+def _caption(misses: Iterable[tuple[str, str]], rows: Sequence[ValueRow | ClaimRow]) -> str | None:
     """Returns unexplained misses, and the reasons why other rows have no match or miss."""
     lines = [f"miss: {name}: {reason}" for name, reason in misses]
     fewer = [row for row in rows if row.verdict == FEWER_FLOWS]
@@ -168,13 +172,13 @@ def _caption(misses: Iterable[tuple[str, str]], rows: Sequence[Row | ClaimRow]) 
     return "\n".join(lines) or None
 
 
-def _cells(report: Report, spec: SubFigure, row: Row) -> list[str | Text]:
-    places = 4 if row.cell.metric == "utilisation" else 3
+def _cells(report: Report, spec: SubFigure, row: ValueRow) -> list[str | Text]:
+    places = 4 if row.cell.metric == "delivered-share" else 3
     return [
         _name(report, spec, row),
         row.cell.metric,
         _expected(row, places),
-        _measured(row.measured, places),
+        _format_measurement(row.measured, places),
         number(row.variant.mean if row.variant else None, places),
         _difference(row, places),
         tolerance_text(row.fact.tolerance) if row.fact else NONE,
@@ -183,8 +187,8 @@ def _cells(report: Report, spec: SubFigure, row: Row) -> list[str | Text]:
     ]
 
 
-def _expected(row: Row, places: int) -> str:
-    """The published value, with a mark if it is of another revision of the artifact."""
+def _expected(row: ValueRow, places: int) -> str:
+    """Returns the published value, marked if it is of another revision of the artifact."""
     if row.fact is None:
         return NONE
     return number(row.fact.expected, places) + (OTHER_REVISION if row.fact.revision else "")
@@ -195,13 +199,13 @@ def _verdict(verdict: Verdict) -> Text:
 
 
 def _seeds(n_seeds: int, verdict: Verdict) -> str:
-    """Returns the number of seeds behind a verdict, and the number wanted."""
+    """Returns the number of seeds behind a verdict, and the required number."""
     if verdict == "not judged":
         return NONE
     return str(n_seeds) if n_seeds >= SEEDS_WANTED else f"{n_seeds} of {SEEDS_WANTED}"
 
 
-def _name(report: Report, spec: SubFigure, row: Row) -> str:
+def _name(report: Report, spec: SubFigure, row: ValueRow) -> str:
     if row.cell.bin is not None and spec.points:
         return f"{workload(report.figure, row.cell.run)}, {spec.labels[row.cell.bin]}"
     if row.cell.bin is not None:
@@ -214,7 +218,7 @@ def _name(report: Report, spec: SubFigure, row: Row) -> str:
     return f"{name}, {load(report.figure, spec, row.cell.run):.4g}"
 
 
-def _measured(measured: Measured | None, places: int) -> str:
+def _format_measurement(measured: Measurement | None, places: int) -> str:
     """Returns the mean of the seeds, their spread, and the seeds without a value."""
     if measured is None or not measured.values:
         return NONE
@@ -227,7 +231,7 @@ def _measured(measured: Measured | None, places: int) -> str:
     return text
 
 
-def _difference(row: Row, places: int) -> str:
+def _difference(row: ValueRow, places: int) -> str:
     """Returns the difference of a value; with too few flows it is shown, but not judged."""
     if row.fact is None or row.difference is None or row.verdict == "not judged":
         return NONE
@@ -254,7 +258,7 @@ def misses_lines(statuses: Iterable[FigureStatus]) -> list[str]:
     for status in statuses:
         by_cause: dict[tuple[str, str], list[str]] = {}
         for row in status.misses:
-            by_cause.setdefault(status.explanation(row), []).append(_missed(row))
+            by_cause.setdefault(status.explanation(row), []).append(_describe_miss(row))
         for (cause, command), missed in by_cause.items():
             name = f"{status.figure.paper} {status.figure.number}"
             for indent, text in (("", f"{name}: {'; '.join(missed)}"), ("    ", cause)):
@@ -264,10 +268,11 @@ def misses_lines(statuses: Iterable[FigureStatus]) -> list[str]:
     return lines
 
 
-def _missed(row: Row | ClaimRow) -> str:
+def _describe_miss(row: ValueRow | ClaimRow) -> str:
     """Returns a missed value or claim, with the measured value."""
     if isinstance(row, ClaimRow):
-        return f"{row.claim.text} ({_claimed(row)})"
+        return f"{row.claim.text} ({_judged_values(row)})"
     bin_ = "" if row.cell.bin is None else f" {row.cell.bin}"
     expected = number(row.fact.expected if row.fact else None)
-    return f"{row.cell.run} {row.cell.metric}{bin_} ({_measured(row.measured, 3)}, not {expected})"
+    measured = _format_measurement(row.measured, 3)
+    return f"{row.cell.run} {row.cell.metric}{bin_} ({measured}, not {expected})"

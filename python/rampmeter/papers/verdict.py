@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from rampmeter.papers.entry import Entry
-from rampmeter.papers.expected import CellId, Fact, Tolerance
+from rampmeter.papers.expected import CellId, ExpectedValue, Tolerance
 from rampmeter.papers.figure import Figure, Mode, SubFigure
-from rampmeter.papers.measure import Cells, measure
+from rampmeter.papers.measure import CellValues, measure
 from rampmeter.papers.metric import MAX_LOAD, Metric
-from rampmeter.papers.search import Probes
+from rampmeter.papers.search import SearchProbes
 from rampmeter.results import Run
 from rampmeter.text import count
 
@@ -22,16 +22,16 @@ SEEDS_WANTED = 3
 """Minimum number of seeds; a verdict on fewer is marked."""
 NO_FACT = "no published value"
 
-Results: TypeAlias = Mapping[str, Mapping[int, Run | Entry | Probes]]
+Results: TypeAlias = Mapping[str, Mapping[int, Run | Entry | SearchProbes]]
 """The complete runs by id and seed, or entries of the ledger, and the probes of searches."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """A value over the seeds of a run."""
 
     by_seed: Mapping[int, float]
-    """One value a seed; NaN where the run of a seed has none."""
+    """One value a seed; NaN if the run of a seed has none."""
     n_counted: int
     """Flows that it was computed from, over all seeds."""
 
@@ -51,7 +51,7 @@ class Measured:
         return sum(self.values) / len(self.values) if self.values else math.nan
 
     def to_json(self) -> dict[str, Any]:
-        """The value as plain values; `null` stands for NaN."""
+        """Returns the value as plain values; NaN is `null`."""
         values = self.values
         return {
             "mean": self.mean if values else None,
@@ -66,24 +66,24 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Row:
+class ValueRow:
     """One line of a sub-figure's table."""
 
     cell: CellId
-    fact: Fact | None
-    measured: Measured | None
-    variant: Measured | None
+    fact: ExpectedValue | None
+    measured: Measurement | None
+    variant: Measurement | None
     verdict: Verdict
     reason: str
-    """Reason why it is not judged, or a miss whatever the tolerance; empty otherwise."""
+    """Reason for no judgement, or for a miss at any tolerance; empty otherwise."""
     flows: int | None = None
     """Flows of the run, if its workload has a number of them."""
     flows_needed: int = 0
-    """Flows that the run needs for a verdict of match or miss; 0 if any number will do."""
+    """Flows that the run needs for a verdict of match or miss; 0 for any number."""
 
     @property
     def n_seeds(self) -> int:
-        """The seeds that the verdict rests on."""
+        """The seeds behind the verdict."""
         return len(self.measured.values) if self.measured else 0
 
     @property
@@ -97,7 +97,7 @@ class Row:
         return difference / self.fact.expected if self.fact.expected else None
 
     def to_json(self) -> dict[str, Any]:
-        """The row as plain values."""
+        """Returns the row as plain values."""
         tolerance = self.fact.tolerance if self.fact else None
         return {
             "run": self.cell.run,
@@ -124,25 +124,25 @@ def rows_of(
     runs: Results,
     mode: Mode,
     seeds: Sequence[int],
-    not_asked: frozenset[str] = frozenset(),
-) -> list[Row]:
-    """The table of a panel."""
+    left_out: frozenset[str] = frozenset(),
+) -> list[ValueRow]:
+    """Returns the table of a panel."""
     reduced = figure.expected.reduced
     facts = {**figure.expected.facts, **(reduced if mode.name == "quick" else {})}
     rows = []
     for run_id in panel.runs:
         variant = figure.variant(run_id)
         flows = figure.run(run_id).flows_in(mode, figure.published_flows)
-        shown = _over_seeds(figure, panel, runs, run_id)
-        beside = _over_seeds(figure, panel, runs, variant.id) if variant else {}
+        of_run = _over_seeds(figure, panel, runs, run_id)
+        of_variant = _over_seeds(figure, panel, runs, variant.id) if variant else {}
         n_bins = max(1, len(panel.labels))
         for idx in range(n_bins) if panel.labels else [None]:
             for metric in panel.metrics:
                 cell = CellId(panel.id, run_id, metric, idx)
-                measured = shown.get((metric, idx))
+                measured = of_run.get((metric, idx))
                 fact = facts.get(cell)
                 needed = 0
-                if run_id in not_asked:
+                if run_id in left_out:
                     judged = _not_judged(why_left_out(mode))
                 elif mode.name == "quick" and cell in reduced:
                     needed = figure.expected.reduced_flows[run_id]
@@ -151,11 +151,11 @@ def rows_of(
                     needed = flows_needed(figure, run_id, fact.published_flows) if fact else 0
                     judged = judge_flows(flows, needed) or judge(fact, measured, seeds)
                 rows.append(
-                    Row(
+                    ValueRow(
                         cell,
                         fact,
                         measured,
-                        beside.get((metric, idx)),
+                        of_variant.get((metric, idx)),
                         *judged,
                         flows=flows,
                         flows_needed=needed,
@@ -165,9 +165,9 @@ def rows_of(
 
 
 def judge(
-    fact: Fact | None, measured: Measured | None, seeds: Iterable[int]
+    fact: ExpectedValue | None, measured: Measurement | None, seeds: Iterable[int]
 ) -> tuple[Verdict, str]:
-    """A verdict on the mean of the seeds, with the reason if the values do not show it.
+    """Returns a verdict on the mean of the seeds, with a reason if the values do not show it.
 
     If a value is expected, every seed must have one.
     """
@@ -182,8 +182,8 @@ def judge(
 def flows_needed(figure: Figure, run_id: str, published: int | None) -> int:
     """Returns the number of flows that a run needs to be judged by a published value.
 
-    It is the value's own number, or the figure's. If neither is known it is the run's number
-    of flows in the figure, so that reduced runs are not judged.
+    It is the value's own number, or the figure's. Without either it is the run's number of flows in
+    the figure, so that reduced runs are not judged.
     """
     own = figure.run(run_id).flows
     if published == 0 or own is None:
@@ -198,10 +198,10 @@ def judge_flows(flows: int | None, needed: int) -> tuple[Verdict, str] | None:
     return FEWER_FLOWS, f"{count(flows)} of {count(needed)} flows"
 
 
-def without_value(measured: Measured | None, seeds: Iterable[int]) -> str:
+def without_value(measured: Measurement | None, seeds: Iterable[int]) -> str:
     """Lists the seeds without a value, in words; empty if all have one."""
-    known = measured.by_seed if measured else {}
-    unfinished = [seed for seed in seeds if seed not in known]
+    values = measured.by_seed if measured else {}
+    unfinished = [seed for seed in seeds if seed not in values]
     empty = list(measured.without) if measured else []
     parts = [
         f"{'seed' if len(of) == 1 else 'seeds'} {', '.join(map(str, of))}: {what}"
@@ -212,7 +212,7 @@ def without_value(measured: Measured | None, seeds: Iterable[int]) -> str:
 
 
 def why_left_out(mode: Mode) -> str:
-    """Returns why a run has no values: a full figure without one is drawn from the ledger."""
+    """Returns the reason for a run without values: a full figure is then drawn from the ledger."""
     return "no entry in the ledger" if mode.name == "full" else "not in the reduced run"
 
 
@@ -221,7 +221,7 @@ def _not_judged(reason: str) -> tuple[Verdict, str]:
 
 
 def tolerance_text(tolerance: Tolerance) -> str:
-    """A tolerance for people."""
+    """Formats a tolerance."""
     if tolerance.kind == "relative":
         return f"±{tolerance.value * 100:g} %"
     return f"±{tolerance.value:g}"
@@ -229,11 +229,11 @@ def tolerance_text(tolerance: Tolerance) -> str:
 
 def _over_seeds(
     figure: Figure, panel: SubFigure, runs: Results, run_id: str
-) -> dict[tuple[Metric, int | None], Measured]:
+) -> dict[tuple[Metric, int | None], Measurement]:
     settings = figure.run(run_id).app
-    by_seed: dict[int, Cells] = {}
+    by_seed: dict[int, CellValues] = {}
     for seed, run in runs.get(run_id, {}).items():
-        if isinstance(run, Probes):
+        if isinstance(run, SearchProbes):
             by_seed[seed] = {(MAX_LOAD, None): (run.highest, run.flows)}
         elif isinstance(run, Entry):
             by_seed[seed] = dict(run.cells[panel.id])
@@ -244,5 +244,5 @@ def _over_seeds(
     for key in keys:
         of_seeds = {seed: cells.get(key, (math.nan, 0)) for seed, cells in by_seed.items()}
         values = {seed: value if n else math.nan for seed, (value, n) in of_seeds.items()}
-        joined[key] = Measured(values, sum(n for _, n in of_seeds.values()))
+        joined[key] = Measurement(values, sum(n for _, n in of_seeds.values()))
     return joined

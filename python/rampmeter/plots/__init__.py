@@ -1,35 +1,35 @@
 """Plots: pure functions from tables to matplotlib figures."""
 
 from rampmeter.plots.application import (
+    DetectionSeries,
     OperatingPoint,
-    Sweep,
     crashes,
     curves,
     operating_points,
     probes,
 )
-from rampmeter.plots.bound import Spread, Tradeoff, spread, sustainable_share, tradeoff
+from rampmeter.plots.bound import SlowdownSpread, Tradeoff, spread, sustainable_share, tradeoff
 from rampmeter.plots.distribution import fct_cdf, fct_cdfs, queue_cdf
 from rampmeter.plots.load import Line, Point, by_load
 from rampmeter.plots.pareto import Curve, pareto
 from rampmeter.plots.replicated import Series, replicated
 from rampmeter.plots.size import SLOWDOWN, GroupSeries, SizeSeries, grouped, slowdown_by_size
 from rampmeter.plots.time import tenant_shares, utilisation
-from rampmeter.plots.time_space import Passage, time_space
+from rampmeter.plots.time_space import PacketTransit, time_space
 from rampmeter.plots.topology import topology
 
 __all__ = [
     "SLOWDOWN",
     "Curve",
+    "DetectionSeries",
     "GroupSeries",
     "Line",
     "OperatingPoint",
-    "Passage",
+    "PacketTransit",
     "Point",
     "Series",
     "SizeSeries",
-    "Spread",
-    "Sweep",
+    "SlowdownSpread",
     "Tradeoff",
     "by_load",
     "crashes",

@@ -13,11 +13,11 @@ from rampmeter.plots.style import (
     PALETTE,
     PUBLISHED,
     finish,
-    house,
-    lying,
+    house_style,
     new_figure,
     plain_log_ticks,
-    standing,
+    wrap_x_label,
+    wrap_y_label,
 )
 from rampmeter.text import thousands
 
@@ -26,7 +26,7 @@ LEGEND_CHARACTERS = 45
 
 
 @dataclass(frozen=True)
-class Sweep:
+class DetectionSeries:
     """Detection times of crashes, by the time between the last probe and the crash."""
 
     name: str
@@ -41,7 +41,7 @@ class OperatingPoint:
     """Throughput and tail latency of a storage client, and the spinner's share of its core."""
 
     name: str
-    """Points whose names have the same words before the comma are joined."""
+    """Name; points whose names have the same words before the comma are joined."""
     share: float
     tail_us: float
     published_tail_us: float | None = None
@@ -56,7 +56,7 @@ def probes(
     title: str = "",
 ) -> Figure:
     """Draws probes, answers and suspicions over time, and the host's outages."""
-    with house():
+    with house_style():
         figure, axes = new_figure(height=2.3)
         for idx, (start, end) in enumerate(crashes_us):
             label = "host is down" if idx == 0 else None
@@ -77,9 +77,9 @@ def probes(
     return figure
 
 
-def crashes(sweeps: Sequence[Sweep], *, title: str = "") -> Figure:
-    """Time to detection by when a host crashes, each series with its limit."""
-    with house():
+def crashes(sweeps: Sequence[DetectionSeries], *, title: str = "") -> Figure:
+    """Draws the time to detection by the time of a crash; each series has its limit."""
+    with house_style():
         figure, axes = new_figure()
         for idx, sweep in enumerate(sweeps):
             colour = PALETTE[idx % len(PALETTE)]
@@ -110,7 +110,7 @@ def operating_points(
 
     Points above `tail_max_us` are drawn at the upper edge with their value.
     """
-    with house():
+    with house_style():
         figure, axes = new_figure(height=3.3)
         families: dict[str, list[OperatingPoint]] = {}
         for point in points:
@@ -136,7 +136,7 @@ def operating_points(
         axes.set_xlim(0, 1)
         axes.set_ylim(0, tail_max_us)
         axes.set_xlabel("Spinner's throughput over that alone")
-        axes.set_ylabel(standing("Read latency, 99.9th percentile (µs)"))
+        axes.set_ylabel(wrap_y_label("Read latency, 99.9th percentile (µs)"))
         finish(figure, axes, title)
     return figure
 
@@ -144,8 +144,8 @@ def operating_points(
 def curves(
     lines: Sequence[Line], *, x_label: str, y_label: str, title: str = "", log: str = ""
 ) -> Figure:
-    """A quantity by a setting; published points are hollow. `log` names logarithmic axes."""
-    with house():
+    """Draws a quantity by a setting; published points are hollow. `log` names logarithmic axes."""
+    with house_style():
         figure, axes = new_figure(height=3.3)
         for idx, line in enumerate(lines):
             colour, marker = PALETTE[idx % len(PALETTE)], MARKERS[idx % len(MARKERS)]
@@ -189,8 +189,8 @@ def curves(
             axes.set_yscale("log")
         else:
             axes.set_ylim(bottom=0)
-        axes.set_xlabel(lying(x_label))
-        axes.set_ylabel(standing(y_label))
+        axes.set_xlabel(wrap_x_label(x_label))
+        axes.set_ylabel(wrap_y_label(y_label))
         names = sum(len(line.name) for line in lines)
         finish(figure, axes, title, columns=4 if names <= LEGEND_CHARACTERS else 3)
     return figure

@@ -12,14 +12,14 @@ from rampmeter.plots.style import (
     MARKERS,
     PALETTE,
     finish,
-    house,
+    house_style,
     new_figure,
     plain_log_ticks,
 )
 
 
 @dataclass(frozen=True)
-class Spread:
+class SlowdownSpread:
     """The slowdowns of one run."""
 
     name: str
@@ -40,9 +40,9 @@ class Tradeoff:
     bound_us: float
 
 
-def spread(spreads: Sequence[Spread], *, title: str = "") -> Figure:
-    """Boxes from the mean to the 99.9th percentile with the 99th inside, whiskers to both ends."""
-    with house():
+def spread(spreads: Sequence[SlowdownSpread], *, title: str = "") -> Figure:
+    """Draws boxes from the mean to p99.9 with p99 inside, and whiskers to both ends."""
+    with house_style():
         figure, axes = new_figure(height=3.3)
         names = list(dict.fromkeys(one.name for one in spreads))
         loads = sorted({one.load for one in spreads})
@@ -84,7 +84,7 @@ def spread(spreads: Sequence[Spread], *, title: str = "") -> Figure:
 
 def tradeoff(points: Sequence[Tradeoff], *, title: str = "") -> Figure:
     """Draws sustained load against the bound; series differ in the name after the comma."""
-    with house():
+    with house_style():
         figure, axes = new_figure()
         families: dict[str, list[Tradeoff]] = {}
         for point in points:
@@ -116,9 +116,9 @@ def tradeoff(points: Sequence[Tradeoff], *, title: str = "") -> Figure:
 
 
 def sustainable_share(cores: int, *, title: str = "") -> Figure:
-    """The part of the best sustainable load that virtual links buy (cosy, figure 2)."""
+    """Draws the share of the maximum sustainable load by virtual links (cosy, figure 2)."""
     slots = np.unique(np.logspace(0, 8, 40, base=2).astype(np.int64))
-    with house():
+    with house_style():
         figure, axes = new_figure()
         share = [cosy.share(int(k), cores) for k in slots]
         axes.plot(slots, share, color=PALETTE[0], marker="o", markersize=3)

@@ -12,7 +12,7 @@ from rampmeter.plots.style import (
     PALETTE,
     PUBLISHED,
     finish,
-    house,
+    house_style,
     new_figure,
     plain_log_ticks,
 )
@@ -24,10 +24,10 @@ POINTS_MAX = 2000
 def fct_cdf(
     fct_ps: NDArray[np.generic], ideal_ps: NDArray[np.generic], *, ax: Axes | None = None
 ) -> Figure:
-    """Completion times of finished flows, with those in an idle network."""
+    """Draws completion times of finished flows, with those in an idle network."""
     fct = fct_ps.astype(np.float64)
     finished = np.isfinite(fct)
-    with house():
+    with house_style():
         figure, axes = new_figure(ax=ax)
         axes.plot(*_cdf(fct[finished] / 1e6), color=PALETTE[0], label="measured")
         ideal = ideal_ps.astype(np.float64)[finished] / 1e6
@@ -38,10 +38,10 @@ def fct_cdf(
 
 
 def fct_cdfs(fct_ps: Mapping[str, NDArray[np.float64]], *, ax: Axes | None = None) -> Figure:
-    """Completion times of several runs. Flows that were not delivered are infinitely slow: their
-    curve ends below 1.
+    """Draws completion times of several runs. Undelivered flows are infinitely slow: their curve
+    ends below 1.
     """
-    with house():
+    with house_style():
         figure, axes = new_figure(ax=ax)
         for idx, (name, fct) in enumerate(fct_ps.items()):
             times, fractions = _cdf(fct / 1e6)
@@ -69,12 +69,12 @@ def _label_times(axes: Axes) -> None:
 def queue_cdf(
     tiers: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]]], *, ax: Axes | None = None
 ) -> Figure:
-    """Queue lengths by tier, from pairs of upper edges in bytes and samples up to them.
+    """Draws queue lengths by tier, from pairs of upper edges in bytes and samples up to them.
 
     The fraction is of those samples that exceed each length, on a logarithmic axis: queues are
     empty most of the time, and only the tail matters.
     """
-    with house():
+    with house_style():
         figure, axes = new_figure(ax=ax)
         for idx, (tier, (edges, samples)) in enumerate(tiers.items()):
             order = np.argsort(edges.astype(np.float64))
@@ -101,7 +101,7 @@ def queue_cdf(
 
 
 def _cdf(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The points of a distribution's curve, thinned evenly in probability."""
+    """Returns the points of a distribution's curve, thinned evenly in probability."""
     if values.size == 0:
         return values, values
     ordered = np.sort(values)

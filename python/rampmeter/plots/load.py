@@ -15,15 +15,15 @@ from rampmeter.plots.style import (
     PALETTE,
     PUBLISHED,
     finish,
-    house,
-    lying,
+    house_style,
     new_figure,
     plain_log_ticks,
-    standing,
+    wrap_x_label,
+    wrap_y_label,
 )
 
 TICKS_MAX = 8
-"""Points of a logarithmic axis at most that each have a tick."""
+"""Maximum number of points of a logarithmic axis that each have a tick."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ def by_load(
     variant_name: str = "variant",
     log: str = "",
 ) -> Figure:
-    """A quantity by offered load. Published points are hollow, in the shape of their line's. `log`
-    names the axes that are logarithmic: empty, `x`, `y` or `xy`.
+    """Draws a quantity by offered load. Published points are hollow, in the shape of their line's.
+    `log` names the logarithmic axes: empty, `x`, `y` or `xy`.
     """
-    with house():
+    with house_style():
         figure, axes = new_figure(height=3.3)
         for idx, line in enumerate(lines):
             _draw(axes, line, idx)
@@ -69,15 +69,15 @@ def by_load(
             _ticks_at_points(axes, lines)
         if "y" in log:
             axes.set_yscale("log")
-        axes.set_xlabel(lying(x_label))
-        axes.set_ylabel(standing(y_label))
+        axes.set_xlabel(wrap_x_label(x_label))
+        axes.set_ylabel(wrap_y_label(y_label))
         axes.margins(x=0.04, y=0.08)
         finish(figure, axes, title, columns=5)
     return figure
 
 
 def _ticks_at_points(axes: Axes, lines: Sequence[Line]) -> None:
-    """Plain numbers below a logarithmic axis; at the points where they are few."""
+    """Draws plain numbers below a logarithmic axis; if there are few points, at the points."""
     plain_log_ticks(axes, "x")
     at = sorted({point.load for line in lines for point in (*line.measured, *line.published)})
     if 0 < len(at) <= TICKS_MAX:
@@ -131,7 +131,7 @@ def _draw(axes: Axes, line: Line, idx: int) -> None:
 
 
 def _proxies(axes: Axes, lines: Sequence[Line], variant_name: str) -> None:
-    """Legend entries that hold for every line."""
+    """Adds legend entries that apply to all lines."""
     if any(line.published for line in lines):
         axes.plot(
             [],

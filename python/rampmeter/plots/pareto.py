@@ -1,4 +1,4 @@
-"""The load that a bound on latency buys, at best over another setting."""
+"""Maximum load by latency bound, over another setting."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import Transform, offset_copy
 
 from rampmeter.plots.bound import Tradeoff
-from rampmeter.plots.style import MARKERS, PALETTE, finish, house, new_figure
+from rampmeter.plots.style import MARKERS, PALETTE, finish, house_style, new_figure
 from rampmeter.text import thousands
 
 APART_POINTS = 1.1
@@ -33,11 +33,11 @@ class Curve:
 def pareto(
     curves: Sequence[Curve], theorems: Sequence[Tradeoff] = (), *, title: str = ""
 ) -> Figure:
-    """The highest load sustained at a bound or a smaller one, as steps.
+    """Draws the maximum load sustained at each bound, as steps.
 
     A theorem's point is a star in the colour of the curve of its name.
     """
-    with house():
+    with house_style():
         figure, axes = new_figure(4.6, 3.2)
         families = list(dict.fromkeys(_family(curve.name) for curve in curves))
         places = {family: idx for idx, family in enumerate(families)}
@@ -63,19 +63,19 @@ def pareto(
     return figure
 
 
-def front(points: Sequence[Tradeoff]) -> list[Tradeoff]:
-    """The points that no other one dominates, by bound: each sustains more than all before."""
-    kept: list[Tradeoff] = []
+def pareto_front(points: Sequence[Tradeoff]) -> list[Tradeoff]:
+    """Returns the undominated points by bound: each sustains a higher load than all before."""
+    undominated: list[Tradeoff] = []
     for point in sorted(points, key=lambda one: (one.bound_us, -one.load)):
-        if not kept or point.load > kept[-1].load:
-            kept.append(point)
-    return kept
+        if not undominated or point.load > undominated[-1].load:
+            undominated.append(point)
+    return undominated
 
 
 def _steps(axes: Axes, curve: Curve, place: int, shift: Transform, right_us: float) -> None:
-    """Steps with a marker where each begins; the last one continues to the right edge."""
-    kept = front(curve.points)
-    x, y = [one.bound_us for one in kept], [one.load for one in kept]
+    """Draws steps with a marker at each start; the last step ends at the right edge."""
+    points = pareto_front(curve.points)
+    x, y = [one.bound_us for one in points], [one.load for one in points]
     colour, marker = PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]
     is_variant = "," in curve.name
     axes.plot(
@@ -96,7 +96,7 @@ def _steps(axes: Axes, curve: Curve, place: int, shift: Transform, right_us: flo
 
 
 def _theorems(axes: Axes, theorems: Sequence[Tradeoff], places: dict[str, int]) -> None:
-    """A star for each theorem whose curve is drawn."""
+    """Draws a star for each theorem of a drawn curve."""
     shown = [one for one in theorems if _family(one.name) in places]
     for one in shown:
         axes.plot(

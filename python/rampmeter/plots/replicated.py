@@ -1,4 +1,4 @@
-"""A quantity by a key of the plan, with the intervals that several seeds give it."""
+"""A quantity by a key of the plan, with intervals over several seeds."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rampmeter.confidence import Interval
-from rampmeter.plots.style import LINES, MARKERS, PALETTE, finish, house, new_figure
+from rampmeter.plots.style import LINES, MARKERS, PALETTE, finish, house_style, new_figure
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ def replicated(
     title: str = "",
     ax: Axes | None = None,
 ) -> Figure:
-    """Means with their intervals as error bars; a mean of a single run has none.
+    """Draws means with their intervals as error bars; a mean of a single run has none.
 
     `ax` is drawn into, instead of a new figure.
     """
-    with house():
+    with house_style():
         figure, axes = new_figure(height=3.3, ax=ax)
         for idx, line in enumerate(series):
             shown = [(x, at) for x, at in line.values if math.isfinite(at.mean)]

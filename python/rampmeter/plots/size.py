@@ -16,17 +16,17 @@ from rampmeter.plots.style import (
     PALETTE,
     PUBLISHED,
     finish,
-    house,
+    house_style,
     new_figure,
     plain_log_ticks,
-    standing,
+    wrap_y_label,
 )
 from rampmeter.results import Group
 from rampmeter.text import thousands
 
 N = len(PALETTE)
 GROUP_WIDTH = 0.8
-"""The part of the axis that the marks of one group take."""
+"""The part of the axis for the marks of one group."""
 
 SLOWDOWN = "Slowdown (mark: mean, whisker: p99)"
 
@@ -39,14 +39,14 @@ GROUP, ROW, AROUND = 0.08, 0.14, 0.75
 
 @dataclass(frozen=True)
 class GroupSeries:
-    """Marks of one shape and colour, one a group; `None` where there is no value."""
+    """Marks of one shape and colour, one a group; `None` if there is no value."""
 
     name: str
     means: Sequence[float | None]
     p99s: Sequence[float | None]
     is_published: bool = False
     mean_errors: Sequence[float | None] = ()
-    """Half the widths of the means' confidence intervals, where there are any."""
+    """Half the widths of the means' confidence intervals, if any."""
     p99_errors: Sequence[float | None] = ()
     """The same of the 99th percentiles."""
     ranges: Sequence[tuple[float, float]] = ()
@@ -61,7 +61,7 @@ class SizeSeries(GroupSeries):
 
     @classmethod
     def of(cls, name: str, groups: Sequence[Group]) -> "SizeSeries":
-        """The series of size groups; empty groups have no mark."""
+        """Returns the series of size groups; empty groups have no mark."""
         return cls(
             name,
             [group.mean if group.count else None for group in groups],
@@ -73,7 +73,7 @@ class SizeSeries(GroupSeries):
 
     @classmethod
     def of_slowdowns(cls, name: str, groups: Sequence[Slowdowns]) -> "SizeSeries":
-        """The series of a comparison; groups without flows, and infinite values, are left out."""
+        """Returns the series of a comparison without empty groups and infinite values."""
 
         def shown(value: float) -> float | None:
             return value if math.isfinite(value) else None
@@ -97,10 +97,11 @@ def slowdown_by_size(
     is_slowdown: bool = True,
     ax: Axes | None = None,
 ) -> Figure:
-    """Mean slowdown by flow size with whiskers up to the 99th percentile, or another quantity.
+    """Draws mean slowdown by flow size, with whiskers up to the 99th percentile, or another
+    quantity.
 
-    Means and percentiles have error bars where their intervals are known. `ax` is drawn into,
-    instead of a new figure.
+    Means and percentiles with intervals have error bars. `ax` is drawn into, instead of a new
+    figure.
     """
     if not series:
         raise ValueError("expected at least one series, got none")
@@ -125,14 +126,14 @@ def grouped(
     is_slowdown: bool = True,
     ax: Axes | None = None,
 ) -> Figure:
-    """Groups of marks: means, with whiskers up to the 99th percentile if it is known.
+    """Draws groups of marks: means, with whiskers up to the 99th percentile if it is available.
 
     Groups are drawn below each other if their labels do not fit in one row. Published values
     are hollow.
     """
-    with house():
-        is_lying = ax is None and not _fit(labels)
-        if is_lying:
+    with house_style():
+        is_horizontal = ax is None and not _fit(labels)
+        if is_horizontal:
             figure, axes = new_figure(height=AROUND + len(labels) * (GROUP + ROW * len(series)))
         else:
             figure, axes = new_figure(ax=ax)
@@ -142,38 +143,38 @@ def grouped(
         held: tuple[str, str] | None = None
         for idx, one in enumerate(series):
             if one.is_published:
-                # Where there are several, each looks like the measured one behind it.
+                # If there are several, each has the shape and colour of the measured one behind it.
                 held = next(styles) if is_paired else None
                 style = held or (MARKERS[0], PUBLISHED)
             else:
                 style, held = held or next(styles), None
-            _draw(axes, one, style, (idx, len(series)), is_lying=is_lying)
+            _draw(axes, one, style, (idx, len(series)), is_horizontal=is_horizontal)
         values = [v for one in series for v in (*one.means, *one.p99s) if v is not None]
-        which = "x" if is_lying else "y"
+        which = "x" if is_horizontal else "y"
         if is_slowdown:
             _scale(axes, values, which)
         else:
             _scale_of_quantity(axes, values, which)
-        if is_lying:
+        if is_horizontal:
             axes.set_yticks(range(len(labels)), labels)
             axes.tick_params(axis="y", length=0)
             axes.set_ylim(len(labels) - 0.4, -0.6)
             axes.grid(axis="y", visible=False)
             axes.grid(axis="x")
-            axes.set_xlabel(standing(y_label))
-            axes.set_ylabel(standing(x_label))
+            axes.set_xlabel(wrap_y_label(y_label))
+            axes.set_ylabel(wrap_y_label(x_label))
         else:
             axes.set_xticks(range(len(labels)), labels)
             axes.tick_params(axis="x", length=0)
             axes.set_xlim(-0.6, len(labels) - 0.4)
             axes.set_xlabel(x_label)
-            axes.set_ylabel(standing(y_label))
+            axes.set_ylabel(wrap_y_label(y_label))
         finish(figure, axes, title)
     return figure
 
 
 def _fit(labels: Sequence[str]) -> bool:
-    """Returns whether adjacent labels of groups fit without touching."""
+    """Returns true if adjacent labels of groups fit without touching."""
     room = AXIS / (len(labels) + 0.2)
     both = (len(one) + len(other) for one, other in pairwise(labels))
     return max(both, default=0) / 2 * TICK_CHARACTER + 0.05 <= room
@@ -185,7 +186,7 @@ def _draw(
     style: tuple[str, str],
     place: tuple[int, int],
     *,
-    is_lying: bool,
+    is_horizontal: bool,
 ) -> None:
     (marker, colour), (idx, n_series) = style, place
     step = GROUP_WIDTH / n_series
@@ -193,7 +194,7 @@ def _draw(
     centres = [i - GROUP_WIDTH / 2 + (idx + 0.5) * step for i in shown]
     means = [series.means[i] or 0.0 for i in shown]
     axes.plot(
-        *((means, centres) if is_lying else (centres, means)),
+        *((means, centres) if is_horizontal else (centres, means)),
         label=series.name,
         linestyle="none",
         marker=marker,
@@ -209,25 +210,29 @@ def _draw(
     ]
     if whiskers:
         at, bottoms, tops = zip(*whiskers, strict=True)
-        draw_lines = axes.hlines if is_lying else axes.vlines
+        draw_lines = axes.hlines if is_horizontal else axes.vlines
         draw_lines(at, bottoms, tops, color=colour, linewidth=0.8)
         axes.plot(
-            *((tops, at) if is_lying else (at, tops)),
+            *((tops, at) if is_horizontal else (at, tops)),
             linestyle="none",
-            marker="|" if is_lying else "_",
+            marker="|" if is_horizontal else "_",
             markersize=min(6, step * 30),
             color=colour,
         )
     for values, errors in ((series.means, series.mean_errors), (series.p99s, series.p99_errors)):
-        known = dict(zip(shown, centres, strict=True))
+        drawn_centres = dict(zip(shown, centres, strict=True))
         halves = [(error, error) if error is not None else None for error in errors]
-        _draw_errors(axes, known, values, halves, is_lying=is_lying)
+        _draw_errors(axes, drawn_centres, values, halves, is_horizontal=is_horizontal)
     spreads = [
         (mean - least, most - mean) if mean is not None else None
         for mean, (least, most) in zip(series.means, series.ranges, strict=False)
     ]
     _draw_errors(
-        axes, dict(zip(shown, centres, strict=True)), series.means, spreads, is_lying=is_lying
+        axes,
+        dict(zip(shown, centres, strict=True)),
+        series.means,
+        spreads,
+        is_horizontal=is_horizontal,
     )
 
 
@@ -237,16 +242,16 @@ def _draw_errors(
     values: Sequence[float | None],
     errors: Sequence[tuple[float, float] | None],
     *,
-    is_lying: bool,
+    is_horizontal: bool,
 ) -> None:
     """Draws intervals wider than the whiskers, so that both can be distinguished."""
-    known = [
+    drawn = [
         (centres[i], value, error)
         for i, (value, error) in enumerate(zip(values, errors, strict=False))
         if i in centres and value is not None and error is not None
     ]
-    if known:
-        at, middles, sizes = zip(*known, strict=True)
+    if drawn:
+        at, middles, sizes = zip(*drawn, strict=True)
         # The mean of equal values may differ from them in its last digit.
         both = [[max(0.0, size) for size in side] for side in zip(*sizes, strict=True)]
         look: dict[str, Any] = {
@@ -255,14 +260,14 @@ def _draw_errors(
             "elinewidth": 2.2,
             "alpha": 0.75,
         }
-        if is_lying:
+        if is_horizontal:
             axes.errorbar(middles, at, xerr=both, **look)
         else:
             axes.errorbar(at, middles, yerr=both, **look)
 
 
 def _scale(axes: Axes, values: Sequence[float], which: str) -> None:
-    """From 1 (an idle network); logarithmic where the values span more than a decade."""
+    """Sets the scale from 1 (an idle network), logarithmic for more than a decade."""
     top = max(values, default=2.0) or 1.0
     if top > 20:
         axes.set(**{f"{which}scale": "log", f"{which}lim": (0.9, top * 1.3)})
@@ -279,7 +284,7 @@ def _scale(axes: Axes, values: Sequence[float], which: str) -> None:
 
 
 def _scale_of_quantity(axes: Axes, values: Sequence[float], which: str) -> None:
-    """From zero; logarithmic where the values span more than a decade."""
+    """Sets the scale from zero; logarithmic if the values span more than a decade."""
     top = max(values, default=1.0) or 1.0
     least = min((value for value in values if value > 0.0), default=top)
     if top > 20 * least:

@@ -1,4 +1,4 @@
-"""The look of figures: fonts, colours that colour-blind readers can distinguish, axes."""
+"""Style of figures: fonts, axes, and colours that colour-blind readers can distinguish."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ TITLE_SIZE: Final = 9.5
 WIDTH: Final = 4.6
 """Inches. In a paper's column, which has 3.3 of them, texts of 8 and 9 points have 6 to 7."""
 CHARACTER: Final = 0.068
-"""Inches that a character of a legend takes, about."""
+"""Approximate width of a character of a legend, in inches."""
 HANDLE: Final = 0.46
 """Inches of a legend's sample and the space around it."""
 ROW: Final = 0.17
@@ -70,8 +70,8 @@ class Drawing(Figure):
 
 
 @contextmanager
-def house() -> Iterator[None]:
-    """The project's look, for figures made within."""
+def house_style() -> Iterator[None]:
+    """Applies the project's style to figures made in the block."""
     with mpl.rc_context(RC):
         yield
 
@@ -79,9 +79,9 @@ def house() -> Iterator[None]:
 def new_figure(
     width: float = WIDTH, height: float = 3.1, ax: Axes | None = None
 ) -> tuple[Figure, Axes]:
-    """A figure of one pair of axes, in inches, without a window and without global state.
+    """Draws a figure of one pair of axes, in inches, without a window and without global state.
 
-    With `ax` it is the figure of these axes, which keeps its size and its look.
+    With `ax` it is the figure of these axes, whose size and look do not change.
     """
     if ax is not None:
         # The figure of a subfigure is the whole one.
@@ -89,16 +89,16 @@ def new_figure(
     figure = Drawing(layout="constrained", dpi=DPI, label=OWN, figsize=(width, height))
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    # Ticks are made when the figure is drawn, when the look is no longer in force.
+    # Ticks are made when the figure is drawn, when the look no longer applies.
     axes.tick_params(which="both", labelsize=8, width=0.7)
     axes.grid(axis="y")
     return figure, axes
 
 
 def finish(figure: Figure, axes: Axes, title: str = "", columns: int = 4) -> None:
-    """A title, and a legend above the axes where it covers no data.
+    """Adds a title, and a legend above the axes, so that it covers no data.
 
-    In a figure of somebody else's both belong to the axes.
+    In a figure of the caller both belong to the axes.
     """
     handles, labels = axes.get_legend_handles_labels()
     if figure.get_label() != OWN:
@@ -110,13 +110,13 @@ def finish(figure: Figure, axes: Axes, title: str = "", columns: int = 4) -> Non
     width, height = (float(inches) for inches in figure.get_size_inches())
     title = "\n".join(wrap(title, int(width / CHARACTER * 0.87)))
     n_columns = _columns(labels, width, columns)
-    # Titles and legends of several lines make the figure taller; the axes keep their size.
+    # Titles and legends of several lines make the figure taller; the axes do not change.
     rows = title.count("\n") + max(0, math.ceil(len(labels) / n_columns) - 1)
     figure.set_size_inches(width, height + ROW * rows)
     if not handles:
         figure.suptitle(title, x=0.01, ha="left", fontsize=TITLE_SIZE)
         return
-    # The title is the legend's, since the layout would put one on the other.
+    # The title is the legend's, since the layout would draw one over the other.
     figure.legend(
         handles,
         labels,
@@ -131,13 +131,13 @@ def finish(figure: Figure, axes: Axes, title: str = "", columns: int = 4) -> Non
     )
 
 
-def standing(label: str) -> str:
-    """The label of a vertical axis, in two lines where it is too long for one."""
+def wrap_y_label(label: str) -> str:
+    """Returns the label of a vertical axis, in two lines if it is too long for one."""
     return label.replace(" (", "\n(", 1) if len(label) > LABEL_MAX else label
 
 
-def lying(label: str) -> str:
-    """The same for a horizontal axis."""
+def wrap_x_label(label: str) -> str:
+    """Returns the label of a horizontal axis, in two lines if it is too long for one."""
     return label.replace(" (", "\n(", 1) if len(label) > 1.8 * LABEL_MAX else label
 
 
@@ -154,6 +154,6 @@ def _columns(labels: Sequence[str], width: float, columns: int) -> int:
 
 
 def plain_log_ticks(axes: Axes, which: str) -> None:
-    """Ticks of a logarithmic axis as plain numbers (`0.5`, `20`, `1 000`)."""
+    """Formats the ticks of a logarithmic axis as plain numbers (`0.5`, `20`, `1 000`)."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_formatter(FuncFormatter(lambda value, _: thousands(value)))

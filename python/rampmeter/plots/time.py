@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from rampmeter.plots.style import LINES, PALETTE, finish, house, new_figure
+from rampmeter.plots.style import LINES, PALETTE, finish, house_style, new_figure
 
 INTERVALS_MAX = 400
 """Maximum number of intervals drawn; more are averaged, since single ones are mostly noise."""
@@ -16,7 +16,7 @@ INTERVALS_MAX = 400
 def utilisation(
     tiers: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]]], *, ax: Axes | None = None
 ) -> Figure:
-    """Utilisation of the links of each tier, from pairs of times in ps and fractions."""
+    """Draws utilisation of the links of each tier, from pairs of times in ps and fractions."""
     return _fractions(tiers, "Utilisation of links", ax)
 
 
@@ -36,11 +36,13 @@ def _fractions(
     label: str,
     ax: Axes | None,
 ) -> Figure:
-    """Fractions over time, from pairs of times in ps and values."""
-    with house():
+    """Draws fractions over time, from pairs of times in ps and values."""
+    with house_style():
         figure, axes = new_figure(ax=ax)
         for idx, (name, (time_ps, fraction)) in enumerate(lines.items()):
-            times, values = thin(time_ps.astype(np.float64) / 1e9, fraction.astype(np.float64))
+            times, values = average_neighbours(
+                time_ps.astype(np.float64) / 1e9, fraction.astype(np.float64)
+            )
             axes.plot(
                 times,
                 values,
@@ -57,10 +59,10 @@ def _fractions(
     return figure
 
 
-def thin(
+def average_neighbours(
     times: NDArray[np.float64], values: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Means over neighbouring intervals, so that at most `INTERVALS_MAX` are left."""
+    """Averages neighbouring intervals, so that at most `INTERVALS_MAX` remain."""
     group = -(-times.size // INTERVALS_MAX)
     if group <= 1:
         return times, values

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rampmeter.plots.style import INTERVAL, PALETTE, finish, house, new_figure
+from rampmeter.plots.style import INTERVAL, PALETTE, finish, house_style, new_figure
 
 
 @dataclass(frozen=True)
-class Passage:
+class PacketTransit:
     """A packet on a link."""
 
     kind: str
@@ -18,15 +18,15 @@ class Passage:
     start_ns: float
     end_ns: float
     label: str = ""
-    """Text drawn into the packet, if there is room."""
+    """Text drawn into the packet, if it fits."""
 
 
 LABEL_SHARE = 0.05
-"""A packet that takes less of the width has no label."""
+"""Minimum share of the width for a packet with a label."""
 
 
 def time_space(
-    links: Mapping[str, Sequence[Passage]],
+    links: Mapping[str, Sequence[PacketTransit]],
     window_ns: tuple[float, float],
     *,
     kinds: Sequence[str] = (),
@@ -34,16 +34,16 @@ def time_space(
     title: str = "",
     ax: Axes | None = None,
 ) -> Figure:
-    """The packets on each of `links`, the first link at the top, in a window of time.
+    """Draws the packets on each of `links`, the first link at the top, in a window of time.
 
     `kinds` has all kinds of packets, in the order of their colours; those that are shown if it is
-    empty. Dotted lines stand every `every_ns` from the start of the window.
+    empty. Dotted lines are drawn every `every_ns` from the start of the window.
     """
     start, end = window_ns
     shown = sorted({passage.kind for on in links.values() for passage in on})
     colours = {kind: PALETTE[(5 - idx) % len(PALETTE)] for idx, kind in enumerate(kinds or shown)}
     named: set[str] = set()
-    with house():
+    with house_style():
         figure, axes = new_figure(6.4, 0.24 * len(links) + 0.9, ax=ax)
         for y, on in enumerate(links.values()):
             for passage in on:

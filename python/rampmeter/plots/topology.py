@@ -6,7 +6,7 @@ tier and joined among themselves (a ring, a torus of GPUs) is drawn as a circle.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,12 +16,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path as Curve
 
-from rampmeter.plots.style import PALETTE, house, new_figure
+from rampmeter.plots.style import PALETTE, house_style, new_figure
 
 HOSTS_MAX: Final = 24
-"""Hosts up to which each has a box of its own."""
+"""Maximum number of hosts with a separate box each."""
 WIDTH_MAX: Final = 12.0
-"""Inches. Rows that are wider have vertical labels, and then none."""
+"""Inches. Wider rows have vertical labels, or none if still too wide."""
 CHARACTER: Final = 0.066
 """Inches of a character of a label at 7 points."""
 GAP: Final = 0.1
@@ -33,21 +33,23 @@ MARK: Final = 0.09
 """Inches of a node without a label."""
 SWEEPS: Final = 4
 WIRES_MANY: Final = 100
-"""Lines up to which they keep their width."""
+"""Maximum number of lines that are not drawn thinner."""
 COLOURS: Final = ("#F2F2F2", "#CFE3F2", "#BFE5D8", "#F6DFC3", "#E8D3E1")
 """Fills of hosts and of the tiers of switches."""
 LINKS_SHOWN: Final = 4
-"""Parallel links that are drawn apart; more are one line with their number."""
+"""Parallel links of one rate that are drawn apart; more are one line with their number."""
+APART: Final = 0.045
+"""Inches between parallel links."""
 
 
 @dataclass
-class Box:
+class NodeBox:
     """A node of the picture: a switch, a host, or hosts with the same links."""
 
     label: str
     tier: int
     n: int = 1
-    """The nodes that it stands for."""
+    """Number of nodes that it represents."""
     x: float = 0.0
     y: float = 0.0
     width: float = 0.0
@@ -55,12 +57,12 @@ class Box:
     style: str = "across"
     """The label's direction: `across`, `up`, or `none`."""
     near: list[int] = field(default_factory=list)
-    """Boxes that it has links to."""
+    """Boxes to which it has links."""
 
 
 @dataclass(frozen=True)
-class Wire:
-    """Links between two boxes that have one rate."""
+class LinkLine:
+    """Line of the picture: all links of one rate between two boxes."""
 
     ends: tuple[int, int]
     gbps: float
@@ -69,7 +71,7 @@ class Wire:
 
 
 def topology(network: Mapping[str, Any], *, title: str = "") -> Figure:
-    """Draw the nodes and links that `Plan.drawing` gives."""
+    """Draws the nodes and links of `Plan.drawing`."""
     boxes, wires = _boxes(network)
     for wire in wires:
         a, b = wire.ends
@@ -78,23 +80,23 @@ def topology(network: Mapping[str, Any], *, title: str = "") -> Figure:
     is_circle = _is_circle(boxes, wires)
     width, height = _circle(boxes) if is_circle else _rows(boxes, wires)
     rates = sorted({wire.gbps for wire in wires}, reverse=True)
-    with house():
+    with house_style():
         figure, axes = new_figure(width + 0.3, height + 0.55)
         axes.set_axis_off()
         axes.set_xlim(-0.15, width + 0.15)
         axes.set_ylim(-0.1, height + 0.1)
         axes.set_aspect("equal")
         thin = min(1.0, math.sqrt(WIRES_MANY / len(wires)))
-        for wire in wires:
+        for wire, shifts in _apart(wires):
             weight = thin * _weight(rates.index(wire.gbps), rates)
-            _draw_wire(axes, boxes, wire, rates, weight, is_circle=is_circle)
+            _draw_wire(axes, boxes, wire, rates, (weight, shifts), is_circle=is_circle)
         for box in boxes:
             _draw_box(axes, box)
         _legend(figure, rates, boxes, title)
     return figure
 
 
-def _boxes(network: Mapping[str, Any]) -> tuple[list[Box], list[Wire]]:
+def _boxes(network: Mapping[str, Any]) -> tuple[list[NodeBox], list[LinkLine]]:
     """Returns the boxes, hosts first, and the wires that join them."""
     hosts: Sequence[str] = network["hosts"]
     links = defaultdict[int, list[tuple[int, float]]](list)
@@ -106,29 +108,29 @@ def _boxes(network: Mapping[str, Any]) -> tuple[list[Box], list[Wire]]:
     for host in range(len(hosts)):
         alike = tuple(sorted(links[host])) if len(hosts) > HOSTS_MAX else host
         groups[alike].append(host)
-    boxes: list[Box] = []
+    boxes: list[NodeBox] = []
     place: dict[int, int] = {}
     for members in groups.values():
         for host in members:
             place[host] = len(boxes)
-        boxes.append(Box(_group(hosts, members), 0, len(members)))
+        boxes.append(NodeBox(_group(hosts, members), 0, len(members)))
     for number, switch in enumerate(network["switches"]):
         place[len(hosts) + number] = len(boxes)
-        boxes.append(Box(switch["name"], switch["tier"]))
+        boxes.append(NodeBox(switch["name"], switch["tier"]))
     counts = Counter(
         (*sorted((place[link["ends"][0]], place[link["ends"][1]])), link["gbps"])
         for link in network["links"]
     )
     # A box of several hosts has the links of one of them.
     wires = [
-        Wire((a, b), gbps, max(1, n // (boxes[a].n if boxes[a].tier == 0 else 1)))
+        LinkLine((a, b), gbps, max(1, n // (boxes[a].n if boxes[a].tier == 0 else 1)))
         for (a, b, gbps), n in counts.items()
     ]
     return boxes, wires
 
 
 def _group(hosts: Sequence[str], members: Sequence[int]) -> str:
-    """The label of hosts with the same links."""
+    """Returns the label of hosts with the same links."""
     names = [hosts[host] for host in members]
     if len(names) == 1:
         return names[0]
@@ -137,15 +139,15 @@ def _group(hosts: Sequence[str], members: Sequence[int]) -> str:
     return f"{names[0]}{dash}{names[-1]}\n{len(names)} hosts"
 
 
-def _is_circle(boxes: Sequence[Box], wires: Iterable[Wire]) -> bool:
+def _is_circle(boxes: Sequence[NodeBox], wires: Iterable[LinkLine]) -> bool:
     switches = [at for at, box in enumerate(boxes) if box.tier > 0]
     across = [w for w in wires if all(boxes[end].tier > 0 for end in w.ends)]
     is_flat = all(box.tier <= 1 for box in boxes)
     return is_flat and len(switches) > 3 and len(across) >= len(switches) - 1
 
 
-def _size(boxes: Iterable[Box], width_max: float) -> float:
-    """Give boxes of a row their size; return the width of the row."""
+def _size(boxes: Iterable[NodeBox], width_max: float) -> float:
+    """Sets the size of a row's boxes; returns the width of the row."""
     row = list(boxes)
     for style in ("across", "up", "none"):
         for box in row:
@@ -165,8 +167,8 @@ def _size(boxes: Iterable[Box], width_max: float) -> float:
     return width_max
 
 
-def _rows(boxes: Sequence[Box], wires: Iterable[Wire]) -> tuple[float, float]:
-    """Place boxes in a row for each tier; return width and height of the picture."""
+def _rows(boxes: Sequence[NodeBox], wires: Iterable[LinkLine]) -> tuple[float, float]:
+    """Places boxes in a row for each tier; returns width and height of the picture."""
     tiers = sorted({box.tier for box in boxes})
     rows = [[box for box in boxes if box.tier == tier] for tier in tiers]
     width = max(3.0, *(_size(row, WIDTH_MAX) for row in rows))
@@ -178,8 +180,8 @@ def _rows(boxes: Sequence[Box], wires: Iterable[Wire]) -> tuple[float, float]:
             if at == 0 and (sweep == SWEEPS - 1 or len(rows) == 1):
                 continue
             others = rows[at + 1 :] if at == 0 else rows[:at]
-            wanted = {id(box): box for other in others for box in other}
-            _align(row, boxes, wanted, width)
+            neighbours = {id(box): box for other in others for box in other}
+            _align(row, boxes, neighbours, width)
     arcs = {
         boxes[wire.ends[0]].tier
         for wire in wires
@@ -194,8 +196,8 @@ def _rows(boxes: Sequence[Box], wires: Iterable[Wire]) -> tuple[float, float]:
     return width, y - ROW
 
 
-def _spread(row: Sequence[Box], width: float) -> None:
-    """Place boxes over the width, with equal gaps."""
+def _spread(row: Sequence[NodeBox], width: float) -> None:
+    """Places boxes over the width, with equal gaps."""
     gap = (width - sum(box.width for box in row)) / len(row)
     x = gap / 2
     for box in row:
@@ -203,22 +205,24 @@ def _spread(row: Sequence[Box], width: float) -> None:
         x += box.width + gap
 
 
-def _align(row: list[Box], boxes: Sequence[Box], others: Mapping[int, Box], width: float) -> None:
-    """Order boxes by the mean place of their neighbours among `others`, and move them there."""
+def _align(
+    row: list[NodeBox], boxes: Sequence[NodeBox], others: Mapping[int, NodeBox], width: float
+) -> None:
+    """Orders boxes by the mean place of their neighbours among `others`, and moves them there."""
 
-    def centre(box: Box) -> float:
+    def centre(box: NodeBox) -> float:
         near = [boxes[at].x for at in box.near if id(boxes[at]) in others]
         return sum(near) / len(near) if near else box.x
 
-    wanted = [(centre(box), box) for box in row]
-    row.sort(key=lambda box: next(x for x, other in wanted if other is box))
-    wanted.sort(key=lambda pair: pair[0])
-    if wanted[-1][0] - wanted[0][0] < width / 2:
+    targets = [(centre(box), box) for box in row]
+    row.sort(key=lambda box: next(x for x, other in targets if other is box))
+    targets.sort(key=lambda pair: pair[0])
+    if targets[-1][0] - targets[0][0] < width / 2:
         _spread(row, width)
         return
     gap = min(GAP, (width - sum(box.width for box in row)) / len(row))
     x = 0.0
-    for place, box in wanted:
+    for place, box in targets:
         box.x = max(place, x + box.width / 2)
         x = box.x + box.width / 2 + gap
     # Boxes too far to the right move back.
@@ -228,8 +232,8 @@ def _align(row: list[Box], boxes: Sequence[Box], others: Mapping[int, Box], widt
         x = box.x - box.width / 2 - gap
 
 
-def _circle(boxes: Sequence[Box]) -> tuple[float, float]:
-    """Place switches on a circle with their hosts outside; return width and height."""
+def _circle(boxes: Sequence[NodeBox]) -> tuple[float, float]:
+    """Places switches on a circle with their hosts outside; returns width and height."""
     switches = [at for at, box in enumerate(boxes) if box.tier > 0]
     _size((boxes[at] for at in switches), math.inf)
     hosts = [box for box in boxes if box.tier == 0]
@@ -253,7 +257,23 @@ def _circle(boxes: Sequence[Box]) -> tuple[float, float]:
     return width, max(box.y + box.height / 2 for box in boxes)
 
 
-def _draw_box(axes: Axes, box: Box) -> None:
+def _apart(wires: Iterable[LinkLine]) -> Iterator[tuple[LinkLine, list[float]]]:
+    """Yields each wire with the distances of its links from the line between the two boxes.
+
+    Links of several rates between the same boxes have separate places, as those of one rate have.
+    """
+    between: dict[tuple[int, int], list[LinkLine]] = defaultdict(list)
+    for wire in wires:
+        between[wire.ends].append(wire)
+    for parallel in between.values():
+        shown = [wire.n if wire.n <= LINKS_SHOWN else 1 for wire in parallel]
+        middle, first = (sum(shown) - 1) / 2, 0
+        for wire, n_shown in zip(parallel, shown, strict=True):
+            yield wire, [(first + number - middle) * APART for number in range(n_shown)]
+            first += n_shown
+
+
+def _draw_box(axes: Axes, box: NodeBox) -> None:
     low = (box.x - box.width / 2, box.y - box.height / 2)
     colour = COLOURS[min(box.tier, len(COLOURS) - 1)]
     patch = FancyBboxPatch(
@@ -283,27 +303,34 @@ def _draw_box(axes: Axes, box: Box) -> None:
 
 def _draw_wire(
     axes: Axes,
-    boxes: Sequence[Box],
-    wire: Wire,
+    boxes: Sequence[NodeBox],
+    wire: LinkLine,
     rates: Sequence[float],
-    weight: float,
+    style: tuple[float, Sequence[float]],
     *,
     is_circle: bool,
 ) -> None:
+    """Draws the links of a wire with the width and the shifts of `style`.
+
+    Links in a row are arcs, of which an outer one includes the inner ones.
+    """
     a, b = (boxes[end] for end in wire.ends)
     colour = PALETTE[rates.index(wire.gbps) % len(PALETTE)]
-    n_shown = wire.n if wire.n <= LINKS_SHOWN else 1
+    weight, shifts = style
     is_arc = a.tier == b.tier and not is_circle
-    for number in range(n_shown):
-        shift = (number - (n_shown - 1) / 2) * 0.045
-        start, end = (a.x + shift, a.y), (b.x + shift, b.y)
+    length = math.hypot(b.x - a.x, b.y - a.y) or 1.0
+    for shift in shifts:
         if is_arc:
             rise = 0.25 + 0.12 * math.sqrt(abs(a.x - b.x)) + shift
             top = a.y + a.height / 2
-            points = [(a.x, top), (a.x, top + rise), (b.x, top + rise), (b.x, top)]
+            out = shift if b.x > a.x else -shift
+            left, right = a.x - out, b.x + out
+            points = [(left, top), (left, top + rise), (right, top + rise), (right, top)]
             codes = [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4]
             path = Curve(points, codes)
         else:
+            x, y = shift * (b.y - a.y) / length, shift * (a.x - b.x) / length
+            start, end = (a.x + x, a.y + y), (b.x + x, b.y + y)
             path = Curve([start, end], [Curve.MOVETO, Curve.LINETO])
         axes.add_patch(
             PathPatch(
@@ -316,7 +343,8 @@ def _draw_wire(
             )
         )
     if wire.n > LINKS_SHOWN:
-        place = ((a.x + b.x) / 2, (a.y + b.y) / 2)
+        x = shifts[0] * (b.y - a.y) / length
+        place = ((a.x + b.x) / 2 + x, (a.y + b.y) / 2)
         axes.text(
             *place,
             f"{wire.n}x",
@@ -329,11 +357,11 @@ def _draw_wire(
 
 
 def _weight(rank: int, rates: Sequence[float]) -> float:
-    """The width of a line; the fastest links have the widest."""
+    """Returns the width of a line; the fastest links have the widest."""
     return 1.4 - 0.8 * rank / max(1, len(rates) - 1) if len(rates) > 1 else 0.8
 
 
-def _legend(figure: Figure, rates: Sequence[float], boxes: Iterable[Box], title: str) -> None:
+def _legend(figure: Figure, rates: Sequence[float], boxes: Iterable[NodeBox], title: str) -> None:
     handles = [
         Line2D(
             [],
@@ -349,10 +377,12 @@ def _legend(figure: Figure, rates: Sequence[float], boxes: Iterable[Box], title:
     for tier, n in sorted(hidden.items()):
         what = "boxes of hosts" if tier == 0 else f"switches of tier {tier}"
         handles.append(Line2D([], [], linestyle="", label=f"{n} {what}"))
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    columns = int(figure.get_figwidth() / (CHARACTER * longest + 0.4))
     figure.legend(
         handles=handles,
         loc="outside upper left",
-        ncols=4,
+        ncols=min(4, max(1, columns)),
         title=title or None,
         alignment="left",
         borderpad=0.2,

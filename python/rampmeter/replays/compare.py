@@ -23,7 +23,7 @@ CLASSES: Final = ((1, 1), (2, 7), (8, 49), (50, 343), (344, 2401), (2402, 10**9)
 """Packets of the size classes."""
 CLASS_NAMES: Final = ("1", "2-7", "8-49", "50-343", "344-2401", "above 2401")
 CLASS_MIN: Final = 200
-"""A class of fewer flows is measured, and does not count as the furthest."""
+"""Minimum number of flows of the furthest class; smaller classes are only measured."""
 PERCENTILES: Final = (50, 99)
 
 OURS: Final[Mapping[End, tuple[str, str]]] = {
@@ -34,7 +34,7 @@ OURS: Final[Mapping[End, tuple[str, str]]] = {
 
 
 @dataclass(frozen=True)
-class Terms:
+class ComparedTimes:
     """The times that are compared."""
 
     ends_at: End
@@ -42,7 +42,7 @@ class Terms:
     ideal: Ideal
     """Ideal times of slowdowns: each simulator's own, the recorded ones, or none (times alone)."""
     from_us: float = 0.0
-    """Flows that arrive before this are left out."""
+    """Flows that arrive before this are omitted."""
 
     @classmethod
     def of(
@@ -51,7 +51,7 @@ class Terms:
         ends_at: End | None = None,
         ideal: Ideal | None = None,
         from_us: float = 0.0,
-    ) -> "Terms":
+    ) -> "ComparedTimes":
         """Returns terms with defaults that follow from the recorded columns.
 
         A table that has `delivered` or `acked` as well is compared at delivery, others at the last
@@ -93,7 +93,7 @@ class Ratios:
     p99: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """The ratios as plain values."""
+        """Returns the ratios as plain values."""
         return {
             "flows": self.flows,
             "mean": self.mean,
@@ -142,7 +142,7 @@ class Flow:
         return self.ours_ps / self.theirs_ps
 
     def to_json(self) -> dict[str, Any]:
-        """The flow as plain values; `null` if we have no time."""
+        """Returns the flow as plain values; `null` if we have no time."""
         is_finished = bool(np.isfinite(self.ours_ps))
         return {
             "flow": self.number,
@@ -159,7 +159,7 @@ class Flow:
 class Replay:
     """The flows of both runs, in our order of arrival."""
 
-    def __init__(self, run: Run, recording: Recording, terms: Terms) -> None:
+    def __init__(self, run: Run, recording: Recording, terms: ComparedTimes) -> None:
         """Reads our run; raises `ResultError` if it is not of the recorded flows."""
         self.run, self.recording, self.terms = run, recording, terms
         theirs = terms.recorded_time(recording)
@@ -192,7 +192,7 @@ class Replay:
         if terms.ideal != "none" and self.their_ideals is not None:
             self._is_recorded &= ~np.isnan(self.their_ideals)
         self.n_unrecorded = int((in_time & ~self._is_recorded).sum())
-        """Flows without a recorded time; they are left out."""
+        """Flows without a recorded time; they are omitted."""
         self.compared: NDArray[np.bool_] = self._is_recorded & ~np.isnan(self.ours)
 
     def ratios(self) -> Ratios:
@@ -253,7 +253,7 @@ class Replay:
         return self._flows(np.flatnonzero(self._is_recorded & np.isnan(self.ours)))
 
     def ideals(self) -> tuple[float, int] | None:
-        """Mean ratio of our ideal times to the recorded ones, and the number that are equal."""
+        """Returns the mean ratio of ideal times, ours to recorded, and the number of equal ones."""
         if self.their_ideals is None or not self.compared.any():
             return None
         ours, theirs = self.our_ideals[self.compared], self.their_ideals[self.compared]

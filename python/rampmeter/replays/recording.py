@@ -29,11 +29,11 @@ RECORDED: Final = (*TIMES, "ideal")
 ARRIVAL: Final = "arrival"
 SIZE: Final = "size_bytes"
 AFTER: Final = "after"
-"""Column of a trace whose flows wait for others; results number these by their rows."""
+"""Column of a trace whose flows depend on others; results number these by their rows."""
 
 
-class Cells(NamedTuple):
-    """The cells of a column."""
+class TimeColumn(NamedTuple):
+    """Unit and kind of a column of times."""
 
     unit: str
     is_recorded: bool
@@ -51,7 +51,7 @@ class Recording:
     times: Mapping[str, Floats]
     """`fct`, `delivered`, `acked` and `ideal`, those that the file has; NaN if a cell is empty."""
     order: NDArray[np.int64]
-    """Rows by the numbers that flows have in results: by arrival, unless flows wait for others."""
+    """Rows by the numbers that flows have in results: by arrival, unless flows depend on others."""
     sizes: Floats
     """Bytes of the flows."""
     has_other_units: bool
@@ -70,26 +70,33 @@ class Recording:
             if column not in header:
                 got = ", ".join(header)
                 raise PlanError(f"{file}: expected a column {column} for {name}, got {got}")
-        known = {
+        columns_found = {
             of: found
             for of in (*RECORDED, ARRIVAL)
             if (found := _column(of, header, mapped)) is not None
         }
-        if not any(of in known for of in TIMES):
+        if not any(of in columns_found for of in TIMES):
             raise PlanError(
                 f"{file}: expected a recorded time, such as fct_ps or delivered_ps, "
                 f"got {', '.join(header)}"
             )
         size = mapped.get(SIZE, SIZE)
-        if ARRIVAL not in known or size not in header:
+        if ARRIVAL not in columns_found or size not in header:
             raise PlanError(
                 f"{file}: expected the columns of a trace, such as arrival_ps, src, dst and "
                 f"size_bytes, got {', '.join(header)}"
             )
-        wanted = {column: Cells(unit, of in RECORDED) for of, (column, unit) in known.items()}
-        values = _values(file, header, wanted | {size: Cells("bytes", is_recorded=False)})
+        time_columns = {
+            column: TimeColumn(unit, of in RECORDED) for of, (column, unit) in columns_found.items()
+        }
+        values = _values(
+            file, header, time_columns | {size: TimeColumn("bytes", is_recorded=False)}
+        )
         # Times are whole picoseconds, which products of decimals only approximate.
-        in_ps = {of: np.rint(values[column] * UNITS[unit]) for of, (column, unit) in known.items()}
+        in_ps = {
+            of: np.rint(values[column] * UNITS[unit])
+            for of, (column, unit) in columns_found.items()
+        }
         has_waiting = mapped.get(AFTER, AFTER) in header
         n_rows = len(values[size])
         return cls(
@@ -99,19 +106,19 @@ class Recording:
             {of: in_ps[of] for of in RECORDED if of in in_ps},
             np.arange(n_rows) if has_waiting else np.argsort(in_ps[ARRIVAL], kind="stable"),
             values[size],
-            any(known[of][1] != "ps" for of in RECORDED if of in known),
+            any(columns_found[of][1] != "ps" for of in RECORDED if of in columns_found),
         )
 
     def plan(self, base: Plan) -> Plan:
         """Returns a plan whose workload is the recorded flows.
 
-        Keys of a workload of the pattern `trace`, such as `columns` and `sort`, are kept.
+        Keys of a workload of the pattern `trace`, such as `columns` and `sort`, do not change.
         """
         workload = base.get("workload", {})
         is_trace = isinstance(workload, Mapping) and workload.get("pattern", "trace") == "trace"
         table: dict[str, TomlValue] = dict(workload) if is_trace else {}
-        known = table.get("columns")
-        mapped: dict[str, TomlValue] = dict(known) if isinstance(known, dict) else {}
+        columns = table.get("columns")
+        mapped: dict[str, TomlValue] = dict(columns) if isinstance(columns, dict) else {}
         mapped |= {name: of for name, of in self.columns.items() if _stem(name) not in RECORDED}
         if not mapped and (self.columns or self.has_other_units):
             # With a mapping, further columns of the file are allowed.
@@ -135,12 +142,12 @@ def digest_of(file: Path) -> str:
 
 
 def _stem(name: str) -> str:
-    """The name of a time without its unit."""
+    """Returns the name of a time without its unit."""
     return name.rpartition("_")[0]
 
 
 def _column(of: str, header: Sequence[str], mapped: Mapping[str, str]) -> tuple[str, str] | None:
-    """The column of a time and its unit, the first that there is."""
+    """Returns the column of a time and its unit, the first one in the file."""
     names = [(f"{of}_{unit}", unit) for unit in UNITS]
     for name, unit in names:
         if name in mapped:
@@ -157,13 +164,13 @@ def _header(file: Path) -> list[str]:
     if file.suffix == ".parquet":
         import pyarrow.parquet as pq
 
-        with _reading(file):
+        with _naming_file(file):
             return list(pq.read_schema(file).names)
     with _lines(file) as lines:
         return [name.strip() for name in next(csv.reader(lines), [])]
 
 
-def _values(file: Path, header: list[str], wanted: Mapping[str, Cells]) -> dict[str, Floats]:
+def _values(file: Path, header: list[str], wanted: Mapping[str, TimeColumn]) -> dict[str, Floats]:
     """Reads columns."""
     if file.suffix == ".parquet":
         return _values_of_parquet(file, wanted)
@@ -181,10 +188,10 @@ def _values(file: Path, header: list[str], wanted: Mapping[str, Cells]) -> dict[
     return {name: np.array(of, dtype=np.float64) for name, of in values.items()}
 
 
-def _values_of_parquet(file: Path, wanted: Mapping[str, Cells]) -> dict[str, Floats]:
+def _values_of_parquet(file: Path, wanted: Mapping[str, TimeColumn]) -> dict[str, Floats]:
     import pyarrow.parquet as pq
 
-    with _reading(file):
+    with _naming_file(file):
         table = pq.read_table(file, columns=list(wanted))
     values = {}
     for name, kind in wanted.items():
@@ -194,8 +201,8 @@ def _values_of_parquet(file: Path, wanted: Mapping[str, Cells]) -> dict[str, Flo
     return values
 
 
-def _number(text: str, where: str, kind: Cells) -> float:
-    """A recorded time or another number in the unit of its column, or NaN of an empty cell."""
+def _number(text: str, where: str, kind: TimeColumn) -> float:
+    """Returns a number in the unit of its column, or NaN for an empty cell."""
     if not text.strip() or text == "nan":
         return math.nan
     try:
@@ -211,7 +218,7 @@ def _number(text: str, where: str, kind: Cells) -> float:
 
 @contextmanager
 def _lines(file: Path) -> Iterator[TextIO]:
-    with _reading(file):
+    with _naming_file(file):
         if file.suffix == ".gz":
             with gzip.open(file, "rt", encoding="utf-8-sig", newline="") as lines:
                 yield lines
@@ -221,8 +228,8 @@ def _lines(file: Path) -> Iterator[TextIO]:
 
 
 @contextmanager
-def _reading(file: Path) -> Iterator[None]:
-    """Raises `PlanError` with the file's name if it cannot be read."""
+def _naming_file(file: Path) -> Iterator[None]:
+    """Converts errors of reading a file to `PlanError` with its name."""
     try:
         yield
     except PlanError:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 
 from rampmeter.plots.style import PALETTE
-from rampmeter.report.model import Chart, Heat, Kind, Series
+from rampmeter.report.model import Chart, HeatMap, Kind, Series
 
 SYMBOLS: Final = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x")
 DASHES: Final = ("solid", "dash", "dashdot", "dot")
@@ -18,9 +18,9 @@ DODGE: Final = 0.16
 """Distance of points of different kinds from a category's middle, as a share of its width."""
 
 
-def figure_json(part: Chart | Heat) -> str:
-    """The figure as JSON. NaN and infinite numbers are null."""
-    figure = _heat(part) if isinstance(part, Heat) else _chart(part)
+def figure_json(part: Chart | HeatMap) -> str:
+    """Returns the figure as JSON. NaN and infinite numbers are null."""
+    figure = _heat(part) if isinstance(part, HeatMap) else _chart(part)
     # A template of Plotly's own would be in every figure; the page's style has the colours.
     figure.update_layout(
         template=None,
@@ -29,7 +29,7 @@ def figure_json(part: Chart | Heat) -> str:
         modebar={"bgcolor": "rgba(0,0,0,0)", "orientation": "v", "remove": ["select", "lasso"]},
     )
     text: str = figure.to_json()
-    # Within a script element nothing may look like its end.
+    # The text of a script element must not contain its end tag.
     return text.replace("</", "<\\/")
 
 
@@ -39,7 +39,7 @@ def _chart(chart: Chart) -> go.Figure:
     for idx, series in enumerate(chart.series):
         x = series.x
         if places:
-            shift = _shift(chart.series, idx)
+            shift = _offset(chart.series, idx)
             x = [places[str(place)] + shift for place in series.x]
         figure.add_trace(_trace(series, x, has_line=chart.has_lines and not places))
     x_axis: dict[str, Any] = {"title": _title(chart.x_label, 40), "automargin": True}
@@ -49,7 +49,7 @@ def _chart(chart: Chart) -> go.Figure:
         x_axis |= {"range": [-0.6, len(places) - 0.4]}
     for axis, name in ((x_axis, "x"), (y_axis, "y")):
         decades = _decades(chart, name)
-        # Within less than a decade a logarithmic axis has hardly a tick.
+        # Within less than a decade a logarithmic axis has few ticks.
         if name in chart.log and decades > 1.0 and not (places and name == "x"):
             axis |= {"type": "log", "dtick": "D2" if decades < 2.5 else None}
     figure.update_layout(
@@ -97,7 +97,7 @@ def _trace(series: Series, x: Sequence[Any], *, has_line: bool) -> go.Scatter:
     )
 
 
-def _heat(heat: Heat) -> go.Figure:
+def _heat(heat: HeatMap) -> go.Figure:
     figure = go.Figure(
         go.Heatmap(
             x=list(heat.x),
@@ -117,20 +117,20 @@ def _heat(heat: Heat) -> go.Figure:
 
 
 def _title(label: str, columns: int) -> dict[str, Any]:
-    """The title of an axis in lines, which fit a phone."""
+    """Returns the title of an axis in lines that fit a phone."""
     return {"text": "<br>".join(textwrap.wrap(label, columns)), "font": {"size": 13}}
 
 
-def _shift(series: Sequence[Series], idx: int) -> float:
+def _offset(series: Sequence[Series], idx: int) -> float:
     """Returns the distance of a series from its category's middle, so that none covers another.
 
     Expected values are in the middle of the measured ones next to them.
     """
     names = list(dict.fromkeys(one.colour for one in series))
-    room = 0.8 / len(names)
-    middle = (names.index(series[idx].colour) + 0.5) * room - 0.4
-    beside = {"expected": -DODGE, "measured": 0.0, "variant": DODGE}
-    return middle + beside[series[idx].kind] * room
+    width = 0.8 / len(names)
+    middle = (names.index(series[idx].colour) + 0.5) * width - 0.4
+    offsets = {"expected": -DODGE, "measured": 0.0, "variant": DODGE}
+    return middle + offsets[series[idx].kind] * width
 
 
 def _decades(chart: Chart, axis: str) -> float:
@@ -152,7 +152,7 @@ def _finite(value: float) -> float | None:
 
 
 def plotly_script() -> str:
-    """The library, as the text of a script."""
+    """Returns the text of the Plotly library."""
     from plotly.offline import get_plotlyjs
 
     text: str = get_plotlyjs()

@@ -6,21 +6,21 @@ from rampmeter import tables
 from rampmeter.comparison import Comparison
 from rampmeter.report import runs
 from rampmeter.report.links import link_to
-from rampmeter.report.model import Link, Links, Part, Section
+from rampmeter.report.model import Link, LinkList, Section, SectionPart
 from rampmeter.results import FLOWS
 
 
 def section(folder: Path, beside: Path, id_: str) -> Section:
-    """The section of the folder that `rampmeter compare` has made."""
+    """Returns the section of the folder that `rampmeter compare` has made."""
     comparison = Comparison.load(folder)
-    parts: list[Part] = [*runs.warnings(comparison.warnings())]
+    parts: list[SectionPart] = [*runs.warnings(comparison.warnings())]
     for name, y_label in runs.STATISTICS.items():
         groups = {
             label: [(g.label, getattr(g, name)) for g in comparison.slowdowns(label)]
             for label in comparison.labels
         }
         parts.append(runs.by_size(groups, y_label))
-    parts += runs.grids(tables.comparison_sheets(comparison))
+    parts += runs.grids(tables.comparison_tables(comparison))
     first = comparison.runs[comparison.labels[0]][0]
     parts.append(runs.plan_of(first))
     files = []
@@ -28,7 +28,7 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
         for run in of_label:
             name = f"{label}, seed {run.manifest['seed']}"
             files.append(link_to(run.path / FLOWS, beside, name))
-    parts.append(Links("Flows", [one for one in files if isinstance(one, Link)]))
+    parts.append(LinkList("Flows", [one for one in files if isinstance(one, Link)]))
     return Section(
         id_,
         folder.name,

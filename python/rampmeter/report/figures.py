@@ -14,19 +14,19 @@ from rampmeter.report.model import (
     Cell,
     Chart,
     Column,
-    Grid,
-    Image,
+    DataTable,
     Kind,
     Link,
-    Part,
+    MarkdownText,
     Place,
-    Prose,
     Section,
+    SectionPart,
     Series,
+    SvgImage,
     Verdicts,
 )
 from rampmeter.results import FLOWS, read_json
-from rampmeter.text import count
+from rampmeter.text import count, counted
 
 PAPERS: Final = {
     "capton": "CAPTON",
@@ -61,7 +61,7 @@ MISS: Final = "miss"
 
 
 def section(folder: Path, beside: Path, id_: str) -> Section:
-    """The section of the folder that `rampmeter papers` has made.
+    """Returns the section of the folder that `rampmeter papers` has made.
 
     Raises `ResultError` for a report of an older version, which has fewer keys.
     """
@@ -78,7 +78,7 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
 
 
 def _verdicts(report: Mapping[str, Any]) -> Verdicts:
-    """The verdicts of published values and claims; unpublished values have none."""
+    """Returns the verdicts of published values and claims; unpublished values have none."""
     found = [
         row["verdict"]
         for panel in report["sub_figures"]
@@ -95,11 +95,11 @@ def _section(report: Mapping[str, Any], folder: Path, beside: Path, id_: str) ->
     is_table = number.startswith("table")
     what = f"table {number.removeprefix('table')}" if is_table else f"figure {number}"
     verdicts = _verdicts(report)
-    parts: list[Part] = [Prose(f"> {report['claim']}")]
+    parts: list[SectionPart] = [MarkdownText(f"> {report['claim']}")]
     unwell = [f"**Failed:** {line}." for line in report["failures"]]
-    unwell += [f"{line}; they are left out of slowdowns." for line in report["rejections"]]
+    unwell += [f"{line}; slowdowns exclude them." for line in report["rejections"]]
     if unwell:
-        parts.append(Prose("\n\n".join(unwell)))
+        parts.append(MarkdownText("\n\n".join(unwell)))
     lines: list[Sequence[Cell | Link]] = []
     for panel in report["sub_figures"]:
         own = list(_lines(panel, named, number, f"{id_}-{len(parts)}", id_))
@@ -107,7 +107,7 @@ def _section(report: Mapping[str, Any], folder: Path, beside: Path, id_: str) ->
         lines += own
         if own:
             title = f"Values of {number}{panel['id']}"
-            parts.append(Grid(title, VALUE_COLUMNS[2:], [r[2:] for r in own], is_open=False))
+            parts.append(DataTable(title, VALUE_COLUMNS[2:], [r[2:] for r in own], is_open=False))
         if panel["least_bounds"]:
             parts.append(_least_bounds(panel, number))
     if report["claims"]:
@@ -115,7 +115,7 @@ def _section(report: Mapping[str, Any], folder: Path, beside: Path, id_: str) ->
     if report["searches"]:
         parts.append(_searches(report))
     if report["notes"]:
-        parts.append(Prose(report["notes"], "Notes: what was run, what does not match, and why"))
+        parts.append(MarkdownText(report["notes"], "Notes: runs, mismatches and their causes"))
     parts.append(_runs(report, folder, beside))
     n_seeds = len(report["seeds"])
     return Section(
@@ -139,14 +139,14 @@ def _section(report: Mapping[str, Any], folder: Path, beside: Path, id_: str) ->
     )
 
 
-def _panel(panel: Mapping[str, Any], number: str, folder: Path) -> Iterator[Part]:
-    """The chart of each metric of a sub-figure, or its drawing."""
+def _panel(panel: Mapping[str, Any], number: str, folder: Path) -> Iterator[SectionPart]:
+    """Yields the chart of each metric of a sub-figure, or its drawing."""
     title = f"{number}{panel['id']}  {panel['title']}"
     rows = panel["rows"]
     if panel["drawing"] not in CHARTED or not rows:
         image = (folder / panel["image"]).with_suffix(".svg")
         if image.is_file():
-            yield Image(title, image.read_text(encoding="utf-8"))
+            yield SvgImage(title, image.read_text(encoding="utf-8"))
         return
     metrics = dict.fromkeys(row["metric"] for row in rows)
     for metric in metrics:
@@ -179,8 +179,8 @@ def _x_label(panel: Mapping[str, Any]) -> str:
 
 
 def _series(rows: Sequence[Mapping[str, Any]], drawing: str) -> Iterator[Series]:
-    """Published, measured and variant's points of each label. Points have no label if there is
-    only one, or if labels are the categories.
+    """Yields published, measured and variant's points of each label. Points have no label if there
+    is only one, or if labels are the categories.
     """
     labels = list(dict.fromkeys(row["label"] for row in rows))
     if drawing == "by-workload" or len(labels) == 1:
@@ -211,25 +211,25 @@ def _point(row: Mapping[str, Any], kind: Kind) -> tuple[Place, float, float, flo
         if row["expected"] is None:
             return None
         return row["x"], row["expected"], math.nan, math.nan, row["source"] or ""
-    found = row[kind]
-    if found is None or found["mean"] is None:
+    measured = row[kind]
+    if measured is None or measured["mean"] is None:
         return None
-    mean, half = found["mean"], _half(found)
+    mean, half = measured["mean"], _half_width(measured)
     low, high = (math.nan, math.nan) if half is None else (mean - half, mean + half)
-    n_seeds = sum(value is not None for value in found["by_seed"].values())
-    said = f"{count(found['flows_counted'])} flows, {n_seeds} seeds"
-    return row["x"], mean, low, high, said
+    n_seeds = sum(value is not None for value in measured["by_seed"].values())
+    description = f"{counted(measured['flows_counted'], 'flow')}, {counted(n_seeds, 'seed')}"
+    return row["x"], mean, low, high, description
 
 
-def _half(measured: Mapping[str, Any]) -> float | None:
-    """Half the 95 % interval of the mean over seeds; `None` of one."""
+def _half_width(measured: Mapping[str, Any]) -> float | None:
+    """Returns half the 95 % interval of the mean over seeds; `None` for one seed."""
     return interval(v for v in measured["by_seed"].values() if v is not None).half_width
 
 
 def _lines(
     panel: Mapping[str, Any], paper: str, number: str, chart: str, id_: str
 ) -> Iterator[Sequence[Cell | Link]]:
-    """A line for each row of a panel that has a published value, with a link to its `chart`."""
+    """Yields a line for each published value of a panel, with a link to its `chart`."""
     for row in panel["rows"]:
         if row["expected"] is None:
             continue
@@ -245,7 +245,7 @@ def _lines(
             row["metric"],
             row["expected"],
             measured["mean"] if measured else None,
-            _half(measured) if measured else None,
+            _half_width(measured) if measured else None,
             None
             if difference is None
             else f"{difference * 100:+.1f} %"
@@ -253,11 +253,11 @@ def _lines(
             else f"{difference:+.3g}",
             f"±{tolerance['value'] * 100:g} %" if is_relative else f"±{tolerance['value']:g}",
             row["verdict"],
-            _why(row, id_),
+            _reason(row, id_),
         )
 
 
-def _why(row: Mapping[str, Any], id_: str) -> Cell | Link:
+def _reason(row: Mapping[str, Any], id_: str) -> Cell | Link:
     """Returns the reason why a row is missed or not judged, or a link to it."""
     reasons = [text for text in (row["reason"], row["revision"]) if text]
     if reasons:
@@ -265,7 +265,7 @@ def _why(row: Mapping[str, Any], id_: str) -> Cell | Link:
     return Link("notes", f"#{id_}-notes") if row["verdict"] == MISS else ""
 
 
-def _least_bounds(panel: Mapping[str, Any], number: str) -> Grid:
+def _least_bounds(panel: Mapping[str, Any], number: str) -> DataTable:
     columns = [
         Column("of"),
         Column("load", is_number=True),
@@ -276,10 +276,10 @@ def _least_bounds(panel: Mapping[str, Any], number: str) -> Grid:
         (line["label"], line["load"], line["bound_us"], line["setting"])
         for line in panel["least_bounds"]
     ]
-    return Grid(f"Least bounds of {number}{panel['id']}", columns, rows, is_open=False)
+    return DataTable(f"Least bounds of {number}{panel['id']}", columns, rows, is_open=False)
 
 
-def _claims(report: Mapping[str, Any]) -> Grid:
+def _claims(report: Mapping[str, Any]) -> DataTable:
     """Returns a table of the paper's claims about several values, with their verdicts."""
     columns = [
         Column("the paper says"),
@@ -307,10 +307,10 @@ def _claims(report: Mapping[str, Any]) -> Grid:
                 claim["reason"],
             )
         )
-    return Grid(f"Claims of {report['figure']}", columns, rows)
+    return DataTable(f"Claims of {report['figure']}", columns, rows)
 
 
-def _searches(report: Mapping[str, Any]) -> Grid:
+def _searches(report: Mapping[str, Any]) -> DataTable:
     columns = [
         Column("run"),
         Column("seed", is_number=True),
@@ -322,14 +322,14 @@ def _searches(report: Mapping[str, Any]) -> Grid:
         probes = found["probes"]
         probed = ", ".join(f"{one['load']:g}: {_text(one['value'])}" for one in probes)
         rows.append((found["run"], found["seed"], found["max_load"], probed))
-    return Grid("Loads that were probed", columns, rows, is_open=False)
+    return DataTable("Loads that were probed", columns, rows, is_open=False)
 
 
 def _text(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _runs(report: Mapping[str, Any], folder: Path, beside: Path) -> Grid:
+def _runs(report: Mapping[str, Any], folder: Path, beside: Path) -> DataTable:
     """Returns a table of the runs, with links to their flows."""
     columns = [
         Column("run"),
@@ -352,4 +352,4 @@ def _runs(report: Mapping[str, Any], folder: Path, beside: Path) -> Grid:
         )
         for run in report["runs"]
     ]
-    return Grid("What ran", columns, rows, is_open=False)
+    return DataTable("Runs", columns, rows, is_open=False)

@@ -22,9 +22,9 @@ comparison or a sweep are part of it."""
 
 
 def find(folders: Iterable[Path], beside: Path) -> list[Section]:
-    """The sections of all results in folders and below, in the order of their paths.
+    """Returns the sections of all results in folders and below, in the order of their paths.
 
-    `beside` is the folder of the report, from which it links to files. Raises `ResultError` for a
+    Links are relative to the folder `beside` of the report. Raises `ResultError` for a
     folder without results.
     """
     sections: list[Section] = []

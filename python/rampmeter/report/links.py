@@ -8,7 +8,7 @@ from rampmeter.report.model import Cell, Link
 
 
 def link_to(file: Path, beside: Path, text: str | None = None) -> Cell | Link:
-    """A link to a file as seen from the folder of the report; nothing if the file is gone."""
+    """Returns a link to a file, relative to the folder of the report; nothing without a file."""
     text = text or file.name
     if not file.is_file():
         return ""

@@ -12,7 +12,7 @@ Place: TypeAlias = float | str
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one name. `low` and `high` are ends of their intervals, NaN where there is none."""
+    """Points of one name. `low` and `high` are ends of their intervals, NaN if there is none."""
 
     name: str
     x: Sequence[Place]
@@ -43,7 +43,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Heat:
+class HeatMap:
     """A quantity over two axes of categories, as colours."""
 
     title: str
@@ -76,7 +76,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Grid:
+class DataTable:
     """A table that readers sort and search."""
 
     title: str
@@ -88,31 +88,31 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Prose:
+class MarkdownText:
     """Text in Markdown."""
 
     text: str
     title: str = ""
-    """A heading under which it is folded away; it shows at once if this is empty."""
+    """A heading under which it is folded; without a heading it is not folded."""
 
 
 @dataclass(frozen=True)
-class Image:
-    """A drawing that no chart can be: the text of an SVG file."""
+class SvgImage:
+    """A drawing that is not a chart: the text of an SVG file."""
 
     title: str
     svg: str
 
 
 @dataclass(frozen=True)
-class Links:
+class LinkList:
     """Links to files near the report."""
 
     title: str
     links: Sequence[Link]
 
 
-Part: TypeAlias = Chart | Heat | Grid | Prose | Image | Links
+SectionPart: TypeAlias = Chart | HeatMap | DataTable | MarkdownText | SvgImage | LinkList
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Section:
     """Its name in links; sections of a report have different ones."""
     title: str
     subtitle: str
-    parts: Sequence[Part]
+    parts: Sequence[SectionPart]
     group: str = ""
     """The group in which it is listed: a paper, or a kind of results."""
     verdicts: Verdicts | None = None

@@ -18,14 +18,14 @@ from rampmeter.report.figures import VALUE_COLUMNS
 from rampmeter.report.model import (
     Cell,
     Chart,
-    Grid,
-    Heat,
-    Image,
+    DataTable,
+    HeatMap,
     Link,
-    Links,
-    Part,
-    Prose,
+    LinkList,
+    MarkdownText,
     Section,
+    SectionPart,
+    SvgImage,
     Verdicts,
 )
 from rampmeter.text import NONE
@@ -35,18 +35,21 @@ DIGITS: Final = 4
 """Significant digits of numbers in tables."""
 KINDS: Final[dict[type, str]] = {
     Chart: "chart",
-    Heat: "chart",
-    Grid: "grid",
-    Prose: "prose",
-    Image: "image",
-    Links: "links",
+    HeatMap: "chart",
+    DataTable: "grid",
+    MarkdownText: "prose",
+    SvgImage: "image",
+    LinkList: "links",
 }
 FEW: Final = 8
 """Maximum number of rows of a table without a search field."""
 
 
 def write(sections: Sequence[Section], file: Path, title: str = "Rampmeter report") -> None:
-    """Write a report. An older one in its place is replaced at once, and stays if writing fails."""
+    """Writes a report.
+
+    An older one in its place is replaced atomically, and remains if writing fails.
+    """
     text = html(sections, title)
     partial = file.with_name(f"{file.name}.partial")
     partial.write_text(text, encoding="utf-8")
@@ -54,7 +57,7 @@ def write(sections: Sequence[Section], file: Path, title: str = "Rampmeter repor
 
 
 def html(sections: Sequence[Section], title: str) -> str:
-    """The text of a report."""
+    """Returns the text of a report."""
     values = [row for section in sections for row in section.rows]
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
@@ -73,7 +76,7 @@ def html(sections: Sequence[Section], title: str) -> str:
         sections=sections,
         groups=_groups(sections),
         total=_sum(sections),
-        values=Grid("All published values", VALUE_COLUMNS, values) if values else None,
+        values=DataTable("All published values", VALUE_COLUMNS, values) if values else None,
         style=Markup(_asset(STYLE)),
         script=Markup(_asset(SCRIPT)),
         plotly=Markup(plotly_script()) if _has_charts(sections) else "",
@@ -110,10 +113,10 @@ def _sum(sections: Sequence[Section]) -> Verdicts | None:
 
 
 def _has_charts(sections: Sequence[Section]) -> bool:
-    return any(isinstance(part, Chart | Heat) for one in sections for part in one.parts)
+    return any(isinstance(part, Chart | HeatMap) for one in sections for part in one.parts)
 
 
-def _kind(part: Part) -> str:
+def _kind(part: SectionPart) -> str:
     """Returns the template's name for the kind of a part."""
     return KINDS[type(part)]
 
@@ -135,7 +138,7 @@ def _sort_key(value: Cell | Link) -> str:
 
 
 def _markdown(text: str) -> Markup:
-    """Markdown as HTML, without HTML of its own."""
+    """Converts Markdown to HTML; HTML in it is escaped."""
     made: Any = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     return Markup(made)
 

@@ -9,16 +9,26 @@ from rampmeter import tables, toml
 from rampmeter.confidence import Interval
 from rampmeter.manifest import without_nulls
 from rampmeter.report.links import link_to
-from rampmeter.report.model import Chart, Column, Grid, Link, Links, Part, Prose, Section, Series
+from rampmeter.report.model import (
+    Chart,
+    Column,
+    DataTable,
+    Link,
+    LinkList,
+    MarkdownText,
+    Section,
+    SectionPart,
+    Series,
+)
 from rampmeter.results import FLOWS, LINKS, QUEUES, SERIES, Group, Run, slowdown_groups
-from rampmeter.sheet import Sheet
+from rampmeter.text_table import TextTable
 
 FILES = (FLOWS, SERIES, QUEUES, LINKS)
 STATISTICS = {"mean": "Mean slowdown", "p99": "Slowdown, 99th percentile"}
 
 
 def section(folder: Path, beside: Path, id_: str) -> Section:
-    """The section of a run's folder."""
+    """Returns the section of a run's folder."""
     run = Run(folder)
     sizes = {
         name: by_size(
@@ -26,9 +36,9 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
         )
         for name, y in STATISTICS.items()
     }
-    parts: list[Part] = [*warnings(run.summary.get("warnings", []))]
+    parts: list[SectionPart] = [*warnings(run.warnings)]
     parts += [chart for chart in sizes.values() if chart.series]
-    parts += grids(tables.run_sheets(run))
+    parts += grids(tables.run_tables(run))
     parts += [plan_of(run), files_of(run, beside)]
     return Section(
         id_,
@@ -41,7 +51,7 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
 
 
 def by_size(groups: Mapping[str, Sequence[tuple[str, Interval]]], y_label: str) -> Chart:
-    """A quantity by size, of each name: points with intervals, by labels of sizes."""
+    """Returns a quantity by size, of each name: points with intervals, by labels of sizes."""
     series = []
     for colour, (name, of_name) in enumerate(groups.items()):
         shown = [(label, at) for label, at in of_name if math.isfinite(at.mean)]
@@ -60,29 +70,29 @@ def by_size(groups: Mapping[str, Sequence[tuple[str, Interval]]], y_label: str) 
     return Chart(y_label, "Flow size", y_label, series, "y", False, list(labels))
 
 
-def grids(sheets: Iterator[Sheet]) -> Iterator[Grid]:
-    """The tables that a terminal shows, as tables of the page."""
-    for sheet in sheets:
-        columns = [Column(name, is_number=idx > 0) for idx, name in enumerate(sheet.headings)]
-        yield Grid(sheet.title, columns, sheet.rows, " ".join(sheet.notes))
+def grids(text_tables: Iterator[TextTable]) -> Iterator[DataTable]:
+    """Yields the tables that a terminal shows, as tables of the page."""
+    for text_table in text_tables:
+        columns = [Column(name, is_number=idx > 0) for idx, name in enumerate(text_table.headings)]
+        yield DataTable(text_table.title, columns, text_table.rows, " ".join(text_table.notes))
 
 
-def warnings(sentences: Sequence[str]) -> Iterator[Prose]:
+def warnings(sentences: Sequence[str]) -> Iterator[MarkdownText]:
     """Yields reasons not to trust the numbers."""
     if sentences:
-        yield Prose("\n".join(f"- **Warning:** {sentence}" for sentence in sentences))
+        yield MarkdownText("\n".join(f"- **Warning:** {sentence}" for sentence in sentences))
 
 
-def plan_of(run: Run) -> Prose:
-    """The plan with its defaults, as TOML."""
+def plan_of(run: Run) -> MarkdownText:
+    """Returns the plan with its defaults, as TOML."""
     plan = toml.dumps(without_nulls(run.manifest["plan"]))
-    return Prose(f"```toml\n{plan}```", "The plan, with its defaults")
+    return MarkdownText(f"```toml\n{plan}```", "The plan, with its defaults")
 
 
-def files_of(run: Run, beside: Path) -> Links:
-    """Links to the tables of a run."""
+def files_of(run: Run, beside: Path) -> LinkList:
+    """Returns links to the tables of a run."""
     found = [link_to(run.path / name, beside) for name in FILES]
-    return Links("Files", [one for one in found if isinstance(one, Link)])
+    return LinkList("Files", [one for one in found if isinstance(one, Link)])
 
 
 def provenance(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

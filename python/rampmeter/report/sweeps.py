@@ -11,59 +11,62 @@ from rampmeter.report.links import link_to
 from rampmeter.report.model import (
     Chart,
     Column,
-    Grid,
-    Heat,
+    DataTable,
+    HeatMap,
     Link,
-    Links,
-    Part,
-    Prose,
+    LinkList,
+    MarkdownText,
     Section,
+    SectionPart,
     Series,
 )
 from rampmeter.sweeps.columns import COLUMNS, MEASURES
 from rampmeter.sweeps.dataset import IDENTITY, INTERVALS, RUNS
 from rampmeter.sweeps.results import PointRows, SweepResults
+from rampmeter.text import counted
 from rampmeter.toml import literal
 
 SHOWN: Final = ("slowdown_mean", "slowdown_p99", "utilisation", "goodput_gbps")
-"""Measures that have charts, where the sweep has them."""
+"""Measures with charts, if the sweep has them."""
 DIFFERENCES: Final = "slowdown_mean"
 """The measure by which transports are compared in pairs."""
 FILES_MAX: Final = 24
-"""Files of runs at most that are listed."""
+"""Maximum number of listed files of runs."""
 HEATS_MAX: Final = 12
-"""Heat maps at most: one a transport and measure."""
+"""Maximum number of heat maps: one a transport and measure."""
 
 
 def section(folder: Path, beside: Path, id_: str) -> Section:
-    """The section of the folder that `rampmeter sweep` has made."""
+    """Returns the section of the folder that `rampmeter sweep` has made."""
     results = SweepResults(folder)
     points = results.points
     measures = [m for m in SHOWN if m in MEASURES and any(p.interval(m).n for p in points)]
     keys = [key for key in results.keys if len({literal(p.values[key]) for p in points}) > 1]
-    parts: list[Part] = []
+    parts: list[SectionPart] = []
     numeric = [key for key in keys if all(_is_number(p.values[key]) for p in points)]
     if len(keys) == 2:
-        parts += itertools.islice(_heats(points, keys, measures), HEATS_MAX)
+        parts += itertools.islice(_heat_maps(points, keys, measures), HEATS_MAX)
     else:
         parts += _curves(points, keys, numeric, measures)
     parts += _differences(points, keys)
     parts.append(_table(points, keys, measures))
     n_warned = sum(bool(row["warnings"]) for point in points for row in point.rows)
     if n_warned:
-        said = f"**Warning:** {n_warned} runs warn of their own numbers, in the column `warnings`."
-        parts.insert(0, Prose(said))
+        warning = (
+            f"**Warning:** {counted(n_warned, 'run')} with warnings, in the column `warnings`."
+        )
+        parts.insert(0, MarkdownText(warning))
     files = [link_to(folder / name, beside) for name in (IDENTITY, INTERVALS)]
     named = {file: f"{RUNS}/{file.parent.name}/{file.name}" for file in _files(folder)}
     files += [link_to(file, beside, name) for file, name in named.items()]
-    parts.append(Links("Files", [one for one in files if isinstance(one, Link)]))
+    parts.append(LinkList("Files", [one for one in files if isinstance(one, Link)]))
     identity = results.dataset.identity() or {}
     n_runs = sum(len(point.rows) for point in points)
     varied = ", ".join(results.keys) or "transports"
     return Section(
         id_,
         folder.name,
-        f"a sweep of {varied}: {len(points)} points, {n_runs} runs",
+        f"a sweep of {varied}: {counted(len(points), 'point')}, {counted(n_runs, 'run')}",
         parts,
         group="Sweeps",
         provenance=(
@@ -79,13 +82,13 @@ def _seeds(points: Sequence[PointRows]) -> str:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The tables of runs, if they are few enough to be listed."""
+    """Returns the tables of runs if they are few enough to be listed."""
     files = sorted((folder / RUNS).rglob("*.parquet"))
     return files if len(files) <= FILES_MAX else []
 
 
 def _label(measure: str) -> str:
-    """A measure as charts call it, with its unit."""
+    """Returns the name of a measure in charts, with its unit."""
     unit = next(column.unit for column in COLUMNS if column.name == measure)
     words = measure.removesuffix("_gbps").replace("_", " ").capitalize()
     return f"{words} ({unit})" if unit not in ("", "1") else words
@@ -97,7 +100,7 @@ def _curves(
     numeric: Sequence[str],
     measures: Sequence[str],
 ) -> Iterator[Chart]:
-    """Each measure by the first key that has numbers, a line for each transport and other value."""
+    """Yields each measure by the first numeric key, a line per transport and other value."""
     key = numeric[0] if numeric else None
     others = [other for other in keys if other != key]
     for measure in measures:
@@ -132,14 +135,14 @@ def _series(name: str, values: Sequence[tuple[Any, Interval]], colour: int) -> S
         [mean - width for mean, width in zip(means, half, strict=True)],
         [mean + width for mean, width in zip(means, half, strict=True)],
         colour=colour,
-        hover=[f"{at.n} seeds" for _, at in shown],
+        hover=[counted(at.n, "seed") for _, at in shown],
     )
 
 
-def _heats(
+def _heat_maps(
     points: Sequence[PointRows], keys: Sequence[str], measures: Sequence[str]
-) -> Iterator[Heat]:
-    """Each measure over two keys, a map for each transport."""
+) -> Iterator[HeatMap]:
+    """Yields each measure over two keys, a map for each transport."""
     first, second = keys
     for measure, transport in itertools.product(
         measures, dict.fromkeys(point.transport for point in points)
@@ -152,18 +155,18 @@ def _heats(
         }
         z = [[at.get((a, b), math.nan) for a in x] for b in y]
         label = _label(measure)
-        yield Heat(f"{label}, {transport}", first, second, x, y, z, label)
+        yield HeatMap(f"{label}, {transport}", first, second, x, y, z, label)
 
 
 def _values(points: Sequence[PointRows], key: str) -> list[str]:
-    """The values of a key, numbers by size."""
+    """Returns the values of a key, numbers by size."""
     values = list({literal(p.values[key]): p.values[key] for p in points}.values())
     if all(_is_number(value) for value in values):
         values.sort()
     return [literal(value) for value in values]
 
 
-def _differences(points: Sequence[PointRows], keys: Sequence[str]) -> Iterator[Grid]:
+def _differences(points: Sequence[PointRows], keys: Sequence[str]) -> Iterator[DataTable]:
     """Differences of each pair of transports at each point, by the same seeds."""
     at: dict[str, dict[str, Mapping[int, float]]] = {}
     for point in points:
@@ -193,11 +196,11 @@ def _differences(points: Sequence[PointRows], keys: Sequence[str]) -> Iterator[G
         Column("lower, with 95 %"),
     ]
     note = "Differences by seed; ± is half the 95 % interval of their mean."
-    yield Grid("Mean slowdown: differences of transports", columns, rows, note)
+    yield DataTable("Mean slowdown: differences of transports", columns, rows, note)
 
 
-def _table(points: Sequence[PointRows], keys: Sequence[str], measures: Sequence[str]) -> Grid:
-    """A line for each point."""
+def _table(points: Sequence[PointRows], keys: Sequence[str], measures: Sequence[str]) -> DataTable:
+    """Returns a line for each point."""
     columns = [
         *(Column(key) for key in keys),
         Column("transport"),
@@ -218,7 +221,7 @@ def _table(points: Sequence[PointRows], keys: Sequence[str], measures: Sequence[
             found = point.interval(measure)
             cells += [found.mean if found.n else None, found.half_width]
         rows.append(cells)
-    return Grid("Points", columns, rows)
+    return DataTable("Points", columns, rows)
 
 
 def _place(point: PointRows, keys: Sequence[str]) -> str:

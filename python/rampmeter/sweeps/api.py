@@ -1,4 +1,4 @@
-"""Sweeps from Python, and the steps shared with the command: folder, engine, runs, means."""
+"""Sweeps from Python, and the steps in common with the command: folder, engine, runs, means."""
 
 import datetime
 import os
@@ -14,17 +14,24 @@ from rampmeter import api
 from rampmeter._core import PlanError, ResultError
 from rampmeter.plan import Plan
 from rampmeter.runner import simulator
-from rampmeter.spec import Part, Transport
-from rampmeter.sweeps.axes import Axis, Uniform, listed, zipped
+from rampmeter.spec import PlanTable, Transport
+from rampmeter.sweeps.axes import Axis, Uniform, listed_axis, zipped_axis
 from rampmeter.sweeps.dataset import Dataset
-from rampmeter.sweeps.drive import Driver, Outcome, Watcher, check_metric, stopping_on_signals
+from rampmeter.sweeps.drive import (
+    Driver,
+    DriverOutcome,
+    SweepWatcher,
+    check_metric,
+    stopping_on_signals,
+)
 from rampmeter.sweeps.engines import Engine, open_engine
 from rampmeter.sweeps.estimate import estimate
 from rampmeter.sweeps.grammar import parse_values
 from rampmeter.sweeps.progress import failure, watching
 from rampmeter.sweeps.results import SweepResults
 from rampmeter.sweeps.spec import Sweep
-from rampmeter.sweeps.table import Wishes, sample_axis, sweep_of, values_of
+from rampmeter.sweeps.table import SweepOverrides, sample_axis, sweep_of, values_of
+from rampmeter.text import counted
 from rampmeter.toml import Table, TomlValue
 
 FORMAT: Final = 1
@@ -45,7 +52,7 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
-        """A shard from `i/n`.
+        """Parses a shard `i/n`.
 
         >>> Shard.parse("3/16")
         Shard(index=3, count=16)
@@ -59,7 +66,7 @@ class Shard:
         return shard
 
     def points(self, sweep: Sweep) -> range:
-        """The numbers of its points: every n-th, so that all parts have large and small ones."""
+        """Returns the numbers of its points: every n-th, so that shards take about equal time."""
         return range(self.index - 1, len(sweep.points), self.count)
 
 
@@ -82,21 +89,20 @@ def sweep(
     flows: bool = False,
     force: bool = False,
     quiet: bool = False,
-    **parts: Part | Table | None,
+    **parts: PlanTable | Table | None,
 ) -> SweepResults:
     """Runs a plan at many points with several seeds, here or on a cluster; returns the results.
 
     `vary` has the values of keys of the plan. They are combined as a `grid`, one by one (`zip`), or
-    by drawing `samples` points (`random`); `points` are listed ones, and each of them is combined
-    with all of `vary`. Omitted arguments are as in the plan's `[sweep]`. With `precision` seeds are
-    added to a point until half the interval of its mean `metric` is at most that share of the mean.
-    `on` is `local`, `ray`, `ray://HOST:PORT`, `dask` or `dask://HOST:PORT`; `out` is a folder or an
-    fsspec URL. Runs that `out` has already are not repeated. `parts` are tables of the plan, as for
-    `run`.
+    by sampling `samples` points (`random`). Each of the listed `points` is combined with all of
+    `vary`. Omitted arguments are as in the plan's `[sweep]`. With `precision` seeds are added to a
+    point until half the interval of its mean `metric` is at most that share of the mean. `on` is
+    `local`, `ray`, `ray://HOST:PORT`, `dask` or `dask://HOST:PORT`; `out` is a folder or an fsspec
+    URL. Runs that `out` has already are not repeated. `parts` are tables of the plan, as for `run`.
 
-    Raises `PlanError` if the plan of a point is bad, and `ResultError` if `out` holds another
+    Raises `PlanError` if the plan of a point is bad, and `ResultError` if `out` has another
     sweep. Raises `EngineError` if the cluster cannot be used, and `RuntimeError` if runs failed.
-    Ctrl-C raises `KeyboardInterrupt`. Finished runs are kept.
+    Ctrl-C raises `KeyboardInterrupt`. Finished runs are stored.
 
         >>> import rampmeter as rm
         >>> r = rm.sweep("plan.toml", vary={"workload.load": "0.3..0.8:0.1"},
@@ -105,7 +111,7 @@ def sweep(
     """
     base = api._plan(plan, None, parts)
     axes = axes_of(vary or {}, combine, points, samples, sample_seed)
-    wishes = Wishes(axes, transports, seeds, precision, metric, seeds_max)
+    wishes = SweepOverrides(axes, transports, seeds, precision, metric, seeds_max)
     complete = sweep_of(base, wishes)
     console = Console(stderr=True)
     outcome = run_sweep(
@@ -134,11 +140,9 @@ def axes_of(
     samples: int | None = None,
     sample_seed: int = 1,
 ) -> tuple[Axis, ...]:
-    """The axes of values that are combined in one way, and of listed points."""
+    """Returns the axes of values that are combined in one way, and of listed points."""
     if (samples is not None) != (combine == "random"):
-        raise PlanError(
-            "samples: expected a number of points where they are random, and only there"
-        )
+        raise PlanError('samples: required with `combine="random"`, and only with it')
     columns = {key: _values(values, f"vary: {key}") for key, values in vary.items()}
     axes: list[Axis] = []
     if combine == "random" and samples is not None:
@@ -150,9 +154,9 @@ def axes_of(
         elif combine != "zip":
             raise PlanError(f"combine: expected grid, zip or random, got {combine}")
         elif lists:
-            axes.append(zipped(lists, "vary"))
+            axes.append(zipped_axis(lists, "vary"))
     if points:
-        axes.append(listed(points, "points"))
+        axes.append(listed_axis(points, "points"))
     return tuple(axes)
 
 
@@ -160,7 +164,7 @@ def run_sweep(
     sweep: Sweep,
     url: str,
     engine_of: Callable[[], Engine],
-    say: Callable[[str], None],
+    report: Callable[[str], None],
     watch: Callable[[], Any],
     *,
     wants_flows: bool = False,
@@ -168,8 +172,8 @@ def run_sweep(
     shard: Shard | None = None,
     wants_estimate: bool = True,
     is_dry: bool = False,
-) -> Outcome:
-    """Make the runs that the folder lacks. `say` receives messages for people."""
+) -> DriverOutcome:
+    """Makes missing runs of the folder; `report` receives messages for the user."""
     check_metric(sweep.replication)
     sweep.check()
     dataset = Dataset(url)
@@ -178,11 +182,17 @@ def run_sweep(
     driver = Driver(sweep, dataset, wants_flows=wants_flows, points=points)
     n_kept = driver.outcome.n_kept
     if n_kept:
-        say(f"{n_kept} runs are there already, {driver.n_todo} are to be made")
+        report(f"{counted(n_kept, 'run')} stored, {driver.n_todo} to run")
     if is_dry or driver.n_todo:
         with stopping_on_signals() as stop:
             _run(
-                driver, engine_of(), say, watch, stop, wants_estimate=wants_estimate, is_dry=is_dry
+                driver,
+                engine_of(),
+                report,
+                watch,
+                stop,
+                wants_estimate=wants_estimate,
+                is_dry=is_dry,
             )
     if not is_dry:
         _finish(dataset, driver.outcome)
@@ -192,7 +202,7 @@ def run_sweep(
 def _run(
     driver: Driver,
     engine: Engine,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
     watch: Callable[[], Any],
     stop: Any,
     *,
@@ -201,10 +211,10 @@ def _run(
 ) -> None:
     try:
         if wants_estimate and not stop.event.is_set():
-            say(f"on {engine.describe()}")
-            say(estimate(driver.todo()).text(engine.slots()))
+            report(f"on {engine.describe()}")
+            report(estimate(driver.todo()).text(engine.slots()))
         if not is_dry:
-            watcher: Watcher
+            watcher: SweepWatcher
             with watch() as watcher:
                 driver.run(engine, watcher, stop)
     finally:
@@ -212,7 +222,7 @@ def _run(
 
 
 def _claim(dataset: Dataset, sweep: Sweep, *, force: bool, is_dry: bool) -> None:
-    """Make the folder this sweep's, or raise `ResultError` where it is another's."""
+    """Claims the folder for this sweep; raises `ResultError` if it has another one."""
     identity = {"format": FORMAT, **simulator(), **sweep.describe()}
     found = dataset.identity()
     if found == identity:
@@ -221,12 +231,12 @@ def _claim(dataset: Dataset, sweep: Sweep, *, force: bool, is_dry: bool) -> None
         differing = [key for key in identity if found.get(key) != identity[key]]
         raise ResultError(
             f"{dataset.url}: expected the results of this sweep, got those of another "
-            f"({', '.join(differing)} differ): give another folder, or --force to replace them"
+            f"({', '.join(differing)} differ): use another folder, or --force to replace them"
         )
     if found is None and dataset.is_foreign() and not force:
         raise ResultError(
             f"{dataset.url}: expected an empty folder or the results of this sweep, got other "
-            "files: give another folder, or --force to write beside them"
+            "files: use another folder, or --force to add files to it"
         )
     if is_dry:
         return
@@ -235,11 +245,12 @@ def _claim(dataset: Dataset, sweep: Sweep, *, force: bool, is_dry: bool) -> None
     dataset.put_identity(identity)
 
 
-def _finish(dataset: Dataset, outcome: Outcome) -> None:
-    """Write means and intervals, and the log of this driver."""
+def _finish(dataset: Dataset, outcome: DriverOutcome) -> None:
+    """Writes means and intervals, and the log of this driver."""
     results = SweepResults(dataset.url)
     if outcome.n_kept or outcome.n_ran:
         dataset.put_intervals(results.summary())
+    dataset.remove_parts()
     if not outcome.wall_seconds:
         return
     now = datetime.datetime.now(datetime.UTC)
@@ -257,7 +268,7 @@ def _finish(dataset: Dataset, outcome: Outcome) -> None:
 
 
 def _values(values: Any, where: str) -> Any:
-    """Values as lists of plain numbers and texts; arrays of NumPy become lists."""
+    """Returns values as lists of plain numbers and texts; NumPy arrays become lists."""
     if isinstance(values, str):
         return parse_values(values, where)
     if isinstance(values, Uniform):

@@ -1,4 +1,4 @@
-"""Axes and the points they span, for sweeps and figures of papers.
+"""Axes and their points, for sweeps and figures of papers.
 
 An axis is a list of choices, and a choice sets one or several keys of a plan. A grid is the product
 of its axes; keys that are zipped, listed points and random samples are one axis each. So they can
@@ -24,7 +24,7 @@ SIGNIFICANT: Final = 6
 
 @dataclass(frozen=True)
 class Choice:
-    """One place on an axis."""
+    """One value of an axis."""
 
     id: Any
     """Name in templates and tables; the value if it sets a single key."""
@@ -56,18 +56,18 @@ class Axis:
         return tuple(dict.fromkeys(key for choice in self.choices for key, _ in choice.settings))
 
 
-def zipped(columns: Mapping[str, Sequence[TomlValue]], where: str) -> Axis:
-    """An axis along which several keys change together; their lists must be equally long."""
+def zipped_axis(columns: Mapping[str, Sequence[TomlValue]], where: str) -> Axis:
+    """Returns an axis along which several keys change together; their lists have equal lengths."""
     lengths = {key: len(values) for key, values in columns.items()}
     if len(set(lengths.values())) > 1:
         got = ", ".join(f"{n} of {key}" for key, n in lengths.items())
         raise PlanError(f"{where}: expected as many values of each key, got {got}")
     rows = zip(*columns.values(), strict=True)
-    return listed([dict(zip(columns, row, strict=True)) for row in rows], where)
+    return listed_axis([dict(zip(columns, row, strict=True)) for row in rows], where)
 
 
-def listed(points: Sequence[Mapping[str, TomlValue]], where: str) -> Axis:
-    """An axis of points, each of which sets the same keys."""
+def listed_axis(points: Sequence[Mapping[str, TomlValue]], where: str) -> Axis:
+    """Returns an axis of points, each of which sets the same keys."""
     keys = list(points[0]) if points else []
     for point in points:
         if set(point) != set(keys):
@@ -89,10 +89,10 @@ class Uniform:
     """True if the logarithm is uniform instead of the number."""
 
     def draw(self, source: random.Random) -> float:
-        """Returns a number. It takes exactly one draw of `source`."""
+        """Returns a number. It uses exactly one draw of `source`."""
         share = source.random()
         if isinstance(self.low, int) and isinstance(self.high, int):
-            # Each whole number stands for the interval up to the next one.
+            # Each whole number represents the interval up to the next one.
             return min(math.floor(self._at(share, self.low, self.high + 1)), self.high)
         value = float(f"{self._at(share, self.low, self.high):.{SIGNIFICANT}g}")
         return min(max(value, self.low), self.high)
@@ -103,10 +103,10 @@ class Uniform:
         return low + (high - low) * share
 
 
-def sampled(
+def random_axis(
     columns: Mapping[str, "Uniform | Sequence[TomlValue]"], number: int, seed: int, where: str
 ) -> Axis:
-    """An axis of random points. A larger number has the points of a smaller one first."""
+    """Returns an axis of random points. A larger number has the points of a smaller one first."""
     source = random.Random(seed)
     points = []
     for _ in range(number):
@@ -119,11 +119,11 @@ def sampled(
         points.append(point)
     # Points that are drawn twice are run once.
     unique = {literal(point): point for point in points}
-    return listed(list(unique.values()), where)
+    return listed_axis(list(unique.values()), where)
 
 
 def product(axes: Sequence[Axis], where: str) -> Iterator[tuple[Choice, ...]]:
-    """Every combination of choices; the last axis varies fastest.
+    """Returns every combination of choices; the last axis varies fastest.
 
     Raises `PlanError` if two axes set the same key, or if there are too many points.
     """
@@ -140,7 +140,7 @@ def product(axes: Sequence[Axis], where: str) -> Iterator[tuple[Choice, ...]]:
 
 
 def settings_of(point: Iterable[Choice]) -> tuple[Override, ...]:
-    """All keys that a point sets."""
+    """Returns all keys that a point sets."""
     return tuple(setting for choice in point for setting in choice.settings)
 
 

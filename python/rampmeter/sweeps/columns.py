@@ -1,4 +1,4 @@
-"""The columns of a sweep's dataset. A row is a run; its values are taken from the run's summary."""
+"""The columns of a sweep's dataset. A row is a run; its values are from the run's summary."""
 
 import json
 import math
@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rampmeter.cautions import cautions_of
 from rampmeter.comparison import ONE_SAMPLE
 from rampmeter.sweeps.spec import Point, Sweep, columns_of
-from rampmeter.sweeps.task import Result
+from rampmeter.sweeps.task import TaskResult
 from rampmeter.toml import TomlValue, literal
 
 if TYPE_CHECKING:
@@ -67,12 +68,12 @@ def _drops(summary: Mapping[str, Any]) -> int:
 
 
 def _warnings(summary: Mapping[str, Any]) -> list[str]:
-    """The warnings of a run, except the one that several seeds remove."""
-    return [line for line in summary.get("warnings") or [] if ONE_SAMPLE not in line]
+    """The warnings of a run, except the one about a single seed."""
+    return [line for line in cautions_of(summary) if line.code != ONE_SAMPLE]
 
 
 def _mean_of(key: str, name: str, per: float) -> Callable[[Mapping[str, Any]], float | None]:
-    """The mean over the entries of a list; `None` if there is none, or one has no value."""
+    """Returns the mean over the entries of a list; `None` if there is none, or one has no value."""
 
     def of(summary: Mapping[str, Any]) -> float | None:
         values = [one.get(name) for one in summary.get(key) or []]
@@ -96,12 +97,12 @@ def _slowdown(of: str, meaning: str, *, is_measure: bool = True) -> Column:
 COLUMNS: Final = (
     Column("status", TEXT, _at("status"), "how the run ended"),
     _flows("submitted", "flows that arrived"),
-    _flows("delivered", "flows of which every byte was delivered"),
-    _flows("failed", "flows that their transport gave up"),
-    _flows("rejected", "flows that their transport refused"),
-    _flows("unfinished", "flows under way when the run ended"),
-    _flows("not_started", "flows that waited for others until the run ended"),
-    _flows("counted", "flows that the statistics of slowdown are over"),
+    _flows("delivered", "flows that were delivered in full"),
+    _flows("failed", "flows that their transport aborted"),
+    _flows("rejected", "flows that their transport rejected"),
+    _flows("unfinished", "flows in flight at the end of the run"),
+    _flows("not_started", "flows with unfinished dependencies at the end of the run"),
+    _flows("counted", "flows in the statistics of slowdown"),
     Column(
         "utilisation",
         FLOAT,
@@ -174,7 +175,7 @@ COLUMNS: Final = (
         "warnings",
         TEXTS,
         _warnings,
-        "what a reader of the run's numbers should know",
+        "limits of the validity of the run's numbers",
     ),
 )
 """The columns of each run, in their order."""
@@ -212,8 +213,8 @@ class Schema:
         summary = field("summary", TEXT, "summary.json of the run")
         return pa.schema([*self.point, *(column.field for column in COLUMNS), summary])
 
-    def row(self, point: Point, result: Result) -> "pa.Table":
-        """The row of a run."""
+    def row(self, point: Point, result: TaskResult) -> "pa.Table":
+        """Returns the row of a run."""
         import pyarrow as pa
 
         summary = json.loads(result.summary)
@@ -226,7 +227,7 @@ class Schema:
         return pa.Table.from_arrays(arrays, schema=self.runs)
 
     def flows(self, point: Point, seed: int, flows: "pa.Table") -> "pa.Table":
-        """The flows of a run, with the columns of its point before theirs."""
+        """Returns the flows of a run, with the columns of its point before theirs."""
         import pyarrow as pa
 
         values = self._values(point, seed)
@@ -245,7 +246,7 @@ class Schema:
 
 
 def field(name: str, of: str, meaning: str, unit: str = "") -> "pa.Field[Any]":
-    """A field of Arrow with the meaning and the unit of its values."""
+    """Returns a field of Arrow with the meaning and the unit of its values."""
     import pyarrow as pa
 
     kinds: dict[str, pa.DataType] = {

@@ -9,17 +9,17 @@ from rich.console import Console
 
 from rampmeter._core import PlanError
 from rampmeter.plan import Plan, parse_override
-from rampmeter.sheet import Sheet
 from rampmeter.sweeps.api import Shard, axes_of, run_sweep
 from rampmeter.sweeps.axes import Uniform
-from rampmeter.sweeps.drive import Outcome
+from rampmeter.sweeps.drive import DriverOutcome
 from rampmeter.sweeps.engines import FORMS, open_engine
 from rampmeter.sweeps.grammar import parse_axis, parse_point
 from rampmeter.sweeps.progress import failure, watching
 from rampmeter.sweeps.results import PointRows, SweepResults
 from rampmeter.sweeps.spec import METRIC, Sweep
-from rampmeter.sweeps.table import Wishes, sweep_of
-from rampmeter.text import count
+from rampmeter.sweeps.table import SweepOverrides, sweep_of
+from rampmeter.text import count, counted
+from rampmeter.text_table import TextTable
 
 FAILED: Final = 1
 SIGNALLED: Final = 128
@@ -35,7 +35,7 @@ SHOWN: Final = {
     "call_mean_us": ("mean call, us", 1),
     "call_p99_us": ("p99 call, us", 1),
 }
-"""The measures of the table that some run has, with their headings and decimal places."""
+"""Measures of the table, if some run has them, with their headings and decimal places."""
 
 
 @click.command()
@@ -48,34 +48,50 @@ SHOWN: Final = {
     "also uniform(0.3,0.8) and log-uniform(1,1000).",
 )
 @click.option("--zip", "is_zipped", is_flag=True, help="Vary all keys together, value by value.")
-@click.option("--samples", type=click.IntRange(min=1), help="Draw so many points instead.")
-@click.option("--sample-seed", type=int, default=1, show_default=True, help="What they depend on.")
-@click.option("--point", multiple=True, metavar="KEY=VALUE,...", help="A point; may be repeated.")
+@click.option("--samples", metavar="N", type=click.IntRange(min=1), help="Sample N random points.")
+@click.option("--sample-seed", type=int, default=1, show_default=True, help="Seed of --samples.")
+@click.option(
+    "--point", multiple=True, metavar="KEY=VALUE,...", help="Add a point; may be repeated."
+)
 @click.option(
     "--transports",
     metavar="NAME[:PRESET][:KEY=VALUE,...],...",
-    help="Transports; key=value after a comma is the last one's. `all` for every one.",
+    help="Transports; key=value after a comma belongs to the last one. `all` selects every one.",
 )
-@click.option("--seeds", metavar="N|A..B|LIST", help="How many seeds, or which.")
-@click.option("--precision", type=float, help="Add seeds until half the interval is this share.")
-@click.option("--metric", metavar="COLUMN", help=f"What --precision is about; {METRIC}.")
-@click.option("--seeds-max", type=click.IntRange(min=2), help="Seeds of a point at most; 30.")
+@click.option("--seeds", metavar="N|A..B|LIST", help="Number of seeds, or the seeds.")
+@click.option(
+    "--precision",
+    type=float,
+    help="Add seeds until half the interval is within this share of the mean.",
+)
+@click.option(
+    "--metric", metavar="COLUMN", help=f"Metric that --precision applies to; {METRIC} by default."
+)
+@click.option(
+    "--seeds-max",
+    type=click.IntRange(min=2),
+    help="Maximum number of seeds of a point; 30 by default.",
+)
 @click.option("--on", default="local", show_default=True, metavar="ENGINE", help=f"{FORMS}.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Runs at a time on this machine.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Maximum number of concurrent runs on this machine."
+)
 @click.option("--out", metavar="DIR|URL", help="Folder or fsspec URL; results/<plan>-sweep.")
-@click.option("--flows", is_flag=True, help="Keep a row for each flow too.")
+@click.option("--flows", is_flag=True, help="Also store a row for each flow.")
 @click.option("--shard", metavar="I/N", help="Run only every N-th point, for job arrays.")
 @click.option("--force", is_flag=True, help="Replace the results of another sweep.")
 @click.option("--dry-run", is_flag=True, help="Estimate time and memory; run nothing.")
-@click.option("--no-estimate", is_flag=True, help="Begin without probes for an estimate.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change the plan.")
+@click.option("--no-estimate", is_flag=True, help="Start without an estimate.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the plan."
+)
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
     """Run a plan at many points with several seeds; means with intervals, a Parquet dataset.
 
-    What options leave out is as in the plan's [sweep] table. Ctrl-C and SIGTERM keep what is
-    finished; the same command goes on from there.
+    Keys without an option are as in the plan's [sweep] table. After Ctrl-C and SIGTERM finished
+    results are stored; the same command continues from there.
 
     \b
     Example: six loads, three transports, five seeds; then on a cluster
@@ -84,12 +100,12 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
       rampmeter sweep plan.toml --on ray://head:10001 --out s3://bucket/loads
     """
     overrides = [parse_override(text) for text in options["settings"]]
-    complete = sweep_of(Plan.load(plan).with_(*overrides), _wishes(options))
+    complete = sweep_of(Plan.load(plan).with_(*overrides), _overrides(options))
     url = options["out"] or f"results/{plan.stem}-sweep"
     console = Console(stderr=True)
     is_quiet = options["quiet"]
 
-    def say(text: str) -> None:
+    def report(text: str) -> None:
         if not is_quiet or options["dry_run"]:
             click.echo(text, err=True)
 
@@ -97,7 +113,7 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
         complete,
         url,
         lambda: open_engine(options["on"], options["jobs"]),
-        say,
+        report,
         lambda: watching(console, is_quiet=is_quiet),
         wants_flows=options["flows"],
         force=options["force"],
@@ -107,22 +123,22 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
     )
     if not options["dry_run"]:
         _report(SweepResults(url), complete, outcome)
-        _leave(context, complete, outcome)
+        _exit(context, complete, outcome)
 
 
-def _wishes(options: Mapping[str, Any]) -> Wishes:
+def _overrides(options: Mapping[str, Any]) -> SweepOverrides:
     if options["is_zipped"] and options["samples"]:
-        raise PlanError("--zip, --samples: expected at most one of them")
+        raise PlanError("--zip and --samples exclude each other: use one of them")
     combine = "zip" if options["is_zipped"] else "random" if options["samples"] else "grid"
     vary: dict[str, Any] = {}
     for text in options["vary"]:
         key, values = parse_axis(text, "--vary")
         if key in vary:
-            raise PlanError(f"--vary: expected {key} once, got it twice")
+            raise PlanError(f"--vary: duplicate key {key}: use one option per key")
         vary[key] = values
     points = [parse_point(text, "--point") for text in options["point"]]
     axes = axes_of(vary, combine, points, options["samples"], options["sample_seed"])
-    return Wishes(
+    return SweepOverrides(
         axes,
         options["transports"],
         _seeds(options["seeds"]),
@@ -143,8 +159,8 @@ def _seeds(text: str | None) -> int | Sequence[int] | None:
     return seeds[0] if text.strip().isdecimal() else seeds
 
 
-def _report(results: SweepResults, sweep: Sweep, outcome: Outcome) -> None:
-    """Print the table of means; draw the plots if the results are in a local folder."""
+def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None:
+    """Prints the table of means; draws the plots if the results are in a local folder."""
     if outcome.n_ran + outcome.n_kept == 0:
         return
     means_table(results).print(Console(highlight=False))
@@ -163,15 +179,15 @@ def _report(results: SweepResults, sweep: Sweep, outcome: Outcome) -> None:
         try:
             figure = results.plot.metric(name)
         except ValueError:
-            # No key has numbers to draw against.
+            # No key has numbers for an x axis.
             return
         image = Path(results.dataset.path(f"{name}.png"))
         figure.savefig(image)
         click.echo(f"plot: {image}")
 
 
-def means_table(results: SweepResults) -> Sheet:
-    """A row a point: means with their intervals over seeds."""
+def means_table(results: SweepResults) -> TextTable:
+    """Returns a table with a row for each point: means over seeds, with their intervals."""
     points = results.points
     counts = sorted({len(point.rows) for point in points})
     span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
@@ -191,12 +207,12 @@ def means_table(results: SweepResults) -> Sheet:
         if has_warnings:
             cells.append(str(sum(bool(row["warnings"]) for row in point.rows)))
         rows.append(tuple(cells))
-    lost = "Slowdowns are of the flows that were delivered; the others are not in them."
-    return Sheet(title, tuple(headings), rows, (lost,) if has_lost else ())
+    lost = "Slowdowns cover delivered flows only."
+    return TextTable(title, tuple(headings), rows, (lost,) if has_lost else ())
 
 
 def _point(point: PointRows) -> str:
-    """The transport and the values of the varied keys, by the last words of the keys."""
+    """Returns the transport and the values of the varied keys, by the last words of the keys."""
     values = (f"{key.rpartition('.')[2]} {_cell(value)}" for key, value in point.values.items())
     return ", ".join([point.transport, *values])
 
@@ -211,16 +227,16 @@ def _not_delivered(point: PointRows) -> str:
     return f"{count(all_flows - row['flows_delivered'])} of {count(all_flows)}"
 
 
-def _leave(context: click.Context, sweep: Sweep, outcome: Outcome) -> None:
-    """Exit as the sweep ended."""
+def _exit(context: click.Context, sweep: Sweep, outcome: DriverOutcome) -> None:
+    """Exits with the status of the sweep."""
     if outcome.failures:
         first = failure(*outcome.failures[0])
-        click.echo(f"rampmeter: {len(outcome.failures)} runs failed: {first}", err=True)
+        click.echo(f"rampmeter: {counted(len(outcome.failures), 'run')} failed: {first}", err=True)
     if outcome.stop.signal is not None:
         n_done = outcome.n_ran + outcome.n_kept
         click.echo(
-            f"rampmeter: interrupted: {n_done} runs are kept, {outcome.n_open} are open; "
-            "the same command goes on with them",
+            f"rampmeter: interrupted: {counted(n_done, 'run')} stored, {outcome.n_open} open; "
+            "the same command continues with them",
             err=True,
         )
         context.exit(SIGNALLED + outcome.stop.signal)

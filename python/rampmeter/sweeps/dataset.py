@@ -2,14 +2,15 @@
 
     sweep.json                        the sweep's identity; a folder of another sweep is refused
     runs/point-00000/seed-1.parquet   a row a run, all files of one schema
-    flows/point-00000/seed-1.parquet  a row a flow, if they are kept
+    flows/point-00000/seed-1.parquet  a row for each flow, if they are stored
     summary.parquet                   a row a point: means and intervals over its seeds
     log/*.json                        time, place and duration of the runs
 
-A file appears as a whole or not at all, and only the driver writes. The bytes of all but `log`
-follow from the sweep alone.
+Files are written atomically, and only by the driver. The bytes of all but `log` follow from the
+sweep alone.
 """
 
+import contextlib
 import io
 import json
 import posixpath
@@ -29,11 +30,14 @@ FLOWS: Final = "flows"
 INTERVALS: Final = "summary.parquet"
 LOG: Final = "log"
 OURS: Final = (IDENTITY, RUNS, FLOWS, INTERVALS, LOG)
-"""All entries that a sweep puts into its folder, except plots."""
+"""All entries of a sweep's folder, except plots."""
 
 _NAME = re.compile(r"point-(\d+)/seed-(\d+)\.parquet")
+_PART = re.compile(r"\.(.+)\.[0-9a-f]{32}")
+"""A file that is being written, and its name to be."""
+
 _WHOLE_PUTS: Final = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "memory"})
-"""Protocols whose objects appear as a whole when they have been written."""
+"""Protocols whose objects are written atomically."""
 
 
 class Dataset:
@@ -71,59 +75,71 @@ class Dataset:
         self._write(IDENTITY, (json.dumps(identity, indent=1) + "\n").encode())
 
     def put_log(self, name: str, log: dict[str, Any]) -> None:
-        """Writes a log of when and where the sweep was run."""
+        """Writes a log of times and places of the sweep's runs."""
         self._write(f"{LOG}/{name}.json", (json.dumps(log, indent=1) + "\n").encode())
 
     def put(self, kind: str, point: int, seed: int, table: "pa.Table") -> None:
         """Writes the rows of a run, in `runs` or `flows`."""
-        self._write(f"{kind}/{_file(point, seed)}", encoded(table))
+        self._write(f"{kind}/{_file(point, seed)}", encode_parquet(table))
 
     def put_intervals(self, table: "pa.Table") -> None:
         """Writes means and intervals."""
-        self._write(INTERVALS, encoded(table))
+        self._write(INTERVALS, encode_parquet(table))
 
     def done(self, kind: str = RUNS) -> set[tuple[int, int]]:
         """Returns the points and seeds that have results."""
-        return set(self._found(kind))
+        return set(self._stored_keys(kind))
 
     def table(self, kind: str = RUNS, keys: Iterable[tuple[int, int]] | None = None) -> "pa.Table":
-        """The rows of all runs as one table, by point and seed; only those of `keys` if given.
+        """Returns the rows of all runs, or of those of `keys`, by point and seed.
 
         Raises `ResultError` if there are none.
         """
         import pyarrow as pa
 
-        wanted = sorted(self.done(kind) if keys is None else keys)
+        selected = sorted(self.done(kind) if keys is None else keys)
         tables = []
-        for point, seed in wanted:
+        for point, seed in selected:
             data = self._read(f"{kind}/{_file(point, seed)}")
             if data is not None:
-                tables.append(decoded(data))
+                tables.append(decode_parquet(data))
         if not tables:
             raise ResultError(f"{self.url}: expected results of a sweep, there are none")
         return pa.concat_tables(tables)
 
     def is_foreign(self) -> bool:
-        """Returns whether there is something in the folder, but no sweep."""
+        """Returns true if the folder is not empty and has no sweep."""
         return self.identity() is None and bool(self._names(""))
 
     def clear(self) -> None:
-        """Removes the files of a sweep, its identity first; plots stay."""
+        """Removes the files of a sweep, its identity first, except plots."""
         for name in OURS:
             path = self.path(name)
             if self._files.exists(path):
                 self._files.rm(path, recursive=True)
 
-    def _found(self, kind: str) -> Iterator[tuple[int, int]]:
+    def remove_parts(self) -> None:
+        """Removes what killed drivers have left of files of runs that are stored by now."""
+        for kind in (RUNS, FLOWS):
+            for path in self._paths(kind):
+                folder, file = posixpath.split(path)
+                match = _PART.fullmatch(file)
+                if match is not None and self._files.exists(f"{folder}/{match[1]}"):
+                    with contextlib.suppress(FileNotFoundError):
+                        self._files.rm_file(path)
+
+    def _stored_keys(self, kind: str) -> Iterator[tuple[int, int]]:
         prefix = self.path(kind)
-        try:
-            paths = self._files.find(prefix)
-        except FileNotFoundError:
-            return
-        for path in paths:
-            match = _NAME.fullmatch(posixpath.relpath(str(path), prefix))
+        for path in self._paths(kind):
+            match = _NAME.fullmatch(posixpath.relpath(path, prefix))
             if match is not None:
                 yield int(match[1]), int(match[2])
+
+    def _paths(self, kind: str) -> list[str]:
+        try:
+            return [str(path) for path in self._files.find(self.path(kind))]
+        except FileNotFoundError:
+            return []
 
     def _names(self, name: str) -> list[str]:
         try:
@@ -141,7 +157,7 @@ class Dataset:
         return data
 
     def _write(self, name: str, data: bytes) -> None:
-        """Write a file so that it appears as a whole."""
+        """Writes a file atomically."""
         path = self.path(name)
         protocols = self._files.protocol
         names = {protocols} if isinstance(protocols, str) else set(protocols)
@@ -154,17 +170,22 @@ class Dataset:
             folder, file = posixpath.split(path)
             part = f"{folder}/.{file}.{uuid.uuid4().hex}"
             self._files.pipe_file(part, data)
-            self._files.mv(part, path)
+            try:
+                self._files.mv(part, path)
+            except FileNotFoundError:
+                # A second driver of this sweep has written these bytes and removed the part.
+                if not self._files.exists(path):
+                    raise
         except OSError as error:
             raise ResultError(f"{path}: {error.strerror or error}") from None
 
     def path(self, name: str) -> str:
-        """The path of a file in the folder."""
+        """Returns the path of a file in the folder."""
         return f"{self._root}/{name}" if name else str(self._root)
 
 
-def encoded(table: "pa.Table") -> bytes:
-    """A table as a Parquet file. Equal tables are equal bytes."""
+def encode_parquet(table: "pa.Table") -> bytes:
+    """Returns a table as a Parquet file. Equal tables are equal bytes."""
     import pyarrow.parquet as pq
 
     sink = io.BytesIO()
@@ -172,8 +193,8 @@ def encoded(table: "pa.Table") -> bytes:
     return sink.getvalue()
 
 
-def decoded(data: bytes) -> "pa.Table":
-    """The table of a Parquet file."""
+def decode_parquet(data: bytes) -> "pa.Table":
+    """Returns the table of a Parquet file."""
     import pyarrow.parquet as pq
 
     return pq.read_table(io.BytesIO(data))

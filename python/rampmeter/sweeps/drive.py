@@ -1,4 +1,4 @@
-"""Drives a sweep: submits tasks to an engine, keeps results, adds seeds, stops on request."""
+"""Drives a sweep: submits tasks to an engine, stores results, adds seeds, stops on request."""
 
 import contextlib
 import signal
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from rampmeter._core import PlanError
 from rampmeter.confidence import interval, next_count
 from rampmeter.sweeps.columns import MEASURES, Schema
-from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset, decoded
+from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset, decode_parquet
 from rampmeter.sweeps.engines import Engine, EngineError
 from rampmeter.sweeps.spec import Point, Replication, Sweep
-from rampmeter.sweeps.task import Packer, Result
+from rampmeter.sweeps.task import Packer, TaskResult
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 POLL_SECONDS: Final = 0.2
 """Interval at which the driver checks for an interrupt, in seconds."""
 FAILURES_ALIKE: Final = 10
-"""Number of first runs that fail for the same reason after which the rest is not tried."""
+"""Number of first runs with the same error after which no further ones are started."""
 QUEUED_MIN: Final = 32
 """Minimum number of tasks in an engine, so that clusters that grow on demand see some."""
 
 
 @dataclass
-class Stop:
-    """A request to stop the sweep, and the signal that made it."""
+class StopRequest:
+    """A request to stop the sweep, and its signal."""
 
     event: threading.Event = field(default_factory=threading.Event)
     signal: int | None = None
 
 
 @contextmanager
-def stopping_on_signals() -> Iterator[Stop]:
-    """Lets the first SIGINT or SIGTERM request a stop; a second one has its usual effect.
+def stopping_on_signals() -> Iterator[StopRequest]:
+    """Makes the first SIGINT or SIGTERM request a stop; a second one has its usual effect.
 
     Signals are delivered to the main thread alone. Elsewhere, and for an ignored signal, nothing
     changes.
     """
-    stop = Stop()
+    stop = StopRequest()
     previous: dict[signal.Signals, Any] = {}
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
@@ -67,37 +67,37 @@ def stopping_on_signals() -> Iterator[Stop]:
             signal.signal(number, handler)
 
 
-class Watcher(Protocol):
+class SweepWatcher(Protocol):
     """A receiver of a sweep's progress."""
 
     def on_total(self, total: int) -> None:
         """Receives the number of runs to make so far; more may be added."""
 
-    def on_result(self, point: Point, result: Result) -> None:
-        """Receives the result of a run that is over."""
+    def on_result(self, point: Point, result: TaskResult) -> None:
+        """Receives the result of a run that has ended."""
 
 
 @dataclass
-class Outcome:
+class DriverOutcome:
     """The outcome of a driver."""
 
     n_ran: int = 0
-    """Runs that it made and kept."""
+    """Number of runs that it made and stored."""
     n_kept: int = 0
-    """Runs that were there before."""
+    """Number of runs that were stored before."""
     n_open: int = 0
-    """Runs that are still to be made, as far as is known."""
-    failures: list[tuple[Point, Result]] = field(default_factory=list)
+    """Number of runs that are still to be made, by the values so far."""
+    failures: list[tuple[Point, TaskResult]] = field(default_factory=list)
     imprecise: list[Point] = field(default_factory=list)
     """Points that have the maximum number of seeds and yet an interval that is too wide."""
     seconds_by_host: dict[str, float] = field(default_factory=dict)
     """Total time of workers, by their host."""
     wall_seconds: float = 0.0
-    stop: Stop = field(default_factory=Stop)
+    stop: StopRequest = field(default_factory=StopRequest)
 
     @property
     def is_complete(self) -> bool:
-        """Returns whether every run has been made."""
+        """Returns true if every run has been made."""
         return self.n_open == 0 and not self.failures
 
 
@@ -118,24 +118,24 @@ class Driver:
         self._packer = Packer(wants_flows=wants_flows)
         self._wants_flows = wants_flows
         self._numbers = sorted(range(len(sweep.points)) if points is None else set(points))
-        self._values = self._kept()
+        self._values = self._load_values()
         self._queue: deque[tuple[int, int]] = deque()
         self._waiting: Counter[int] = Counter()
         self._failed: set[int] = set()
-        self.outcome = Outcome(n_kept=sum(map(len, self._values.values())))
+        self.outcome = DriverOutcome(n_kept=sum(map(len, self._values.values())))
         self._fill()
 
     @property
     def n_todo(self) -> int:
-        """Runs that are to be made, as far as is known."""
+        """Returns the number of runs that are to be made, by the values so far."""
         return len(self._queue)
 
     def todo(self) -> Sequence[tuple[Point, int]]:
-        """The points and seeds that are to be made, as far as is known."""
+        """Returns the points and seeds that are to be made, by the values so far."""
         return [(self._sweep.points[number], seed) for number, seed in self._queue]
 
-    def run(self, engine: Engine, watcher: Watcher, stop: Stop) -> Outcome:
-        """Make the runs. Finished ones are kept even if it fails."""
+    def run(self, engine: Engine, watcher: SweepWatcher, stop: StopRequest) -> DriverOutcome:
+        """Makes the runs. Finished ones are stored even if it fails."""
         start = time.monotonic()
         self.outcome.stop = stop
         total = len(self._queue)
@@ -151,20 +151,20 @@ class Driver:
                     n_running += 1
                 for result in engine.collect(POLL_SECONDS):
                     n_running -= 1
-                    total += self._take(result)
+                    total += self._store(result)
                     watcher.on_result(self._sweep.points[result.point], result)
                     watcher.on_total(total)
         finally:
             if n_running:
-                # A cluster that is gone has nothing to stop.
+                # A cluster that has ended has no tasks to stop.
                 with contextlib.suppress(Exception):
                     engine.cancel()
             self.outcome.n_open = len(self._queue) + n_running
             self.outcome.wall_seconds = time.monotonic() - start
         return self.outcome
 
-    def _take(self, result: Result) -> int:
-        """Keep a result; returns the number of runs that it adds."""
+    def _store(self, result: TaskResult) -> int:
+        """Stores a result; returns the number of runs that it adds."""
         point = self._sweep.points[result.point]
         if result.state == "other-simulator":
             raise EngineError(result.error)
@@ -172,7 +172,7 @@ class Driver:
             self._fail(point, result)
             return 0
         if self._wants_flows:
-            table = self._schema.flows(point, result.seed, decoded(result.flows))
+            table = self._schema.flows(point, result.seed, decode_parquet(result.flows))
             self._dataset.put(FLOWS, point.number, result.seed, table)
         row = self._schema.row(point, result)
         # This is last, since a row marks the run as done.
@@ -183,22 +183,24 @@ class Driver:
         self._values[point.number][result.seed] = self._measure(row)
         self._waiting[point.number] -= 1
         if self._waiting[point.number] or point.number in self._failed:
-            # Further seeds depend on all values; a failed point is not tried again.
+            # Further seeds depend on all values; a failed point is not run again.
             return 0
         return self._fill_point(point.number)
 
-    def _fail(self, point: Point, result: Result) -> None:
-        """Record a failure; raise `EngineError` if no run succeeds and all errors are equal."""
+    def _fail(self, point: Point, result: TaskResult) -> None:
+        """Records a failure; raises `EngineError` if no run succeeds and all errors are equal."""
         self._waiting[point.number] -= 1
         self._failed.add(point.number)
         failures = self.outcome.failures
         failures.append((point, result))
         errors = {failed.error for _, failed in failures}
         if self.outcome.n_ran == 0 and len(failures) >= FAILURES_ALIKE and len(errors) == 1:
-            raise EngineError(f"the first {len(failures)} runs failed alike: {result.error}")
+            raise EngineError(
+                f"the first {len(failures)} runs failed with the same error: {result.error}"
+            )
 
     def _fill(self) -> None:
-        """Queue missing runs: all points with one seed, then with the next one."""
+        """Queues missing runs: all points with one seed, then with the next one."""
         for number in self._numbers:
             self._fill_point(number)
         places = {number: idx for idx, number in enumerate(self._numbers)}
@@ -208,10 +210,10 @@ class Driver:
         self._queue = deque(queue)
 
     def _fill_point(self, number: int) -> int:
-        """Queue the seeds that a point lacks; returns their number."""
+        """Queues the seeds that a point lacks; returns their number."""
         values = self._values[number]
-        wanted = seeds_of(self._sweep.replication, values)
-        missing = [seed for seed in wanted if seed not in values]
+        seeds = seeds_of(self._sweep.replication, values)
+        missing = [seed for seed in seeds if seed not in values]
         self._queue.extend((number, seed) for seed in missing)
         self._waiting[number] += len(missing)
         if not missing and not is_precise(self._sweep.replication, values):
@@ -222,8 +224,8 @@ class Driver:
         replication = self._sweep.replication
         return max(replication.seeds_max, len(replication.seeds))
 
-    def _kept(self) -> dict[int, dict[int, float | None]]:
-        """The measured values that the dataset has, by point and seed."""
+    def _load_values(self) -> dict[int, dict[int, float | None]]:
+        """Returns the measured values that the dataset has, by point and seed."""
         values: dict[int, dict[int, float | None]] = {number: {} for number in self._numbers}
         keys = {key for key in self._dataset.done() if key[0] in values}
         if self._wants_flows:
@@ -245,9 +247,9 @@ class Driver:
 
 
 def seeds_of(replication: Replication, values: dict[int, float | None]) -> Sequence[int]:
-    """Returns the seeds that a point is to have, as far as present values decide it.
+    """Returns the seeds that a point is to have, by its present values.
 
-    They follow from the values alone, so that a sweep that is continued takes the same ones.
+    They follow from the values alone, so that a sweep that is continued uses the same ones.
     """
     count = len(replication.seeds)
     while True:
@@ -262,7 +264,7 @@ def seeds_of(replication: Replication, values: dict[int, float | None]) -> Seque
 
 
 def is_precise(replication: Replication, values: dict[int, float | None]) -> bool:
-    """Returns whether the interval of a point is as small as it should be."""
+    """Returns true if the interval of a point is as small as it should be."""
     if replication.precision is None:
         return True
     return interval(values.values()).is_within(replication.precision)
@@ -278,6 +280,6 @@ def _next(replication: Replication, found: Any, count: int) -> int | None:
 
 
 def check_metric(replication: Replication) -> None:
-    """Raise `PlanError` if the metric of the precision is no measured column."""
+    """Raises `PlanError` if the metric of the precision is not a measured column."""
     if replication.precision is not None and replication.metric not in MEASURES:
         raise PlanError(f"metric: expected one of {', '.join(MEASURES)}, got {replication.metric}")

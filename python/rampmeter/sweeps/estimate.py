@@ -1,8 +1,8 @@
 """Cost of a sweep: measured on short pieces of some of its runs, scaled to all of them.
 
-A probe makes a run of the sweep, in a process of its own, until it ends or its time is over. The
-share of the flows that were delivered by then gives the time of the whole run. The peak memory of
-the process, plus the memory of each further flow, gives the memory.
+A probe makes a run of the sweep in a separate process, until it ends or its time has expired. The
+share of delivered flows determines the time of the whole run. The peak memory of the process, plus
+the memory of each further flow, is the memory of the run.
 """
 
 import json
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rampmeter import _core
 from rampmeter.plan import Plan
 from rampmeter.sweeps.spec import Point
-from rampmeter.text import byte_size
+from rampmeter.text import byte_size, counted
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
@@ -28,9 +28,9 @@ PROBES_MAX: Final = 8
 PROBE_SECONDS: Final = 0.6
 """Maximum time of a probe, in seconds."""
 WAIT_SECONDS: Final = 60
-"""Maximum time to wait for the process of the probes; large fabrics take long to build."""
+"""Maximum time to wait for the process of the probes; large fabrics are slow to build."""
 FLOW_BYTES: Final = 100
-"""Memory of a flow that is over (ARCHITECTURE.md: 1 000 000 flows peak at 135 MB)."""
+"""Memory of a flow that has ended (docs/performance.md: 1 000 000 flows peak at 135 MB)."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Probe:
     """The result of a probe."""
 
     seconds: float
-    """Time of the whole run, by the share of it that was made; NaN if it is unknown."""
+    """Time of the whole run, by the share of it that was made; NaN if unknown."""
     memory_bytes: float
     """Memory that the whole run needs."""
     is_whole: bool
@@ -46,41 +46,42 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """Time and memory of the runs that are still to be made."""
 
     n_runs: int
     n_probes: int
     seconds: float
-    """Of one processor; NaN if no probe got far enough."""
+    """Time of one processor, in seconds; NaN if no probe was long enough."""
     memory_bytes: float
-    """Of the largest run that was probed."""
+    """Memory of the largest probed run."""
 
     def text(self, slots: int) -> str:
-        """Returns the estimate and its basis, for people."""
+        """Returns the estimate and its basis as text."""
         if not self.n_probes or math.isnan(self.seconds):
-            return f"{self.n_runs} runs; no estimate: the probes did not get far enough"
+            return f"{counted(self.n_runs, 'run')}; no estimate: the probes did not get far enough"
         wall = self.seconds / max(1, min(slots, self.n_runs))
         memory = self.memory_bytes * max(1, min(slots, self.n_runs))
         return (
-            f"{self.n_runs} runs, about {duration(wall)} and {byte_size(memory)} with {slots} at "
-            f"a time ({duration(self.seconds)} of a processor, up to "
-            f"{byte_size(self.memory_bytes)} a run; by {self.n_probes} probes on this machine)"
+            f"{counted(self.n_runs, 'run')}, about {duration(wall)} and {byte_size(memory)} with "
+            f"{slots} at a time ({duration(self.seconds)} of a processor, up to "
+            f"{byte_size(self.memory_bytes)} a run; by {counted(self.n_probes, 'probe')} on this "
+            "machine)"
         )
 
 
-def estimate(todo: Sequence[tuple[Point, int]]) -> Estimate:
+def estimate(todo: Sequence[tuple[Point, int]]) -> CostEstimate:
     """Estimates the cost of these runs, by probes of some of them."""
     points = list({point.number: point for point, _ in todo}.values())
-    probed = chosen(points)
+    probed = points_to_probe(points)
     found = dict(zip((point.number for point in probed), _probe_all(probed), strict=False))
     by_transport: dict[str, list[float]] = {}
     for point in probed:
         if point.number in found and not math.isnan(found[point.number].seconds):
             rate = found[point.number].seconds / _flows(point.plan)
             by_transport.setdefault(point.transport.label, []).append(rate)
-    known = [rate for rates in by_transport.values() for rate in rates]
-    mean = sum(known) / len(known) if known else math.nan
+    all_rates = [rate for rates in by_transport.values() for rate in rates]
+    mean = sum(all_rates) / len(all_rates) if all_rates else math.nan
     total = 0.0
     for point, _ in todo:
         own = found.get(point.number)
@@ -90,10 +91,10 @@ def estimate(todo: Sequence[tuple[Point, int]]) -> Estimate:
         rates = by_transport.get(point.transport.label)
         total += _flows(point.plan) * (sum(rates) / len(rates) if rates else mean)
     memory = max((probe.memory_bytes for probe in found.values()), default=0.0)
-    return Estimate(len(todo), len(found), total, memory)
+    return CostEstimate(len(todo), len(found), total, memory)
 
 
-def chosen(points: Sequence[Point]) -> list[Point]:
+def points_to_probe(points: Sequence[Point]) -> list[Point]:
     """Returns the points to probe: the last and the first of each transport, up to a number.
 
     The last ones are first, since values mostly ascend and large runs dominate.
@@ -107,7 +108,7 @@ def chosen(points: Sequence[Point]) -> list[Point]:
 
 
 def duration(seconds: float) -> str:
-    """A time for people.
+    """Formats a duration.
 
     >>> duration(0.4), duration(75), duration(7300)
     ('1 s', '75 s', '2.0 h')
@@ -123,7 +124,7 @@ def _flows(plan: Plan) -> float:
 
 
 def _probe_all(points: Sequence[Point]) -> list[Probe]:
-    """Probes in one process; those that it did not reach are missing."""
+    """Runs the probes in one process; probes that it did not reach are missing."""
     plans = [{"text": point.plan.text, "base": str(point.plan.base)} for point in points]
     command = [sys.executable, "-m", "rampmeter.sweeps.estimate"]
     with subprocess.Popen(
@@ -144,7 +145,7 @@ def _probe_all(points: Sequence[Point]) -> list[Probe]:
 
 
 def _probe(plan: Mapping[str, str]) -> Probe:
-    """Make a run for a while, in this process."""
+    """Makes a run for a while, in this process."""
     start = time.monotonic()
     seen: Progress | None = None
 
@@ -168,7 +169,7 @@ def _probe(plan: Mapping[str, str]) -> Probe:
 
 
 def main() -> None:
-    """Probe the plans on standard input; a line of JSON for each."""
+    """Probes the plans on standard input; a line of JSON for each."""
     for plan in json.load(sys.stdin):
         probe = _probe(plan)
         sys.stdout.write(json.dumps(vars(probe)) + "\n")

@@ -30,7 +30,7 @@ _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"
 
 
 def parse_axis(text: str, where: str) -> tuple[str, list[TomlValue] | Uniform]:
-    """A key and its values from `key=values`.
+    """Parses `key=values` to a key and its values.
 
     >>> parse_axis("workload.load=0.3..0.5:0.1,0.85", "--vary")
     ('workload.load', [0.3, 0.4, 0.5, 0.85])
@@ -63,7 +63,7 @@ def parse_values(text: str, where: str) -> list[TomlValue] | Uniform:
 
 
 def parse_point(text: str, where: str) -> dict[str, TomlValue]:
-    """A point from `key=value,key=value`."""
+    """Parses `key=value,key=value` to a point."""
     point: dict[str, TomlValue] = {}
     for item in split(text, where):
         key, equals, value = item.partition("=")
@@ -84,7 +84,7 @@ def uniform(low: object, high: object, where: str, *, is_log: bool) -> Uniform:
 
 
 def split(text: str, where: str, separator: str = ",") -> list[str]:
-    """The parts of a text between separators that are in no brackets or quotes.
+    """Returns the parts of a text between separators outside of brackets and quotes.
 
     >>> split("a, [1, 2], '3,4'", "")
     ['a', '[1, 2]', "'3,4'"]
@@ -114,10 +114,10 @@ def split(text: str, where: str, separator: str = ",") -> list[str]:
     return [part.strip() for part in parts]
 
 
-def spelled(value: TomlValue) -> str:
-    """Returns a value as the command line spells it: text without quotes if that is the same text.
+def format_value(value: TomlValue) -> str:
+    """Returns a value in the command line's notation: text without quotes if that is the same text.
 
-    >>> spelled("imc10"), spelled(0.5), spelled("true"), spelled([1, 2])
+    >>> format_value("imc10"), format_value(0.5), format_value("true"), format_value([1, 2])
     ('imc10', '0.5', '"true"', '[1, 2]')
     """
     if isinstance(value, str) and _is_plain(value):
@@ -125,8 +125,8 @@ def spelled(value: TomlValue) -> str:
     return literal(value)
 
 
-def flat(table: Mapping[str, TomlValue]) -> dict[str, TomlValue]:
-    """Keys as paths: `{workload = {load = 1}}` has the same key as `{"workload.load" = 1}`.
+def flatten(table: Mapping[str, TomlValue]) -> dict[str, TomlValue]:
+    """Returns a table with paths as keys: `{workload = {load = 1}}` is `{"workload.load" = 1}`.
 
     One level is enough for the tables of plans; deeper keys are written in quotes.
     """

@@ -1,4 +1,4 @@
-"""Shows the progress of a sweep: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of a sweep: a bar on a terminal, a line per interval elsewhere."""
 
 import time
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from rampmeter.sweeps.drive import Watcher
+from rampmeter.sweeps.drive import SweepWatcher
 from rampmeter.sweeps.estimate import duration
 from rampmeter.sweeps.spec import Point
-from rampmeter.sweeps.task import Result
+from rampmeter.sweeps.task import TaskResult
 
 FAILURES_SHOWN: Final = 5
 """Maximum number of failed runs that are shown as they happen."""
@@ -27,31 +27,31 @@ LINE_SECONDS: Final = 10.0
 
 
 @contextmanager
-def watching(console: Console, *, is_quiet: bool) -> Iterator[Watcher]:
-    """A watcher that fits the console."""
+def watching(console: Console, *, is_quiet: bool) -> Iterator[SweepWatcher]:
+    """Yields a watcher that suits the console."""
     if is_quiet:
-        yield Silent()
+        yield SilentWatcher()
     elif not console.is_terminal:
-        yield Lines(console)
+        yield LineWatcher(console)
     else:
         columns = (TextColumn("runs"), BarColumn(bar_width=30), MofNCompleteColumn())
         times = (TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
         with Progress(*columns, *times, console=console, transient=True) as progress:
-            yield Bar(progress)
+            yield BarWatcher(progress)
 
 
-class Silent:
+class SilentWatcher:
     """A watcher that shows nothing."""
 
     def on_total(self, total: int) -> None:
-        """Nothing."""
+        """Does nothing."""
 
-    def on_result(self, point: Point, result: Result) -> None:
-        """Nothing."""
+    def on_result(self, point: Point, result: TaskResult) -> None:
+        """Does nothing."""
 
 
-class Bar:
-    """A bar with the time that is left, by the runs that are over."""
+class BarWatcher:
+    """Watcher with a bar and the remaining time, estimated from completed runs."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -59,19 +59,19 @@ class Bar:
         self._n_failed = 0
 
     def on_total(self, total: int) -> None:
-        """Show the number of runs."""
+        """Shows the number of runs."""
         self._progress.update(self._task, total=total)
 
-    def on_result(self, point: Point, result: Result) -> None:
-        """Move the bar, and show a failure."""
+    def on_result(self, point: Point, result: TaskResult) -> None:
+        """Moves the bar, and shows a failure."""
         self._progress.update(self._task, advance=1, description=f"{point.name} {result.seed}")
         self._n_failed += result.state != "ran"
         if result.state != "ran" and self._n_failed <= FAILURES_SHOWN:
             self._progress.console.print(failure(point, result), markup=False, highlight=False)
 
 
-class Lines:
-    """A line now and then, and one for each failure."""
+class LineWatcher:
+    """Watcher that prints a line per interval, and one for each failure."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -79,11 +79,11 @@ class Lines:
         self._n_done = self._n_failed = self._total = 0
 
     def on_total(self, total: int) -> None:
-        """Record the number of runs."""
+        """Records the number of runs."""
         self._total = total
 
-    def on_result(self, point: Point, result: Result) -> None:
-        """Print a line, if it is time for one."""
+    def on_result(self, point: Point, result: TaskResult) -> None:
+        """Prints a line, if it is time for one."""
         self._n_done += 1
         self._n_failed += result.state != "ran"
         if result.state != "ran" and self._n_failed <= FAILURES_SHOWN:
@@ -92,13 +92,13 @@ class Lines:
         if now - self._last < LINE_SECONDS:
             return
         self._last = now
-        left = (now - self._start) / self._n_done * max(0, self._total - self._n_done)
-        self._print(f"[{self._n_done}/{self._total}] about {duration(left)} left")
+        remaining = (now - self._start) / self._n_done * max(0, self._total - self._n_done)
+        self._print(f"[{self._n_done}/{self._total}] about {duration(remaining)} left")
 
     def _print(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def failure(point: Point, result: Result) -> str:
-    """A failed run, for people."""
+def failure(point: Point, result: TaskResult) -> str:
+    """Formats a failed run."""
     return f"{point.name} seed {result.seed}: {result.state}: {result.error}"

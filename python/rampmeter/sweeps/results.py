@@ -28,7 +28,7 @@ COUNTS: Final = ("flows_submitted", "flows_delivered", "flows_not_started", "dro
 
 
 class SweepResults:
-    """The folder of a sweep, read on first access; also of one that is not complete.
+    """The folder of a sweep, complete or not; it is read on first access.
 
     >>> import rampmeter as rm
     >>> r = rm.SweepResults("results/plan-sweep")  # doctest: +SKIP
@@ -44,7 +44,7 @@ class SweepResults:
         return f"SweepResults({self.url!r})"
 
     def _repr_html_(self) -> str:
-        from rampmeter.sheet import Sheet
+        from rampmeter.text_table import TextTable
 
         names = [
             name for name in HTML_SHOWN if any(point.interval(name).n for point in self.points)
@@ -59,7 +59,7 @@ class SweepResults:
             )
             for point in self.points
         ]
-        return Sheet(f"Sweep of {len(rows)} points", headings, rows).html()
+        return TextTable(f"Sweep of {len(rows)} points", headings, rows).html()
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -71,12 +71,12 @@ class SweepResults:
 
     @cached_property
     def table(self) -> "pa.Table":
-        """A row a run, by point and seed. Raises `ResultError` if there is none yet."""
+        """A row for each run, by point and seed. Raises `ResultError` if there is none yet."""
         return self.dataset.table(RUNS)
 
     @cached_property
     def flows(self) -> "pa.Table":
-        """A row a flow of every run. Raises `ResultError` if flows were not kept."""
+        """A row for each flow of every run. Raises `ResultError` if flows were not stored."""
         return self.dataset.table(FLOWS)
 
     @cached_property
@@ -93,19 +93,19 @@ class SweepResults:
         )
 
     def summary(self, level: float = LEVEL) -> "pa.Table":
-        """A row a point: mean and half the interval (`_half`) of each measure over its seeds."""
+        """Returns a row for each point: mean and half interval (`_half`) of each measure."""
         import pyarrow as pa
 
         fields = [self.table.schema.field(name) for name in ("point", *self.keys, "transport")]
         fields += [
             field("seeds", INT, "runs of the point"),
             field("not_finished", INT, "runs in which not every flow was delivered"),
-            field("warnings", INT, "runs that warn of their own numbers"),
+            field("warnings", INT, "runs with warnings"),
             *(field(name, INT, f"{name} of all seeds") for name in COUNTS),
         ]
-        known = {column.name: column for column in COLUMNS}
+        columns = {column.name: column for column in COLUMNS}
         for name in MEASURES:
-            column = known[name]
+            column = columns[name]
             fields.append(field(name, FLOAT, f"mean of {column.meaning}", column.unit))
             half = f"half the {level:.0%} interval of the mean of {name}"
             fields.append(field(f"{name}{HALF}", FLOAT, half, column.unit))
@@ -141,11 +141,11 @@ class PointRows:
         )
 
     def interval(self, name: str, level: float = LEVEL) -> Interval:
-        """The mean of a column over the seeds, with its interval."""
+        """Returns the mean of a column over the seeds, with its interval."""
         return interval((row[name] for row in self.rows), level)
 
     def summary(self, level: float = LEVEL) -> dict[str, Any]:
-        """The row of the table of means."""
+        """Returns the row of the table of means."""
         row: dict[str, Any] = {"point": self.number, **self.values, "transport": self.transport}
         row["seeds"] = len(self.rows)
         row["not_finished"] = self.n_not_finished
@@ -171,10 +171,10 @@ class SweepPlots:
         *,
         ax: "Axes | None" = None,
     ) -> "Figure":
-        """A measure against a varied key, a line a transport, with intervals over seeds.
+        """Draws a measure by a varied key: a line for each transport, with intervals over seeds.
 
-        `against` is the first key that has several numbers if it is not given. Raises `ValueError`
-        for an unknown measure or key.
+        `against` is by default the first key that has several numbers. Raises `ValueError` for an
+        unknown measure or key.
         """
         from rampmeter import plots
 
@@ -200,8 +200,8 @@ class SweepPlots:
         if against is None and (several or numbers):
             return (several or numbers)[0]
         if against not in numbers:
-            known = ", ".join(numbers) or "none: no varied key has numbers alone"
-            raise ValueError(f"against: expected one of {known}, got {against}")
+            allowed = ", ".join(numbers) or "none: no varied key has numbers alone"
+            raise ValueError(f"against: expected one of {allowed}, got {against}")
         return against
 
     def _series(self, name: str, key: str) -> Iterator["Series"]:

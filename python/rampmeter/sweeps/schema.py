@@ -21,29 +21,29 @@ SWEEP: Final[dict[str, Any]] = {
     "additionalProperties": False,
     "properties": {
         "transports": {
-            "description": "Transports such as dcpim or phost:reference, or tables of them.",
+            "description": "Transports, e.g. dcpim or phost:reference, or tables of them.",
             "anyOf": [
                 _TEXT,
                 {**_LIST, "items": _TRANSPORT},
             ],
         },
         "seeds": {
-            "description": "Seeds of each point: how many, or a list.",
+            "description": "Seeds of each point: their number, or a list.",
             "anyOf": [_COUNT, {**_LIST, "items": {"type": "integer", "minimum": 0}}],
         },
         "precision": {
-            "description": "Seeds are added until half the interval is this share of the mean.",
+            "description": "Maximum of half the interval over the mean; it adds seeds.",
             "type": "number",
             "exclusiveMinimum": 0,
             "exclusiveMaximum": 1,
         },
-        "metric": {"description": "The column whose interval `precision` is about.", **_TEXT},
-        "seeds-max": {"description": "Seeds of a point at most.", **_COUNT},
+        "metric": {"description": "Column that `precision` applies to.", **_TEXT},
+        "seeds-max": {"description": "Maximum number of seeds of a point.", **_COUNT},
         "grid": {
-            "description": "Keys such as workload.load with values: every combination is a point.",
+            "description": "Keys, e.g. workload.load, with values: every combination is a point.",
             **_AXES,
         },
-        "zip": {"description": "Keys with equally many values, taken together.", **_AXES},
+        "zip": {"description": "Keys with lists of equal lengths, which vary together.", **_AXES},
         "points": {
             "description": "Listed points, all of the same keys.",
             "type": "array",
@@ -55,8 +55,8 @@ SWEEP: Final[dict[str, Any]] = {
             "additionalProperties": False,
             "required": ["number", "axes"],
             "properties": {
-                "number": {"description": "How many.", **_COUNT, "maximum": SAMPLES_MAX},
-                "seed": {"description": "What they are drawn with.", "type": "integer"},
+                "number": {"description": "Number of points.", **_COUNT, "maximum": SAMPLES_MAX},
+                "seed": {"description": "Seed of the random points.", "type": "integer"},
                 "axes": {
                     "description": "Keys with a list of values, or uniform or log-uniform ends.",
                     "type": "object",

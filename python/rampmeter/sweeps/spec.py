@@ -10,14 +10,14 @@ from rampmeter.confidence import SEEDS_FIRST, SEEDS_MAX
 from rampmeter.naming import TransportChoice
 from rampmeter.plan import SWEEP, Override, Plan
 from rampmeter.sweeps.axes import Axis, product, settings_of
-from rampmeter.sweeps.grammar import spelled
+from rampmeter.sweeps.grammar import format_value
 from rampmeter.toml import TomlValue
 
 METRIC: Final = "slowdown_mean"
-"""The column whose interval `precision` limits."""
+"""Column that `precision` applies to."""
 RATES: Final = "run.rates-us"
 UNKEPT: Final = ("run.capture", "run.links", "run.paths", RATES, "run.trace")
-"""Keys that request files which a sweep does not keep."""
+"""Keys that request files which a sweep does not store."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Replication:
     precision: float | None = None
     """Seeds are added until half the interval is at most this share of the mean."""
     metric: str = METRIC
-    """The column whose interval it is."""
+    """The column of that interval."""
     seeds_max: int = SEEDS_MAX
     """Maximum number of seeds of a point."""
 
@@ -73,7 +73,7 @@ class Replication:
 
 @dataclass(frozen=True)
 class Point:
-    """One place of a sweep, which is run with several seeds."""
+    """One point of a sweep, which is run with several seeds."""
 
     number: int
     values: tuple[Override, ...]
@@ -85,7 +85,7 @@ class Point:
     @property
     def name(self) -> str:
         """Name in messages."""
-        words = [f"{key}={spelled(value)}" for key, value in self.values]
+        words = [f"{key}={format_value(value)}" for key, value in self.values]
         return " ".join([self.transport.label, *words])
 
 
@@ -101,13 +101,13 @@ class Sweep:
     def __post_init__(self) -> None:
         for key in self.keys:
             if key in ("seed", SWEEP) or key.startswith(f"{SWEEP}."):
-                raise PlanError(f"{key}: expected another key to vary; seeds are given by `seeds`")
+                raise PlanError(f"{key}: cannot be varied; use `seeds`")
         for key in ("transport.name", "transport.preset"):
             if key in self.keys:
-                raise PlanError(f"{key}: expected another key to vary; transports have a list")
+                raise PlanError(f"{key}: cannot be varied; use `transports`")
         for key in UNKEPT:
             if key in self.keys or self._is_set(key):
-                raise PlanError(f"{key}: expected none in a sweep, which does not keep its file")
+                raise PlanError(f"{key}: not available in a sweep, which does not store its file")
 
     def _is_set(self, key: str) -> bool:
         """Returns true if the plan sets a key to anything but zero or false."""
@@ -125,7 +125,7 @@ class Sweep:
         transports: Sequence[TransportChoice],
         replication: Replication,
     ) -> "Sweep":
-        """A sweep; without transports it has that of the plan."""
+        """Returns a sweep; by default with the plan's transport."""
         base = replace(plan, sweep=None)
         return cls(base, tuple(axes), tuple(transports) or (_own_transport(plan),), replication)
 
@@ -146,7 +146,7 @@ class Sweep:
         return tuple(points)
 
     def check(self) -> None:
-        """Raise `PlanError` for the first point that cannot run."""
+        """Raises `PlanError` for the first point that cannot run."""
         for point in self.points:
             try:
                 point.plan.check()
@@ -187,7 +187,7 @@ def _own_transport(plan: Plan) -> TransportChoice:
 
 
 def columns_of(points: Iterable[Point], keys: Sequence[str]) -> Mapping[str, list[TomlValue]]:
-    """The values of each varied key, one of each point."""
+    """Returns the values of each varied key, one of each point."""
     columns: dict[str, list[TomlValue]] = {key: [] for key in keys}
     for point in points:
         for key, value in point.values:

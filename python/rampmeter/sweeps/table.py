@@ -15,10 +15,10 @@ from typing import Any, Final
 from rampmeter._core import PlanError
 from rampmeter.naming import transports_of
 from rampmeter.plan import SWEEP, Plan
-from rampmeter.section import Section
 from rampmeter.spec import Transport
-from rampmeter.sweeps.axes import Axis, Uniform, listed, sampled, zipped
-from rampmeter.sweeps.grammar import KEY, flat, parse_values, uniform
+from rampmeter.strict_table import StrictTable
+from rampmeter.sweeps.axes import Axis, Uniform, listed_axis, random_axis, zipped_axis
+from rampmeter.sweeps.grammar import KEY, flatten, parse_values, uniform
 from rampmeter.sweeps.spec import METRIC, Replication, Sweep
 from rampmeter.toml import Table, TomlValue
 
@@ -28,7 +28,7 @@ UNIFORM, LOG_UNIFORM = "uniform", "log-uniform"
 
 
 @dataclass(frozen=True)
-class Wishes:
+class SweepOverrides:
     """A caller's overrides of a sweep; fields that are `None` are as in the plan's table."""
 
     axes: tuple[Axis, ...] = ()
@@ -40,21 +40,21 @@ class Wishes:
     seeds_max: int | None = None
 
 
-def sweep_of(plan: Plan, wishes: Wishes | None = None) -> Sweep:
+def sweep_of(plan: Plan, wishes: SweepOverrides | None = None) -> Sweep:
     """Returns the sweep of a plan's table with the caller's overrides.
 
-    Raises `PlanError` if there is nothing to vary: neither a key nor transports nor seeds.
+    Raises `PlanError` if neither a key nor transports nor seeds vary.
     """
-    wishes = wishes or Wishes()
+    wishes = wishes or SweepOverrides()
     where = f"{plan.origin}: {SWEEP}"
-    section = Section(plan.sweep or {}, where)
+    section = StrictTable(plan.sweep or {}, where)
     axes = axes_of(section)
-    transports = section.take("transports", object, None)
-    seeds = section.take("seeds", object, None)
-    precision = section.take("precision", float, None)
-    metric = section.take("metric", str, METRIC)
-    seeds_max = section.take("seeds-max", int, None)
-    section.end()
+    transports = section.pop("transports", object, None)
+    seeds = section.pop("seeds", object, None)
+    precision = section.pop("precision", float, None)
+    metric = section.pop("metric", str, METRIC)
+    seeds_max = section.pop("seeds-max", int, None)
+    section.reject_unread()
     seeds = _seeds(seeds, where) if wishes.seeds is None else wishes.seeds
     replication = Replication.of(
         seeds,
@@ -67,45 +67,45 @@ def sweep_of(plan: Plan, wishes: Wishes | None = None) -> Sweep:
     named = transports if wishes.transports is None else wishes.transports
     choices = [] if named is None else transports_of(named, f"{where}: transports")
     if not axes and not choices and len(replication.seeds) == 1 and precision is None:
-        raise PlanError(f"{where}: expected keys to vary, transports or seeds, there are none")
+        raise PlanError(f"{where}: requires keys to vary, transports or seeds")
     return Sweep.of(plan, axes, choices, replication)
 
 
-def axes_of(section: Section) -> tuple[Axis, ...]:
-    """The axes of `grid`, `zip`, `points` and `sample`, in this order."""
+def axes_of(section: StrictTable) -> tuple[Axis, ...]:
+    """Returns the axes of `grid`, `zip`, `points` and `sample`, in this order."""
     where = section.where
-    grid = flat(section.take("grid", dict, {}))
+    grid = flatten(section.pop("grid", dict, {}))
     axes = [
         Axis.of_values(_key(key, where), values_of(values, f"{where}: grid: {key}"), where)
         for key, values in grid.items()
     ]
     columns = {
         _key(key, where): values_of(values, f"{where}: zip: {key}")
-        for key, values in flat(section.take("zip", dict, {})).items()
+        for key, values in flatten(section.pop("zip", dict, {})).items()
     }
     if columns:
-        axes.append(zipped(columns, f"{where}: zip"))
-    points = section.take("points", list, [])
+        axes.append(zipped_axis(columns, f"{where}: zip"))
+    points = section.pop("points", list, [])
     for point in points:
         if not isinstance(point, Mapping):
             raise PlanError(f"{where}: points: expected tables, got {point!r}")
     if points:
         flattened = [
-            {_key(key, where): value for key, value in flat(point).items()} for point in points
+            {_key(key, where): value for key, value in flatten(point).items()} for point in points
         ]
-        axes.append(listed(flattened, f"{where}: points"))
-    sample = section.take("sample", dict, None)
+        axes.append(listed_axis(flattened, f"{where}: points"))
+    sample = section.pop("sample", dict, None)
     if sample is not None:
-        axes.append(_sample(Section(sample, f"{where}: sample")))
+        axes.append(_sample(StrictTable(sample, f"{where}: sample")))
     return tuple(axes)
 
 
 def values_of(values: Any, where: str) -> list[TomlValue]:
-    """The values of an axis: a list, or a text with ranges."""
+    """Returns the values of an axis: a list, or a text with ranges."""
     if isinstance(values, str):
         values = parse_values(values, where)
     if isinstance(values, Uniform):
-        raise PlanError(f"{where}: expected values; numbers are drawn in `sample` alone")
+        raise PlanError(f"{where}: expected values; random numbers are only available in `sample`")
     if not isinstance(values, list) or not values:
         raise PlanError(f"{where}: expected a list or a text such as '0.3..0.8:0.1', got {values}")
     return values
@@ -114,25 +114,25 @@ def values_of(values: Any, where: str) -> list[TomlValue]:
 def sample_axis(
     columns: Mapping[str, Uniform | Sequence[TomlValue]], number: int, seed: int, where: str
 ) -> Axis:
-    """An axis of random points, their number checked."""
+    """Returns an axis of random points; raises `PlanError` for a wrong number of them."""
     if not columns:
         raise PlanError(f"{where}: expected keys to draw, there are none")
     if not 1 <= number <= SAMPLES_MAX:
         raise PlanError(f"{where}: number: expected 1 to {SAMPLES_MAX}, got {number}")
-    return sampled(columns, number, seed, where)
+    return random_axis(columns, number, seed, where)
 
 
-def _sample(section: Section) -> Axis:
+def _sample(section: StrictTable) -> Axis:
     where = section.where
-    number, seed = section.take("number", int), section.take("seed", int, 1)
+    number, seed = section.pop("number", int), section.pop("seed", int, 1)
     axes: dict[str, Any] = {}
-    for key, values in flat(section.take("axes", dict)).items():
-        axes[_key(key, where)] = _drawn(values, f"{where}: {key}")
-    section.end()
+    for key, values in flatten(section.pop("axes", dict)).items():
+        axes[_key(key, where)] = _parse_sample(values, f"{where}: {key}")
+    section.reject_unread()
     return sample_axis(axes, number, seed, where)
 
 
-def _drawn(values: Any, where: str) -> Uniform | list[TomlValue]:
+def _parse_sample(values: Any, where: str) -> Uniform | list[TomlValue]:
     """Returns the distribution of a sample: two ends, or the values of a list."""
     if isinstance(values, str):
         parsed = parse_values(values, where)

@@ -1,8 +1,8 @@
 """One run of a sweep, as it is sent to a worker and its result is returned.
 
-A worker has the package and nothing else: no file of the driver's, no shared folder. So a task has
-the plan's text and the names of its input files, whose bytes are sent with it. The result has the
-bytes of the files that the run wrote. Both are plain data that any engine can move.
+A worker has only the package: no file of the driver, no shared folder. So a task has the plan's
+text and the names of its input files, whose bytes are sent with it. The result has the bytes of the
+files that the run wrote. Both are plain data that any engine can move.
 """
 
 import socket
@@ -45,7 +45,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Result:
+class TaskResult:
     """The result of a task."""
 
     point: int
@@ -60,13 +60,13 @@ class Result:
     error: str = ""
     """The reason why there is no result."""
     host: str = ""
-    """The worker's."""
+    """The worker's host."""
     seconds: float = 0.0
-    """Time that the worker took."""
+    """Time of the worker, in seconds."""
 
 
 class Packer:
-    """Makes tasks, and keeps the bytes of their input files once each."""
+    """Makes tasks, and stores the bytes of each input file once."""
 
     def __init__(self, *, wants_flows: bool) -> None:
         self.blobs: dict[str, bytes] = {}
@@ -104,21 +104,21 @@ class Packer:
 
 def execute(
     task: Task, blobs: Sequence[bytes], is_stopped: Callable[[], bool] | None = None
-) -> Result:
-    """Run a task in this process; `blobs` are its input files, as `Task.digests` has them.
+) -> TaskResult:
+    """Runs a task in this process; `blobs` are its input files in the order of `Task.digests`.
 
-    Raises only `KeyboardInterrupt` and its like: any other error is the result.
+    Raises only `KeyboardInterrupt` and similar exceptions: any other error is the result.
     """
     start, host = time.monotonic(), socket.gethostname()
     ours = simulator()
     if dict(task.simulator) != ours:
         error = f"{host}: {_difference(dict(task.simulator), ours)}"
-        return Result(task.point, task.seed, "other-simulator", error=error, host=host)
+        return TaskResult(task.point, task.seed, "other-simulator", error=error, host=host)
     with tempfile.TemporaryDirectory(prefix="rampmeter-") as scratch:
         state, summary, flows, error = _run(task, blobs, Path(scratch), is_stopped)
         error = error.replace(f"{scratch}/", "")
     seconds = time.monotonic() - start
-    return Result(task.point, task.seed, state, summary, flows, error, host, seconds)
+    return TaskResult(task.point, task.seed, state, summary, flows, error, host, seconds)
 
 
 def _run(
@@ -152,6 +152,6 @@ def _difference(wanted: Mapping[str, str], found: Mapping[str, str]) -> str:
     return f"expected the driver's simulator, {'; '.join(parts)}"
 
 
-def lost(task: Task, error: Any) -> Result:
-    """The result of a task whose workers have died."""
-    return Result(task.point, task.seed, "lost", error=" ".join(str(error).split()))
+def lost_result(task: Task, error: Any) -> TaskResult:
+    """Returns the result of a task that lost all its workers."""
+    return TaskResult(task.point, task.seed, "lost", error=" ".join(str(error).split()))

@@ -1,4 +1,4 @@
-"""A leaf-spine of Linux network namespaces, for real processes that talk over real sockets.
+"""A leaf-spine of Linux network namespaces, for real processes with real sockets.
 
 >>> from rampmeter.testbed import Fabric, Shape
 >>> shape = Shape(racks=2, hosts_per_rack=4, spines=2, access_bps=100_000_000)

@@ -1,13 +1,13 @@
-"""The ways to run a plan: `rampd,rampd:dctcp:mark-above=20,tcp:cubic,sim`.
+"""Arms, i.e. systems that run a plan: `rampd,rampd:dctcp:mark-above=20,tcp:cubic,sim`.
 
     arms = arm { "," arm }
     arm  = "rampd" [ ":" transport ]      hosts, over the plan's transport or another
          | "tcp" [ ":" control ]          hosts, over the kernel's TCP
          | "sim" [ ":" transport ]        the simulator, with the delays that hosts had
 
-A transport is spelled as in `naming`: a name, a preset, and keys, among them `fabric.ecn-bytes` and
-`label`. A control is a congestion control of the kernel, with keys of the fabric; left out it is
-the system's default.
+A transport is written as in `naming`: a name, a preset, and keys, among them `fabric.ecn-bytes` and
+`label`. A control is a congestion control of the kernel, with keys of the fabric; by default it is
+the system's.
 """
 
 import errno
@@ -38,7 +38,7 @@ DEFAULT_CONTROL: Final = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
 @dataclass(frozen=True)
 class Arm:
-    """One way to run a plan."""
+    """One system that runs a plan."""
 
     kind: str
     choice: TransportChoice | None = None
@@ -46,7 +46,7 @@ class Arm:
 
     @property
     def text(self) -> str:
-        """The arm as the command line spells it, or its label.
+        """The arm in the command line's notation, or its label.
 
         >>> parse("rampd:dctcp:mark-above=20")[0].text
         'rampd:dctcp:mark-above=20'
@@ -57,7 +57,7 @@ class Arm:
 
     @property
     def label(self) -> str:
-        """Name in tables; if no congestion control is given, the system's."""
+        """Name in tables; without a congestion control, the system's."""
         return f"tcp:{self.control}" if self.kind == "tcp" and self.choice is None else self.text
 
     @property
@@ -75,7 +75,7 @@ class Arm:
         return self.choice.name
 
     def of(self, plan: Plan) -> Plan:
-        """The plan as this arm runs it."""
+        """Returns the plan as this arm runs it."""
         if self.choice is None:
             return plan
         if self.kind == "tcp":
@@ -83,7 +83,7 @@ class Arm:
         return self.choice.of(plan)
 
     def check(self, plan: Plan) -> None:
-        """Raise `PlanError` or `TestbedError` if this machine cannot run it, before any arm is."""
+        """Raises `PlanError` or `TestbedError` if this machine cannot run it, before any arm is."""
         bed = bed_of(self.of(plan))
         if self.control is None:
             return
@@ -93,7 +93,7 @@ class Arm:
 
 
 def parse(text: str) -> list[Arm]:
-    """The arms of a list.
+    """Parses a list of arms.
 
     >>> [arm.label for arm in parse("rampd,rampd:dctcp:gain=0.1,mark-above=20,sim")]
     ['rampd', 'rampd:dctcp:gain=0.1,mark-above=20', 'sim']
@@ -122,9 +122,9 @@ def run_arms(
     progress: Callable[[str, int, int], None],
     options: Options | None = None,
 ) -> Iterator[tuple[str, Run]]:
-    """Runs a plan in several ways, one after the other; each has its own folder in `out`.
+    """Runs a plan with each arm in turn; each has a folder in `out`.
 
-    Simulators take the delays that were measured for the arm before them, so none is the first.
+    Simulators use the delays that were measured for the arm before them, so none is the first.
     `progress` receives for each arm the number of arrived messages and of all messages.
     """
     for arm in arms:
@@ -132,18 +132,18 @@ def run_arms(
     delays: Delays | None = None
     for arm in arms:
         folder, mine = out / arm.folder, arm.of(plan)
-        heard = partial(progress, arm.label)
+        on_progress = partial(progress, arm.label)
         if arm.kind != "sim":
             over: Over = "tcp" if arm.kind == "tcp" else "rampd"
             own = replace(options or Options(), congestion_control=arm.control)
-            yield arm.label, run_testbed(mine, folder, over, heard, own)
+            yield arm.label, run_testbed(mine, folder, over, on_progress, own)
             delays = _delays(Plan((folder / PLAN).read_text(encoding="utf-8"), plan.base))
         elif delays is not None:
-            yield arm.label, _simulate(with_delays(bed_of(mine).plan, delays), folder, heard)
+            yield arm.label, _simulate(with_delays(bed_of(mine).plan, delays), folder, on_progress)
 
 
 def require_control(name: str) -> None:
-    """Raise `TestbedError` if the kernel has no such congestion control."""
+    """Raises `TestbedError` if the kernel has no such congestion control."""
     with socket.socket() as probe:
         try:
             probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
@@ -183,6 +183,6 @@ def _simulate(plan: Plan, folder: Path, progress: Callable[[int, int], None]) ->
 
 
 def _delays(measured: Plan) -> Delays:
-    """The delays of a plan that `with_delays` has made."""
+    """Returns the delays of a plan that `with_delays` has made."""
     way = int(measured.get("topology.host-ns"))
     return Delays(way, way, 2 * way)

@@ -1,4 +1,4 @@
-"""Four nodes in network namespaces that are killed and started again, and messages between them.
+"""Four nodes in network namespaces, their kills and restarts, and messages between them.
 
 Common parts of `soak` and `stress`: the namespaces with a faulty cable between them, the
 configurations of nodes, and messages that identify their sender and reveal changes.
@@ -28,28 +28,28 @@ N_NODES: Final = 4
 HEADER: Final = struct.Struct(">QIIQI")
 """Incarnation of the sender, number, size, time of sending in ns, checksum of the rest."""
 START_S: Final = 5.0
-"""So long a node takes at most to start, on a busy machine."""
+"""Maximum start-up time of a node in seconds, on a busy machine."""
 FLIPS: Final = Path(__file__).with_name("flips.py")
 
 
-def packed(life: int, number: int, size: int) -> bytes:
-    """Make a message of `size` bytes, or as many as its header has."""
-    body = random.Random(life ^ number).randbytes(max(0, size - HEADER.size))
-    return HEADER.pack(life, number, size, time.monotonic_ns(), zlib.crc32(body)) + body
+def encode_message(incarnation: int, number: int, size: int) -> bytes:
+    """Makes a message of `size` bytes, or as many as its header has."""
+    body = random.Random(incarnation ^ number).randbytes(max(0, size - HEADER.size))
+    return HEADER.pack(incarnation, number, size, time.monotonic_ns(), zlib.crc32(body)) + body
 
 
-def unpacked(data: bytes) -> tuple[int, int, int, bool]:
-    """Return incarnation, number and time of sending of a message, and whether it is unchanged."""
+def decode_message(data: bytes) -> tuple[int, int, int, bool]:
+    """Returns incarnation, number and time of sending of a message, and true if it is unchanged."""
     if len(data) < HEADER.size:
         return 0, 0, 0, False
-    life, number, size, sent_ns, checksum = HEADER.unpack_from(data)
+    incarnation, number, size, sent_ns, checksum = HEADER.unpack_from(data)
     body = data[HEADER.size :]
     is_whole = max(size, HEADER.size) == len(data) and zlib.crc32(body) == checksum
-    return life, number, sent_ns, is_whole
+    return incarnation, number, sent_ns, is_whole
 
 
 def attach(socket: Path, service: int, receive: int = 64 << 20) -> Port:
-    """Attach to a node that may still be starting."""
+    """Attaches to a node that may still be starting."""
     until = time.monotonic() + 20
     while True:
         try:
@@ -61,7 +61,7 @@ def attach(socket: Path, service: int, receive: int = 64 << 20) -> Port:
 
 
 @dataclass(frozen=True)
-class Place:
+class NodeNamespace:
     """A namespace in which nodes run: the command that runs a program there, and its address."""
 
     within: list[str]
@@ -70,7 +70,7 @@ class Place:
 
 @contextmanager
 def namespaces(names: Sequence[str]) -> Iterator[list[list[str]]]:
-    """Network namespaces; yields the command that runs a program in each."""
+    """Creates network namespaces; yields the command that runs a program in each."""
     ip = tool("ip")
     try:
         for name in names:
@@ -86,10 +86,10 @@ def namespaces(names: Sequence[str]) -> Iterator[list[list[str]]]:
 
 
 @contextmanager
-def one_host(tag: str) -> Iterator[list[Place]]:
-    """A namespace in which all nodes use the loopback interface."""
+def one_host(tag: str) -> Iterator[list[NodeNamespace]]:
+    """Creates a namespace in which all nodes use the loopback interface."""
     with namespaces([f"{tag}-{os.getpid()}-a"]) as (within,):
-        yield [Place(within, "127.0.0.1")]
+        yield [NodeNamespace(within, "127.0.0.1")]
 
 
 @contextmanager
@@ -99,8 +99,8 @@ def cable(
     tag: str,
     flips: Sequence[str] = (),
     log: IO[bytes] | None = None,
-) -> Iterator[list[Place]]:
-    """Two namespaces with a faulty cable between them.
+) -> Iterator[list[NodeNamespace]]:
+    """Creates two namespaces with a faulty cable between them.
 
     `faults` are options of `rampd middlebox`, and `flips` of `flips.py`, which lengthens the cable
     if there are any. Both write their actions to `log`.
@@ -128,7 +128,7 @@ def cable(
             boxes.append(subprocess.Popen([*middle, *flipper, "far", "right", *flips], stderr=log))
         boxes.append(subprocess.Popen([*middle, *box], stderr=log))
         try:
-            yield [Place(a, "10.99.0.1"), Place(b, "10.99.0.2")]
+            yield [NodeNamespace(a, "10.99.0.1"), NodeNamespace(b, "10.99.0.2")]
         finally:
             for process in boxes:
                 process.send_signal(signal.SIGTERM)
@@ -147,7 +147,7 @@ class Cluster:
     out: Path
     transport: str
     rampd: str
-    places: list[Place]
+    places: list[NodeNamespace]
     n_arbiters: int = field(default=0, kw_only=True)
     is_encrypted: bool = field(default=True, kw_only=True)
     control_rtt_us: int = field(default=1_000, kw_only=True)
@@ -156,24 +156,24 @@ class Cluster:
     nodes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict, kw_only=True)
 
     def keygen(self, file: str) -> str:
-        """Make a private key; returns the public one."""
+        """Makes a private key; returns the public one."""
         done = subprocess.run(
             [self.rampd, "keygen", str(self.out / file)], check=True, capture_output=True, text=True
         )
         return done.stdout.strip()
 
     def prepare(self) -> None:
-        """Make the first keys."""
+        """Makes the first keys."""
         for node in range(N_NODES + self.n_arbiters):
             self.private.append(f"{node}.key")
             self.keys.append([self.keygen(f"{node}.key")])
 
-    def place(self, node: int) -> Place:
-        """Give where a node is; arbiters are in the last place."""
+    def place(self, node: int) -> NodeNamespace:
+        """Returns the namespace of a node; arbiters are in the last one."""
         return self.places[min(node, N_NODES - 1) * len(self.places) // N_NODES]
 
     def configure(self, node: int) -> Path:
-        """Write the configuration of a node."""
+        """Writes the configuration of a node."""
         peers = "".join(
             f'[[peer]]\nid = {n}\naddress = "{self.place(n).address}:{7300 + 10 * n}"\n'
             f"arbiter = {json.dumps(n >= N_NODES)}\n"
@@ -192,23 +192,23 @@ class Cluster:
             + f'[transport]\nname = "{self.transport}"\n{peers}',
             encoding="utf-8",
         )
-        # A node that starts must not find half of it.
+        # A node that starts must not read a partial file.
         new.replace(file)
         return file
 
     def socket(self, node: int) -> Path:
-        """Give the socket where programs attach."""
+        """Returns the socket where programs attach."""
         return self.out / f"{node}.sock"
 
     def start_node(self, node: int) -> None:
-        """Start a node or an arbiter."""
+        """Starts a node or an arbiter."""
         role = "arbiter" if node >= N_NODES else "node"
         argv = [*self.place(node).within, self.rampd, role, str(self.configure(node))]
         with (self.out / f"{node}.log").open("ab") as log:
             self.nodes[node] = subprocess.Popen(argv, stderr=log)
 
     def wait_until_up(self, node: int) -> None:
-        """Wait until a node that has been started answers `rampd status`, or some seconds."""
+        """Waits until a started node answers `rampd status`, for a limited time."""
         ends = time.monotonic() + START_S
         while time.monotonic() < ends and self.nodes[node].poll() is None:
             with socket.socket(socket.AF_UNIX) as asking:

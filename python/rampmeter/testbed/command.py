@@ -1,4 +1,4 @@
-"""Commands of iproute2, the privileges they need, and a way to get these without root."""
+"""Commands of iproute2, their privileges, and a way to get these without root."""
 
 import os
 import shutil
@@ -14,17 +14,17 @@ SYSTEM_FOLDERS: Final = ("/usr/sbin", "/sbin")
 """Folders of `ip` and `tc` that the paths of ordinary users may lack."""
 
 IN_USER_NAMESPACE: Final = 'ip link set lo up && mount -t tmpfs tmpfs /run && exec "$@"'
-"""Shell command; it mounts /run anew, where `ip netns` keeps names and only root may write."""
+"""Shell command; it mounts a new /run: `ip netns` stores names there, and only root may write."""
 
 
 class TestbedError(Exception):
-    """The testbed lacks something it needs; the message names it."""
+    """A requirement of the testbed is missing; the message names it."""
 
     __test__ = False
 
 
 def is_privileged() -> bool:
-    """Returns whether this process may make network namespaces."""
+    """Returns true if this process may make network namespaces."""
     for line in Path("/proc/self/status").read_text("utf-8").splitlines():
         if line.startswith("CapEff:"):
             effective = int(line.split()[1], 16)
@@ -33,16 +33,16 @@ def is_privileged() -> bool:
 
 
 def require_privilege() -> None:
-    """Raise `TestbedError` if network namespaces cannot be made."""
+    """Raises `TestbedError` if network namespaces cannot be made."""
     if not is_privileged():
         raise TestbedError(
-            f"testbed: expected {' and '.join(CAPABILITIES)}, this process has not got them;"
+            f"testbed: expected {' and '.join(CAPABILITIES)}, which this process lacks;"
             " run as root or in a user namespace"
         )
 
 
 def enter_user_namespace(argv: Sequence[str]) -> None:
-    """Replace this process by a command, as root of a user namespace of its own.
+    """Replaces this process by a command, as root of a separate user namespace.
 
     Does nothing if namespaces can be made anyway. Otherwise it does not return: `argv` is the
     command line of this program, `sys.orig_argv`. Raises `TestbedError` if that is not permitted.
@@ -53,9 +53,7 @@ def enter_user_namespace(argv: Sequence[str]) -> None:
     try:
         run([*unshare, IN_USER_NAMESPACE, "sh", "true"])
     except TestbedError as error:
-        raise TestbedError(
-            f"testbed: expected root, or leave to make a user namespace; {error}"
-        ) from None
+        raise TestbedError(f"testbed: requires root or user namespaces; {error}") from None
     os.execv(unshare[0], [*unshare, IN_USER_NAMESPACE, "sh", *argv])
 
 
@@ -70,25 +68,25 @@ def tool(name: str) -> str:
 
 
 def ip(lines: Iterable[str], namespace: str | None = None) -> None:
-    """Run lines of `ip` in one process; stop at the first that fails."""
+    """Runs lines of `ip` in one process; stops at the first that fails."""
     where = [] if namespace is None else ["-netns", namespace]
     _batch([tool("ip"), *where], lines)
 
 
 def ip_each(lines: Iterable[str]) -> None:
-    """Run lines of `ip`; continue after those that fail."""
+    """Runs lines of `ip`; continues after those that fail."""
     _batch([tool("ip"), "-force"], lines)
 
 
 def tc(lines: Iterable[str], namespace: str) -> None:
-    """Run lines of `tc` in one process; stop at the first that fails."""
+    """Runs lines of `tc` in one process; stops at the first that fails."""
     _batch([tool("tc"), "-netns", namespace], lines)
 
 
 def run(argv: Sequence[str], stdin: str = "") -> str:
-    """Run a program to its end and return its output.
+    """Runs a program to its end and returns its output.
 
-    It is in a process group of its own, so that Ctrl-C on a terminal does not end it halfway.
+    It is in a separate process group, so that Ctrl-C on a terminal does not end it early.
     """
     done = subprocess.run(
         argv, input=stdin, capture_output=True, text=True, check=False, process_group=0
@@ -103,9 +101,9 @@ def _batch(argv: Sequence[str], lines: Iterable[str]) -> None:
 
 
 def _message(done: "subprocess.CompletedProcess[str]", stdin: str) -> str:
-    """Returns a failed program's error message, with the input line if it gives only its number."""
-    said = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
-    where, colon, number = said[-1].partition("-:")
+    """Returns a failed program's error message, with the input line if it has only its number."""
+    lines = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
+    where, colon, number = lines[-1].partition("-:")
     if where == "Command failed " and colon and number.isdecimal():
-        said[-1] = f"in `{stdin.splitlines()[int(number) - 1]}`"
-    return "; ".join(said)
+        lines[-1] = f"in `{stdin.splitlines()[int(number) - 1]}`"
+    return "; ".join(lines)

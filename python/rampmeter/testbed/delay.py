@@ -13,10 +13,10 @@ from rampmeter.testbed.command import TestbedError
 from rampmeter.testbed.shape import Shape
 
 N_SAMPLES: Final = 200
-"""Exchanges per measurement; a median of these moves by a few percent between runs."""
+"""Exchanges per measurement; a median of these differs by a few percent between runs."""
 
 ECHO: Final = [sys.executable, "-I", "-S", str(Path(__file__).with_name("echo.py"))]
-"""The measuring program, which starts without the packages that are installed."""
+"""The measuring program, which starts without installed packages."""
 
 Start = Callable[..., "subprocess.Popen[Any]"]
 
@@ -48,11 +48,11 @@ def measure(start: Start, shape: Shape, a: int, b: int) -> Delays:
                 stderr=subprocess.PIPE,
                 text=True,
             )
-            printed, said = client.communicate()
+            printed, errors = client.communicate()
         finally:
             server.terminate()
     if client.returncode != 0:
-        raise TestbedError(f"delays of hosts {a} and {b}: {said.strip()}")
+        raise TestbedError(f"delays of hosts {a} and {b}: {errors.strip()}")
     samples: list[tuple[int, int]] = json.loads(printed)
     return Delays(
         there_ns=round(median(there for there, _ in samples)),

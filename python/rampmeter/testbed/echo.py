@@ -1,8 +1,8 @@
 """A UDP server that answers with the time of arrival, and its client; run in the hosts' namespaces.
 
-`echo.py serve ADDRESS` prints its port and answers for ever; `echo.py probe ADDRESS PORT COUNT`
-prints the nanoseconds of each exchange, in both directions. All namespaces have one monotonic
-clock. Reads nothing but the standard library, so that it starts at once.
+`echo.py serve ADDRESS` prints its port and answers until it is killed; `echo.py probe ADDRESS PORT
+COUNT` prints the nanoseconds of each exchange, in both directions. All namespaces have one
+monotonic clock. Imports only the standard library, so that it starts at once.
 """
 
 import json
@@ -23,7 +23,7 @@ LOST_MAX = 10
 
 
 def main(argv: list[str]) -> None:
-    """Run the command that the first argument names."""
+    """Runs the command that the first argument names."""
     match argv:
         case ["serve", address]:
             serve(address)
@@ -34,7 +34,7 @@ def main(argv: list[str]) -> None:
 
 
 def serve(address: str) -> None:
-    """Answer every packet with itself and its time of arrival."""
+    """Answers every packet with itself and its time of arrival."""
     with _socket() as udp:
         udp.bind((address, 0))
         sys.stdout.write(f"{udp.getsockname()[1]}\n")
@@ -69,9 +69,9 @@ def exchange(udp: socket.socket) -> tuple[int, int]:
     while True:
         packet = udp.recv(64)
         now = time.monotonic_ns()
-        echoed, came = STAMP.unpack_from(packet), STAMP.unpack_from(packet, STAMP.size)
+        echoed, arrived = STAMP.unpack_from(packet), STAMP.unpack_from(packet, STAMP.size)
         if echoed[0] == sent:
-            return came[0] - sent, now - came[0]
+            return arrived[0] - sent, now - arrived[0]
 
 
 def _socket() -> socket.socket:

@@ -2,8 +2,8 @@
 
 The plan's topology is built of namespaces, and its flows are sent at their times over `rampd` or
 over the kernel's TCP. The logs of all hosts become the tables that a simulation writes. Measured
-delays of the fabric are stored in the plan that is kept with the results, so that the simulator can
-run exactly that plan.
+delays of the fabric are stored in the plan of the results, so that the simulator can run exactly
+that plan.
 """
 
 import json
@@ -28,7 +28,7 @@ from rampmeter.testbed.delay import Delays
 from rampmeter.testbed.fabric import Fabric
 from rampmeter.testbed.marking import Watch, mark_above_max
 from rampmeter.testbed.queueing import BURST_SECONDS
-from rampmeter.testbed.shape import Shape
+from rampmeter.testbed.shape import RATE_MIN_BPS, Shape, ShapeError
 from rampmeter.toml import Table, TomlValue, dumps
 
 Over: TypeAlias = Literal["rampd", "tcp"]
@@ -44,6 +44,15 @@ CONTROL_RTT_US: Final = 500.0
 """Minimum round trip in protocols' configuration, unless the plan sets one. On an idle machine
 99 % of small packets take less than 270 us each way through shaped ports, half of them 50 us."""
 
+KEYS: Final = {
+    "racks": "topology.racks",
+    "hosts_per_rack": "topology.hosts-per-rack",
+    "spines": "topology.spines",
+    "buffer_bytes": "fabric.buffer-bytes",
+    "n_arbiters": "transport.arbiters",
+}
+"""Keys of plans by the fields of a shape that they determine."""
+
 DRAIN_SECONDS: Final = 10.0
 """Time for messages after the last arrival, in seconds, unless `run.drain-us` is set."""
 START_SECONDS: Final = 1.5
@@ -55,7 +64,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Bed:
+class TestbedRun:
     """The parameters of a testbed run."""
 
     plan: Plan
@@ -92,7 +101,7 @@ def run_testbed(
     """Runs a plan in namespaces; results are written to the folder `out`.
 
     Ports mark packets if the plan's do. Raises `PlanError` for a plan that namespaces cannot run,
-    `TestbedError` if the system lacks something or a host failed.
+    `TestbedError` if a requirement is missing or a host failed.
     """
     bed = bed_of(plan)
     rampd = find_rampd()
@@ -126,20 +135,22 @@ def run_testbed(
 
 
 def find_rampd() -> str:
-    """Returns the daemon: `RAMPMETER_RAMPD`, else next to this Python, else on the path."""
+    """Returns the daemon: `RAMPMETER_RAMPD`, the one next to this Python, or that of the path."""
     if named := os.environ.get("RAMPMETER_RAMPD"):
         return named
-    beside = Path(sys.executable).parent / "rampd"
-    found = str(beside) if beside.is_file() else shutil.which("rampd")
+    neighbour = Path(sys.executable).parent / "rampd"
+    found = str(neighbour) if neighbour.is_file() else shutil.which("rampd")
     if found is None:
-        raise TestbedError(f"expected the program rampd at {beside} or on the path; `make build`")
+        raise TestbedError(
+            f"expected the program rampd at {neighbour} or on the path; `make build`"
+        )
     return found
 
 
 def with_delays(plan: Plan, delays: Delays) -> Plan:
     """Returns the plan with which the simulator reproduces the testbed.
 
-    The delay of a way is charged to the receiving host, whose processor has to wake.
+    The delay of a direction is charged to the receiving host, whose processor has to wake.
     """
     has_one_path = plan.check()["fabric"]["spray"] == "ecmp"
     return plan.with_(
@@ -154,12 +165,12 @@ def with_delays(plan: Plan, delays: Delays) -> Plan:
 
 
 def drain_seconds(plan: Plan) -> float:
-    """Returns the seconds that messages of a plan may take after the last arrival."""
-    asked = plan.resolved("run.drain-us")
-    return DRAIN_SECONDS if asked is None else float(asked) / 1e6
+    """Returns the maximum time of messages of a plan after the last arrival, in seconds."""
+    drain_us = plan.resolved("run.drain-us")
+    return DRAIN_SECONDS if drain_us is None else float(drain_us) / 1e6
 
 
-def bed_of(plan: Plan) -> Bed:
+def bed_of(plan: Plan) -> TestbedRun:
     """Returns the fabric of a plan, and the plan with the packets and round trips of real hosts.
 
     Raises `PlanError` if namespaces cannot run it, before anything is built.
@@ -176,7 +187,7 @@ def bed_of(plan: Plan) -> Bed:
         ("transport.header-bytes", header),
     ]
     if plan.get("transport.control-rtt-us") is None:
-        # A small packet may find a full one before it each way.
+        # A small packet may be queued behind a full one in each direction.
         gbps = plan.resolved("topology.access-gbps")
         is_slow = isinstance(gbps, int | float) and gbps > 0
         packet_us = (payload + header) * 8e-3 / gbps if is_slow else 0.0
@@ -185,7 +196,7 @@ def bed_of(plan: Plan) -> Bed:
     try:
         checked = adapted.check()
     except PlanError:
-        # The original plan gives the right line for the error, if it has the same error.
+        # The original plan has the right line for the error, if it has the same error.
         plan.check()
         raise
     plan = adapted
@@ -199,16 +210,7 @@ def bed_of(plan: Plan) -> Bed:
     transport = {key: value for key, value in checked["transport"].items() if value is not None}
     buffer_bytes = _port_bytes(plan, "fabric.buffer-bytes", plan.resolved("fabric.buffer-bytes"))
     mark_above = _port_bytes(plan, "fabric.ecn-bytes", checked["fabric"]["ecn-bytes"])
-    shape = Shape(
-        racks=topology["racks"],
-        hosts_per_rack=topology["hosts-per-rack"],
-        spines=topology["spines"],
-        access_bps=round(topology["access-gbps"] * 1e9),
-        core_bps=round(topology["core-gbps"] * 1e9),
-        buffer_bytes=buffer_bytes,
-        mtu=MTU,
-        n_arbiters=int(plan.derived()["arbiters"]),
-    )
+    shape = _shape_of(plan, topology, buffer_bytes)
     if buffer_bytes is None:
         plan = plan.with_(("fabric.buffer-bytes", shape.queue_frames * shape.frame_bytes))
         plan.check()
@@ -218,11 +220,32 @@ def bed_of(plan: Plan) -> Bed:
         raise PlanError(f"{plan.origin}: fabric.ecn-bytes: {expected}, got {mark_above}")
     mine = ("payload-bytes", "header-bytes")
     own = {key: value for key, value in transport.items() if key not in mine}
-    return Bed(plan, shape, own, mark_above)
+    return TestbedRun(plan, shape, own, mark_above)
+
+
+def _shape_of(plan: Plan, topology: dict[str, Any], buffer_bytes: int | None) -> Shape:
+    """Returns the shape of a plan's leaf-spine; errors name the keys of the plan."""
+    for key in ("access-gbps", "core-gbps"):
+        if topology[key] * 1e9 < RATE_MIN_BPS:
+            expected = f"expected at least {RATE_MIN_BPS / 1e9:g} between hosts"
+            raise PlanError(f"{plan.origin}: topology.{key}: {expected}, got {topology[key]:g}")
+    try:
+        return Shape(
+            racks=topology["racks"],
+            hosts_per_rack=topology["hosts-per-rack"],
+            spines=topology["spines"],
+            access_bps=round(topology["access-gbps"] * 1e9),
+            core_bps=round(topology["core-gbps"] * 1e9),
+            buffer_bytes=buffer_bytes,
+            mtu=MTU,
+            n_arbiters=int(plan.derived()["arbiters"]),
+        )
+    except ShapeError as error:
+        raise PlanError(f"{plan.origin}: {KEYS[error.name]}: {error.problem}") from None
 
 
 def _port_bytes(plan: Plan, key: str, value: Any) -> int | None:
-    """Bytes that hold for every port; `None` if the plan does not set them."""
+    """Returns the bytes of a key that applies to every port; `None` if the plan omits it."""
     if isinstance(value, Mapping):
         expected = "expected one number for all ports between hosts"
         raise PlanError(f"{plan.origin}: {key}: {expected}, got {value}")
@@ -241,14 +264,14 @@ def _write_counters(fabric: Fabric, watch: Watch | None, out: Path) -> None:
 
 
 def _without_packets(name: str) -> str | None:
-    """The title of a transport that has no packets."""
+    """Returns the title of a transport that has no packets."""
     titles = (
         of["title"] for of in schema.transports() if of["name"] == name and of["wire"] is None
     )
     return next(titles, None)
 
 
-def _write_configs(bed: Bed, facts: dict[str, Any], out: Path) -> None:
+def _write_configs(bed: TestbedRun, facts: dict[str, Any], out: Path) -> None:
     shape = bed.shape
     numbers = [*range(shape.n_hosts), *shape.arbiters]
     peers = "".join(
@@ -264,7 +287,7 @@ def _write_configs(bed: Bed, facts: dict[str, Any], out: Path) -> None:
                 "rate-mbps": shape.access_bps / 1e6,
                 "mtu": MTU,
                 "security": "none",
-                # Segmentation offload would send joined packets over shaped links in one piece.
+                # Segmentation offload would send coalesced packets over shaped links in one piece.
                 "segment-offload": False,
                 "control-rtt-us": facts["control_rtt_ps"] / 1e6,
                 "data-rtt-us": facts["data_rtt_ps"] / 1e6,
@@ -280,7 +303,7 @@ def _config(out: Path, node: int) -> Path:
 
 @contextmanager
 def _hosts(
-    fabric: Fabric, bed: Bed, rampd: Sequence[str], out: Path, carrier: Sequence[str]
+    fabric: Fabric, bed: TestbedRun, rampd: Sequence[str], out: Path, carrier: Sequence[str]
 ) -> Iterator[list[Path]]:
     """Runs all hosts: yields their logs, and ends the hosts."""
     start_ns = time.monotonic_ns() + round(START_SECONDS * 1e9)
@@ -317,7 +340,7 @@ def _hosts(
 def _watch(
     logs: list[Path], flows: int, seconds: float, drain: float, progress: Progress | None
 ) -> None:
-    """Wait until all hosts are done, or the time is over."""
+    """Waits until all hosts have ended, or the time has expired."""
     ends = time.monotonic() + START_SECONDS + seconds + drain
     arrived = 0
     followers = [Follower(log) for log in logs]
@@ -326,7 +349,7 @@ def _watch(
             follower.read()
         before, arrived = arrived, sum(follower.delivered for follower in followers)
         if arrived > before:
-            # Dependent messages may arrive later than could be known before.
+            # Dependent messages may arrive later than computed before the run.
             ends = max(ends, time.monotonic() + drain)
         if progress is not None:
             progress(arrived, flows)
@@ -353,5 +376,5 @@ class Follower:
             new = file.read()
         self._at += len(new)
         self.delivered += new.count(b"delivered,")
-        # The last line of a host that is done is written at once.
+        # The last line of a host that has ended is written at once.
         self.is_done = self.is_done or b"done," in new

@@ -1,13 +1,13 @@
-"""A fabric of network namespaces: built, used, and always taken down.
+"""Fabric of network namespaces, which is always removed.
 
-The kernel does the switching: leaves and spines are namespaces that forward IPv4, a leaf chooses
-a spine by the hash of addresses and ports. Every port is shaped and has eight strict priorities
-(`queueing`). Addresses of neighbours are fixed, since ARP in the middle of a run would be visible.
+The kernel switches packets: leaves and spines are namespaces that forward IPv4, a leaf chooses a
+spine by the hash of addresses and ports. Every port is shaped and has eight strict priorities
+(`queueing`). Addresses of neighbours are fixed, since ARP during a run would affect it.
 
 A packet of many segments that is forwarded as one would delay a higher priority for its whole
-length. So devices take one segment per packet (`gso_max_segs`): TCP makes no larger ones, and those
-of `UDP_SEGMENT` are split as they are sent. Receiving devices of this kind merge none by default.
-The host's own queue still takes a `UDP_SEGMENT` packet as one: a program that depends on
+length. So devices accept one segment per packet (`gso_max_segs`): TCP makes no larger ones, and
+those of `UDP_SEGMENT` are split when they are sent. Receiving devices of this kind coalesce none by
+default. The host's own queue still counts a `UDP_SEGMENT` packet as one: a program that depends on
 priorities must not send several segments in one call.
 """
 
@@ -26,7 +26,7 @@ from rampmeter.testbed.queueing import Counters, parse_counters, queue_commands
 from rampmeter.testbed.shape import Link, Port, Shape
 
 TX_QUEUE_PACKETS: Final = 1000
-"""The kernel's default; no packet waits there, since every port has queues of its own."""
+"""The kernel's default; no packet is queued there, since every port has separate queues."""
 
 SYSCTLS: Final = {
     "ipv4/conf/all/rp_filter": 0,
@@ -34,10 +34,10 @@ SYSCTLS: Final = {
     "ipv6/conf/all/disable_ipv6": 1,
     "ipv6/conf/default/disable_ipv6": 1,
 }
-"""Settings of every node: packets may return by another way, and no node sends unprompted."""
+"""Settings of every node: packets may return by another path, and no node sends by itself."""
 
 SWITCH_SYSCTLS: Final = {"ipv4/ip_forward": 1, "ipv4/fib_multipath_hash_policy": 1}
-"""Settings of leaves and spines: forwarding, and the choice of the way by ports too."""
+"""Settings of leaves and spines: forwarding, and the choice of the path by ports too."""
 
 NAME: Final = re.compile(r"rm(?P<pid>\d+)\.(?P<ticks>\d+)\.\d+-[hts]\d+")
 """A namespace: its maker (number and start of the process), the number of the fabric, the node."""
@@ -49,7 +49,7 @@ class Fabric:
     _serials = count()
 
     def __init__(self, shape: Shape, congestion_control: str | None = None) -> None:
-        """`congestion_control` is that of TCP at all hosts, for connections made and taken."""
+        """Prepares a fabric; `congestion_control` applies to both ends of TCP connections."""
         self.shape = shape
         self._control = congestion_control
         pid = os.getpid()
@@ -59,7 +59,7 @@ class Fabric:
         self._signals = ExitStack()
 
     def __enter__(self) -> "Fabric":
-        """Build it; raises `TestbedError` and leaves nothing behind if that fails."""
+        """Builds it; raises `TestbedError` and removes all of it if that fails."""
         command.require_privilege()
         try:
             self._signals.enter_context(process.sigterm_raises())
@@ -75,12 +75,12 @@ class Fabric:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End all processes in it and remove it."""
+        """Ends all processes in it and removes it."""
         self._take_down()
 
     @classmethod
     def sweep(cls) -> list[str]:
-        """Remove namespaces of fabrics whose processes were killed; returns their names."""
+        """Removes namespaces of killed fabrics; returns their names."""
         command.require_privilege()
         orphans = [name for name in _namespaces() if _is_orphan(name)]
         with process.held_signals():
@@ -88,7 +88,7 @@ class Fabric:
         return orphans
 
     def run(self, host: int, argv: Sequence[str], **popen: Any) -> "subprocess.Popen[Any]":
-        """Start a process on a host; it is ended with the fabric if it still runs."""
+        """Starts a process on a host; it is ended with the fabric if it still runs."""
         node = self.shape.access_link(host).lower.node
         enter = [command.tool("ip"), "netns", "exec", self.namespace(node)]
         self._started = [started for started in self._started if started.poll() is None]
@@ -97,17 +97,17 @@ class Fabric:
         return started
 
     def set_link(self, host: int, *, up: bool) -> None:
-        """Unplug a host's cable, or plug it in: the host's carrier is lost, packets are dropped."""
+        """Sets a host's link down or up. If it is down, the host has no carrier."""
         link = self.shape.access_link(host)
         port = link.upper
         lines = [f"link set {port.interface} {'up' if up else 'down'}"]
         if up:
-            # A device that goes down loses its neighbours.
+            # A device loses its neighbours when it is set down.
             lines += self._neighbours([link], port.node)
         command.ip(lines, self.namespace(port.node))
 
     def set_path_mtu(self, host: int, mtu: int) -> None:
-        """Limit a host's cable to packets of `mtu` bytes; the host is not notified."""
+        """Limits a host's cable to packets of `mtu` bytes; the host is not notified."""
         port = self.shape.access_link(host).upper
         command.ip([f"link set {port.interface} mtu {mtu}"], self.namespace(port.node))
 
@@ -138,14 +138,14 @@ class Fabric:
         return counters
 
     def delays(self, a: int, b: int) -> delay.Delays:
-        """Measure the delay of a small packet of the highest priority from `a` to `b` and back.
+        """Measures the delay of a small packet of the highest priority from `a` to `b` and back.
 
-        The path has no load, as long as nothing else uses the fabric.
+        The path has no load, unless other programs use the fabric.
         """
         return delay.measure(self.run, self.shape, a, b)
 
     def namespace(self, node: str) -> str:
-        """The name of a node's network namespace, as for `ip netns exec`."""
+        """Returns the name of a node's network namespace, as for `ip netns exec`."""
         return f"rm{self.tag}-{node}"
 
     def _build(self) -> None:
@@ -165,7 +165,7 @@ class Fabric:
 
     def _set_sysctls(self, node: str) -> None:
         settings = SYSCTLS if node.startswith("h") else SYSCTLS | SWITCH_SYSCTLS
-        # A kernel without IPv6 lacks its settings, and needs none.
+        # A kernel without IPv6 has no such settings, and needs none.
         script = "".join(
             f"[ ! -e /proc/sys/net/{key} ] || echo {value} > /proc/sys/net/{key} || exit\n"
             for key, value in settings.items()
@@ -228,13 +228,13 @@ def _namespaces() -> list[str]:
 
 
 def _is_orphan(name: str) -> bool:
-    """Returns whether a namespace is of a fabric whose maker has ended."""
+    """Returns true if the process that made the fabric of a namespace has ended."""
     match = NAME.fullmatch(name)
     return match is not None and process.start_ticks(int(match["pid"])) != int(match["ticks"])
 
 
 def _remove(names: Sequence[str]) -> None:
-    """End the processes of namespaces, then delete these."""
+    """Ends the processes of namespaces, then deletes these."""
     if not names:
         return
     try:
@@ -243,6 +243,6 @@ def _remove(names: Sequence[str]) -> None:
         try:
             command.ip_each(f"netns delete {name}" for name in names)
         except TestbedError:
-            # Two concurrent sweeps find the same ones.
+            # Two concurrent sweeps see the same ones.
             if not set(names).isdisjoint(_namespaces()):
                 raise

@@ -7,9 +7,9 @@
 A frame is changed with a probability. A single flip is of any bit after the addresses of Ethernet.
 A double flip is of the same bit in two 16-bit words of a UDP payload, one set and one not. The sum
 of the words is unchanged, so the checksum of UDP stays right. `--whole` makes an interface
-send frames whose checksums are complete, each a packet of its own; both ends of the cable need it.
+send frames whose checksums are complete, each a separate packet; both ends of the cable need it.
 
-A program of its own without the package, so that it starts at once. Needs CAP_NET_RAW.
+A separate program without the package, so that it starts at once. Needs CAP_NET_RAW.
 """
 
 import argparse
@@ -38,7 +38,7 @@ BUFFER = 16 << 20
 
 
 def open_interface(name: str) -> socket.socket:
-    """Open an interface for whole frames, from any sender to any receiver."""
+    """Opens an interface for whole frames, from any sender to any receiver."""
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     raw.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
     raw.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
@@ -50,7 +50,7 @@ def open_interface(name: str) -> socket.socket:
 
 
 def make_whole(name: str) -> None:
-    """Have the kernel split packets and complete their checksums before an interface gets them."""
+    """Makes the kernel split packets and complete checksums before they reach an interface."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for command in SETTINGS.values():
             value = (ctypes.c_uint32 * 2)(command, 0)
@@ -59,14 +59,14 @@ def make_whole(name: str) -> None:
 
 
 def flip_one(frame: bytearray, rng: random.Random) -> bool:
-    """Flip a bit; returns whether one was flipped."""
+    """Flips a bit; returns true if one was flipped."""
     bit = rng.randrange(8 * 12, 8 * len(frame))
     frame[bit // 8] ^= 1 << bit % 8
     return True
 
 
 def flip_two(frame: bytearray, rng: random.Random) -> bool:
-    """Flip a bit of two words, so that their sum stays; returns whether there were such words."""
+    """Flips a bit of two words without a change of their sum; returns true on success."""
     is_udp = frame[12:14] == b"\x08\x00" and frame[14] == 0x45 and frame[23] == 17
     end = 14 + int.from_bytes(frame[16:18], "big") if is_udp else 0
     n_words = (min(end, len(frame)) - PAYLOAD) // 2
@@ -84,7 +84,7 @@ def flip_two(frame: bytearray, rng: random.Random) -> bool:
 
 
 def relay(left: str, right: str, chance: float, flip: str, seed: int) -> dict[str, int]:
-    """Forward frames until SIGTERM; returns the numbers of forwarded and of changed ones."""
+    """Forwards frames until SIGTERM; returns the numbers of forwarded and of changed ones."""
     ends = [open_interface(left), open_interface(right)]
     change = flip_two if flip == "double" else flip_one
     rng = random.Random(seed)
@@ -117,7 +117,7 @@ def relay(left: str, right: str, chance: float, flip: str, seed: int) -> dict[st
 
 
 def main() -> int:
-    """Relay frames, or make an interface's frames whole."""
+    """Relays frames, or makes an interface's frames whole."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("interface", nargs="*", help="the two ends")
     parser.add_argument("--chance", type=float, default=0.0)
@@ -133,8 +133,8 @@ def main() -> int:
     left, right = args.interface
     flip = "double" if args.double else "single"
     counts = relay(left, right, args.chance, flip, args.seed)
-    said = " ".join(f"{name}={count}" for name, count in counts.items())
-    sys.stderr.write(f"flips: {flip} {said}\n")
+    text = " ".join(f"{name}={count}" for name, count in counts.items())
+    sys.stderr.write(f"flips: {flip} {text}\n")
     return 0
 
 

@@ -1,10 +1,11 @@
-"""Round trips of 64 bytes between programs, beside those of bare UDP on the same machine.
+"""Round trips of 64 bytes between programs, compared with bare UDP on the same machine.
 
     python -m rampmeter.testbed.latency --rounds 5 --transports dcpim,phost
 
-Two nodes on loopback, a program at each. In each round all arms have their turn: bare UDP in C,
-messages in C over each transport, and messages in Python over the first. A round trip begins when a
-program submits 64 bytes and ends when it has the answer. Needs a checkout, cargo and a C compiler.
+Two nodes on loopback, a program at each. In each round all arms run one after the other: bare UDP
+in C, messages in C over each transport, and messages in Python over the first. A round trip begins
+when a program submits 64 bytes and ends when it has the answer. Needs a checkout, cargo and a C
+compiler.
 """
 
 import argparse
@@ -55,7 +56,7 @@ address = "127.0.0.1:{ports[1]}"
 
 
 def build_ping(folder: Path) -> Path:
-    """Compile the program that measures, against the library for C."""
+    """Compiles the program that measures, against the library for C."""
     root = Path(__file__).parents[3]
     if not (root / "crates" / "capi").is_dir():
         raise TestbedError("latency: expected a checkout of the project around this module")
@@ -98,8 +99,8 @@ def two_ports() -> int:
 
 
 @contextmanager
-def started(command: Sequence[object]) -> Iterator[subprocess.Popen[str]]:
-    """A program that runs until the end of the block."""
+def running_program(command: Sequence[object]) -> Iterator[subprocess.Popen[str]]:
+    """Runs a program until the end of the block."""
     text = list(map(str, command))
     process = subprocess.Popen(text, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
@@ -110,7 +111,7 @@ def started(command: Sequence[object]) -> Iterator[subprocess.Popen[str]]:
 
 
 def first_line(process: subprocess.Popen[str]) -> None:
-    """Wait until a program reports that it is ready."""
+    """Waits until a program reports that it is ready."""
     if process.stdout is None or not process.stdout.readline():
         raise TestbedError(f"latency: {process.args!r} ended")
 
@@ -119,7 +120,7 @@ def first_line(process: subprocess.Popen[str]) -> None:
 def nodes(
     rampd: str, folder: Path, transport: str, security: str, extra: str
 ) -> Iterator[list[Path]]:
-    """Two nodes of a transport; gives their sockets."""
+    """Runs two nodes of a transport; yields their sockets."""
     folder.mkdir()
     make = [[rampd, "keygen", str(folder / f"{node}.key")] for node in range(2)]
     keys = [
@@ -142,7 +143,7 @@ def nodes(
                 public_keys=[f'public-key = "{key}"' if is_encrypted else "" for key in keys],
             )
             file.write_text(text)
-            stack.enter_context(started([rampd, "node", file]))
+            stack.enter_context(running_program([rampd, "node", file]))
         sockets = [folder / f"{node}.sock" for node in range(2)]
         until = time.monotonic() + 10
         while not all(path.exists() for path in sockets):
@@ -154,34 +155,34 @@ def nodes(
 
 def times(command: Sequence[object]) -> list[float]:
     """Microseconds of the round trips that a program prints."""
-    asked = subprocess.run(
+    client = subprocess.run(
         list(map(str, command)), check=True, capture_output=True, text=True, timeout=120
     )
-    return [int(line) / 1e3 for line in asked.stdout.split()]
+    return [int(line) / 1e3 for line in client.stdout.split()]
 
 
 def python_times(socket_path: Path, n: int) -> list[float]:
-    """The same for messages of a program in Python, whose peer is in C."""
-    data, took = bytes(SIZE), []
+    """Measures the round trips of a program in Python with a peer in C, in microseconds."""
+    data, times_us = bytes(SIZE), []
     with Port(socket_path, SERVICE) as port:
         for i in range(200 + n):
             start = time.perf_counter()
             ticket = port.send(1, data, SERVICE)
             port.receive(20)
             if i >= 200:
-                took.append((time.perf_counter() - start) * 1e6)
+                times_us.append((time.perf_counter() - start) * 1e6)
             ticket.result(20)
-    return took
+    return times_us
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that this share of them does not exceed."""
+    """Returns the value that a share of the values does not exceed."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 def report(rounds: Sequence[Mapping[str, Sequence[float]]]) -> str:
-    """A line an arm: medians over rounds, and of the rounds' ratios to the first arm."""
-    lines = [f"{'64 B there and back, us':<24}{'median':>8}{'p99':>8}{'/ UDP':>8}{'p99 / UDP':>11}"]
+    """Returns a line for each arm: medians over rounds, and of their ratios to the first arm."""
+    lines = [f"{'64 B round trip, us':<24}{'median':>8}{'p99':>8}{'/ UDP':>8}{'p99 / UDP':>11}"]
     bare = next(iter(rounds[0]))
     for arm in rounds[0]:
         values, ratios = [], []
@@ -197,7 +198,7 @@ def report(rounds: Sequence[Mapping[str, Sequence[float]]]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run it from the command line."""
+    """Runs the measurement from the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -206,14 +207,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--transports", default="dcpim,phost")
     parser.add_argument("--security", default="encrypted", choices=["encrypted", "none"])
     parser.add_argument("--node", default="", help="further keys of [node]: busy-poll-us = 0.0")
-    parser.add_argument("--rampd", help="the daemon; by default the one beside this Python")
+    parser.add_argument("--rampd", help="the daemon; by default the one next to this Python")
     options = parser.parse_args(argv)
     rampd = options.rampd or find_rampd()
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as stack:
         folder = Path(temporary)
         ping = build_ping(folder)
         port = two_ports()
-        first_line(stack.enter_context(started([ping, "udp-serve", port])))
+        first_line(stack.enter_context(running_program([ping, "udp-serve", port])))
         arms: dict[str, Callable[[], list[float]]] = {
             "bare UDP, C": partial(times, [ping, "udp-ask", port, options.n])
         }
@@ -221,7 +222,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sockets = stack.enter_context(
                 nodes(rampd, folder / name, name, options.security, options.node)
             )
-            first_line(stack.enter_context(started([ping, "serve", sockets[1], SERVICE])))
+            first_line(stack.enter_context(running_program([ping, "serve", sockets[1], SERVICE])))
             ask = [ping, "ask", sockets[0], SERVICE, 1, options.n]
             arms[f"{name}, C"] = partial(times, ask)
             if idx == 0:

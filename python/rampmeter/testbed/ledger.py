@@ -10,7 +10,7 @@ A line is a letter, a time in s, and more. Programs write:
 | `R` | receiving node and service, the sender's node, the message's incarnation and number |
 | `T` | the same first three, then all bytes: a message too short for incarnation and number |
 | `C` | the same first three, then its size and first bytes: a message with wrong contents |
-| `E`, `G` | its incarnation: it ends at the end of the run, or because its node is gone |
+| `E`, `G` | its incarnation: it ends at the end of the run, or because its node has ended |
 
 The driver writes `K`, node and service: it kills a program, or with service -1 a node.
 """
@@ -25,27 +25,29 @@ from typing import Final, NamedTuple
 from rampmeter.testbed.cluster import HEADER
 
 BEFORE_S: Final = 5.0
-"""Maximum seconds between a death and a later message that may have failed because of it."""
+"""Maximum time in seconds between a death and a later message that may have failed because of
+it."""
 AFTER_S: Final = 10.0
-"""Seconds after an outcome in which a program may die before it has recorded the message."""
+"""Time in seconds after an outcome in which a program may die before it has recorded the
+message."""
 DYING_S: Final = 1.0
 """Maximum time from recording a death until it has happened, in seconds."""
 
 REJECTIONS: Final = ("rejected", "full")
-"""Outcomes of unsent messages: the transport promises no bound now, or has no room."""
+"""Outcomes of unsent messages: the transport promises no bound now, or its memory is full."""
 
 Key = tuple[int, int]
 """Incarnation of a program, and number of a message."""
-Bag = tuple[int, int, int, str]
+TinyKey = tuple[int, int, int, str]
 """Sender's node, receiver's node and service, bytes: indistinguishable messages."""
 
 
-def tiny(life: int, number: int, size: int) -> bytes:
-    """Make a message that is too short for a header: the start of a digest of its sender."""
-    return hashlib.sha256(b"%d %d" % (life, number)).digest()[:size]
+def tiny(incarnation: int, number: int, size: int) -> bytes:
+    """Returns a message that is too short for a header: the start of a digest of its sender."""
+    return hashlib.sha256(b"%d %d" % (incarnation, number)).digest()[:size]
 
 
-class Sent(NamedTuple):
+class SentMessage(NamedTuple):
     """A message that was submitted."""
 
     at: float
@@ -55,18 +57,18 @@ class Sent(NamedTuple):
     size: int
 
 
-class Place(NamedTuple):
+class ProgramAddress(NamedTuple):
     """The node and service of a program."""
 
     node: int
     service: int
 
 
-class Failure(NamedTuple):
-    """A failure that no death explains, or another message with a violation."""
+class MessageFailure(NamedTuple):
+    """A message with a violation, e.g. a failure that no kill explains."""
 
     key: Key
-    sent: Sent
+    sent: SentMessage
     outcomes: list[tuple[float, str]]
 
 
@@ -76,33 +78,33 @@ class Verdict:
 
     sent: int = 0
     completed: int = 0
-    taken: int = 0
+    received: int = 0
     explained: Counter[str] = field(default_factory=Counter)
     """Failures after a death of either end nearby, and rejections, by reason."""
-    lost: list[Failure] = field(default_factory=list)
+    lost: list[MessageFailure] = field(default_factory=list)
     """Reported as completed, and not received though the receiving program survived."""
-    doubled: list[Key | Bag] = field(default_factory=list)
+    doubled: list[Key | TinyKey] = field(default_factory=list)
     corrupt: list[str] = field(default_factory=list)
-    """Lines of messages with other bytes, at other programs, or of no known sender."""
-    two_outcomes: list[Failure] = field(default_factory=list)
-    unexplained: list[Failure] = field(default_factory=list)
-    untold: list[Failure] = field(default_factory=list)
+    """Lines of messages with other bytes, at other programs, or of unknown senders."""
+    two_outcomes: list[MessageFailure] = field(default_factory=list)
+    unexplained: list[MessageFailure] = field(default_factory=list)
+    unreported: list[MessageFailure] = field(default_factory=list)
     """Without an outcome, though the sending program survived until the end."""
     crashed: list[int] = field(default_factory=list)
-    """Incarnations of programs that ended of themselves before the end."""
+    """Incarnations of programs that ended by themselves before the end."""
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers of a table's row."""
+        """Returns the numbers of a table's row."""
         return {
             "sent": self.sent,
-            "taken": self.taken,
+            "received": self.received,
             "failed": sum(self.explained.values()),
             "lost": len(self.lost),
             "doubled": len(self.doubled),
             "corrupt": len(self.corrupt),
             "two-outcomes": len(self.two_outcomes),
             "unexplained": len(self.unexplained),
-            "untold": len(self.untold),
+            "unreported": len(self.unreported),
             "crashed": len(self.crashed),
         }
 
@@ -113,33 +115,33 @@ VIOLATIONS: Final = (
     "corrupt",
     "two-outcomes",
     "unexplained",
-    "untold",
+    "unreported",
     "crashed",
 )
 """Counts that must be 0."""
 
 
 @dataclass
-class Ledger:
-    """All lines, by message."""
+class MessageLedger:
+    """Records of all programs, by message."""
 
-    places: dict[int, tuple[float, Place]] = field(default_factory=dict)
+    places: dict[int, tuple[float, ProgramAddress]] = field(default_factory=dict)
     """Time and place at which an incarnation began."""
     ends: dict[int, float] = field(default_factory=dict)
     """Time at which an incarnation ended that was not killed."""
-    sent: dict[Key, Sent] = field(default_factory=dict)
+    sent: dict[Key, SentMessage] = field(default_factory=dict)
     outcomes: dict[Key, list[tuple[float, str]]] = field(default_factory=lambda: defaultdict(list))
-    taken: dict[Key, list[tuple[Place, int, str]]] = field(
+    received: dict[Key, list[tuple[ProgramAddress, int, str]]] = field(
         default_factory=lambda: defaultdict(list)
     )
     """By key: the receiver, the sender's node, and the line."""
-    taken_tiny: dict[Bag, list[str]] = field(default_factory=lambda: defaultdict(list))
+    received_tiny: dict[TinyKey, list[str]] = field(default_factory=lambda: defaultdict(list))
     corrupt: list[str] = field(default_factory=list)
-    deaths: list[tuple[float, int, int]] = field(default_factory=list)
+    kills: list[tuple[float, int, int]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, files: Iterable[Path]) -> "Ledger":
-        """Read the files of programs and the driver."""
+    def of(cls, files: Iterable[Path]) -> "MessageLedger":
+        """Reads the files of programs and the driver."""
         ledger = cls()
         for file in files:
             for line in file.read_text(encoding="utf-8").splitlines():
@@ -147,104 +149,114 @@ class Ledger:
         return ledger
 
     def read(self, line: str) -> None:
-        """Read a line."""
+        """Reads a line."""
         letter, when, *more = line.split(" ")
         at = float(when)
         if letter in "RTC":
             self.read_arrival(letter, more, line)
             return
         if letter == "K":
-            self.deaths.append((at, int(more[0]), int(more[1])))
+            self.kills.append((at, int(more[0]), int(more[1])))
             return
-        life = int(more[0])
+        incarnation = int(more[0])
         match letter:
             case "P":
-                self.places[life] = (at, Place(int(more[1]), int(more[2])))
+                self.places[incarnation] = (at, ProgramAddress(int(more[1]), int(more[2])))
             case "E" | "G":
-                self.ends[life] = at
+                self.ends[incarnation] = at
             case "S":
                 number, dst, service, size = map(int, more[1:])
-                source = self.places[life][1].node
-                self.sent[life, number] = Sent(at, source, dst, service, size)
+                source = self.places[incarnation][1].node
+                self.sent[incarnation, number] = SentMessage(at, source, dst, service, size)
             case "O":
-                self.outcomes[life, int(more[1])].append((at, more[2]))
+                self.outcomes[incarnation, int(more[1])].append((at, more[2]))
             case _:
                 raise ValueError(f"expected a line of a ledger, got {line!r}")
 
     def read_arrival(self, letter: str, more: list[str], line: str) -> None:
-        """Read a line about a received message."""
+        """Reads a line about a received message."""
         node, service, source = map(int, more[:3])
         if letter == "R":
             key = int(more[3]), int(more[4])
-            self.taken[key].append((Place(node, service), source, line))
+            self.received[key].append((ProgramAddress(node, service), source, line))
         elif letter == "T":
-            self.taken_tiny[source, node, service, more[3]].append(line)
+            self.received_tiny[source, node, service, more[3]].append(line)
         else:
             self.corrupt.append(line)
 
     def has_died(self, node: int, service: int | None, since: float, until: float) -> bool:
-        """Returns whether a node, or a program of it, was killed in an interval."""
+        """Returns true if a node, or a program of it, was killed in an interval."""
         return any(
             of == node and which in (-1, service) and since <= at <= until
-            for at, of, which in self.deaths
+            for at, of, which in self.kills
         )
 
-    def is_dead(self, life: int) -> bool:
-        """Returns whether a program was killed, or its node."""
-        at, place = self.places[life]
+    def is_dead(self, incarnation: int) -> bool:
+        """Returns true if a program was killed, or its node."""
+        at, place = self.places[incarnation]
         return self.has_died(*place, at, float("inf"))
 
-    def was_away(self, receiver: Place, since: float, until: float) -> bool:
-        """Returns whether no program of a service was attached during a whole interval."""
-        lives = [life for life, (_, place) in self.places.items() if place == receiver]
+    def was_absent(self, receiver: ProgramAddress, since: float, until: float) -> bool:
+        """Returns true if no program of a service was attached during a whole interval."""
+        incarnations = [
+            incarnation for incarnation, (_, place) in self.places.items() if place == receiver
+        ]
         return not any(
-            self.places[life][0] <= since
-            and self.ends.get(life, until) >= until
-            and not self.has_died(*receiver, self.places[life][0], until)
-            for life in lives
+            self.places[incarnation][0] <= since
+            and self.ends.get(incarnation, until) >= until
+            and not self.has_died(*receiver, self.places[incarnation][0], until)
+            for incarnation in incarnations
         )
 
-    def explains(self, sent: Sent, sender: Place, until: float, outcome: str) -> bool:
-        """Returns whether a death near a message, or a missing service, may explain its failure."""
+    def explains(
+        self, sent: SentMessage, sender: ProgramAddress, until: float, outcome: str
+    ) -> bool:
+        """Returns true if a kill near a message, or a missing service, may explain its failure."""
         since = sent.at - BEFORE_S
-        if outcome == "refused" and self.was_away(Place(sent.dst, sent.service), sent.at, until):
+        if outcome == "refused" and self.was_absent(
+            ProgramAddress(sent.dst, sent.service), sent.at, until
+        ):
             return True
         return self.has_died(sent.dst, sent.service, since, until) or self.has_died(
             sender.node, sender.service, since, until
         )
 
     def judge(self, excused: Sequence[str] = ()) -> Verdict:
-        """Compare sent messages, outcomes and receipts; `excused` failures need no explanation."""
+        """Compares sent messages, outcomes and receipts; `excused` failures need no explanation."""
         verdict = Verdict(sent=len(self.sent), corrupt=list(self.corrupt))
-        verdict.taken = sum(map(len, self.taken.values()))
-        verdict.taken += sum(map(len, self.taken_tiny.values()))
-        bags: dict[Bag, list[Key]] = defaultdict(list)
+        verdict.received = sum(map(len, self.received.values()))
+        verdict.received += sum(map(len, self.received_tiny.values()))
+        tiny_sent: dict[TinyKey, list[Key]] = defaultdict(list)
         for key, sent in self.sent.items():
             if sent.size < HEADER.size:
                 text = tiny(*key, sent.size).hex()
-                bags[sent.source, sent.dst, sent.service, text].append(key)
+                tiny_sent[sent.source, sent.dst, sent.service, text].append(key)
             self.judge_sent(verdict, key, sent, excused)
-        self.judge_taken(verdict)
-        self.judge_bags(verdict, bags)
+        self.judge_received(verdict)
+        self.judge_tiny(verdict, tiny_sent)
         verdict.crashed = [
-            life for life in self.places if life not in self.ends and not self.is_dead(life)
+            incarnation
+            for incarnation in self.places
+            if incarnation not in self.ends and not self.is_dead(incarnation)
         ]
         return verdict
 
-    def judge_sent(self, verdict: Verdict, key: Key, sent: Sent, excused: Sequence[str]) -> None:
-        """Judge the outcomes of a message."""
+    def judge_sent(
+        self, verdict: Verdict, key: Key, sent: SentMessage, excused: Sequence[str]
+    ) -> None:
+        """Judges the outcomes of a message."""
         outcomes = self.outcomes.get(key, [])
-        what = Failure(key, sent, outcomes)
+        what = MessageFailure(key, sent, outcomes)
         if not outcomes:
             if key[0] in self.ends:
-                verdict.untold.append(what)
+                verdict.unreported.append(what)
             return
         if len(outcomes) > 1:
             verdict.two_outcomes.append(what)
         at, outcome = outcomes[0]
         if outcome == "completed":
             verdict.completed += 1
-            is_missing = sent.size >= HEADER.size and not self.taken.get(key)
+            is_missing = sent.size >= HEADER.size and not self.received.get(key)
             if is_missing and not self.may_miss(sent, at):
                 verdict.lost.append(what)
         elif outcome in (*REJECTIONS, *excused) or self.explains(
@@ -254,13 +266,13 @@ class Ledger:
         else:
             verdict.unexplained.append(what)
 
-    def may_miss(self, sent: Sent, at: float) -> bool:
-        """Returns whether the receiver may have died before it recorded a message."""
+    def may_miss(self, sent: SentMessage, at: float) -> bool:
+        """Returns true if the receiver may have died before it recorded a message."""
         return self.has_died(sent.dst, sent.service, sent.at - DYING_S, at + AFTER_S)
 
-    def judge_taken(self, verdict: Verdict) -> None:
-        """Judge the places and the numbers of receipts of messages."""
-        for key, arrivals in self.taken.items():
+    def judge_received(self, verdict: Verdict) -> None:
+        """Judges the places and the numbers of receipts of messages."""
+        for key, arrivals in self.received.items():
             if len(arrivals) > 1:
                 verdict.doubled.append(key)
             for place, source, line in arrivals:
@@ -268,19 +280,19 @@ class Ledger:
                 if sent is None or (source, *place) != (sent.source, sent.dst, sent.service):
                     verdict.corrupt.append(line)
 
-    def judge_bags(self, verdict: Verdict, bags: dict[Bag, list[Key]]) -> None:
-        """Judge indistinguishable messages by their numbers."""
-        for bag, lines in self.taken_tiny.items():
-            if bag not in bags:
+    def judge_tiny(self, verdict: Verdict, tiny_sent: dict[TinyKey, list[Key]]) -> None:
+        """Judges indistinguishable messages by their numbers."""
+        for tiny_key, lines in self.received_tiny.items():
+            if tiny_key not in tiny_sent:
                 verdict.corrupt += lines
-            elif len(lines) > len(bags[bag]):
-                verdict.doubled.append(bag)
-        for bag, keys in bags.items():
+            elif len(lines) > len(tiny_sent[tiny_key]):
+                verdict.doubled.append(tiny_key)
+        for tiny_key, keys in tiny_sent.items():
             missing = [
-                Failure(key, self.sent[key], told)
+                MessageFailure(key, self.sent[key], outcomes)
                 for key in keys
-                if (told := self.outcomes.get(key, [])) and told[0][1] == "completed"
+                if (outcomes := self.outcomes.get(key, [])) and outcomes[0][1] == "completed"
             ]
-            n_missing = len(missing) - len(self.taken_tiny.get(bag, []))
+            n_missing = len(missing) - len(self.received_tiny.get(tiny_key, []))
             if n_missing > 0 and not any(self.may_miss(f.sent, f.outcomes[0][0]) for f in missing):
                 verdict.lost += missing[:n_missing]

@@ -1,15 +1,15 @@
-"""TCP's state machine beside the kernel's TCP, and DCTCP with marks, on the same flows.
+"""TCP's state machine compared with the kernel's TCP, and DCTCP with marks, on the same flows.
 
     python -m rampmeter.testbed.linux_tcp out --rampd target/release/rampd
 
-Hosts are network namespaces at one switch, or two racks with an over-subscribed core
-(`--racks 2`); all queues drop at their tail. Every arm sends the same flows at the same times, each
-on a connection of its own: `kernel` is the kernel's Cubic, `cubic` the state machine over UDP with
-the settings that the kernel has (`LINUX`), `dctcp` the same with DCTCP and ports that mark. Arms
-take turns, seed by seed. A flow's time is from when its program asks for it, before the handshake,
-until its last byte has been read.
+Hosts are network namespaces at one switch, or two racks with an over-subscribed core (`--racks 2`);
+all queues drop at their tail. Every arm sends the same flows at the same times, each on a separate
+connection. `kernel` is the kernel's Cubic; `cubic` is the state machine over UDP with the kernel's
+settings (`LINUX`). `dctcp` is the same with DCTCP and ports that mark. Arms run one after the
+other, seed by seed. A flow's time is from its program's request, before the handshake, until its
+last byte has been read.
 
-On a machine that does other work too, say `--realtime`: else the state machine, which is a process,
+Use `--realtime` on a machine with other load. Otherwise the state machine, which is a process,
 waits for the processor for milliseconds, and the kernel's TCP does not.
 
 Needs root (CAP_BPF and CAP_NET_ADMIN) and Linux 6.6 or later.
@@ -31,7 +31,7 @@ from rampmeter.confidence import Interval, interval
 from rampmeter.plan import Plan
 from rampmeter.testbed.command import enter_user_namespace
 from rampmeter.testbed.experiment import Options, run_testbed
-from rampmeter.testbed.marking import BINS_PER_FRAME, Waits
+from rampmeter.testbed.marking import BINS_PER_FRAME, PortDelays
 from rampmeter.toml import Table, dumps
 
 LINUX: Final[Table] = {
@@ -87,7 +87,7 @@ class Setting:
     """True if hosts have precedence over all other work of this machine."""
 
     def plan(self, arm: str, seed: int) -> Plan:
-        """The plan of an arm."""
+        """Returns the plan of an arm."""
         transport: Table = {"name": "tcp", "congestion-control": "cubic", **LINUX}
         if arm == "dctcp":
             transport = {"name": "dctcp", **LINUX, "slow-start-exit": "never"}
@@ -117,7 +117,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Result:
+class ArmResult:
     """Results of one arm for the flows of one seed."""
 
     times: dict[int, tuple[int, float]]
@@ -127,12 +127,12 @@ class Result:
     """Drops, marks and counters of senders."""
 
     def mean_s(self, low: int, high: int) -> float:
-        """The mean time of the flows of a size class; NaN without any."""
+        """Returns the mean time of the flows of a size class; NaN without any."""
         times = [time for size, time in self.times.values() if low < size <= high]
         return math.fsum(times) / len(times) if times else math.nan
 
 
-def run_arm(setting: Setting, arm: str, seed: int, out: Path) -> Result:
+def run_arm(setting: Setting, arm: str, seed: int, out: Path) -> ArmResult:
     """Runs an arm with the flows of a seed; its files are in the folder `out`."""
     plan = setting.plan(arm, seed)
     kernel = ("--congestion-control", "cubic", "--connection-per-message")
@@ -141,8 +141,8 @@ def run_arm(setting: Setting, arm: str, seed: int, out: Path) -> Result:
     return read_result(out, arm)
 
 
-def read_result(out: Path, arm: str) -> Result:
-    """The result of an arm from its folder."""
+def read_result(out: Path, arm: str) -> ArmResult:
+    """Returns the result of an arm from its folder."""
     with (out / "hosts.csv").open(encoding="utf-8", newline="") as file:
         sizes = {int(row["flow"]): int(row["size_bytes"]) for row in csv.DictReader(file)}
     at: dict[str, dict[int, int]] = {"submitted": {}, "delivered": {}}
@@ -153,7 +153,7 @@ def read_result(out: Path, arm: str) -> Result:
                     at[row["what"]][int(row["flow"])] = int(row["time_ps"])
     submitted, delivered = at["submitted"], at["delivered"]
     times = {flow: (sizes[flow], (end - submitted[flow]) / 1e12) for flow, end in delivered.items()}
-    return Result(times, len(sizes), _counts(out, arm))
+    return ArmResult(times, len(sizes), _counts(out, arm))
 
 
 def _counts(out: Path, arm: str) -> dict[str, float]:
@@ -169,7 +169,7 @@ def _counts(out: Path, arm: str) -> dict[str, float]:
     if arm == "kernel":
         tcp = json.loads((out / "tcp.json").read_text(encoding="utf-8"))
         return counts | {
-            "segments sent again": tcp["RetransSegs"],
+            "retransmitted segments": tcp["RetransSegs"],
             "timeouts": tcp["TCPTimeouts"],
             "recoveries": tcp["TCPSackRecovery"] + tcp["TCPRenoRecovery"],
             "probes": tcp["TCPLossProbes"],
@@ -177,12 +177,12 @@ def _counts(out: Path, arm: str) -> dict[str, float]:
             "slow starts ended by trains": tcp["TCPHystartTrainDetect"],
             "slow starts ended by delay": tcp["TCPHystartDelayDetect"],
         }
-    said = "".join(log.read_text(encoding="utf-8") for log in (out / "nodes").glob("*.log"))
+    text = "".join(log.read_text(encoding="utf-8") for log in (out / "nodes").glob("*.log"))
     names = ("timeouts", "recoveries", "probes", "echoes")
-    return counts | {name: _said(said, f"transport {name}") for name in names}
+    return counts | {name: _sum_counter(text, f"transport {name}") for name in names}
 
 
-def _said(text: str, name: str) -> int:
+def _sum_counter(text: str, name: str) -> int:
     """Returns the sum of a counter over the last lines of all nodes."""
     plain = re.sub(r"\x1b\[\d*m", "", text)
     return sum(int(value) for value in re.findall(rf" {name} value=(\d+)", plain))
@@ -197,8 +197,8 @@ def _drops(ports: Mapping[str, Any], *, hosts: bool) -> int:
 
 
 def _waits(ports: Mapping[str, Any]) -> dict[str, float]:
-    """The time of packets at the ports of switches, in full packets: mean and quantiles."""
-    waits = [Waits(of["marks"], tuple(of["counts"]), of["bin_ns"]) for of in ports.values()]
+    """Returns the time of packets at the ports of switches, in full packets: mean and quantiles."""
+    waits = [PortDelays(of["marks"], tuple(of["counts"]), of["bin_ns"]) for of in ports.values()]
     frame_ns = BINS_PER_FRAME * waits[0].bin_ns
     same = [of for of in waits if of.bin_ns == waits[0].bin_ns]
     total = sum(same[1:], same[0])
@@ -212,9 +212,9 @@ def _waits(ports: Mapping[str, Any]) -> dict[str, float]:
 
 def compare(
     setting: Setting, out: Path, seeds: Iterable[int], arms: Sequence[str]
-) -> dict[str, list[Result]]:
-    """Run all arms with the flows of every seed, in turn; results by arm, in the order of seeds."""
-    results: dict[str, list[Result]] = {arm: [] for arm in arms}
+) -> dict[str, list[ArmResult]]:
+    """Runs all arms with the flows of every seed; results by arm, in the order of seeds."""
+    results: dict[str, list[ArmResult]] = {arm: [] for arm in arms}
     for turn, seed in enumerate(seeds):
         for arm in arms if turn % 2 == 0 else arms[::-1]:
             folder = out / f"{arm}-{seed}"
@@ -225,8 +225,8 @@ def compare(
     return results
 
 
-def table(results: Mapping[str, Sequence[Result]]) -> str:
-    """Mean times by size with 95 % intervals over seeds, and counters, as Markdown."""
+def table(results: Mapping[str, Sequence[ArmResult]]) -> str:
+    """Returns mean times by size with 95 % intervals over seeds, and counters, as Markdown."""
     arms = list(results)
     first = arms[0]
     ratios = [f"{arm} / {first}" for arm in arms[1:]]
@@ -250,7 +250,7 @@ def table(results: Mapping[str, Sequence[Result]]) -> str:
     return "\n".join(lines)
 
 
-def _cell(name: str, results: Sequence[Result]) -> str:
+def _cell(name: str, results: Sequence[ArmResult]) -> str:
     if name not in results[0].counts:
         return "-"
     values = [of.counts[name] for of in results]
@@ -260,12 +260,12 @@ def _cell(name: str, results: Sequence[Result]) -> str:
 
 
 def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
-    """The ratio of means, seed by seed. Each is over the flows that arrived in its arm."""
+    """Returns the ratio of means, seed by seed. Each mean covers the flows delivered in its arm."""
     return interval(our / their for our, their in zip(ours, theirs, strict=True))
 
 
 def main() -> None:
-    """Run it from the command line."""
+    """Runs the comparison from the command line."""
     preset = Setting()
     parser = argparse.ArgumentParser(prog="rampmeter.testbed.linux_tcp", description=__doc__)
     parser.add_argument("out", type=Path)

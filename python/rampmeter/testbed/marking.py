@@ -1,10 +1,10 @@
-"""Times of packets at each port, and congestion marks on those that wait for too long.
+"""Times of packets at each port, and congestion marks on those that are queued for too long.
 
 Not every kernel has a queue that marks. So two small programs do it at each link, with the queue
 between them: one stamps each packet as it arrives at the port, before the queue. The other computes
-at the far end of the link the time since then. Packets whose senders understand ECN are marked
-there if it exceeds a threshold, as by the `ce_threshold` of CoDel. The second program also counts
-all packets by their time at the port.
+at the far end of the link the time since then. ECN-capable packets are marked there if it exceeds a
+threshold, as by the `ce_threshold` of CoDel. The second program also counts all packets by their
+time at the port.
 
 They have 8 and about 30 instructions, so they are written here as such and passed to the
 system call: that needs neither a compiler nor a loader. The kernel removes them when their
@@ -29,9 +29,9 @@ from rampmeter.testbed.process import NAMESPACES
 from rampmeter.testbed.shape import Port
 
 BINS: Final = 1024
-"""Bins of times at a port; the last one holds all longer times."""
+"""Bins of times at a port; the last one counts all longer times."""
 BINS_PER_FRAME: Final = 4
-"""Bins in the time that a full packet takes on the link."""
+"""Number of bins in the serialisation time of a full packet."""
 THRESHOLD_NS_MAX: Final = 2**31 - 1
 """The longest threshold: the programs compare with a number of 32 bits and a sign."""
 
@@ -41,45 +41,45 @@ CLONE_NEWNET: Final = 0x4000_0000
 
 
 @dataclass(frozen=True)
-class Waits:
+class PortDelays:
     """Times of packets at a port, from arrival to the end of departure."""
 
     marks: int
-    """Packets that were sent with a congestion mark after waiting longer than the threshold."""
+    """Packets that were sent with a congestion mark, queued for longer than the threshold."""
     counts: tuple[int, ...]
     """Packets by their time at the port, in bins of `bin_ns` from 0 on."""
     bin_ns: int
 
     @property
     def packets(self) -> int:
-        """All packets."""
+        """Number of packets."""
         return sum(self.counts)
 
     def mean_s(self) -> float:
-        """The mean time in seconds, to half a bin; NaN without packets."""
+        """Returns the mean time in seconds, to half a bin; NaN without packets."""
         total = sum((place + 0.5) * count for place, count in enumerate(self.counts))
         return total * self.bin_ns / self.packets / 1e9 if self.packets else float("nan")
 
     def quantile_s(self, share: float) -> float:
-        """The time in seconds that a share of packets does not exceed; NaN without packets."""
-        left = share * self.packets
+        """Returns the quantile of delays in seconds; NaN without packets."""
+        remaining = share * self.packets
         for place, count in enumerate(self.counts):
-            left -= count
-            if left <= 0 and self.packets:
+            remaining -= count
+            if remaining <= 0 and self.packets:
                 return (place + 1) * self.bin_ns / 1e9
         return float("nan")
 
-    def __add__(self, other: "Waits") -> "Waits":
-        """The packets of both, which have the same bins."""
+    def __add__(self, other: "PortDelays") -> "PortDelays":
+        """Adds the packets of two ports with the same bins."""
         counts = tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
-        return Waits(self.marks + other.marks, counts, self.bin_ns)
+        return PortDelays(self.marks + other.marks, counts, self.bin_ns)
 
 
 class Watch:
     """The programs at all links of a fabric, while its `with` block runs.
 
-    Packets are marked if they were at a port for longer than `mark_above_bytes` take on its link.
-    If that is `None`, packets are only counted.
+    Packets are marked if they were at a port for longer than the serialisation time of
+    `mark_above_bytes`. If that is `None`, packets are only counted.
     """
 
     def __init__(self, fabric: Fabric, mark_above_bytes: float | None = None) -> None:
@@ -89,7 +89,7 @@ class Watch:
         self._open: list[int] = []
 
     def __enter__(self) -> "Watch":
-        """Attach them; raises `TestbedError` if the system has no such programs."""
+        """Attaches them; raises `TestbedError` if the system has no such programs."""
         try:
             stamp = self._keep(_load(_stamp()))
             for link in self._fabric.shape.links:
@@ -108,15 +108,15 @@ class Watch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Remove them."""
+        """Removes them."""
         self._close()
 
-    def read(self) -> dict[str, Waits]:
+    def read(self) -> dict[str, PortDelays]:
         """Returns the counts so far, by ports as in `Fabric.port_counters`."""
         waits = {}
         for name, (counts, bin_ns) in self._maps.items():
             values = [_look_up(counts, key) for key in range(BINS + 1)]
-            waits[name] = Waits(values[BINS], tuple(values[:BINS]), bin_ns)
+            waits[name] = PortDelays(values[BINS], tuple(values[:BINS]), bin_ns)
         return waits
 
     def _judge(self, port: Port) -> int:
@@ -177,7 +177,7 @@ class Insn(NamedTuple):
     immediate: int = 0
 
     def packed(self) -> bytes:
-        """The instruction as the kernel takes it, on little-endian machines."""
+        """Returns the instruction in the kernel's encoding, on little-endian machines."""
         registers = self.dst | self.src << 4
         return struct.pack("<BBhi", self.code, registers, self.offset, self.immediate)
 
@@ -211,10 +211,10 @@ SKB_SET_TSTAMP: Final = 192
 TSTAMP: Final = 152
 TSTAMP_TYPE: Final = 180
 MONOTONIC: Final = 1
-"""The type of a time stamp that stays with a packet over a virtual link."""
+"""The type of a time stamp that a packet retains over a virtual link."""
 
 NEXT: Final = -1
-"""Return value of a program that lets a packet pass."""
+"""Return value of a program that passes a packet."""
 
 
 def _stamp() -> list[Insn]:
@@ -326,7 +326,7 @@ def _load(program: Sequence[Insn]) -> int:
 
 
 def _attach_in(namespace: str, interface: str, program: int, where: int) -> int:
-    """Attaches a program in a network namespace, where the calling thread stays."""
+    """Attaches a program in a network namespace. The calling thread remains there."""
     descriptor = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if _libc().setns(descriptor, CLONE_NEWNET) != 0:

@@ -13,7 +13,7 @@ from typing import Final
 from rampmeter.testbed.command import TestbedError
 
 NAMESPACES: Final = Path("/var/run/netns")
-"""Folder in which `ip netns` keeps its names."""
+"""Folder of the names of `ip netns`."""
 
 TERM_SECONDS: Final = 2.0
 """Maximum time for a process to end by itself, in seconds."""
@@ -22,7 +22,7 @@ KILL_SECONDS: Final = 5.0
 """Maximum time for the kernel to end a killed process, in seconds."""
 
 POLL_SECONDS: Final = 0.01
-"""Interval between checks whether processes have ended, in seconds."""
+"""Interval between checks of processes for their end, in seconds."""
 
 
 def start_ticks(pid: int) -> int | None:
@@ -39,14 +39,14 @@ def start_ticks(pid: int) -> int | None:
 
 
 def end_all(names: Collection[str]) -> None:
-    """End the processes of network namespaces: terminate, wait, then kill those that are left."""
+    """Ends the processes of network namespaces: terminates them, and kills remaining ones."""
     for number, seconds in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
         deadline = time.monotonic() + seconds
         asked: set[int] = set()
         while left := processes_in(names):
             if time.monotonic() > deadline:
                 break
-            # Processes that were started meanwhile get the signal too.
+            # Processes that were started meanwhile receive the signal too.
             for pid in left - asked:
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)
@@ -54,11 +54,11 @@ def end_all(names: Collection[str]) -> None:
             time.sleep(POLL_SECONDS)
         else:
             return
-    raise TestbedError(f"testbed: expected processes to end when killed, left are {sorted(left)}")
+    raise TestbedError(f"testbed: killed processes still run: {sorted(left)}")
 
 
 def processes_in(names: Collection[str]) -> set[int]:
-    """The processes of network namespaces, without this one."""
+    """Returns the processes of network namespaces, without this one."""
     inodes = {inode for name in names if (inode := _inode(NAMESPACES / name)) is not None}
     pids = {int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()}
     pids.discard(os.getpid())
@@ -89,7 +89,7 @@ def held_signals() -> Iterator[None]:
 
 @contextmanager
 def sigterm_raises() -> Iterator[None]:
-    """Makes SIGTERM raise `SystemExit` in the block, where it would end the process at once."""
+    """Makes SIGTERM raise `SystemExit` in the block instead of ending the process at once."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield

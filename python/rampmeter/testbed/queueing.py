@@ -1,8 +1,8 @@
 """The queues of a port: a shaped link with eight strict priorities, and their counters.
 
-Priority 0 is the highest and holds DSCP class CS7. Priority 7 is the lowest and holds CS0 and
-packets that are not IPv4. The kernel has no qdisc that is just this, so it is HTB: the root class
-has the link's rate, and each priority borrows all of it from there but for 8 kbit/s of its own.
+Priority 0 is the highest and has DSCP class CS7. Priority 7 is the lowest and has CS0 and
+packets that are not IPv4. The kernel has no such qdisc, so it is HTB. The root class has the link's
+rate. Each priority has 8 kbit/s itself and borrows the rest from the root class.
 """
 
 import json
@@ -16,7 +16,7 @@ N_PRIORITIES: Final = 8
 """As many as there are class selectors in DSCP, and queues in a switch."""
 
 OWN_RATE: Final = "8kbit"
-"""Rate of each class whatever its priority: HTB wants it positive, so it is the minimum."""
+"""Rate of each class of any priority: HTB requires a positive one, so it is the minimum."""
 
 BURST_SECONDS: Final = 0.000_25
 """Lateness of a timer up to which the link loses no throughput. It is also the time by which a
@@ -33,7 +33,7 @@ class Counters:
 
 
 def tos(priority: int) -> int:
-    """The value of `IP_TOS` that puts packets into a priority.
+    """Returns the value of `IP_TOS` that puts packets into a priority.
 
     >>> hex(tos(0)), hex(tos(7))
     ('0xe0', '0x0')
@@ -42,7 +42,7 @@ def tos(priority: int) -> int:
 
 
 def queue_commands(port: Port, shape: Shape) -> Iterator[str]:
-    """Yields the commands of `tc` that give a port its queues."""
+    """Yields the commands of `tc` that create the queues of a port."""
     device = f"dev {port.interface}"
     rate = f"{port.rate_bps}bit"
     frame = shape.frame_bytes
@@ -70,7 +70,7 @@ def queue_commands(port: Port, shape: Shape) -> Iterator[str]:
 
 
 def parse_counters(text: str) -> dict[str, tuple[Counters, ...]]:
-    """The counters of each interface by priority, from `tc -s -j qdisc show`."""
+    """Returns the counters of each interface by priority, from `tc -s -j qdisc show`."""
     queues: dict[str, dict[int, Counters]] = {}
     shown: list[dict[str, Any]] = json.loads(text)
     for qdisc in shown:

@@ -1,7 +1,7 @@
-"""The shape of a fabric: nodes, links, addresses and routes, all known before it is built.
+"""The shape of a fabric: nodes, links, addresses and routes, all determined before it is built.
 
 Host `slot` of rack `r` has address 10.77.r.(4 slot + 2) and its switch the one below, a /30 each;
-the link of rack `r` and spine `s` is 10.78.r.(4 s)/30. So a rack is one /24 to all the others.
+the link of rack `r` and spine `s` is 10.78.r.(4 s)/30. So a rack is one /24 for all other racks.
 """
 
 from collections.abc import Iterator
@@ -25,10 +25,21 @@ RACKS_MAX: Final = 256
 """As many as there are values of the third byte of an address."""
 
 RATE_MIN_BPS: Final = 1_000_000
-"""Minimum rate. Below it a packet takes over 12 ms, and rates of lower priorities matter."""
+"""Minimum rate. Below it a packet needs over 12 ms, and rates of lower priorities matter."""
 
 BUFFER_FRAMES: Final = 50
 """The default buffer: full frames."""
+
+
+class ShapeError(TestbedError):
+    """A field of a shape that cannot be built."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"{name}: {problem}")
+        self.name = name
+        """The field."""
+        self.problem = problem
+        """The expected and the actual value."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,7 @@ class Link:
     upper: Port
 
     def ports(self) -> tuple[Port, Port]:
-        """Both ends."""
+        """Returns both ends."""
         return self.lower, self.upper
 
 
@@ -95,7 +106,7 @@ class Shape:
             self._expect(name, getattr(self, name), RATE_MIN_BPS)
         self._expect("buffer_bytes", self.buffer_bytes, self.frame_bytes)
         if self.mtu not in MTUS:
-            raise TestbedError(f"mtu: expected one of {MTUS}, got {self.mtu}")
+            raise ShapeError("mtu", f"expected one of {MTUS}, got {self.mtu}")
 
     @staticmethod
     def _expect(name: str, value: int | None, least: int, most: int | None = None) -> None:
@@ -103,7 +114,7 @@ class Shape:
             return
         if value < least or (most is not None and value > most):
             bound = f"at least {least}" if most is None else f"{least} to {most}"
-            raise TestbedError(f"{name}: expected {bound}, got {value}")
+            raise ShapeError(name, f"expected {bound}, got {value}")
 
     @property
     def n_hosts(self) -> int:
@@ -128,11 +139,11 @@ class Shape:
         return self.buffer_bytes // self.frame_bytes
 
     def rack(self, host: int) -> int:
-        """The rack of a host or arbiter."""
+        """Returns the rack of a host or arbiter."""
         return self._place(host)[0]
 
     def address(self, host: int) -> IPv4Address:
-        """The address of a host or arbiter.
+        """Returns the address of a host or arbiter.
 
         >>> str(Shape(racks=2, hosts_per_rack=2, spines=1, access_bps=10**7).address(3))
         '10.77.1.6'
@@ -140,7 +151,7 @@ class Shape:
         return self._access(host, 2).ip
 
     def access_link(self, host: int) -> Link:
-        """The link of a host or arbiter."""
+        """Returns the link of a host or arbiter."""
         rack, _ = self._place(host)
         rate_bps = self.access_bps
         if host in self.arbiters and self.arbiter_bps is not None:
@@ -151,7 +162,7 @@ class Shape:
         )
 
     def nodes(self) -> list[str]:
-        """Hosts, arbiters, leaves, spines."""
+        """Returns the names of hosts, arbiters, leaves and spines."""
         return [
             *(f"h{host}" for host in range(self.n_hosts + self.n_arbiters)),
             *(f"t{rack}" for rack in range(self.racks)),
@@ -165,10 +176,10 @@ class Shape:
         return (*map(self.access_link, hosts), *self._core_links())
 
     def routes(self, node: str) -> list[str]:
-        """The routes of a node, as `ip route add` takes them.
+        """Returns the routes of a node, as arguments of `ip route add`.
 
-        Packets to a host whose link is down are dropped at its leaf without notice, as on a
-        wire, and cause no error at their sender.
+        Packets to a host whose link is down are dropped at its leaf without notice, as on a wire.
+        They cause no error at their sender.
         """
         number = int(node[1:])
         match node[0]:
@@ -198,7 +209,7 @@ class Shape:
                 )
 
     def _place(self, host: int) -> tuple[int, int]:
-        """A host's rack and its place there; arbiters follow the hosts of rack 0."""
+        """Returns a host's rack and its place there; arbiters follow the hosts of rack 0."""
         self._expect("host", host, 0, self.n_hosts + self.n_arbiters - 1)
         if host in self.arbiters:
             return 0, self.hosts_per_rack + host - self.n_hosts

@@ -1,10 +1,10 @@
-"""Every message of many programs accounted for, under kills and a network that is at fault.
+"""Stress test that accounts for every message of many programs, under kills and network faults.
 
     python -m rampmeter.testbed.stress out --all
     python -m rampmeter.testbed.stress out --transport dcpim --transport phost --minutes 2
 
 Four nodes with three programs each, which send messages of 1 B to 8 MB to one another (all orders
-of magnitude alike). Programs and nodes are killed (SIGKILL) and started again. A run is of one
+of magnitude alike). Programs and nodes are killed (SIGKILL) and restarted. A run is of one
 transport and one kind:
 
 | kind | the network | packets are |
@@ -15,13 +15,13 @@ transport and one kind:
 | `double` | as `mild`; two bits flip, and the checksum of UDP stays right | not encrypted |
 | `sealed` | as `double` | encrypted |
 
-In all but `clean` nodes 0 and 1 are in one network namespace, 2 and 3 in another, and the faults
-are those of the cable between: `rampd middlebox`, and `flips.py` behind it. Needs root, or user
-namespaces.
+In all kinds except `clean`, nodes 0 and 1 are in one network namespace, and 2 and 3 in another. The
+faults are those of the cable between: `rampd middlebox`, and `flips.py` behind it. Needs root, or
+user namespaces.
 
 Programs log submitted messages, outcomes and receipts (`ledger`). A run fails if a message was
 lost, doubled or corrupt, had two outcomes or none, or failed though neither end was killed nearby.
-A finished run is kept; another call with the same arguments continues with the next one.
+A finished run is stored; another call with the same arguments continues with the next one.
 """
 
 import argparse
@@ -41,13 +41,13 @@ from typing import Any, Final
 from rampmeter.testbed.cluster import (
     N_NODES,
     Cluster,
-    Place,
+    NodeNamespace,
     cable,
     one_host,
 )
 from rampmeter.testbed.command import TestbedError, enter_user_namespace
 from rampmeter.testbed.experiment import find_rampd
-from rampmeter.testbed.ledger import VIOLATIONS, Ledger, Verdict
+from rampmeter.testbed.ledger import VIOLATIONS, MessageLedger, Verdict
 from rampmeter.testbed.process import sigterm_raises
 from rampmeter.testbed.stress_program import SERVICES
 
@@ -62,7 +62,7 @@ DOWN_S: Final = 0.3
 SETTLE_S: Final = 30.0
 """Maximum time for messages that are in flight at the end, in seconds."""
 QUIET_S: Final = 1.5
-"""A run is over if all outcomes are known and nothing has arrived for this time, in seconds."""
+"""Time in seconds without an arrival after which a run with all outcomes has ended."""
 ARBITERS_MAX: Final = 4
 TRANSPORTS: Final = (
     "dcpim",
@@ -82,12 +82,12 @@ TRANSPORTS: Final = (
 """Transports that run between hosts."""
 BUSY_US: Final = {"cosy": 50_000}
 """`control-rtt-us` of transports for which it must fit a busy host (docs)."""
-GIVES_UP: Final = {"cosy": ("unreachable",)}
+ABORTS: Final = {"cosy": ("unreachable",)}
 """Failures of transports that abort within a bound, if packets are lost or hosts are busy."""
 
 
 @dataclass(frozen=True)
-class Kind:
+class FaultKind:
     """Faults of the network of a run."""
 
     faults: tuple[str, ...] | None = None
@@ -99,37 +99,37 @@ class Kind:
 MILD: Final = ("--loss", "0.01", "--duplicate", "0.01", "--reorder", "0.05")
 HARSH: Final = ("--loss", "0.02", "--duplicate", "0.02")
 KINDS: Final = {
-    "clean": Kind(),
-    "mild": Kind(MILD, ("--chance", "0.005")),
-    "harsh": Kind(HARSH, ("--chance", "0.01")),
-    "double": Kind(MILD, ("--chance", "0.005", "--double"), is_encrypted=False),
-    "sealed": Kind(MILD, ("--chance", "0.005", "--double")),
+    "clean": FaultKind(),
+    "mild": FaultKind(MILD, ("--chance", "0.005")),
+    "harsh": FaultKind(HARSH, ("--chance", "0.01")),
+    "double": FaultKind(MILD, ("--chance", "0.005", "--double"), is_encrypted=False),
+    "sealed": FaultKind(MILD, ("--chance", "0.005", "--double")),
 }
 ROWS: Final = ("clean", "mild", "harsh", "double")
 """The kinds of `--all`."""
 
 
 @dataclass
-class Bed(Cluster):
+class StressCluster(Cluster):
     """Nodes and programs, and the kills."""
 
     seed: int
     programs: dict[tuple[int, int], subprocess.Popen[bytes]] = field(default_factory=dict)
     n_started: int = 0
     n_killed: int = 0
-    fallen: list[str] = field(default_factory=list)
-    """Nodes that ended without being killed."""
+    ended_nodes: list[str] = field(default_factory=list)
+    """Nodes that ended without a kill."""
 
     def file(self, name: str) -> Path:
-        """Return a file next to the logs of programs."""
+        """Returns a file next to the logs of programs."""
         return self.out / "ledger" / name
 
-    def ledger(self) -> Ledger:
-        """Read the logs."""
-        return Ledger.of(sorted((self.out / "ledger").glob("*.txt")))
+    def ledger(self) -> MessageLedger:
+        """Reads the logs."""
+        return MessageLedger.of(sorted((self.out / "ledger").glob("*.txt")))
 
     def start(self) -> None:
-        """Start everything."""
+        """Starts all nodes and programs."""
         (self.out / "ledger").mkdir()
         self.file("driver.txt").touch()
         if self.is_encrypted:
@@ -141,7 +141,7 @@ class Bed(Cluster):
                 self.start_program(node, service)
 
     def start_program(self, node: int, service: int) -> None:
-        """Start a program of a node."""
+        """Starts a program of a node."""
         self.n_started += 1
         log = self.file(f"{node}-{service}-{self.n_started}.txt")
         argv = [sys.executable, "-m", PROGRAM, str(self.socket(node)), str(log)]
@@ -150,7 +150,7 @@ class Bed(Cluster):
             self.programs[node, service] = subprocess.Popen(argv, stderr=errors)
 
     def kill(self, process: "subprocess.Popen[bytes]", node: int, service: int) -> None:
-        """Kill a node or a program, and record the time."""
+        """Kills a node or a program, and records the time."""
         with self.file("driver.txt").open("a", encoding="utf-8") as lines:
             lines.write(f"K {time.monotonic():.6f} {node} {service}\n")
         process.kill()
@@ -158,37 +158,39 @@ class Bed(Cluster):
         self.n_killed += 1
 
     def kill_program(self, rng: random.Random) -> None:
-        """Kill any program, and start it again."""
+        """Kills any program, and restarts it."""
         node, service = rng.choice(list(self.programs))
         self.kill(self.programs[node, service], node, service)
         self.start_program(node, service)
 
     def kill_node(self, rng: random.Random) -> None:
-        """Kill any host's node, and start it again."""
+        """Kills any host's node, and restarts it."""
         node = rng.randrange(N_NODES)
         self.kill(self.nodes[node], node, -1)
         time.sleep(DOWN_S)
         self.start_node(node)
 
-    def revive(self) -> None:
-        """Start programs that have ended with their node, and nodes that ended of themselves."""
+    def restart_ended(self) -> None:
+        """Restarts programs that have ended with their node, and nodes that ended by themselves."""
         for (node, service), program in list(self.programs.items()):
             if program.poll() is not None:
                 self.start_program(node, service)
         for node, process in list(self.nodes.items()):
             if process.poll() is not None:
-                self.fallen.append(f"node {node} ended with {process.returncode}")
+                self.ended_nodes.append(f"node {node} ended with {process.returncode}")
                 self.start_node(node)
 
-    def settle(self) -> None:
-        """Wait until all submitted messages have an outcome and no more arrive."""
+    def wait_until_idle(self) -> None:
+        """Waits until all submitted messages have an outcome and no more arrive."""
         self.file("stop").touch()
         until = time.monotonic() + SETTLE_S
         seen, quiet_since = -1, time.monotonic()
         while (now := time.monotonic()) < until:
             ledger = self.ledger()
-            living = {life for life in ledger.places if life not in ledger.ends}
-            living -= {life for life in living if ledger.is_dead(life)}
+            living = {
+                incarnation for incarnation in ledger.places if incarnation not in ledger.ends
+            }
+            living -= {incarnation for incarnation in living if ledger.is_dead(incarnation)}
             n_open = sum(key[0] in living and key not in ledger.outcomes for key in ledger.sent)
             n_seen = sum(file.stat().st_size for file in (self.out / "ledger").glob("*.txt"))
             if n_seen != seen or n_open:
@@ -198,16 +200,16 @@ class Bed(Cluster):
             time.sleep(0.3)
 
     def stop(self) -> list[int]:
-        """Let programs and nodes end; returns the nodes' exit codes."""
-        self.file("leave").touch()
+        """Stops programs and nodes; returns the nodes' exit codes."""
+        self.file("quit").touch()
         for program in self.programs.values():
             program.wait(30)
         for process in self.nodes.values():
             process.send_signal(signal.SIGTERM)
         return [self.nodes[node].wait(30) for node in sorted(self.nodes)]
 
-    def end(self) -> None:
-        """Kill everything."""
+    def kill_all(self) -> None:
+        """Kills all nodes and programs."""
         for process in [*self.nodes.values(), *self.programs.values()]:
             process.kill()
             process.wait()
@@ -224,11 +226,11 @@ class Run:
     seed: int
 
     def folder(self, out: Path) -> Path:
-        """Return the folder of its results."""
+        """Returns the folder of its results."""
         return out / self.kind / self.transport
 
     def result(self, out: Path) -> dict[str, Any] | None:
-        """Return the result, if it was finished with the same arguments."""
+        """Returns the result, if it was finished with the same arguments."""
         try:
             result = json.loads((self.folder(out) / "result.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -238,9 +240,9 @@ class Run:
 
 
 def n_arbiters(rampd: str, transport: str, folder: Path) -> int:
-    """Return the number of arbiters that a transport has between hosts."""
+    """Returns the number of arbiters that a transport has between hosts."""
     for n in range(ARBITERS_MAX + 1):
-        place = Place([], "127.0.0.1")
+        place = NodeNamespace([], "127.0.0.1")
         cluster = Cluster(folder, transport, rampd, [place], n_arbiters=n, is_encrypted=False)
         argv = [rampd, "check", str(cluster.configure(0))]
         done = subprocess.run(argv, check=False, capture_output=True, text=True)
@@ -250,37 +252,37 @@ def n_arbiters(rampd: str, transport: str, folder: Path) -> int:
 
 
 def arrivals(rate_s: float, rng: random.Random, now: float) -> Iterator[float]:
-    """Yield times of a Poisson process."""
+    """Yields times of a Poisson process."""
     while True:
         now += rng.expovariate(1 / rate_s)
         yield now
 
 
-def harass(bed: Bed, run: Run, say: "Progress") -> None:
-    """Kill and revive until the run's duration or number of submitted messages is reached."""
+def inject_faults(cluster: StressCluster, run: Run, say: "Progress") -> None:
+    """Kills and restarts until the run's duration or number of submitted messages is reached."""
     rng = random.Random(run.seed)
     began = time.monotonic()
     until = began + 60 * run.minutes
-    acts = {bed.kill_program: PROGRAM_GAP_S, bed.kill_node: NODE_GAP_S}
+    acts = {cluster.kill_program: PROGRAM_GAP_S, cluster.kill_node: NODE_GAP_S}
     due = {act: arrivals(gap, rng, began + 1.0) for act, gap in acts.items()}
     next_due = {act: next(times) for act, times in due.items()}
     n_sent = 0
     while (now := time.monotonic()) < until:
         time.sleep(0.2)
-        bed.revive()
+        cluster.restart_ended()
         for act, at in next_due.items():
             if now >= at:
                 act(rng)
                 next_due[act] = max(next(due[act]), now)
-        n_sent = n_submitted(bed)
-        say(f"{now - began:3.0f} s, {n_sent} messages, {bed.n_killed} killed")
+        n_sent = n_submitted(cluster)
+        say(f"{now - began:3.0f} s, {n_sent} messages, {cluster.n_killed} killed")
         if run.messages is not None and n_sent >= run.messages:
             return
 
 
-def n_submitted(bed: Bed) -> int:
-    """Count the messages submitted so far."""
-    logs = (bed.out / "ledger").glob("*.txt")
+def n_submitted(cluster: StressCluster) -> int:
+    """Counts the messages submitted so far."""
+    logs = (cluster.out / "ledger").glob("*.txt")
     return sum(log.read_bytes().count(b"\nS ") for log in logs)
 
 
@@ -294,24 +296,24 @@ class Progress:
         self.is_terminal = sys.stderr.isatty()
 
     def begin(self, run: Run) -> None:
-        """Continue with the next run."""
+        """Continues with the next run."""
         self.number += 1
         self.what = f"stress: {self.number} of {self.total}: {run.transport} {run.kind}: "
 
     def __call__(self, text: str) -> None:
-        """Show the progress of the run, on a terminal."""
+        """Shows the progress of the run, on a terminal."""
         if self.is_terminal:
             sys.stderr.write(f"\r\x1b[K{self.what}{text}")
             sys.stderr.flush()
 
     def finish(self, text: str) -> None:
-        """Print the outcome of the run."""
+        """Prints the outcome of the run."""
         self("")
         sys.stderr.write(f"{chr(13) if self.is_terminal else ''}{self.what}{text}\n")
 
 
 def execute(run: Run, out: Path, rampd: str, say: Progress) -> dict[str, Any]:
-    """Execute a run; returns its result, which is in its folder too."""
+    """Executes a run; returns its result, which is in its folder too."""
     folder = run.folder(out)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -326,7 +328,7 @@ def execute(run: Run, out: Path, rampd: str, say: Progress) -> dict[str, Any]:
                 cable(rampd, (*kind.faults, *seeds), "stress", (*kind.flips, *seeds), log)
             )
         n = n_arbiters(rampd, run.transport, folder)
-        bed = Bed(
+        cluster = StressCluster(
             folder,
             run.transport,
             rampd,
@@ -336,22 +338,27 @@ def execute(run: Run, out: Path, rampd: str, say: Progress) -> dict[str, Any]:
             is_encrypted=kind.is_encrypted,
             control_rtt_us=BUSY_US.get(run.transport, 1_000),
         )
-        stack.callback(bed.end)
-        bed.start()
-        harass(bed, run, say)
-        bed.settle()
-        codes = bed.stop()
-    verdict = bed.ledger().judge(GIVES_UP.get(run.transport, ()))
-    result = {**asdict(run), **verdict.counts(), "killed": bed.n_killed, **described(verdict)}
+        stack.callback(cluster.kill_all)
+        cluster.start()
+        inject_faults(cluster, run, say)
+        cluster.wait_until_idle()
+        codes = cluster.stop()
+    verdict = cluster.ledger().judge(ABORTS.get(run.transport, ()))
+    result = {
+        **asdict(run),
+        **verdict.counts(),
+        "killed": cluster.n_killed,
+        **violation_details(verdict),
+    }
     ended = [f"node {node} stopped with {code}" for node, code in enumerate(codes) if code]
-    result["fallen"] = bed.fallen + ended
+    result["ended-nodes"] = cluster.ended_nodes + ended
     file = folder / "result.json"
     file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     return result
 
 
-def described(verdict: Verdict) -> dict[str, Any]:
-    """Return the messages with violations, in full."""
+def violation_details(verdict: Verdict) -> dict[str, Any]:
+    """Returns all messages with violations."""
     return {
         "failures": dict(sorted(verdict.explained.items())),
         "wrong": {
@@ -360,7 +367,7 @@ def described(verdict: Verdict) -> dict[str, Any]:
             "corrupt": verdict.corrupt,
             "two-outcomes": verdict.two_outcomes,
             "unexplained": verdict.unexplained,
-            "untold": verdict.untold,
+            "unreported": verdict.unreported,
             "crashed": verdict.crashed,
         },
     }
@@ -375,13 +382,13 @@ COLUMNS: Final = {
     "corrupt": "bad",
     "two-outcomes": "2 ends",
     "unexplained": "unexpl",
-    "untold": "untold",
+    "unreported": "0 ends",
     "crashed": "crash",
 }
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
-    """Return the counts for people: a part for each kind, a row for each transport."""
+    """Returns a table of the counts: a part for each kind, a row for each transport."""
     lines = []
     for kind in dict.fromkeys(result["kind"] for result in results):
         head = "".join(f"{title:>7}" for title in COLUMNS.values())
@@ -394,12 +401,16 @@ def table(results: Sequence[dict[str, Any]]) -> str:
 
 
 def is_bad(result: dict[str, Any]) -> bool:
-    """Returns whether a violation happened, or nothing was sent."""
-    return any(result[name] for name in VIOLATIONS) or bool(result["fallen"]) or not result["taken"]
+    """Returns true if a violation happened, or nothing was sent."""
+    return (
+        any(result[name] for name in VIOLATIONS)
+        or bool(result["ended-nodes"])
+        or not result["received"]
+    )
 
 
 def stress(out: Path, runs: Sequence[Run]) -> int:
-    """Execute the runs that have no result; returns the exit code."""
+    """Executes the runs that have no result; returns the exit code."""
     out = out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     rampd, say, results = find_rampd(), Progress(len(runs)), []
@@ -412,7 +423,7 @@ def stress(out: Path, runs: Sequence[Run]) -> int:
                 result = execute(run, out, rampd, say)
             results.append(result)
             wrong = [f"{result[name]} {name}" for name in VIOLATIONS if result[name]]
-            found = ", ".join(wrong + result["fallen"]) or "nothing wrong"
+            found = ", ".join(wrong + result["ended-nodes"]) or "nothing wrong"
             say.finish(f"{note}{result['sent']} messages, {found}")
             text = json.dumps(results, indent=2) + "\n"
             (out / "stress.json").write_text(text, encoding="utf-8")
@@ -422,14 +433,14 @@ def stress(out: Path, runs: Sequence[Run]) -> int:
 
 
 def parse(argv: Sequence[str]) -> tuple[Path, list[Run]]:
-    """Read the command line."""
+    """Reads the command line."""
     parser = argparse.ArgumentParser(prog=MODULE, description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("out", type=Path, help="folder for ledgers and results")
     parser.add_argument("--transport", action="append", choices=TRANSPORTS, help="may be repeated")
     parser.add_argument("--all", action="store_true", help="all transports")
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="may be repeated")
     parser.add_argument("--minutes", type=float, default=1.0, help="of a run, at most (1)")
-    parser.add_argument("--messages", type=int, help="end a run when so many were submitted")
+    parser.add_argument("--messages", type=int, help="end a run after N submitted messages")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(argv)
     if bool(args.transport) == args.all:
@@ -440,7 +451,7 @@ def parse(argv: Sequence[str]) -> tuple[Path, list[Run]]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the stress."""
+    """Runs the stress test."""
     out, runs = parse(sys.argv[1:] if argv is None else argv)
     try:
         enter_user_namespace(sys.orig_argv)
@@ -449,7 +460,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"stress: {error}\n")
         return 2
     except KeyboardInterrupt:
-        sys.stderr.write("\nstress: interrupted; the same command goes on after the last run\n")
+        sys.stderr.write("\nstress: interrupted; the same command continues after the last run\n")
         return 130
 
 

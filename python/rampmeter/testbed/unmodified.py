@@ -1,11 +1,11 @@
-"""Programs as they are, with CAPTON and without, in an over-subscribed network (3:1).
+"""Unmodified programs, with CAPTON and without, in an over-subscribed network (3:1).
 
     python -m rampmeter.testbed.unmodified out --library librampmeter_capton.so --rampd rampd
 
-Two racks of three hosts, links of 100 Mbit/s, one spine: each rack's uplink has a third of what its
-hosts have. The programs of rack 0 send to rack 1. Every arm is the same programs with the same
-requests; in one the library is loaded before those that send, and agents and a controller run.
-Arms take turns. Programs that are not installed are left out, and the table says so.
+Two racks of three hosts, links of 100 Mbit/s, one spine: each rack's uplink has a third of the rate
+of its hosts. The programs of rack 0 send to rack 1. Every arm is the same programs with the same
+requests; in one the library is loaded before those that send, and agents and a controller run. Arms
+run one after the other. Programs that are not installed are omitted, with a note in the table.
 """
 
 import argparse
@@ -41,14 +41,14 @@ SIZES: Final = {10_000: 0.7, 100_000: 0.2, 1_000_000: 0.08, 4_000_000: 0.02}
 """Sizes of files that clients request, with their shares: 187 kB on average."""
 
 CONTROL: Final = "reno"
-"""The congestion control of both arms. Every kernel lets namespaces have it, cubic not all do."""
+"""The congestion control of both arms. Every kernel permits it in namespaces, unlike cubic."""
 CONTROL_FILE: Final = "/proc/sys/net/ipv4/tcp_congestion_control"
 
 ARMS: Final = ("plain", "capton")
 
 
 @dataclass(frozen=True)
-class Bed:
+class ArmNetwork:
     """The network with its programs of one arm."""
 
     fabric: Fabric
@@ -57,15 +57,15 @@ class Bed:
     """Environment variables of a host's programs, by host."""
 
     def start(self, host: int, argv: Sequence[str], **popen: Any) -> "subprocess.Popen[Any]":
-        """Start a program on a host, with the library if the arm has it."""
-        wanted = self.variables.get(str(host), {})
-        env = ["env", *(f"{name}={value}" for name, value in wanted.items())]
+        """Starts a program on a host, with the library if the arm has it."""
+        variables = self.variables.get(str(host), {})
+        env = ["env", *(f"{name}={value}" for name, value in variables.items())]
         return self.fabric.run(host, [*env, *argv], **popen)
 
     def call(self, host: int, argv: Sequence[str]) -> bytes:
-        """Run a program on a host to its end; returns its output."""
-        wanted = self.variables.get(str(host), {})
-        env = ["env", *(f"{name}={value}" for name, value in wanted.items())]
+        """Runs a program on a host to its end; returns its output."""
+        variables = self.variables.get(str(host), {})
+        env = ["env", *(f"{name}={value}" for name, value in variables.items())]
         where = [tool("ip"), "netns", "exec", self.fabric.namespace(f"h{host}")]
         done = subprocess.run([*where, *env, *argv], capture_output=True, check=False)
         if done.returncode != 0:
@@ -73,11 +73,11 @@ class Bed:
         return done.stdout
 
     def retransmitted(self) -> int:
-        """Segments that the hosts' TCP has retransmitted."""
+        """Counts the segments that the hosts' TCP has retransmitted."""
         return sum(self._counter(host, "RetransSegs") for host in range(SHAPE.n_hosts))
 
     def sent(self) -> int:
-        """Segments that the hosts' TCP has sent."""
+        """Counts the segments that the hosts' TCP has sent."""
         return sum(self._counter(host, "OutSegs") for host in range(SHAPE.n_hosts))
 
     def _counter(self, host: int, name: str) -> int:
@@ -87,7 +87,7 @@ class Bed:
 
 
 @contextmanager
-def _bed(arm: str, folder: Path, rampd: str, library: str) -> Iterator[Bed]:
+def _bed(arm: str, folder: Path, rampd: str, library: str) -> Iterator[ArmNetwork]:
     with ExitStack() as stack:
         fabric = stack.enter_context(Fabric(SHAPE))
         for host in range(SHAPE.n_hosts):
@@ -108,7 +108,7 @@ def _bed(arm: str, folder: Path, rampd: str, library: str) -> Iterator[Bed]:
                     "RAMPMETER_CAPTON_SOCKET": str(socket),
                 }
                 _wait(socket.exists, f"an agent at {socket}")
-        yield Bed(fabric, folder, variables)
+        yield ArmNetwork(fabric, folder, variables)
 
 
 def _config(node: int, folder: Path) -> str:
@@ -127,7 +127,7 @@ def _config(node: int, folder: Path) -> str:
             "name": "capton",
             "rack-hosts": SHAPE.hosts_per_rack,
             "core-mbps": round(core * SHAPE.spines / 1e6),
-            # Everything runs on one machine, which may be busy with other work for some time.
+            # All processes run on one machine, which may be busy with other work for some time.
             "fallback-us": 200_000,
         },
     }
@@ -142,8 +142,8 @@ def _wait(is_there: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
-def _answers(bed: Bed, host: int, port: int) -> bool:
-    """Returns whether a server of a host accepts connections."""
+def _answers(bed: ArmNetwork, host: int, port: int) -> bool:
+    """Returns true if a server of a host accepts connections."""
     code = f"import socket; socket.create_connection(('{SHAPE.address(host)}', {port}), 1)"
     try:
         bed.call(host, [sys.executable, "-c", code])
@@ -152,8 +152,8 @@ def _answers(bed: Bed, host: int, port: int) -> bool:
     return True
 
 
-def iperf(bed: Bed, _seed: int) -> dict[str, list[float]]:
-    """Three streams of 2, 6 and 18 MB that begin together, each from a host to another."""
+def iperf(bed: ArmNetwork, _seed: int) -> dict[str, list[float]]:
+    """Measures three concurrent streams of 2, 6 and 18 MB, each from a host to another."""
     with ExitStack() as stack:
         for client in CLIENTS:
             bed.start(client, ["iperf3", "-s", "-1"], stdout=subprocess.DEVNULL)
@@ -163,9 +163,9 @@ def iperf(bed: Bed, _seed: int) -> dict[str, list[float]]:
 
         def stream(server: int, size: int) -> float:
             to = str(SHAPE.address(CLIENTS[server]))
-            told = bed.call(server, ["iperf3", "-c", to, "-n", f"{size}M", "-J"])
-            end = json.loads(told)["end"]
-            # It stops the clock when the system has taken all data, some of it still in flight.
+            output = bed.call(server, ["iperf3", "-c", to, "-n", f"{size}M", "-J"])
+            end = json.loads(output)["end"]
+            # It stops the clock when the system has accepted all data, some of it still in flight.
             got = end["sum_received"]
             return float(got["seconds"]) * (size << 20) / float(got["bytes"])
 
@@ -173,8 +173,8 @@ def iperf(bed: Bed, _seed: int) -> dict[str, list[float]]:
         return {f"iperf3 {size} MB": [end] for size, end in zip(sizes, ends, strict=True)}
 
 
-def _listens(bed: Bed, host: int, port: int) -> bool:
-    """Returns whether a port is open, without connecting: some servers serve one client only."""
+def _listens(bed: ArmNetwork, host: int, port: int) -> bool:
+    """Returns true if a port is open, without connecting: some servers serve one client only."""
     text = bed.call(host, ["cat", "/proc/net/tcp", "/proc/net/tcp6"]).decode()
     return any(f":{port:04X} " in line and " 0A " in line for line in text.splitlines())
 
@@ -190,8 +190,8 @@ http {{ access_log off; sendfile on; tcp_nopush on;
 """
 
 
-def nginx(bed: Bed, seed: int) -> dict[str, list[float]]:
-    """Files that curl requests at random times from three servers; every byte is compared."""
+def nginx(bed: ArmNetwork, seed: int) -> dict[str, list[float]]:
+    """Measures downloads by curl at random times from three servers; every byte is compared."""
     files = bed.folder / "files"
     files.mkdir(exist_ok=True)
     for size in SIZES:
@@ -216,11 +216,11 @@ def nginx(bed: Bed, seed: int) -> dict[str, list[float]]:
         time.sleep(max(0.0, started + at - time.monotonic()))
         url = f"http://{SHAPE.address(server)}:8080/{size}"
         into = bed.folder / f"got-{at}"
-        told = bed.call(client, ["curl", "-sS", "-w", "%{time_total}", "-o", str(into), url])
+        output = bed.call(client, ["curl", "-sS", "-w", "%{time_total}", "-o", str(into), url])
         if hashlib.sha256(into.read_bytes()).digest() != digests[size]:
             raise TestbedError(f"{url}: the bytes are not those of the file")
         into.unlink()
-        return size, float(told)
+        return size, float(output)
 
     times: dict[str, list[float]] = {f"nginx {size // 1000} kB": [] for size in SIZES}
     with ThreadPoolExecutor(128) as pool:
@@ -235,8 +235,8 @@ LOAD: Final = 0.6
 """Load of the uplink."""
 
 
-def redis(bed: Bed, _seed: int) -> dict[str, list[float]]:
-    """Values of 100 kB that redis-benchmark requests from three servers at once."""
+def redis(bed: ArmNetwork, _seed: int) -> dict[str, list[float]]:
+    """Measures requests of redis-benchmark for values of 100 kB from three servers at once."""
     value = random.Random(1).randbytes(50_000).hex()
     for host in SERVERS:
         address = str(SHAPE.address(host))
@@ -248,10 +248,10 @@ def redis(bed: Bed, _seed: int) -> dict[str, list[float]]:
         cli = ["redis-cli", "-h", address]
         bed.call(host, ["sh", "-c", f"{' '.join(cli)} -x set key < {path}"])
 
-    def ask(server: int) -> float:
+    def request(server: int) -> float:
         address, client = str(SHAPE.address(server)), CLIENTS[server]
         argv = ["redis-benchmark", "-h", address, "-n", "300", "-c", "4", "--csv", "get", "key"]
-        # Its latencies are those of first bytes; the rate gives the times of whole values.
+        # Its latencies are those of first bytes; the times of whole values follow from the rate.
         rows = bed.call(client, argv).decode().strip().splitlines()
         got = bed.call(client, ["redis-cli", "-h", address, "get", "key"]).decode().strip()
         if got != value:
@@ -259,11 +259,11 @@ def redis(bed: Bed, _seed: int) -> dict[str, list[float]]:
         return 4 / float(rows[-1].split(",")[1].strip('"'))
 
     with ThreadPoolExecutor(3) as pool:
-        return {"redis 100 kB": list(pool.map(ask, SERVERS))}
+        return {"redis 100 kB": list(pool.map(request, SERVERS))}
 
 
 WORKLOADS: Final[
-    dict[str, tuple[Callable[[Bed, int], dict[str, list[float]]], tuple[str, ...]]]
+    dict[str, tuple[Callable[[ArmNetwork, int], dict[str, list[float]]], tuple[str, ...]]]
 ] = {
     "iperf3": (iperf, ("iperf3",)),
     "nginx": (nginx, ("nginx", "curl")),
@@ -273,7 +273,7 @@ WORKLOADS: Final[
 
 
 def compare(out: Path, rampd: str, library: str, rounds: int, names: Sequence[str]) -> str:
-    """Run every workload with every arm; returns a table and writes `unmodified.json`."""
+    """Runs every workload with every arm; returns a table and writes `unmodified.json`."""
     results: dict[str, dict[str, dict[str, Any]]] = {}
     missing = []
     for name in names:
@@ -317,7 +317,7 @@ def _table(results: dict[str, dict[str, dict[str, Any]]]) -> str:
             cells = [sum(a) / len(a), sum(b) / len(b), _p95(a), _p95(b)]
             shown = " | ".join(f"{1e3 * cell:.1f}" for cell in cells)
             lines.append(f"| {key} | {len(a)} | {shown} |")
-    lines += ["", "| segments sent again | plain | capton |", "|---|---|---|"]
+    lines += ["", "| retransmitted segments | plain | capton |", "|---|---|---|"]
     for name, arms in results.items():
         shown = " | ".join(f"{arms[arm]['retransmitted']} of {arms[arm]['sent']}" for arm in ARMS)
         lines.append(f"| {name} | {shown} |")
@@ -329,7 +329,7 @@ def _p95(ascending: list[float]) -> float:
 
 
 def main() -> None:
-    """Run it from the command line."""
+    """Runs the comparison from the command line."""
     parser = argparse.ArgumentParser(prog="rampmeter.testbed.unmodified", description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--rampd", default="rampd")

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Map whose order and layout are the same in every run. Never iterate it if the order could show.
+/// Map whose order and layout are the same in every run. Never iterate it if the order can affect
+/// results.
 pub type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
-/// Multiply-and-rotate hashing of a few machine words. Keys come from this program or are bounded
-/// per peer, so resistance to chosen collisions is not needed.
+/// Multiply-and-rotate hashing of a few machine words. This program chooses the keys, or their
+/// number is bounded per peer. So resistance to chosen collisions is not needed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IdHasher(u64);
 

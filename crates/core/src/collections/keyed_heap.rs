@@ -21,7 +21,7 @@ impl Places {
     }
 }
 
-/// Binary heap with the lowest key first. Identifiers are slots of a slab: small and dense. Finds
+/// Binary heap with the lowest key first. Identifiers are slots of a slab: small and dense. Returns
 /// the first entry in O(1) and changes any in O(log n).
 #[derive(Clone, Debug)]
 pub struct KeyedHeap<K> {
@@ -41,7 +41,7 @@ impl<K: Ord + Copy> KeyedHeap<K> {
         self.entries.len()
     }
 
-    /// Returns whether there is no entry.
+    /// Returns true if there is no entry.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

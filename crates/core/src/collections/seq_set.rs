@@ -35,13 +35,13 @@ impl SeqSet {
         self.base + self.above
     }
 
-    /// Returns whether the set is empty.
+    /// Returns true if the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns whether `seq` is in the set.
+    /// Returns true if `seq` is in the set.
     #[inline]
     pub fn contains(&self, seq: u32) -> bool {
         if seq < self.base {
@@ -104,7 +104,7 @@ impl SeqSet {
     fn advance(&mut self) {
         loop {
             let run = (!(self.near[0] >> (self.base % BITS))).trailing_zeros();
-            // The shift brings in zeros, so a run ends at the block's end at the latest.
+            // The shift inserts zeros, so a run ends at the block's end at the latest.
             let run = run.min(BITS - self.base % BITS);
             self.base += run;
             self.above -= run;
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!((set.first_missing(), set.len(), set.far.len()), (10_000, 10_000, 0));
     }
 
-    /// The maximum number takes one block, not those of all numbers below it.
+    /// The maximum number needs one block, not those of all numbers below it.
     #[test]
     fn a_number_far_ahead_takes_one_block() {
         let mut set = SeqSet::default();

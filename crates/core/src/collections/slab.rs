@@ -1,7 +1,7 @@
 //! Dense storage that reuses the slot freed last.
 
 /// Values in numbered slots. A freed slot is reused first, so that the memory in use stays small
-/// and warm.
+/// and cached.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
     slots: Vec<Option<T>>,
@@ -26,7 +26,7 @@ impl<T> Slab<T> {
         slot
     }
 
-    /// Takes the value out of `slot`; `None` if it holds none.
+    /// Removes and returns the value in `slot`; `None` if it is empty.
     pub fn remove(&mut self, slot: u32) -> Option<T> {
         let value = self.slots.get_mut(slot as usize)?.take()?;
         self.free.push(slot);
@@ -53,7 +53,7 @@ impl<T> Slab<T> {
         self.slots.len()
     }
 
-    /// Returns whether there is no value.
+    /// Returns true if there is no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

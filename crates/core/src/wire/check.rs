@@ -154,7 +154,7 @@ fn sent_by_host(form: Form) -> usize {
     }
 }
 
-/// Returns whether `rule` applies to a number, and its limit is constant or an earlier field.
+/// Returns true if `rule` applies to a number, and its limit is constant or an earlier field.
 fn is_sound(rule: &Rule, format: &Format) -> bool {
     let place = |name: &str| {
         let is_number = |f: &FieldInfo| f.name == name && matches!(f.form, Form::Number { .. });
@@ -168,7 +168,7 @@ fn is_sound(rule: &Rule, format: &Format) -> bool {
     }
 }
 
-/// Checks that the placeholders of a summary name fields.
+/// Checks that each placeholder of a summary is the name of a field.
 fn holes(summary: &str, fields: &[FieldInfo]) {
     let (mut depth, mut from) = (0, 0);
     for (at, byte) in summary.bytes().enumerate() {

@@ -130,8 +130,8 @@ pub trait Formats: Header + 'static {
     /// returns random words.
     fn arbitrary(code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Self>;
 
-    /// Calls `tell` with every field's name in Rust and the values that
-    /// [`Field::tell`](super::Field::tell) reports.
+    /// Calls `tell` with every field's name in Rust and the values of
+    /// [`Field::tell`](super::Field::tell).
     fn values(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64));
 }
 

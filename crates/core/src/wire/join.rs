@@ -26,7 +26,7 @@ pub const fn count(parts: &[&[Format]]) -> usize {
 /// Returns the packets of all parts, of which there are `N`.
 ///
 /// # Panics
-/// If there are not.
+/// If their number is not `N`.
 pub const fn join<const N: usize>(parts: &[&[Format]]) -> [Format; N] {
     let (mut all, mut part, mut n) = ([NONE; N], 0, 0);
     while part < parts.len() {

@@ -90,8 +90,8 @@ pub trait Header: Copy + PartialEq + std::fmt::Debug {
         None
     }
 
-    /// Returns the name of packets of this type, as in "token". [`headers!`](crate::headers) takes
-    /// it from the table.
+    /// Returns the name of packets of this type, as in "token". [`headers!`](crate::headers)
+    /// generates it from the table.
     fn kind(&self) -> &'static str {
         "packet"
     }

@@ -149,7 +149,7 @@ macro_rules! layout {
     };
 }
 
-/// Defines a field of one byte that stands for one of several words. They are numbered from 0; the
+/// Defines a field of one byte that encodes one of several words. They are numbered from 0; the
 /// numbers after the name are the first and the last.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! Packets of a transport whose header type is not known.
+//! Packets of a transport of any header type.
 
 use super::{FieldInfo, Form, Format, Formats, check};
 use crate::envelope::TransportId;

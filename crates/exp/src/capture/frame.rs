@@ -1,10 +1,11 @@
-//! Packets as frames: what real hosts would put on an Ethernet, headers only.
+//! Packets as the Ethernet frames that real hosts would send, headers only.
 //!
 //! A frame is Ethernet, IPv4, UDP, the envelope and the transport's header, as rampd sends them.
 //! Node n has the address 10.77.0.1 + n and that address after `02:00` as its hardware address.
-//! Packets of the highest class go to port 7321, all others to 7322; source ports tell paths apart.
-//! The class is the DSCP, CS7 for the highest to CS0 for the lowest; the congestion marks are
-//! ECN's. Payloads are left off: a frame is as long as a capture that stops after the headers.
+//! Packets of the highest class are sent to port 7321, all others to 7322; source ports distinguish
+//! paths. The class is the DSCP, CS7 for the highest to CS0 for the lowest; the congestion marks
+//! are ECN's. Payloads are omitted: a frame is as long as in a capture that stops after the
+//! headers.
 //!
 //! The frame's length is that between real hosts. The bytes charged to a simulated link are a
 //! setting (`header-bytes`) and mostly fewer. They are stored in an unused field: the IP packet's

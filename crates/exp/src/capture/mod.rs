@@ -1,9 +1,9 @@
 //! Captures: the packets of a simulated run as a file that Wireshark reads.
 //!
 //! Every packet that one of the chosen hosts sends or receives becomes a frame as between real
-//! hosts ([`frame`]) with the simulated time, so that one dissector reads both. A host is an
-//! interface of the file. The number of packets has a limit. A capture that reaches it is complete
-//! up to there, the run continues, and the manifest reports it.
+//! hosts ([`frame`]), with the simulated time. So one dissector reads both. A host is an interface
+//! of the file. The number of packets has a limit. A capture that reaches it is complete up to
+//! there, the run continues, and the manifest reports it.
 
 mod frame;
 mod pcapng;
@@ -20,7 +20,7 @@ use rampmeter_sim::topo::Node;
 use serde::Serialize;
 
 use crate::error::{RunError, io as io_error};
-use crate::names::NamesSpec;
+use crate::topology::names::NamesSpec;
 use crate::version::{COMMIT, VERSION};
 use frame::{FRAME_MAX, Frame};
 use pcapng::{Captured, InterfaceId, PcapngWriter};
@@ -148,8 +148,8 @@ impl Capture {
         } else {
             let message = passing.message.map(|bytes| word(bytes.get()));
             let size = self.size(msg.get() as usize, message);
-            // Simulated messages have no bytes, so that zero stands for the digest that the last
-            // ones would have with them.
+            // Simulated messages have no bytes, so the digest that their last bytes would carry is
+            // zero.
             let is_last = offset + u64::from(len) == u64::from(size);
             let (offset, digest) = (word(offset), is_last.then_some(0));
             Kind::Data { msg, fragment: Fragment { service: 0, offset, size, digest } }
@@ -165,7 +165,7 @@ impl Capture {
         }
     }
 
-    /// Bytes of a message: what is known now, or else was when a packet of it was seen before.
+    /// Returns the bytes of a message: `known`, or else the value at its previous packet.
     fn size(&mut self, msg: usize, known: Option<u32>) -> u32 {
         if self.sizes.len() <= msg {
             self.sizes.resize(msg + 1, 0);

@@ -8,21 +8,28 @@
 //! ```
 //!
 //! NPUs are the hosts `npu0`, `npu1`, ...; the first dimension varies fastest. One dimension of
-//! kind `Switch` is a star. In all others NPUs pass packets on, which hosts do not: each NPU is a
-//! host at a switch of its own, by a link as fast as all links of the NPU together and without
-//! delay, and these switches have the links of the dimensions. A GB is 2^30 bytes, as in ASTRA-sim.
+//! kind `Switch` is a star. In all others NPUs forward packets, which hosts do not. So each NPU is
+//! a host at a switch, and these switches have the links of the dimensions. The link of the host is
+//! as fast as all links of the NPU together and has no delay. A GB is 2^30 bytes, as in ASTRA-sim.
 
+use rampmeter_workload::import::count;
 use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
 use serde_json::Value;
 
-use super::Imported;
 use super::draft::{Draft, Link};
+use super::import::Imported;
+use crate::text::units;
 
+/// The keys of a network, and those of the first versions.
+const KEYS: [[&str; 4]; 2] = [
+    ["topology", "npus_count", "bandwidth", "latency"],
+    ["topologies-per-dim", "units-count", "link-bandwidth", "link-latency"],
+];
+
+/// Two of the keys suffice: one of the others may be missing.
 pub(super) fn recognises(_name: &str, first: &str, text: &str) -> bool {
-    let has = |key: &str| text.contains(key);
-    let is_json = first.starts_with('{');
-    has("npus_count") && has("topology")
-        || is_json && (has("topologies-per-dim") || has("\"logical-dims\""))
+    let has = |keys: [&str; 4]| keys.iter().filter(|key| line_of(text, key).is_some()).count() > 1;
+    KEYS.into_iter().any(has) || first.starts_with('{') && text.contains("\"logical-dims\"")
 }
 
 /// A dimension of the network.
@@ -44,8 +51,8 @@ pub(super) fn read(text: &str) -> Result<Imported, String> {
         yaml(text)?
     };
     if value.get("logical-dims").is_some() {
-        let expected = "expected a network, got logical dimensions: the network of ASTRA-sim's ns-3 \
-                        is the file TOPOLOGY_FILE of its configuration";
+        let expected = "expected a network, got logical dimensions: the network of ASTRA-sim's \
+                        ns-3 is the file TOPOLOGY_FILE of its configuration";
         return Err(expected.to_owned());
     }
     let mut draft = Draft::default();
@@ -56,16 +63,20 @@ pub(super) fn read(text: &str) -> Result<Imported, String> {
 
 /// Puts the line of the key with which an error begins before it.
 fn located(error: String, text: &str) -> String {
-    let key = error.split(':').next().unwrap_or_default();
-    let is_of_key = |line: &str| {
-        let line = line.trim_start_matches(|c: char| c.is_whitespace() || "{,\"'".contains(c));
-        let rest = line.strip_prefix(key).map(|rest| rest.trim_start_matches(['"', '\'', ' ']));
-        rest.is_some_and(|rest| rest.starts_with(':'))
-    };
-    match text.lines().position(is_of_key) {
-        Some(at) => format!("line {}: {error}", at + 1),
+    match line_of(text, error.split(':').next().unwrap_or_default()) {
+        Some(line) => format!("line {line}: {error}"),
         None => error,
     }
+}
+
+/// Returns the first line that has `key` with a value. A table of JSON may be on one line.
+fn line_of(text: &str, key: &str) -> Option<usize> {
+    let is_of_key = |piece: &str| {
+        let piece = piece.trim_start_matches(|c: char| c.is_whitespace() || "\"'".contains(c));
+        let rest = piece.strip_prefix(key).map(|rest| rest.trim_start_matches(['"', '\'', ' ']));
+        rest.is_some_and(|rest| rest.starts_with(':'))
+    };
+    text.lines().position(|line| line.split(['{', ',']).any(is_of_key)).map(|at| at + 1)
 }
 
 /// Returns the value of a YAML file.
@@ -78,7 +89,7 @@ fn yaml(text: &str) -> Result<Value, String> {
     }
 }
 
-/// Returns a value of YAML as one of JSON. What JSON has no word for is its text.
+/// Returns a value of YAML as one of JSON. Values without a counterpart in JSON become null.
 fn plain(value: &Yaml<'_>) -> Value {
     match value {
         Yaml::Value(Scalar::Integer(number)) => (*number).into(),
@@ -100,10 +111,7 @@ fn plain(value: &Yaml<'_>) -> Value {
 fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, String> {
     let object = value.as_object().ok_or("expected a table of lists")?;
     let is_old = object.contains_key("topologies-per-dim");
-    let keys = match is_old {
-        true => ["topologies-per-dim", "units-count", "link-bandwidth", "link-latency"],
-        false => ["topology", "npus_count", "bandwidth", "latency"],
-    };
+    let keys = KEYS[usize::from(is_old)];
     // One dimension may be a value without brackets.
     let list = |key: &str| match object.get(key) {
         Some(Value::Array(list)) => Ok(list.clone()),
@@ -115,8 +123,8 @@ fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, 
     let numbers = |key: &str| -> Result<Vec<f64>, String> {
         let list = list(key)?;
         if list.len() != kinds.len() {
-            let (expected, got) = (kinds.len(), list.len());
-            return Err(format!("{key}: expected {expected} values, one a dimension, got {got}"));
+            let (expected, got) = (count(kinds.len(), "value"), list.len());
+            return Err(format!("{key}: expected {expected}, one a dimension, got {got}"));
         }
         let number = |value: &Value| {
             let number = value.as_f64().filter(|number| (0.0..=1e9).contains(number));
@@ -133,7 +141,8 @@ fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, 
     let left: Vec<&str> =
         object.keys().map(String::as_str).filter(|key| !used.contains(key)).collect();
     if !left.is_empty() {
-        notes.push(format!("{} are not used", left.join(", ")));
+        let are = if left.len() == 1 { "is" } else { "are" };
+        notes.push(format!("{} {are} not used", left.join(", ")));
     }
     notes.push("a GB is read as 2^30 bytes, as ASTRA-sim does".to_owned());
     let dimension = |at: usize| {
@@ -157,6 +166,14 @@ fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, 
         };
         let links = if is_old { (links[at] / per_pair.max(1.0)).ceil() as u64 } else { 1 };
         let gbps = bandwidth[at] * 8.0 * f64::from(1 << 30) / 1e9;
+        if !units::is_rate(gbps) {
+            let got = bandwidth[at];
+            return Err(format!(
+                "{}: expected a bandwidth above 0 and up to 11641 GB/s in dimension {at}, got \
+                 {got}",
+                keys[2]
+            ));
+        }
         Ok(Dimension { kind, npus: n, links: links.clamp(1, 64), gbps, latency_ns: latency[at] })
     };
     (0..kinds.len()).map(dimension).collect()

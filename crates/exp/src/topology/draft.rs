@@ -1,11 +1,17 @@
 //! A topology in the making: nodes by name, in the order in which a file has them.
 
+use std::collections::BTreeMap;
+
 use rampmeter_sim::TopologySpec;
+use rampmeter_workload::import::count;
 use serde::Deserialize as _;
 use toml::{Table, Value};
 
-use super::Imported;
-use crate::names::NamesSpec;
+use super::import::Imported;
+use super::names::NamesSpec;
+
+/// Pairs of nodes with parallel links that notes name at most.
+const PAIRS_NAMED: usize = 4;
 
 /// Nodes and links of a file.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +64,33 @@ impl Draft {
 
     pub(super) fn link(&mut self, link: Link) {
         self.links.push(link);
+    }
+
+    /// Notes links between the same nodes, which are parallel ones. Lists of links may have one
+    /// twice by mistake.
+    pub(super) fn note_parallel(&mut self) {
+        let mut places: BTreeMap<[usize; 2], Vec<usize>> = BTreeMap::new();
+        for (link, &line) in self.links.iter().zip(&self.lines) {
+            let [a, b] = link.ends;
+            places.entry([a.min(b), a.max(b)]).or_default().push(line);
+        }
+        let several = places.into_iter().filter(|(_, lines)| lines.len() > 1);
+        let mut several: Vec<([usize; 2], Vec<usize>)> = several.collect();
+        several.sort_by_key(|(_, lines)| lines[0]);
+        let n_more = several.len().saturating_sub(PAIRS_NAMED);
+        for ([a, b], lines) in several.into_iter().take(PAIRS_NAMED) {
+            let [a, b] = [a, b].map(|node| &self.nodes[node].name);
+            let all: Vec<String> = lines.iter().map(ToString::to_string).collect();
+            self.notes.push(format!(
+                "lines {}: {} links {a}-{b}, which are parallel: is each of them meant?",
+                all.join(", "),
+                lines.len()
+            ));
+        }
+        if n_more > 0 {
+            let pairs = count(n_more, "other pair");
+            self.notes.push(format!("{pairs} of nodes with parallel links"));
+        }
     }
 
     /// Returns the topology.

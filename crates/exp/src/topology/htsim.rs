@@ -15,23 +15,37 @@
 //! A tier has the links below it: `Downlink_speed_Gbps`, `Downlink_Latency_ns`, `Radix_Down`,
 //! `Radix_Up`, `Bundle` (parallel links), `Oversubscribed` and `Switch_Latency_ns`. Hosts are `h0`,
 //! switches `tor0`, `agg0` and `core0`, numbered as in htsim. Aggregation switch `a` of a pod is
-//! joined to the core switches `c` with `c mod A = a`; `A` is the number of aggregation switches a
+//! joined to the core switches `c` with `c mod A = a`. `A` is the number of aggregation switches a
 //! pod.
 //!
 //! If latencies of switches differ by tier, all have the smallest one. Half of the rest is added to
 //! each of a switch's links, so that every path between hosts keeps its latency. Sizes of queues
 //! are not part of a topology.
 
-use super::Imported;
 use super::draft::{Draft, Link};
+use super::import::Imported;
+use crate::text::units;
 
-pub(super) fn recognises(_name: &str, first: &str, text: &str) -> bool {
-    let key = |line: &str| {
-        let key = line.split_whitespace().next().unwrap_or_default();
-        key.to_ascii_lowercase()
+/// Keys that only these files have.
+const KEYS: [&str; 7] = [
+    "tiers",
+    "podsize",
+    "tier",
+    "downlink_speed_gbps",
+    "downlink_latency_ns",
+    "radix_down",
+    "radix_up",
+];
+
+/// A line is a key and a value; in TOML and CSV it is not.
+pub(super) fn recognises(name: &str, _first: &str, text: &str) -> bool {
+    let is_of_key = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let value = fields.get(1);
+        value.is_some_and(|value| !value.starts_with('='))
+            && KEYS.contains(&&*fields[0].to_ascii_lowercase())
     };
-    matches!(&*key(first), "nodes" | "tiers" | "podsize")
-        && text.lines().any(|line| key(line) == "tier")
+    name.to_ascii_lowercase().ends_with(".topo") || text.lines().any(is_of_key)
 }
 
 /// A tier of switches, with the links below it.
@@ -50,32 +64,24 @@ struct Tier {
 pub(super) fn read(text: &str) -> Result<Imported, String> {
     let mut draft = Draft::default();
     let (mut nodes, mut n_tiers, mut pod) = (None, None, None);
+    let mut lines = Lines::default();
     let mut tiers = [Tier::default(); 3];
     let mut current = None;
     let mut has_queues = false;
-    for (at, line) in (1..).zip(text.lines().map(str::trim)) {
+    for (at, line) in (1_usize..).zip(text.lines().map(str::trim)) {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [key, ref values @ ..] = fields[..] else { continue };
         if key.starts_with('#') {
             continue;
         }
-        let value = values.first().copied().unwrap_or_default();
-        let whole = || {
-            let number = value.parse::<u64>().ok().filter(|&number| number <= 1 << 20);
-            number
-                .ok_or_else(|| format!("line {at}: {key}: expected a whole number, got {value:?}"))
-        };
-        let real = || {
-            let number = value.parse::<f64>().ok().filter(|number| (0.0..=1e9).contains(number));
-            number.ok_or_else(|| format!("line {at}: {key}: expected a number, got {value:?}"))
-        };
+        let field = Field { at, key, value: values.first().copied().unwrap_or_default() };
         let key = key.to_ascii_lowercase();
         match (&*key, current) {
-            ("nodes", None) => nodes = Some(whole()?),
-            ("tiers", None) => n_tiers = Some(whole()?),
-            ("podsize", None) => pod = Some(whole()?),
+            ("nodes", None) => (nodes, lines.nodes) = (Some(field.whole()?), at),
+            ("tiers", None) => n_tiers = Some(field.whole()?),
+            ("podsize", None) => (pod, lines.pod) = (Some(field.whole()?), at),
             ("tier", _) => {
-                let tier = whole()? as usize;
+                let tier = field.whole()? as usize;
                 if tier > 2 {
                     return Err(format!("line {at}: expected a tier from 0 to 2, got {tier}"));
                 }
@@ -87,24 +93,14 @@ pub(super) fn read(text: &str) -> Result<Imported, String> {
                     "line {at}: expected Nodes, Tiers, Podsize or Tier, got {line:?}"
                 ));
             }
+            ("queue_up" | "queue_down", Some(_)) => has_queues = true,
             (key, Some(tier)) => {
-                let tier = &mut tiers[tier];
-                match key {
-                    "downlink_speed_gbps" => tier.gbps = Some(real()?),
-                    "downlink_latency_ns" => tier.latency_ns = Some(real()?),
-                    "switch_latency_ns" => tier.switch_ns = real()?,
-                    "radix_down" => tier.radix_down = Some(whole()?),
-                    "radix_up" => tier.radix_up = Some(whole()?),
-                    "bundle" => tier.bundle = Some(whole()?.max(1)),
-                    "oversubscribed" => tier.oversubscribed = Some(whole()?),
-                    "queue_up" | "queue_down" => has_queues = true,
-                    _ => {
-                        return Err(format!(
-                            "line {at}: expected Downlink_speed_Gbps, Downlink_Latency_ns, \
-                             Switch_Latency_ns, Radix_Down, Radix_Up, Bundle, Oversubscribed, \
-                             Queue_Up or Queue_Down, got {line:?}"
-                        ));
-                    }
+                if !tiers[tier].set(key, &field)? {
+                    return Err(format!(
+                        "line {at}: expected Downlink_speed_Gbps, Downlink_Latency_ns, \
+                         Switch_Latency_ns, Radix_Down, Radix_Up, Bundle, Oversubscribed, \
+                         Queue_Up or Queue_Down, got {line:?}"
+                    ));
                 }
             }
         }
@@ -123,9 +119,82 @@ pub(super) fn read(text: &str) -> Result<Imported, String> {
     // All pods of two tiers share their spines, so that they may be one.
     let pod = if n_tiers == 2 { pod.or(Some(nodes)) } else { pod };
     let pod = need(pod, "Podsize, the number of hosts in a pod of three tiers,")?;
-    let shape = Shape::new(nodes, pod, &tiers[..n_tiers])?;
+    let shape = Shape::new((nodes, pod, lines), &tiers[..n_tiers])?;
     shape.build(&mut draft, &tiers[..n_tiers]);
     draft.finish()
+}
+
+/// Lines of numbers of hosts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lines {
+    nodes: usize,
+    pod: usize,
+}
+
+/// The first value of a line.
+struct Field<'a> {
+    at: usize,
+    key: &'a str,
+    value: &'a str,
+}
+
+impl Field<'_> {
+    fn whole(&self) -> Result<u64, String> {
+        let Self { at, key, value } = self;
+        let number = value.parse::<u64>().ok().filter(|&number| number <= 1 << 20);
+        number.ok_or_else(|| format!("line {at}: {key}: expected a whole number, got {value:?}"))
+    }
+
+    fn real(&self) -> Result<f64, String> {
+        let Self { at, key, value } = self;
+        let number = value.parse::<f64>().ok().filter(|number| (0.0..=1e9).contains(number));
+        number.ok_or_else(|| format!("line {at}: {key}: expected a number, got {value:?}"))
+    }
+
+    fn rate(&self) -> Result<f64, String> {
+        let Self { at, key, value } = self;
+        let gbps = Some(self.real()?).filter(|&gbps| units::is_rate(gbps));
+        let expected = "expected a rate from 0.000001 to 100000 Gbit/s";
+        gbps.ok_or_else(|| format!("line {at}: {key}: {expected}, got {value:?}"))
+    }
+}
+
+impl Tier {
+    /// Takes a line of the tier. Returns false if the key is none of a tier.
+    fn set(&mut self, key: &str, field: &Field<'_>) -> Result<bool, String> {
+        match key {
+            "downlink_speed_gbps" => self.gbps = Some(field.rate()?),
+            "downlink_latency_ns" => self.latency_ns = Some(field.real()?),
+            "switch_latency_ns" => self.switch_ns = field.real()?,
+            "radix_down" => self.radix_down = Some(field.whole()?),
+            "radix_up" => self.radix_up = Some(field.whole()?),
+            "bundle" => self.bundle = Some(field.whole()?.max(1)),
+            "oversubscribed" => self.oversubscribed = Some(field.whole()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// Returns Gbit/s and latency of the links below each tier, which has all its keys.
+fn wires(tiers: &[Tier]) -> Result<Vec<(f64, f64)>, String> {
+    let mut wires = Vec::new();
+    for (number, tier) in tiers.iter().enumerate() {
+        let at = tier.line;
+        if at == 0 {
+            return Err(format!("expected Tier {number}, got none"));
+        }
+        let need = |value: Option<f64>, key: &str| {
+            value.ok_or_else(|| format!("line {at}: tier {number}: expected {key}, got none"))
+        };
+        let gbps = need(tier.gbps, "Downlink_speed_Gbps")?;
+        wires.push((gbps, need(tier.latency_ns, "Downlink_Latency_ns")?));
+        need(tier.radix_down.map(|n| n as f64), "Radix_Down")?;
+        if number + 1 < tiers.len() {
+            need(tier.radix_up.map(|n| n as f64), "Radix_Up")?;
+        }
+    }
+    Ok(wires)
 }
 
 /// Numbers of hosts and switches.
@@ -143,24 +212,9 @@ struct Shape {
 }
 
 impl Shape {
-    fn new(nodes: u64, pod: u64, tiers: &[Tier]) -> Result<Self, String> {
+    fn new((nodes, pod, lines): (u64, u64, Lines), tiers: &[Tier]) -> Result<Self, String> {
         let n_tiers = tiers.len();
-        let mut wires = Vec::new();
-        for (number, tier) in tiers.iter().enumerate() {
-            let at = tier.line;
-            if at == 0 {
-                return Err(format!("expected Tier {number}, got none"));
-            }
-            let need = |value: Option<f64>, key: &str| {
-                value.ok_or_else(|| format!("line {at}: tier {number}: expected {key}, got none"))
-            };
-            let gbps = need(tier.gbps, "Downlink_speed_Gbps")?;
-            wires.push((gbps, need(tier.latency_ns, "Downlink_Latency_ns")?));
-            need(tier.radix_down.map(|n| n as f64), "Radix_Down")?;
-            if number + 1 < n_tiers {
-                need(tier.radix_up.map(|n| n as f64), "Radix_Up")?;
-            }
-        }
+        let wires = wires(tiers)?;
         let down = |tier: usize| tiers[tier].radix_down.unwrap_or(1).max(1);
         let up = |tier: usize| tiers[tier].radix_up.unwrap_or(0);
         let bundles: Vec<u64> = tiers.iter().map(|tier| tier.bundle.unwrap_or(1)).collect();
@@ -169,9 +223,11 @@ impl Shape {
             _ => Err(format!("line {at}: expected {what}: {of} is no multiple of {by}")),
         };
         let at = tiers[0].line;
-        let pods = divide("Nodes to fill pods", nodes, pod, at)?;
+        let pods = divide("Nodes to fill pods", nodes, pod, lines.nodes)?;
         let rack = down(0);
-        let tors = divide("Podsize to fill the Radix_Down of tier 0", pod, rack, at)?;
+        // Files of two tiers may omit it.
+        let of_pod = if lines.pod == 0 { lines.nodes } else { lines.pod };
+        let tors = divide("Podsize to fill the Radix_Down of tier 0", pod, rack, of_pod)?;
         let aggs = divide("Radix_Up of tier 0 to fill bundles of tier 1", up(0), bundles[1], at)?;
         let at = tiers[1].line;
         // The pods of two tiers share their spines, so that a spine has links to all ToRs.

@@ -13,10 +13,11 @@ use rampmeter_workload::table::{Records, separator};
 use toml::de::DeTable;
 use toml::{Table, Value};
 
-use super::Imported;
-use crate::locate;
-use crate::names::{NamesSpec, sample};
-use crate::units::{self, DELAY, RATE};
+use super::defaults::Defaults;
+use super::import::Imported;
+use super::names::{NamesSpec, sample};
+use crate::text::parse::{of_table, parse};
+use crate::text::units::{self, DELAY, RATE};
 
 pub(super) fn is_json(name: &str, first: &str, _text: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".json") || first.starts_with('{')
@@ -36,13 +37,27 @@ pub(super) fn is_toml(name: &str, first: &str, _text: &str) -> bool {
         || key.is_some_and(|key| key.chars().all(is_of_key))
 }
 
+/// Returns true for a text with the keys of a topology.
+pub(super) fn has_topology(_first: &str, text: &str) -> bool {
+    ["between", "kind", "topology"].iter().any(|key| text.contains(key))
+}
+
+/// Returns true for a header that names the ends of links.
+pub(super) fn has_ends(header: &str) -> bool {
+    let separator = char::from(separator(header));
+    let name = |name: &str| name.trim().trim_matches('"').replace('_', "-");
+    let columns: Vec<String> = header.split(separator).map(name).collect();
+    let has = |names: &[&str]| columns.iter().any(|column| names.contains(&&**column));
+    has(&["from", "to", "gbps", "propagation-ns"]) && !has(&["src", "dst", "size-bytes"])
+}
+
 pub(super) fn read_toml(text: &str) -> Result<Imported, String> {
-    let mut table: Table = locate::parse(text, "").map_err(|error| error.to_string())?;
+    let mut table: Table = parse(text, "").map_err(|error| error.to_string())?;
     if table.get("kind").and_then(Value::as_str) == Some("links") {
         return canonical(&mut table, &lines_of(text, &[]), NamesSpec::default());
     }
     // Other kinds have neither names nor single links.
-    let spec: TopologySpec = locate::parse(text, "").map_err(|error| error.to_string())?;
+    let spec: TopologySpec = parse(text, "").map_err(|error| error.to_string())?;
     if let TopologySpec::File { .. } = spec {
         return Err("expected a topology, got another file".to_owned());
     }
@@ -74,7 +89,7 @@ pub(super) fn read_json(text: &str) -> Result<Imported, String> {
         let lines: Vec<usize> = lines.collect();
         return canonical(&mut table, &lines, NamesSpec::default());
     }
-    locate::of_table(&table).map(Imported::plain)
+    of_table(&table).map(Imported::plain)
 }
 
 /// Returns the path of a null, which TOML has no word for.
@@ -148,8 +163,8 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
                 link.insert(column.clone(), value);
             }
         }
-        check_direction((&fields[from], &fields[to]), at, &mut directions)
-            .map_err(|error| format!("line {at}: link {}: {error}", links.len()))?;
+        check_ends((&fields[from], &fields[to]), at, &mut directions)
+            .map_err(|error| format!("line {at}: link {}{error}", links.len()))?;
         pairs.push([fields[from].clone(), fields[to].clone()]);
         let ends = [&fields[from], &fields[to]].map(|end| Value::from(end.clone()));
         link.insert("between".to_owned(), Value::Array(ends.to_vec()));
@@ -163,7 +178,7 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
     table.insert("switches".to_owned(), switches.into());
     table.insert("links".to_owned(), Value::Array(links));
     let imported = canonical(&mut table, &places, NamesSpec::default())?;
-    Ok(Imported { notes, ..imported })
+    Ok(Imported { notes: [notes, imported.notes].concat(), ..imported })
 }
 
 /// Divides nodes into hosts, which are never the second end of a link, and switches. Links that
@@ -213,9 +228,9 @@ fn by_direction(
     if is_from_top && let ([top, ..], [end, ..]) = (&hosts[..], &ends[..]) {
         let (n_hosts, n_ends) = (hosts.len(), ends.len());
         return Err(format!(
-            "expected links from hosts to switches, got {n_hosts} hosts such as {top} below {n_ends} \
-             switches such as {end}: {rule}; {remedy}; if these are the hosts, give them names such \
-             as h0, or write the topology as TOML"
+            "expected links from hosts to switches, got {n_hosts} hosts such as {top} below \
+             {n_ends} switches such as {end}: {rule}; {remedy}; if these are the hosts, give them \
+             names such as h0, or write the topology as TOML"
         ));
     }
     let owned = |nodes: Vec<&String>| nodes.into_iter().cloned().collect();
@@ -252,20 +267,21 @@ fn kind_of_names(names: &[impl AsRef<str>]) -> Option<Kind> {
     names.iter().all(|name| kind(name.as_ref()) == Some(first)).then_some(first)
 }
 
-/// Checks that a link of a CSV file is not listed in its other direction too. `seen` has the first
-/// line of each pair of ends.
-fn check_direction(
+/// Checks that a link of a CSV file has two ends, and is not listed in its other direction too.
+/// `seen` has the first line of each pair of ends.
+fn check_ends(
     (from, to): (&str, &str),
     line: usize,
     seen: &mut BTreeMap<(String, String), usize>,
 ) -> Result<(), String> {
-    if from != to
-        && let Some(other) = seen.get(&(to.to_owned(), from.to_owned()))
-    {
+    if from == to {
+        return Err(format!(" ({from}-{to}): expected two different nodes, got {from:?} twice"));
+    }
+    if let Some(other) = seen.get(&(to.to_owned(), from.to_owned())) {
         return Err(format!(
-            "expected each link in one direction, got {from}-{to} after {to}-{from} in line {other}: \
-             a link carries both; gbps-back has the rate from its second end to its first, and \
-             several links between two switches have the same first end"
+            ": expected each link in one direction, got {from}-{to} after {to}-{from} in line \
+             {other}: a link carries both; gbps-back has the rate from its second end to its \
+             first, and several links between two switches have the same first end"
         ));
     }
     seen.entry((from.to_owned(), to.to_owned())).or_insert(line);
@@ -315,6 +331,7 @@ fn canonical(table: &mut Table, lines: &[usize], names: NamesSpec) -> Result<Imp
     };
     let nodes = Nodes::new(table, &names)?;
     let mut losses = Vec::new();
+    let mut defaults = Defaults::default();
     let links = table.get_mut("links").and_then(Value::as_array_mut);
     for (number, link) in links.into_iter().flatten().enumerate() {
         let line = lines.get(number).map_or(String::new(), |line| format!("line {line}: "));
@@ -329,11 +346,16 @@ fn canonical(table: &mut Table, lines: &[usize], names: NamesSpec) -> Result<Imp
         let place = format!("{line}link {number} ({})", ends(link));
         let loss = one_link(link, &nodes).map_err(|error| format!("{place}: {error}"))?;
         losses.extend(loss.filter(|&loss| loss > 0.0).map(|loss| (number as u32, loss)));
-        locate::of_table::<LinkSpec>(link)
-            .map_err(|error| format!("{place}: {}", of_link(&error)))?;
+        let spec =
+            of_table::<LinkSpec>(link).map_err(|error| format!("{place}: {}", of_link(&error)))?;
+        defaults.count(link, &spec);
     }
-    let spec = locate::of_table(table)?;
-    Ok(Imported { names, losses, lines: lines.to_vec(), ..Imported::plain(spec) })
+    let spec = of_table(table)?;
+    let notes = defaults.note().into_iter().collect();
+    let lines = lines.to_vec();
+    let mut imported = Imported { names, losses, notes, lines, ..Imported::plain(spec) };
+    imported.note_both_directions();
+    Ok(imported)
 }
 
 /// Returns the names of `key`, which is a number or a list of names, and makes it a number.
@@ -371,7 +393,7 @@ impl Nodes {
             table.get(key).and_then(Value::as_integer).and_then(|n| u64::try_from(n).ok())
         };
         let (hosts, switches) = (count("hosts"), count("switches"));
-        // What is missing is an error of the whole table.
+        // A missing number is an error of the whole table.
         let [hosts, switches] = [hosts, switches].map(|count| count.unwrap_or(u64::MAX));
         Ok(Self { named, names: names.clone(), hosts, switches })
     }

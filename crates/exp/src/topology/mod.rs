@@ -10,36 +10,28 @@
 //! Each reader recognises its files by their contents. A new one is a line of [`READERS`].
 
 mod astra;
+mod defaults;
 mod draft;
 mod htsim;
+mod import;
 mod links;
+pub(crate) mod names;
 mod ns3;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
 
-use rampmeter_sim::{TopologyError, TopologySpec};
-use rampmeter_workload::trace::{HostNames, without_mark};
+use rampmeter_sim::TopologySpec;
+use rampmeter_workload::trace::without_mark;
+use serde::Deserialize;
+use toml::Table;
 
+use crate::text;
+use names::NamesSpec;
+
+pub(crate) use import::Imported;
 pub(crate) use links::{inline, lists_links};
-
-use crate::names::NamesSpec;
-
-/// A topology of a file, and what a topology of a plan does not hold.
-#[derive(Clone, Debug)]
-pub(crate) struct Imported {
-    pub(crate) spec: TopologySpec,
-    pub(crate) names: NamesSpec,
-    /// Loss probabilities by link.
-    pub(crate) losses: Vec<(u32, f64)>,
-    /// Numbers of the file's nodes, with the host of each; `None` for switches.
-    pub(crate) numbers: Vec<(u64, Option<u32>)>,
-    /// Sentences about omitted parts and likely mistakes.
-    pub(crate) notes: Vec<String>,
-    /// Lines of the links in the file; empty if it does not list links.
-    pub(crate) lines: Vec<usize>,
-}
 
 /// A line of the table of readers.
 struct Reader {
@@ -47,17 +39,49 @@ struct Reader {
     name: &'static str,
     /// Returns true if a text with this first line, of a file of this name, is one of the reader's.
     recognises: fn(name: &str, first: &str, text: &str) -> bool,
+    /// Returns true if a text that is recognised, right or wrong, is no trace of flows.
+    is_topology: fn(first: &str, text: &str) -> bool,
     /// Reads a text. Errors begin with the line.
     read: fn(text: &str) -> Result<Imported, String>,
 }
 
 const READERS: &[Reader] = &[
-    Reader { name: "ASTRA-sim", recognises: astra::recognises, read: astra::read },
-    Reader { name: "ns-3", recognises: ns3::recognises, read: ns3::read },
-    Reader { name: "htsim", recognises: htsim::recognises, read: htsim::read },
-    Reader { name: "JSON", recognises: links::is_json, read: links::read_json },
-    Reader { name: "CSV", recognises: links::is_csv, read: links::read_csv },
-    Reader { name: "TOML", recognises: links::is_toml, read: links::read_toml },
+    Reader {
+        name: "ASTRA-sim",
+        recognises: astra::recognises,
+        is_topology: |_, _| true,
+        read: astra::read,
+    },
+    Reader {
+        name: "ns-3",
+        recognises: ns3::recognises,
+        is_topology: ns3::has_links,
+        read: ns3::read,
+    },
+    Reader {
+        name: "htsim",
+        recognises: htsim::recognises,
+        is_topology: |_, _| true,
+        read: htsim::read,
+    },
+    Reader {
+        name: "JSON",
+        recognises: links::is_json,
+        is_topology: links::has_topology,
+        read: links::read_json,
+    },
+    Reader {
+        name: "CSV",
+        recognises: links::is_csv,
+        is_topology: |first, _| links::has_ends(first),
+        read: links::read_csv,
+    },
+    Reader {
+        name: "TOML",
+        recognises: links::is_toml,
+        is_topology: links::has_topology,
+        read: links::read_toml,
+    },
 ];
 
 /// Reads the topology in `file`.
@@ -66,20 +90,85 @@ const READERS: &[Reader] = &[
 /// The file's name, the line, and what was expected there.
 pub(crate) fn read(file: &Path) -> Result<Imported, String> {
     let name = file.display().to_string();
-    let bytes = std::fs::read(file).map_err(|error| format!("{name}: {error}"))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| format!("{name}: expected a topology as text, got a binary file"))?;
-    let mut imported = parse(&name, &text).map_err(|error| format!("{name}: {error}"))?;
+    let mut imported = parse(&name, &text_of(file)?).map_err(|error| format!("{name}: {error}"))?;
     imported.notes.iter_mut().for_each(|note| *note = format!("{name}: {note}"));
     Ok(imported)
 }
 
+/// Reads the topology in `file`, which may be a plan, too.
+///
+/// # Errors
+/// The file's name, the line, and what was expected there.
+pub(crate) fn read_or_plan(file: &Path) -> Result<Imported, String> {
+    let name = file.display().to_string();
+    let text = text_of(file)?;
+    let plan = toml::from_str::<Table>(without_mark(&text)).ok();
+    if plan.is_none_or(|plan| !plan.contains_key("topology")) {
+        return read(file);
+    }
+    of_plan(file, &text).map_err(|error| format!("{name}: {error}"))
+}
+
+/// The tables of a plan that make its network.
+#[derive(Deserialize)]
+struct NetworkTables<T> {
+    topology: T,
+    #[serde(default)]
+    names: NamesSpec,
+}
+
+/// Reads the network of the plan `text` in `file`.
+fn of_plan(file: &Path, text: &str) -> Result<Imported, String> {
+    let text = without_mark(text);
+    if lists_links(text) {
+        let tables: NetworkTables<Table> =
+            text::parse::parse(text, "").map_err(|error| error.to_string())?;
+        return inline(tables.topology, text, tables.names);
+    }
+    let tables: NetworkTables<TopologySpec> =
+        text::parse::parse(text, "").map_err(|error| error.to_string())?;
+    let mut imported = match &tables.topology {
+        TopologySpec::File { file: inner, hosts_forward } => {
+            let base = file.parent().unwrap_or(Path::new(""));
+            read(&base.join(inner))?.with_forwarding(*hosts_forward)
+        }
+        spec => Imported::plain(spec.clone()),
+    };
+    imported.rename(&tables.names);
+    Ok(imported)
+}
+
+/// Returns the format of the topology in `file`, right or wrong. `None` if it may be something
+/// else.
+pub(crate) fn format_of(file: &Path) -> Option<&'static str> {
+    let text = text_of(file).ok()?;
+    let text = without_mark(&text);
+    let first = first_line(text);
+    let reader = reader_of(&file.display().to_string(), first, text)?;
+    (reader.is_topology)(first, text).then_some(reader.name)
+}
+
+fn text_of(file: &Path) -> Result<String, String> {
+    let name = file.display();
+    let bytes = std::fs::read(file).map_err(|error| format!("{name}: {error}"))?;
+    String::from_utf8(bytes)
+        .map_err(|_| format!("{name}: expected a topology as text, got a binary file"))
+}
+
+/// Returns the first line of a text that is neither empty nor a comment.
+fn first_line(text: &str) -> &str {
+    let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    text.lines().map(str::trim).find(is_content).unwrap_or_default()
+}
+
+fn reader_of(name: &str, first: &str, text: &str) -> Option<&'static Reader> {
+    READERS.iter().find(|reader| (reader.recognises)(name, first, text))
+}
+
 fn parse(name: &str, text: &str) -> Result<Imported, String> {
     let text = without_mark(text);
-    let is_said = |line: &&str| !line.is_empty() && !line.starts_with('#');
-    let first = text.lines().map(str::trim).find(is_said).unwrap_or_default();
-    let reader = READERS.iter().find(|reader| (reader.recognises)(name, first, text));
-    let Some(reader) = reader else { return Err(unknown(first)) };
+    let first = first_line(text);
+    let Some(reader) = reader_of(name, first, text) else { return Err(unknown(first)) };
     (reader.read)(text).map_err(|error| match reader.name {
         "TOML" => error,
         format => format!("{error} (read as a topology of {format})"),
@@ -94,75 +183,4 @@ fn unknown(first: &str) -> String {
         first => format!("one that begins with {:?}", first.chars().take(60).collect::<String>()),
     };
     format!("expected a topology file of one of the formats {}, got {got}", names.join(", "))
-}
-
-impl Imported {
-    /// Returns the topology of a file or a plan that names no nodes.
-    pub(crate) fn plain(spec: TopologySpec) -> Self {
-        let (losses, numbers, notes, lines) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { spec, names: NamesSpec::default(), losses, numbers, notes, lines }
-    }
-
-    /// Returns the message of an error in the user's names, after the line and the link if it is
-    /// about one.
-    pub(crate) fn explain(&self, error: &TopologyError) -> String {
-        let message = self.names.in_message(&error.to_string());
-        let Some(number) = error.link() else { return message };
-        let link = format!("link {number}");
-        let message = message.strip_prefix(&format!("{link}: ")).unwrap_or(&message);
-        let line = self.lines.get(number).map_or(String::new(), |line| format!("line {line}: "));
-        let ends = match &self.spec {
-            TopologySpec::Links { links, .. } => links.get(number).map(|link| &link.between),
-            _ => None,
-        };
-        let ends = ends.map_or(String::new(), |ends| {
-            let [a, b] = ends.each_ref().map(|end| self.names.of_default(end));
-            format!(" ({a}-{b})")
-        });
-        format!("{line}{link}{ends}: {message}")
-    }
-
-    /// Returns the topology as TOML, with the names of its nodes, and the number of its links.
-    pub(crate) fn to_toml(&self) -> Result<(String, usize), String> {
-        let mut table = toml::Table::try_from(&self.spec).map_err(|error| error.to_string())?;
-        let name = |node: &str, all: &[String]| {
-            let number = node[1..].parse::<usize>().ok();
-            number.and_then(|number| all.get(number)).cloned()
-        };
-        let links = table.remove("links").and_then(|links| links.as_array().cloned());
-        let mut links = links.unwrap_or_default();
-        for (number, link) in (0..).zip(&mut links) {
-            let Some(link) = link.as_table_mut() else { continue };
-            let ends = link.get_mut("between").and_then(toml::Value::as_array_mut);
-            for end in ends.into_iter().flatten() {
-                let node = end.as_str().unwrap_or("h0").to_owned();
-                let all =
-                    if node.starts_with('h') { &self.names.hosts } else { &self.names.switches };
-                *end = name(&node, all).unwrap_or(node).into();
-            }
-            if let Some(&(_, loss)) = self.losses.iter().find(|&&(of, _)| of == number) {
-                link.insert("loss".to_owned(), loss.into());
-            }
-        }
-        for (key, names) in [("hosts", &self.names.hosts), ("switches", &self.names.switches)] {
-            if !names.is_empty() {
-                table.insert(key.to_owned(), names.clone().into());
-            }
-        }
-        let mut text = table.to_string();
-        if !links.is_empty() {
-            let lines: Vec<String> = links.iter().map(|link| format!("    {link},\n")).collect();
-            text = format!("{text}links = [\n{}]\n", lines.concat());
-        }
-        Ok((text, links.len()))
-    }
-
-    /// Returns the names of hosts, and the numbers of nodes, for traces.
-    pub(crate) fn host_names(&self) -> HostNames {
-        let mut names = self.names.host_names();
-        for &(number, host) in &self.numbers {
-            names.insert_number(number, host);
-        }
-        names
-    }
 }

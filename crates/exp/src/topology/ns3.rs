@@ -8,9 +8,10 @@
 //! 0 3 25Gbps 1us 0.001
 //! ```
 //!
-//! The first line counts nodes, switches and links; the second has the numbers of switches; then a
-//! link a line: two nodes, rate, delay, and the probability that it loses a packet. Hosts are the
-//! other nodes, in the order of their numbers: here nodes 1, 2 and 3 are the hosts 0, 1 and 2.
+//! The first line counts nodes, switches and links, and the second has the numbers of switches.
+//! Each further line is a link: two nodes, rate, delay, and the probability that it loses a packet.
+//! Hosts are the other nodes, in the order of their numbers: here nodes 1, 2 and 3 are the hosts 0,
+//! 1 and 2.
 //!
 //! The first line of `SimAI` has nodes, GPUs a server, switches within servers, other switches,
 //! links and the kind of GPU. That of `ns3-datacenter` (`PowerTCP`, Reverie) has nodes, switches,
@@ -19,19 +20,38 @@
 
 use std::collections::BTreeSet;
 
-use super::Imported;
-use super::draft::{Draft, Link};
-use crate::units::{self, DELAY};
+use rampmeter_workload::import::count;
 
-/// The first line is of three, four or six whole numbers, or of five and a word.
-pub(super) fn recognises(_name: &str, first: &str, _text: &str) -> bool {
-    let fields: Vec<&str> = first.split_whitespace().collect();
+use super::draft::{Draft, Link};
+use super::import::Imported;
+use crate::text::units::{self, DELAY};
+
+/// The first line is of three, four or six whole numbers, or of five and a word. If it is not, a
+/// line has two nodes and a rate with a unit.
+pub(super) fn recognises(_name: &str, first: &str, text: &str) -> bool {
     let is_whole = |field: &&str| field.parse::<u64>().is_ok();
-    match fields.len() {
+    let is_link = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [a, b, rate, _, ..] = fields[..] else { return false };
+        is_whole(&a) && is_whole(&b) && units::rate(rate).is_some()
+    };
+    let fields: Vec<&str> = first.split_whitespace().collect();
+    let is_header = match fields.len() {
         3 | 4 => fields.iter().all(is_whole),
         6 => fields[..5].iter().all(is_whole),
         _ => false,
-    }
+    };
+    is_header || text.lines().any(is_link)
+}
+
+/// Returns true if lines after the header have two nodes, a rate and a delay.
+pub(super) fn has_links(_first: &str, text: &str) -> bool {
+    let is_whole = |field: &&str| field.parse::<u64>().is_ok();
+    let is_link = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        matches!(fields.len(), 4 | 5) && fields[..2].iter().all(is_whole)
+    };
+    text.lines().filter(|line| !line.trim().is_empty()).skip(2).any(is_link)
 }
 
 pub(super) fn read(text: &str) -> Result<Imported, String> {
@@ -40,25 +60,7 @@ pub(super) fn read(text: &str) -> Result<Imported, String> {
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let mut draft = Draft::default();
     let (at, header) = lines.next().ok_or("line 1: expected counts of nodes, got none")?;
-    let fields: Vec<&str> = header.split_whitespace().collect();
-    let (n_nodes, n_switches, n_links) = match fields[..] {
-        [nodes, switches, links] => (number(at, nodes)?, number(at, switches)?, number(at, links)?),
-        [nodes, switches, _, links] => {
-            draft.notes.push("the number of ToR switches is not used".to_owned());
-            (number(at, nodes)?, number(at, switches)?, number(at, links)?)
-        }
-        [nodes, switches, _, links, _, rate] if rate.parse::<f64>().is_ok() => {
-            let note = "the number of ToR switches and the two rates of the first line are not used: \
-                        each link has its own";
-            draft.notes.push(note.to_owned());
-            (number(at, nodes)?, number(at, switches)?, number(at, links)?)
-        }
-        [nodes, _, inner, outer, links, gpu] => {
-            draft.notes.push(format!("the kind of GPU ({gpu}) and GPUs a server are not used"));
-            (number(at, nodes)?, number(at, inner)? + number(at, outer)?, number(at, links)?)
-        }
-        _ => return Err(format!("line {at}: expected nodes, switches and links, got {header:?}")),
-    };
+    let (n_nodes, n_switches, n_links) = header_counts(at, header, &mut draft.notes)?;
     if n_nodes > NODES_MAX || n_switches > n_nodes {
         return Err(format!(
             "line {at}: expected at most {NODES_MAX} nodes and no more switches than nodes, got \
@@ -70,7 +72,7 @@ pub(super) fn read(text: &str) -> Result<Imported, String> {
     while (switches.len() as u64) < n_switches {
         let Some((at, line)) = lines.next() else {
             let got = switches.len();
-            return Err(format!("line {at_switches}: expected {n_switches} switches, got {got}"));
+            return Err(counts(at_switches, n_switches, got));
         };
         at_switches = at;
         for field in line.split_whitespace() {
@@ -81,8 +83,7 @@ pub(super) fn read(text: &str) -> Result<Imported, String> {
         }
     }
     if switches.len() as u64 > n_switches {
-        let got = switches.len();
-        return Err(format!("line {at_switches}: expected {n_switches} switches, got {got}"));
+        return Err(counts(at_switches, n_switches, switches.len()));
     }
     for node in 0..n_nodes {
         draft.numbered(node, switches.contains(&node));
@@ -95,15 +96,54 @@ pub(super) fn read(text: &str) -> Result<Imported, String> {
         found += 1;
     }
     if found < n_links {
-        return Err(format!("line {at}: expected {found} links, as many as follow, got {n_links}"));
+        let links = count(found as usize, "link");
+        return Err(format!("line {at}: expected {links}, as many as follow, got {n_links}"));
     }
     let n_left = lines.count();
     if n_left > 0 {
-        let note =
-            format!("{n_left} lines after the {n_links} links that line {at} counts are not read");
+        let left = count(n_left, "line");
+        let note = format!("{left} after the links that line {at} counts ({n_links}): not read");
         draft.notes.push(note);
     }
+    draft.note_parallel();
     draft.finish()
+}
+
+/// Returns the numbers of nodes, of switches and of links in the first line, and adds notes of its
+/// other fields.
+fn header_counts(
+    at: usize,
+    header: &str,
+    notes: &mut Vec<String>,
+) -> Result<(u64, u64, u64), String> {
+    let fields: Vec<&str> = header.split_whitespace().collect();
+    Ok(match fields[..] {
+        [nodes, switches, links] => (number(at, nodes)?, number(at, switches)?, number(at, links)?),
+        [nodes, switches, _, links] => {
+            notes.push("the number of ToR switches is not used".to_owned());
+            (number(at, nodes)?, number(at, switches)?, number(at, links)?)
+        }
+        [nodes, switches, _, links, _, rate] if rate.parse::<f64>().is_ok() => {
+            let note = "the number of ToR switches and the two rates of the first line are not \
+                        used: each link has its own";
+            notes.push(note.to_owned());
+            (number(at, nodes)?, number(at, switches)?, number(at, links)?)
+        }
+        [nodes, _, inner, outer, links, gpu] => {
+            notes.push(format!("the kind of GPU ({gpu}) and GPUs a server are not used"));
+            (number(at, nodes)?, number(at, inner)? + number(at, outer)?, number(at, links)?)
+        }
+        _ => return Err(format!("line {at}: expected nodes, switches and links, got {header:?}")),
+    })
+}
+
+/// An error of the number of switches.
+fn counts(at: usize, n_switches: u64, got: usize) -> String {
+    let expected = match n_switches {
+        1 => "1 switch".to_owned(),
+        n => format!("{n} switches"),
+    };
+    format!("line {at}: expected {expected}, got {got}")
 }
 
 fn link(
@@ -149,8 +189,8 @@ fn link(
         ));
     } else if propagation_ns > 1e7 || rate_text.parse::<f64>().is_ok() && gbps < 1e-3 {
         draft.notes.push(format!(
-            "line {at}: {rate_text} and {delay_text} are {gbps} Gbit/s and {propagation_ns} ns: are \
-             the units right?"
+            "line {at}: {rate_text} and {delay_text} are {gbps} Gbit/s and {propagation_ns} ns: \
+             are the units right?"
         ));
     }
     let loss = loss_text.parse::<f64>().ok().filter(|loss| (0.0..=1.0).contains(loss));

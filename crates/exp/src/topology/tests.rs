@@ -1,8 +1,11 @@
 //! Files of topologies, right and wrong.
 
+mod kinds;
+
 use rampmeter_sim::Topology;
 
-use super::*;
+use super::import::Imported;
+use super::parse;
 
 fn read(name: &str, text: &str) -> (Topology, Imported) {
     let imported = parse(name, text).unwrap();
@@ -36,8 +39,19 @@ fn nodes_of_ns_3_are_hosts_in_the_order_of_their_numbers() {
     let hosts = imported.host_names();
     assert_eq!((hosts.node(4), hosts.host("n2")), (Ok(2), Ok(1)));
     assert!(hosts.node(3).is_err());
-    let note = "1 lines after the 4 links that line 1 counts are not read";
+    let note = "1 line after the links that line 1 counts (4): not read";
     assert_eq!(imported.notes, [note]);
+}
+
+#[test]
+fn links_of_ns_3_between_the_same_nodes_are_noted() {
+    let twice = "4 1 4\n3\n0 3 25Gbps 1us 0\n1 3 25Gbps 1us 0\n0 3 25Gbps 1us 0\n\
+                 2 3 25Gbps 1us 0\n";
+    let (topology, imported) = read("topology.txt", twice);
+    let note = "lines 3, 5: 2 links n0-n3, which are parallel: is each of them meant?";
+    assert_eq!((topology.links().len(), &imported.notes[..]), (4, &[note.to_owned()][..]));
+    let once = twice.replace("4 1 4", "4 1 3").replacen("0 3 25Gbps 1us 0\n", "", 1);
+    assert!(read("topology.txt", &once).1.notes.is_empty());
 }
 
 /// Tests that the output of `rampmeter convert` is the same topology.
@@ -68,8 +82,8 @@ fn ns3_datacenter_counts_tors_and_names_two_rates() {
         ("4 1 1 3", "the number of ToR switches is not used"),
         (
             "4 1 1 3 25000000000 25000000000",
-            "the number of ToR switches and the two rates of the first line are not used: each link \
-             has its own",
+            "the number of ToR switches and the two rates of the first line are not used: each \
+             link has its own",
         ),
     ] {
         let (topology, imported) = read("topology.txt", &format!("{header}{rest}"));
@@ -89,8 +103,8 @@ fn wrong_files_of_ns_3_say_where_what_was_expected_and_what_came() {
              a unit is bit/s), got \"fast\"",
         ),
         ("3 1 2\n0\n0 3 1Gbps 1us 0\n", "line 3: expected a node below 3, got \"3\""),
-        ("3 1 2\n0\n0 1 1Gbps 1us 0\n", "line 1: expected 1 links, as many as follow, got 2"),
-        ("3 1 2\n0 1\n", "line 2: expected 1 switches, got 2"),
+        ("3 1 2\n0\n0 1 1Gbps 1us 0\n", "line 1: expected 1 link, as many as follow, got 2"),
+        ("3 1 2\n0 1\n", "line 2: expected 1 switch, got 2"),
         (
             "3 1 2\n0\n0 1 1Gbps 1us 2\n",
             "line 3: link 0 (n0-n1): loss: expected a probability from 0 to 1, got \"2\"",
@@ -154,7 +168,8 @@ fn spines_of_htsim_are_shared_by_all_racks() {
 
 #[test]
 fn networks_of_astra_sim_are_read_in_yaml_and_json() {
-    let yaml = "# one switch\ntopology: [ Switch ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0 ]  # GB/s\n\
+    let yaml = "# one switch\ntopology: [ Switch ]\nnpus_count: [ 4 ]\n\
+                bandwidth: [ 50.0 ]  # GB/s\n\
                 latency: [ 500.0 ]\n";
     let (topology, imported) = read("network.yml", yaml);
     assert_eq!(links(&topology)[0], "h0-s0 429.4967296 500");
@@ -170,7 +185,7 @@ fn networks_of_astra_sim_are_read_in_yaml_and_json() {
         "link-bandwidth": [25], "nic-latency": [0]}"#;
     let (topology, imported) = read("old.json", old);
     assert_eq!(topology.links().len(), 3 + 2 * 3);
-    assert_eq!(imported.notes[0], "nic-latency are not used");
+    assert_eq!(imported.notes[0], "nic-latency is not used");
     assert!(error("n.json", r#"{"logical-dims": ["8"]}"#).contains("TOPOLOGY_FILE"));
     let wrong = error("n.yml", &yaml.replace("Switch", "Torus"));
     let expected = "line 2: topology: expected Ring, FullyConnected or Switch, got \"Torus\"";
@@ -186,7 +201,7 @@ fn networks_of_astra_sim_may_have_one_dimension_without_brackets() {
     assert_eq!(topology.n_hosts(), 4);
     for (from, to, expected) in [
         ("25.0", "25GB/s", "line 4: bandwidth: expected numbers, got \"25GB/s\""),
-        ("[4]", "[4, 2]", "line 3: npus_count: expected 1 values, one a dimension, got 2"),
+        ("[4]", "[4, 2]", "line 3: npus_count: expected 1 value, one a dimension, got 2"),
         ("[4]", "{a: 4}", "line 3: npus_count: expected a list, got {\"a\":4}"),
         ("latency: [1.0]", "", "latency: expected a list, got none"),
     ] {
@@ -289,7 +304,9 @@ fn mistakes_in_json_name_the_key_in_words_of_the_format() {
 #[test]
 fn columns_of_dataframes_and_fields_without_names_are_named() {
     let (_, imported) = read("t.csv", ",from,to\n0,a,s\n1,b,s\n");
-    assert_eq!(imported.notes, ["the column without a name (an index of pandas?) is not used"]);
+    let note = "the column without a name (an index of pandas?) is not used";
+    let defaults = "2 links have no gbps: 100 Gbit/s; 2 links have no propagation-ns: 200 ns";
+    assert_eq!(imported.notes, [note, defaults]);
     let got = error("t.csv", "from,to\na,s\n,s\n");
     assert!(got.starts_with("line 3: expected the name of a node, got none"), "{got}");
     let got = error("t.txt", "3 1 2\n0\n1 0 25 1us 0\n2 0 25Gbps 1us 0\n");
@@ -304,8 +321,8 @@ fn unbuilt(name: &str, text: &str) -> String {
 
 #[test]
 fn links_that_cannot_be_built_are_named_with_their_line() {
-    let twice = "expected each link of a host once, got \"leaf-gpu-a\" after \"gpu-a-leaf\": a link \
-                 carries both directions; links in parallel have the same first end";
+    let twice = "expected each link of a host once, got \"leaf-gpu-a\" after \"gpu-a-leaf\": a \
+                 link carries both directions; links in parallel have the same first end";
     let again = "{ between = [\"leaf\", \"gpu-a\"] },\n]";
     let got = unbuilt("t.toml", &NAMED.replace("\n]", &format!("\n{again}")));
     assert_eq!(got, format!("line 7: link 2 (leaf-gpu-a): {twice}"));
@@ -361,18 +378,20 @@ fn fields_of_csv_may_end_with_semicolons_or_tabs_and_lines_may_be_comments() {
 #[test]
 fn links_of_csv_have_one_direction() {
     let text = "from,to,gbps\na,leaf,25\nb,leaf,25\nleaf,a,25\nleaf,b,25\n";
-    let expected = "line 4: link 2: expected each link in one direction, got leaf-a after a-leaf in \
-                    line 2: a link carries both; gbps-back has the rate from its second end to its \
-                    first, and several links between two switches have the same first end (read as \
-                    a topology of CSV)";
+    let expected = "line 4: link 2: expected each link in one direction, got leaf-a after a-leaf \
+                    in line 2: a link carries both; gbps-back has the rate from its second end to \
+                    its first, and several links between two switches have the same first end \
+                    (read as a topology of CSV)";
     assert_eq!(error("t.csv", text), expected);
     let (topology, _) = read("t.csv", "from,to\na,s\nb,t\ns,t\ns,t\n");
     assert_eq!(topology.links().len(), 4);
     let got = error("t.csv", "from,to\na,s\nb,s\ns,s\n");
-    assert!(
-        got.starts_with("line 4: link 2 (s-s): between: expected two different nodes"),
-        "{got}"
-    );
+    let expected = "line 4: link 2 (s-s): expected two different nodes, got \"s\" twice (read as \
+                    a topology of CSV)";
+    assert_eq!(got, expected);
+    // Without that link there is one host.
+    let got = error("t.csv", "from,to\na,s\nb,b\n");
+    assert!(got.starts_with("line 3: link 1 (b-b): expected two different nodes"), "{got}");
 }
 
 #[test]

@@ -7,10 +7,10 @@ use rampmeter_core::Time;
 use rampmeter_metrics::row::Status;
 use rampmeter_sim::FlowRecord;
 
-use super::Window;
 use super::tracks::{Tracks, Way};
+use super::window::Window;
 use super::writer::{Arrow, Label, Said, Value};
-use crate::ideals::Ideals;
+use crate::traffic::ideals::Ideals;
 
 /// Flows of a timeline.
 #[derive(Debug)]

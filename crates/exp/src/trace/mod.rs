@@ -1,16 +1,16 @@
 //! Timelines: a window of a run as a file that ui.perfetto.dev shows.
 //!
 //! A node of the network is a group of tracks: its flows, the phases of its protocol, the control
-//! packets that it sends and what arrives, and of each port the packets on the link, the queue,
-//! and drops and marks. Arrows follow a packet from link to link. What the file holds of a track
-//! is in order of time; the docs are in docs/howto/timeline.md.
+//! packets that it sends, and received packets. Each port has tracks of the packets on the link, of
+//! the queue, and of drops and marks. Arrows follow a packet from link to link. The events of a
+//! track are in order of time; the docs are in docs/howto/timeline.md.
 
-mod check;
 mod flows;
 mod phases;
 mod ports;
 mod schema;
 mod tracks;
+mod window;
 mod writer;
 
 use std::fs::{self, File};
@@ -23,14 +23,13 @@ use rampmeter_sim::{FlowRecord, Topology};
 use serde::Serialize;
 
 use crate::error::{RunError, io as io_error};
-use crate::ideals::Ideals;
-use crate::names::NamesSpec;
+use crate::topology::names::NamesSpec;
+use crate::traffic::ideals::Ideals;
 use flows::Flows;
 use phases::Phases;
 use ports::Arrows;
 use tracks::Tracks;
-
-pub(crate) use check::check;
+use window::Window;
 
 /// Bytes that are written together.
 const BUFFER: usize = 1 << 20;
@@ -55,43 +54,10 @@ pub(crate) struct TraceReport {
     file: String,
     events: u64,
     from_ps: u64,
-    /// Time up to which the file is complete: the end of the window or of the run, or the time at
-    /// which the limit was reached.
+    /// Time up to which the file is complete. It is the end of the window or of the run, or the
+    /// time at which the limit was reached.
     until_ps: u64,
     limit_reached: bool,
-}
-
-/// The part of the run that is shown, and the events that may be added.
-#[derive(Clone, Debug)]
-struct Window {
-    from: Time,
-    until: Time,
-    events: u64,
-    events_max: u64,
-    limit_reached: bool,
-}
-
-impl Window {
-    /// Returns whether any of the time from one instant to another is in the window.
-    fn overlaps(&self, from: Time, until: Time) -> bool {
-        from < self.until && until >= self.from
-    }
-
-    /// Returns whether an instant is in the window.
-    fn holds(&self, at: Time) -> bool {
-        self.from <= at && at < self.until
-    }
-
-    /// Counts an event of the simulation at `at`. If the limit is reached, the window ends there.
-    fn take(&mut self, at: Time) -> bool {
-        if self.events >= self.events_max {
-            self.limit_reached = true;
-            self.until = self.until.min(at);
-            return false;
-        }
-        self.events += 1;
-        true
-    }
 }
 
 /// A timeline being written.
@@ -124,7 +90,7 @@ impl Timeline {
         let tracks = started.map_err(|source| io_error(&partial, source))?;
         let &TraceConfig { from, until, events_max, .. } = config;
         Ok(Self {
-            window: Window { from, until, events: 0, events_max, limit_reached: false },
+            window: Window::new(from, until, events_max),
             config: config.clone(),
             file,
             tracks,

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use rampmeter_core::{Phase, Time};
 
-use super::Window;
 use super::tracks::Tracks;
+use super::window::Window;
 use super::writer::{Arrow, Label, Said, Track, Value};
 
 /// The phase that a node is in, of one kind.

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use rampmeter_core::{Header, Packet, Time};
 use rampmeter_sim::fabric::{DropReason, PortChange, PortEvent};
 
-use super::Window;
 use super::tracks::{Row, Tracks};
+use super::window::Window;
 use super::writer::{Arrow, Label, Said, Value};
 
 /// Level of detail about a packet.

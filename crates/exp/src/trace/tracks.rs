@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use rampmeter_core::Time;
 use rampmeter_sim::Topology;
 
-use super::Window;
+use super::window::Window;
 use super::writer::{Arrow, Label, Said, TraceWriter, Track};
-use crate::names::{Names, NamesSpec};
+use crate::topology::names::{Names, NamesSpec};
 
 /// The tracks of a node that are not a port's, by place. Phases are between.
 const FLOWS_OUT: i32 = 0;
@@ -87,12 +87,12 @@ impl<W: Write> Tracks<W> {
         Ok(Self { writer, names, shown, nodes, ports, network, outages: None })
     }
 
-    /// Returns whether a node is shown.
+    /// Returns true if a node is shown.
     pub(super) fn is_shown(&self, node: u32) -> bool {
         self.shown[node as usize]
     }
 
-    /// Returns whether the node of a port is shown.
+    /// Returns true if the node of a port is shown.
     pub(super) fn is_port_shown(&self, port: u32) -> bool {
         self.is_shown(self.names.ports[port as usize].node)
     }

@@ -239,7 +239,7 @@ impl<W: Write> TraceWriter<W> {
 #[derive(Debug, Default)]
 struct Words {
     numbers: BTreeMap<&'static str, u64>,
-    /// The same by where a word is in memory, which is found sooner.
+    /// The same by the address of a word, which is found sooner.
     by_place: IdMap<(usize, usize), u64>,
 }
 

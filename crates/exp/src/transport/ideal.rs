@@ -11,38 +11,37 @@ use rampmeter_proto::keys::{BadKey, TransportTable, key_infos, values};
 use rampmeter_proto::transport::{Derived, Network, Place, Site};
 use toml::Table;
 
-use super::registry::{About, AnyKeys, Entry, Ready, presets};
-use crate::ideal::simulate_ideal;
-use crate::ran::Ran;
-use crate::simulate::Task;
+use super::erased::{About, AnyKeys, Entry, Ready, presets};
+use crate::simulation::Task;
+use crate::simulation::ideal::simulate_ideal;
+use crate::simulation::status::Ran;
 
-pub(super) struct IdealEntry;
+/// The entry of the ideal.
+pub(super) fn entry() -> Entry {
+    Entry { name: NAME, lower: None, wire: || None, about, read }
+}
 
-impl Entry for IdealEntry {
-    fn name(&self) -> &'static str {
-        "ideal"
+const NAME: &str = "ideal";
+
+fn about() -> About {
+    About {
+        name: NAME,
+        title: "the ideal",
+        summary: "No protocol: what a clairvoyant scheduler over the links would reach.",
+        wire: None,
+        presets: presets::<IdealConfig>(),
+        keys: key_infos::<IdealConfig>(),
+        has_round_trips: false,
+        best_effort: Vec::new(),
     }
+}
 
-    fn about(&self) -> About {
-        About {
-            name: self.name(),
-            title: "the ideal",
-            summary: "No protocol: what a clairvoyant scheduler over the links would reach.",
-            wire: None,
-            presets: presets::<IdealConfig>(),
-            keys: key_infos::<IdealConfig>(),
-            has_round_trips: false,
-            best_effort: Vec::new(),
-        }
+fn read(table: &TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey> {
+    if let Some(us) = table.control_rtt_us.or(table.data_rtt_us) {
+        return Err(BadKey::new("control-rtt-us", "left out: the ideal has no packets", us));
     }
-
-    fn read(&self, table: &TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey> {
-        if let Some(us) = table.control_rtt_us.or(table.data_rtt_us) {
-            return Err(BadKey::new("control-rtt-us", "left out: the ideal has no packets", us));
-        }
-        let preset = table.preset_name::<IdealConfig>().to_owned();
-        Ok(Arc::new(IdealKeys { preset, config: table.keys()? }))
-    }
+    let preset = table.preset_name::<IdealConfig>().to_owned();
+    Ok(Arc::new(IdealKeys { preset, config: table.keys()? }))
 }
 
 struct IdealKeys {

@@ -6,23 +6,14 @@ use rampmeter_core::Bytes;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Spray};
 use rampmeter_proto::keys::BadKey;
-use rampmeter_proto::mixed::{Member, Mixed, MixedConfig};
+use rampmeter_proto::mixed::{Mixed, MixedConfig};
 use rampmeter_proto::transport::{Assumptions, Derived, Site, Slowed};
 
-use super::ReadTable;
-use super::registry::Ready;
-use crate::ran::Ran;
-use crate::simulate::{Configs, Task, simulate_family};
-
-/// A transport that shares the network with others.
-pub(crate) struct MixedPart {
-    /// The transport with the parameters of the slowest hosts.
-    pub(crate) network: Member,
-    /// The transport with the parameters of single hosts, by number.
-    pub(crate) by_host: Vec<Option<Member>>,
-    /// The transport as if it were alone.
-    pub(crate) alone: Arc<dyn Ready>,
-}
+use super::erased::{MixedPart, Ready};
+use super::table::ReadTable;
+use crate::simulation::status::Ran;
+use crate::simulation::{Configs, Task, simulate_family};
+use crate::text::words::Words;
 
 /// Configures all transports of `tables`. `spray` is the path choice that the plan names.
 pub(super) fn configure(
@@ -82,6 +73,10 @@ impl Ready for Together {
         all.fold(Assumptions::default(), Assumptions::and)
     }
 
+    fn each_assumptions(&self) -> Vec<Assumptions> {
+        self.alone.iter().map(|ready| ready.assumptions()).collect()
+    }
+
     fn slowed(&self) -> Option<Slowed> {
         self.alone.iter().find_map(|ready| ready.slowed())
     }
@@ -103,8 +98,8 @@ pub(super) fn merge<'a>(
 ) -> Result<FabricNeeds, BadKey> {
     let all: Vec<(&str, FabricNeeds)> = all.collect();
     macro_rules! one {
-        ($setting:ident) => {
-            agree(stringify!($setting), all.iter().map(|(name, needs)| (*name, needs.$setting)))?
+        ($setting:ident, $key:literal) => {
+            agree($key, all.iter().map(|(name, needs)| (*name, needs.$setting)))?
         };
     }
     // A transport without marks works with those of others. Ports mark by the needs of the first
@@ -114,22 +109,22 @@ pub(super) fn merge<'a>(
     };
     let (ecn, ecn_ports) = match all.iter().find(marked) {
         Some((_, needs)) => (needs.ecn, needs.ecn_ports),
-        None => (one!(ecn), one!(ecn_ports)),
+        None => (one!(ecn, "ecn-bytes"), one!(ecn_ports, "ecn-ports")),
     };
     Ok(FabricNeeds {
-        buffer: largest(&all, one!(buffer)),
-        overflow: one!(overflow),
+        buffer: largest(&all, one!(buffer, "buffer-bytes")),
+        overflow: one!(overflow, "overflow"),
         // Each packet has the path choice of its transport.
         spray: Need::Any,
-        interface: one!(interface),
+        interface: one!(interface, "interface"),
         ecn,
         ecn_ports,
-        drop_unscheduled: one!(drop_unscheduled),
-        switching: one!(switching),
-        slot: one!(slot),
-        express: one!(express),
+        drop_unscheduled: one!(drop_unscheduled, "drop-unscheduled-above-bytes"),
+        switching: one!(switching, "switching"),
+        slot: one!(slot, "slot-bytes"),
+        express: one!(express, "express-bytes"),
         trim: None,
-        pfc: one!(pfc),
+        pfc: one!(pfc, "pfc"),
         control_class: all.iter().all(|(_, needs)| needs.control_class),
         priorities: all.iter().map(|(_, needs)| needs.priorities).max().unwrap_or(0),
         clocks_within: all.iter().filter_map(|(_, needs)| needs.clocks_within).min(),
@@ -137,7 +132,7 @@ pub(super) fn merge<'a>(
     })
 }
 
-/// The memory of ports: the most that any transport prefers, where ports have memories of their
+/// The memory of ports: the maximum that any transport prefers, if ports have memories of their
 /// own.
 fn largest(all: &[(&str, FabricNeeds)], agreed: Need<Buffer>) -> Need<Buffer> {
     let own = |(_, needs): &(&str, FabricNeeds)| match needs.buffer {
@@ -151,8 +146,8 @@ fn largest(all: &[(&str, FabricNeeds)], agreed: Need<Buffer>) -> Need<Buffer> {
 }
 
 /// The only value that any transport works with, else the one that the first of them prefers.
-fn agree<'a, T: Copy + PartialEq + std::fmt::Debug>(
-    setting: &str,
+fn agree<'a, T: Words + PartialEq>(
+    key: &str,
     all: impl Iterator<Item = (&'a str, Need<T>)>,
 ) -> Result<Need<T>, BadKey> {
     let mut agreed: Option<(&str, Need<T>)> = None;
@@ -160,9 +155,9 @@ fn agree<'a, T: Copy + PartialEq + std::fmt::Debug>(
         agreed = match (agreed, need) {
             (_, Need::Any) => agreed,
             (Some((first, Need::Only(a))), Need::Only(b)) if a != b => {
-                let setting = setting.replace('_', "-");
-                let expected = format!("transports that work with one value of fabric.{setting}");
-                let got = format!("{first}, which needs {a:?}, and {name}, which needs {b:?}");
+                let expected = format!("transports that work with one value of fabric.{key}");
+                let (a, b) = (a.words(), b.words());
+                let got = format!("{first}, which needs {a}, and {name}, which needs {b}");
                 return Err(BadKey::new("name", expected, got));
             }
             (None | Some((_, Need::Prefer(_))), Need::Only(_)) | (None, _) => Some((name, need)),
@@ -170,4 +165,29 @@ fn agree<'a, T: Copy + PartialEq + std::fmt::Debug>(
         };
     }
     Ok(agreed.map_or(Need::Any, |(_, need)| need))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transports_that_need_different_fabrics_name_the_key_and_the_values() {
+        let none = FabricNeeds {
+            buffer: Need::Only(Buffer::PerPort(Bytes::ZERO)),
+            ..FabricNeeds::default()
+        };
+        let some = FabricNeeds {
+            buffer: Need::Only(Buffer::PerPort(Bytes::new(9000))),
+            ..FabricNeeds::default()
+        };
+        let BadKey { key, expected, got } =
+            merge([("first", none), ("second", some)].into_iter()).unwrap_err();
+        assert_eq!(key, "name");
+        assert_eq!(expected, "transports that work with one value of fabric.buffer-bytes");
+        assert_eq!(
+            got,
+            "first, which needs 0 bytes a port, and second, which needs 9000 bytes a port"
+        );
+    }
 }

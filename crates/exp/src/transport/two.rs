@@ -1,6 +1,5 @@
 //! Two transports on one network in the registry: the lower one has the remaining classes.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rampmeter_core::fabric::FabricNeeds;
@@ -11,40 +10,29 @@ use rampmeter_proto::keys::{BadKey, TransportTable};
 use rampmeter_proto::transport::{Assumptions, Site, Transport};
 use toml::Table;
 
-use super::registry::{About, AnyKeys, Configured, Entry, One, OneKeys, Ready};
-use crate::simulate::Configs;
+use super::erased::{AnyKeys, Entry, Ready};
+use super::one::{Configured, OneKeys, about};
+use crate::simulation::Configs;
 
-/// Two transports on one network.
-pub(super) struct Two<A, B>(PhantomData<fn() -> (A, B)>);
-
-impl<A, B> Two<A, B> {
-    pub(super) fn new() -> Self {
-        Self(PhantomData)
+/// The entry of transport `A` above transport `B`.
+pub(super) fn entry<A: Transport, B: Transport>() -> Entry {
+    Entry {
+        name: A::NAME,
+        lower: Some(B::NAME),
+        wire: || None,
+        about: about::<A>,
+        read: read::<A, B>,
     }
 }
 
-impl<A: Transport, B: Transport> Entry for Two<A, B> {
-    fn name(&self) -> &'static str {
-        A::NAME
-    }
-
-    fn about(&self) -> About {
-        One::<A>::new().about()
-    }
-
-    fn read(&self, table: &TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey> {
-        let preset = table.preset_name::<A::Keys>().to_owned();
-        let upper = OneKeys { preset, keys: table.keys()? };
-        let lower_table = table.best_effort.clone().unwrap_or_default();
-        let lower_table = TransportTable::new(&lower_table).map_err(below)?;
-        let preset = lower_table.preset_name::<B::Keys>().to_owned();
-        let lower = OneKeys { preset, keys: lower_table.keys().map_err(below)? };
-        Ok(Arc::new(TwoKeys::<A, B> { upper, lower, lower_table }))
-    }
-
-    fn pair(&self) -> Option<(&'static str, &'static str)> {
-        Some((A::NAME, B::NAME))
-    }
+fn read<A: Transport, B: Transport>(table: &TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey> {
+    let preset = table.preset_name::<A::Keys>().to_owned();
+    let upper = OneKeys { preset, keys: table.keys()? };
+    let lower_table = table.best_effort.clone().unwrap_or_default();
+    let lower_table = TransportTable::new(&lower_table).map_err(below)?;
+    let preset = lower_table.preset_name::<B::Keys>().to_owned();
+    let lower = OneKeys { preset, keys: lower_table.keys().map_err(below)? };
+    Ok(Arc::new(TwoKeys::<A, B> { upper, lower, lower_table }))
 }
 
 struct TwoKeys<A: Transport, B: Transport> {

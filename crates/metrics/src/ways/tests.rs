@@ -1,4 +1,4 @@
-//! No schedule of packets is faster than the least time.
+//! No schedule of packets is faster than the minimum time.
 
 use super::*;
 use crate::ideal::{Framing, LastPacket};
@@ -34,7 +34,8 @@ fn least(links: &Links, bytes: u64) -> (u64, bool) {
     (time.as_ps(), is_exact)
 }
 
-/// 10 MB between racks that four spines of 25 Gbit/s join keep the hosts' links busy.
+/// 10 MB between racks that are joined by four spines of 25 Gbit/s use the full rate of the hosts'
+/// links.
 #[test]
 fn packets_spread_over_slow_links_of_the_core() {
     let packets = 6_850;
@@ -71,6 +72,22 @@ fn packets_spread_over_interfaces() {
 }
 
 /// Three links of 100 and one of 10 Gbit/s: the slow one carries one packet in 31.
+/// Two paths, each with a slow link, one at the sender's side and one at the receiver's.
+#[test]
+fn slow_links_of_several_hops_are_a_cut() {
+    let links = vec![
+        vec![(hop(100, 650), vec![0, 1])],
+        vec![(hop(100, 650), vec![0]), (hop(10, 650), vec![1])],
+        vec![(hop(10, 650), vec![0]), (hop(100, 650), vec![0])],
+        vec![(hop(100, 650), vec![])],
+    ];
+    let packets = 1_000;
+    let (time, is_exact) = least(&links, 1460 * packets);
+    // 20 Gbit/s together.
+    let busy = 600_000 * packets;
+    assert!((busy..busy + 10_000_000).contains(&time) && !is_exact, "{time}");
+}
+
 #[test]
 fn links_of_two_rates_carry_what_they_can() {
     let mut links = leaf_spine(4, 100);
@@ -227,7 +244,7 @@ proptest! {
         prop_assert!(time <= taken, "{time} of {taken}");
     }
 
-    /// Whole packets on one path take the minimum time.
+    /// Full packets on one path need exactly the minimum time.
     #[test]
     fn the_least_time_through_shapers_is_reached_on_one_path(
         rates in prop::collection::vec((1..400u64, 0..2_000u64), 1..6),

@@ -10,7 +10,7 @@ use crate::lock::is_own_process;
 use crate::real::real;
 use crate::table::{KNOWN, OWN};
 
-/// Forgets the state of a descriptor number that has just been reused.
+/// Clears the state of a descriptor number that has just been reused.
 fn renewed(fd: c_int) -> c_int {
     if fd >= 0 {
         forget(fd);
@@ -18,7 +18,7 @@ fn renewed(fd: c_int) -> c_int {
     fd
 }
 
-/// Returns whether a descriptor belongs to this library. Programs do not know it, but may close it.
+/// Returns true if a descriptor belongs to this library. Programs may still close it.
 fn is_own(fd: c_int) -> bool {
     OWN.has(fd) && is_own_process()
 }

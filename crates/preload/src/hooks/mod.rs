@@ -1,7 +1,6 @@
 //! Functions of the C library that this one interposes.
 //!
-//! The C library may unwind them, which is its way to end threads. Nothing here has to be cleaned
-//! up then.
+//! The C library may unwind them to end threads. They have nothing to clean up then.
 
 mod descriptors;
 mod sandboxes;

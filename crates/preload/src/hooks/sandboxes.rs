@@ -1,4 +1,4 @@
-//! Functions by which a program gives up system calls.
+//! Functions by which a program disables system calls.
 
 #![allow(unsafe_code, reason = "functions of the C library")]
 
@@ -8,8 +8,8 @@ use crate::real::real;
 use crate::sandbox;
 
 /// # Safety
-/// As `prctl` of the C library, which takes up to four numbers. Missing ones are as undefined for
-/// the C library as they are here.
+/// As `prctl` of the C library, which has up to four arguments. Missing ones are undefined in the C
+/// library too.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C-unwind" fn prctl(
     option: c_int,

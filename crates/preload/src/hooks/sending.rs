@@ -14,7 +14,7 @@ use crate::table::Kind;
 use crate::transfer::{admit, transfer};
 use crate::{sandbox, sys};
 
-/// Flags of calls that are passed on unchanged.
+/// Flags of calls that are forwarded unchanged.
 const SPECIAL: c_int = MSG_OOB | MSG_FASTOPEN | MSG_ZEROCOPY;
 /// Maximum number of parts of a message that is copied.
 const PARTS: usize = 1024;
@@ -76,7 +76,7 @@ unsafe fn parts(fd: c_int, message: *const msghdr, flags: c_int) -> Option<ssize
         let mut rest = unsafe { std::ptr::read(message) };
         (rest.msg_iov, rest.msg_iovlen) = (copy.as_mut_ptr(), n);
         let quiet = if done > 0 { MSG_NOSIGNAL } else { 0 };
-        // SAFETY: the parts that are left, which are the caller's.
+        // SAFETY: the remaining parts, which are the caller's.
         unsafe { sys::sendmsg(fd, &rest, flags | quiet) }
     };
     transfer(fd, len, dont_wait, &mut piece).map(bytes)
@@ -207,7 +207,7 @@ pub(crate) unsafe extern "C-unwind" fn sendfile64(
     offset: *mut off_t,
     len: size_t,
 ) -> ssize_t {
-    // SAFETY: the same function, where an offset has 64 bits.
+    // SAFETY: the same function, if an offset has 64 bits.
     unsafe { sendfile(out, from, offset, len) }
 }
 

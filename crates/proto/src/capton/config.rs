@@ -24,7 +24,8 @@ use crate::transport::{Peers, Place, Site};
 pub enum Shares {
     /// A host sends one flow at a time and receives one at a time, at full rate (figure 6).
     Serial,
-    /// A flow takes what flows with less left leave it. Not in the paper.
+    /// A flow takes the capacity that flows with smaller remaining sizes do not use. Not in the
+    /// paper.
     Split,
 }
 
@@ -44,11 +45,11 @@ pub struct CaptonConfig {
     /// The least share of a link that a flow takes with `split`, in thousandths.
     #[schemars(range(min = 1, max = 1_000))]
     pub least_share_milli: u32,
-    /// Controllers: hosts turn to the second if the first is unresponsive.
+    /// Number of controllers: hosts use the second if the first is unresponsive.
     #[schemars(range(min = 1, max = 2))]
     pub controllers: u32,
-    /// Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
-    /// out, which is 10 us in the paper's network (§V.C).
+    /// Time that a controller takes for an order, in nanoseconds. If left out, 10 in 86 of a round
+    /// trip, which is 10 us in the paper's network (§V.C).
     #[schemars(range(min = 0, max = 10_000_000))]
     pub compute_ns: Option<u64>,
     /// Time after which a request without an answer is repeated, in microseconds; four round trips
@@ -195,15 +196,15 @@ impl CaptonConfig {
         Ok(Capton { config, settings, sharing, network })
     }
 
-    /// Returns what a granted flow may have in flight, in bytes.
+    /// Returns the limit of bytes in flight of a granted flow.
     fn granted(&self, facts: &FabricFacts) -> u64 {
         let window =
             self.window.unwrap_or_else(|| 2 * facts.bdp_packets(self.payload + self.header));
         u64::from(window) * self.payload.get()
     }
 
-    /// Returns the parameters of a host among hosts of other rates: windows follow from the rate of
-    /// a pair, and messages that are not scheduled leave at the rate of the host's links.
+    /// Returns the parameters of a host among hosts of other rates. Windows follow from the rate of
+    /// a pair. Messages that are not scheduled are sent at the rate of the host's links.
     pub(super) fn among(&self, own: Capton, peers: &Peers) -> Capton {
         let mut tcp = (*own.settings.tcp).clone();
         let start = tcp.start;

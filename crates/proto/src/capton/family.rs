@@ -1,4 +1,4 @@
-//! CAPTON as a transport that plans know.
+//! CAPTON as a transport of plans.
 
 use std::sync::Arc;
 
@@ -82,6 +82,8 @@ impl Transport for CaptonFamily {
             one_flow: config.sharing == Sharing::Serial,
             one_round_trip: true,
             wide_inner_links: !site.has_regular_paths(),
+            schedules_core: true,
+            chooses_paths: true,
             ..Assumptions::default()
         }
     }

@@ -3,11 +3,11 @@
 //! This is the specification of [`Scheduler`](super::Scheduler) and the oracle of its tests. It
 //! takes O(F log F) for F flows, and O(L) for L links.
 //!
-//! Choices that the figure leaves open:
+//! Choices that the figure does not make:
 //!
 //! * Flows with equal remaining sizes: in the order of their arrival, as the sort is stable.
-//! * `.size` or `.left`: `.left`. Equation 1 calls the remaining size `f.size`, the figure's own
-//!   structure, equation 2 and the text `.left`.
+//! * `.size` or `.left`: `.left`. Equation 1 calls the remaining size `f.size`. The figure's own
+//!   structure, equation 2 and the text call it `.left`.
 //! * Access links of different capacity: the rate is the smaller one (line 6). The faster link has
 //!   capacity to spare but counts as in use (line 5): a host sends one flow and receives one.
 //! * An access link that is down: its flows are not granted. To the letter they would be, at a rate

@@ -46,11 +46,11 @@ pub(super) struct Waiter {
     pub(super) slot: u32,
 }
 
-/// A virtual link.
+/// A virtual link, with its users and waiters.
 ///
-/// Users and waiters of a link. For a flow at some position, the capacity that flows before it use
-/// decides. That capacity grows with the position. Of all users of one rate, those that fit are
-/// therefore the first ones; of all waiters of one rate, the first is the first to fit.
+/// The grant of a flow at some position depends on the capacity that flows before it use. That
+/// capacity grows with the position. So of all users of one rate, those that fit are the first
+/// ones. Of all waiters of one rate, the first is the first to fit.
 #[derive(Debug)]
 pub(super) struct Link {
     capacity: Option<Rate>,
@@ -58,7 +58,7 @@ pub(super) struct Link {
     is_access: bool,
     /// The rates of all users together, in bits per second.
     in_use: u64,
-    /// In order, so that users of one rate stand together in the order of their positions.
+    /// In order, so that users of one rate are adjacent, in the order of their positions.
     users: Vec<User>,
     waiters: BTreeSet<Waiter>,
 }
@@ -93,8 +93,8 @@ impl Link {
         assert!(was_there, "{waiter:?} waits elsewhere");
     }
 
-    /// Returns whether the users before `position` leave capacity for a flow of `rate` (figure 6,
-    /// lines 5 and 13 to 16).
+    /// Returns true if the users before `position` do not use the capacity for a flow of `rate`
+    /// (figure 6, lines 5 and 13 to 16).
     #[inline]
     pub(super) fn has_room(&self, position: Position, rate: Rate, now: Time) -> bool {
         let Some(capacity) = self.capacity else { return false };
@@ -124,8 +124,8 @@ impl Link {
         })
     }
 
-    /// Calls `each` with the first user of each rate, after a position, for which the users before
-    /// it leave no capacity.
+    /// Calls `each` with the first user of each rate, after a position, that finds no capacity
+    /// because of the users before it.
     #[inline]
     pub(super) fn find_excess(
         &self,
@@ -149,8 +149,8 @@ impl Link {
         }
     }
 
-    /// Calls `each` with the first waiter of each rate, after a position, for which the users
-    /// before it leave capacity.
+    /// Calls `each` with the first waiter of each rate, after a position, that finds capacity
+    /// besides the users before it.
     #[inline]
     pub(super) fn find_room(
         &self,

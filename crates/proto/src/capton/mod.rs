@@ -1,14 +1,14 @@
 //! CAPTON (Zhou, Lee: *CAPTON—Centralized All-Path Transmission for Over-Subscribed Datacenter
 //! Networks*, IEEE Access 2022).
 //!
-//! A central controller decides which flows transmit, at which rate, and which stop: the flow with
-//! the least left first, as far as access links and core links have room. Every flow is spread over
-//! all paths, so that parallel links count as one.
+//! A central controller decides which flows transmit, at which rate, and which stop. It grants the
+//! flow with the smallest remaining size first, as far as access links and core links have room.
+//! Every flow is spread over all paths, so that parallel links count as one.
 //!
 //! * [`network`]: hosts, groups and capacities
 //! * [`figure6`](mod@figure6): the scheduler on a whole set of flows, as the paper has it
 //! * [`scheduler`]: the same outcome, incrementally
-//! * `link`: what the scheduler knows of a link
+//! * `link`: the scheduler's state of a link
 //! * [`split`](mod@split): a variant in which flows share links
 //! * `spray`: all-path transmission at switches (§IV.B)
 //! * [`config`], [`wire`]: parameters and packets

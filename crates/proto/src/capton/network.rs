@@ -1,6 +1,6 @@
 //! The network as the scheduler sees it: a tree of groups with one virtual link each way.
 //!
-//! All-path transmission spreads every flow over all parallel links, so that the links between two
+//! All-path transmission spreads every flow over all parallel links. So the links between two
 //! levels count as one link with the sum of their capacities (§IV.D). In a leaf-spine network a
 //! host has an access link up and one down, and a rack a core link up and one down. A network with
 //! more levels has the same pair of links for each pod, and so on.
@@ -52,7 +52,7 @@ pub enum Narrow {
     /// capacity carries no flow.
     Refuse,
     /// A flow's rate is the least capacity on its path, so that one flow at a time fills the link.
-    /// Where every core link is as fast as an access link this is the same as `Refuse`.
+    /// If every core link is as fast as an access link this is the same as `Refuse`.
     Shrink,
 }
 
@@ -101,11 +101,11 @@ pub struct Network {
     narrow: Narrow,
     /// The number of the first member of each level.
     starts: Vec<u32>,
-    /// The group of each member, [`ROOT`] at the last level. Hosts come first, then level by level.
+    /// The group of each member, [`ROOT`] at the last level. Hosts are first, then level by level.
     groups: Vec<u32>,
-    /// By link: up and down of each member in turn.
+    /// Capacities by link: for each member up, then down.
     capacities: Vec<Option<Rate>>,
-    /// Parallel ways that a member's links stand for, by level; zero where that is not known.
+    /// Parallel paths that a member's links represent, by level; zero if that is not known.
     ways: Vec<u32>,
     /// Capacities with all ways.
     whole: Vec<Option<Rate>>,
@@ -154,7 +154,8 @@ impl Network {
         Ok(Self { n_hosts, narrow, starts, groups, capacities, ways, whole })
     }
 
-    /// The links of racks, and those of pods, stand for so many parallel ways of equal capacity.
+    /// Sets the number of parallel paths of equal capacity that the links of racks, and those of
+    /// pods, represent.
     #[must_use]
     pub fn with_ways(mut self, above: &[u32]) -> Self {
         for (ways, &above) in self.ways[1..].iter_mut().zip(above) {
@@ -163,9 +164,9 @@ impl Network {
         self
     }
 
-    /// Returns the links whose capacity differs from the present one if these ways are down, with
-    /// that capacity: what the ways that are left have together. A member keeps its capacity if its
-    /// ways are not known or none is left: TCP finds out that nobody answers.
+    /// Returns the links whose capacity changes if these paths are down, with the capacity of the
+    /// remaining paths together. A member keeps its capacity if its paths are not known or none
+    /// remains: then TCP detects the failure.
     pub fn without(&self, down: &LinksDown) -> Vec<(LinkId, Option<Rate>)> {
         let of_racks = down.racks.iter().map(|&(rack, _)| (1, u32::from(rack)));
         let of_pods = down.pods.iter().map(|&(pod, ..)| (2, u32::from(pod)));

@@ -3,37 +3,39 @@
 //! **The problem.** Figure 6 walks through all flows at every request and every completion: 640
 //! flows in 10 us (§V.C), and 100 000 in some milliseconds. Most changes concern few flows.
 //!
-//! **Why little has to be redone.** The pass of figure 6 takes flows in order and gives each what
-//! it needs if flows *before* it have left room. So a change at one position changes nothing before
-//! it; and after it only flows that have a link in common with a flow that was granted or stopped.
-//! A change is a *sweep*: flows to examine wait in a heap by position, and each flow examined says
-//! which ones follow.
+//! **Why little has to be redone.** The pass of figure 6 takes flows in order. It grants each if
+//! flows *before* it do not use the capacity. So a change at one position changes nothing before
+//! it. After it, only flows can change that have a link in common with a flow that was granted or
+//! stopped. A change is a *sweep*: flows to examine wait in a heap by position, and each flow
+//! examined adds those that follow from it.
 //!
 //! **Stopped flows.** Each waits at one link that had no room for it, though several may have none.
-//! Only when a flow before it leaves that link is it examined again; it then is granted, or waits
-//! at another link. As long as flows before it use that link, nothing else need be known of it.
+//! Only when a flow before it is removed from that link is it examined. It is then granted, or
+//! waits at another link. As long as flows before it use that link, no other state of it matters.
 //!
 //! **Time.** Between two changes granted flows shrink and stopped flows do not, so that a granted
-//! flow overtakes others. The outcome of figure 6 stays the same. Let `g`, which is granted, stand
+//! flow overtakes others. The outcome of figure 6 stays the same. Let `g`, which is granted, be
 //! directly behind `h`, and exchange them:
 //!
 //! * `h` is stopped. It took nothing, so that `g` finds the same room before `h` as behind it. `h`
 //!   finds less room behind `g` than before it, and there was too little already.
-//! * `h` is granted. Both fit together into what the flows before them leave, so each fits first,
-//!   and the other next to it.
+//! * `h` is granted. Both fit together after the flows before them, so each fits first, and the
+//!   other next to it.
 //!
 //! The capacity that both use is the same in either order, so that all later flows find the same
 //! capacity. Any number of overtakings is a sequence of such exchanges. A flow that waits at a link
-//! still waits rightly, since flows before it stay before it. So [`Scheduler::advance`] moves the
+//! may still wait there, since flows before it stay before it. So [`Scheduler::advance`] moves the
 //! clock and nothing else.
 //!
-//! **Cost.** A sweep examines each flow at most once. For each link of the flow that takes
-//! O(K² log² F), where K is the number of different rates on the link, mostly one, and F that of
-//! flows; a flow that is granted or stopped is also put into its place among the users of the link,
-//! which are at most as many as the hosts below it. The worst case is a chain in which every flow
-//! depends on the one before: the sweep then examines as many flows as figure 6 does. The usual
-//! case is few: in `benches/capton.rs` 9 of 640 and 20 of 100 000. [`Scheduler::set_capacity`]
-//! looks at all flows besides. Memory is O(F + L) for L links, at the highest F that there was.
+//! **Cost.** A sweep examines each flow at most once. For each link of the flow that takes O(K²
+//! log² F), where F is the number of flows. K is the number of different rates on the link, mostly
+//! one. A flow that is granted or stopped is also put into its place among the users of the link.
+//! These are at most as many as the hosts below it.
+//!
+//! In the worst case, a chain, every flow depends on the one before: the sweep then examines as
+//! many flows as figure 6 does. The usual case is few: in `benches/capton.rs` 9 of 640 and 20 of
+//! 100 000. [`Scheduler::set_capacity`] examines all flows besides. Memory is O(F + L) for L links,
+//! at the highest F that there was.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -221,7 +223,8 @@ impl Scheduler {
         let rated = rated.map(|(slot, flow)| (slot, self.network.rate(&flow.path)));
         let mut rated: Vec<_> =
             rated.filter(|&(slot, rate)| rate != self.flows[slot].rate).collect();
-        // Waiters leave first, so that what granted flows leave goes to waiters that stay.
+        // Waiters are removed first, so that the capacity that granted flows release is given to
+        // waiters that stay.
         rated.sort_by_key(|&(slot, _)| self.flows[slot].granted().is_some());
         for (slot, rate) in rated {
             self.note(slot);
@@ -234,7 +237,7 @@ impl Scheduler {
         self.finish()
     }
 
-    /// Remembers what a flow did before the sweep.
+    /// Records the state of a flow before the sweep.
     fn note(&mut self, slot: u32) {
         let flow = &mut self.flows[slot];
         if !flow.is_noted {
@@ -243,7 +246,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes a flow from its links, with what it has left now. What it leaves goes to others.
+    /// Removes a flow, with its present remaining size, from its links. Others get its capacity.
     fn displace(&mut self, slot: u32) {
         let flow = &mut self.flows[slot];
         let position = flow.position(self.now);
@@ -314,10 +317,10 @@ impl Scheduler {
         &self.changes
     }
 
-    /// Decides on one flow, all flows before it being decided.
+    /// Decides on one flow after all flows before it.
     ///
-    /// Of the flows after it all are consistent with the present users before them, but for flows
-    /// on a link with another flow in the heap that comes no later.
+    /// All flows after it are consistent with the present users before them. Exceptions are flows
+    /// on a link with another flow in the heap that is not after them.
     fn examine(&mut self, position: Position, slot: u32) {
         self.examined += 1;
         let flow = &self.flows[slot];

@@ -13,7 +13,7 @@ use crate::central::{Arrival, Change, Controller, FlowId, Left, Schedule};
 pub enum Sharing {
     /// One flow at a time from each host and to each host, at full rate (figure 6).
     Serial,
-    /// A flow takes what others have left, unless that is less than this share.
+    /// A flow takes the capacity that others do not use, unless that is less than this share.
     Split(LeastShare),
 }
 

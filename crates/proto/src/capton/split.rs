@@ -1,16 +1,17 @@
 //! A scheduler that splits rates: a variant of figure 6 that the paper does not have.
 //!
-//! Figure 6 leaves capacity unused in two places: an access link faster than the one at the other
-//! end carries one flow all the same, and what is left of a core link is of no use if it is less
-//! than a flow's full rate. Here a host may have several flows, and a flow takes what the flows
-//! before it have left on all of its links, unless that is less than a least share.
+//! Figure 6 does not use all capacity. An access link faster than the one at the other end carries
+//! one flow all the same. The rest of a core link is of no use if it is less than a flow's full
+//! rate. Here a host may have several flows. On all of its links, a flow takes the capacity that
+//! flows before it do not use, unless that is less than a least share.
 //!
 //! [`split`] is the specification, in the manner of figure 6. With a least share of the whole,
 //! equal access links and core links that are no slower it is figure 6.
 //!
-//! Unlike figure 6's, the outcome may change with time alone: of two flows that share a link the
-//! later one may be the faster, if another link limits the first. Once it has less left it would be
-//! the first. As in the paper the outcome is renewed at requests and completions only.
+//! Unlike figure 6's, the outcome may change with time alone. Of two flows that share a link the
+//! later one may be the faster, if another link limits the first. Once its remaining size is
+//! smaller it would be the first. As in the paper the outcome is renewed at requests and
+//! completions only.
 //!
 //! [`SplitScheduler`] redoes the whole pass, O(F log F), at each change.
 
@@ -119,8 +120,8 @@ impl SplitScheduler {
         self.next
     }
 
-    /// Moves the clock, and takes what was sent from what is left. Nothing else changes. An earlier
-    /// time than before does nothing.
+    /// Moves the clock, and subtracts what was sent from the remaining sizes. Nothing else changes.
+    /// An earlier time than before does nothing.
     pub fn advance(&mut self, now: Time) {
         if now <= self.now {
             return;

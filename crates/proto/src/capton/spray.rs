@@ -1,18 +1,19 @@
-//! All-path transmission at switches: packets to a destination take its paths in turn (§IV.B).
+//! All-path transmission at switches: packets to a destination take its paths round robin (§IV.B).
 
+use rampmeter_core::collections::IdTable;
 use rampmeter_core::{Crossing, Hop, Packet, Verdict};
 
 use super::wire::CaptonHeader;
 
-/// The program of a switch that sends packets to each destination by all ports in turn.
+/// The program of a switch that sends packets to each destination by all ports, round robin.
 ///
-/// Round robin by destination keeps the paths of a flow equally loaded, whatever else the switch
-/// forwards. Round robin over all packets does not: where data and acknowledgements alternate, data
-/// takes every second path.
+/// Round robin by destination keeps the paths of a flow equally loaded, regardless of other flows.
+/// Round robin over all packets does not: if data and acknowledgements alternate, data takes every
+/// second path.
 #[derive(Debug, Default)]
 pub struct AllPaths {
     /// By destination: the place of the next port among its ports.
-    next: Vec<u16>,
+    next: IdTable<u16>,
 }
 
 impl Hop<CaptonHeader> for AllPaths {
@@ -24,12 +25,9 @@ impl Hop<CaptonHeader> for AllPaths {
         if choices.len() < 2 {
             return Verdict::Forward;
         }
-        let dst = packet.dst.idx();
-        if self.next.len() <= dst {
-            self.next.resize(dst + 1, 0);
-        }
-        let place = usize::from(self.next[dst]) % choices.len();
-        self.next[dst] = place as u16 + 1;
+        let next = self.next.entry(packet.dst.get());
+        let place = usize::from(*next) % choices.len();
+        *next = place as u16 + 1;
         Verdict::Via(choices[place])
     }
 }

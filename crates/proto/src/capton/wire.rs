@@ -39,7 +39,7 @@ headers! {
             /// The number of the order.
             order: u32,
         },
-        /// Host to controller: the flow is over, or never was.
+        /// Host to controller: the flow has ended, or never existed.
         19 Done (control "done", H to C) "flow {flow} is over" {
             /// The flow.
             flow: u32,

@@ -58,9 +58,9 @@ impl<C: Central> CentralAgent<C> {
         self.asking.flows().count()
     }
 
-    /// Returns the bytes that are reported to a controller for a flow with `bytes` left. They are
-    /// more by a constant, the same for all flows: the bytes sent while a GRANT and a DONE travel.
-    /// Otherwise the controller would take short flows for late.
+    /// Returns the remaining size that is reported to a controller for a flow with `bytes`
+    /// remaining bytes. It is greater by a constant, the same for all flows: the bytes sent while a
+    /// GRANT and a DONE travel. Otherwise the controller would count short flows as late.
     fn left(&self, bytes: Bytes) -> u64 {
         let settings = self.settings();
         let travel =

@@ -16,7 +16,7 @@ use crate::parts::Output;
 pub struct CentralArbiter<C: Central> {
     controller: Controller<C::Schedule>,
     out: Output<CentralHeader<C::Orders>>,
-    /// Orders that are being computed, and when they leave.
+    /// Orders that are being computed, and the times at which they are sent.
     computed: VecDeque<(Time, Order<C::Grant>)>,
     compute: Span,
 }

@@ -109,8 +109,7 @@ impl<C: Central, F> Asking<C, F> {
         self.flows.insert(msg, asked);
     }
 
-    /// Sends a flow's request with what is left, in bytes on the wire, and notes when it is to be
-    /// repeated.
+    /// Sends a flow's request with its remaining bytes on the wire, and schedules its repetition.
     pub(super) fn request(&mut self, now: Time, msg: MsgId, left: u64) {
         let controller = self.controller();
         let Some(asked) = self.flows.get_mut(&msg) else { return };
@@ -144,8 +143,9 @@ impl<C: Central, F> Asking<C, F> {
         Some(is_new)
     }
 
-    /// An order has been obeyed; `left` is what is left if it was a STOP. The controller learns
-    /// that if it does not know. A receiver that does not answer is queried at leisure.
+    /// Handles a completed order; `left` is the remaining size if it was a STOP. The size is sent
+    /// to the controller if it differs from the reported one. A receiver that does not answer is
+    /// queried at leisure.
     pub(super) fn obeyed(&mut self, now: Time, msg: MsgId, left: Option<u64>) {
         let Some(&Asked { due, reported, .. }) = self.flows.get(&msg) else { return };
         if let Some(left) = left.filter(|&left| left != reported) {
@@ -172,7 +172,7 @@ impl<C: Central, F> Asking<C, F> {
         None
     }
 
-    /// Requests go to the other controller, if there is one.
+    /// Sends future requests to the other controller, if there is one.
     fn fall_back(&mut self, now: Time) {
         self.stats.fallbacks += u64::from(!self.is_alone);
         (self.is_alone, self.unanswered) = (true, Some(now));

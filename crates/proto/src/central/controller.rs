@@ -6,43 +6,44 @@
 //! messages. After each input this is [`Controller::poll_order`] until `None`, then
 //! [`Controller::poll_timeout`].
 //!
-//! # What the paper leaves open
+//! # Choices that the paper does not make
 //!
-//! * When the capacity of a flow goes to others: at its predicted completion (equation 3), or after
-//!   a `grace` beyond it. Its last bytes and the GRANT of the next flow then travel at the same
-//!   time.
-//! * When a flow is over: when its host sends DONE. From its predicted completion until then it is
+//! * When the capacity of a flow is given to others: at its predicted completion (equation 3), or
+//!   after a `grace` beyond it. Its last bytes and the GRANT of the next flow then travel at the
+//!   same time.
+//! * When a flow ends: when its host sends DONE. From its predicted completion until then it is
 //!   kept as *ended*: it has no capacity.
-//! * A flow that has more left at its predicted completion: its host requests again, with what is
-//!   left. The flow is active again, and as it has little left it is granted before most.
-//! * DONE is lost: after `patience` the controller sends STOP to the host of an ended flow, and
-//!   again after twice as long each time, at most a `lease`. A host answers an order of a flow that
-//!   it does not have with DONE.
-//! * How remaining sizes are corrected: each request has the real remaining size. Hosts request
-//!   again when they are stopped, and at times while they transmit. The size is taken as of now: it
-//!   is too high by what was sent while the request travelled.
+//! * A flow with bytes remaining at its predicted completion: its host sends another request with
+//!   its remaining size. The flow is then active, and as this size is small it is granted before
+//!   most.
+//! * DONE is lost: after `patience` the controller sends STOP to the host of an ended flow. It
+//!   repeats this after twice as long each time, at most a `lease`. A host answers an order of a
+//!   flow that it does not have with DONE.
+//! * How remaining sizes are corrected: each request has the real remaining size. Hosts send
+//!   further requests when they are stopped, and at times while they transmit. The size is taken as
+//!   of now: it is too high by what was sent while the request travelled.
 //! * A request is lost, or its answer: the host repeats the request. It is answered with the
 //!   present state, by the order that was given last.
 //! * Orders overtake each other: each order of a flow has a number above the one before. A host
 //!   ignores numbers up to the highest that it has received.
 //! * Requests overtake each other: each request has the highest number received. One with a lower
 //!   number than an earlier request is answered, and its size is ignored.
-//! * The answer to a request that must wait: STOP, so that the host knows that it is registered.
+//! * The answer to a request that must wait: STOP, which shows the host that it is registered.
 //! * A request that arrives after DONE: the flow is registered anew; its host answers the order
 //!   with DONE.
 //! * A host that crashes: its owner calls [`Controller::forget`], or it sends nothing for a
-//!   `lease`. Flows to it are left to their sources.
-//! * A controller that crashes: the next one starts with an empty register and learns flows from
+//!   `lease`. Flows to it are ended by their sources.
+//! * A controller that crashes: the next one starts with an empty register and enters flows from
 //!   repeated requests. Its orders have numbers above those in the requests.
 //! * Flows of a host without limit: a host has `flows_max` at most; further requests are not
 //!   answered.
 //!
-//! # What a host has to do
+//! # Duties of a host
 //!
-//! * Obey an order with a higher number than any before, and then request again if it is a STOP.
+//! * Obey an order with a higher number than any before, and then send a request if it is a STOP.
 //! * Repeat the request of each unfinished flow without a recent order, and send at least one
 //!   message a `lease` while there are unfinished flows. Four times a lease is safe.
-//! * Send DONE when a flow is finished or given up, and for every order of a flow that it does not
+//! * Send DONE when a flow completes or is aborted, and for every order of a flow that it does not
 //!   have.
 //!
 //! Sizes are bytes on the wire, as capacities are: hosts add headers.
@@ -105,7 +106,7 @@ pub struct ControllerStats {
     pub stops: u64,
     /// Orders that were repeated.
     pub repeats: u64,
-    /// Flows that were active again after their predicted completion.
+    /// Flows that became active after their predicted completion.
     pub late: u64,
     /// Questions after DONE.
     pub questions: u64,
@@ -173,7 +174,7 @@ pub struct Controller<S: Schedule> {
 }
 
 impl<S: Schedule> Controller<S> {
-    /// Returns a controller that knows of no flow.
+    /// Creates a controller without flows.
     pub fn new(scheduler: S, config: ControllerConfig) -> Self {
         let host = Host { flows: 0, heard_at: Time::ZERO, has_alarm: false };
         Self {
@@ -187,7 +188,6 @@ impl<S: Schedule> Controller<S> {
         }
     }
 
-    /// Returns the scheduler.
     pub(crate) fn scheduler(&self) -> &S {
         &self.scheduler
     }
@@ -214,7 +214,7 @@ impl<S: Schedule> Controller<S> {
             let entry = self.register.get_mut(&id).expect("a flow in the register");
             entry.heard = request.heard;
             if request.heard > before.order {
-                // The host has heard an earlier controller.
+                // The host has orders of an earlier controller.
                 (entry.order, entry.told) = (request.heard, Told::Nothing);
             }
             entry.ask_at = None;
@@ -403,7 +403,7 @@ fn give<G: Copy>(
     orders: &mut VecDeque<Order<G>>,
     stats: &mut ControllerStats,
 ) {
-    // Only a host that makes numbers up comes to the last one. It then ignores what it is told.
+    // Only a host that invents numbers reaches the last one. It then ignores its orders.
     entry.order = entry.order.saturating_add(1);
     entry.told = Told::Order(grant);
     match grant {

@@ -1,4 +1,4 @@
-//! Flows as controllers know them, and what a scheduler of flows does.
+//! Flows as controllers see them, and the duties of a scheduler of flows.
 
 use std::fmt::Debug;
 

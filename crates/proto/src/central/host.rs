@@ -33,8 +33,8 @@ pub struct CentralHost<C: Central> {
     config: Arc<C::Config>,
     tcp: TcpHost,
     asking: Asking<C, Flow>,
-    /// Scheduled messages for which their receivers have no room. No controller knows of them, so
-    /// that they take no capacity; TCP probes the receiver's window.
+    /// Scheduled messages for which their receivers have no room. Controllers have no record of
+    /// them, so that they take no capacity; TCP probes the receiver's window.
     shut: BTreeSet<MsgId>,
 }
 
@@ -77,8 +77,8 @@ impl<C: Central> CentralHost<C> {
         self.tcp.grant(now, msg, grant);
     }
 
-    /// An acknowledgement has arrived: withdraws the request of a message for which there is no
-    /// room, and requests anew when there is.
+    /// Handles an acknowledgement: withdraws the request of a message if its receiver has no room,
+    /// and repeats the request when there is room.
     fn look_for_room(&mut self, now: Time, msg: MsgId) {
         if self.asking.get(msg).is_none_or(|flow| !flow.is_submitted) {
             return;

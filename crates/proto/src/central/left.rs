@@ -1,9 +1,8 @@
 //! Exact remaining bytes of a flow.
 //!
-//! Rounding a remaining size to bytes at every instant at which it is queried could change the
-//! order of two flows from one instant to the next. So sizes are counted in bits times picoseconds
-//! a second: a flow of `r` bit/s sends `r` of these units in a picosecond, and equation 1 has no
-//! remainder.
+//! Rounding a remaining size to bytes whenever it is queried could change the order of two flows
+//! from one instant to the next. So sizes are counted in bits times picoseconds a second. A flow of
+//! `r` bit/s sends `r` of these units in a picosecond, and equation 1 has no remainder.
 
 use rampmeter_core::units::PS_PER_SECOND;
 use rampmeter_core::{Bytes, Rate, Time};
@@ -16,9 +15,9 @@ const PER_BYTE: i128 = 8 * PS_PER_SECOND as i128;
 pub struct Left(i128);
 
 impl Left {
-    /// Less than any flow has left.
+    /// Less than the remaining size of any flow.
     pub(crate) const LEAST: Self = Self(i128::MIN);
-    /// More than any flow has left.
+    /// More than the remaining size of any flow.
     pub(crate) const MOST: Self = Self(i128::MAX);
 
     /// Returns this many bytes.
@@ -34,8 +33,8 @@ impl Left {
     }
 }
 
-/// The remaining size of a flow while it transmits: a falling line, fixed by what would have been
-/// left at time zero.
+/// The remaining size of a flow while it transmits: a falling line, fixed by its value at time
+/// zero.
 ///
 /// Lines of one rate never cross, so that flows of one rate stay in the order of their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,5 +1,5 @@
-//! Transports with a central controller that lets flows transmit and stops them, around
-//! [TCP](crate::tcp): what [CAPTON](crate::capton) and [Hyline](crate::hyline) have in common.
+//! Transports with a central controller that starts and stops flows, around [TCP](crate::tcp): the
+//! common part of [CAPTON](crate::capton) and [Hyline](crate::hyline).
 //!
 //! Short messages are sent at once. Hosts send the controller requests for longer ones. It orders
 //! which of them transmit, at which rate, and by which path if it chooses paths. A transport
@@ -8,12 +8,12 @@
 //!
 //! * [`flow`]: flows, their numbers, and the interface of schedulers
 //! * [`left`]: remaining sizes (CAPTON's equations 1 to 3)
-//! * [`controller`]: the flow register, orders to hosts, and what happens when messages are lost
+//! * [`controller`]: the flow register, orders to hosts, and the handling of lost messages
 //! * `arbiter`: the controller as an endpoint
 //! * `asking`: requests and orders, seen from a host
 //! * `host`: the host layer around TCP
 //! * [`agent`]: the host layer for programs that have a TCP of their own
-//! * [`settings`]: what both need to know
+//! * [`settings`]: the settings of both
 //! * [`wire`]: control messages and packets
 
 pub mod agent;

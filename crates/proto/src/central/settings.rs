@@ -117,8 +117,9 @@ impl Settings {
     }
 }
 
-/// The needs of a transport with `controllers` controllers and packets of `packet` bytes: ports
-/// without classes or marks that hold `queue` packets, two bandwidth-delay products if left out.
+/// Returns the needs of a transport with `controllers` controllers and packets of `packet` bytes.
+/// Ports have no classes or marks. They hold `queue` packets, two bandwidth-delay products if left
+/// out.
 pub(crate) fn needs(
     (packet, queue): (Bytes, Option<u32>),
     controllers: u32,

@@ -50,7 +50,7 @@ impl<S: Schedule> World<S> {
     }
 
     fn send(&mut self, message: Message<S::Grant>) {
-        // A message may be lost, and may come twice.
+        // A message may be lost, or may arrive twice.
         for chance in [1.0 - self.loss, self.loss / 4.0] {
             if self.rng.chance(chance) {
                 let delay = 1 + self.rng.below(30) as u64;
@@ -152,8 +152,8 @@ fn mishaps() -> impl Strategy<Value = Mishaps> {
     all.prop_map(|(seed, loss, crash, restart)| Mishaps { seed, loss, crash, restart })
 }
 
-/// Whatever is lost, every flow completes and nothing is left behind. `new` makes schedulers for
-/// two racks of four hosts.
+/// Checks that every flow completes and no state remains, regardless of losses. `new` makes
+/// schedulers for two racks of four hosts.
 fn check<S: Schedule>(mishaps: Mishaps, new: impl Fn() -> S) -> Result<(), TestCaseError> {
     let lease = Span::from_us(40 * RETRY);
     let config =

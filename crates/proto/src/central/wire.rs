@@ -20,7 +20,7 @@ pub enum Control<G> {
         /// Grant of the flow; `None` to stop.
         grant: Option<G>,
     },
-    /// Host to controller: the flow is over, or never was.
+    /// Host to controller: the flow has ended, or never existed.
     Done {
         /// The flow's number at its source.
         number: u32,
@@ -50,7 +50,7 @@ pub enum CentralHeader<O> {
 /// The first type byte that is not TCP's.
 pub const FIRST: u8 = 16;
 
-/// Asks whichever header it is.
+/// Evaluates a call on the header, of either kind.
 macro_rules! whichever {
     ($self:ident, $header:ident => $call:expr) => {
         match $self {

@@ -1,8 +1,8 @@
 //! The paper's theorems as functions.
 //!
-//! `rtt` is the unloaded round trip of a full packet (hRTT, §3.1), `rate` that of every link (B),
-//! `packet` the longest packet (p), `switches` those on the longest path (#H) and `slots` the
-//! virtual links of a link (K).
+//! `rtt` is the unloaded round trip of a full packet (hRTT, §3.1), and `rate` that of every link
+//! (B). `packet` is the longest packet (p), `switches` are those on the longest path (#H). `slots`
+//! is the number of virtual links of a link (K).
 
 use rampmeter_core::{Bytes, Rate, Span};
 
@@ -32,7 +32,7 @@ pub fn f(slots: u32, cores: u32) -> f64 {
     let odds = (1.0 / c).ln() - (1.0 - 1.0 / c).ln();
     let mut log = balls * (1.0 - 1.0 / c).ln();
     let (mut sum, mut i) = (0.0, 0.0);
-    // Beyond the mean of K balls a bin terms fall, and soon there is nothing left of them.
+    // Beyond the mean of K balls a bin terms fall, and soon they are negligible.
     while i <= balls && (i <= k || log > NOTHING) {
         sum += f64::min(i, k) * log.exp();
         log += (balls - i).ln() - (i + 1.0).ln() + odds;
@@ -54,9 +54,10 @@ pub fn queue_bound(switches: u32, slots: u32, packet: Bytes) -> Bytes {
     Bytes::new(u64::from(switches) * u64::from(slots.saturating_sub(1)) * packet.get())
 }
 
-/// Returns the longest time that a packet spends in queues, #H (#H + 1) (K F - 1) p / (2 F B),
-/// where links between switches are up to `ratio` (F) times as fast as those of hosts (lemma 3.3,
-/// appendix A).
+/// Returns the longest time in queues of a packet (lemma 3.3, appendix A).
+///
+/// It is `#H (#H + 1) (K F - 1) p / (2 F B)`. Links between switches are up to `ratio` (F) times as
+/// fast as those of hosts.
 pub fn queueing_bound(switches: u32, slots: u32, ratio: u32, packet: Bytes, rate: Rate) -> Span {
     let pairs = u64::from(switches) * u64::from(switches + 1) / 2;
     let others = (u64::from(slots) * u64::from(ratio)).saturating_sub(1);

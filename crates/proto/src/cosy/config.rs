@@ -18,24 +18,24 @@ pub struct CosyConfig {
     /// Maximum number of slots that one message may have; all of them if left out.
     #[schemars(range(min = 1, max = 256))]
     pub slots_per_message: Option<u32>,
-    /// Time for which a receiver holds a request that it cannot serve (appendix A, delta_E); the
-    /// time of a message of 128 KB in a single slot if left out.
+    /// Time for which a receiver holds a request that it cannot serve (appendix A, delta_E). If
+    /// left out, the time of a message of 128 KB in a single slot.
     #[serde(rename = "hold-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e9))]
     pub hold: Option<Span>,
-    /// Of how many requests, chosen at random, the one that has waited longest gets the next rsvp
-    /// (§5.1: two).
+    /// Number of requests, chosen at random, of which the one that has waited longest gets the next
+    /// rsvp (§5.1: two).
     #[schemars(range(min = 1, max = 1000))]
     pub choices: u32,
-    /// Share of a link that data leaves to control packets, in thousandths.
+    /// Share of a link that is reserved for control packets, in thousandths.
     #[schemars(range(min = 0, max = 900))]
     pub control_milli: u32,
-    /// Allowance of each direction of a round trip for effects that the theorems omit; if left out,
+    /// Allowance of each direction of a round trip for effects that the theorems omit. If left out,
     /// a packet that cannot be interrupted at every port. Best-effort packets are added.
     #[serde(skip)]
     pub slack: Option<Span>,
-    /// The longest packet of best-effort traffic that shares the links (§4): one may be in the way
-    /// at every port.
+    /// The longest packet of best-effort traffic that shares the links (§4): one may be ahead at
+    /// every port.
     #[serde(skip)]
     pub best_effort: Option<Bytes>,
     /// The longest message; longer ones are rejected at once.
@@ -98,8 +98,6 @@ pub struct PathFacts {
     pub ratio: u32,
     /// Maximum number of ports of any switch.
     pub ports: u32,
-    /// True if there are links slower than those of hosts, which could have no virtual link.
-    pub has_slower: bool,
 }
 
 /// The parameters of cosy on one fabric: a configuration that has been checked, and the times and
@@ -126,7 +124,7 @@ pub struct Cosy {
     /// packets that cannot be interrupted where a control packet arrives, and best-effort packets
     /// where data arrives.
     pub slack: Span,
-    /// For how long a request that met a reject is not tried again.
+    /// Time for which a request that met a reject is not retried.
     pub pause: Span,
 }
 
@@ -153,9 +151,6 @@ impl CosyConfig {
         }
         if paths.ports > 65_535 {
             return Err(unusable(&format!("one for switches of {} ports", paths.ports)));
-        }
-        if paths.has_slower {
-            return Err(unusable("one for networks with links slower than those of hosts"));
         }
         let packet = self.payload + self.header;
         let packet_time = facts.access_rate.tx_time(packet);
@@ -202,9 +197,9 @@ impl Cosy {
         self.frame * u64::from(packets)
     }
 
-    /// Returns the time after its submission within which the fate of a message is known: theorem
-    /// 3.5's bound for packets with their headers, at the pace of slots, and the hold and the
-    /// slack.
+    /// Returns the time after its submission within which a message completes or fails. It is
+    /// theorem 3.5's bound for packets with their headers, at the pace of slots, and the hold and
+    /// the slack.
     pub fn promise(&self) -> Promise {
         let fixed = self.facts.data_rtt * 2 + self.hold + self.queueing + self.slack * 2;
         let payload = self.config.payload;
@@ -221,8 +216,8 @@ impl Cosy {
         self.facts.data_rtt + self.hold + self.slack
     }
 
-    /// Longest time from a rsvp's departure, or from its passing a switch, to the last use of what
-    /// it reserves.
+    /// Longest time from a rsvp's departure, or from its passing a switch, to the last use of its
+    /// reservation.
     pub(super) fn lease(&self, packets: u32) -> Span {
         self.facts.data_rtt + self.sending(packets) + self.queueing + self.slack
     }

@@ -40,7 +40,7 @@ impl CosyHost {
         self.sender.sending()
     }
 
-    /// Makes what is random from here on depend on `rng` alone.
+    /// Makes future random choices depend on `rng` alone.
     #[cfg(test)]
     pub(super) fn reseed(&mut self, rng: Rng) {
         self.receiver.reseed(rng);
@@ -134,9 +134,13 @@ impl Endpoint for CosyHost {
     }
 
     fn messages(&self) -> Option<(usize, usize)> {
-        // Slots stay taken for a while when their message is over.
+        // Slots stay in use for a while after the end of their message.
         let known = |(messages, slots): (usize, usize)| if messages > 0 { messages } else { slots };
         Some((known(self.sender.state()), known(self.receiver.state())))
+    }
+
+    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receive(|receiver, cx| receiver.abandon(src, msg, cx));
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {

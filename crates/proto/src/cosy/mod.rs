@@ -3,9 +3,9 @@
 //!
 //! A message is delivered within a bound that is known when it is submitted, or rejected. Every
 //! link is divided into K virtual links and every host has K slots. A receiver answers a request
-//! with a rsvp, which reserves a virtual link on each link of a path that the switches choose; the
+//! with a rsvp, which reserves a virtual link on each link of a path that the switches choose. The
 //! sender sends along that path at a K-th of the link's rate, which bounds every queue. A network
-//! that has no path left turns a rsvp into a reject.
+//! without a free path turns a rsvp into a reject.
 //!
 //! * [`analysis`]: the bounds and the sustainable load of the paper's theorems
 //! * [`config`]: parameters, the `paper` and `rsvp` presets, what follows from them
@@ -77,7 +77,7 @@ impl Transport for CosyFamily {
         Bytes::ZERO
     }
 
-    /// Packets of a slot leave at their times, so they must not wait in interfaces.
+    /// Packets of a slot are sent at fixed times, so they must not wait in interfaces.
     fn needs(_keys: &CosyConfig, _facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {
             interface: Need::Only(Interface::Pull),
@@ -87,29 +87,33 @@ impl Transport for CosyFamily {
         }
     }
 
-    /// The switches between real hosts do not take part, so slots at both ends are all that bounds
-    /// queues: the bound is that of a network in which only hosts' links are full. Hosts that are
-    /// not on their processor are granted a round trip each way.
+    /// The switches between real hosts do not take part, so only the slots at both ends bound
+    /// queues. The bound is that of a network in which only hosts' links are full. Hosts that are
+    /// not on their processor are granted a round trip each way. Links slower than those of hosts
+    /// could have no virtual link.
     fn configure(keys: CosyConfig, site: &Site) -> Result<Cosy, BadKey> {
         let keys = CosyConfig { best_effort: site.lower, ..keys };
-        match site.place {
+        match &site.place {
             Place::Network(Network { rails: 2.., .. }) => {
                 let expected = "one for networks of hosts with several links";
                 Err(BadKey::new("name", expected, Self::NAME))
             }
-            Place::Network(Network { switches, ratio, ports, has_slower, .. }) => {
-                keys.on(&site.facts, PathFacts { switches, ratio, ports, has_slower })
+            Place::Network(Network { slower: Some(slower), .. }) => {
+                Err(slower.refused_by(Self::NAME))
             }
-            Place::Hosts { payload, header } => {
+            &Place::Network(Network { switches, ratio, ports, .. }) => {
+                keys.on(&site.facts, PathFacts { switches, ratio, ports })
+            }
+            &Place::Hosts { payload, header } => {
                 let slack = Some(site.facts.control_rtt);
-                let paths = PathFacts { switches: 3, ratio: 1, ports: 1, has_slower: false };
+                let paths = PathFacts { switches: 3, ratio: 1, ports: 1 };
                 CosyConfig { payload, header, slack, ..keys }.on(&site.facts, paths)
             }
         }
     }
 
     /// Returns the longest queue of data (lemma 3.3, appendix A), and one more packet at each
-    /// switch for a control packet that is in the way.
+    /// switch for a control packet ahead of it.
     fn buffer_min(config: &Cosy) -> Bytes {
         let CosyConfig { slots, payload, header, .. } = config.config;
         let PathFacts { switches, ratio, .. } = config.paths;
@@ -117,7 +121,12 @@ impl Transport for CosyFamily {
     }
 
     fn assumptions(_config: &Self::Config, _site: &Site) -> Assumptions {
-        Assumptions { one_rate: true, one_round_trip: true, ..Assumptions::default() }
+        Assumptions {
+            one_rate: true,
+            one_round_trip: true,
+            chooses_paths: true,
+            ..Assumptions::default()
+        }
     }
 
     fn describe(config: &Cosy) -> Vec<Derived> {

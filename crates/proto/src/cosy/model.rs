@@ -1,10 +1,10 @@
 //! The reservation protocol, model-checked: the real state machines of two senders, two receivers
-//! and the switches between them, with every choice of paths, and every packet lost and every node
-//! crashed as far as the budget goes.
+//! and the switches between them. The checker tries every choice of paths. It loses every packet,
+//! and crashes every node, within the budget.
 //!
-//! A hop takes a microsecond; events happen in order of time. What is random in the code is decided
-//! by the checker where it matters (paths), and else depends on the state alone (numbers of
-//! reservations), so that equal states have equal futures.
+//! A hop takes a microsecond; events happen in order of time. The checker makes those random
+//! choices that matter (paths). Others depend on the state alone (numbers of reservations), so that
+//! equal states have equal futures.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -62,7 +62,7 @@ struct World {
     now: Time,
     hosts: Vec<Option<CosyHost>>,
     switches: Vec<Option<CosySwitch>>,
-    /// Packets with the port that they left by and when they arrive, in this order.
+    /// Packets with their output port and time of arrival, in this order.
     flying: Vec<(Time, u32, Packet<CosyHeader>)>,
     submitted: usize,
     losses: u32,
@@ -74,7 +74,7 @@ struct World {
 }
 
 /// States are equal if they look equal: all that the future depends on is printed, but for random
-/// streams, which every step sets anew.
+/// streams, which every step resets.
 impl Hash for World {
     fn hash<H: Hasher>(&self, state: &mut H) {
         format!("{self:?}").hash(state);
@@ -341,7 +341,7 @@ impl Model for Reservations {
                 world.holds_what_it_uses()
             }),
             Property::always("switches keep their tables alone", |model: &Self, world: &World| {
-                // Where a release was lost, two rsvps may have arrived by one virtual link.
+                // If a release was lost, two rsvps may have arrived by one virtual link.
                 let left = (world.losses, world.doubles, world.crashes);
                 left != (model.losses, model.doubles, model.crashes)
                     || world.switches.iter().flatten().all(|s| s.follows_from_its_table(world.now))
@@ -381,7 +381,7 @@ fn check(slots: u32, [losses, doubles, crashes]: [u32; 3], states_min: usize) {
         n_pods: 0,
         patience: Span::ZERO,
     };
-    let paths = PathFacts { switches: 3, ratio: 1, ports: 4, has_slower: false };
+    let paths = PathFacts { switches: 3, ratio: 1, ports: 4 };
     let at = |&(at, src, dst): &(u64, u32, u32)| (Time::ZERO + Span::from_ns(at), src, dst);
     let cosy = Arc::new(config.on(&facts, paths).unwrap());
     let model =

@@ -1,7 +1,7 @@
-//! Receiver (cosy §3.2, §3.3, §4, §5.1): requests that are held, slots and the rsvps sent for them,
-//! and failures inferred from packets that do not arrive.
+//! Receiver (cosy §3.2, §3.3, §4, §5.1): held requests, slots and the rsvps sent for them, and
+//! failures inferred from packets that do not arrive.
 
-use rampmeter_core::{Bytes, Event, NodeId, Packet, Receipt, Rng, Span, Time};
+use rampmeter_core::{Bytes, Event, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
 use super::CosyStats;
 use super::config::Cosy;
@@ -65,16 +65,16 @@ enum State {
     Draining,
 }
 
-/// Deadlines, by what they are about.
+/// Deadlines, by their subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    /// The hold or the pause of a flow is over.
+    /// The hold or the pause of a flow ends.
     Flow(u32),
     /// Something must have arrived by a slot.
     Slot(u16),
 }
 
-/// Returns whether `choices` draws leave none of `n` out, so that drawing can be omitted.
+/// Returns true if `choices` draws are expected to hit all of `n`, so that drawing can be omitted.
 fn misses_none(choices: u32, n: usize) -> bool {
     choices as usize >= 16 * n
 }
@@ -152,7 +152,7 @@ impl Receiver {
         }
     }
 
-    /// Takes, of a few pending messages, the one whose hold is over first (§5.1).
+    /// Takes, of a few pending messages, the one whose hold ends first (§5.1).
     fn choose_pending(&mut self, cosy: &Cosy) -> Option<u32> {
         if self.pending.is_empty() {
             return None;
@@ -173,7 +173,7 @@ impl Receiver {
     fn choose_wide(&mut self, now: Time, cosy: &Cosy) -> Option<u32> {
         let worth = |flow: &RxFlow| {
             let state = &flow.state;
-            // By the time that data comes by one more slot, the others must not have sent it all.
+            // By the time that data arrives by one more slot, the others must not have sent it all.
             let time = cosy.frame * u64::from(flow.remaining()) / u64::from(state.slots);
             state.slots < cosy.share && now >= state.pause_until && time > cosy.worth()
         };
@@ -297,7 +297,7 @@ impl Receiver {
         number == slot.got && flow.is_some_and(|flow| !flow.got.contains(place))
     }
 
-    /// A reservation is over: it was not made, not used, or is not needed any more.
+    /// Ends a reservation: it was not made, not used, or is not needed any more.
     pub(super) fn on_release(
         &mut self,
         now: Time,
@@ -366,7 +366,7 @@ impl Receiver {
         self.forget(idx);
     }
 
-    /// Forgets a message. Its slots stay taken until what they reserve is given back.
+    /// Removes a message. Its slots stay in use until their reservations are released.
     fn forget(&mut self, idx: u32) {
         let Some(flow) = self.flows.end(idx) else { return };
         if flow.state.is_pending {
@@ -397,6 +397,13 @@ impl Receiver {
         self.fill(now, cx);
     }
 
+    /// Ends a message that the driver refuses.
+    pub(super) fn abandon(&mut self, src: NodeId, msg: MsgId, cx: &mut Context<'_>) {
+        if let Some(idx) = self.flows.slot_of(src, msg) {
+            self.give_up(idx, cx);
+        }
+    }
+
     /// A peer has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, cx: &mut Context<'_>) {
         let of_peer = self.flows.iter().filter(|(_, flow)| flow.of.src == peer);
@@ -404,7 +411,7 @@ impl Receiver {
         for idx in of_peer {
             self.give_up(idx, cx);
         }
-        // None is left: this is for the numbers of those to come.
+        // No flow remains: this resets the numbers of future ones.
         self.flows.forget_peer(peer, cx.out, |_, _| {});
     }
 

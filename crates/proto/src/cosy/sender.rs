@@ -1,9 +1,9 @@
 //! The sender's side (cosy §3.2, §3.3): requests, slots and their pace, and the end of every
 //! message at its bound.
 //!
-//! Time is divided into ticks, a full packet's time and the control packets' share of the link
-//! each; slot i sends in the ticks that are i modulo K. So the slots of a host never meet at its
-//! link, and a message in one slot takes at most its packets times K ticks, the wait for the first
+//! Time is divided into ticks. Each is a full packet's time and the control packets' share of the
+//! link. Slot i sends in the ticks that are i modulo K. So the slots of a host never meet at its
+//! link. A message in one slot takes at most its packets times K ticks, the wait for the first
 //! included.
 
 use std::collections::BTreeSet;
@@ -18,8 +18,8 @@ use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
 /// The class of data, below that of control packets.
 pub(super) const DATA: Priority = Priority::new(1);
 
-/// Number of messages requested again at the last packet of a slot. The second is for the case that
-/// the first one's receiver has no slot.
+/// Number of requests repeated at the last packet of a slot. The second is for the case that the
+/// first one's receiver has no slot.
 const REPEATED: usize = 2;
 
 /// Messages to send, and the slots in which they are sent.
@@ -113,8 +113,7 @@ impl Sender {
         out.send(dst, msg, CosyHeader::Request { flow, tx_slot, size: size.get() });
     }
 
-    /// Accepts a rsvp or answers it with a reject. `last` is true if the message is not requested
-    /// again.
+    /// Accepts a rsvp or answers it with a reject. `last` is true if the receiver does not retry.
     pub(super) fn on_rsvp(
         &mut self,
         now: Time,
@@ -201,7 +200,7 @@ impl Sender {
         }
     }
 
-    /// The receiver misses something, or knows nothing of the message.
+    /// Handles a receiver that misses packets, or has no record of the message.
     pub(super) fn on_failure(
         &mut self,
         tx_slot: u32,
@@ -220,7 +219,7 @@ impl Sender {
         for tx_slot in to_peer {
             self.end(tx_slot, Fate::Failed, out);
         }
-        // None is left: this is for the numbers of those to come.
+        // No message remains: this resets the numbers of future ones.
         self.messages.forget_peer(peer, out, |_, _| {});
     }
 
@@ -241,7 +240,7 @@ impl Sender {
         });
     }
 
-    /// Forgets a message; what it reserves is given back.
+    /// Removes a message and releases its reservations.
     fn forget(&mut self, tx_slot: u32, out: &mut Output<CosyHeader>) -> Option<MsgId> {
         let OutgoingFlow { msg, dst, state, .. } = self.messages.remove(tx_slot)?;
         if !state.admitted {
@@ -256,7 +255,7 @@ impl Sender {
             }
             let due = self.next_due;
             self.find_next();
-            // The slot whose turn had come may have been this message's.
+            // The slot that was due may have been this message's.
             self.is_due &= self.next_due == due;
         }
         Some(msg)
@@ -298,7 +297,7 @@ impl Sender {
             let message = &mut self.messages[message];
             let (packets, state) = (message.packets, &mut message.state);
             let seq = state.sent;
-            // The other slots have a turn each before this one's next.
+            // Each other slot has a turn before this one's next.
             let last = packets.saturating_sub(seq + 1) < state.slots;
             if last {
                 state.slots -= 1;
@@ -325,8 +324,8 @@ impl Sender {
         None
     }
 
-    /// Requests again the messages that have waited longest: a slot is free for them. Their
-    /// receivers, which cannot see this, would request them later.
+    /// Repeats the requests of the messages that have waited longest: a slot is free for them.
+    /// Their receivers, which cannot see this, would request them later.
     fn repeat_requests(&self, now: Time, out: &mut Output<CosyHeader>) {
         let in_time = self.waiting.range((now, u32::MAX)..);
         for &(_, tx_slot) in in_time.take(REPEATED) {
@@ -377,8 +376,8 @@ fn release(
     keep_order(out.send_class(dst, msg, header, DATA), &reservation);
 }
 
-/// Keeps the packets of a reservation on one path where switches, as ordinary ones, have chosen
-/// none: a receiver takes a packet that has been overtaken for one that is lost.
+/// Keeps the packets of a reservation on one path if ordinary switches have chosen none: a receiver
+/// counts an overtaken packet as lost.
 fn keep_order(packet: &mut Packet<CosyHeader>, reservation: &Reservation) {
     if reservation.route.ports().is_empty() {
         packet.path = reservation.seq as u16;

@@ -1,12 +1,13 @@
 //! Switch of cosy: virtual links, the choice of paths, releases, rejects (cosy §3.2, §3.3, §4).
 //!
 //! A rsvp that is sent by a port reserves one of the port's virtual links for the data that will
-//! arrive by it. For each virtual link the table has a bit that is set if it is reserved, and the
-//! virtual link by which the rsvp arrived, on which the data will be sent. That is pK + pK log2(pK)
-//! bits for p ports of K. The route itself is in the packets, so the table is read only where a
-//! reservation ends. Each reservation also has its number and the end of its lease (§4). After the
-//! lease no packet of it can arrive unless something has failed, and the virtual link is free
-//! again.
+//! arrive by it. The table has an entry for each virtual link. It has a bit that is set if the link
+//! is reserved, and the virtual link by which the rsvp arrived. Data will be sent on the latter.
+//! That is pK + pK log2(pK) bits for p ports of K.
+//!
+//! The route itself is in the packets, so the table is read only where a reservation ends. Each
+//! reservation also has its number and the end of its lease (§4). After the lease no packet of it
+//! can arrive unless something has failed, and the virtual link is free.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -127,7 +128,7 @@ impl CosySwitch {
     pub(super) fn follows_from_its_table(&self, now: Time) -> bool {
         let reserved = |place: &usize| self.table[*place];
         let is_indexed = (0..self.table.len()).all(|place| {
-            // What has run out is there until somebody looks for a virtual link.
+            // Expired reservations stay until the next search for a virtual link.
             reserved(&place).filter(|r| r.until > now).is_none_or(|reservation| {
                 let from = reservation.from as usize;
                 from < self.table.len() && self.gone_by[from] as usize == place
@@ -143,7 +144,7 @@ impl CosySwitch {
             })
     }
 
-    /// Makes what is random from here on depend on `rng` alone.
+    /// Makes future random choices depend on `rng` alone.
     #[cfg(test)]
     pub(super) fn reseed(&mut self, rng: Rng) {
         self.rng = rng;
@@ -159,7 +160,7 @@ impl CosySwitch {
         self.starts[port as usize] as usize..self.starts[port as usize + 1] as usize
     }
 
-    /// Frees the virtual links of a port whose lease is over.
+    /// Frees the virtual links of a port whose lease has expired.
     fn clean(&mut self, port: u32, now: Time) {
         if self.quiet[port as usize] > now {
             return;
@@ -272,7 +273,7 @@ impl CosySwitch {
         Verdict::Via(crossing.ingress)
     }
 
-    /// Returns the port by which a packet leaves that carries its way.
+    /// Returns the output port of a packet that carries its route.
     fn next(&self, route: &mut Route) -> Option<u32> {
         let port = u32::from(route.pop()?);
         (port < self.in_use.len() as u32).then_some(self.first_port + port)

@@ -39,8 +39,8 @@ fn facts(gbps: u64, [data_us, control_us]: [u64; 2]) -> FabricFacts {
     }
 }
 
-/// Between hosts no switch names a path: data and release of a reservation take one, reservations
-/// differ, and what a switch has routed is left to it.
+/// Between hosts no switch names a path. Data and release of a reservation take one path, and
+/// reservations differ. A route that a switch has chosen is kept.
 #[test]
 fn what_is_sent_in_a_slot_keeps_its_order_on_ordinary_networks() {
     let facts = facts(1, [60, 50]);
@@ -94,7 +94,7 @@ fn host(slots: u32, seed: u64) -> CosyHost {
 }
 
 fn host_on(facts: &FabricFacts, slots: u32, seed: u64) -> CosyHost {
-    let paths = PathFacts { switches: 1, ratio: 1, ports: 2, has_slower: false };
+    let paths = PathFacts { switches: 1, ratio: 1, ports: 2 };
     let cosy = CosyConfig { slots, ..CosyConfig::paper() }.on(facts, paths).unwrap();
     CosyHost::new(Arc::new(cosy), NodeId::new(0), Rng::new(seed, 0, Purpose::Test), Time::ZERO)
 }
@@ -119,7 +119,8 @@ fn rsvp(host: &mut CosyHost, now: Time) -> Option<(u32, CosyHeader)> {
 }
 
 /// §5.1: of two pending messages drawn at random, with repetition, the one whose hold ends first
-/// gets the free slot: the older of two in three draws out of four, not always and not by chance.
+/// gets the free slot. That is the older of two in three draws out of four, not always and not by
+/// chance.
 #[test]
 fn of_two_choices_the_one_that_has_waited_longest_gets_the_slot() {
     let is_older_served = |seed: u64| {
@@ -138,7 +139,7 @@ fn of_two_choices_the_one_that_has_waited_longest_gets_the_slot() {
     assert!((260..340).contains(&older), "{older} of 400");
 }
 
-/// A request that met a reject is not tried again before a pause is over, unless it is repeated.
+/// A request that met a reject is not retried before the end of a pause, unless it is repeated.
 #[test]
 fn a_repeated_request_ends_the_pause() {
     for is_repeated in [false, true] {
@@ -167,7 +168,7 @@ fn a_slot_that_falls_free_repeats_the_two_oldest_requests() {
         host.submit(at_us(u64::from(msg)), message);
         while host.poll_transmit(at_us(u64::from(msg))).is_some() {}
     }
-    // The second one's rsvp comes first.
+    // The second one's rsvp arrives first.
     let (tx_slot, seq, lease_us, rx_slot, link, last) = (1, 9, 1_000, 0, 0, false);
     let route = Route::default();
     let rsvp = CosyHeader::Rsvp { tx_slot, seq, lease_us, rx_slot, link, last, route };

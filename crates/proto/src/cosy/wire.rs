@@ -27,18 +27,18 @@ headers! {
             tx_slot: u32,
             /// Random number that identifies the reservation (§4).
             seq: u32 as "Reservation",
-            /// For how long it holds at most, in microseconds.
+            /// Maximum lifetime of the reservation, in microseconds.
             lease_us: u32 as "Lease (us)",
             /// The receiver's slot, of the K that it has.
             rx_slot: u16 as "Slot at the receiver",
             /// The virtual link that the packet is on.
             link: u16 as "Virtual link that the packet is on",
-            /// True if the message is not requested again: a reject then goes to the sender too.
+            /// True if the receiver does not retry: a reject is then sent to the sender too.
             last: bool as "Last of its kind",
-            /// The way back.
+            /// The return path.
             route: Route as "Port on the way to the receiver",
         },
-        /// Towards the receiver on the reserved path: the reservation is over.
+        /// Towards the receiver on the reserved path: the reservation ends.
         3 Release (control "release", to R on the reserved path)
         "slot {rx_slot}, virtual link {link}" {
             /// The reservation.
@@ -47,9 +47,9 @@ headers! {
             rx_slot: u16,
             /// The virtual link that the packet is on.
             link: u16,
-            /// Why.
+            /// The reason for its end.
             why: Why as "Why",
-            /// The way to the receiver.
+            /// The path to the receiver.
             route: Route,
         },
         /// To the sender: the message is not admitted.
@@ -68,7 +68,7 @@ headers! {
             rx_slot: u16,
             /// The virtual link that the packet is on.
             link: u16,
-            /// True if it is the last of the reservation, which is over with it.
+            /// True if it is the last of the reservation, and ends it.
             last: bool,
             /// The way to the receiver.
             route: Route,
@@ -87,15 +87,15 @@ headers! {
 }
 
 codes! {
-    /// Why a reservation is over.
+    /// The reason for the end of a reservation.
     pub enum Why: 0 to 3 {
-        /// A switch had no virtual link left: the paper's reject from a switch.
+        /// A switch had no free virtual link: the paper's reject from a switch.
         0 Blocked "blocked",
         /// The sender has no slot, or no use for it: the paper's reject from a sender.
         1 Busy "busy",
-        /// The sender has sent what it had to: the paper's complete from a sender.
+        /// The sender has sent all: the paper's complete from a sender.
         2 Done "done",
-        /// The sender has given the message up.
+        /// The sender has aborted the message.
         3 Failed "failed",
     }
 }

@@ -4,11 +4,11 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, keepalive, repeat_gap};
 use crate::transport::Peers;
 
-/// How many stages of a matching phase lie between two phases' starts.
+/// Number of stages from the start of a matching phase to that of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phases {
@@ -19,34 +19,34 @@ pub enum Phases {
     Overlapped,
 }
 
-/// What becomes of requests and grants whose round is not the one that a host is in.
+/// Treatment of requests and grants of another round than the current one of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rounds {
     /// They are ignored (§3.3 allows it). With clocks further apart than the slack of a stage, some
     /// pairs of hosts can then never match. The authors' simulator does this.
     Strict,
-    /// A host goes by its own stages alone (§3.5): a request is granted in the sender's next grant
-    /// stage and a grant accepted in the receiver's next accept stage of the phase it was asked in.
+    /// A host follows its own stages alone (§3.5). A request is granted in the sender's next grant
+    /// stage. A grant is accepted in the receiver's next accept stage of the phase of its request.
     Local,
 }
 
-/// What becomes of capacity that the running data phase leaves idle.
+/// Use of capacity that is idle in the running data phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdleCapacity {
     /// Nothing: a match serves in the data phase it was made for.
     Unused,
     /// A match may start at once on channels that the running data phase does not use, at the
-    /// lowest token rank. The authors' simulator does this; the paper does not say so.
+    /// lowest token rank. The authors' simulator does this; the paper does not mention it.
     Prompt,
 }
 
-/// From which of a source's flows a request for channels is derived.
+/// Flows of a source from which a request for channels is derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Demand {
-    /// All outstanding bytes of the source, less those that matched channels are still to bring
+    /// All outstanding bytes of the source, less those that matched channels have yet to bring
     /// (§3.4).
     Source,
     /// Those of its smallest flow, less a full phase of every matched channel, also of the running
@@ -54,16 +54,16 @@ pub enum Demand {
     SmallestFlow,
 }
 
-/// How a receiver and a sender agree that a flow is announced and over.
+/// Handshake by which a receiver and a sender agree on the start and the end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Handshake {
-    /// Every notification is acknowledged; the sender asks with `finish`, the receiver answers
-    /// with `finish` (§3.2).
+    /// Every notification is acknowledged. The sender sends a finish, and the receiver answers it
+    /// (§3.2).
     Explicit,
-    /// The receiver's final acknowledgement is all that it sends unasked; a sender that hears
-    /// nothing repeats its notification and is then answered. The authors' simulator sends the
-    /// same packets as long as none is lost.
+    /// The receiver sends only its final acknowledgement without a request. A sender without a
+    /// response repeats its notification, which is then acknowledged. The authors' simulator sends
+    /// the same packets as long as none is lost.
     Implicit,
 }
 
@@ -71,37 +71,37 @@ pub enum Handshake {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DataPriority {
-    /// Short flows 1, others by the rank of their source among the matched ones, which tokens
-    /// carry (§3.4: sources with fewer remaining bytes get higher priorities).
+    /// Short flows have 1. Others have the rank of their source among the matched ones, which
+    /// tokens carry (§3.4: sources with fewer remaining bytes get higher priorities).
     Token,
     /// By total size in packets, to the base 7. The authors' simulator does this.
     Size,
 }
 
-/// How a receiver counts the tokens in flight of a flow.
+/// Counting of the tokens in flight of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenWindow {
-    /// Tokens for which no data has come (§3.2). Those of earlier phases count until they must
+    /// Tokens for which no data has arrived (§3.2). Those of earlier phases count until they must
     /// have expired at the sender; their packets are then the first to get new tokens.
     Outstanding,
-    /// In numbers of tokens: from the latest one whose data has come to the last one sent, so that
-    /// any data closes earlier gaps. The authors' simulator does this.
+    /// In numbers of tokens: from the latest one whose data has arrived to the last one sent, so
+    /// that any data closes earlier gaps. The authors' simulator does this.
     Number,
 }
 
-/// In which order a sender serves short flows and tokens.
+/// Order in which a sender serves short flows and tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenOrder {
-    /// By rank, short flows first, and first come first served within a rank (§3.2).
+    /// By rank, short flows first, and in order of arrival within a rank (§3.2).
     Rank,
-    /// First come first served, except that a later one goes first if both its rank and its flow's
+    /// In order of arrival, except that a later one is served first if both its rank and its flow's
     /// remaining packets are smaller. The authors' simulator does this.
     RankAndRemaining,
 }
 
-/// What a receiver does for short flows that have been announced to it.
+/// Reaction of a receiver to announced short flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShortFlows {
@@ -130,7 +130,7 @@ pub struct DcpimConfig {
     #[serde(rename = "channel-packets-min")]
     #[schemars(range(min = 1, max = 1000))]
     pub channel_packets_min: u32,
-    /// Whether the first round prefers the smallest flows (§3.5).
+    /// True if the first round prefers the smallest flows (§3.5).
     pub fct_round: bool,
     /// Largest flow, in packets, that is sent without matching; one BDP if left out.
     #[serde(rename = "short-flow-packets")]
@@ -141,7 +141,7 @@ pub struct DcpimConfig {
     pub round_view: Rounds,
     /// Use of idle capacity.
     pub idle_capacity: IdleCapacity,
-    /// What requests ask for.
+    /// Demand from which requests are derived.
     pub demand: Demand,
     /// Announcement and end.
     pub handshake: Handshake,
@@ -153,10 +153,10 @@ pub struct DcpimConfig {
     pub token_window: TokenWindow,
     /// Service at the sender.
     pub token_order: TokenOrder,
-    /// Courtesy to announced short flows.
+    /// Reaction to announced short flows.
     pub short_flows: ShortFlows,
-    /// How much longer than half a control round trip tokens live past their phase, in full packet
-    /// times per channel of a host.
+    /// Time for which tokens are valid after their phase, beyond half a control round trip, in full
+    /// packet times per channel of a host.
     #[schemars(range(min = 0, max = 1000))]
     pub grace_packets: u32,
     /// Payload of a full packet.
@@ -181,6 +181,8 @@ impl Default for DcpimConfig {
 impl Keys for DcpimConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", DcpimConfig::paper), ("reference", DcpimConfig::reference)];
+    const SETTINGS: &'static [Setting] =
+        &[Setting { preset: "reference", gbps: 100, payload: None }];
 }
 
 impl DcpimConfig {
@@ -210,7 +212,7 @@ impl DcpimConfig {
         }
     }
 
-    /// What the authors' simulator does, with the same parameters.
+    /// The behaviour of the authors' simulator, with the same parameters.
     pub fn reference() -> Self {
         Self {
             channel_packets_min: 1,
@@ -230,7 +232,7 @@ impl DcpimConfig {
     }
 }
 
-/// Channels that a host has at most in each direction.
+/// Maximum number of channels of a host in each direction.
 const CHANNELS_MAX: u64 = 255;
 
 /// The parameters of dcPIM on one fabric: a configuration that has been checked, and the times and
@@ -261,28 +263,24 @@ pub struct Dcpim {
     pub stages: u32,
     /// Full packets that a channel carries in a phase.
     pub channel_packets: u32,
-    /// How long tokens live past the end of their phase (§3.2).
+    /// Time for which tokens are valid after the end of their phase (§3.2).
     pub grace: Span,
-    /// How long after the end of a phase the last data for its tokens arrives.
-    pub stragglers: Span,
-    /// How long a flow waits for packets in flight when all have had a token, and beyond its own
-    /// length when it is short: the time of one BDP.
-    pub silence: Span,
-    /// How long after the last token a full window is opened again: 1.1 times `silence`.
-    pub window_timeout: Span,
-    /// When a notification or a finish is repeated for the first time.
+    /// Time after which a notification or a finish is first repeated.
     pub retry: Span,
-    /// When a sender that has heard nothing asks whether the receiver still knows a flow.
+    /// Time without a response after which a sender repeats the notification of a flow.
     pub keepalive: Span,
-    /// From one repetition for a flow to the next for another, where there are many.
+    /// Time between repetitions for two flows, if many are due.
     pub repeat_gap: Span,
-    /// When a receiver forgets a flow whose sender is silent.
+    /// Time without packets of its sender after which a receiver drops a flow.
     pub forget: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
-    /// Whether a host without messages skips stages. Real hosts do, as stages cost processor time.
+    /// True if a host without messages skips stages. Real hosts do, as stages cost processor time.
     /// Simulated ones do not, as the order of events of one instant would change.
     pub may_sleep: bool,
+    /// True if the core may hold up data for long: it is narrower than the links of hosts, or its
+    /// capacity is not known.
+    pub may_hold_up: bool,
 }
 
 /// The parameters of two hosts, which follow from the rate of the pair.
@@ -294,10 +292,17 @@ pub struct Pair {
     pub bdp: u32,
     /// Largest flow, in packets, that is sent without matching.
     pub short_max: u32,
-    /// Channels that the pair has at most.
+    /// Maximum number of channels of the pair.
     pub channels: u8,
     /// Full packets that a channel carries in a phase.
     pub channel_packets: u32,
+    /// Time of one BDP. A flow waits that long for packets in flight once each packet has had a
+    /// token. A short flow waits that long beyond its own length.
+    pub silence: Span,
+    /// Time from the last token to the reopening of a full window: 1.1 times `silence`.
+    pub window_timeout: Span,
+    /// Time from the end of a phase to the arrival of the last data for its tokens.
+    pub stragglers: Span,
 }
 
 impl DcpimConfig {
@@ -309,8 +314,8 @@ impl DcpimConfig {
         }
     }
 
-    /// Returns the length of a stage: beta times half a control round trip (§3.3), but no less than
-    /// makes a phase hold `channel-packets-min` packets for each channel.
+    /// Returns the length of a stage: beta times half a control round trip (§3.3). It is no less
+    /// than makes a phase hold `channel-packets-min` packets for each channel.
     pub(super) fn stage(&self, facts: &FabricFacts) -> Span {
         let packets = u64::from(self.channels) * u64::from(self.channel_packets_min);
         let phase = facts.access_rate.tx_time(self.payload + self.header) * packets;
@@ -332,7 +337,6 @@ impl DcpimConfig {
         let channel_time = stage * u64::from(stages) / u64::from(self.channels);
         let grace_packets = u64::from(self.grace_packets) * u64::from(self.channels);
         let grace = facts.control_rtt / 2 + mtu_time * grace_packets;
-        let silence = mtu_time * u64::from(bdp);
         let keepalive = keepalive(facts);
         let retry = match self.handshake {
             Handshake::Explicit => facts.data_rtt,
@@ -352,23 +356,27 @@ impl DcpimConfig {
             stages,
             channel_packets: channel_time.div_floor(mtu_time) as u32,
             grace,
-            stragglers: grace + facts.data_rtt / 2,
-            silence,
-            window_timeout: silence.scale_floor(11, 10),
             retry,
             keepalive,
             repeat_gap: repeat_gap(facts),
             forget: attempt_limit.forget_after(forget_after(keepalive, self.attempts_max)),
             attempt_limit,
             may_sleep: false,
+            may_hold_up: false,
             config: self,
         })
     }
 }
 
 impl Dcpim {
+    /// Returns true if missing packets may wait in the core, so that they are not taken for lost.
+    pub(super) fn may_hold_up(&self) -> bool {
+        self.may_hold_up && self.config.token_window == TokenWindow::Outstanding
+    }
+
     /// Returns the parameters of a host among hosts of other rates. All agree on the length of a
-    /// stage and on the rate of a channel, so that a host has the more channels the faster it is.
+    /// stage and on the rate of a channel. So the number of channels of a host is in proportion to
+    /// its rate.
     pub(super) fn among(self, network: &Dcpim, peers: &Peers) -> Self {
         let least = peers.fastest().as_bps().div_ceil(CHANNELS_MAX);
         let channel_rate = network.channel_rate.max(Rate::from_bps(least).expect("not zero"));
@@ -391,22 +399,47 @@ impl Dcpim {
 
     /// Returns the parameters at the rate of `facts`, or at the host's own.
     fn pair(&self, facts: Option<FabricFacts>) -> Pair {
-        let &Self { mtu_time, bdp, short_max, channel_packets, .. } = self;
-        let Some(facts) = facts else {
-            let channels = self.config.channels;
-            return Pair { mtu_time, bdp, short_max, channels, channel_packets };
-        };
+        let Some(facts) = facts else { return self.own_pair() };
         let packet = self.config.payload + self.config.header;
-        // A flow that is longer waits for a phase, whose length follows from the network's round trip.
-        let facts = FabricFacts { data_rtt: self.data_rtt, ..facts };
+        // A longer flow waits for a phase, whose length follows from the network's round trip. That
+        // of the pair is longer if its packets take longer than those at this host's own rate.
+        let data_rtt = facts.data_rtt.max(self.data_rtt);
+        let facts = FabricFacts { data_rtt, ..facts };
         let (mtu_time, bdp) = (facts.access_rate.tx_time(packet), facts.bdp_packets(packet));
         let short_max = self.config.short_flow_max.unwrap_or(bdp);
         let channels = self.channels_at(facts.access_rate);
         let channel_packets = self.channel_packets(channels, mtu_time);
-        Pair { mtu_time, bdp, short_max, channels, channel_packets }
+        self.pair_of((mtu_time, bdp, short_max), (channels, channel_packets), data_rtt)
     }
 
-    /// Returns how many channels there are at `rate`.
+    /// Returns the parameters of two hosts with this host's rate.
+    pub(super) fn own_pair(&self) -> Pair {
+        let &Self { mtu_time, bdp, short_max, channel_packets, data_rtt, .. } = self;
+        self.pair_of((mtu_time, bdp, short_max), (self.config.channels, channel_packets), data_rtt)
+    }
+
+    fn pair_of(
+        &self,
+        (mtu_time, bdp, short_max): (Span, u32, u32),
+        (channels, channel_packets): (u8, u32),
+        data_rtt: Span,
+    ) -> Pair {
+        let silence = mtu_time * u64::from(bdp);
+        let window_timeout = silence.scale_floor(11, 10);
+        let stragglers = self.grace + data_rtt / 2;
+        Pair {
+            mtu_time,
+            bdp,
+            short_max,
+            channels,
+            channel_packets,
+            silence,
+            window_timeout,
+            stragglers,
+        }
+    }
+
+    /// Returns the number of channels at `rate`.
     fn channels_at(&self, rate: Rate) -> u8 {
         (rate.as_bps() / self.channel_rate.as_bps()).clamp(1, CHANNELS_MAX) as u8
     }

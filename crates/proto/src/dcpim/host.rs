@@ -22,7 +22,7 @@ pub struct DcpimHost {
     dcpim: Arc<Dcpim>,
     rng: Rng,
     schedule: Schedule,
-    /// Phases in a row at whose start the host knew of no message and no match.
+    /// Number of consecutive phases that began without message and match.
     idle_phases: u32,
     sender: Sender,
     receiver: Receiver,
@@ -30,11 +30,11 @@ pub struct DcpimHost {
     stats: DcpimStats,
 }
 
-/// Idle phases after which stages change nothing but their own numbers.
+/// Number of idle phases after which stages change nothing but their own numbers.
 const IDLE_MAX: u32 = 2;
 
 impl DcpimHost {
-    /// What has been counted so far.
+    /// Returns the counters.
     pub fn stats(&self) -> DcpimStats {
         let late = self.sender.late() + self.receiver.late();
         DcpimStats { late_matching_messages: late, ..self.stats }
@@ -66,8 +66,8 @@ impl DcpimHost {
         }
     }
 
-    /// Whether the host skips stages, as it has nothing to do in them. It catches up with the next
-    /// message or packet.
+    /// Returns true if the host skips stages, because they have no effect. The next message or
+    /// packet makes it catch up.
     #[inline]
     fn sleeps(&self) -> bool {
         self.idle_phases > IDLE_MAX
@@ -84,7 +84,7 @@ impl DcpimHost {
     }
 
     fn run_stage(&mut self, now: Time) {
-        // A host that slept through more than a phase takes up the schedule where it is now.
+        // A host that slept through more than a phase resumes the schedule at the current stage.
         if now.saturating_since(self.schedule.at()) > self.dcpim.phase() {
             self.schedule = Schedule::from(now, self.schedule.clock(), &self.dcpim);
             return;
@@ -120,7 +120,7 @@ impl Endpoint for DcpimHost {
             sender: Sender::new(node, schedule.phase(&config)),
             schedule,
             idle_phases: 0,
-            receiver: Receiver::new(),
+            receiver: Receiver::new(&config),
             out: Output::new(node, config.config.header.get() as u16),
             stats: DcpimStats::default(),
             dcpim: config,
@@ -232,6 +232,10 @@ impl Endpoint for DcpimHost {
         self.receiver.release(now, src, msg, &self.dcpim);
     }
 
+    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.abandon((src, msg), &mut self.out);
+    }
+
     fn limit_arriving(&mut self, per_peer: u32) {
         self.receiver.flows.limit(per_peer);
     }
@@ -241,7 +245,7 @@ impl Endpoint for DcpimHost {
     }
 
     fn reconfigure(&mut self, now: Time, config: Arc<Dcpim>) -> bool {
-        // Stages have other lengths: the schedule is taken up where it is now.
+        // Stages have other lengths: the schedule resumes at the current stage.
         (self.schedule, self.idle_phases) =
             (Schedule::from(now, self.schedule.clock(), &config), 0);
         self.dcpim = config;
@@ -259,7 +263,7 @@ impl Endpoint for DcpimHost {
             self.run_stage(now);
         }
         if self.sender.deadline() <= now {
-            self.sender.handle_timeout(now, &self.dcpim, &mut self.out);
+            self.sender.handle_timeout(now, &self.dcpim, &mut self.out, &mut self.stats);
         }
         if self.receiver.deadline() <= now {
             self.receiver.handle_timeout(now, &self.dcpim, &mut self.out, &mut self.stats);

@@ -1,9 +1,9 @@
-//! A receiver's links: its channels from one matched source, and when they send their next token.
+//! A receiver's links: its channels from one matched source, and the timers of their tokens.
 
 use rampmeter_core::{NodeId, Span, Time};
 
-/// Timers of links fire this much after what made them due, so that whatever else happens at the
-/// same instant comes first.
+/// Delay of a link's timer after its cause, so that other events of the same instant are handled
+/// first.
 pub(super) const AFTER: Span = Span::from_ps(1);
 
 /// Rank of the first of the matched sources; short flows have rank 1.
@@ -11,14 +11,14 @@ const FIRST_RANK: u8 = 2;
 /// Rank of tokens for prompt channels.
 const PROMPT_RANK: u8 = 7;
 
-/// When a link sends its next token.
+/// Timer of a link's next token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkTimer {
-    /// Not before something wakes it.
+    /// The link sends none until it is woken.
     Dead,
-    /// When its pace allows.
+    /// The time that its pace allows.
     Paced(Time),
-    /// When its flow's window is opened again; data that comes earlier wakes it.
+    /// The time at which its flow's window is reopened. Data that arrives earlier wakes the link.
     Stalled(Time),
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Link {
     pub(super) active: u8,
     /// Channels that it has been matched on.
     pub(super) channels: u8,
-    /// Packets that have come for tokens of its data phase.
+    /// Packets that have arrived for tokens of its data phase.
     arrived: u32,
     /// Remaining packets and announcement of the flow that it was first matched for.
     key: (u32, u64),
@@ -47,12 +47,12 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Whether no source is matched.
+    /// Returns true if no source is matched.
     pub(super) fn is_empty(&self) -> bool {
         self.running.is_empty() && self.building.is_empty()
     }
 
-    /// When the first timer fires.
+    /// Returns the time at which the first timer expires.
     #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.deadline.unwrap_or(Time::NEVER)
@@ -94,8 +94,8 @@ impl Links {
         self.refresh();
     }
 
-    /// The links built become those that run, ranked by remaining packets. Ranks are those among
-    /// `k` channels, of which a faster host has `channels`.
+    /// Makes the new links those that run, ranked by remaining packets. Ranks are those among `k`
+    /// channels, of which a faster host has `channels`.
     pub(super) fn begin(&mut self, now: Time, (k, channels): (u8, u8)) {
         std::mem::swap(&mut self.running, &mut self.building);
         self.building.clear();
@@ -124,9 +124,9 @@ impl Links {
         self.building.iter().find(|l| l.src == src).map_or(0, |l| l.channels)
     }
 
-    /// Returns how many packets matched channels will still bring from `src`. In the running data
-    /// phase these are the packets that have not arrived yet, in the next one all. A channel brings
-    /// `per_channel` packets in a phase (§3.4).
+    /// Returns the number of packets that matched channels have yet to bring from `src`. In the
+    /// running data phase these are the packets that have not arrived yet, in the next one all. A
+    /// channel brings `per_channel` packets in a phase (§3.4).
     pub(super) fn promised(&self, src: NodeId, per_channel: u32) -> u64 {
         let of = |links: &[Link]| {
             let link = links.iter().find(|l| l.src == src);
@@ -135,7 +135,7 @@ impl Links {
         u64::from(of(&self.running)) + u64::from(of(&self.building))
     }
 
-    /// Counts a packet that has come from `src` for a token of the running data phase.
+    /// Counts a packet that has arrived from `src` for a token of the running data phase.
     #[inline]
     pub(super) fn count(&mut self, src: NodeId) {
         if let Some(link) = self.running.iter_mut().find(|l| l.src == src) {
@@ -143,13 +143,14 @@ impl Links {
         }
     }
 
-    /// Whether a running link from `src` is dead or stalled, so that news from there matter to it.
+    /// Returns true if a running link from `src` is dead or stalled: a new flow or data can wake
+    /// it.
     pub(super) fn is_waiting(&self, src: NodeId) -> bool {
         let waits = |l: &Link| l.src == src && !matches!(l.timer, LinkTimer::Paced(_));
         self.running.iter().any(waits)
     }
 
-    /// Lets the running link from `src` try at once.
+    /// Wakes the running link from `src`, which tries at once.
     pub(super) fn wake(&mut self, src: NodeId, now: Time) {
         if let Some(link) = self.running.iter_mut().find(|l| l.src == src) {
             link.timer = LinkTimer::Paced(now + AFTER);
@@ -157,7 +158,7 @@ impl Links {
         self.refresh();
     }
 
-    /// How many links there are; they are numbered, the running ones first.
+    /// Returns the number of links. Running links have the lowest indices.
     pub(super) fn len(&self) -> usize {
         self.running.len() + self.building.len()
     }
@@ -180,7 +181,7 @@ impl Links {
         self.at(idx).timer = timer;
     }
 
-    /// Finds the first deadline anew.
+    /// Recomputes the first deadline.
     pub(super) fn refresh(&mut self) {
         let at = |l: &Link| match l.timer {
             LinkTimer::Dead => None,
@@ -194,7 +195,7 @@ impl Links {
 mod tests {
     use super::*;
 
-    /// §3.4: a channel's bytes are subtracted once, those that have come and those still to come.
+    /// §3.4: a channel's bytes are subtracted once, whether they have arrived or not.
     #[test]
     fn channels_promise_what_has_not_come_of_their_phase() {
         let (src, key, mut links) = (NodeId::new(7), (400, 0), Links::default());
@@ -205,7 +206,8 @@ mod tests {
         assert_eq!(links.promised(src, 50), 50);
         links.accept(src, 1, 0, key, Time::ZERO);
         assert_eq!(links.promised(src, 50), 50 + 50);
-        // Of 400 packets 250 are missing, 100 of them are promised: three more channels are wanted.
+        // Of 400 packets 250 are missing, of which 100 are promised: three more channels are
+        // needed.
         assert_eq!((250 - links.promised(src, 50)).div_ceil(50), 3);
         (0..150).for_each(|_| links.count(src));
         assert_eq!(links.promised(src, 50), 50);

@@ -1,8 +1,8 @@
-//! Who is matched with whom: the choice that both sides make among offers (§3.1, §3.4, §3.5).
+//! The matching: the choice that both sides make among offers (§3.1, §3.4, §3.5).
 //!
 //! Senders choose among requests and receivers among grants in the same way, so there is one
-//! function for both. An offer is served in part where capacity runs out. In the first round the
-//! smallest remaining flow comes first (the FCT-optimising round); in the others every order is
+//! function for both. The last offer is served in part if capacity runs out. In the first round the
+//! smallest remaining flow is served first (the FCT-optimising round). In the others every order is
 //! equally likely.
 
 use rampmeter_core::{NodeId, Rng};
@@ -10,16 +10,16 @@ use rampmeter_core::{NodeId, Rng};
 use super::config::Rounds;
 use super::wire::Match;
 
-/// A request or a grant, and who sent it.
+/// A request or a grant, and its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// The other side.
     pub peer: NodeId,
-    /// What it said.
+    /// The fields of its message.
     pub fields: Match,
 }
 
-/// Which offers are served first.
+/// Order in which offers are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Smallest remaining flow, ties to the one announced first.
@@ -33,7 +33,7 @@ pub enum Order {
 pub struct Capacity {
     /// In the coming data phase.
     pub channels: u8,
-    /// Of those, how many may start at once.
+    /// Number of those that may start at once.
     pub prompt: u8,
 }
 
@@ -73,16 +73,16 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// The most offers that are kept: more than any fabric has hosts.
+    /// Maximum number of queued offers: more than any fabric has hosts.
     const LIMIT: usize = 1 << 16;
 
-    /// Whether no offer waits.
+    /// Returns true if no offer is queued.
     pub fn is_empty(&self) -> bool {
         self.offers.is_empty()
     }
 
-    /// Keeps `offer`. Where rounds are strict, one of a round before `next`, the (phase, round) to
-    /// be handled next, is late and dropped (§3.3).
+    /// Queues `offer`. If rounds are strict, an offer of a round before `next` is late and dropped
+    /// (§3.3). `next` is the (phase, round) to be handled next.
     pub fn put(&mut self, offer: Offer, next: (u32, u8), rounds: Rounds) {
         let is_late = rounds == Rounds::Strict && round_of(&offer) < next;
         if is_late || self.offers.len() == Self::LIMIT {
@@ -92,8 +92,8 @@ impl Inbox {
         }
     }
 
-    /// Takes the offers that the stage of `round` handles into `out`: those of the round, or all
-    /// where hosts go by their own stages. Offers of later rounds stay.
+    /// Moves the offers that the stage of `round` handles into `out`. These are the offers of the
+    /// round, or all if hosts follow their own stages. Offers of later rounds stay queued.
     pub fn take(&mut self, round: (u32, u8), rounds: Rounds, out: &mut Vec<Offer>) {
         out.clear();
         if self.offers.is_empty() {
@@ -109,7 +109,7 @@ impl Inbox {
         }
     }
 
-    /// How many offers came too late.
+    /// Returns the number of offers that arrived too late.
     pub fn late(&self) -> u64 {
         self.late
     }

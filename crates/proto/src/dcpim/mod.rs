@@ -10,6 +10,7 @@
 //! * [`wire`]: the packets
 //! * [`schedule`]: stages, rounds, phases by the host's own clock (§3.3)
 //! * [`matching`]: the choice among requests or grants (§3.1, §3.4, §3.5)
+//! * `backlog`: how long a congested core holds up data
 //! * `receiver`, `rx_flow`, `sources`, `link`: requests, accepts, tokens, windows, arrival (§3.2)
 //! * `sender`: announcement, grants, service of tokens, retransmission (§3.2, §3.5)
 //!
@@ -20,6 +21,7 @@ pub mod matching;
 pub mod schedule;
 pub mod wire;
 
+mod backlog;
 mod host;
 mod link;
 mod receiver;
@@ -74,8 +76,9 @@ impl Transport for DcpimFamily {
         Framing { payload, header, padding }
     }
 
-    /// Hosts that ignore what arrives in another stage than their own may never match if their
-    /// clocks are apart by more than the slack of a stage: what a message leaves of it.
+    /// With strict rounds, hosts ignore messages of another stage than their own. They may never
+    /// match if their clocks are apart by more than the slack of a stage. The slack is the stage
+    /// less half a control round trip.
     fn needs(keys: &DcpimConfig, facts: &FabricFacts) -> FabricNeeds {
         let slack = keys.stage(facts).saturating_sub(facts.control_rtt / 2);
         let clocks_within = (keys.round_view == Rounds::Strict).then_some(slack);
@@ -85,7 +88,11 @@ impl Transport for DcpimFamily {
     fn configure(keys: DcpimConfig, site: &Site) -> Result<Dcpim, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let dcpim = DcpimConfig { payload, header, ..keys }.on(&site.facts)?;
-        Ok(Dcpim { may_sleep: matches!(site.place, Place::Hosts { .. }), ..dcpim })
+        let (may_sleep, may_hold_up) = match &site.place {
+            Place::Hosts { .. } => (true, true),
+            Place::Network(network) => (false, network.is_narrow),
+        };
+        Ok(Dcpim { may_sleep, may_hold_up, ..dcpim })
     }
 
     fn among(own: Dcpim, network: &Dcpim, peers: &Peers) -> Dcpim {
@@ -93,7 +100,7 @@ impl Transport for DcpimFamily {
     }
 
     fn assumptions(_config: &Dcpim, _site: &Site) -> Assumptions {
-        Assumptions { one_round_trip: true, ..Assumptions::default() }
+        Assumptions { one_round_trip: true, one_window_each: true, ..Assumptions::default() }
     }
 
     fn slowed(own: &Dcpim, network: &Dcpim) -> Option<Slowed> {
@@ -110,8 +117,8 @@ impl Transport for DcpimFamily {
             Derived::packets("short-flow", config.short_max),
             Derived::packets("channel", config.channel_packets),
             Derived::time("grace", config.grace),
-            Derived::time("silence", config.silence),
-            Derived::time("window-timeout", config.window_timeout),
+            Derived::time("silence", config.own_pair().silence),
+            Derived::time("window-timeout", config.own_pair().window_timeout),
             Derived::time("retry", config.retry),
             Derived::time("keepalive", config.keepalive),
             Derived::time("forget", config.forget),
@@ -119,34 +126,42 @@ impl Transport for DcpimFamily {
     }
 }
 
-/// What a host counts.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DcpimStats {
     /// Tokens sent as a receiver.
     pub tokens_sent: u64,
+    /// Of those, tokens for packets that had an earlier one. It expired at the sender, or its data
+    /// was assumed lost.
+    pub tokens_again: u64,
     /// Tokens not sent in favour of announced short flows.
     pub tokens_withheld: u64,
-    /// Tokens dropped as a sender because their time was over.
+    /// Tokens that a sender dropped because they had expired.
     pub tokens_expired: u64,
-    /// Requests and grants that came after their stage.
+    /// Requests and grants that arrived after their stage.
     pub late_matching_messages: u64,
+    /// Notifications and finishes that were repeated for lack of a response.
+    pub repeats: u64,
 }
 
 impl DcpimStats {
-    /// Tells `each` every count with its name, in the order above.
+    /// Reports every counter with its name to `each`, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { tokens_sent, tokens_withheld, tokens_expired, late_matching_messages } = self;
+        let Self { tokens_sent, tokens_again, tokens_withheld, tokens_expired, .. } = self;
+        let Self { late_matching_messages, repeats, .. } = self;
         let all = [
             ("tokens_sent", tokens_sent),
+            ("tokens_again", tokens_again),
             ("tokens_withheld", tokens_withheld),
             ("tokens_expired", tokens_expired),
             ("late_matching_messages", late_matching_messages),
+            ("repeats", repeats),
         ];
         all.into_iter().for_each(|(name, value)| each(name, value));
     }
 }
 
-/// The order in which offers are served: smallest flow first in the first round (§3.5).
+/// Returns the order in which offers are served: smallest flow first in the first round (§3.5).
 fn order(round: u8, dcpim: &Dcpim) -> Order {
     if round == 0 && dcpim.config.fct_round { Order::SmallestFirst } else { Order::Random }
 }

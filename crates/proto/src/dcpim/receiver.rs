@@ -2,6 +2,7 @@
 
 use rampmeter_core::{ClockOrigin, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
+use super::backlog::Backlog;
 use super::config::{Dcpim, Demand, Handshake, IdleCapacity, Pair, ShortFlows};
 use super::link::{LinkTimer, Links};
 use super::matching::{Capacity, Inbox, Offer, choose};
@@ -11,7 +12,7 @@ use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
 use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, held_pause};
 
-/// Phases in which each flow is looked at once, whether its sender is gone.
+/// Number of phases in which every flow is checked once for an unresponsive sender.
 const FORGET_PHASES: u32 = 256;
 
 /// The receiver of one host.
@@ -24,7 +25,7 @@ pub(super) struct Receiver {
     /// The round whose grants are handled next.
     next_accept: (u32, u8),
     phase: u32,
-    /// The same among those that have begun here.
+    /// The same, counted among those that have begun here.
     begun: Phase,
     /// Channels accepted in this phase.
     accepted: u8,
@@ -32,11 +33,12 @@ pub(super) struct Receiver {
     busy: u8,
     withheld: u32,
     offers: Vec<Offer>,
+    backlog: Backlog,
     clock: ClockOrigin,
 }
 
 impl Receiver {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(dcpim: &Dcpim) -> Self {
         Self {
             flows: ArrivingFlows::default(),
             sources: Sources::default(),
@@ -49,6 +51,7 @@ impl Receiver {
             busy: 0,
             withheld: 0,
             offers: Vec::new(),
+            backlog: Backlog::new(dcpim),
             clock: ClockOrigin::default(),
         }
     }
@@ -62,7 +65,7 @@ impl Receiver {
         self.links.deadline()
     }
 
-    /// Whether it knows of no message, grant or match.
+    /// Returns true if there is no message, grant or match.
     pub(super) fn is_idle(&self) -> bool {
         (self.accepted, self.busy) == (0, 0)
             && self.flows.is_empty()
@@ -74,13 +77,16 @@ impl Receiver {
         self.grants.late()
     }
 
-    /// Enters a flow that is new. `None` if its number is too far ahead, or its source has too
-    /// many.
+    /// Enters a new flow. Returns `None` if its number is too far ahead, or its source has too many
+    /// flows.
     fn enter(&mut self, now: Time, of: Announcement, dcpim: &Dcpim) -> Option<u32> {
         let pair = dcpim.pair_from(of.src);
         let is_short = of.packets <= pair.short_max;
         let state = match is_short {
-            true => Progress::expecting(of.packets, now, self.begun, pair, dcpim.silence),
+            true => {
+                let silence = pair.silence.max(self.backlog.held_up());
+                Progress::expecting(of.packets, now, self.begun, pair, silence)
+            }
             false => Progress::new(now, self.begun, pair),
         };
         let slot = self.flows.enter(now, of, state)?;
@@ -91,14 +97,14 @@ impl Receiver {
         Some(slot)
     }
 
-    /// A message is asked for no more until it is released.
+    /// Stops requests for a message until it is released.
     pub(super) fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
         if let Some(slot) = self.flows.hold(src, msg) {
             self.sources.update(now, slot, &self.flows[slot]);
         }
     }
 
-    /// A message that was held may be asked for again.
+    /// Allows requests for a message that was held.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, dcpim: &Dcpim) {
         let quiet = held_pause(dcpim.keepalive);
         let Some(slot) = self.flows.release(now, src, msg, quiet) else { return };
@@ -144,7 +150,7 @@ impl Receiver {
         }
     }
 
-    /// A packet of a short flow, which may come before its notification.
+    /// Handles a packet of a short flow, which may arrive before its notification.
     pub(super) fn on_unscheduled(
         &mut self,
         now: Time,
@@ -165,7 +171,7 @@ impl Receiver {
         self.on_packet(now, slot, seq, seq, dcpim, out)
     }
 
-    /// A packet that a token asked for.
+    /// Handles a packet that a token requested.
     pub(super) fn on_data(
         &mut self,
         now: Time,
@@ -177,6 +183,7 @@ impl Receiver {
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
         if !self.flows.hear(now, rx_slot, packet.src, packet.payload.msg) {
+            self.backlog.count(Receipt::Duplicate);
             return Receipt::Duplicate;
         }
         self.on_packet(now, rx_slot, seq, number, dcpim, out)
@@ -196,7 +203,8 @@ impl Receiver {
             return Receipt::Ignored;
         }
         flow.heard = now;
-        flow.enter_phase(self.begun, dcpim);
+        flow.enter_phase(self.begun, self.backlog.held_up());
+        self.backlog.see(now, (flow.of.src, flow.of.flow, number));
         if flow.see(number) && dcpim.config.demand == Demand::Source {
             self.links.count(flow.of.src);
         }
@@ -207,6 +215,7 @@ impl Receiver {
                 Receipt::Duplicate
             }
         };
+        self.backlog.count(receipt);
         let src = flow.of.src;
         if flow.remaining() == 0 {
             self.complete(slot, dcpim, out);
@@ -231,14 +240,21 @@ impl Receiver {
         }
     }
 
-    /// The sender has lost its state.
+    /// Ends a message that the driver refuses.
+    pub(super) fn abandon(&mut self, of: (NodeId, MsgId), out: &mut Output<DcpimHeader>) {
+        if let Some((slot, flow)) = self.flows.abandon_message(of, out) {
+            self.sources.leave(slot, &flow);
+        }
+    }
+
+    /// Drops the flows of a sender that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<DcpimHeader>) {
         let Self { flows, sources, .. } = self;
         flows.forget_peer(peer, out, |slot, flow| sources.leave(slot, flow));
     }
 
-    /// The sender has sent every packet and asks whether all are here (§3.2). If not, the answer
-    /// follows when they are.
+    /// Handles a finish: the sender has sent every packet (§3.2). The response is sent once all
+    /// have arrived.
     pub(super) fn on_finish(
         &mut self,
         now: Time,
@@ -250,7 +266,7 @@ impl Receiver {
             Found::Arriving(slot) => {
                 let entry = &mut self.flows[slot];
                 entry.heard = now;
-                // The sender asks again: it need not, packets are missing and will get tokens.
+                // A repeated finish is unnecessary: packets are missing and will get tokens.
                 if std::mem::replace(&mut entry.state.asked, true) {
                     out.send(flow.src, flow.msg, ack(entry));
                 }
@@ -260,7 +276,7 @@ impl Receiver {
                 out.send(flow.src, flow.msg, DcpimHeader::Finished { tx_slot });
             }
             Found::Abandoned => {}
-            // All that came before was lost.
+            // All earlier packets of the flow were lost.
             Found::New => {
                 if let Some(slot) = self.enter(now, flow, dcpim) {
                     self.flows[slot].state.asked = true;
@@ -291,9 +307,10 @@ impl Receiver {
     ) {
         let mut offers = std::mem::take(&mut self.offers);
         self.grants.take(round, dcpim.config.round_view, &mut offers);
-        // Channels asked for in an earlier phase are not those of this one.
+        // Grants for requests of an earlier phase are void.
         offers.retain(|o| o.fields.phase == round.0);
         self.next_accept = (round.0, round.1 + 1);
+        self.limit_to_pairs(&mut offers, dcpim);
         if !offers.is_empty() {
             let k = dcpim.receive_channels;
             let prompt = match dcpim.config.idle_capacity {
@@ -314,7 +331,25 @@ impl Receiver {
         self.offers = offers;
     }
 
-    /// A phase begins: what has been matched becomes the data phase.
+    /// Reduces grants to the channels of their pairs. A grant that arrives late is handled in the
+    /// next round, with the one for that round's request. A receiver that is faster than the sender
+    /// has channels for both, but the sender has not.
+    fn limit_to_pairs(&self, offers: &mut Vec<Offer>, dcpim: &Dcpim) {
+        if dcpim.peers.is_none() {
+            return;
+        }
+        for idx in 0..offers.len() {
+            let Offer { peer, fields } = offers[idx];
+            let has_later = offers[idx + 1..].iter().any(|other| other.peer == peer);
+            let free = dcpim.pair_from(peer).channels.saturating_sub(self.links.matched(peer));
+            let channels = if has_later { 0 } else { fields.channels.min(free) };
+            let prompt = fields.prompt.min(channels);
+            offers[idx].fields = Match { channels, prompt, ..fields };
+        }
+        offers.retain(|offer| offer.fields.channels > 0);
+    }
+
+    /// Begins a phase: the matches of the last one serve its data phase.
     pub(super) fn begin(
         &mut self,
         now: Time,
@@ -333,7 +368,7 @@ impl Receiver {
         flows.forget_silent(now, dcpim.forget, FORGET_PHASES, out, gone);
     }
 
-    /// Request stage: asks each source for the channels that its flows can fill (§3.4).
+    /// Request stage: requests from each source the channels that its flows can fill (§3.4).
     pub(super) fn request(
         &mut self,
         now: Time,
@@ -379,7 +414,7 @@ impl Receiver {
         }
     }
 
-    /// The flow of a source that is served.
+    /// Returns the flow of a source that is served.
     fn candidate(&mut self, src: NodeId, now: Time) -> Option<u32> {
         self.sources.candidate(src, now, &self.flows)
     }
@@ -422,12 +457,14 @@ impl Receiver {
         }
         let Some(slot) = self.candidate(src, now) else { return LinkTimer::Dead };
         let flow = &mut self.flows[slot];
-        flow.enter_phase(self.begun, dcpim);
-        if let Window::FullUntil(at) = flow.window(now, active, dcpim) {
+        let held_up = self.backlog.held_up();
+        flow.enter_phase(self.begun, held_up);
+        if let Window::FullUntil(at) = flow.window(now, active, held_up, dcpim) {
             return LinkTimer::Stalled(at);
         }
         let Pair { mtu_time, channels, .. } = flow.state.pair;
-        let (seq, number) = flow.take_token(now, dcpim);
+        let (seq, number) = flow.take_token(now, held_up, dcpim, stats);
+        self.backlog.start(now, (src, flow.of.flow, number));
         if flow.state.silent_until > now {
             self.sources.update(now, slot, flow);
         }
@@ -442,12 +479,11 @@ impl Receiver {
             rank,
         };
         out.send(src, flow.of.msg, token);
-        stats.tokens_sent += 1;
         LinkTimer::Paced(now + of_link(mtu_time, channels))
     }
 }
 
-/// The answer that a flow is known.
+/// Returns the acknowledgement of a flow's notification.
 fn ack(flow: &ArrivingFlow<Progress>) -> DcpimHeader {
     DcpimHeader::Ack { tx_slot: flow.of.tx_slot, held: flow.is_held }
 }

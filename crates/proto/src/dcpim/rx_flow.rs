@@ -1,65 +1,73 @@
-//! A flow at its receiver: which packets are here, which have had tokens.
+//! A flow at its receiver: packets that have arrived, and packets that have had tokens.
 
 use rampmeter_core::{Span, Time};
 
+use super::DcpimStats;
 use super::config::{Dcpim, Pair, TokenWindow};
 use crate::parts::{ArrivingFlow, TokenCursor};
 
-/// A flow's own part.
+/// The flow state of dcPIM.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     pub(super) announced: Time,
-    /// The parameters of the two ends.
+    /// The parameters of the pair of hosts.
     pub(super) pair: Pair,
-    /// When the data of all tokens should be here; nothing is asked for before.
+    /// Time at which the data of all tokens should have arrived. The flow gets no tokens before.
     pub(super) silent_until: Time,
-    /// After how many others it was entered.
+    /// Number of flows that were entered before it.
     pub(super) order: u64,
     tokens: TokenCursor,
-    /// Tokens of this phase and of earlier ones for which no data has come.
+    /// Tokens of this phase and of earlier ones for which no data has arrived.
     open: u32,
     open_before: u32,
-    /// The latest phase that the flow knows of.
+    /// The latest phase that the flow has entered.
     phase: Phase,
     /// The first token and the first sequence number of this phase.
     phase_token: u32,
     phase_seq: u32,
     /// Data for a token of this phase has arrived.
     is_phase_answered: bool,
-    /// Time at which the data of earlier tokens has arrived in an idle network, and which packet
-    /// before `phase_seq` is then the next to be looked at.
+    /// Time at which the data of earlier tokens has arrived in an idle network, and the packet
+    /// before `phase_seq` that is then examined next.
     void_at: Time,
     revisit: u32,
-    /// How often the wait of a full window has been doubled, because what was asked for anew came
-    /// twice.
+    /// Number of times that the wait of a full window has been doubled, because requested packets
+    /// arrived twice.
     patience: u32,
-    /// Whether the sender has asked if the flow is complete.
+    /// True if every missing packet has had a token or was sent without. After their time has
+    /// passed, they were lost or a congested core holds them up.
+    is_tail: bool,
+    /// The token that shows which of the two is the case, and the number of such tokens since data
+    /// has arrived for one.
+    probe: Option<u32>,
+    probes: u32,
+    /// True if the sender has sent a finish.
     pub(super) asked: bool,
 }
 
-/// A phase of a receiver: its number since the start, and when it began.
+/// A phase of a receiver: its number since the start, and the time at which it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Phase {
     pub(super) number: u64,
     pub(super) began: Time,
 }
 
-/// How often the wait of a full window is doubled at most.
+/// Maximum number of times that the wait of a full window is doubled.
 const PATIENCE_MAX: u32 = 6;
 
 /// A flow that has been announced and is not complete.
 pub(super) type RxFlow = ArrivingFlow<Progress>;
 
-/// Whether a flow may have another token.
+/// Permission of a flow to have another token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Window {
     Open,
-    /// Not before this instant, unless data comes.
+    /// Not before this instant, unless data arrives.
     FullUntil(Time),
 }
 
 impl Progress {
-    /// A flow that is announced in `phase`.
+    /// Creates the state of a flow that is announced in `phase`.
     pub(super) fn new(now: Time, phase: Phase, pair: Pair) -> Self {
         Self {
             announced: now,
@@ -76,12 +84,15 @@ impl Progress {
             void_at: Time::NEVER,
             revisit: 0,
             patience: 0,
+            is_tail: false,
+            probe: None,
+            probes: 0,
             asked: false,
         }
     }
 
-    /// A short flow of `packets`: all are on their way (§3.2), so for as long as they need it
-    /// stands as if each had had a token.
+    /// Creates the state of a short flow of `packets`, which are all in flight (§3.2). For the time
+    /// that they need, it is as if each had had a token.
     pub(super) fn expecting(
         packets: u32,
         now: Time,
@@ -92,20 +103,21 @@ impl Progress {
         Self {
             tokens: TokenCursor::new(now, packets),
             silent_until: now + pair.mtu_time * u64::from(packets) + silence,
-            // What comes unasked is not of a phase.
+            // Packets without tokens belong to no phase.
             phase_token: packets,
+            is_tail: true,
             ..Self::new(now, phase, pair)
         }
     }
 
     /// Returns true if tokens of earlier phases without data have expired at the sender. A
-    /// congested core may hold their data for longer than a phase. So data of this phase must have
-    /// arrived too, which left the sender after theirs.
+    /// congested core may hold their data for longer than a phase. So data of this phase, which the
+    /// sender sent after theirs, must have arrived too.
     fn are_earlier_void(&self, now: Time) -> bool {
         self.is_phase_answered && now >= self.void_at
     }
 
-    /// Tokens that count as in flight.
+    /// Returns the number of tokens that count as in flight.
     fn in_flight(&self, dcpim: &Dcpim) -> u32 {
         match dcpim.config.token_window {
             TokenWindow::Number => self.tokens.open(),
@@ -115,18 +127,18 @@ impl Progress {
 }
 
 impl RxFlow {
-    /// By what the matching prefers flows.
+    /// Returns the key by which the matching prefers flows.
     pub(super) fn key(&self) -> (u32, u64) {
         (self.remaining(), self.state.announced.as_ps())
     }
 
-    /// Until when it takes no part in matching and gets no tokens.
+    /// Returns the time until which it takes no part in matching and gets no tokens.
     #[inline]
     pub(super) fn silent_until(&self) -> Time {
         if self.is_held { Time::NEVER } else { self.state.silent_until }
     }
 
-    /// Notes the number of the token whose data has come. Returns whether the token is of this
+    /// Records the number of the token whose data has arrived. Returns true if the token is of this
     /// phase.
     pub(super) fn see(&mut self, number: u32) -> bool {
         let state = &mut self.state;
@@ -135,13 +147,26 @@ impl RxFlow {
         *open = open.saturating_sub(1);
         state.is_phase_answered |= is_of_phase;
         state.tokens.see(number);
+        if state.probe.is_some_and(|probe| number >= probe) {
+            self.end_probe();
+        }
         is_of_phase
     }
 
-    /// Takes note of the receiver's phase, before its tokens or packets change: tokens sent before
-    /// it began expire soon. Flows without either take no part in the start of a phase.
+    /// Data has arrived that was requested later than all missing packets, so these were lost.
+    fn end_probe(&mut self) {
+        let state = &mut self.state;
+        (state.probe, state.probes, state.is_tail) = (None, 0, false);
+        (state.open, state.open_before) = (0, 0);
+        state.tokens.rewind(&self.got);
+        (state.silent_until, state.void_at) = (Time::ZERO, Time::NEVER);
+    }
+
+    /// Records the receiver's phase, before the flow's tokens or packets change. Tokens sent before
+    /// it began expire soon. A flow without either has no work at the start of a phase. Data takes
+    /// `held_up` if the core is congested.
     #[inline]
-    pub(super) fn enter_phase(&mut self, phase: Phase, dcpim: &Dcpim) {
+    pub(super) fn enter_phase(&mut self, phase: Phase, held_up: Span) {
         let state = &mut self.state;
         if state.phase == phase {
             return;
@@ -152,31 +177,33 @@ impl RxFlow {
         state.phase_seq = state.tokens.next();
         state.is_phase_answered = false;
         state.revisit = self.got.first_missing();
-        state.void_at = phase.began + dcpim.stragglers;
+        state.void_at = phase.began + state.pair.stragglers.max(held_up);
     }
 
-    /// A packet has come twice. It was asked for anew while its data was held up, as in an
-    /// over-subscribed core, so a full window waits longer from now on.
+    /// Records a duplicate packet. It was requested twice because its data was held up, as in an
+    /// over-subscribed core. So a full window waits longer from now on.
     pub(super) fn note_duplicate(&mut self, dcpim: &Dcpim) {
         if dcpim.config.token_window == TokenWindow::Outstanding {
             self.state.patience = (self.state.patience + 1).min(PATIENCE_MAX);
         }
     }
 
-    /// Whether data that has come leaves room for tokens whatever the channels.
+    /// Returns true if the window is open after arrived data, for any number of channels.
     pub(super) fn is_clocked(&self, dcpim: &Dcpim) -> bool {
         self.state.in_flight(dcpim) <= self.state.pair.bdp
     }
 
-    /// Whether a link with `active` of the host's channels may send a token for it (§3.2, §3.4:
-    /// each channel has 1/k of a window of one BDP). A window that has been full for long is
-    /// opened: the tokens or the data are lost.
-    pub(super) fn window(&mut self, now: Time, active: u8, dcpim: &Dcpim) -> Window {
-        let Pair { bdp, channels, .. } = self.state.pair;
+    /// Returns the permission of a link with `active` of the host's channels to send a token for
+    /// the flow. Each channel has 1/k of a window of one BDP (§3.2, §3.4). A window that stays full
+    /// for too long is reopened. Its tokens or data are assumed lost, unless recent data took
+    /// `held_up`.
+    pub(super) fn window(&mut self, now: Time, active: u8, held_up: Span, dcpim: &Dcpim) -> Window {
+        let Pair { bdp, channels, window_timeout, .. } = self.state.pair;
         let k = u32::from(channels);
         let active = u32::from(active);
         let state = &mut self.state;
-        let reopens = state.tokens.last() + dcpim.window_timeout * (1 << state.patience);
+        let wait = window_timeout * (1 << state.patience);
+        let reopens = state.tokens.last() + wait.max(held_up);
         let is_open = match dcpim.config.token_window {
             TokenWindow::Number => {
                 let low = bdp / k * active;
@@ -192,11 +219,11 @@ impl RxFlow {
                 }
                 let limit = (bdp * active).div_ceil(k).max(1);
                 if state.in_flight(dcpim) >= limit && now >= reopens {
-                    // Nothing is in flight any more: tokens start again at the first missing
-                    // packet.
+                    // Nothing is in flight any more: tokens restart at the first missing packet.
                     (state.open, state.open_before) = (0, 0);
                     state.tokens.rewind(&self.got);
                     state.void_at = Time::NEVER;
+                    state.is_tail = true;
                 }
                 state.in_flight(dcpim) < limit
             }
@@ -208,27 +235,53 @@ impl RxFlow {
         }
     }
 
-    /// Takes the next packet to token, and the token's number. Packets that are missing come in
-    /// cyclic order, those whose tokens have expired first; after the last of them the flow is
-    /// silent while those in flight arrive.
-    pub(super) fn take_token(&mut self, now: Time, dcpim: &Dcpim) -> (u32, u32) {
+    /// Takes the next packet to token, and the token's number. Missing packets are taken in cyclic
+    /// order, those whose tokens have expired first. After the last of them the flow pauses while
+    /// those in flight arrive, for `held_up` or longer.
+    pub(super) fn take_token(
+        &mut self,
+        now: Time,
+        held_up: Span,
+        dcpim: &Dcpim,
+        stats: &mut DcpimStats,
+    ) -> (u32, u32) {
+        stats.tokens_sent += 1;
         let number = self.state.tokens.issue(now);
         self.state.open += 1;
+        if self.state.is_tail && dcpim.may_hold_up() {
+            stats.tokens_again += 1;
+            return (self.take_probe(now, number, held_up), number);
+        }
         if let Some(seq) = self.take_expired(now, dcpim) {
+            stats.tokens_again += 1;
             return (seq, number);
         }
         let (state, packets) = (&mut self.state, self.of.packets);
-        let seq = state.tokens.advance(&self.got, packets);
+        let (seq, is_again) = state.tokens.advance(&self.got, packets);
+        stats.tokens_again += u64::from(is_again);
         if TokenCursor::missing(&self.got, packets, state.tokens.next()) <= seq {
-            state.silent_until = now + dcpim.silence;
-            // What is still missing after the silence was lost.
+            state.silent_until = now + state.pair.silence.max(held_up);
+            state.is_tail = true;
+            // Packets that are still missing after that pause were lost.
             state.void_at = Time::NEVER;
             (state.open, state.open_before) = (0, 0);
         }
         (seq, number)
     }
 
-    /// The next packet whose token was sent in an earlier phase and has expired.
+    /// Requests the first missing packet alone. The core may hold up all of them, and requests for
+    /// packets that wait there would lengthen its queues. Each further one waits twice as long, up
+    /// to 64 times.
+    fn take_probe(&mut self, now: Time, number: u32, held_up: Span) -> u32 {
+        let state = &mut self.state;
+        let wait = state.pair.silence * (1 << state.probes.min(PATIENCE_MAX));
+        state.silent_until = now + wait.max(held_up);
+        state.probes += 1;
+        state.probe = state.probe.or(Some(number));
+        self.got.first_missing()
+    }
+
+    /// Takes the next packet whose token was sent in an earlier phase and has expired.
     fn take_expired(&mut self, now: Time, dcpim: &Dcpim) -> Option<u32> {
         let state = &mut self.state;
         if dcpim.config.token_window == TokenWindow::Number || !state.are_earlier_void(now) {

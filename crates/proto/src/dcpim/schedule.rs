@@ -1,16 +1,16 @@
 //! Stages, rounds and phases by a host's own clock (§3.3, figure 2).
 //!
 //! Stage s of phase p starts at p P + s L. Round i uses stage 2i for requests, 2i + 1 for grants
-//! and 2i + 2 for accepts, which therefore coincide with the requests of round i + 1. In the
-//! paper's schedule a phase has 2r + 1 stages; in the overlapped one it has 2r and the last accepts
-//! coincide with the start of the next phase.
+//! and 2i + 2 for accepts. The accepts therefore coincide with the requests of round i + 1. In the
+//! paper's schedule a phase has 2r + 1 stages. In the overlapped one it has 2r, and the last
+//! accepts coincide with the start of the next phase.
 
 use rampmeter_core::{ClockOrigin, Phase, Time};
 
 use super::config::Dcpim;
 
-/// The stage that starts next. Stages are counted from an instant that all hosts share, and phases are
-/// numbered modulo 2^32.
+/// The stage that starts next. Stages are counted from an instant that all hosts share, and phases
+/// are numbered modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     phase: u32,
@@ -19,7 +19,7 @@ pub struct Schedule {
     clock: ClockOrigin,
 }
 
-/// What a host does at the start of a stage, in this order.
+/// Duties of a host at the start of a stage, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duties {
     /// As receiver, accept grants of this (phase, round).
@@ -33,7 +33,7 @@ pub struct Duties {
 }
 
 impl Schedule {
-    /// The first stage that starts at `now` or later.
+    /// Returns the first stage that starts at `now` or later.
     pub fn from(now: Time, clock: ClockOrigin, dcpim: &Dcpim) -> Self {
         let stages = clock.next_interval(now, dcpim.stage);
         let per_phase = u64::from(dcpim.stages);
@@ -45,7 +45,8 @@ impl Schedule {
         }
     }
 
-    /// The same, or if it lags behind by two phases the start of the phase before the one of `now`.
+    /// Returns the same stage. If it lags by more than two phases, returns the start of the phase
+    /// before the one of `now`.
     #[must_use]
     pub fn skip(self, now: Time, dcpim: &Dcpim) -> Self {
         let phase = dcpim.phase();
@@ -62,18 +63,19 @@ impl Schedule {
         self.clock
     }
 
-    /// When the next stage starts.
+    /// Returns the time at which the next stage starts.
     pub fn at(&self) -> Time {
         self.at
     }
 
-    /// The phase of the next stage, and when it ends.
+    /// Returns the phase of the next stage, and its end.
     pub fn phase(&self, dcpim: &Dcpim) -> (u32, Time) {
         (self.phase, self.at + dcpim.stage * u64::from(dcpim.stages - self.stage))
     }
 
-    /// Tells `each` the stage that has begun and the data phase beside it; nothing before the first
-    /// stage. The matches of a data phase are those made in the phase of the same number (§3.3).
+    /// Reports the current stage and the concurrent data phase to `each`, and nothing before the
+    /// first stage. The matches of a data phase are those made in the phase of the same number
+    /// (§3.3).
     pub fn running(&self, dcpim: &Dcpim, each: &mut dyn FnMut(Phase)) {
         let (phase, stage) = match (self.phase, self.stage) {
             (0, 0) => return,
@@ -93,7 +95,7 @@ impl Schedule {
         }
     }
 
-    /// The duties of the stage that starts now; moves on to the one after.
+    /// Returns the duties of the stage that starts now, and advances to the next one.
     pub fn advance(&mut self, dcpim: &Dcpim) -> Duties {
         let (phase, stage) = (self.phase, self.stage);
         let rounds = u32::from(dcpim.config.rounds);

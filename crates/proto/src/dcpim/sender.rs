@@ -14,32 +14,31 @@ use crate::parts::{OutgoingFlow, OutgoingFlows, Output, held_pause};
 /// Rank of packets of short flows: above all tokens (§3.2).
 const SHORT_RANK: u8 = 1;
 
-/// What the sender waits for.
+/// The response that the sender waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Await {
-    /// Any sign that the receiver knows the flow.
+    /// Any response that shows that the receiver has the flow.
     Notice,
-    /// Tokens.
     Tokens,
     /// The receiver's finish.
     Finish,
 }
 
-/// A flow's own part. Its timer says when its announcement or its finish is repeated.
+/// The flow state of dcPIM. Its timer repeats the announcement or the finish.
 #[derive(Debug)]
 struct Progress {
-    /// Packets missing at the receiver, as the latest token said.
+    /// Packets missing at the receiver, as reported by the latest token.
     remaining: u32,
-    /// Every packet below has arrived, as tokens said (§3.2).
+    /// Every packet below has arrived, as reported by tokens (§3.2).
     arrived: u32,
-    /// Which packets have been sent, where the handshake needs to know.
+    /// The packets that have been sent, recorded if the handshake is explicit.
     sent: SeqSet,
     awaits: Await,
     /// A short flow has packets that wait for this host's link.
     is_queued: bool,
 }
 
-/// Packets that may be sent: one for a token, or all that are left of a short flow.
+/// Packets that may be sent: one for a token, or the rest of a short flow.
 #[derive(Clone, Copy, Debug)]
 struct Permit {
     slot: u32,
@@ -62,7 +61,7 @@ pub(super) struct Sender {
     /// The round whose requests are granted next.
     next_grant: (u32, u8),
     phase: u32,
-    /// When the phase ends.
+    /// End of the phase.
     phase_end: Time,
     /// Channels accepted in this phase and in the one before.
     accepted: u8,
@@ -73,7 +72,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// The sender of a host that is in a phase, which ends then.
+    /// Creates the sender of a host in a phase, with the end of the phase.
     pub(super) fn new(node: NodeId, (phase, phase_end): (u32, Time)) -> Self {
         Self {
             flows: OutgoingFlows::new(node),
@@ -89,7 +88,7 @@ impl Sender {
         }
     }
 
-    /// When [`Sender::handle_timeout`] wants to be called.
+    /// Returns the time at which [`Sender::handle_timeout`] is due.
     #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.flows.deadline()
@@ -116,7 +115,7 @@ impl Sender {
         !self.permits.is_empty()
     }
 
-    /// Whether it knows of no message, request or match.
+    /// Returns true if there is no message, request or match.
     pub(super) fn is_idle(&self) -> bool {
         (self.accepted, self.accepted_before, self.busy) == (0, 0, 0)
             && self.flows.is_empty()
@@ -128,7 +127,7 @@ impl Sender {
         self.requests.late()
     }
 
-    /// A new flow: it is announced, and sent at once if it is short (§3.2).
+    /// Announces a new flow, and permits all its packets if it is short (§3.2).
     pub(super) fn submit(
         &mut self,
         now: Time,
@@ -154,7 +153,7 @@ impl Sender {
         }
     }
 
-    /// The receiver knows the flow and will ask for what it misses.
+    /// Handles an acknowledged announcement: the receiver will request missing packets.
     pub(super) fn on_ack(
         &mut self,
         now: Time,
@@ -166,11 +165,11 @@ impl Sender {
             flow.state.awaits = Await::Tokens;
             let pause = if is_held { held_pause(dcpim.keepalive) } else { dcpim.keepalive };
             flow.is_held = is_held;
-            flow.retry.hear(now + pause);
+            self.flows.hear_timer(slot, now + pause);
         }
     }
 
-    /// The receiver asks for one packet.
+    /// Handles a token, which requests one packet.
     pub(super) fn on_token(&mut self, now: Time, msg: MsgId, header: &DcpimHeader, dcpim: &Dcpim) {
         let &DcpimHeader::Token {
             tx_slot,
@@ -189,8 +188,8 @@ impl Sender {
         if seq >= flow.packets {
             return;
         }
-        // A token does not postpone the timer. A flow whose tokens expire, as others are served
-        // first, announces itself again, so that its receiver keeps it.
+        // A token does not postpone the timer. If its tokens expire because others are served
+        // first, the flow is announced anew, so that its receiver keeps it.
         flow.retry.reset();
         flow.is_held = false;
         let state = &mut flow.state;
@@ -209,9 +208,9 @@ impl Sender {
         });
     }
 
-    /// When a token of the receiver's `phase` that arrives now expires: a grace period after the
-    /// end of its phase (§3.2). Where hosts go by their own clocks, a receiver whose phases are not
-    /// these means the phase that this host is in.
+    /// Returns the expiry of a token of the receiver's `phase` that arrives now: a grace period
+    /// after the end of that phase (§3.2). With local rounds the phases of a receiver may be far
+    /// from those of this host. Then the token is for this host's phase.
     fn expiry(&self, now: Time, phase: u32, dcpim: &Dcpim) -> Time {
         let ahead = phase.wrapping_sub(self.phase) as i32;
         let away = dcpim.phase() * u64::from(ahead.unsigned_abs());
@@ -227,7 +226,7 @@ impl Sender {
         end.saturating_add(dcpim.grace)
     }
 
-    /// The receiver has the whole flow.
+    /// Completes a flow that the receiver has in full.
     pub(super) fn on_finished(&mut self, slot: u32, msg: MsgId, out: &mut Output<DcpimHeader>) {
         if self.flows.of(slot, msg).is_some() {
             self.flows.remove(slot);
@@ -235,7 +234,7 @@ impl Sender {
         }
     }
 
-    /// The message is not to be sent after all.
+    /// Cancels a message.
     pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<DcpimHeader>) {
         let Some(slot) = self.flows.slot(msg) else { return };
         self.flows.remove(slot);
@@ -245,7 +244,7 @@ impl Sender {
         });
     }
 
-    /// The receiver has lost its state. Permits of its flows are void with them.
+    /// Drops the flows of a receiver that has lost its state. Their permits are void.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<DcpimHeader>) {
         self.flows.forget_peer(peer, out, |_, _| {});
     }
@@ -254,8 +253,8 @@ impl Sender {
         self.requests.put(offer, self.next_grant, dcpim.config.round_view);
     }
 
-    /// A receiver takes channels. Those beyond k, which only a late accept can cause, are given
-    /// back where idle capacity is in use and so must be counted.
+    /// Handles an accept. Only a late accept can exceed k channels. If idle capacity is used, and
+    /// so must be counted, the surplus is released.
     pub(super) fn on_accept(
         &mut self,
         peer: NodeId,
@@ -290,15 +289,15 @@ impl Sender {
     pub(super) fn begin(&mut self, phase: u32, end: Time) {
         self.phase = phase;
         self.phase_end = end;
-        // Accepts of the last round are still on their way and not counted here.
+        // Accepts of the last round are still in flight and not counted here.
         self.busy = self.accepted;
         self.accepted_before = self.accepted;
         self.accepted = 0;
         self.next_grant = (phase, 0);
     }
 
-    /// Grant stage: offers free channels to those who asked (§3.1, §3.4). A grant reserves nothing
-    /// beyond its stage.
+    /// Grant stage: offers free channels to the receivers that requested some (§3.1, §3.4). A grant
+    /// reserves nothing beyond its stage.
     pub(super) fn grant(
         &mut self,
         round: (u32, u8),
@@ -322,7 +321,7 @@ impl Sender {
         self.offers = offers;
     }
 
-    /// The next data packet, if there is a permit to send one.
+    /// Returns the next data packet, if there is a permit to send one.
     pub(super) fn next_data(
         &mut self,
         now: Time,
@@ -352,8 +351,8 @@ impl Sender {
         }
     }
 
-    /// Starts the timer of a flow that has left the queue of short flows, if it came up meanwhile:
-    /// it is due whole intervals later.
+    /// Restarts the timer of a short flow whose last packet has been sent, if it expired meanwhile.
+    /// It is then due whole intervals later.
     fn resume_timer(&mut self, now: Time, slot: u32, dcpim: &Dcpim) {
         let retry = &self.flows[slot].retry;
         if !retry.is_running() {
@@ -368,7 +367,7 @@ impl Sender {
         }
     }
 
-    /// Which permit is served; those that have expired are dropped on the way.
+    /// Returns the index of the permit to serve, and drops permits at the head that have expired.
     fn choose_permit(&mut self, now: Time, dcpim: &Dcpim, stats: &mut DcpimStats) -> Option<usize> {
         while self.permits.front().is_some_and(|p| p.expires < now) {
             self.permits.pop_front();
@@ -378,7 +377,7 @@ impl Sender {
         let mut best_rank = self.permits.front()?.rank;
         for (idx, permit) in self.permits.iter().enumerate().skip(1) {
             if best_rank <= SHORT_RANK {
-                // No other has a lower rank, however many short flows wait.
+                // No other has a lower rank, regardless of the number of short flows.
                 break;
             }
             if permit.rank >= best_rank || permit.expires < now {
@@ -406,17 +405,17 @@ impl Sender {
         out: &mut Output<DcpimHeader>,
     ) -> Packet<DcpimHeader> {
         let outgoing = self.flows.outgoing(slot);
-        let flow = &mut self.flows[slot];
         let header = match token {
             Some((rx_slot, number)) => {
-                flow.retry.postpone(now + dcpim.keepalive);
+                self.flows.postpone_timer(slot, now + dcpim.keepalive);
                 DcpimHeader::Data { rx_slot, seq, number }
             }
             None => {
-                let (flow, size) = (flow.flow, flow.size);
+                let OutgoingFlow { flow, size, .. } = self.flows[slot];
                 DcpimHeader::Unscheduled { flow, tx_slot: slot, seq, size }
             }
         };
+        let flow = &mut self.flows[slot];
         let priority = match dcpim.config.data_priority {
             DataPriority::Token => Priority::new(rank),
             DataPriority::Size => size_priority(flow.packets),
@@ -435,17 +434,19 @@ impl Sender {
         packet
     }
 
-    /// Repeats what has not been answered, and gives up on what never is (§3.5). What waits for
-    /// this host's own link is not repeated: with enough flows, repetitions would take all of the
-    /// link.
+    /// Repeats messages without response, and fails flows after the last attempt (§3.5). Short
+    /// flows that wait for this host's own link are not repeated. With enough flows, repetitions
+    /// would take all of the link.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
+        stats: &mut DcpimStats,
     ) {
         while let Some(slot) = self.flows.next_due(now) {
-            // The timer of a short flow that waits for the link starts again when it leaves.
+            // The timer of a short flow that waits for the link restarts when its last packet is
+            // sent.
             if !self.flows[slot].state.is_queued {
                 self.flows.queue_repeat(slot);
             }
@@ -468,6 +469,7 @@ impl Sender {
                 Await::Finish => finish(flow, slot),
             };
             out.send(flow.dst, msg, header);
+            stats.repeats += 1;
             let pause = backoff(flow.retry.attempts(), dcpim);
             self.flows.start_timer(slot, now + pause);
         }
@@ -481,7 +483,7 @@ fn finish(flow: &OutgoingFlow<Progress>, tx_slot: u32) -> DcpimHeader {
     DcpimHeader::Finish { flow: flow.flow, tx_slot, packets: flow.packets }
 }
 
-/// The pause after the n-th repetition: doubled each time, up to the keep-alive interval.
+/// Returns the pause after the n-th repetition: doubled each time, up to the keep-alive interval.
 fn backoff(attempts: u32, dcpim: &Dcpim) -> Span {
     let pause = (dcpim.retry * (1 << attempts.min(16))).min(dcpim.keepalive);
     dcpim.attempt_limit.interval(pause, attempts)

@@ -1,20 +1,20 @@
-//! The flows of each source at their receiver, and which of them is served.
+//! The flows of each source at their receiver, and the choice of the one that is served.
 //!
-//! A source is served by one flow. Of those that are neither silent nor held it is the one with the
-//! fewest missing packets, of equals the one announced first, and of those the one entered last.
-//! Mostly a source has a single flow, of which only the slot is kept. Of several, those that are
-//! silent wait until their silence is over, held ones until they are released. So the choice and each
-//! packet take O(log n) steps.
+//! One flow of a source is served, chosen among those that are neither silent nor held. It is the
+//! one with the fewest missing packets. Ties are resolved to the one announced first, and then to
+//! the one entered last. Mostly a source has a single flow, of which only the slot is kept. If it
+//! has several, silent flows wait until their silence ends, held ones until they are released. So
+//! the choice and each packet take O(log n) steps.
 
 use std::cmp::Reverse;
 
-use rampmeter_core::collections::Places;
+use rampmeter_core::collections::{IdTable, Places};
 use rampmeter_core::{NodeId, Time};
 
 use super::rx_flow::{Progress, RxFlow};
 use crate::parts::{ArrivingFlows, Candidates};
 
-/// By what flows of a source are preferred: missing packets, announcement, order of entry.
+/// Preference among the flows of a source: missing packets, announcement, order of entry.
 type Key = (u32, u64, Reverse<u64>);
 
 /// The flows of a source.
@@ -31,7 +31,8 @@ enum Flows {
 /// A source that has, or lately had, several flows.
 #[derive(Debug, Default)]
 struct Source {
-    /// Flows that may be served now, by preference; silent or held ones, by when they may be.
+    /// Flows that may be served now, by preference; silent or held ones, by the time at which they
+    /// may be.
     flows: Candidates<Key>,
     /// Missing packets of the flows that may be served now.
     missing: u64,
@@ -47,7 +48,7 @@ struct Several {
 /// All sources with flows.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    of: Vec<Flows>,
+    of: IdTable<Flows>,
     /// Sources with flows, in no particular but a reproducible order.
     listed: Vec<u32>,
     entered: u64,
@@ -56,27 +57,30 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// How many sources have flows.
+    /// Returns the number of sources with flows.
     pub(super) fn len(&self) -> usize {
         self.listed.len()
     }
 
-    /// A source with flows, by its place in a reproducible order.
+    /// Returns a source with flows, by its place in a reproducible order.
     pub(super) fn get(&self, idx: usize) -> NodeId {
         NodeId::new(self.listed[idx])
     }
 
-    /// Takes up the flow in `slot`, which has been entered.
+    #[inline]
+    fn of(&self, src: NodeId) -> Flows {
+        self.of.get(src.get()).copied().unwrap_or_default()
+    }
+
+    /// Adds the flow in `slot`, which has been entered.
     pub(super) fn enter(&mut self, now: Time, slot: u32, flows: &mut ArrivingFlows<Progress>) {
         let src = flows[slot].of.src;
         flows[slot].state.order = self.entered;
         self.entered += 1;
-        if self.of.len() <= src.idx() {
-            self.of.resize(src.idx() + 1, Flows::None);
-        }
-        match self.of[src.idx()] {
+        let of_source = self.of.entry(src.get());
+        match *of_source {
             Flows::None => {
-                self.of[src.idx()] = Flows::One(slot);
+                *of_source = Flows::One(slot);
                 self.listed.push(src.get());
             }
             Flows::One(other) => {
@@ -85,7 +89,7 @@ impl Sources {
                     sources.push(Source::default());
                     sources.len() as u32 - 1
                 });
-                self.of[src.idx()] = Flows::Several(place);
+                *of_source = Flows::Several(place);
                 self.place(now, other, &flows[other], place);
                 self.place(now, slot, &flows[slot], place);
             }
@@ -93,15 +97,15 @@ impl Sources {
         }
     }
 
-    /// A packet has arrived, or the flow's silence has changed.
+    /// Updates a flow after a packet has arrived, or its silence has changed.
     #[inline]
     pub(super) fn update(&mut self, now: Time, slot: u32, flow: &RxFlow) {
-        if let Flows::Several(place) = self.of[flow.of.src.idx()] {
+        if let Flows::Several(place) = self.of(flow.of.src) {
             self.place(now, slot, flow, place);
         }
     }
 
-    /// Puts a flow where it belongs among those of its source.
+    /// Puts a flow into its place among those of its source.
     fn place(&mut self, now: Time, slot: u32, flow: &RxFlow, place: u32) {
         let Several { sources, places, .. } = &mut *self.several;
         let source = &mut sources[place as usize];
@@ -114,10 +118,10 @@ impl Sources {
         }
     }
 
-    /// Drops a flow that is over.
+    /// Removes a completed or dropped flow.
     pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow) {
         let src = flow.of.src;
-        if let Flows::Several(place) = self.of[src.idx()] {
+        if let Flows::Several(place) = self.of(src) {
             let Several { sources, free, places } = &mut *self.several;
             let source = &mut sources[place as usize];
             let before = source.flows.remove(places, slot);
@@ -127,18 +131,18 @@ impl Sources {
             }
             free.push(place);
         }
-        self.of[src.idx()] = Flows::None;
+        self.of.reset(src.get());
         self.listed.retain(|&s| s != src.get());
     }
 
-    /// The flow of a source that is served now.
+    /// Returns the flow of a source that is served now.
     pub(super) fn candidate(
         &mut self,
         src: NodeId,
         now: Time,
         flows: &ArrivingFlows<Progress>,
     ) -> Option<u32> {
-        match *self.of.get(src.idx())? {
+        match self.of(src) {
             Flows::None => None,
             Flows::One(slot) => (flows[slot].silent_until() <= now).then_some(slot),
             Flows::Several(place) => {
@@ -152,10 +156,10 @@ impl Sources {
         }
     }
 
-    /// Packets that the flows of a source miss which were awake when its candidate was last asked
-    /// for, and there was one.
+    /// Returns the missing packets of the flows that were awake when the source's candidate was
+    /// last computed. There must have been one.
     pub(super) fn missing(&self, src: NodeId, flows: &ArrivingFlows<Progress>) -> u64 {
-        match self.of[src.idx()] {
+        match self.of(src) {
             Flows::None => 0,
             Flows::One(slot) => flows[slot].remaining().into(),
             Flows::Several(place) => self.several.sources[place as usize].missing,
@@ -172,7 +176,7 @@ impl Source {
         self.forget(before);
     }
 
-    /// Takes off what a flow missed by the key that it had before.
+    /// Subtracts the missing packets of a flow's earlier key.
     fn forget(&mut self, before: Option<Key>) {
         self.missing -= before.map_or(0, |(missing, ..)| u64::from(missing));
     }

@@ -49,7 +49,7 @@ mod config {
         let reference = DcpimConfig::reference().on(&facts()).unwrap();
         assert_eq!(reference.phase(), Span::from_ps(27_123_200));
         assert_eq!(reference.channel_packets, 56);
-        assert_eq!(reference.window_timeout, Span::from_ps(6_468_000));
+        assert_eq!(reference.own_pair().window_timeout, Span::from_ps(6_468_000));
         assert_eq!(reference.grace, Span::from_ps(3_088_000));
     }
 
@@ -249,8 +249,8 @@ mod matching {
         }
     }
 
-    /// Theorem 1 (§3.1): after r rounds E[M] is at least (1 - d alpha / 4^r) M*, where M* = n /
-    /// alpha is the size that the matching converges to.
+    /// Theorem 1 (§3.1): after r rounds E[M] is at least (1 - d alpha / 4^r) M*. M* = n / alpha is
+    /// the size to which the matching converges.
     #[test]
     fn sizes_are_at_least_those_of_theorem_1() {
         let mut rng = rng(1);
@@ -277,7 +277,7 @@ mod matching {
                     let share = total / converged;
                     assert!(share >= bound, "n {n} degree {degree} round {r}: {share} < {bound}");
                 }
-                // The theorem's point: four rounds suffice at low degree, whatever n is.
+                // The theorem's point: four rounds suffice at low degree, for any n.
                 if degree <= 5 {
                     assert!(sum[3] / converged > 0.97, "n {n} degree {degree}");
                 }
@@ -378,8 +378,8 @@ mod tokens {
         tokens
     }
 
-    /// §3.4: with all channels a receiver asks for a packet every packet time, and for no more than
-    /// a bandwidth-delay product that does not come.
+    /// §3.4: with all channels a receiver requests a packet every packet time. At most a
+    /// bandwidth-delay product is requested and missing.
     #[test]
     fn a_matched_source_gets_a_token_a_packet_time_up_to_a_window() {
         let (mut host, dcpim) = host(DcpimConfig::paper());
@@ -390,12 +390,13 @@ mod tokens {
         let line_rate = tokens.windows(2).take_while(|w| w[1] - w[0] == dcpim.mtu_time).count();
         assert!(line_rate + 1 >= dcpim.bdp as usize, "{line_rate} gaps of a packet time");
         assert!(tokens.windows(2).all(|w| w[1] - w[0] >= dcpim.mtu_time));
-        let in_a_round_trip = tokens.iter().filter(|at| **at < tokens[0] + dcpim.window_timeout);
+        let in_a_round_trip =
+            tokens.iter().filter(|at| **at < tokens[0] + dcpim.own_pair().window_timeout);
         assert!(in_a_round_trip.count() <= dcpim.bdp as usize + 1);
         assert_eq!(host.stats().tokens_sent, tokens.len() as u64);
     }
 
-    /// What a host has to do after a long sleep it does when a host would that has just started.
+    /// After a long sleep a host behaves like one that has just started.
     #[test]
     fn a_host_with_nothing_to_do_sleeps_and_wakes_in_the_phase_of_all_others() {
         let mut rng = Rng::new(2, 0, Purpose::Test);

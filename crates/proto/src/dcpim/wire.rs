@@ -1,32 +1,32 @@
 //! dcPIM's packets (§3.1, §3.2).
 //!
-//! A header starts with a type byte; integers are big-endian. The message that a packet is about
-//! is named by its [`PayloadRef`](rampmeter_core::PayloadRef), which every driver carries beside
-//! the header, so headers hold only what dcPIM adds.
+//! A header starts with a type byte; integers are big-endian. The message of a packet is identified
+//! by its [`PayloadRef`](rampmeter_core::PayloadRef), which every driver carries alongside the
+//! header. So headers hold only the fields that dcPIM adds.
 
 use rampmeter_core::{headers, layout};
 
 layout! {
     /// The step of a matching round that a message belongs to.
     pub enum Step {
-        /// Receiver to sender: I want channels.
+        /// Receiver to sender: requests channels.
         7 Request (control "request", R to S),
-        /// Sender to receiver: you may have channels.
+        /// Sender to receiver: grants channels.
         8 Grant (control "grant", S to R),
-        /// Receiver to sender: I take channels.
+        /// Receiver to sender: accepts channels.
         9 Accept (control "accept", R to S),
-        /// Sender to receiver: I cannot serve these channels after all.
+        /// Sender to receiver: releases channels that it cannot serve.
         10 Release (control "release", S to R),
     }
 
     /// A message of the matching phase.
     pub struct Match
     "{channels} channels in round {round} of phase {phase}, {remaining} remaining" {
-        /// Which step it is.
+        /// The step.
         step: Step,
-        /// Channels asked for, granted, accepted or released; never zero.
+        /// Channels requested, granted, accepted or released; never zero.
         channels: u8 as "Channels",
-        /// How many of them may start before their data phase.
+        /// Number of those that may start before their data phase.
         prompt: u8 as "Channels that may start early",
         /// The round, from zero.
         round: u8 as "Round",
@@ -34,8 +34,8 @@ layout! {
         phase: u32 [channels at least 1, prompt at most channels],
         /// Packets that remain of the pair's smallest flow.
         remaining: u32,
-        /// Time at which that flow was announced, in picoseconds since an instant that all hosts share,
-        /// modulo 2^64: the tie-break.
+        /// Time at which that flow was announced, in picoseconds since an instant that all hosts
+        /// share, modulo 2^64: the tie-break.
         announced: u64 as "Flow announced (ps, receiver's clock)",
     }
 }
@@ -52,17 +52,17 @@ headers! {
             tx_slot: u32 as "Slot at the sender",
             /// Its size in bytes.
             size: u64 as "Bytes of the flow",
-            /// True if the sender asks for an answer because it has heard nothing.
+            /// True if the sender requests an acknowledgement because none has arrived.
             repeated: bool as "Sent again, to be answered" [size at least 1],
         },
-        /// Receiver to sender: the notification is here.
+        /// Receiver to sender: the notification has arrived.
         2 Ack (control "ack", R to S) "flow slot {tx_slot} is known" {
             /// The flow's slot at the sender.
             tx_slot: u32,
             /// True if the receiver has no room for the message now.
             held: bool as "Held back for want of room",
         },
-        /// Sender to receiver: one packet that a token asked for.
+        /// Sender to receiver: one packet that a token requested.
         3 Data (data "data", S to R) "flow slot {rx_slot}, packet {seq}, token {number}" {
             /// The flow's slot at the receiver, from the token.
             rx_slot: u32 as "Slot at the receiver",
@@ -71,10 +71,10 @@ headers! {
             /// The token's number.
             number: u32 as "Number",
         },
-        /// Receiver to sender: send one packet.
+        /// Receiver to sender: requests one packet.
         ///
-        /// The fields stand here, not in a type of their own, so that the tag fits beside them and
-        /// a header into 32 bytes.
+        /// The fields are here, not in a separate type, so that the tag fits next to them and a
+        /// header into 32 bytes.
         4 Token (control "token", R to S)
         "flow slot {tx_slot}, packet {seq}, {remaining} remaining" {
             /// The flow's slot at the sender.
@@ -83,7 +83,7 @@ headers! {
             rx_slot: u32,
             /// The packet to send.
             seq: u32,
-            /// How many tokens the flow had before.
+            /// Number of earlier tokens of the flow.
             number: u32,
             /// Every packet below has arrived.
             cumulative: u32 as "All packets below have arrived",
@@ -104,15 +104,15 @@ headers! {
             /// Its packets.
             packets: u32 as "Packets of the flow",
         },
-        /// Receiver to sender: every packet of the flow is here.
+        /// Receiver to sender: every packet of the flow has arrived.
         6 Finished (control "finished", R to S) "flow slot {tx_slot} is complete" {
             /// The flow's slot at the sender.
             tx_slot: u32,
         },
         /// A step of the matching.
         7..=10 Match as Match,
-        /// Sender to receiver: one packet of a short flow, sent without a token. It says all that
-        /// the notification says, in case that is lost.
+        /// Sender to receiver: one packet of a short flow, sent without a token. It carries all
+        /// fields of the notification, in case that is lost.
         11 Unscheduled (data "unscheduled data", S to R)
         "flow {flow} of {size} bytes, packet {seq}" {
             /// The flow.

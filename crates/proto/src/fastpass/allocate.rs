@@ -1,14 +1,16 @@
-//! Time-slot allocation (Fastpass §3): which pairs of hosts may send in which slot.
+//! Time-slot allocation (Fastpass §3): the pairs of hosts that may send in each slot.
 //!
-//! The problem: in each slot a matching of sources and destinations, maximal among the pairs with
-//! demand, those served least recently first, which is max-min fair. The simple way, one slot after
-//! the other, looks at every pair with demand once a slot. Here, as in the paper's pipeline, a
-//! batch of slots is filled together: each host has a word with a bit for every slot in which it is
-//! free, and a pair takes the first slot that is free at both ends with one AND and one count of
-//! trailing zeros. A pair that has got a slot queues again behind those that were served before
-//! that slot. A pair that finds no common slot is done with this batch, because free slots only
-//! become fewer; so when no pair is left every slot's matching is maximal.
-//! [`Allocator::allocate_where`] lets the caller refuse a pair a slot, where it has no path for it.
+//! The problem: in each slot a matching of sources and destinations is needed, maximal among the
+//! pairs with demand. Those served least recently are first, which is max-min fair. The simple way,
+//! one slot after the other, examines every pair with demand once a slot.
+//!
+//! Here, as in the paper's pipeline, a batch of slots is filled together. Each host has a word with
+//! a bit for every slot in which it is free. A pair takes the first slot that is free at both ends
+//! with one AND and one count of trailing zeros. A pair that has got a slot is queued behind those
+//! that were served before that slot. A pair that finds no common slot is done with this batch,
+//! because free slots only become fewer. So when the queue is empty every slot's matching is
+//! maximal. [`Allocator::allocate_where`] allows the caller to refuse a pair a slot, if it has no
+//! path for it.
 
 use rampmeter_core::collections::IdMap;
 
@@ -85,8 +87,8 @@ impl Allocator {
         }
     }
 
-    /// The same, but a pair that has had no demand for a while comes before those that were served
-    /// in the meantime. Without this, a pair that becomes active again is queued last.
+    /// The same, but a pair that had no demand for a while precedes those that were served in the
+    /// meantime. Without this, a pair that becomes active is queued last.
     #[must_use]
     pub fn that_remembers(self) -> Self {
         Self { last: Some(IdMap::default()), ..self }
@@ -132,11 +134,11 @@ impl Allocator {
 
     /// Forgets the demand of a source.
     pub fn withdraw(&mut self, src: u16) {
-        // Whoever has no demand left goes when the queue is next walked.
+        // Pairs without demand are removed at the next pass over the queue.
         self.demands.iter_mut().filter(|d| d.src == src).for_each(|d| d.slots = 0);
     }
 
-    /// Returns the slots that a pair still wants.
+    /// Returns the number of slots that a pair still needs.
     pub fn demand(&self, src: u16, dst: u16) -> u32 {
         let key = u32::from(src) << 16 | u32::from(dst);
         self.places.get(&key).map_or(0, |&place| self.demands[place as usize].slots)
@@ -164,7 +166,7 @@ impl Allocator {
         self.queue = queue;
         for slot in 0..self.batch as usize {
             let mut next = 0;
-            // Whoever is served again in this slot or an earlier one comes again behind the others.
+            // Pairs that are served in this slot or an earlier one are queued behind the others.
             while let Some(&place) = self.served[slot].get(next) {
                 next += 1;
                 self.serve(place, Some(slot), out, &mut may);

@@ -210,7 +210,7 @@ impl SlotArbiter {
         }
     }
 
-    /// The host counts its incarnations from the start again.
+    /// The host restarts its count of incarnations.
     fn forget_peer(&mut self, peer: NodeId) {
         if let Some(client) = self.clients.get_mut(peer.idx()) {
             *client = Client::default();

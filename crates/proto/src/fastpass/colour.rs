@@ -1,11 +1,13 @@
 //! Path selection (Fastpass §4): edge colouring of the racks' traffic in one slot.
 //!
 //! A slot's matching of hosts is a bipartite multigraph between source racks and destination racks.
-//! If its edges are coloured so that no two of one colour meet in a rack, each colour is a set of
+//! Its edges are coloured so that no two of one colour meet in a rack. Then each colour is a set of
 //! packets that can share paths without meeting on a link. A multigraph of degree d has such a
-//! colouring with d colours. It is found by halving: where d is even, an Euler split gives each
-//! half degree d/2; where it is odd, a matching that covers all racks of degree d is taken out
-//! as a colour of its own first (Cole, Ost and Schirra 2001 survey the family).
+//! colouring with d colours.
+//!
+//! It is found by halving (Cole, Ost and Schirra 2001 survey the family). If d is even, an Euler
+//! split gives each half degree d/2. If it is odd, a matching that covers all racks of degree d is
+//! first taken out as a separate colour.
 
 use std::collections::VecDeque;
 
@@ -18,7 +20,7 @@ pub struct Colouring {
     colours: Vec<u16>,
     /// Colours used so far.
     next: u16,
-    /// All edges, ordered anew with each split.
+    /// All edges, reordered with each split.
     order: Vec<u32>,
     degrees: Vec<u32>,
     around: Around,
@@ -105,7 +107,7 @@ impl Colouring {
     fn run(&mut self, mut edges: &mut [u32]) {
         let mut most = self.count(edges);
         if most == 1 {
-            // Their degree says that they are a matching.
+            // Their degree shows that they are a matching.
             return self.take(edges);
         }
         if most % 2 == 1 {
@@ -132,8 +134,9 @@ impl Colouring {
     }
 
     /// Splits the edges into two halves in which every rack has half its degree, rounded either
-    /// way: walks along unused edges, giving them to the halves in turn. Walks start where the
-    /// degree is odd first, and a closed walk in a bipartite graph has an even number of edges.
+    /// way. It walks along unused edges, giving them to the halves alternately. The first walks
+    /// start at racks of odd degree. A closed walk in a bipartite graph has an even number of
+    /// edges.
     fn split<'e>(&mut self, edges: &'e mut [u32]) -> (&'e mut [u32], &'e mut [u32]) {
         let Self { ends, degrees, around, cursor, used, halves, .. } = self;
         around.set(edges, ends, degrees);
@@ -144,8 +147,8 @@ impl Colouring {
         let n = degrees.len();
         let odd = (0..n).filter(|&rack| degrees[rack] % 2 == 1);
         for start in odd.chain(0..n) {
-            // From a rack whose degree is odd a walk leads to another such rack; what is left are
-            // circles.
+            // From a rack whose degree is odd a walk leads to another such rack; the remaining
+            // edges are circles.
             let (mut rack, mut turn) = (start, 0);
             loop {
                 let end = around.first[rack + 1];
@@ -169,8 +172,8 @@ impl Colouring {
         (one, other)
     }
 
-    /// A matching that covers every rack of degree `most`, by augmenting paths. Leaves in `used`
-    /// which edges are in it.
+    /// Finds a matching that covers every rack of degree `most`, by augmenting paths. Marks its
+    /// edges in `used`.
     fn cover(&mut self, edges: &[u32], most: u32) {
         self.around.set(edges, &self.ends, &self.degrees);
         let n = self.degrees.len();
@@ -189,11 +192,11 @@ impl Colouring {
     }
 
     /// Matches `start` along a path that alternates between edges out of and in the matching. It
-    /// ends at an unmatched rack, or in a rack of its own side that may lose its mate because its
-    /// degree is not the largest (Mendelsohn and Dulmage).
+    /// ends at an unmatched rack, or at a rack on the side of `start` that may lose its mate. The
+    /// degree of that one is not the largest (Mendelsohn and Dulmage).
     fn augment(&mut self, start: u32, edges: &[u32], most: u32) {
         let Self { ends, degrees, around, mate, reached, frontier, .. } = self;
-        // How each rack on the other side was reached: from which rack, by which edge.
+        // By rack on the other side: the rack and the edge from which it was reached.
         reached.clear();
         reached.resize(mate.len(), None);
         frontier.clear();

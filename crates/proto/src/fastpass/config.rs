@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::wire::FastpassHeader;
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap, within};
 
 /// Model of arbitration.
@@ -72,6 +72,8 @@ impl Default for FastpassConfig {
 impl Keys for FastpassConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", FastpassConfig::paper), ("reference", FastpassConfig::reference)];
+    const SETTINGS: &'static [Setting] =
+        &[Setting { preset: "reference", gbps: 10, payload: None }];
 }
 
 impl FastpassConfig {
@@ -190,8 +192,8 @@ impl FastpassConfig {
 }
 
 impl Fastpass {
-    /// Returns a control packet on the wire. Those of the epoch model are as long as its headers
-    /// whatever they hold, as in the study's simulator.
+    /// Returns a control packet on the wire. Those of the epoch model have the length of its
+    /// headers regardless of their content, as in the study's simulator.
     pub(super) fn control_bytes(&self, header: &FastpassHeader) -> u16 {
         let fixed = self.config.header.get() as u16;
         match self.config.model {

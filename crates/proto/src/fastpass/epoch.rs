@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{MsgId, NodeId, Time};
 
+use super::FastpassStats;
 use super::config::Fastpass;
 use super::flows::Flows;
 use super::wire::{FastpassHeader, List};
@@ -73,8 +74,7 @@ impl EpochArbiter {
         let before = self.flows.len();
         self.flows.retain(|f| (f.src, f.tx_slot) != (src, tx_slot));
         if self.flows.len() < before {
-            // The flow waits for its turn; without an answer its source would give it up in the
-            // end.
+            // The flow waits for its turn; without an answer its source would abort it in the end.
             out.send(src, MsgId::default(), FastpassHeader::Schedule { flows: List::default() });
         }
         if remaining > 0 {
@@ -88,7 +88,7 @@ impl EpochArbiter {
         }
     }
 
-    /// The source numbers its announcements from the start again.
+    /// The source restarts the numbers of its announcements.
     pub(super) fn forget_peer(&mut self, peer: NodeId) {
         self.flows.retain(|f| f.src != peer);
         self.numbers.retain(|(src, _), _| *src != peer.get());
@@ -214,6 +214,7 @@ impl Epochs {
         flows: &Flows,
         fastpass: &Fastpass,
         out: &mut Output<FastpassHeader>,
+        stats: &mut FastpassStats,
     ) -> bool {
         let waiting: Vec<u32> =
             flows.iter().filter(|(_, f)| f.unsent() > 0).map(|(slot, _)| slot).collect();
@@ -231,6 +232,7 @@ impl Epochs {
             return false;
         }
         for slot in waiting {
+            stats.repeats += 1;
             self.announce(now, slot, flows, fastpass, out);
         }
         true

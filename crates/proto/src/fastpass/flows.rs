@@ -42,7 +42,7 @@ pub(super) struct Flows {
     places: Places,
 }
 
-/// A flow that is over.
+/// A flow that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Over {
     pub(super) dst: NodeId,
@@ -157,7 +157,7 @@ impl Flows {
         }
         if flow.remaining() > 0 {
             if flow.is_held && flow.unsent() == 0 {
-                // There is room again, and what said so was lost.
+                // The destination has room, and its notification was lost.
                 flow.is_held = false;
                 return self.lose(slot);
             }
@@ -190,7 +190,7 @@ impl Flows {
         let slot = self.flows.next_due_or_ask(now, fastpass.ask_gap)?;
         let flow = &mut self.flows[slot];
         if flow.unsent() > 0 {
-            // The last of those that wait will look again.
+            // The last of those that wait will check.
             return Some((slot, Outcome::Nothing));
         }
         if !flow.retry.attempt(now, &fastpass.attempt_limit) {
@@ -214,9 +214,9 @@ impl Flows {
         lost
     }
 
-    /// The destination has no room for a message, or has room again. What is in flight when it has
-    /// none is dropped there, so it is retransmitted. Returns the flow's slot, the packets that
-    /// wait no longer, and those that wait again.
+    /// Pauses or resumes a flow, by flow control of its destination. Packets in flight when it
+    /// pauses are dropped there, so they are retransmitted. Returns the flow's slot, the packets
+    /// that no longer wait, and those that resume.
     pub(super) fn on_hold(
         &mut self,
         now: Time,
@@ -232,7 +232,7 @@ impl Flows {
         let pause = if held { fastpass.held_pause } else { fastpass.rto };
         if flow.is_held == held {
             if held {
-                flow.retry.hear(now + pause);
+                self.flows.hear_timer(slot, now + pause);
             }
             return None;
         }
@@ -268,7 +268,7 @@ impl Flows {
         unsent
     }
 
-    /// Gives up every flow with packets to send.
+    /// Fails every flow with packets to send.
     pub(super) fn fail_unsent(&mut self, out: &mut Output<FastpassHeader>) -> Vec<Over> {
         let waiting = self.flows.iter().filter(|(_, f)| f.unsent() > 0);
         let waiting: Vec<(u32, MsgId)> = waiting.map(|(slot, f)| (slot, f.msg)).collect();

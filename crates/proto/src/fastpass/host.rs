@@ -30,8 +30,8 @@ pub struct FastpassHost {
     stats: FastpassStats,
 }
 
-/// Packets made ahead of their sending. Where the link is slower than the schedule, turns wait in
-/// the schedule: their flows may end meanwhile, and no timeout takes their packets for lost.
+/// Packets made ahead of their sending. If the link is slower than the schedule, turns wait in the
+/// schedule. Their flows may end meanwhile, and no timeout counts their packets as lost.
 const DUE_MAX: usize = 64;
 
 /// Schedule that decides when packets may be sent.
@@ -69,7 +69,7 @@ impl FastpassHost {
         }
     }
 
-    /// Packets of flows that are over wait no longer.
+    /// Removes the packets of a flow that has ended from those that wait.
     fn unwant(&mut self, Over { dst, unsent }: Over) {
         self.unsent -= unsent;
         if let Turns::Slots(timetable) = &mut self.turns {
@@ -237,6 +237,10 @@ impl Endpoint for FastpassHost {
         self.out.send(src, msg, FastpassHeader::Hold { held: false });
     }
 
+    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.abandon_message((src, msg), &mut self.out);
+    }
+
     fn limit_arriving(&mut self, per_peer: u32) {
         self.receiver.flows.limit(per_peer);
     }
@@ -260,6 +264,7 @@ impl Endpoint for FastpassHost {
             let Some((slot, outcome)) = self.flows.handle_timeout(now, fastpass, out) else {
                 break;
             };
+            self.stats.timeouts += u64::from(matches!(outcome, Outcome::Lost(..)));
             self.on_outcome(now, slot, outcome);
         }
         let (fastpass, out) = (&*self.fastpass, &mut self.out);
@@ -267,7 +272,9 @@ impl Endpoint for FastpassHost {
             Turns::Slots(timetable) => {
                 timetable.handle_timeout(now, fastpass, out, &mut self.stats)
             }
-            Turns::Epochs(epochs) => epochs.handle_timeout(now, &self.flows, fastpass, out),
+            Turns::Epochs(epochs) => {
+                epochs.handle_timeout(now, &self.flows, fastpass, out, &mut self.stats)
+            }
         };
         if !is_hopeful {
             for over in self.flows.fail_unsent(&mut self.out) {

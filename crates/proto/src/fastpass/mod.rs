@@ -1,16 +1,16 @@
 //! Fastpass (Perry, Ousterhout, Balakrishnan, Shah, Fugal: *Fastpass: A Centralized "Zero-Queue"
 //! Datacenter Network*, SIGCOMM 2014).
 //!
-//! An arbiter decides when each packet of the network is sent and which way it takes. Hosts ask it
-//! for time slots; it gives them out as maximal matchings of sources and destinations and spreads
-//! the packets of a slot over the paths so that none meets another.
+//! An arbiter decides when each packet of the network is sent and which path it takes. Hosts
+//! request time slots from it. It gives them out as maximal matchings of sources and destinations.
+//! It spreads the packets of a slot over the paths so that none meets another.
 //!
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`wire`]: the packets
 //! * [`allocate`]: time slots for pairs of hosts (§3)
 //! * [`colour`], [`paths`]: paths for the packets of a slot (§4)
 //! * `arbiter`: the arbiter and its standby (§5)
-//! * `timetable`: what a host asks for and keeps to
+//! * `timetable`: requests of a host, and its schedule
 //! * `epoch`: the model that the pHost study calls Fastpass, both ends
 //! * `flows`: data and retransmission
 //!
@@ -93,8 +93,8 @@ impl Transport for FastpassFamily {
     }
 
     /// Ports of the pHost study, 36 KB at 10 Gbit/s. The paper's arbiter may have to answer every
-    /// host in every batch, so it has as many interfaces as fast as the fastest link as that takes;
-    /// the link of the epoch model is as fast as a host's.
+    /// host in every batch. So it has enough interfaces of the speed of the fastest link for that.
+    /// The link of the epoch model is as fast as a host's.
     fn needs(keys: &FastpassConfig, facts: &FabricFacts) -> FabricNeeds {
         let (rate, place) = (arbiter_rate(keys, facts), ArbiterPlace::FirstRack);
         let arbiter = ArbiterNeed { rate, place };
@@ -114,9 +114,8 @@ impl Transport for FastpassFamily {
         let keys = FastpassConfig { payload, header, ..keys };
         let (rate, paths) = match &site.place {
             Place::Hosts { .. } => (site.facts.access_rate, None),
-            Place::Network(Network { has_slower: true, .. }) => {
-                let expected = "one for networks with links slower than those of hosts";
-                return Err(BadKey::new("name", expected, Self::NAME));
+            Place::Network(Network { slower: Some(slower), .. }) => {
+                return Err(slower.refused_by(Self::NAME));
             }
             // A slot on the wire has a byte for its path.
             Place::Network(Network { paths: Some(paths), .. })
@@ -134,11 +133,12 @@ impl Transport for FastpassFamily {
         keys.on(&site.slot_facts(), paths, time)
     }
 
-    fn assumptions(_config: &Self::Config, _site: &Site) -> Assumptions {
+    fn assumptions(config: &Self::Config, _site: &Site) -> Assumptions {
         Assumptions {
             full_bisection: true,
             one_rate: true,
             one_round_trip: true,
+            chooses_paths: config.paths.is_some() && config.config.model == Model::Slots,
             ..Assumptions::default()
         }
     }
@@ -157,26 +157,32 @@ impl Transport for FastpassFamily {
     }
 }
 
-/// What a host counts.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FastpassStats {
-    /// Slots that no packet was left for.
+    /// Slots without a packet to send.
     pub slots_unused: u64,
-    /// Slots that had begun when the host heard of them.
+    /// Slots that had begun when the host received them.
     pub slots_late: u64,
-    /// Times that the host asked its arbiter anew.
+    /// Times that packets of a flow were assumed lost for lack of an acknowledgement.
+    pub timeouts: u64,
+    /// Requests to the arbiter that were repeated.
+    pub repeats: u64,
+    /// Number of restarts of the requests to the arbiter.
     pub resets: u64,
-    /// Times that it turned to the other arbiter because its own was silent.
+    /// Number of changes to the other arbiter because the current one was unresponsive.
     pub fail_overs: u64,
 }
 
 impl FastpassStats {
-    /// Tells `each` every count with its name, in the order above.
+    /// Reports every counter with its name to `each`, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { slots_unused, slots_late, resets, fail_overs } = self;
+        let Self { slots_unused, slots_late, timeouts, repeats, resets, fail_overs } = self;
         let all = [
             ("slots_unused", slots_unused),
             ("slots_late", slots_late),
+            ("timeouts", timeouts),
+            ("repeats", repeats),
             ("resets", resets),
             ("fail_overs", fail_overs),
         ];

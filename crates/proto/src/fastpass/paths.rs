@@ -1,4 +1,4 @@
-//! The paths between racks, as far as an arbiter must know them.
+//! The paths between racks, as far as an arbiter needs them.
 
 use rampmeter_core::fabric::RegularPaths;
 
@@ -18,8 +18,8 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Sets the path number of each allocation of one slot: packets that leave or enter a rack are
-    /// spread evenly over its links, and so are those of pods (§4). Within a rack it is zero.
+    /// Sets the path number of each allocation of one slot. Packets from a rack are spread evenly
+    /// over its links, and so are packets to it, and those of pods (§4). Within a rack it is zero.
     pub fn choose(&mut self, plan: &RegularPaths, allocations: &[Allocation], paths: &mut [u16]) {
         let rack = |host: u16| plan.rack_of[usize::from(host)];
         self.between.clear();

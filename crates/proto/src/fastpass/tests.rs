@@ -13,7 +13,7 @@ mod allocate {
 
     proptest! {
         /// Fastpass §3.1: in each slot a matching, maximal among the pairs that still have demand;
-        /// what is given is what was requested.
+        /// no pair gets more slots than it requested.
         #[test]
         fn every_slot_has_a_maximal_matching(
             n in 2u16..24,
@@ -50,7 +50,8 @@ mod allocate {
         }
     }
 
-    /// Max-min fairness (§3.1): pairs that share a destination get turns, whatever they request.
+    /// Max-min fairness (§3.1): pairs that share a destination get turns, regardless of their
+    /// requests.
     #[test]
     fn pairs_that_meet_are_served_in_turn() {
         let mut allocator = Allocator::new(8, 16);
@@ -84,7 +85,7 @@ mod allocate {
         assert_eq!((allocator.demand(0, 1), allocator.demand(2, 1)), (1, 1));
     }
 
-    /// Destinations that stand for several hosts take as many sources as the caller lets them.
+    /// Destinations that represent several hosts take as many sources as the caller allows.
     #[test]
     fn several_sources_send_to_a_shared_destination() {
         let mut allocator = Allocator::new(6, 1).that_shares(5);
@@ -433,7 +434,7 @@ mod arbiters {
         let (fastpass, at_once) = (fastpass_with(config), fastpass());
         assert!(fastpass.ahead >= at_once.ahead + compute.div_floor(fastpass.slot));
         let mut arbiter = endpoint::<FastpassArbiter>(&fastpass, ARBITER);
-        // The watchdog goes out first.
+        // The watchdog is sent first.
         arbiter.handle_timeout(Time::ZERO);
         assert!(arbiter.poll_transmit(Time::ZERO).is_some());
         arbiter.handle_packet(Time::ZERO, &request(ARBITER, 1, 1));
@@ -479,7 +480,7 @@ mod arbiters {
             panic!("expected slots");
         };
         assert_eq!((given, slots.as_slice().len()), (5, 5));
-        // The arbiter is back: those who asked the standby will ask the arbiter.
+        // The arbiter is back: clients of the standby will send requests to the arbiter.
         standby.handle_packet(now, &packet(ARBITER, STANDBY, FastpassHeader::Watchdog));
         standby.handle_packet(now, &request(STANDBY, 1, 2));
         assert_eq!(answer(&mut standby, now), FastpassHeader::Passive);
@@ -542,7 +543,8 @@ mod flows {
             steps in proptest::collection::vec((0u8..8, 0u32..12, 0u32..9), 0..300),
         ) {
             let fastpass = fastpass();
-            let (mut flows, mut out) = (Flows::new(NodeId::new(0)), Output::new(NodeId::new(0), 40));
+            let (mut flows, mut out) =
+                (Flows::new(NodeId::new(0)), Output::new(NodeId::new(0), 40));
             let mut now = Time::ZERO;
             for (msg, (step, number, seq)) in (0..).zip(steps) {
                 let dst = NodeId::new(1 + number % 3);

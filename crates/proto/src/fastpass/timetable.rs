@@ -1,9 +1,9 @@
 //! Slots of a host: requests to an arbiter, and the schedule given (Fastpass §2, §5).
 //!
-//! Requests hold totals, so that a lost or doubled one does no harm. Allocations carry the number
-//! of slots that the host has been given so far. A host that misses some of them, or whose arbiter
-//! has forgotten it, starts anew: with the next incarnation number, and totals of its remaining
-//! demand. A host whose arbiter is unresponsive sends requests to the other.
+//! Requests hold totals, so that a lost or duplicate one does no harm. Allocations carry the number
+//! of slots that the host has been given so far. A host restarts its requests if it misses some of
+//! them, or if its arbiter has forgotten it. It then uses the next incarnation number, and totals
+//! of its remaining demand. A host whose arbiter is unresponsive sends requests to the other.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -65,10 +65,10 @@ pub(super) struct Timetable {
 
 /// Unanswered repetitions after which a host sends its requests to the other arbiter.
 const FAIL_OVER_AFTER: u32 = 3;
-/// Answers without slots after which a host starts anew, in case that its totals and the arbiter's
-/// have parted.
+/// Answers without slots after which a host restarts its requests, in case that its totals and the
+/// arbiter's differ.
 const ANSWERS_MAX: u32 = 64;
-/// Maximum change of the time from an allocation to its batch, from one to the next: clocks do not
+/// Maximum change of the time from an allocation to its batch, from one to the next. Clocks do not
 /// jump by more, and packets are not later.
 const LEAD_CHANGE: Span = Span::from_us(1_000_000);
 const LEAD_CHANGE_SLOTS: u64 = 1_024;
@@ -125,7 +125,8 @@ impl Timetable {
         self.mark_dirty(dst);
     }
 
-    /// Packets no longer wait: their flow is over. Slots already requested go unused.
+    /// Removes packets whose flow has ended from those that wait. Slots already requested stay
+    /// unused.
     pub(super) fn unwant(&mut self, dst: u16, packets: u32) {
         if let Some(wanted) = self.wanted.get_mut(&dst) {
             let packets = packets.min(wanted.unsent);
@@ -134,7 +135,7 @@ impl Timetable {
         }
     }
 
-    /// Queues requests for what has not been requested.
+    /// Queues requests for packets that have not been requested.
     pub(super) fn ask(&mut self, now: Time, fastpass: &Fastpass, out: &mut Output<FastpassHeader>) {
         while !self.dirty.is_empty() {
             self.number += 1;
@@ -196,8 +197,8 @@ impl Timetable {
             let number = first.saturating_add(offset.into());
             let start = self.clock.start_of(number, fastpass.slot);
             let at = Time::from_ps(start.as_ps().saturating_sub(excess.as_ps()));
-            // A slot that has begun is used at once: hosts whose clocks are ahead of the arbiter's
-            // by more than it plans ahead would else never send.
+            // A slot that has begun is used at once. Otherwise hosts whose clocks are ahead of the
+            // arbiter's by more than it plans ahead would never send.
             stats.slots_late += u64::from(at < now);
             self.wanted.entry(dst).or_default().held += 1;
             self.held += 1;
@@ -303,8 +304,8 @@ impl Timetable {
         Some((dst, fastpass.paths.is_some().then_some(path.into())))
     }
 
-    /// Repeats a request, starts anew or turns to the other arbiter if there is no answer. Returns
-    /// false if no arbiter has answered for so long that there is no hope.
+    /// Repeats a request, restarts all or changes to the other arbiter if there is no answer.
+    /// Returns false if the attempts of all arbiters are exhausted.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -332,6 +333,7 @@ impl Timetable {
             stats.resets += 1;
             self.start_anew(now);
         } else {
+            stats.repeats += 1;
             self.number += 1;
             self.send(List::default(), fastpass, out);
         }
@@ -339,7 +341,7 @@ impl Timetable {
         true
     }
 
-    /// The arbiter does not know what this host has requested.
+    /// Handles an arbiter without a record of this host's requests.
     pub(super) fn on_forgotten(
         &mut self,
         now: Time,

@@ -1,9 +1,9 @@
 //! Fastpass's packets.
 //!
-//! A header starts with a type byte; integers are big-endian. The message that a data packet is
-//! about is named by its [`PayloadRef`](rampmeter_core::PayloadRef). Requests and allocations hold
-//! lists; in memory these have room for the longest, so that headers stay `Copy`, on the wire they
-//! are as long as they are.
+//! A header starts with a type byte; integers are big-endian. The message of a data packet is
+//! identified by its [`PayloadRef`](rampmeter_core::PayloadRef). Requests and allocations hold
+//! lists. In memory these have room for the longest, so that headers stay `Copy`. On the wire they
+//! have only their elements.
 
 pub use rampmeter_core::wire::List;
 use rampmeter_core::{headers, items};
@@ -30,7 +30,7 @@ items! {
         dst: u16 as "Destination",
         /// Slots after the first of the batch.
         offset: u8 as "Slots after the first",
-        /// The path, in networks where the arbiter chooses it.
+        /// The path, if the arbiter chooses it.
         path: u8 as "Path",
     }
 }
@@ -61,7 +61,7 @@ headers! {
         },
         /// Host to arbiter: slots wanted.
         3 Request (control "request", H to A) "slots in all: {demand:{total} to {dst}}" {
-            /// Grows whenever the host starts its totals anew.
+            /// Increases whenever the host restarts its totals.
             incarnation: u32 as "Incarnation of the demands",
             /// Grows with every request of an incarnation.
             number: u32 as "Number",
@@ -90,7 +90,7 @@ headers! {
         },
         /// Arbiter to host: this is the standby, send requests to the other.
         6 Passive (control "passive", A to H) "ask the other arbiter",
-        /// Arbiter to its standby: I live.
+        /// Arbiter to its standby: the arbiter is active.
         7 Watchdog (control "watchdog", A to A) "the arbiter lives",
         /// Host to arbiter, epochs: a flow has packets to send.
         8 Announce (control "announce", H to A)
@@ -111,8 +111,8 @@ headers! {
             flows as schedule: List<u32, SLOTS_MAX>
                 as "Slot of the epoch" of flow "Slot at the source",
         },
-        /// Destination to source: there is no room for the message, or there is again. Not in the
-        /// paper, whose destinations have room for all.
+        /// Destination to source: flow control pauses or resumes the message. Not in the paper,
+        /// whose destinations have room for all.
         10 Hold (control "hold", D to S)
         "held {held}" {
             /// True if flow control pauses the message.

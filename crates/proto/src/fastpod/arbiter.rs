@@ -1,7 +1,8 @@
-//! Arbiter (Fastpod §3.1, §3.2, §4): an endpoint like any other. For each slot it decides who sends
-//! to whom by which aggregation switch, and sends this in SCHDs that fill the gaps of an earlier
-//! slot. The other arbiter listens, and takes over when all slots that may have been given are
-//! over.
+//! Arbiter (Fastpod §3.1, §3.2, §4): an endpoint like any other.
+//!
+//! For each slot it decides which host sends to which host by which aggregation switch. It sends
+//! this in SCHDs that fill the gaps of an earlier slot. The other arbiter listens. It takes over
+//! when all slots that may have been given have ended.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -124,7 +125,7 @@ impl FastpodArbiter {
         self.clients.begin(&self.fastpod, self.next_slot);
     }
 
-    /// Another arbiter gives out slots, or did so before this one was started again.
+    /// Another arbiter gives out slots, or did so before this one was restarted.
     fn listen(&mut self, now: Time, epoch: u32) {
         self.role = Role::Listening(now);
         self.epoch = self.epoch.max(epoch);
@@ -151,8 +152,8 @@ impl FastpodArbiter {
         if self.is_first || !self.inbox.is_empty() || self.clients.is_busy() {
             return next;
         }
-        // Receivers of cells always hear an SCHD, so that unscheduled cells fare the same however
-        // often idle hosts hear one.
+        // Receivers of cells always receive an SCHD, so that unscheduled cells fare the same
+        // regardless of the beacon interval of idle hosts.
         let planned = self.plans.range(next..).next().map_or(u64::MAX, |(&slot, _)| slot);
         let beacon = next.next_multiple_of(self.fastpod.config.beacon_slots.into());
         let watchdog = match self.fastpod.config.arbiters {
@@ -204,7 +205,7 @@ impl FastpodArbiter {
         self.next_slot = slot + 1;
     }
 
-    /// Sends the SCHD of a slot to an end, into the gap that its sender leaves.
+    /// Sends the SCHD of a slot to an end, into the gap of its sender.
     fn send(
         &mut self,
         slot: u64,
@@ -264,8 +265,8 @@ impl FastpodArbiter {
         packet
     }
 
-    /// Sends a packet to an arbiter of the pod by every rack: to the other, so that it does not
-    /// take over while this one works, or to itself, to test a link.
+    /// Sends a packet to an arbiter of the pod by every rack. Sent to the other arbiter, it
+    /// prevents a takeover while this one works. Sent to itself, it tests a link.
     fn send_watchdogs(&mut self, slot: u64, to: u32) {
         let own = self.fastpod.arbiter(self.pod, self.number);
         let header = FastpodHeader::Watchdog { epoch: self.epoch };
@@ -354,17 +355,17 @@ impl Endpoint for FastpodArbiter {
             | FastpodHeader::CoreRts { epoch, .. } => {
                 let is_next = is_next_epoch(epoch, self.epoch);
                 match self.role {
-                    // Not one of the epochs that hosts may know: the packet is damaged.
+                    // Hosts cannot have this epoch: the packet is damaged.
                     _ if epoch > self.epoch && !is_next => {}
                     Role::Active if epoch > self.epoch => self.listen(now, epoch),
-                    // Hosts of an earlier epoch ask anew when they hear of this one.
+                    // Hosts of an earlier epoch repeat their requests when they receive this one.
                     Role::Active if epoch == self.epoch => {
-                        // Core switches may be heard where no rack is.
+                        // Packets of core switches may arrive although none of a rack does.
                         if !matches!(packet.header, FastpodHeader::CoreRts { .. }) {
                             self.heard_at = now;
                         }
                         if self.inbox.is_empty() && !self.clients.is_busy() {
-                            // Nothing was to be said in the slots since.
+                            // There was nothing to send in the slots since.
                             let next = self.slot_after(now);
                             self.next_slot = self.next_slot.max(next.min(self.next_busy()));
                         }
@@ -414,7 +415,7 @@ impl Endpoint for FastpodArbiter {
         true
     }
 
-    /// The host counts its incarnations from the start again.
+    /// The host restarts its count of incarnations.
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.inbox.retain(|(_, packet)| packet.src != peer);
         self.clients.forget(peer, &self.fastpod);

@@ -1,9 +1,9 @@
 //! Slot requests and grants of one host.
 //!
-//! RTSs hold totals by destination, so that a lost or doubled one does no harm. SCHDs carry the
-//! number up to which all RTSs have been received, and the number of slots given. A host starts
-//! anew, with the next incarnation number and totals of its remaining demand, if it misses some
-//! slots or is not received. It also does so if another arbiter has taken over.
+//! RTSs hold totals by destination, so that a lost or duplicate one does no harm. SCHDs carry the
+//! number up to which all RTSs have been received, and the number of slots given. A host restarts
+//! its requests if it misses some slots or is not received, or if another arbiter has taken over.
+//! It then uses the next incarnation number and the totals of its remaining demand.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -73,7 +73,7 @@ pub(super) struct Asking {
 const MISSING_MAX: u32 = 4_096;
 /// Maximum number of doublings of the time before the next attempt.
 const BACKOFF_MAX: u32 = 6;
-/// Multiples of `retry` without a slot after which a waiting host requests anew.
+/// Multiples of `retry` without a slot after which a waiting host repeats its requests.
 const WAITS: u64 = 64;
 
 impl Asking {
@@ -185,7 +185,7 @@ impl Asking {
         }
     }
 
-    /// The arbiter wants a probe in a slot.
+    /// Enters a probe that the arbiter requests in a slot.
     pub(super) fn probe(&mut self, slot: u64, grant: Grant) {
         self.grants.entry(slot).or_insert(grant);
     }
@@ -198,7 +198,6 @@ impl Asking {
         is_near && self.received.insert(number)
     }
 
-    /// Returns the grant of a slot.
     #[inline]
     pub(super) fn grant(&self, slot: u64) -> Option<Grant> {
         self.grants.get(&slot).copied()
@@ -220,7 +219,7 @@ impl Asking {
         Some((slot, grant))
     }
 
-    /// Forgets what was requested. What is still wanted is requested by [`Asking::want`] again.
+    /// Clears all requests. [`Asking::want`] repeats those that are still needed.
     pub(super) fn start_anew(&mut self) {
         self.incarnation += 1;
         (self.number, self.heard, self.given) = (0, 0, 0);
@@ -261,7 +260,7 @@ impl Asking {
         if self.due(fastpod) > now {
             return Outcome::Nothing;
         }
-        // One that hears its arbiter and waits long for a slot is not without hope.
+        // A long wait for a slot is no failure if the arbiter's SCHDs arrive.
         let is_heard = self.attempts == 0
             && self.unheard_since.min(self.missing_since) == Time::NEVER
             && now < self.heard_at.saturating_add(fastpod.silence);
@@ -317,7 +316,7 @@ mod tests {
 
     const GRANT: Grant = Grant { dst: 1, agg: 0, is_probe: false };
 
-    /// Three cells fit a slot; what has been requested is not requested again.
+    /// Three cells fit a slot; requested slots are not requested twice.
     #[test]
     fn totals_cover_what_waits_and_no_more() {
         let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO, 1));
@@ -326,7 +325,7 @@ mod tests {
         assert!(!asking.want(1, 6, &fastpod));
         assert!(asking.want(1, 7, &fastpod));
         assert_eq!(take(&mut asking, Time::ZERO).as_slice(), [Demand { dst: 1, total: 3 }]);
-        // One is given: two are to come, and that one.
+        // One is given: two are outstanding, and that one.
         asking.on_schd(Time::ZERO, answer(1, 2, 1), Some((50, GRANT)));
         assert!(!asking.want(1, 9, &fastpod));
         assert_eq!(asking.take_until(50), Some((50, GRANT)));
@@ -345,7 +344,7 @@ mod tests {
         assert_eq!(asking.stamp(), (2, 0));
         asking.want(1, 3, &fastpod);
         take(&mut asking, late);
-        // Heard, but the SCHD with the slot is lost.
+        // The request was received, but the SCHD with the slot is lost.
         asking.on_schd(late, answer(2, 1, 1), None);
         assert!(asking.deadline(true, &fastpod) <= late + fastpod.retry * 2);
         let later = late + fastpod.retry * 2;
@@ -364,7 +363,7 @@ mod tests {
         assert_eq!(asking.take_until(50), None);
     }
 
-    /// Whatever has arrived of the totals of both ends.
+    /// It does so regardless of the totals at both ends.
     #[test]
     fn a_host_that_waits_long_for_a_slot_asks_anew() {
         let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO, 1));

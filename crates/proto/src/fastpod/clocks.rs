@@ -36,7 +36,7 @@ impl FastpodConfig {
         if self.clock_ppb == 0 && self.clock_jitter_ns == 0 {
             return Ok(Span::ZERO);
         }
-        // Guard bands lengthen the slots that they follow from: the error is drift x slots x
+        // Guard bands lengthen the slots that they follow from. The error is drift x slots x
         // (length + 12 errors) + read-out, solved for the error.
         const BILLION: u128 = 1_000_000_000;
         let slots = u128::from(self.beacon_slots) + u128::from(ahead) + SLOTS_OLD;
@@ -64,9 +64,9 @@ impl FastpodConfig {
     }
 }
 
-/// Slots for which a clock is used beyond a beacon's interval and the way of the SCHD: positions
-/// differ from slot to slot, a slot that has begun keeps its clock, and its last packets wait where
-/// the clock runs faster than the link.
+/// Slots for which a clock is used beyond a beacon's interval and the travel time of the SCHD.
+/// Positions differ from slot to slot, and a slot that has begun keeps its clock. Its last packets
+/// wait if the clock runs faster than the link.
 const SLOTS_OLD: u128 = 5;
 /// Rounding of clocks to picoseconds.
 const ROUNDING_PS: u128 = 8;

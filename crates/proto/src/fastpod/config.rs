@@ -18,7 +18,7 @@ use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// The one with the fewest cells left.
+    /// The one with the fewest remaining cells.
     Srpt,
     /// The one that was submitted first.
     Fifo,
@@ -56,10 +56,10 @@ pub struct FastpodConfig {
     /// Charged length of last cells.
     pub padding: Padding,
     /// True if short packets to one destination, a host of the pod or another pod, share a cell
-    /// (§3.2). The time of a scheduled cell is then filled with packets back to back, in the order
-    /// of the queue, as long as the next one fits. Last packets of messages are charged their
-    /// length regardless of `padding`, but at least `control-bytes`. Otherwise a cell has bytes of
-    /// one message.
+    /// (§3.2). Packets then fill the time of a scheduled cell back to back, in the order of the
+    /// queue, as long as the next one fits. Last packets of messages are charged their length
+    /// regardless of `padding`, but at least `control-bytes`. Otherwise a cell has bytes of one
+    /// message.
     pub packing: bool,
     /// Payload of a full cell.
     #[serde(rename = "payload-bytes")]
@@ -162,7 +162,7 @@ impl FastpodConfig {
         let n_cores = pods.as_ref().map_or(0, |pods| pods.cores.len() as u64);
         let queues = cell * u64::from(self.core_queue_cells) * n_cores;
         let rto_far = rto * 2 + queues;
-        // Hosts say at least every beacon's interval which epoch they know.
+        // Hosts report their epoch at least once per beacon interval.
         let patience =
             slot * ((ahead + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots)) + answer * 4;
         Ok(Fastpod {
@@ -270,7 +270,7 @@ fn most<T: Ord + Default>(timings: &[Timing], of: impl Fn(&Timing) -> T) -> T {
     timings.iter().map(of).max().unwrap_or_default()
 }
 
-/// Hosts of a rack where racks are not known: those of the paper's pod.
+/// Hosts of a rack if racks are not known: those of the paper's pod.
 pub(super) const HOSTS_ELSEWHERE: u16 = 4;
 /// Watchdog intervals without a sign of the other arbiter after which an arbiter takes over.
 const PATIENCE: u64 = 4;
@@ -350,7 +350,7 @@ impl Fastpod {
         self.config.framing()
     }
 
-    /// Returns the time stamp of an SCHD that leaves at `now`, with the errors of both ends.
+    /// Returns the time stamp of an SCHD that is sent at `now`, with the errors of both ends.
     pub(super) fn stamp(&self, now: Time, rng: &mut Rng) -> u64 {
         let most = i64::from(self.config.stamp_jitter_ns) * 1_000;
         if most == 0 {
@@ -386,7 +386,6 @@ impl Fastpod {
         self.pods.as_ref().map_or(0, |pods| pods.cores.len() as u16)
     }
 
-    /// Returns the pod of a host.
     #[inline]
     pub(super) fn pod_of(&self, host: u16) -> u16 {
         // Pods have as many hosts.
@@ -396,7 +395,6 @@ impl Fastpod {
         }
     }
 
-    /// Returns the hosts of a pod.
     #[inline]
     pub(super) fn hosts_of(&self, pod: u16) -> Range<u32> {
         let (pod, n) = (u32::from(pod), self.timings[0].n_hosts());
@@ -479,8 +477,8 @@ impl Fastpod {
         u16::try_from(core).ok().filter(|&core| core < self.n_cores())
     }
 
-    /// Maximum number of cells that a core switch ever holds: those of its limit, and those that
-    /// are in flight to it when arbiters are notified. If packets share cells, their bytes count.
+    /// Maximum number of cells that a core switch ever holds. These are the cells of its limit, and
+    /// those in flight to it when arbiters are notified. If packets share cells, their bytes count.
     pub fn core_cells_max(&self) -> u64 {
         let on_way = self.timings.iter().map(|timing| timing.on_way_to_core).sum::<u64>();
         u64::from(self.config.core_buffer_cells) + on_way * u64::from(self.slots.cells())

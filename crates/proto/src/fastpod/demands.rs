@@ -66,7 +66,7 @@ pub(super) struct Clients {
     allocator: Allocator,
     colouring: Colouring,
     clients: Vec<Client>,
-    /// Slots that are wanted, and ends with news.
+    /// Number of requested slots, and of ends with changes.
     wanted: u64,
     n_news: u32,
     allocations: Vec<Allocation>,
@@ -102,7 +102,7 @@ impl Clients {
         }
     }
 
-    /// Forgets everything but what has been counted.
+    /// Clears everything but the counters.
     pub(super) fn begin(&mut self, fastpod: &Fastpod, from: u64) {
         let before = std::mem::replace(self, Self::new(fastpod, self.pod, from));
         if let (Some(failures), Some(before)) = (&mut self.failures, before.failures) {

@@ -1,13 +1,15 @@
 //! Detection of failures by an arbiter (§4): unresponsive hosts and core switches, and links
 //! between racks and aggregation switches that lose scheduled cells.
 //!
-//! Hosts report in which slots they sent, and in which something scheduled arrived. What was sent
-//! and did not arrive was lost on one of two links. Cells of a schedule are lost nowhere else, so a
-//! loss is evidence and a slot that its sender left unused is none. Links share their losses, and
-//! what arrives clears both. A link is convicted after [`LOSSES`] losses without a success in
-//! between that have no other explanation. If they have one, that other link and this one are both
-//! convicted after [`LOSSES_ALONE`]. Convicted links carry nothing but probes, the first of them at
-//! once, by other ways; the first that arrives clears them.
+//! Hosts report the slots in which they sent, and those in which scheduled packets arrived. A
+//! packet that was sent and did not arrive was lost on one of two links. Cells of a schedule are
+//! lost nowhere else, so a loss is evidence, and an unused slot of a sender is none. Both links are
+//! charged with the loss, and both are cleared by a packet that arrives.
+//!
+//! A link is convicted after [`LOSSES`] losses without a success in between that have no other
+//! explanation. If they have one, that other link and this one are both convicted after
+//! [`LOSSES_ALONE`]. Convicted links carry only probes. The first probe is sent at once, and its
+//! report returns by other links. The first probe that arrives clears them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -188,7 +190,7 @@ impl Failures {
         self.trials.push_back((slot, pairs));
     }
 
-    /// Looks at what is known by the time at which a slot is decided.
+    /// Evaluates the reports that have arrived by the time at which a slot is decided.
     pub(super) fn judge(&mut self, slot: u64) {
         while self.trials.front().is_some_and(|&(of, _)| of + self.verdict <= slot)
             && let Some((of, pairs)) = self.trials.pop_front()
@@ -276,7 +278,7 @@ impl Failures {
         }
     }
 
-    /// A link has lost what was sent by it. That explains the losses of those it shared them with.
+    /// Convicts a link that has lost packets. That explains the losses of links that shared them.
     fn convict(&mut self, slot: u64, link: Link) {
         self.health(link).is_convicted = true;
         self.convicted.insert(link, slot);

@@ -75,7 +75,7 @@ impl FastpodHost {
         }
     }
 
-    /// Requests what is wanted of a destination, beyond what the present slot takes.
+    /// Requests the slots that a destination needs beyond the present one.
     fn want(&mut self, now: Time, dst: u16) {
         let cells = self.queues.cells_wanted(dst, &self.fastpod);
         let cells = cells.saturating_sub(self.room(now, dst));
@@ -132,8 +132,8 @@ impl FastpodHost {
             self.stale_at = now.saturating_add(self.fastpod.clock_life);
         }
         let present = self.timing().slot_at(self.end, instant(now) + offset).unwrap_or(0);
-        // Arbiters give slots that are this far ahead when the SCHD leaves. A slot beyond that is
-        // of a damaged packet, and would count as given until it begins.
+        // An SCHD is sent this far ahead of its slot. A slot beyond that is of a damaged packet,
+        // and would count as given until it begins.
         let ahead = i64::from(slot.wrapping_sub(present as u32) as i32);
         let is_near = ahead <= self.timing().ahead as i64 + AHEAD_SLACK;
         let grant = present.checked_add_signed(ahead);
@@ -167,7 +167,7 @@ impl FastpodHost {
         }
     }
 
-    /// Requests anew or gives up if no arbiter answers.
+    /// Restarts requests, or fails messages, if no arbiter answers.
     fn look_for_answers(&mut self, now: Time) {
         if !self.queues.has_waiting() {
             return;
@@ -295,6 +295,10 @@ impl Endpoint for FastpodHost {
             self.receiver.flows.release(now, src, msg, self.fastpod.held_pause);
             self.out.send(src, msg, FastpodHeader::Hold { held: false });
         }
+    }
+
+    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.abandon_message((src, msg), &mut self.out);
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

@@ -1,23 +1,24 @@
 //! Fastpod (Wang, Liang, Liu, Jiang, Cui: *Towards "Zero-buffer" Datacenter Networks*, 2021).
 //!
-//! A pod whose switches have no memory. An arbiter with a link to every rack says in which slot
-//! each host sends to which, and by which aggregation switch, so that no cells meet. Requests and
-//! schedules pass in gaps between cells whose places follow from the slot alone. Before a message
-//! is scheduled its cells may be sent without a schedule; switches drop them for any other packet.
+//! A pod has switches without memory. An arbiter has a link to every rack. It decides in which slot
+//! each host sends to which host, and by which aggregation switch, so that no cells meet. Requests
+//! and schedules pass in gaps between cells whose places follow from the slot alone. Before a
+//! message is scheduled its cells may be sent without a schedule; switches drop them for any other
+//! packet.
 //!
 //! * [`config`]: parameters, the `paper` preset, what follows from them
 //! * [`wire`]: the packets
-//! * [`slots`]: what is sent when in a slot (§3.2)
-//! * [`timing`]: when slots are at each host and arbiter
+//! * [`slots`]: positions of packets in a slot (§3.2)
+//! * [`timing`]: times of slots at each host and arbiter
 //! * `demands`, `arbiter`: the arbiter and its standby (§3.1, §4)
 //! * `paths`: aggregation switches where links are broken or pairs have no choice (§3.4, §4)
-//! * `failures`, `seen`: how an arbiter finds broken links, by what hosts have seen (§4)
-//! * `asking`: what a host asks for and is given
+//! * `failures`, `seen`: detection of broken links, by reports of hosts (§4)
+//! * `asking`: slot requests and grants of a host
 //! * `queues`: messages by destination, with and without schedule (§3.3)
 //! * `packing`: cells that several packets share (§3.2)
-//! * `receiver`, `backlog`: what arrives, and what is acknowledged
+//! * `receiver`, `backlog`: received packets, and acknowledgements
 //! * `core`: the program of core switches between pods (§3.4)
-//! * `host`, `routes`: when a host sends, and which way
+//! * `host`, `routes`: transmission times of a host, and its routes
 //!
 //! `docs/protocols/fastpod.md` lists the packets, and what differs from the paper.
 
@@ -99,10 +100,11 @@ impl Transport for FastpodFamily {
     }
 
     /// In pods: switches that cut through and have no memory, and arbiters at every rack (§3.1,
-    /// §3.2), of several pods at aggregation switches too (§3.4). In other networks nothing keeps
-    /// packets apart, so ports have memory there. They drop unscheduled cells if some are queued, as
-    /// switches without memory drop them for any other packet (§3.3). The arbiter's link takes as
-    /// many RTSs and SCHDs in a slot as there are hosts.
+    /// §3.2), of several pods at aggregation switches too (§3.4).
+    ///
+    /// In other networks nothing keeps packets apart, so ports have memory there. They drop
+    /// unscheduled cells if some are queued, as switches without memory drop them for any other
+    /// packet (§3.3). The arbiter's link takes as many RTSs and SCHDs in a slot as there are hosts.
     fn needs(keys: &FastpodConfig, facts: &FabricFacts) -> FabricNeeds {
         let n_arbiters = keys.arbiters as usize;
         let needs = FabricNeeds { control_class: true, priorities: 2, ..FabricNeeds::default() };
@@ -139,9 +141,8 @@ impl Transport for FastpodFamily {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let pods = match &site.place {
             Place::Network(Network { pods, .. }) if site.facts.n_pods > 0 => pods.clone(),
-            Place::Network(Network { has_slower: true, .. }) => {
-                let expected = "one for networks with links slower than those of hosts";
-                return Err(BadKey::new("name", expected, Self::NAME));
+            Place::Network(Network { slower: Some(slower), .. }) => {
+                return Err(slower.refused_by(Self::NAME));
             }
             Place::Network(_) | Place::Hosts { .. } => None,
         };
@@ -154,11 +155,12 @@ impl Transport for FastpodFamily {
         if config.is_exact() { Bytes::ZERO } else { cell * 16 }
     }
 
-    fn assumptions(_config: &Self::Config, _site: &Site) -> Assumptions {
+    fn assumptions(config: &Self::Config, _site: &Site) -> Assumptions {
         Assumptions {
             full_bisection: true,
             one_rate: true,
             one_round_trip: true,
+            chooses_paths: config.is_exact(),
             ..Assumptions::default()
         }
     }
@@ -185,7 +187,7 @@ impl Transport for FastpodFamily {
     }
 }
 
-/// What a host counts.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FastpodStats {
     /// RTSs sent.
@@ -200,16 +202,16 @@ pub struct FastpodStats {
     pub grants_late: u64,
     /// Packets that the link could not take at their instant, and that were not sent.
     pub packets_late: u64,
-    /// Messages that were sent again because no acknowledgement came.
+    /// Messages retransmitted for lack of an acknowledgement.
     pub timeouts: u64,
-    /// Times that the host asked its arbiter anew.
+    /// Number of restarts of the requests to the arbiter.
     pub resets: u64,
     /// Times that another arbiter took over.
     pub turn_overs: u64,
 }
 
 impl FastpodStats {
-    /// Tells `each` every count with its name, in the order above.
+    /// Reports every counter with its name to `each`, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
         let all = [
             ("rtss", self.rtss),

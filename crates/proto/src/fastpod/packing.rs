@@ -2,8 +2,8 @@
 //! with packets to one destination, back to back.
 //!
 //! Packets are taken in the order of their queue, and the first that does not fit begins the next
-//! cell (next fit). All of them are within the time of the cell, so slots, gaps and the arbiter
-//! know nothing of it: demands count cells, as without packing.
+//! cell (next fit). All of them are within the time of the cell, so slots, gaps and the arbiter are
+//! not affected. Demands count cells, as without packing.
 
 use rampmeter_core::{Bytes, Span};
 

@@ -2,11 +2,11 @@
 //!
 //! A link between a rack and an aggregation switch takes one pair a slot in each direction. Pairs
 //! are edges between source racks and destination racks, and switches are colours: edges that meet
-//! in a rack need different ones. A pair takes a switch whose links are free at both ends. Where
-//! there is none, pairs that were placed before change switches along an alternating path (a Kempe
-//! chain) that frees one. If no rack has more pairs than switches this always succeeds (König).
-//! Pairs to or from a core switch have one switch only, and a link that is broken has no pair:
-//! chains end at both. A pair that finds no place then waits for another slot.
+//! in a rack need different ones. A pair takes a switch whose links are free at both ends. If there
+//! is none, pairs that were placed before change switches along an alternating path (a Kempe chain)
+//! that frees one. If no rack has more pairs than switches this always succeeds (König). Pairs to
+//! or from a core switch have one switch only, and a link that is broken has no pair: chains end at
+//! both. A pair that finds no place then waits for another slot.
 
 /// Links that a pair needs: a link up from a rack, a link down to a rack, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,7 +284,7 @@ mod tests {
             prop_assert_eq!(placed.iter().filter(|&&is_placed| !is_placed).count(), 1);
         }
 
-        /// Whatever is broken or fixed: no two pairs on a link, and none on a broken one.
+        /// For any set of broken links: no two pairs on a link, and none on a broken one.
         #[test]
         fn no_link_has_two_pairs(seed in any::<u64>(), n in 2usize..9, broken in 0usize..8) {
             let mut rng = Rng::new(seed, 0, Purpose::Test);

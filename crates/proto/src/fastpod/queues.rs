@@ -233,8 +233,8 @@ impl Queues {
         Packet { wire_bytes: fastpod.charged(packet.wire_bytes), ..packet }
     }
 
-    /// The next packet to a destination, in what is left of the time of a scheduled cell: when it
-    /// begins, and whether it was sent by schedule before.
+    /// Returns the next packet to a destination, in the rest of the time of a scheduled cell. Also
+    /// returns its start, and true if it was sent by schedule before.
     pub(super) fn scheduled(
         &mut self,
         now: Time,
@@ -351,7 +351,7 @@ impl Queues {
     /// A message has arrived.
     pub(super) fn on_ack(&mut self, dst: u16, flow: u16, out: &mut Output<FastpodHeader>) {
         let Some(&slot) = self.numbers.get(&(u32::from(dst), u32::from(flow))) else { return };
-        // What has not been sent has not arrived: the number is that of an earlier message.
+        // Unsent packets cannot have arrived: the number is that of an earlier message.
         let is_sent = self.flows.get(slot).is_some_and(|flow| {
             flow.state.next > 0 || flow.state.free > 0 || flow.retry.attempts() > 0
         });
@@ -365,8 +365,8 @@ impl Queues {
         self.flows.deadline()
     }
 
-    /// The destination has no room for a message, or has room again. Returns what slots are wanted
-    /// for if there is room again.
+    /// Pauses or resumes a message, by flow control of its destination. If it resumes, returns the
+    /// destination for which slots are needed.
     pub(super) fn on_hold(
         &mut self,
         now: Time,
@@ -382,7 +382,7 @@ impl Queues {
         let pause = now + fastpod.held_pause;
         if flow.is_held == held {
             if held {
-                flow.retry.hear(pause);
+                self.flows.hear_timer(slot, pause);
             }
             return None;
         }
@@ -404,7 +404,7 @@ impl Queues {
         out.send(flow.dst, flow.msg, header);
     }
 
-    /// Puts messages that were sent and not acknowledged into their queues again, and requests room
+    /// Queues messages that were sent and not acknowledged for retransmission, and requests room
     /// for those that are held. Returns the destination of the next; `None` if no other is due.
     pub(super) fn handle_timeout(
         &mut self,
@@ -446,7 +446,8 @@ impl Queues {
         all.into_iter().filter_map(remove).collect()
     }
 
-    /// The destination has lost its state: messages to it fail, and others are numbered anew.
+    /// Handles a destination that has lost its state: messages to it fail, and others are
+    /// renumbered.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<FastpodHeader>) {
         for msg in self.fail(|flow| flow.dst == peer) {
             out.say(Event::Failed { msg });
@@ -454,7 +455,7 @@ impl Queues {
         self.flows.forget_peer(peer, out, |_, _| {});
     }
 
-    /// Gives up every message with cells to send.
+    /// Fails every message with cells to send.
     pub(super) fn fail_waiting(&mut self, out: &mut Output<FastpodHeader>) {
         for msg in self.fail(|flow| flow.state.next < flow.packets) {
             out.say(Event::Failed { msg });

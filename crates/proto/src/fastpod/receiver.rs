@@ -38,7 +38,7 @@ impl Receiver {
             },
             Found::Abandoned => return Receipt::Ignored,
             Found::Over => {
-                // The sender has not heard of it, or not yet: it is told again once a round.
+                // The acknowledgement is lost or in flight: it is repeated once a round.
                 if seq + 1 == of.packets {
                     self.acknowledge(of);
                 }
@@ -46,7 +46,7 @@ impl Receiver {
             }
         };
         let flow = &mut self.flows[slot];
-        // Only a broken packet is longer than the first one of its flow said.
+        // Only a damaged packet is beyond the length that the first one of its flow carried.
         if seq >= flow.of.packets {
             return Receipt::Ignored;
         }

@@ -26,7 +26,7 @@ pub(super) fn aggs(fastpod: &Fastpod) -> usize {
     pod(fastpod, 0).map_or(1, |pod| pod.to_rack.len())
 }
 
-/// A control packet on its way to an end.
+/// Creates a control packet to an end.
 pub(super) fn control(
     fastpod: &Fastpod,
     src: u32,

@@ -13,7 +13,7 @@ const BRIEF: u64 = 64;
 #[derive(Clone, Copy, Debug, Default)]
 struct Marked {
     last: u64,
-    /// Bit n stands for the slot n before the last.
+    /// Bit n represents the slot n before the last.
     bits: u128,
 }
 
@@ -103,9 +103,9 @@ impl Seen {
         }
     }
 
-    /// Returns the content of a report in a slot: the latest slot of which everything has arrived,
-    /// and bitmaps of the slots up to it in which the host sent, and in which something arrived.
-    /// Returns `None` in the first slots of a run.
+    /// Returns the content of a report in a slot. It has the latest slot of which everything has
+    /// arrived, and bitmaps of the slots up to it. One is of slots in which the host sent, the
+    /// other of slots in which something arrived. Returns `None` in the first slots of a run.
     pub(super) fn report(&mut self, slot: u64) -> Option<(u64, u64, u64)> {
         let latest = slot.checked_sub(self.settled)?;
         let has_more = self.sent.last.max(self.got.last) > latest;
@@ -113,8 +113,8 @@ impl Seen {
         Some((latest, self.sent.until(latest), self.got.until(latest)))
     }
 
-    /// The same of the latest slot alone, for RTSs with demands: the lowest bits of its number,
-    /// then whether the host sent, and whether something arrived.
+    /// Returns the same for the latest slot alone, for RTSs with demands. It has the lowest bits of
+    /// the slot's number, a bit if the host sent, and a bit if something arrived.
     pub(super) fn brief(&self, slot: u64) -> u8 {
         let Some(latest) = slot.checked_sub(self.settled) else { return 0 };
         let bit = |marked: &Marked| (marked.until(latest) & 1) as u8;
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Of whichever slot it is, as long as the arbiter knows roughly when it was sent.
+        /// The slot may be any, as long as the arbiter can tell roughly when it was sent.
         #[test]
         fn a_brief_report_returns_from_the_wire(
             (slot, settled) in (0u64..1_000, 1u64..100),

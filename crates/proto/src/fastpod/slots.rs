@@ -1,9 +1,9 @@
-//! A slot: what is sent when (Fastpod §3.2, figures 3 and 4).
+//! A slot: positions of its packets (Fastpod §3.2, figures 3 and 4).
 //!
 //! A slot has one cell less than a rack has hosts, and two control slots. The host with number i in
-//! its rack sends its RTS before cell i. A host that sends to the one with number j of a rack
-//! leaves a gap before cell j, in which the arbiter's SCHD reaches the receiver. Where i = j the
-//! RTS is first. Positions are times from the start of the slot, at the racks' switches.
+//! its rack sends its RTS before cell i. If it sends to the host with number j of a rack, there is
+//! a gap before cell j. In it the arbiter's SCHD reaches the receiver. If i = j, the RTS is first.
+//! Positions are times from the start of the slot, at the racks' switches.
 
 use rampmeter_core::Span;
 
@@ -60,25 +60,25 @@ impl Slots {
     }
 
     /// Returns the start of the SCHD to host `j` of a rack in a slot in which nobody is to send to
-    /// it: where most senders leave a gap.
+    /// it. It is the position at which most senders have a gap.
     #[inline]
     pub fn idle_gap(&self, j: u16) -> Span {
         let is_late = 2 * j >= self.hosts;
         self.cell * u64::from(j) + self.control_slot() * u64::from(is_late) + self.error
     }
 
-    /// Returns whether cell `p` from `i` to `j` leaves the control slot free that the SCHD to an
-    /// idle receiver takes. Unscheduled cells that do not are not sent.
+    /// Returns true if cell `p` from `i` to `j` does not overlap the control slot of the SCHD to an
+    /// idle receiver. Unscheduled cells that overlap it are not sent.
     #[inline]
     pub fn is_clear(&self, p: u16, (i, j): (u16, u16)) -> bool {
         let (cell, gap) = (self.cell_at(p, (i, j)), self.idle_gap(j).saturating_sub(self.error));
         cell + self.cell <= gap || gap + self.control_slot() <= cell
     }
 
-    /// Returns the start of a packet from an arbiter to the other, at the switch of a rack: no SCHD
-    /// of the one passes there then, and no RTS to the other. SCHDs have their places in slots that
-    /// begin `across` later than those in which RTSs have theirs. `None` if cells are so short that
-    /// there is no such place.
+    /// Returns the start of a packet from an arbiter to the other, at the switch of a rack. At that
+    /// time no SCHD of the sender passes there, and no RTS to the other. SCHDs have their places in
+    /// slots that begin `across` later than those in which RTSs have theirs. `None` if cells are so
+    /// short that there is no such place.
     pub fn watchdog_at(&self, across: Span) -> Option<Span> {
         let length = self.length();
         let shift = Span::from_ps(across.as_ps() % length.as_ps());
@@ -257,9 +257,9 @@ mod tests {
         }
     }
 
-    /// The checks see a gap that does not follow the sender's RTS, that precedes it where it should
-    /// follow, or that is where the RTS was. The last is free at the receiver, but SCHDs to several
-    /// receivers of a rack meet, which is why there are two gaps (§3.2).
+    /// The checks detect three wrong gaps. One does not follow the sender's RTS, one precedes it
+    /// and should follow, and one is in the place of the RTS. The last is free at the receiver. But
+    /// SCHDs to several receivers of a rack meet, which is why there are two gaps (§3.2).
     #[test]
     fn a_gap_in_another_place_is_found() {
         let wrong: [Gap; 2] = [
@@ -326,8 +326,7 @@ mod tests {
         }
     }
 
-    /// §3.3: what is left out is what an SCHD to an idle receiver would cut off, and no more than
-    /// one cell.
+    /// §3.3: the only cell left out is one that an SCHD to an idle receiver would cut off.
     #[test]
     fn unscheduled_cells_never_meet_an_schd_to_an_idle_receiver() {
         for n in 2..=16 {

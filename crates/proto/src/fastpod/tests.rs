@@ -71,8 +71,7 @@ fn assert_all_fine(run: &Run) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// §3.2, §5: no collision but of unscheduled cells, whatever is sent and however long cables
-    /// are.
+    /// §3.2, §5: no collision but of unscheduled cells, for any messages and any lengths of cables.
     #[test]
     fn scheduled_and_control_packets_never_meet(
         seed in any::<u64>(),
@@ -93,7 +92,7 @@ proptest! {
         prop_assert!(optimistic || run.stats().cells_unscheduled == 0);
     }
 
-    /// RTSs and SCHDs without content change nothing: hosts and arbiters know where they are.
+    /// RTSs and SCHDs without content change nothing: their positions are fixed.
     #[test]
     fn control_packets_without_content_may_be_left_out(
         seed in any::<u64>(),
@@ -176,7 +175,7 @@ fn clocks_that_drift_further_make_packets_meet() {
     assert!(!run.violations.is_empty());
 }
 
-/// §3.3: a lone cell leaves at its place in the present slot and takes four links.
+/// §3.3: a lone cell is sent at its place in the present slot and takes four links.
 #[test]
 fn a_lone_message_is_not_held_up_by_the_arbiter() {
     let fastpod = alike(config(), 4, 4);

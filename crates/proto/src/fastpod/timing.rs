@@ -1,10 +1,10 @@
 //! Times of slots: instants by the arbiter's clock at which hosts, core switches and arbiters send
 //! (§3.2, §3.4).
 //!
-//! Slot n is [n x length, (n + 1) x length) at the racks' switches, later by the time that the
-//! slowest host's packets take there. Hosts with shorter cables wait for the others. Cells pass
-//! aggregation switches one switch later, from hosts as from core switches, and their receivers'
-//! racks two switches later. So do SCHDs, at the receiver's switch.
+//! At the racks' switches slot n is [n x length, (n + 1) x length), later by the time that the
+//! slowest host's packets take there. Hosts with shorter cables wait for the others. Cells of hosts
+//! and of core switches pass aggregation switches one switch later, and their receivers' racks two
+//! switches later. So do SCHDs, at the receiver's switch.
 
 use rampmeter_core::fabric::{Core, Pod, PodHost};
 use rampmeter_core::{FabricFacts, Span, Time};
@@ -19,9 +19,9 @@ pub type Instant = i128;
 struct End {
     leaf: u16,
     place: u16,
-    /// From the first bit that it sends to the first that leaves the leaf.
+    /// Time from the first bit that it sends to the first bit that the leaf sends.
     up: Span,
-    /// Time from the first bit of a control packet that leaves the leaf until it is received.
+    /// Time from the first bit of a control packet that the leaf sends until it is received.
     down: Span,
 }
 
@@ -111,17 +111,18 @@ impl Timing {
         let arbiters = || leaves.iter().flat_map(|leaf| &leaf.arbiters);
         let up_arbiter = most(arbiters().map(|delays| delays.0));
         let to_arbiter = most(arbiters().map(|delays| delays.1));
-        // From the start of the slot of an SCHD at its sender to the start of the one given: ends
-        // hear the last SCHD of a slot, and then send.
+        // From the start of the slot of an SCHD at its sender to the start of the one given. Ends
+        // receive the last SCHD of a slot, and then send.
         let way = (ups(hosts) + across + downs(hosts)).max(ups(cores) + downs(cores));
         let heard = way + slots.length() + slots.error * 2;
         let ahead = heard.div_floor(slots.length()) + slack;
         let (up, down) = (ups(&ends), downs(&ends));
         let rts = slots.length() * 2 + up + to_arbiter;
         let answer = rts + compute + slots.length() * 2 + up_arbiter + across + up + down;
-        // From the arrival of the cell that makes the switch close, in slot a there: it sends an
-        // RTS within two slots. Let m be the last slot that the arbiter decides before it has heard
-        // that. m - a is less than this time in slots, and one; cells of slots a to m + ahead come.
+        // From the arrival of the cell that makes the switch close, in slot a there. The switch
+        // sends an RTS within two slots. Let m be the last slot that the arbiter decides before it
+        // receives that RTS. So m - a is less than this time in slots, and one; cells of slots a to
+        // m + ahead arrive.
         let told = slots.length() * 2 + ups(cores) + to_arbiter + slots.error * 2;
         let on_way = told + compute + up_arbiter + downs(cores);
         let on_way_to_core = match cores {
@@ -149,8 +150,8 @@ impl Timing {
         }
     }
 
-    /// The same where cells are shared: the last packet of a slot may begin just before its end.
-    /// Guard bands keep it away from the next slot by more than clocks may be wrong.
+    /// The same if cells are shared: the last packet of a slot may begin just before its end. Guard
+    /// bands keep it away from the next slot by more than clocks may be wrong.
     pub(super) fn with_packing(self) -> Self {
         Self { early: self.slots.error, ..self }
     }
@@ -246,7 +247,7 @@ impl Timing {
     pub(super) fn slot_of_arrival(&self, end: u16, at: Instant) -> Option<(u64, Instant)> {
         let End { leaf, down, .. } = self.ends[usize::from(end)];
         let leaf = ps(self.base) + ps(self.leaves[usize::from(leaf)].to_ends);
-        // What begins a slot is not of the one before.
+        // A packet that begins a slot is not of the one before.
         let first = leaf + ps(down) - ps(self.early);
         let slot = (at - first).div_euclid(ps(self.slots.length()));
         let slot = u64::try_from(slot).ok()?;
@@ -262,8 +263,8 @@ impl Timing {
         self.slot_at(end, sent).unwrap_or(0)
     }
 
-    /// Returns the instant at which an end that sends an RTS at `sent` receives the first SCHD that
-    /// can depend on it, if nobody is scheduled to send to it then (§3.3).
+    /// Returns the instant at which an end receives the first SCHD that can depend on the RTS that
+    /// it sends at `sent`. No packet to the end is then scheduled (§3.3).
     pub(super) fn knowing(&self, arbiter: u32, end: u16, sent: Instant) -> Instant {
         let End { leaf, place, up, .. } = self.ends[usize::from(end)];
         let down = self.leaves[usize::from(leaf)].arbiters[arbiter as usize].1;
@@ -291,8 +292,8 @@ fn ps(span: Span) -> Instant {
     i128::from(span.as_ps())
 }
 
-/// From the first bit on a link to the first that leaves the switch at its end, which forwards when
-/// the header is in.
+/// Time from the first bit on a link to the first bit that the switch at its end sends. The switch
+/// forwards when it has the header.
 fn to_switch(pod: &Pod, cable: Span) -> Span {
     pod.rate.tx_time(pod.header) + cable + pod.switch_latency
 }
@@ -321,7 +322,7 @@ fn ends_of_pod(pod: &Pod, cores: &[Core], control: Span) -> Vec<End> {
 
 fn leaves_of_pod(pod: &Pod, control: Span) -> Vec<Leaf> {
     let both = |&cable: &Span| (to_switch(pod, cable), to_host(pod, cable, control));
-    // Where trunks differ, guard bands allow for half of that either way on each of the two.
+    // If trunks differ, guard bands allow for half of that either way on each of the two.
     let (near, far) = (to_switch(pod, pod.trunks.0), to_switch(pod, pod.trunks.1));
     let leaf = |cables: &Vec<Span>, from_ends, to_ends| Leaf {
         from_ends,

@@ -73,12 +73,12 @@ headers! {
         2 Rts (control "rts", H to A) "slots in all: {demand:{total} to {dst}}" {
             /// The latest epoch that the host has received.
             epoch: u32 as "Epoch",
-            /// Grows whenever the host starts its totals anew.
+            /// Increases whenever the host restarts its totals.
             incarnation: u32 as "Incarnation of the demands",
             /// Number of RTSs with demands in this incarnation, including this one.
             number: u32 as "Number",
             /// Report of the host about the latest slot of which everything has arrived. Bits 0 to
-            /// 5 are the lowest of its number; bit 6 is set if the host sent by schedule, bit 7 if
+            /// 5 are the lowest of its number. Bit 6 is set if the host sent by schedule, bit 7 if
             /// a scheduled packet arrived.
             seen: u8 as hex "What the host has seen of a slot",
             /// Totals by destination.
@@ -98,7 +98,7 @@ headers! {
             dst: u16 as "Destination",
             /// The aggregation switch to send by, to another pod the core switch.
             agg: u8 as "Aggregation or core switch",
-            /// The host's incarnation of which the arbiter knows.
+            /// The host's incarnation that the arbiter has.
             incarnation: u32,
             /// The latest RTS of it up to which all have been received.
             heard: u32 as "Latest RTS heard",
@@ -119,7 +119,7 @@ headers! {
         5 CoreRts (control "core-rts", C to A) "slots in all: {demand:{total} to {dst}}" {
             /// The latest epoch of the pod that the switch has received.
             epoch: u32,
-            /// Grows whenever the switch starts its totals anew.
+            /// Increases whenever the switch restarts its totals.
             incarnation: u32,
             /// Number of RTSs with demands in this incarnation, including this one.
             number: u32,
@@ -140,7 +140,7 @@ headers! {
             slot: u32,
             /// The host that the switch may send to in it; 65535 if none is given.
             dst: u16,
-            /// The switch's incarnation of which the arbiter knows.
+            /// The switch's incarnation that the arbiter has.
             incarnation: u32,
             /// The latest RTS of it up to which all have been received.
             heard: u32,
@@ -169,8 +169,8 @@ headers! {
             /// The aggregation switch by which it arrived.
             agg: u8,
         },
-        /// Destination to source: there is no room for the message, or there is again. Not in the
-        /// paper, whose destinations have room for all.
+        /// Destination to source: flow control pauses or resumes the message. Not in the paper,
+        /// whose destinations have room for all.
         9 Hold (control "hold", D to S) "held {held}" {
             /// True if flow control pauses the message.
             held: bool as "Waits for room",

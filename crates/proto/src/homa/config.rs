@@ -9,36 +9,36 @@ use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, timeout_of, within};
 use crate::transport::Peers;
 
-/// How much a grant is for.
+/// Amount of data that a grant allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grants {
-    /// All that may be under way (Homa §3.3).
+    /// All that may be in flight (Homa §3.3).
     Window,
-    /// One packet. A sender gets no other for the time that the packet takes on its link. The public
-    /// ns-2 port does this.
+    /// One packet. A sender gets no other for the time that the packet takes on its link. The
+    /// public ns-2 port does this.
     Packet,
 }
 
-/// What becomes of unscheduled packets in switches.
+/// Treatment of unscheduled packets in switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FirstRound {
-    /// They wait like others.
+    /// They are queued like others.
     Kept,
-    /// Switches drop them above a small threshold; a probe and selective acknowledgements tell which,
-    /// and they are sent again when they are granted (Aeolus).
+    /// Switches drop them above a small threshold. A probe and selective acknowledgements show
+    /// which are lost, and these are retransmitted when they are granted (Aeolus).
     Droppable,
 }
 
-/// What messages are to one another.
+/// Relation between messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Each is for itself, and is acknowledged when all of it has arrived.
+    /// Messages are independent. Each is acknowledged when all of it has arrived.
     Messages,
-    /// A message that is submitted for a host from which one has lately arrived answers that one, and
-    /// acknowledges it.
+    /// A message for a host from which one has recently arrived answers that one, and acknowledges
+    /// it.
     Rpc,
 }
 
@@ -49,14 +49,14 @@ pub type Cutoffs = [u64; Priority::COUNT - 1];
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct HomaConfig {
-    /// Bytes of a message that may be under way: what is sent without a grant, and what is granted and
-    /// has not come. A bandwidth-delay product if left out.
+    /// Bytes of a message that may be in flight: those sent without a grant, and those granted that
+    /// have not arrived. A bandwidth-delay product if left out.
     #[schemars(range(min = 1, max = 100_000_000))]
     pub rtt_bytes: Option<u32>,
     /// Priorities of data packets; the first of them is the highest of the fabric.
     #[schemars(range(min = 2, max = 8))]
     pub priorities: u8,
-    /// How many of them are for unscheduled packets.
+    /// Number of them for unscheduled packets.
     #[schemars(range(min = 1, max = 7))]
     pub unscheduled_priorities: u8,
     /// Sizes up to which messages have the first, second, ... of these. Only as many count as there
@@ -67,21 +67,21 @@ pub struct HomaConfig {
     /// Senders that have grants at the same time; as many as scheduled priorities if left out.
     #[schemars(range(min = 1, max = 1_000))]
     pub overcommitment: Option<u32>,
-    /// How much a grant is for.
+    /// Amount of data that a grant allows.
     pub grants: Grants,
-    /// What becomes of unscheduled packets in switches.
+    /// Treatment of unscheduled packets in switches.
     pub first_round: FirstRound,
-    /// What messages are to one another.
+    /// Relation between messages.
     pub mode: Mode,
-    /// Messages that a host may await before it tells its peers to send fewer unscheduled bytes; 0 for
-    /// no incast control.
+    /// Messages that a host may await before its peers must send fewer unscheduled bytes; 0 for no
+    /// incast control.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub incast_messages: u32,
-    /// How many unscheduled bytes a message then has, in whole packets.
+    /// Number of unscheduled bytes that a message then has, in whole packets.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub incast_bytes: u32,
-    /// Control round trips, or times of a full packet if that is longer, after which a receiver asks
-    /// again for what has not come, and a sender that has heard nothing of a message probes.
+    /// Timeout in control round trips, or in times of a full packet if these are longer. A receiver
+    /// then requests missing packets, and a sender without a response probes.
     #[schemars(range(min = 2, max = 1_000_000))]
     pub timeout_rtts: u32,
     /// Payload of a full packet.
@@ -92,7 +92,8 @@ pub struct HomaConfig {
     #[serde(rename = "header-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
-    /// Payload of a full unscheduled packet, which is as long as others; that of others if left out.
+    /// Payload of a full unscheduled packet, which is as long as others; that of others if left
+    /// out.
     #[serde(rename = "unscheduled-payload-bytes")]
     #[schemars(range(min = 1, max = 9_000))]
     pub unscheduled_payload: Option<u32>,
@@ -136,7 +137,8 @@ impl HomaConfig {
             // §3.6 has a threshold and "a few hundred bytes", which are less than a packet here.
             incast_messages: 25,
             incast_bytes: 400,
-            // §3.7 has a few milliseconds: the lowest priorities may wait for long, and are not lost.
+            // §3.7 has a few milliseconds: packets of the lowest priorities may be queued for long,
+            // and are not lost.
             timeout_rtts: 64,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
@@ -147,8 +149,8 @@ impl HomaConfig {
         }
     }
 
-    /// What the public ns-2 port of SIRD's authors does. It recovers from no loss; the timeouts here
-    /// are longer than any of its messages waits.
+    /// The behaviour of the public ns-2 port of SIRD's authors. It recovers from no loss; the
+    /// timeouts here are longer than any of its messages waits.
     pub fn reference() -> Self {
         Self {
             rtt_bytes: Some(100_000),
@@ -167,7 +169,8 @@ impl HomaConfig {
 
     /// The paper's design with Aeolus (Hu et al., SIGCOMM 2020).
     pub fn aeolus() -> Self {
-        Self { first_round: FirstRound::Droppable, ..Self::paper() }
+        // A congested core drops probes of unscheduled packets too, in healthy networks.
+        Self { first_round: FirstRound::Droppable, attempts_max: 48, ..Self::paper() }
     }
 
     pub(crate) fn framing(&self) -> Framing {
@@ -175,39 +178,39 @@ impl HomaConfig {
     }
 }
 
-/// The parameters of Homa on one fabric: a configuration that has been checked, and what follows from
-/// it.
+/// The parameters of Homa on one fabric: a configuration that has been checked, and derived values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Homa {
     /// The parameters.
     pub config: HomaConfig,
-    /// How messages become packets.
+    /// Segmentation of messages into packets.
     pub(super) cut: Cut,
     /// The rate of access links, by which grants are paced.
     pub rate: Rate,
     /// Bytes of a message on the wire below which more is granted.
     pub window: u64,
-    /// Most unscheduled packets of a message.
+    /// Maximum number of unscheduled packets of a message.
     pub unscheduled: u32,
     /// The same while incast control limits them.
     pub unscheduled_in_incast: u32,
-    /// The rates of all hosts, where what is unscheduled belongs to a pair; `None` if no host is slower.
+    /// The rates of all hosts, if the number of unscheduled packets depends on the pair; `None` if
+    /// no host is slower.
     pub peers: Option<Peers>,
     /// Senders that have grants at the same time.
     pub overcommitment: usize,
-    /// [`HomaConfig::timeout_rtts`] times the unloaded round trip with control packets, or the time of a
-    /// full packet.
+    /// [`HomaConfig::timeout_rtts`] times the unloaded round trip with control packets, or the time
+    /// of a full packet.
     pub timeout: Span,
-    /// How long after a probe unscheduled packets may come: by as much as full packets are slower than
-    /// control packets on both ways.
+    /// Time after a probe in which unscheduled packets may arrive: the additional round trip time
+    /// of full packets over control packets.
     pub settle: Span,
-    /// How long a request waits for its answer before it is acknowledged without.
+    /// Time that a request waits for its answer before it is acknowledged separately.
     pub answer_wait: Span,
-    /// When a receiver forgets a message whose sender is silent.
+    /// Time without packets of its sender after which a receiver drops a message.
     pub forget: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
-    /// From one repetition for a flow to the next for another, where there are many.
+    /// Time between repetitions for two flows, if many are due.
     pub repeat_gap: Span,
 }
 
@@ -262,7 +265,7 @@ impl HomaConfig {
 }
 
 impl Homa {
-    /// Returns the most unscheduled packets of a message to `dst`.
+    /// Returns the maximum number of unscheduled packets of a message to `dst`.
     pub(super) fn unscheduled_to(&self, dst: NodeId) -> u32 {
         let bdp =
             |peers: &Peers| peers.facts_to(dst).bdp_packets(Bytes::new(self.cut.full())).max(1);
@@ -305,7 +308,7 @@ impl Homa {
         level.clamp(unscheduled_priorities, priorities - 1)
     }
 
-    /// Whether switches may drop unscheduled packets.
+    /// Returns true if switches may drop unscheduled packets.
     #[inline]
     pub(super) fn is_droppable(&self) -> bool {
         self.config.first_round == FirstRound::Droppable

@@ -19,7 +19,7 @@ pub(super) struct Cut {
 
 impl Cut {
     /// The first `bytes` of a message are sent in packets of `first`, the others in packets of
-    /// `payload`. Where both are equal, the first packets are all full.
+    /// `payload`. If both are equal, the first packets are all full.
     pub(super) fn new(payload: u64, first: u64, bytes: u64, full: u64) -> Self {
         let first_packets = bytes.div_ceil(first);
         let first_bytes = if first == payload { first_packets * first } else { bytes };

@@ -1,7 +1,7 @@
 //! Priorities by the distribution of message sizes (Homa §3.4).
 //!
-//! Unscheduled packets get as many of the levels as they have of the bytes, and the cut-offs
-//! between these levels give each the same number of unscheduled bytes.
+//! The share of levels for unscheduled packets is their share of the bytes. The cut-offs between
+//! these levels give each the same number of unscheduled bytes.
 
 use super::config::Cutoffs;
 
@@ -16,9 +16,9 @@ pub struct Split {
     pub cutoffs: Cutoffs,
 }
 
-/// Splits `priorities` levels for messages whose sizes have the cumulative distribution `cdf`, a
-/// list of (size in bytes, probability of at most this size) in ascending order, if each message
-/// has `rtt_bytes` unscheduled bytes at most.
+/// Splits `priorities` levels for messages whose sizes have the cumulative distribution `cdf`. This
+/// is a list of (size in bytes, probability of at most this size) in ascending order. Each message
+/// has at most `rtt_bytes` unscheduled bytes.
 pub fn split(cdf: &[(f64, f64)], rtt_bytes: f64, priorities: u8) -> Split {
     let before = std::iter::once(0.0).chain(cdf.iter().map(|&(_, cdf)| cdf));
     let masses: Vec<(f64, f64)> =

@@ -1,4 +1,4 @@
-//! Homa as transports that plans know: as its paper has it, and with Aeolus.
+//! Homa as transports of plans: as in its paper, and with Aeolus.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::host::HomaHost;
 use super::wire::HomaHeader;
 use crate::keys::{BadKey, Keys, Preset};
 use crate::parts::Framing;
-use crate::transport::{Derived, Peers, Place, Quantity, Site, Transport};
+use crate::transport::{Assumptions, Derived, Peers, Place, Quantity, Site, Transport};
 
 /// Homa.
 #[derive(Clone, Copy, Debug)]
@@ -91,9 +91,9 @@ impl HomaConfig {
 
 impl Homa {
     /// Returns the parameters of a host among hosts of other rates. Sender and receiver agree on
-    /// what is unscheduled: a bandwidth-delay product of the slower end. All hosts cut messages in
-    /// the same way: if unscheduled packets carry less than others, their number follows from the
-    /// slowest host.
+    /// the unscheduled bytes: a bandwidth-delay product of the slower end. All hosts cut messages
+    /// in the same way: if unscheduled packets carry less than others, their number follows from
+    /// the slowest host.
     fn among(self, network: &Self, peers: &Peers) -> Self {
         if self.cut.is_even() && self.config.rtt_bytes.is_none() {
             return Self { peers: Some(peers.clone()), ..self };
@@ -142,6 +142,10 @@ impl Transport for HomaFamily {
         own.among(network, peers)
     }
 
+    fn assumptions(_config: &Homa, _site: &Site) -> Assumptions {
+        Assumptions { one_window_each: true, ..Assumptions::default() }
+    }
+
     fn describe(config: &Homa) -> Vec<Derived> {
         config.describe()
     }
@@ -180,6 +184,10 @@ impl Transport for HomaAeolusFamily {
 
     fn among(own: Homa, network: &Homa, peers: &Peers) -> Homa {
         own.among(network, peers)
+    }
+
+    fn assumptions(_config: &Homa, _site: &Site) -> Assumptions {
+        Assumptions { one_window_each: true, ..Assumptions::default() }
     }
 
     fn describe(config: &Homa) -> Vec<Derived> {

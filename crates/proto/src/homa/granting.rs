@@ -1,12 +1,12 @@
 //! Messages that a receiver grants (Homa §3.3 to §3.5).
 //!
-//! Messages with something left to grant are ordered by that, fewest bytes first. Of the messages
-//! of one sender only the first counts, as the sender could not send the others at the same time:
-//! so the order is one of senders. The first ones, as many as the degree of overcommitment, have
-//! grants for [`Homa::window`] bytes in flight each. A message leaves the order with its last
-//! grant, not with its last byte, so that the next sender's packets follow without a gap.
+//! Messages are ordered by their bytes without a grant, fewest first. Of the messages of one sender
+//! only the first counts, as the sender could not send the others at the same time. So the order is
+//! one of senders. The first ones, as many as the degree of overcommitment, have grants for
+//! [`Homa::window`] bytes in flight each. A message is removed from the order with its last grant,
+//! not with its last byte. So the next sender's packets follow without a gap.
 //!
-//! Senders in order are a sorted list: a grant moves one of them by a few places, and lists are as
+//! Senders in order are a sorted list. A grant moves one of them by a few places, and lists are as
 //! long as a host has senders at a time.
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
@@ -18,7 +18,7 @@ use super::receiver::RxFlow;
 use super::wire::HomaHeader;
 use crate::parts::{ArrivingFlows, Output};
 
-/// By what messages are preferred: bytes to grant, then age.
+/// Preference among messages: bytes to grant, then age.
 pub(super) type Key = (u64, u64);
 
 /// A sender with messages to grant.
@@ -85,7 +85,7 @@ impl Granting {
         self.change(source, slot, key);
     }
 
-    /// Drops a message that is over.
+    /// Removes a completed or dropped message.
     pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow) {
         if let Some(&source) = self.numbers.get(&flow.of.src.get()) {
             self.change(source, slot, None);
@@ -175,7 +175,7 @@ impl Granting {
             let key = flow.key(by.homa);
             let place = self.change(number, slot, key);
             if place.is_some_and(|place| place <= rank) {
-                // A sender that moves back is looked at again.
+                // A sender that moves back is examined twice.
                 self.deadline = self.deadline.min(again);
                 rank += 1;
             }

@@ -18,7 +18,7 @@ pub struct HomaHost {
     homa: Arc<Homa>,
     sender: Sender,
     receiver: Receiver,
-    /// Nothing, but where messages are requests and answers.
+    /// Open requests; empty unless messages are requests and answers.
     requests: Requests,
     out: Output<HomaHeader>,
     stats: HomaStats,
@@ -30,7 +30,9 @@ impl HomaHost {
         self.stats
     }
 
-    /// Returns whether the host awaits so many messages that new ones must be short at first.
+    /// Returns true if the host awaits more than
+    /// [`incast_messages`](super::HomaConfig::incast_messages) messages. New ones must then be
+    /// short at first.
     fn is_crowded(&self) -> bool {
         let most = self.homa.config.incast_messages as usize;
         most > 0 && self.receiver.flows.len() + self.requests.n_open() > most
@@ -107,7 +109,7 @@ impl HomaHost {
         }
     }
 
-    /// A message is over that may have been a request.
+    /// Closes a message that has ended and may have been a request.
     fn close(&mut self, over: Option<(NodeId, u32)>) {
         if let Some((dst, flow)) = over
             && self.homa.config.mode == Mode::Rpc
@@ -255,6 +257,11 @@ impl Endpoint for HomaHost {
 
     fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.release(now, src, msg, &self.homa);
+        self.grant(now);
+    }
+
+    fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.abandon((src, msg), &mut self.out);
         self.grant(now);
     }
 

@@ -3,18 +3,18 @@
 //! Qiao, Chen, Tan, Wang: *Aeolus: A Building Block for Proactive Transport in Datacenters*,
 //! SIGCOMM 2020).
 //!
-//! The first bytes of a message go at once, in a priority that follows from its size. The receiver
-//! grants the others, to the messages with the fewest bytes left, each in a priority of its own. It
-//! grants more messages than its link can carry, so that a sender that is busy elsewhere leaves no
-//! gap.
+//! The first bytes of a message are sent at once, in a priority that follows from its size. The
+//! receiver grants the others, to the messages with the fewest remaining bytes, each in a separate
+//! priority. It grants more messages than its link can carry, so that a sender that is busy
+//! elsewhere causes no gap.
 //!
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`cutoffs`]: priorities by the distribution of sizes
 //! * [`wire`]: the packets
 //! * `cut`: messages cut into packets
-//! * `sender`: unscheduled and granted packets, fewest bytes left first
-//! * `receiver`: arrival, what is requested again
-//! * `granting`: which messages have grants, and in which priority
+//! * `sender`: unscheduled and granted packets, fewest remaining bytes first
+//! * `receiver`: arrival, requests of retransmissions
+//! * `granting`: the messages that have grants, and their priorities
 //! * `rpc`: requests and their answers
 //! * `family`: Homa and Homa Aeolus as transports
 //!

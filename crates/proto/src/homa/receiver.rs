@@ -1,4 +1,4 @@
-//! The receiver's side: messages that arrive, their grants, and what is requested again.
+//! The receiver's side: messages that arrive, their grants, and requests of retransmissions.
 
 use std::collections::VecDeque;
 
@@ -35,14 +35,14 @@ pub(super) struct Incoming {
     retry: Retry,
     /// Time of its latest packet, or of the latest sign that its sender serves others first.
     progress: Time,
-    /// True if the receiver has requested packets of it again.
+    /// True if the receiver has requested retransmissions of its packets.
     is_asked: bool,
 }
 
 pub(super) type RxFlow = ArrivingFlow<Incoming>;
 
 impl RxFlow {
-    /// By what it is preferred for grants; `None` if everything has been granted.
+    /// Returns its preference for grants; `None` if everything has been granted.
     #[inline]
     pub(super) fn key(&self, homa: &Homa) -> Option<Key> {
         let Incoming { goal, issued, size, age, .. } = self.state;
@@ -58,7 +58,7 @@ impl RxFlow {
         let state = &mut self.state;
         let before = state.in_flight;
         loop {
-            // With lost ones among them it is not known which packet will come.
+            // If some of them are lost, the next packet to arrive is not known.
             let seq = packets - (state.goal - state.issued);
             state.in_flight += homa.cut.wire(seq, state.size);
             state.issued += 1;
@@ -81,8 +81,8 @@ pub(super) struct Described {
     pub(super) answers: u32,
 }
 
-/// Divisor of the timeout. A receiver requests again after the timeout if its link has carried no
-/// data for this part of it.
+/// Divisor of the timeout. A receiver requests retransmissions after the timeout if its link has
+/// carried no data for this part of it.
 const IDLE_PART: u64 = 16;
 /// Timeouts for which a receiver with a busy link waits.
 const BUSY_TIMES: u64 = 8;
@@ -106,8 +106,8 @@ pub(super) struct Receiver {
     rate: Rate,
     /// Time of the latest data packet of any message.
     last_data: Time,
-    /// Doublings of the timeout: one more if a packet that the receiver has requested arrives
-    /// twice, as it had waited in the network, and one less if none does.
+    /// Number of doublings of the timeout. It rises by one if a requested packet arrives twice, as
+    /// it was queued in the network, and falls by one if none does.
     doublings: u32,
     next_age: u64,
 }
@@ -195,8 +195,8 @@ impl Receiver {
         }
     }
 
-    /// Releases a message that was held, so that it may have grants again. Packets that arrived
-    /// meanwhile were dropped: they are requested at once.
+    /// Releases a held message, so that it may have grants. Packets that arrived meanwhile were
+    /// dropped: they are requested at once.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, homa: &Homa) {
         if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
@@ -204,6 +204,13 @@ impl Receiver {
             let key = key(slot, &flow.of);
             flow.state.retry.start(key, now, &mut self.timers);
             self.granting.place(slot, flow, homa);
+        }
+    }
+
+    /// Ends a message that the driver refuses.
+    pub(super) fn abandon(&mut self, of: (NodeId, MsgId), out: &mut Output<HomaHeader>) {
+        if let Some((slot, flow)) = self.flows.abandon_message(of, out) {
+            self.granting.leave(slot, &flow);
         }
     }
 
@@ -246,8 +253,8 @@ impl Receiver {
         answer_probe(slot, flow, out);
     }
 
-    /// Takes what is missing of the unscheduled packets for lost, some time after the probe: it is
-    /// short and may take another path, so that it overtakes the last of them.
+    /// Assumes the missing unscheduled packets lost, some time after the probe. The probe is short
+    /// and may take another path, so that it overtakes the last of them.
     fn judge(&mut self, now: Time, homa: &Homa, out: &mut Output<HomaHeader>) {
         while let Some(&(at, (slot, number, src))) = self.judged.front() {
             if at > now {
@@ -279,7 +286,7 @@ impl Receiver {
         let flow = &mut self.flows[slot];
         let Announcement { src, msg, tx_slot, .. } = flow.of;
         out.send(src, msg, HomaHeader::Sack { tx_slot, seq });
-        // It comes late, when it counts as lost.
+        // It arrives late, when it counts as lost.
         if flow.state.is_burst_over
             && seq < flow.state.unscheduled
             && !flow.got.contains(seq)
@@ -307,17 +314,17 @@ impl Receiver {
         flow.heard = now;
         flow.state.progress = now;
         self.last_data = now;
-        flow.state.retry.hear(now + homa.timeout_of(packet.src));
+        flow.state.retry.hear_later(now + homa.timeout_of(packet.src));
         let is_fresh = flow.got.insert(seq);
         let state = &mut flow.state;
-        // As they were counted when they were granted: between hosts a packet comes without what
-        // the network and the datapath had added to it.
+        // The bytes that were counted at its grant: between hosts a packet arrives without those
+        // that the network and the datapath add.
         let bytes = homa.cut.wire(seq, state.size);
         if !is_fresh {
             if std::mem::take(&mut state.is_asked) {
                 self.doublings = (self.doublings + 1).min(DOUBLINGS_MAX);
             }
-            // The sender took a packet for lost whose acknowledgement came late: it has used a
+            // The sender assumed a packet lost whose acknowledgement arrived late: it has used a
             // grant that another packet needs.
             if state.is_burst_over && matches!(packet.header, HomaHeader::Data { .. }) {
                 state.in_flight = state.in_flight.saturating_sub(bytes);
@@ -347,12 +354,11 @@ impl Receiver {
         if self.flows.hear(now, slot, packet.src, packet.payload.msg) {
             let state = &mut self.flows[slot].state;
             state.progress = now;
-            state.retry.hear(now + homa.timeout_of(packet.src));
+            state.retry.hear_later(now + homa.timeout_of(packet.src));
         }
     }
 
-    /// Requests again what has not arrived (§3.7), and forgets messages whose senders are
-    /// unresponsive.
+    /// Requests missing packets (§3.7), and drops messages whose senders are unresponsive.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

@@ -1,9 +1,8 @@
 //! Requests and answers (Homa §3.1): an answer acknowledges its request.
 //!
-//! Messages of hosts have no names, so that pairs are found by order: a message for a host from
-//! which one has arrived that is not answered yet answers the oldest of these. One that stays
-//! without an answer for [`Homa::answer_wait`](super::Homa::answer_wait) is acknowledged like any
-//! other message.
+//! Messages of hosts have no names, so that pairs are found by order. A message for a host answers
+//! the oldest message from it that is not answered yet. A message without an answer for
+//! [`Homa::answer_wait`](super::Homa::answer_wait) is acknowledged like any other message.
 
 use std::collections::VecDeque;
 
@@ -40,7 +39,7 @@ impl Requests {
         self.open.insert((dst.get(), flow), slot);
     }
 
-    /// A request is over: its slot, if it was not before.
+    /// Closes a request. Returns its slot, if it was open.
     pub(super) fn close(&mut self, dst: NodeId, flow: u32) -> Option<(u32, MsgId)> {
         self.open.remove(&(dst.get(), flow))
     }

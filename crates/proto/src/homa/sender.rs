@@ -1,5 +1,5 @@
 //! The sender's side: unscheduled packets at once, others as they are granted, always of the
-//! message with the fewest bytes left (Homa §3.2).
+//! message with the fewest remaining bytes (Homa §3.2).
 
 use std::collections::VecDeque;
 
@@ -73,10 +73,10 @@ impl Tx {
 #[derive(Debug)]
 pub(super) struct Sender {
     flows: OutgoingFlows<Tx>,
-    /// Messages that have something to send: bytes left, then age.
+    /// Messages that have something to send, by remaining bytes, then age.
     ready: KeyedHeap<(u64, u32)>,
     places: Places,
-    /// Peers that await so many messages that new ones must be short at first.
+    /// Peers that await too many messages, so that new ones must be short at first.
     crowded: IdMap<u32, ()>,
 }
 
@@ -173,7 +173,7 @@ impl Sender {
         self.ready.set(&mut self.places, slot, (left, flow.msg.get()));
     }
 
-    /// Notes news of the receiver: of a message, and of the number that it awaits.
+    /// Records the state of a receiver: true if it awaits too many messages.
     pub(super) fn on_crowded(&mut self, peer: NodeId, crowded: bool) {
         if crowded {
             self.crowded.insert(peer.get(), ());
@@ -189,8 +189,8 @@ impl Sender {
         grant: Grant,
         homa: &Homa,
     ) {
-        let Some(flow) = self.flows.of(slot, msg) else { return };
-        flow.retry.hear(now + homa.timeout_of(flow.dst));
+        let due = |peer| now + homa.timeout_of(peer);
+        let Some(flow) = self.flows.of_alive(slot, msg, due) else { return };
         let credit = grant.credit.min(flow.packets);
         let state = &mut flow.state;
         state.rx_slot = grant.rx_slot;
@@ -224,8 +224,8 @@ impl Sender {
         homa: &Homa,
         out: &mut Output<HomaHeader>,
     ) {
-        let Some(flow) = self.flows.of(slot, msg) else { return };
-        flow.retry.hear(now + homa.timeout_of(flow.dst));
+        let due = |peer| now + homa.timeout_of(peer);
+        let Some(flow) = self.flows.of_alive(slot, msg, due) else { return };
         let (end, dst) = (seq.saturating_add(count).min(flow.packets), flow.dst);
         let state = &mut flow.state;
         state.rx_slot = rx_slot;
@@ -244,7 +244,7 @@ impl Sender {
         }
     }
 
-    /// The receiver knows the message, and that its unscheduled packets have been sent.
+    /// Records that the receiver has the message, and that its unscheduled packets have been sent.
     pub(super) fn on_known(
         &mut self,
         now: Time,
@@ -253,8 +253,8 @@ impl Sender {
         is_burst_over: bool,
         homa: &Homa,
     ) {
-        let Some(flow) = self.flows.of(slot, msg) else { return };
-        flow.retry.hear(now + homa.timeout_of(flow.dst));
+        let due = |peer| now + homa.timeout_of(peer);
+        let Some(flow) = self.flows.of_alive(slot, msg, due) else { return };
         flow.state.rx_slot = rx_slot;
         let unscheduled = flow.state.unscheduled;
         if let Some(round) = &mut flow.state.first_round
@@ -270,8 +270,8 @@ impl Sender {
 
     /// An unscheduled packet has arrived.
     pub(super) fn on_sack(&mut self, now: Time, (slot, msg): (u32, MsgId), seq: u32, homa: &Homa) {
-        let Some(flow) = self.flows.of(slot, msg) else { return };
-        flow.retry.hear(now + homa.timeout_of(flow.dst));
+        let due = |peer| now + homa.timeout_of(peer);
+        let Some(flow) = self.flows.of_alive(slot, msg, due) else { return };
         let unscheduled = flow.state.unscheduled;
         let Some(round) = flow.state.first_round.as_mut().filter(|_| seq < unscheduled) else {
             return;
@@ -355,8 +355,9 @@ impl Sender {
         Some(Packet { header, payload, src, dst, wire_bytes, path: 0, priority, marks })
     }
 
-    /// Probes for what has not been answered, at intervals, and aborts those that never are.
-    /// Notifies `gone` of them. Where many probes wait for this host's own link, no more are made.
+    /// Probes for messages without an answer, at intervals, and aborts those that are never
+    /// answered. Notifies `gone` of them. Where many probes wait for this host's own link, no more
+    /// are made.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

@@ -94,7 +94,7 @@ mod priorities {
         assert_eq!(levels, [0, 0, 1, 1, 2, 3, 3]);
     }
 
-    /// §3.4: fewer messages than levels leave the highest ones free, for a shorter one that
+    /// §3.4: with fewer messages than levels the highest ones stay free, for a shorter one that
     /// arrives.
     #[test]
     fn active_messages_take_the_lowest_levels() {
@@ -118,8 +118,8 @@ mod priorities {
 mod cutoffs {
     use super::super::cutoffs::split;
 
-    /// Half of the messages have 100 B, half 900 B, all unscheduled: seven of eight levels, and
-    /// cut-offs where a seventh of the bytes is below, and then never again before the longer ones.
+    /// Half of the messages have 100 B, half 900 B, all unscheduled. They get seven of eight
+    /// levels. All cut-offs are at the larger size, which has 90 % of the bytes.
     #[test]
     fn levels_follow_the_share_of_unscheduled_bytes_and_cutoffs_balance_them() {
         let all = split(&[(100.0, 0.5), (900.0, 1.0)], 10_000.0, 8);
@@ -165,7 +165,7 @@ mod sending {
         let granted = sent(&mut host, Time::ZERO);
         assert_eq!(granted.len(), 3);
         assert!(granted.iter().all(|p| p.priority == Priority::new(6)));
-        // An older grant that arrives late is no news.
+        // An older grant that arrives late has no effect.
         host.handle_packet(Time::ZERO, &control(grant(2, 1), 0, (1, 0)));
         assert!(sent(&mut host, Time::ZERO).is_empty());
     }
@@ -266,7 +266,7 @@ mod receiving {
         assert_eq!(grants(&sent(&mut host, Time::ZERO)), [(3, 2, 6)]);
     }
 
-    /// protocol-notes: the next sender has its turn with the last grant, not with the last byte.
+    /// protocol-notes: the next sender gets grants after the last grant, not after the last byte.
     #[test]
     fn the_last_grant_hands_over_to_the_next_sender() {
         let config = HomaConfig { overcommitment: Some(1), ..HomaConfig::paper() };
@@ -374,7 +374,7 @@ mod requests {
         server.handle_timeout(at);
         deliver(&mut client, &sent(&mut server, at), at);
         assert_eq!(client.poll_event(), Some(Event::Completed { msg: MsgId::new(0) }));
-        // What is left of timers requests nothing.
+        // Timers that still run request nothing.
         while server.poll_timeout() < Time::NEVER {
             let at = server.poll_timeout();
             server.handle_timeout(at);
@@ -411,8 +411,8 @@ mod aeolus {
         assert!(!probe.marks.contains(Marks::UNSCHEDULED) && probe.priority == data[0].priority);
     }
 
-    /// Three of five packets are dropped: they are granted when the probe has arrived, and sent
-    /// again.
+    /// Three of five packets are dropped: they are granted when the probe has arrived, and
+    /// retransmitted.
     #[test]
     fn dropped_packets_are_sent_again_as_scheduled_ones() {
         let ((mut tx, homa), (mut rx, _)) =
@@ -452,7 +452,8 @@ mod between_hosts {
         let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
         let site = Site { facts: facts(), place, lower: None };
         let error = HomaAeolusFamily::configure(AeolusConfig::default(), &site).unwrap_err();
-        let expected = "name: expected a transport that works without selective dropping, between hosts, got homa-aeolus";
+        let expected = "name: expected a transport that works without selective dropping, between \
+                    hosts, got homa-aeolus";
         assert_eq!(error.to_string(), expected);
         const { assert!(!HomaAeolusFamily::ON_HOSTS) };
     }

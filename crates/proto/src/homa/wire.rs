@@ -9,7 +9,7 @@ headers! {
     /// A Homa header.
     pub enum HomaHeader {
         /// Sender to receiver: one packet of the first round trip, which needs no grant. Each
-        /// carries all that the receiver must know of the message, in case others are lost.
+        /// carries all fields of the message, in case others are lost.
         1 Unscheduled (data "unscheduled data", S to R)
         "message {flow} of {size} bytes, packet {seq}" {
             /// The message's number among those of this pair.
@@ -25,7 +25,7 @@ headers! {
             /// The request that the message answers, by its number plus one; zero if it answers
             /// none.
             answers: u32 as "Request that it answers, plus one",
-            /// True if the sender awaits so many messages that answers must be short at first.
+            /// True if the sender awaits too many messages, so that answers must be short at first.
             crowded: bool as "Incast control",
         },
         /// Sender to receiver: one packet that was granted, or that is retransmitted.
@@ -46,7 +46,8 @@ headers! {
             credit: u32 as "Packets granted",
             /// The priority of their packets.
             priority: u8 as "Priority",
-            /// True if the receiver awaits so many messages that new ones must be short at first.
+            /// True if the receiver awaits too many messages, so that new ones must be short at
+            /// first.
             crowded: bool,
         },
         /// Receiver to sender: packets that were expected have not arrived.
@@ -69,7 +70,8 @@ headers! {
         6 Ack (control "ACK", R to S) "message slot {tx_slot} is complete" {
             /// The message's slot at the sender.
             tx_slot: u32,
-            /// True if the receiver awaits so many messages that new ones must be short at first.
+            /// True if the receiver awaits too many messages, so that new ones must be short at
+            /// first.
             crowded: bool,
         },
         /// Sender to receiver: a message exists, and its sender has received nothing about it; or,

@@ -8,14 +8,14 @@ use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, Rtt, forget_after, within};
 use crate::transport::Peers;
 
-/// How lost packets are sent again.
+/// Recovery of lost packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// The receiver drops what comes after a missing packet, and a NACK makes the sender go back to
-    /// that packet, as RDMA over Converged Ethernet does.
+    /// The receiver drops packets after a missing one. A NACK makes the sender return to that
+    /// packet, as in RDMA over Converged Ethernet.
     GoBackN,
-    /// The receiver keeps it, and the sender sends what is missing.
+    /// The receiver keeps them, and the sender retransmits only missing ones.
     SelectiveRepeat,
 }
 
@@ -38,7 +38,7 @@ pub struct HpccConfig {
     /// The base round-trip time T in nanoseconds; that of the longest path if left out.
     #[schemars(range(min = 100, max = 1_000_000_000))]
     pub base_rtt_ns: Option<u64>,
-    /// How lost packets are sent again.
+    /// Recovery of lost packets.
     pub recovery: Recovery,
     /// Least retransmission timeout in nanoseconds; 32 base round trips if left out.
     #[schemars(range(min = 100, max = 1_000_000_000))]
@@ -98,13 +98,13 @@ impl HpccConfig {
         }
     }
 
-    /// The parameters of the dcPIM paper's figures: a base round trip of 12 us at 100 Gbit/s, and
-    /// packets as long as those of the other transports there.
+    /// The parameters of the dcPIM paper's figures. The base round trip is 12 us at 100 Gbit/s, and
+    /// packets are as long as those of the other transports there.
     pub fn dcpim_study() -> Self {
         Self { base_rtt_ns: Some(12_000), payload: Bytes::new(1_460), ..Self::paper() }
     }
 
-    /// How messages are cut: telemetry takes its bytes of every packet, whatever its path.
+    /// Segmentation of messages: telemetry takes its bytes of every packet, regardless of its path.
     pub(super) fn framing(&self) -> Framing {
         let header = self.header + self.int;
         Framing { payload: self.payload, header, padding: Padding::Exact }
@@ -137,7 +137,7 @@ pub struct Hpcc {
     pub timeout_min: Span,
     /// Longest retransmission timeout.
     pub timeout_max: Span,
-    /// When a receiver forgets a flow whose sender is silent.
+    /// Time without packets of its sender after which a receiver drops a flow.
     pub forget: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
@@ -175,7 +175,7 @@ impl HpccConfig {
         let max = rate.as_bps() as f64 * rtt.as_ps() as f64 / 8e12;
         let share = (1.0 - self.eta) / f64::from(self.flows);
         let step = self.step_bytes.map_or(max * share, |bytes| bytes as f64);
-        // A step below a byte would never let a window grow again.
+        // A step below a byte would prevent the window from growing.
         Windows { max, step: step.max(1.0), rtt }
     }
 }

@@ -1,11 +1,12 @@
 //! Algorithm 1: the window of one flow.
 //!
-//! A link's use is u = queue / (B T) + rate / B, where the rate is that of the bytes it has sent
-//! between two acknowledgements' records. The fullest link of the path counts, smoothed over T, as
-//! U. The window follows the *reference window* W^c, which changes once a round trip, so that
-//! acknowledgements of one round trip do not react to the same queue twice: multiplicatively,
-//! W = W^c / (U / eta) + W_AI, if U is at least eta or after `max-stage` additive steps, and else
-//! additively, W = W^c + W_AI.
+//! A link's use is u = queue / (B T) + rate / B. Its rate is that of the bytes it has sent between
+//! two acknowledgements' records. The fullest link of the path counts, smoothed over T, as U. The
+//! window follows the *reference window* W^c, which changes once a round trip. So acknowledgements
+//! of one round trip do not react to the same queue twice.
+//!
+//! If U is at least eta, or after `max-stage` additive steps, the window changes multiplicatively:
+//! W = W^c / (U / eta) + W_AI. Otherwise it changes additively: W = W^c + W_AI.
 
 use rampmeter_core::Span;
 
@@ -63,9 +64,9 @@ impl Control {
         self.usage
     }
 
-    /// Takes the telemetry of an acknowledgement, after which all packets below `cumulative` have
-    /// arrived and `next` is the first that has not been sent (procedure NewAck). Returns false if
-    /// it is of another path than the one before: nothing follows from it then.
+    /// Takes the telemetry of an acknowledgement (procedure NewAck). All packets below `cumulative`
+    /// have arrived, and `next` is the first that has not been sent. Returns false if it is of
+    /// another path than the one before: nothing follows from it then.
     pub fn on_ack(&mut self, of: Telemetered<'_>, cumulative: u32, next: u32, hpcc: &Hpcc) -> bool {
         let last = self.last.replace((of.path, *of.records));
         let Some((path, last)) = last else {

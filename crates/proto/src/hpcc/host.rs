@@ -89,6 +89,10 @@ impl Endpoint for HpccHost {
         Some((self.sender.len(), self.receiver.flows.len()))
     }
 
+    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.abandon_message((src, msg), &mut self.out);
+    }
+
     fn limit_arriving(&mut self, per_peer: u32) {
         self.receiver.flows.limit(per_peer);
     }

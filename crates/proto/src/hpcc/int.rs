@@ -1,8 +1,8 @@
 //! The telemetry record of one port (§4.1, figure 7).
 //!
 //! The paper's record has 8 bytes: 24 bits of time, 20 of bytes sent, 16 of the queue, 4 of the
-//! rate. This one has 14 and loses less: time in units of 128 ps and bytes wrap at 2^32, after .55
-//! s and 4 GB; rates have 12 significant bits. Packets are charged for the paper's.
+//! rate. This one has 14 and loses less. Time in units of 128 ps and bytes wrap at 2^32, after 0.55
+//! s and 4 GB. Rates have 12 significant bits. Packets are charged for the paper's.
 
 use rampmeter_core::wire::{Field, FieldInfo, Item, List, Reader, Writer};
 use rampmeter_core::{Rate, Span, Time, WireError};

@@ -1,10 +1,11 @@
 //! HPCC (Li, Miao, Liu, Zhuang, Feng, Tang, Cao, Zhang, Kelly, Alizadeh, Yu: *HPCC: High Precision
 //! Congestion Control*, SIGCOMM 2019).
 //!
-//! Every switch port writes its queue length, the bytes that it has sent, its rate and the time on
-//! each data packet that departs (in-band network telemetry, INT). The receiver echoes the records
-//! in its acknowledgement. The sender computes from two acknowledgements how full each link of the
-//! path is, and sets its window so that the fullest link is used to the share eta.
+//! Every switch port writes a record on each data packet that departs (in-band network telemetry,
+//! INT). It has the port's queue length, the bytes that it has sent, its rate and the time. The
+//! receiver echoes the records in its acknowledgement. From two acknowledgements the sender
+//! computes the use of each link of the path. It sets its window so that the fullest link is used
+//! to the share eta.
 //!
 //! * [`config`]: parameters, the presets, what follows from them
 //! * [`int`]: the record of one port
@@ -12,7 +13,7 @@
 //! * [`control`]: algorithm 1, the window of one flow
 //! * [`hop`]: the program of switches, which writes the records
 //! * `sender`: windows, pacing, timeouts
-//! * `receiver`: acknowledgements, and NACKs where packets are missing
+//! * `receiver`: acknowledgements, and NACKs for missing packets
 //!
 //! `docs/protocols/hpcc.md` lists the packets, and what differs from the paper.
 
@@ -40,7 +41,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Peers, Place, Quantity, Site, Transport};
+use crate::transport::{Assumptions, Derived, Peers, Place, Quantity, Site, Transport};
 
 /// Memory of each switch (§5.1: 32 MB).
 const SWITCH_MEMORY: Bytes = Bytes::new(32_000_000);
@@ -101,6 +102,10 @@ impl Transport for HpccFamily {
 
     fn among(own: Hpcc, _network: &Hpcc, peers: &Peers) -> Hpcc {
         Hpcc { peers: Some(peers.clone()), ..own }
+    }
+
+    fn assumptions(_config: &Hpcc, _site: &Site) -> Assumptions {
+        Assumptions { in_order: true, ..Assumptions::default() }
     }
 
     fn describe(config: &Hpcc) -> Vec<Derived> {

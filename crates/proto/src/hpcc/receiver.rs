@@ -1,8 +1,8 @@
 //! The destination's side: every packet is acknowledged with its telemetry.
 //!
 //! With go-back-N packets after a missing one are dropped, as network cards without memory for them
-//! do. The first of them is answered by a NACK; further ones only after two base round trips, in
-//! which what was requested should have arrived.
+//! do. The first of them is answered by a NACK. Further ones are answered only after two base round
+//! trips, in which the requested packet should have arrived.
 
 use rampmeter_core::{Bytes, Packet, Receipt, Time};
 
@@ -16,7 +16,7 @@ use crate::parts::{Announcement, ArrivingFlows, Found, Output, sack_bits};
 pub(super) struct Gap {
     /// The packet that was missing.
     missing: Option<u32>,
-    /// Time from which the same one may be requested again.
+    /// Time from which the same one may be requested once more.
     until: Time,
 }
 
@@ -69,7 +69,7 @@ impl Receiver {
             }
         };
         let flow = &mut self.flows[slot];
-        // Only a broken packet is longer than the first one of its flow said.
+        // Only a damaged packet is beyond the length that the first one of its flow carried.
         if seq >= flow.of.packets {
             return Receipt::Ignored;
         }

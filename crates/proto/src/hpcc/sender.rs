@@ -1,11 +1,11 @@
 //! The source's side: a window and a pace for each flow (§3.3, §4.2).
 //!
-//! A flow may send while fewer bytes than its window are in flight, at the rate W / T. Flows whose
-//! pace lets them go are served in the order of the instants at which it did, which is round robin
-//! among flows of equal rate. A window below a packet still lets one go, at its pace.
+//! A flow may send while fewer bytes than its window are in flight, at the rate W / T. Flows are
+//! served in the order of the instants at which their pace allows a packet. This is round robin
+//! among flows of equal rate. A window below a packet still allows one, at its pace.
 
 use rampmeter_core::collections::{KeyedHeap, Places};
-use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rate, Time};
+use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rate, Span, Time};
 
 use super::HpccStats;
 use super::config::{Hpcc, Recovery};
@@ -21,22 +21,39 @@ const DATA: Priority = Priority::new(1);
 pub(super) struct Paced {
     control: Control,
     rtt: Rtt,
+    /// Timeout before a round trip is measured.
+    first: Span,
+    /// Time before which no timeout expires: a flow that switches pause has its first samples
+    /// before a long silence.
+    first_due: Time,
     cwnd: u32,
     pace: Rate,
     selective: bool,
 }
 
 impl Paced {
-    fn new(dst: NodeId, hpcc: &Hpcc) -> Self {
+    /// Other flows of the host have lately had the timeout `known`.
+    fn new(dst: NodeId, known: Option<Span>, hpcc: &Hpcc) -> Self {
+        let rtt = hpcc.timeouts_to(dst);
         let mut paced = Self {
             control: Control::new(hpcc.windows_to(dst)),
-            rtt: hpcc.timeouts_to(dst),
+            first: known.map_or(rtt.timeout(0), |known| rtt.first_timeout(known * FIRST_TIMES)),
+            first_due: Time::ZERO,
+            rtt,
             cwnd: 1,
             pace: Rate::from_gbps(1),
             selective: hpcc.config.recovery == Recovery::SelectiveRepeat,
         };
         paced.follow(hpcc);
         paced
+    }
+
+    /// Returns the timeout after `attempts` in a row.
+    fn timeout(&self, attempts: u32) -> Span {
+        match self.rtt.smoothed() {
+            Some(_) => self.rtt.timeout(attempts),
+            None => (self.first * (1 << attempts.min(16))).min(self.rtt.timeout(0)),
+        }
     }
 
     /// Sets window and pace to the values of the control.
@@ -72,22 +89,28 @@ impl Window for Paced {
     }
 }
 
+/// Multiple of other flows' timeout after which the first packets of a flow are retransmitted: its
+/// path may be a busier one.
+const FIRST_TIMES: u64 = 4;
+
 /// The sender of one host.
 #[derive(Debug)]
 pub(super) struct Sender {
     flows: OutgoingFlows<Stream<Paced>>,
-    /// Flows that may send, by the instant from which their pace lets them.
+    /// Flows that may send, by the instant from which their pace allows it.
     ready: KeyedHeap<(Time, u32)>,
-    /// Flows whose window is open and whose pace lets them go later.
+    /// Flows whose window is open and whose pace allows a packet later.
     paced: KeyedHeap<(Time, u32)>,
     places: Places,
+    /// The latest timeout that follows from a measured round trip.
+    known: Option<Span>,
 }
 
 impl Sender {
     pub(super) fn new(node: NodeId) -> Self {
         let (ready, paced, places) =
             (KeyedHeap::default(), KeyedHeap::default(), Places::default());
-        Self { flows: OutgoingFlows::new(node), ready, paced, places }
+        Self { flows: OutgoingFlows::new(node), ready, paced, places, known: None }
     }
 
     #[inline]
@@ -123,7 +146,7 @@ impl Sender {
 
     pub(super) fn submit(&mut self, now: Time, message: &Message, hpcc: &Hpcc) {
         let packets = hpcc.framing().packets(message.size);
-        let state = Stream::new(packets, Paced::new(message.dst, hpcc));
+        let state = Stream::new(packets, Paced::new(message.dst, self.known, hpcc));
         let slot = self.flows.submit(message, packets, state);
         self.update(now, slot);
     }
@@ -142,7 +165,7 @@ impl Sender {
 
     /// Handles a destination that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<HpccHeader>) {
-        let Self { flows, ready, paced, places } = self;
+        let Self { flows, ready, paced, places, .. } = self;
         flows.forget_peer(peer, out, |slot, _| {
             ready.remove(places, slot);
             paced.remove(places, slot);
@@ -165,8 +188,8 @@ impl Sender {
         let Some(flow) = self.flows.of(tx_slot, msg) else { return };
         let ack = Ack { cumulative, sack, is_marked: false };
         if flow.state.on_ack(now, &ack).is_none() {
-            // A NACK that a later acknowledgement has overtaken still says that what followed the
-            // missing packet was dropped.
+            // A NACK that a later acknowledgement has overtaken is still valid: the packets after
+            // the missing one were dropped.
             if goes_back {
                 flow.state.on_timeout(now);
                 self.update(now, tx_slot);
@@ -179,8 +202,11 @@ impl Sender {
         let follows = window.control.on_ack(of, cumulative, next, hpcc);
         stats.path_changes += u64::from(!follows);
         window.follow(hpcc);
-        let timeout = window.rtt.timeout(0);
-        flow.retry.hear(now + timeout);
+        let timeout = window.timeout(0);
+        self.known = Some(timeout);
+        let due = (now + timeout).max(window.first_due);
+        self.flows.hear_timer(tx_slot, due);
+        let flow = &mut self.flows[tx_slot];
         if flow.state.is_done() {
             self.drop_flow(tx_slot);
             out.say(Event::Completed { msg });
@@ -192,7 +218,7 @@ impl Sender {
         self.update(now, tx_slot);
     }
 
-    /// Enters the flow where it belongs: among those that may send, those that will, or neither.
+    /// Enters the flow among those that may send, those that will, or neither.
     fn update(&mut self, now: Time, slot: u32) {
         let flow = &self.flows[slot];
         let at = flow.state.paced_until();
@@ -210,7 +236,7 @@ impl Sender {
         }
     }
 
-    /// Flows whose pace lets them go now.
+    /// Moves flows whose pace allows a packet now to those that may send.
     #[inline]
     fn wake(&mut self, now: Time) {
         while let Some((key, slot)) = self.paced.first().filter(|(key, _)| key.0 <= now) {
@@ -219,7 +245,7 @@ impl Sender {
         }
     }
 
-    /// Returns the next packet of the flow whose pace has let it go for longest.
+    /// Returns the next packet of the flow whose pace has allowed one for longest.
     pub(super) fn next_data(&mut self, now: Time, hpcc: &Hpcc) -> Option<Packet<HpccHeader>> {
         self.wake(now);
         let (_, slot) = self.ready.first()?;
@@ -237,15 +263,20 @@ impl Sender {
         let flow = &mut self.flows[slot];
         let was_idle = flow.state.in_flight() == 0;
         flow.state.send(now, seq, packet.wire_bytes);
-        let timeout = flow.state.window.rtt.timeout(flow.retry.attempts());
+        let window = &mut flow.state.window;
+        let due = now + window.timeout(flow.retry.attempts());
+        if window.first_due == Time::ZERO {
+            window.first_due = due;
+        }
+        let due = due.max(window.first_due);
         if was_idle || !flow.retry.is_running() {
-            self.flows.defer_timer(slot, now + timeout);
+            self.flows.defer_timer(slot, due);
         }
         self.update(now, slot);
         Some(packet)
     }
 
-    /// Flows without a packet for a timeout go back to the first packet that is missing.
+    /// Returns flows without a packet for a timeout to the first packet that is missing.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -269,7 +300,7 @@ impl Sender {
                 continue;
             }
             flow.state.on_timeout(now);
-            let timeout = flow.state.window.rtt.timeout(flow.retry.attempts());
+            let timeout = flow.state.window.timeout(flow.retry.attempts());
             self.flows.start_timer(slot, now + timeout);
             self.update(now, slot);
         }

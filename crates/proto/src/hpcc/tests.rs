@@ -137,8 +137,8 @@ mod algorithm {
         control.on_ack(Telemetered { path: 1, records: of }, cumulative, next, &hpcc())
     }
 
-    /// A link that sent 50 000 bytes in 8 us has u = .5; with 20 000 bytes waiting at both ends of
-    /// the round trip .7.
+    /// A link that sent 50 000 bytes in 8 us has u = 0.5. With 20 000 bytes queued at both ends of
+    /// the round trip it has 0.7.
     #[test]
     fn the_fullest_link_counts_with_the_shorter_of_two_queues() {
         let mut control = Control::new(hpcc().windows);
@@ -198,7 +198,7 @@ mod algorithm {
             assert!((grown - 50.0).abs() < 1e-6, "step {n}: {grown}");
         }
         assert_eq!(n, 6);
-        // Another path, or as many switches, says nothing.
+        // Another path with as many switches is no sample.
         let of = records(&[(100_000, 0, 0)]);
         let other = Telemetered { path: 2, records: &of };
         assert!(!control.on_ack(other, 99, 100, &hpcc()));
@@ -264,7 +264,10 @@ mod algorithm {
         /// Windows after any telemetry are those of the algorithm as the paper prints it.
         #[test]
         fn windows_are_those_of_the_algorithm_as_printed(
-            steps in vec((vec((1u64..200, 0u64..100_000, 0u32..200_000), 3), 0u32..5, 0u32..50), 2..200),
+            steps in vec(
+                (vec((1u64..200, 0u64..100_000, 0u32..200_000), 3), 0u32..5, 0u32..50),
+                2..200,
+            ),
         ) {
             let mut control = Control::new(hpcc().windows);
             let (mut links, mut seq) = ([(0u64, 0u64); 3], 1);
@@ -272,7 +275,7 @@ mod algorithm {
             for (link_steps, acked, in_flight) in &steps {
                 seq += acked;
                 for (link, (units, sent, _)) in links.iter_mut().zip(link_steps) {
-                    // Records tell the time in units of 128 ps.
+                    // Records have the time in units of 128 ps.
                     *link = (link.0 + units * 128_000, link.1 + sent);
                 }
                 let telemetry = || links.iter().zip(link_steps);

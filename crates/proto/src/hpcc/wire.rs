@@ -1,8 +1,8 @@
 //! HPCC's packets.
 //!
-//! A header starts with a type byte; integers are big-endian. The message that a packet is about is
-//! named by its [`PayloadRef`](rampmeter_core::PayloadRef). Lists are a byte that counts their
-//! items on the wire; senders leave that of a data packet empty, and switches fill it.
+//! A header starts with a type byte; integers are big-endian. The message of a packet is identified
+//! by its [`PayloadRef`](rampmeter_core::PayloadRef). On the wire a list is a byte that counts its
+//! items, and the items. Senders send that of a data packet empty, and switches fill it.
 
 use rampmeter_core::headers;
 

@@ -23,12 +23,13 @@ pub struct HylineConfig {
     /// Maximum length of messages that are sent at once, without a request, in bytes.
     #[schemars(range(min = 0, max = 1_000_000_000_000_u64))]
     pub threshold_bytes: u64,
-    /// First window of messages that are not scheduled, in packets; if left out that share of a
-    /// bandwidth-delay product that 25 packets are in the CAPTON paper's network, 25 in 72.
+    /// First window of messages that are not scheduled, in packets. If left out, 25 in 72 of a
+    /// bandwidth-delay product, the share of 25 packets in the CAPTON paper's network.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_initial: Option<u32>,
-    /// Largest window of messages that are not scheduled, in packets; a bandwidth-delay product and
-    /// a packet if left out, so that a message alone fills its links. The study has 50 of 72.
+    /// Largest window of messages that are not scheduled, in packets. If left out, a
+    /// bandwidth-delay product and a packet, so that a message alone fills its links. The study has
+    /// 50 of 72.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_max: Option<u32>,
     /// Packets that a flow with a grant has in flight at most; `window-max` if left out.
@@ -37,11 +38,11 @@ pub struct HylineConfig {
     /// Classes of packets. With 2 those of scheduled messages are in the lower one.
     #[schemars(range(min = 1, max = 2))]
     pub classes: u8,
-    /// Controllers: hosts turn to the second if the first is unresponsive.
+    /// Number of controllers: hosts use the second if the first is unresponsive.
     #[schemars(range(min = 1, max = 2))]
     pub controllers: u32,
-    /// Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
-    /// out, which is 10 us in the paper's network (§V.C).
+    /// Time that a controller takes for an order, in nanoseconds. If left out, 10 in 86 of a round
+    /// trip, which is 10 us in the paper's network (§V.C).
     #[schemars(range(min = 0, max = 10_000_000))]
     pub compute_ns: Option<u64>,
     /// Time after which a request without an answer is repeated, in microseconds; four round trips
@@ -174,7 +175,7 @@ impl HylineConfig {
         let mut settings =
             Settings::new(Arc::new(tcp), unscheduled, config.controllers, waits, of)?;
         settings.scheduled_class = Priority::new(config.classes - 1);
-        // Links are a flow's until it is done; one that is late is asked.
+        // Links are a flow's until it is done; the host of a late one is queried.
         settings.controller.grace = settings.repeat;
         let (plan, core) = match &site.place {
             Place::Hosts { .. } => (None, facts.access_rate),
@@ -212,7 +213,7 @@ impl HylineConfig {
     }
 
     /// Returns the rate of a granted flow from a host whose links have the rate
-    /// `facts.access_rate`: a window a round trip, one way as data and the other as
+    /// `facts.access_rate`. It is a window a round trip, one way as data and the other as
     /// acknowledgements.
     fn pace(&self, facts: &FabricFacts) -> Rate {
         let window = (self.payload + self.header) * u64::from(self.windows(facts).granted);

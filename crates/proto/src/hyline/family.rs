@@ -1,4 +1,4 @@
-//! Hyline as a transport that plans know.
+//! Hyline as a transport of plans.
 
 use std::sync::Arc;
 
@@ -80,8 +80,11 @@ impl Transport for HylineFamily {
     fn assumptions(_config: &Self::Config, site: &Site) -> Assumptions {
         Assumptions {
             one_flow: true,
+            in_order: true,
             one_round_trip: true,
             wide_inner_links: !site.has_regular_paths(),
+            schedules_core: true,
+            chooses_paths: site.has_regular_paths(),
             ..Assumptions::default()
         }
     }

@@ -2,10 +2,11 @@
 //! Datacenters*, IFIP Networking 2018), as the CAPTON paper compares itself with it.
 //!
 //! Messages up to a threshold are sent at once by TCP. For larger ones hosts send requests to a
-//! central controller, which lets those with the least left transmit and chooses one path for each.
+//! central controller. It grants those with the smallest remaining size and chooses one path for
+//! each.
 //!
 //! * [`paths`]: links and paths
-//! * [`scheduler`]: which flows transmit, and by which path
+//! * [`scheduler`]: the flows that transmit, and their paths
 //! * [`config`], [`wire`]: parameters and packets
 //! * [`central`](crate::central): the controller and the host layer, which [CAPTON](crate::capton)
 //!   has too
@@ -42,7 +43,7 @@ pub type HylineArbiter = CentralArbiter<HylineFamily>;
 pub struct PathGrant {
     /// The rate at which it transmits.
     pub rate: Rate,
-    /// The number of its path; `None` within a rack, and where paths are not known.
+    /// The number of its path; `None` within a rack, or if paths are not known.
     pub path: Option<u16>,
 }
 

@@ -1,6 +1,6 @@
 //! The links of a network one by one, and the paths of flows over them.
 //!
-//! A path is a number, as [`RegularPaths`] has them: in two tiers the core switch, in three the
+//! A path is a number, as in [`RegularPaths`]. In two tiers it is the core switch, in three the
 //! switch above the rack and the core switch above that.
 
 use rampmeter_core::fabric::RegularPaths;
@@ -91,7 +91,7 @@ impl Paths {
         if links.core().is_empty() { access } else { access.min(self.core) }
     }
 
-    /// Returns the paths between two hosts, from 0 on; zero where there is nothing to choose.
+    /// Returns the paths between two hosts, from 0 on; zero if there is no choice.
     pub fn count(&self, src: NodeId, dst: NodeId) -> u16 {
         let Some(plan) = &self.plan else { return 0 };
         let (up, down) = (plan.rack_of[src.idx()], plan.rack_of[dst.idx()]);

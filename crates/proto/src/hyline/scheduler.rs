@@ -2,15 +2,15 @@
 //!
 //! After each change all flows are visited in the order of their remaining sizes; flows with equal
 //! sizes in the order of their arrival. A flow transmits if no flow before it uses its access
-//! links, and if there is a path whose links have capacity next to the flows before it. That takes
-//! O(F log F) for F flows, times the paths between two hosts.
+//! links, and if a path has capacity next to the flows before it. That takes O(F log F) for F
+//! flows, times the paths between two hosts.
 //!
-//! Of several paths, the authors' ns-2 code chooses that on which the fewest flows have to stop,
-//! then the one on which they have most bytes left, then the one with the least spare capacity.
-//! This scheduler does the same: a flow that transmits keeps its path if it can. Another takes the
-//! path with the fewest links on which transmitting flows no longer fit next to it. Of these it
-//! takes the one whose last flow has most bytes left, then the one whose fullest link carries most,
-//! then the first.
+//! Of several paths, the authors' ns-2 code chooses that on which the fewest flows have to stop.
+//! Ties are resolved to the one on which they have most remaining bytes, then to the one with the
+//! least spare capacity. This scheduler does the same: a flow that transmits keeps its path if it
+//! can. Another takes the path with the fewest links on which transmitting flows no longer fit next
+//! to it. Of these it takes the one whose last flow has most remaining bytes, then the one whose
+//! fullest link carries most, then the first.
 
 use std::cmp::Reverse;
 
@@ -56,7 +56,7 @@ pub struct PathScheduler {
     arrivals: u64,
     /// By link.
     loads: Vec<Load>,
-    /// All flows: what is left, the number of arrival, the slot.
+    /// All flows: remaining size, number of arrival, slot.
     order: Vec<(Left, u64, u32)>,
     next: Option<(Time, FlowId)>,
     changes: Vec<Change<PathGrant>>,
@@ -149,7 +149,7 @@ impl PathScheduler {
     }
 
     /// Returns the disturbance of others by a flow of `rate` on the core links of a path, as a
-    /// rank. Returns `None` if the decided flows leave no capacity for it.
+    /// rank. Returns `None` if the decided flows use the capacity that it needs.
     fn disturbs(&self, links: &Links, rate: Rate) -> Option<(usize, Reverse<usize>, Reverse<u64>)> {
         let (mut crowded, mut last, mut fullest) = (0, usize::MAX, 0);
         for &link in links.core() {

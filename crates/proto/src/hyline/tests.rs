@@ -71,14 +71,14 @@ fn flows_take_different_paths_and_wait_where_none_is_left() {
     // Within a rack nothing is missing; the way back is free.
     assert_eq!(said(scheduler.arrive(arrival(4, 2, 3, 400))), [(4, Some(None))]);
     assert_eq!(said(scheduler.arrive(arrival(5, 4, 0, 500))), [(5, Some(Some(0)))]);
-    // The flow with the most left makes way, and the other keeps its path.
+    // The flow with the largest remaining size is stopped, and the other keeps its path.
     let shorter = scheduler.arrive(arrival(6, 3, 7, 50));
     assert_eq!(said(shorter), [(2, None), (6, Some(Some(1)))]);
     assert_eq!(said(scheduler.complete(FlowId(1))), [(2, Some(Some(0)))]);
 }
 
-/// Core links of 25 Gbit/s carry two flows. The fuller path is taken, so that there is room left
-/// for others on one path.
+/// Core links of 25 Gbit/s carry two flows. The fuller path is taken, so that one path has room for
+/// others.
 #[test]
 fn faster_core_links_carry_several_flows() {
     let mut scheduler = new(25);
@@ -184,7 +184,7 @@ struct World {
     now: Time,
     arrivals: u64,
     flows: BTreeMap<FlowId, (NodeId, NodeId)>,
-    /// Grants that hosts know from the changes that they received.
+    /// Grants of hosts, from the changes that they received.
     told: BTreeMap<FlowId, PathGrant>,
 }
 
@@ -265,7 +265,8 @@ impl World {
             let paths: Vec<Option<u16>> =
                 if count == 0 { vec![None] } else { (0..count).map(Some).collect() };
             match grant {
-                // Flows with less left take every path, so that the outcome is maximal too.
+                // Flows with smaller remaining sizes take every path, so that the outcome is
+                // maximal too.
                 None => {
                     let free = paths.iter().find(|&&path| self.has_room(scheduler, id, path));
                     prop_assert_eq!(free, None, "{:?} waits for nothing", id);

@@ -42,7 +42,7 @@ headers! {
             /// The number of the order.
             order: u32,
         },
-        /// Host to controller: the flow is over, or never was.
+        /// Host to controller: the flow has ended, or never existed.
         19 Done (control "done", H to C) "flow {flow} is over" {
             /// The flow.
             flow: u32,
@@ -53,7 +53,7 @@ headers! {
 /// A Hyline header.
 pub type HylineHeader = CentralHeader<SignalHeader>;
 
-/// The number that stands for no path.
+/// The number that represents no path.
 const NO_PATH: u16 = u16::MAX;
 
 impl OrderFormats for SignalHeader {

@@ -17,8 +17,8 @@ pub enum Reach {
 
 /// The capacity between racks, and between pods, in bits per second.
 ///
-/// Capacities are rounded up to multiples of the rate of the slowest host, so that flows between
-/// hosts of one rate get all of it or nothing, and are never less than the network's.
+/// Capacities are rounded up to multiples of the rate of the slowest host. So flows between hosts
+/// of one rate get all of it or nothing, and capacities are never less than the network's.
 #[derive(Clone, Debug)]
 pub struct Core {
     racks: Tier,
@@ -26,7 +26,7 @@ pub struct Core {
     pods: Option<Tier>,
 }
 
-/// Groups of hosts, and what is left of the capacity out of and into each.
+/// Groups of hosts, and the unused capacity out of and into each.
 #[derive(Clone, Debug)]
 struct Tier {
     /// The group of each host.
@@ -61,8 +61,8 @@ impl Core {
         self.pods.iter_mut().for_each(Tier::clear);
     }
 
-    /// Takes capacity for a flow from host `src` to host `dst`, at most `most`. Returns what it
-    /// takes.
+    /// Takes capacity for a flow from host `src` to host `dst`, at most `most`. Returns the
+    /// capacity taken.
     pub(super) fn take(&mut self, src: usize, dst: usize, most: u64) -> u64 {
         let racks = most.min(self.racks.free(src, dst));
         let taken = self.pods.as_ref().map_or(racks, |pods| racks.min(pods.free(src, dst)));

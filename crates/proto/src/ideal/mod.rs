@@ -3,12 +3,14 @@
 //!
 //! All flows are known at once, everywhere. At every arrival and completion they are visited by
 //! remaining size, shortest first. Each one gets the capacity of its two access links that those
-//! before it have left, at most the rate of its pair (pFabric §5.1 draws the same line). Between
-//! hosts of one rate that is all of both links or nothing. Inside, the network is one big switch.
-//! So no packet ever waits in it, and a flow waits only for a shorter one at one of its ends. A
-//! message then takes the time of its service and of its waiting, and the latency of its path.
+//! before it do not use. This is at most the rate of its pair (pFabric §5.1 draws the same line).
+//! Between hosts of one rate that is all of both links or nothing.
 //!
-//! With a [`Core`] a flow between racks also needs room on the links between them, which count as
+//! Inside, the network is one big switch. So no packet ever waits in it, and a flow waits only for
+//! a shorter one at one of its ends. A message then takes the time of its service and of its
+//! waiting, and the latency of its path.
+//!
+//! With a [`Core`] a flow between racks also needs room on the links between them. These count as
 //! one link up from a rack and one down to it.
 //!
 //! It is no transport: nothing here could be run by hosts. It is the reference line in plots.
@@ -101,7 +103,7 @@ impl Active {
         Span::from_ps((ps / u128::from(self.job.rate.as_bps())) as u64)
     }
 
-    /// Returns what is left of its size, in bits times picoseconds per second.
+    /// Returns its remaining size, in bits times picoseconds per second.
     fn remaining_size(&self) -> u128 {
         u128::from(self.remaining.as_ps()) * u128::from(self.job.rate.as_bps())
     }
@@ -124,8 +126,8 @@ pub struct IdealScheduler {
     now: Time,
     /// Flows that are not complete, by remaining size and number.
     active: Vec<Active>,
-    /// The rates at which hosts send and receive by their links, in bits per second, and what is
-    /// left of them. Links by which a host reaches the same peers are one.
+    /// The rates at which hosts send and receive by their links, in bits per second, and the unused
+    /// part of them. Links by which a host reaches the same peers are one.
     links: Vec<[u64; 2]>,
     free: Vec<[u64; 2]>,
     core: Option<Core>,

@@ -70,8 +70,8 @@ fn a_shorter_flow_interrupts_a_longer_one_and_others_do_not() {
 }
 
 /// On one link this is SRPT. In M/G/1 with SRPT and sizes of two kinds, 1 and 100, the mean
-/// response times follow from Schrage and Miller (1966): the short ones see an M/D/1 queue of their
-/// own kind and what is left of a long one when nothing of it remains but a short piece.
+/// response times follow from Schrage and Miller (1966). The short ones see an M/D/1 queue of their
+/// own kind. They also see the rest of a long one when only a short piece of it remains.
 #[test]
 fn on_one_link_mean_response_times_are_those_of_srpt() {
     // W(x) = lambda (m2(x) + x^2 (1 - F(x))) / (2 (1 - rho(x))^2), R(x) = integral of dt / (1 -
@@ -80,7 +80,7 @@ fn on_one_link_mean_response_times_are_those_of_srpt() {
     let p_long = 0.5;
     let (load_short, load) = (lambda * 0.5 * short, lambda * (0.5 * short + p_long * long));
     // Sizes are distinct in kind only: a short one waits for short ones before it, of which rho
-    // counts half by symmetry; the correction is of the order of load_short and below the
+    // counts half by symmetry. The correction is of the order of load_short and below the
     // tolerance.
     let wait = |m2: f64, rho: f64| lambda * m2 / (2.0 * (1.0 - rho) * (1.0 - rho));
     let short_mean = wait(0.5 * short * short + short * short * p_long, load_short) + short;
@@ -108,9 +108,9 @@ fn on_one_link_mean_response_times_are_those_of_srpt() {
         times.iter().sum::<f64>() / times.len() as f64
     };
     assert!((mean(short) / short_mean - 1.0).abs() < 0.02, "{} {short_mean}", mean(short));
-    // A long one starts when the work before it is done, as in the busy period of all, and its
-    // service is stretched by the short ones that come meanwhile and by long ones that have less
-    // left.
+    // A long one starts when the work before it is done, as in the busy period of all. Its service
+    // is stretched by the short ones that arrive meanwhile, and by long ones with a smaller
+    // remaining size.
     let at_least = wait(m2, load_short) + long;
     let at_most = wait(m2, load) + long / (1.0 - load_short);
     let long_mean = mean(long);
@@ -134,8 +134,8 @@ fn flows_between_racks_wait_for_shorter_ones_and_those_within_a_rack_do_not() {
     assert_eq!(run_over(two_links, &jobs), run(8, &jobs));
 }
 
-/// One host of a rack sends to the other rack while two others send to the same rack: its down link
-/// is the limit as well.
+/// One host of a rack sends to the other rack while two others send to the same rack. The down link
+/// of that rack is the limit as well.
 #[test]
 fn links_down_to_a_rack_are_limits_too() {
     let at = Time::from_ps;
@@ -161,7 +161,7 @@ fn flows_between_pods_wait_for_the_links_of_pods() {
     assert_eq!(run_over(scheduler, &jobs), [at(130), at(30), at(50), at(200)]);
 }
 
-/// A single server that all flows share is SRPT, whatever hosts they have: one rack's only link.
+/// A single server that all flows share is SRPT for any hosts: one rack's only link.
 #[test]
 fn one_link_between_racks_is_a_single_server() {
     let mut rng = Rng::new(3, 0, Purpose::Test);

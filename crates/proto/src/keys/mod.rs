@@ -36,7 +36,7 @@ impl BadKey {
 /// The name of a preset, and what makes it.
 pub type Preset<K> = (&'static str, fn() -> K);
 
-/// The network that constants of a preset are for, as they were recorded there.
+/// The network of the simulator that a preset is transcribed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// The preset.
@@ -53,7 +53,7 @@ pub trait Keys:
 {
     /// The presets by name, the default first.
     const PRESETS: &'static [Preset<Self>];
-    /// Networks of presets that have times or bytes of one network.
+    /// Networks of presets that have values or rules of another simulator.
     const SETTINGS: &'static [Setting] = &[];
 }
 
@@ -68,6 +68,18 @@ pub struct KeyInfo {
     pub kind: KeyKind,
     /// True if the value is derived from the network if it is left out.
     pub derived: bool,
+}
+
+impl KeyInfo {
+    /// Returns the values that are expected, with their unit if the name does not have it.
+    pub(crate) fn expected(&self) -> String {
+        let is_number = matches!(self.kind, KeyKind::Integer { .. } | KeyKind::Number { .. });
+        let is_bytes = self.doc.contains(" in bytes") && !self.name.ends_with("bytes");
+        match is_number && is_bytes {
+            true => format!("{} bytes", self.kind),
+            false => self.kind.to_string(),
+        }
+    }
 }
 
 /// The values of a key.
@@ -223,7 +235,7 @@ fn types(value: &Value) -> Vec<Value> {
     }
 }
 
-/// The kind of what is not an enumeration.
+/// Returns the kind of a type that is not an enumeration.
 fn plain_kind(schema: &Value) -> KeyKind {
     let bound = |name: &str, or: f64| schema.get(name).and_then(Value::as_f64).unwrap_or(or);
     let word = |of: &Value, name: &str, or| of.get(name).and_then(Value::as_u64).unwrap_or(or);
@@ -264,11 +276,11 @@ fn choices(definition: &Value, described: impl Fn(&Value) -> String) -> Vec<(Str
 /// The first that is not.
 pub fn check_ranges<K: Keys>(keys: &K) -> Result<(), BadKey> {
     let Ok(Value::Object(values)) = serde_json::to_value(keys) else { return Ok(()) };
-    for KeyInfo { name, kind, .. } in key_infos::<K>() {
-        match values.get(&name) {
+    for info in key_infos::<K>() {
+        match values.get(&info.name) {
             None | Some(Value::Null) => {}
-            Some(value) if kind.admits(value) => {}
-            Some(value) => return Err(BadKey::new(&name, kind.to_string(), value)),
+            Some(value) if info.kind.admits(value) => {}
+            Some(value) => return Err(BadKey::new(&info.name, info.expected(), value)),
         }
     }
     Ok(())

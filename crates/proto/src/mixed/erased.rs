@@ -20,6 +20,7 @@ pub(super) trait AnyHost {
     fn has_arrived(&mut self, packet: &Packet<MixedHeader>) -> bool;
     fn hold(&mut self, now: Time, src: NodeId, msg: MsgId);
     fn release(&mut self, now: Time, src: NodeId, msg: MsgId);
+    fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId);
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64));
     fn gauges(&self, each: &mut dyn FnMut(Gauge));
     fn phases(&self, each: &mut dyn FnMut(Phase));
@@ -89,6 +90,10 @@ impl<T: Transport> AnyHost for Erased<T> {
 
     fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.host.release(now, src, msg);
+    }
+
+    fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.host.abandon(now, src, msg);
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

@@ -26,7 +26,7 @@ impl MixedHeader {
         Self { member, len: len as u8, spray, kind: header.kind(), bytes }
     }
 
-    /// Returns the header as its transport knows it.
+    /// Returns the header in the type of its transport.
     pub(super) fn typed<H: Header>(&self) -> H {
         let (header, _) = H::decode(&self.bytes[..self.len.into()]).expect("a valid header");
         header

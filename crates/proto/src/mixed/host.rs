@@ -44,7 +44,7 @@ impl MixedHost {
         &mut self,
         mut poll: impl FnMut(&mut dyn AnyHost, &Member) -> Option<Packet<MixedHeader>>,
     ) -> Option<Packet<MixedHeader>> {
-        // A bit for each transport that has been asked: there are eight at most.
+        // A bit for each transport that has been polled: there are eight at most.
         let mut asked = 0_u8;
         loop {
             let ready = |&number: &usize| {
@@ -115,6 +115,10 @@ impl Endpoint for MixedHost {
 
     fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.parts.iter_mut().for_each(|part| part.host.release(now, src, msg));
+    }
+
+    fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.parts.iter_mut().for_each(|part| part.host.abandon(now, src, msg));
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

@@ -69,7 +69,7 @@ impl Member {
     /// Checks that transport `T` can share a network with others.
     ///
     /// # Errors
-    /// `name` with the reason, if it has arbiters, programs in switches or queues of its own.
+    /// `name` with the reason, if it has arbiters, programs in switches or special queues.
     pub fn check<T: Transport>() -> Result<(), BadKey> {
         let why = if T::HAS_ARBITERS {
             "an arbiter that schedules all traffic"

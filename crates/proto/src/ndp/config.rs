@@ -9,37 +9,37 @@ use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, timeout_of};
 use crate::transport::Peers;
 
-/// Which flow a receiver pulls from next (NDP, section 3).
+/// Order in which a receiver pulls from its flows (NDP, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PullOrder {
-    /// Each flow in turn.
+    /// Round robin.
     Fair,
     /// The flow with the fewest missing packets.
     ShortestFirst,
 }
 
-/// What senders do about paths with many trimmed packets (NDP, section 3).
+/// Reaction of senders to paths with many trimmed packets (NDP, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathPenalty {
-    /// Leave a path out for a while that has more than twice the mean share of packets trimmed or
-    /// lost.
+    /// A path with more than twice the mean share of packets trimmed or lost is not used for a
+    /// while.
     Outliers,
     /// Nothing. The published simulator does this.
     None,
 }
 
-/// The ports that NDP asks of the fabric.
+/// The ports that NDP needs of the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ports {
-    /// Eight data packets wait, and as many bytes of headers; ten headers go for one data packet;
-    /// headers that do not fit return to their sender (NDP, section 3).
+    /// Eight data packets are queued, and as many bytes of headers; ten headers are sent for one
+    /// data packet. Headers that do not fit return to their sender (NDP, section 3).
     Paper,
-    /// Memory of eight packets of 1500 bytes, that on the link included: as packets are longer by
-    /// 64 bytes, seven fit. Headers go first, have memory of sixteen packets, and are dropped where
-    /// they do not fit. The published simulator does this.
+    /// Memory of eight packets of 1500 bytes, that on the link included. As packets are longer by
+    /// 64 bytes, seven fit. Headers are sent first, have memory of sixteen packets, and are dropped
+    /// if they do not fit. The published simulator does this.
     Reference,
 }
 
@@ -64,21 +64,21 @@ impl Ports {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NdpConfig {
-    /// Packets that a flow sends unasked; one bandwidth-delay product if left out.
+    /// Packets that a flow sends without a pull; one bandwidth-delay product if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub window: Option<u32>,
     /// Bytes of its link that a receiver allows for each pull; a full packet if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub pull_bytes: Option<u64>,
-    /// Which flow is pulled from next.
+    /// Order in which flows are pulled.
     pub pull_order: PullOrder,
-    /// What senders do about paths with many trimmed packets.
+    /// Reaction of senders to paths with many trimmed packets.
     pub path_penalty: PathPenalty,
-    /// The ports that are asked of the fabric.
+    /// The ports that it needs of the fabric.
     pub ports: Ports,
-    /// Time in nanoseconds after which a packet is sent again that was neither acknowledged nor
-    /// refused, doubled by up to four timeouts in a row; if left out a millisecond, or 64 round trips
-    /// if these are longer.
+    /// Time in nanoseconds after which a packet is retransmitted that was neither acknowledged nor
+    /// refused. Up to four consecutive timeouts double it each. If left out, a millisecond, or 64
+    /// round trips if these are longer.
     #[schemars(range(min = 100, max = 10_000_000_000_u64))]
     pub rto_ns: Option<u64>,
     /// Charged length of last packets.
@@ -113,13 +113,13 @@ impl Keys for NdpConfig {
         &[Setting { preset: "reference", gbps: 100, payload: None }];
 }
 
-/// How often timeouts in a row double the next one.
+/// Maximum number of times that consecutive timeouts double the next one.
 const DOUBLINGS_MAX: u32 = 4;
 
 /// Bytes that a packet takes on the link beyond those that the published simulator's ports count.
 const UNCOUNTED: u64 = 64;
-/// Control round trips in the timeout. The paper's 1 ms (section 3) is some 20 round trips of a loaded
-/// network of 10 Gbit/s with packets of 9 KB.
+/// Control round trips in the timeout. The paper's 1 ms (section 3) is some 20 round trips of a
+/// loaded network of 10 Gbit/s with packets of 9 KB.
 const RTO_ROUND_TRIPS: u32 = 64;
 
 impl NdpConfig {
@@ -140,9 +140,9 @@ impl NdpConfig {
         }
     }
 
-    /// What csg-htsim does at 100 Gbit/s. It charges 64 bytes of header to links beside packets of
-    /// 1500 bytes, which have headers of 40 already. A flow sends 50 packets at once. Pulls are spaced
-    /// by 1564 bytes at 99 % of the link's rate, which are 1580.
+    /// The behaviour of csg-htsim at 100 Gbit/s. It charges links 64 bytes of header in addition to
+    /// packets of 1500 bytes, which have headers of 40 already. A flow sends 50 packets at once.
+    /// Pulls are spaced by 1564 bytes at 99 % of the link's rate, which are 1580.
     pub fn reference() -> Self {
         Self {
             window: Some(50),
@@ -182,7 +182,7 @@ impl NdpConfig {
         })
     }
 
-    /// Returns the packets that a flow between hosts of one rate sends unasked.
+    /// Returns the number of packets that a flow between hosts of one rate sends without a pull.
     fn window(&self, facts: &FabricFacts) -> u32 {
         let bdp = || facts.bdp_packets(self.payload + self.header).clamp(1, 1_000_000);
         self.window.unwrap_or_else(bdp)
@@ -194,31 +194,31 @@ impl NdpConfig {
 pub struct Ndp {
     /// The parameters.
     pub config: NdpConfig,
-    /// Packets that a flow sends unasked.
+    /// Number of packets that a flow sends without a pull.
     pub window: u32,
     /// The rates of all hosts; `None` if none is slower.
     pub peers: Option<Peers>,
     /// Time between the pulls of a receiver.
     pub spacing: Span,
-    /// Time after which a packet that was neither acknowledged nor refused is sent again.
+    /// Time after which a packet is retransmitted that was neither acknowledged nor refused.
     pub rto: Span,
-    /// Paths between racks among which senders choose; 1 leaves the choice to the fabric.
+    /// Paths between racks among which senders choose; with 1 the fabric chooses.
     pub paths: u16,
-    /// When a receiver forgets a flow whose sender is silent.
+    /// Time without packets of its source after which a receiver drops a flow.
     pub forget: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
 }
 
 impl Ndp {
-    /// Returns the packets that a flow to `dst` sends unasked: a bandwidth-delay product of the slower
-    /// end. More would be trimmed at the port to a slower host.
+    /// Returns the number of packets that a flow to `dst` sends without a pull: a bandwidth-delay
+    /// product of the slower end. More would be trimmed at the port to a slower host.
     pub(super) fn window_to(&self, dst: NodeId) -> u32 {
         let pair = |peers: &Peers| self.config.window(&peers.facts_to(dst));
         self.peers.as_ref().map_or(self.window, pair)
     }
 
-    /// Returns the timeout of flows to `dst` after so many timeouts in a row.
+    /// Returns the timeout of flows to `dst` after `attempts` consecutive timeouts.
     #[inline]
     pub(super) fn timeout_to(&self, dst: NodeId, attempts: u32) -> Span {
         let rto = match &self.peers {

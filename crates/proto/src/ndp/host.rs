@@ -115,6 +115,10 @@ impl Endpoint for NdpHost {
         self.receiver.release(now, src, msg, &self.ndp);
     }
 
+    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.abandon((src, msg), &mut self.out);
+    }
+
     fn limit_arriving(&mut self, per_peer: u32) {
         self.receiver.flows.limit(per_peer);
     }

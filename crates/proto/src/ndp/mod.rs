@@ -2,9 +2,9 @@
 //! networks and stacks for low latency and high performance*, SIGCOMM 2017).
 //!
 //! A sender sends its first window at line rate without a handshake. A port whose data queue is
-//! full cuts the payload off a packet and sends the header ahead of all data, so that the receiver
-//! knows of every packet at once. It acknowledges what has arrived, refuses what was trimmed, and
-//! paces all further packets by pulls, at the rate of its link.
+//! full cuts the payload off a packet and sends the header ahead of all data. So the receiver
+//! detects every packet at once. It acknowledges packets that arrive, refuses those that were
+//! trimmed, and paces all further packets by pulls, at the rate of its link.
 //!
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`wire`]: the packets
@@ -71,7 +71,7 @@ impl Transport for NdpFamily {
     }
 
     /// An acknowledgement carries the pull that is due. If pulls are further apart than packets,
-    /// each is late for its acknowledgement and a packet of its own.
+    /// each is late for its acknowledgement and a separate packet.
     fn reply_bytes(keys: &NdpConfig) -> Bytes {
         let full = (keys.payload + keys.header).get();
         match keys.pull_bytes {
@@ -113,8 +113,12 @@ impl Transport for NdpFamily {
         Ndp { peers: Some(peers.clone()), ..own }
     }
 
-    fn assumptions(_config: &Ndp, _site: &Site) -> Assumptions {
-        Assumptions { paced_by_receivers: true, ..Assumptions::default() }
+    fn assumptions(config: &Ndp, _site: &Site) -> Assumptions {
+        Assumptions {
+            paced_by_receivers: true,
+            chooses_paths: config.paths > 1,
+            ..Assumptions::default()
+        }
     }
 
     fn describe(config: &Ndp) -> Vec<Derived> {

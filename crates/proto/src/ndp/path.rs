@@ -1,9 +1,9 @@
-//! The paths of a flow: each is used once in a random order, then the order is drawn anew (NDP,
+//! The paths of a flow: each is used once in a random order, then a new order is drawn (NDP,
 //! section 3).
 //!
-//! A sender knows which packets of a path were trimmed. A path with far more of them than the
-//! others, because a link on it has failed or is slower, is left out of the next orders. It is
-//! tried again, as if it were new, some orders later.
+//! A sender counts the trimmed packets of each path. A path with far more of them than the others
+//! is left out of the next orders: a link on it has failed or is slower. It is retried, as if it
+//! were new, some orders later.
 
 use rampmeter_core::Rng;
 
@@ -34,7 +34,7 @@ pub(super) struct Paths {
     order: Vec<u16>,
     /// Number of paths used of the order.
     used: usize,
-    /// By path; empty where no path is penalised.
+    /// By path; empty if no path is penalised.
     scores: Vec<Score>,
 }
 
@@ -83,8 +83,8 @@ impl Paths {
         score.bad = score.bad.saturating_add(u16::from(is_bad));
     }
 
-    /// Leaves out paths that have more than twice the mean share of bad answers, and takes up those
-    /// that were left out for long enough, as if they were new.
+    /// Removes paths that have more than twice the mean share of bad answers. Restores those that
+    /// were removed for long enough, as if they were new.
     fn judge(&mut self) {
         let sum = |of: fn(&Score) -> u16| self.scores.iter().map(|s| u64::from(of(s))).sum::<u64>();
         let (answers, bad) = (sum(|s| s.answers), sum(|s| s.bad));

@@ -7,7 +7,7 @@ use super::config::PullOrder;
 /// Flows that have pulls to send, each once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PullQueue {
-    /// In turn: slot, and the entry's number in `Owed::entry`.
+    /// Round robin: slot, and the entry's number in `Owed::entry`.
     turns: VecDeque<(u32, u32)>,
     /// By missing packets, then by slot.
     shortest: BTreeSet<(u32, u32)>,
@@ -28,7 +28,7 @@ enum Place {
     /// It waits for no pull.
     #[default]
     Out,
-    /// In turn, by the number of its entry.
+    /// In the round-robin queue, by the number of its entry.
     Turn(u32),
     /// Among flows with this many missing packets.
     Missing(u32),
@@ -63,7 +63,8 @@ impl PullQueue {
         if let Place::Missing(before) = owed.place {
             self.shortest.remove(&(before, slot));
         }
-        // An entry in turn is stale from now on, as its number is not the flow's any more.
+        // An entry of the round-robin queue is stale from now on, as its number is not the flow's
+        // any more.
         owed.place = Place::Out;
     }
 
@@ -74,7 +75,8 @@ impl PullQueue {
         }
     }
 
-    /// Returns the next flow, which leaves the queue. `owed` finds the pulls of the flow in a slot.
+    /// Returns the next flow, and removes it from the queue. `owed` finds the pulls of the flow in
+    /// a slot.
     pub(super) fn pop<'a>(&mut self, owed: impl Fn(u32) -> Option<&'a Owed>) -> Option<u32> {
         while let Some((slot, entry)) = self.turns.pop_front() {
             if owed(slot).is_some_and(|o| o.place == Place::Turn(entry)) {
@@ -109,7 +111,7 @@ mod tests {
     #[test]
     fn a_fair_queue_serves_flows_in_the_order_in_which_they_enter() {
         let (mut queue, mut flows) = queue(PullOrder::Fair, &[9, 1, 5]);
-        // Entering again keeps the turn; leaving gives it up.
+        // A flow that re-enters keeps its place; one that was removed loses it.
         queue.enter(0, 8, &mut flows[0], PullOrder::Fair);
         queue.leave(1, &mut flows[1]);
         queue.enter(1, 1, &mut flows[1], PullOrder::Fair);

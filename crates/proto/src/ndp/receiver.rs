@@ -1,9 +1,9 @@
-//! The receiver's side (NDP, section 3): every packet is answered at once, and brings a pull.
+//! The receiver's side (NDP, section 3): every packet is answered at once, and adds a pull.
 //!
-//! The pacer sends one pull a packet time, so that what was pulled arrives at the rate of the link
-//! whatever the number of senders. A pull is due for every packet that arrives, with its payload or
-//! without, until the flow is complete: then the pulls that still wait are dropped. A pull rides on
-//! the answer if none waits and the pacer allows it.
+//! The pacer sends one pull a packet time, so that pulled packets arrive at the rate of the link
+//! regardless of the number of senders. A pull is due for every packet that arrives, with its
+//! payload or without, until the flow is complete. Then the queued pulls are dropped. The answer
+//! carries a pull if none is queued and the pacer allows it.
 
 use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Span, Time};
 
@@ -80,7 +80,7 @@ impl Receiver {
             }
         };
         let flow = &mut self.flows[slot];
-        // Only a broken packet is longer than the first one of its flow said.
+        // Only a damaged packet is beyond the length that the first one of its flow carried.
         if seq >= flow.of.packets {
             return Receipt::Ignored;
         }
@@ -175,7 +175,7 @@ impl Receiver {
         }
     }
 
-    /// A message that was held may have pulls again.
+    /// Releases a held message, which may have pulls.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, ndp: &Ndp) {
         if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
             self.queue_again(slot, ndp);
@@ -186,6 +186,13 @@ impl Receiver {
     fn sweep(&mut self, now: Time, ndp: &Ndp, out: &mut Output<NdpHeader>) {
         let Self { flows, queue, .. } = self;
         flows.sweep_with(now, ndp.forget, out, |slot, flow| queue.forget(slot, &flow.state.owed));
+    }
+
+    /// Ends a message that the driver refuses.
+    pub(super) fn abandon(&mut self, of: (NodeId, MsgId), out: &mut Output<NdpHeader>) {
+        if let Some((slot, flow)) = self.flows.abandon_message(of, out) {
+            self.queue.forget(slot, &flow.state.owed);
+        }
     }
 
     /// Handles a sender that has lost its state.

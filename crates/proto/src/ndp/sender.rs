@@ -111,7 +111,7 @@ impl Window {
 #[derive(Debug)]
 pub(super) struct Sender {
     flows: OutgoingFlows<Window>,
-    /// Flows that may send, by turns; those that are over are skipped.
+    /// Flows that may send, round robin; those that have ended are skipped.
     turns: VecDeque<(u32, MsgId)>,
     rng: Rng,
 }
@@ -207,7 +207,8 @@ impl Sender {
             None => {}
         }
         state.pull(pull);
-        flow.retry.hear(state.due(now, ndp.timeout_to(flow.dst, 0)));
+        let due = state.due(now, ndp.timeout_to(flow.dst, 0));
+        self.flows.hear_timer(tx_slot, due);
         self.give_turn(tx_slot);
     }
 
@@ -215,7 +216,8 @@ impl Sender {
     pub(super) fn on_pull(&mut self, now: Time, slot: u32, msg: MsgId, pull: u32, ndp: &Ndp) {
         let Some(flow) = self.flows.of(slot, msg) else { return };
         flow.state.pull(pull);
-        flow.retry.hear(flow.state.due(now, ndp.timeout_to(flow.dst, 0)));
+        let due = flow.state.due(now, ndp.timeout_to(flow.dst, 0));
+        self.flows.hear_timer(slot, due);
         self.give_turn(slot);
     }
 
@@ -229,7 +231,7 @@ impl Sender {
         stats.returned += 1;
         state.again.push_back(seq);
         state.drop_acked();
-        // With nothing in flight and no pull to come, nothing else would send it.
+        // With nothing in flight and no outstanding pull, nothing else would send it.
         if state.sent.is_empty() && state.credit == 0 && state.answered <= state.pulled {
             state.credit = 1;
         }
@@ -276,7 +278,7 @@ impl Sender {
         None
     }
 
-    /// Retransmits what was never answered, and aborts flows of which nothing ever is.
+    /// Retransmits packets without an answer, and aborts flows of which none is ever answered.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

@@ -89,7 +89,7 @@ mod sender {
         assert!(sent(&mut host, Time::ZERO).is_empty(), "an acknowledgement alone sends nothing");
         host.handle_packet(Time::ZERO, &ack(&first[1], 2, 2));
         assert_eq!(seqs(&sent(&mut host, Time::ZERO)), [4, 5]);
-        // Pulls are cumulative: an old one says nothing.
+        // Pulls are cumulative: an old one has no effect.
         host.handle_packet(Time::ZERO, &ack(&first[2], 3, 1));
         assert!(sent(&mut host, Time::ZERO).is_empty());
     }
@@ -235,7 +235,7 @@ mod receiver {
             arrive(&mut receiver, Time::ZERO, &packets[..3], |_| src % 2 == 0);
         }
         let pulls = pulls(&mut receiver);
-        // The first rode on an answer; the others go in turn.
+        // An answer carried the first; the others are sent round robin.
         let sources: Vec<u32> = pulls.iter().map(|&(_, to)| to).collect();
         assert_eq!(sources, [0, 1, 2, 3, 0, 1, 2, 3, 1, 2, 3]);
         for (nth, (at, _)) in pulls.into_iter().enumerate() {
@@ -305,7 +305,8 @@ mod between_hosts {
         let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
         let site = Site { facts: FACTS, place, lower: None };
         let error = NdpFamily::configure(NdpConfig::paper(), &site).unwrap_err();
-        let expected = "name: expected a transport that works without switches that trim, between hosts, got ndp";
+        let expected = "name: expected a transport that works without switches that trim, between \
+                    hosts, got ndp";
         assert_eq!(error.to_string(), expected);
         const { assert!(!NdpFamily::ON_HOSTS) };
     }

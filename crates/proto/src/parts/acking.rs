@@ -1,4 +1,5 @@
-//! A receiver that answers every packet with what has arrived, for senders that retransmit.
+//! A receiver that answers every packet with the set of arrived packets, for senders that
+//! retransmit.
 
 use rampmeter_core::collections::SeqSet;
 use rampmeter_core::{NodeId, Receipt, Span, Time};
@@ -10,7 +11,7 @@ use super::{Announcement, ArrivingFlows, Found, Output};
 pub struct Arrived<'a> {
     /// Every packet below has arrived.
     pub cumulative: u32,
-    /// Packets that have arrived; `None` if the flow is over.
+    /// Packets that have arrived; `None` if the flow has ended.
     pub got: Option<&'a SeqSet>,
     /// The packet, unless it was a probe.
     pub seq: Option<u32>,
@@ -56,7 +57,7 @@ impl AckingReceiver {
             }
         };
         let flow = &mut self.flows[slot];
-        // Only a broken packet is longer than the first one of its flow said.
+        // Only a damaged packet is beyond the length that the first one of its flow carried.
         if seq.is_some_and(|seq| seq >= flow.of.packets) {
             return Receipt::Ignored;
         }

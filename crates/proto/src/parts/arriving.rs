@@ -71,7 +71,7 @@ pub struct ArrivingFlows<T> {
     /// Slots, by source and number.
     slots: IdMap<(u32, u32), u32>,
     rest: Box<Rest>,
-    /// Time at which [`ArrivingFlows::sweep`] begins to search again.
+    /// Time at which [`ArrivingFlows::sweep`] begins its next search.
     sweep_at: Time,
     /// The slot at which the search for unresponsive flows continues.
     next_sought: u32,
@@ -182,8 +182,8 @@ impl<T> ArrivingFlows<T> {
         Some(slot)
     }
 
-    /// Counts a flow that is new as over without entering it. Returns false where [`Self::enter`]
-    /// would enter nothing.
+    /// Counts a new flow as ended without entering it. Returns false if [`Self::enter`] would enter
+    /// nothing.
     pub fn refuse(&mut self, of: Announcement) -> bool {
         let is_counted = self.rest.numbers.enter(of.src, of.flow);
         if is_counted {
@@ -192,14 +192,14 @@ impl<T> ArrivingFlows<T> {
         is_counted
     }
 
-    /// Holds a message back until it is released. Returns its slot if it has been entered. Looks at
-    /// every flow where [`ArrivingFlows::limit`] has not been called.
+    /// Holds a message back until it is released. Returns its slot if it has been entered. Examines
+    /// every flow if [`ArrivingFlows::limit`] has not been called.
     pub fn hold(&mut self, src: NodeId, msg: MsgId) -> Option<u32> {
         self.rest.held.hold(src, msg);
         self.set_held(src, msg, true)
     }
 
-    /// Lets a message that was held go on. Its sender may be unresponsive for `quiet` more. Returns
+    /// Releases a message that was held. Its sender may be unresponsive for `quiet` more. Returns
     /// its slot if it was held and has been entered.
     pub fn release(&mut self, now: Time, src: NodeId, msg: MsgId, quiet: Span) -> Option<u32> {
         if !self.rest.held.release(src, msg) {
@@ -216,15 +216,22 @@ impl<T> ArrivingFlows<T> {
     }
 
     fn set_held(&mut self, src: NodeId, msg: MsgId, is_held: bool) -> Option<u32> {
-        let is_its = |f: &ArrivingFlow<T>| f.of.src == src && f.of.msg == msg;
-        let slot = match &self.rest.messages {
-            Some(messages) => *messages
-                .get(&(src, msg))
-                .filter(|slot| self.flows.get(**slot).is_some_and(is_its))?,
-            None => self.flows.iter().find(|(_, f)| is_its(f)).map(|(slot, _)| slot)?,
-        };
+        let slot = self.slot_of(src, msg)?;
         self.flows[slot].is_held = is_held;
         Some(slot)
+    }
+
+    /// Returns the slot of a message. Examines every flow if [`ArrivingFlows::limit`] has not been
+    /// called.
+    pub fn slot_of(&self, src: NodeId, msg: MsgId) -> Option<u32> {
+        let is_its = |f: &ArrivingFlow<T>| f.of.src == src && f.of.msg == msg;
+        match &self.rest.messages {
+            Some(messages) => messages
+                .get(&(src, msg))
+                .copied()
+                .filter(|slot| self.flows.get(*slot).is_some_and(is_its)),
+            None => self.flows.iter().find(|(_, f)| is_its(f)).map(|(slot, _)| slot),
+        }
     }
 
     /// Returns the flow in `slot`.
@@ -317,6 +324,18 @@ impl<T> ArrivingFlows<T> {
         Some(flow)
     }
 
+    /// Abandons a message that the driver refuses, held or not. Returns its flow with its slot;
+    /// `None` if it has not been entered.
+    pub fn abandon_message<H>(
+        &mut self,
+        (src, msg): (NodeId, MsgId),
+        out: &mut Output<H>,
+    ) -> Option<(u32, ArrivingFlow<T>)> {
+        self.rest.held.release(src, msg);
+        let slot = self.slot_of(src, msg)?;
+        self.abandon(slot, out).map(|flow| (slot, flow))
+    }
+
     /// Looks at the next `n` slots for unresponsive flows. Returns whether the last slot was among
     /// them.
     fn search<H>(
@@ -341,8 +360,8 @@ impl<T> ArrivingFlows<T> {
         is_last
     }
 
-    /// Abandons unresponsive flows, for receivers without a clock that call it with each packet:
-    /// looks at all flows once every `forget`, at some of them in a call.
+    /// Abandons unresponsive flows, for receivers without a clock that call it with each packet. It
+    /// examines all flows once every `forget`, some of them in a call.
     pub fn sweep<H>(&mut self, now: Time, forget: Span, out: &mut Output<H>) {
         self.sweep_with(now, forget, out, |_, _| {});
     }
@@ -361,8 +380,8 @@ impl<T> ArrivingFlows<T> {
         }
     }
 
-    /// Abandons the flows of a source that has lost its state, and expects its numbers from zero
-    /// again; `gone` is notified of each.
+    /// Abandons the flows of a source that has lost its state, and restarts its numbers from zero;
+    /// `gone` is notified of each.
     pub fn forget_peer<H>(
         &mut self,
         peer: NodeId,

@@ -1,13 +1,16 @@
 //! Limits of a sender that keeps trying although nothing answers.
 //!
-//! A number of attempts alone is a bad limit. Attempts follow one another in round trips, so that a
-//! peer that stands still for half a second fails every message where round trips are short. A time
-//! alone is bad in simulations, whose time scales with the network. So both limits must be
-//! exceeded, and simulations set the time to zero.
+//! A number of attempts alone is a bad limit. Attempts follow one another in round trips. So a peer
+//! that stalls for half a second would fail every message if round trips are short. A time alone is
+//! bad in simulations, whose time scales with the network. So both limits must be exceeded, and
+//! simulations set the time to zero.
 
 use rampmeter_core::{FabricFacts, Span};
 
-/// Limits that must both be exceeded before a message fails for want of an answer.
+/// Maximum number of attempts where the time decides.
+const ATTEMPTS_MAX: u32 = 10_000;
+
+/// Limits that must both be exceeded before a message fails for lack of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptLimit {
     /// Attempts without an answer.
@@ -17,9 +20,12 @@ pub struct AttemptLimit {
 }
 
 impl AttemptLimit {
-    /// Combines `attempts-max` of a configuration with the patience of the site.
+    /// Combines `attempts-max` of a configuration with the patience of the site. Where there is a
+    /// patience, it decides.
     pub fn new(attempts: u32, facts: &FabricFacts) -> Self {
-        Self { attempts, time: facts.patience }
+        let time = facts.patience;
+        let most = if time > Span::ZERO { ATTEMPTS_MAX } else { u32::MAX };
+        Self { attempts: attempts.min(most), time }
     }
 
     /// Returns true if `attempts` without an answer, the first of them `elapsed` ago, are too many.

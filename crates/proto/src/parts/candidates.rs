@@ -24,8 +24,8 @@ impl<K: Ord + Copy> Candidates<K> {
         self.awake.is_empty() && self.waiting.is_empty()
     }
 
-    /// Returns the flow with the lowest key of those that may be served, of equals the one in the
-    /// lowest slot: its key and its slot.
+    /// Returns the key and the slot of the flow with the lowest key of those that may be served.
+    /// Ties are resolved to the lowest slot.
     #[inline]
     pub fn first(&self) -> Option<(K, u32)> {
         self.awake.first()

@@ -41,14 +41,14 @@ pub fn held_pause(keepalive: Span) -> Span {
     keepalive * 64
 }
 
-/// Time after which a receiver forgets a flow whose sender is unresponsive: twice as long as a
-/// sender that repeats itself every `interval` takes to give up.
+/// Time after which a receiver drops a flow whose sender is unresponsive. It is twice the time
+/// after which a sender that repeats itself every `interval` aborts.
 pub fn forget_after(interval: Span, attempts_max: u32) -> Span {
     interval * (u64::from(attempts_max) + 2) * 2
 }
 
-/// Two bandwidth-delay products, in packets that take `packet` bytes: what a port holds in pFabric
-/// (§5.1).
+/// Two bandwidth-delay products, in packets that take `packet` bytes: the buffer of a port in
+/// pFabric (§5.1).
 pub fn two_bdps(packet: Bytes, facts: &FabricFacts) -> Bytes {
     packet * (2 * u64::from(facts.bdp_packets(packet)))
 }

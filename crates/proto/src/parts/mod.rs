@@ -12,7 +12,7 @@
 //! * [`Served`]: packets served by tenant
 //! * [`Timers`]: many deadlines behind one
 //!
-//! Memory is bounded by what was submitted or has arrived, never by a number in a header.
+//! Memory is bounded by submitted messages and arrived packets, never by a number in a header.
 
 mod acking;
 mod arriving;
@@ -30,6 +30,7 @@ mod retry;
 mod stream;
 mod tenant;
 mod timers;
+mod token_delay;
 mod tokens;
 
 pub use acking::{AckingReceiver, Arrived, sack_bits};
@@ -50,4 +51,6 @@ pub use retry::Retry;
 pub use stream::{Ack, Acked, Limit, Rtt, Stream, Window};
 pub use tenant::Served;
 pub use timers::Timers;
+pub use token_delay::TokenDelay;
+pub(crate) use token_delay::TokenId;
 pub use tokens::TokenCursor;

@@ -1,23 +1,22 @@
 //! Numbers that distinguish the flows of a pair of hosts, at both ends.
 //!
-//! A sender counts the flows to each destination. A receiver knows which flows it has had from two
-//! words a sender, however many there were, and answers packets of flows that are over.
+//! A sender counts the flows to each destination. A receiver keeps two words a sender to tell
+//! earlier flows from new ones, regardless of their number. So it can answer packets of flows that
+//! have ended.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rampmeter_core::NodeId;
+use rampmeter_core::collections::IdTable;
 
 /// The sender's side: the next number for each destination.
 #[derive(Clone, Debug, Default)]
-pub struct NextNumber(Vec<u32>);
+pub struct NextNumber(IdTable<u32>);
 
 impl NextNumber {
     /// Takes the number of a new flow to `dst`.
     pub fn take(&mut self, dst: NodeId) -> u32 {
-        if self.0.len() <= dst.idx() {
-            self.0.resize(dst.idx() + 1, 0);
-        }
-        let next = &mut self.0[dst.idx()];
+        let next = self.0.entry(dst.get());
         let number = *next;
         *next = number.wrapping_add(1);
         number
@@ -25,14 +24,12 @@ impl NextNumber {
 
     /// Returns the number of the next flow to `dst`.
     pub fn peek(&self, dst: NodeId) -> u32 {
-        self.0.get(dst.idx()).copied().unwrap_or(0)
+        self.0.get(dst.get()).copied().unwrap_or(0)
     }
 
-    /// Numbers flows to `dst` from zero again: it has lost its state.
+    /// Restarts the numbers of flows to `dst` from zero: it has lost its state.
     pub fn reset(&mut self, dst: NodeId) {
-        if let Some(next) = self.0.get_mut(dst.idx()) {
-            *next = 0;
-        }
+        self.0.reset(dst.get());
     }
 }
 
@@ -51,7 +48,7 @@ pub enum Known {
 /// in flight.
 #[derive(Clone, Debug)]
 pub struct FlowNumbers {
-    by_source: Vec<Numbers>,
+    by_source: IdTable<Numbers>,
     /// Flows that each source may have in flight.
     under_way_max: u32,
     /// Arrivals of new flows beyond that limit.
@@ -77,7 +74,7 @@ struct Gaps {
     skipped: BTreeMap<u32, u32>,
     /// Number of skipped numbers.
     n_skipped: u32,
-    /// Below this number nothing is new, and what was entered is not remembered.
+    /// Below this number no flow is new, and entered ones are not recorded.
     forgotten: u32,
     abandoned: BTreeSet<u32>,
     /// The same, oldest first.
@@ -134,16 +131,13 @@ const ABANDONED_MAX: usize = 1 << 16;
 
 impl Default for FlowNumbers {
     fn default() -> Self {
-        Self { by_source: Vec::new(), under_way_max: u32::MAX, excess: 0 }
+        Self { by_source: IdTable::default(), under_way_max: u32::MAX, excess: 0 }
     }
 }
 
 impl FlowNumbers {
     fn of(&mut self, src: NodeId) -> &mut Numbers {
-        if self.by_source.len() <= src.idx() {
-            self.by_source.resize_with(src.idx() + 1, Numbers::default);
-        }
-        &mut self.by_source[src.idx()]
+        self.by_source.entry(src.get())
     }
 
     /// Limits the flows that a source may have in flight from now on.
@@ -158,7 +152,7 @@ impl FlowNumbers {
 
     /// Returns the flows of a source that are neither over nor abandoned.
     pub fn under_way(&self, src: NodeId) -> u32 {
-        self.by_source.get(src.idx()).map_or(0, |numbers| numbers.under_way)
+        self.by_source.get(src.get()).map_or(0, |numbers| numbers.under_way)
     }
 
     /// Returns the state of a source's flow.
@@ -211,12 +205,12 @@ impl FlowNumbers {
         true
     }
 
-    /// A flow that was entered is over.
+    /// Records the end of a flow that was entered.
     pub fn complete(&mut self, src: NodeId) {
         self.of(src).under_way -= 1;
     }
 
-    /// Counts a flow as in flight again that was entered and is over. False at the limit.
+    /// Counts a flow that has ended as in flight once more. Returns false at the limit.
     pub fn resume(&mut self, src: NodeId) -> bool {
         let under_way_max = self.under_way_max;
         let numbers = self.of(src);
@@ -226,27 +220,25 @@ impl FlowNumbers {
         may
     }
 
-    /// Expects numbers from zero again: the source has lost its state.
+    /// Expects numbers from zero: the source has lost its state.
     pub fn reset(&mut self, src: NodeId) {
-        if let Some(numbers) = self.by_source.get_mut(src.idx()) {
-            *numbers = Numbers::default();
-        }
+        self.by_source.reset(src.get());
     }
 
-    /// Gives up a flow that was entered.
+    /// Abandons a flow that was entered.
     pub fn abandon(&mut self, src: NodeId, flow: u32) {
         self.complete(src);
         self.refuse(src, flow);
     }
 
-    /// Counts a flow that is over as given up.
+    /// Counts a flow that has ended as abandoned.
     pub fn refuse(&mut self, src: NodeId, flow: u32) {
         let gaps = self.of(src).gaps.get_or_insert_default();
         if gaps.abandoned_order.len() == ABANDONED_MAX
             && let Some(oldest) = gaps.abandoned_order.pop_front()
         {
             gaps.abandoned.remove(&oldest);
-            // It never counts as delivered, which its sender would be told.
+            // It never counts as delivered, which would be reported to its sender.
             gaps.forgotten = gaps.forgotten.max(oldest + 1);
         }
         gaps.abandoned_order.push_back(flow);
@@ -291,7 +283,7 @@ mod tests {
         assert_eq!(numbers.known(src, 3), Known::New);
     }
 
-    /// However many flows a source has begun and left.
+    /// The number of flows that a source has begun and abandoned does not matter.
     #[test]
     fn an_abandoned_flow_never_counts_as_delivered() {
         let mut numbers = FlowNumbers::default();
@@ -310,7 +302,7 @@ mod tests {
         assert!(numbers.enter(src, n) && numbers.known(src, n) == Known::Entered);
     }
 
-    /// Flows that are cancelled before anything of them arrives leave their numbers out for good.
+    /// Flows that are cancelled before any packet arrives never use their numbers.
     #[test]
     fn any_number_of_flows_may_be_left_out() {
         let mut numbers = FlowNumbers::default();
@@ -353,7 +345,7 @@ mod tests {
         }
     }
 
-    /// Whatever number a header claims, a flow that arrives adds one range.
+    /// A flow that arrives adds one range, for any number in its header.
     #[test]
     fn a_leap_of_numbers_takes_the_memory_of_one_flow() {
         let mut numbers = FlowNumbers::default();

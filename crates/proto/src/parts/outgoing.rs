@@ -79,7 +79,7 @@ impl<T> OutgoingFlows<T> {
         slot
     }
 
-    /// Leaves out numbers of flows to `dst` until the next one is free; at most `max` of them.
+    /// Skips numbers of flows to `dst` until the next one is free; at most `max` of them.
     pub fn skip_numbers(&mut self, dst: NodeId, max: u32, is_free: impl Fn(u32) -> bool) {
         let numbers = &mut self.rest.numbers;
         for _ in 0..max {
@@ -98,6 +98,20 @@ impl<T> OutgoingFlows<T> {
     /// Returns the flow in `slot`, if it is still that of `msg`.
     pub fn of(&mut self, slot: u32, msg: MsgId) -> Option<&mut OutgoingFlow<T>> {
         self.flows.get_mut(slot).filter(|f| f.msg == msg)
+    }
+
+    /// Returns the flow in `slot`, if it is still that of `msg`. Its peer is alive: attempts are
+    /// counted anew, and the timer is due at `due`, a function of the peer, if it runs.
+    #[inline]
+    pub fn of_alive(
+        &mut self,
+        slot: u32,
+        msg: MsgId,
+        due: impl FnOnce(NodeId) -> Time,
+    ) -> Option<&mut OutgoingFlow<T>> {
+        let flow = self.flows.get_mut(slot).filter(|f| f.msg == msg)?;
+        flow.retry.hear((slot, msg), due(flow.dst), &mut self.timers);
+        Some(flow)
     }
 
     /// Returns the slot of a message.
@@ -137,7 +151,7 @@ impl<T> OutgoingFlows<T> {
     }
 
     /// Removes the flows to a destination that has lost its state, reports them as failed, and
-    /// numbers flows there from zero again; `gone` is notified of each.
+    /// restarts their numbers from zero; `gone` is notified of each.
     pub fn forget_peer<H>(
         &mut self,
         peer: NodeId,
@@ -160,8 +174,22 @@ impl<T> OutgoingFlows<T> {
         flow.retry.start((slot, flow.msg), at, &mut self.timers);
     }
 
-    /// Makes the timer of a flow due at `at`, which must not be before the time it was due, and
-    /// starts it if it does not run.
+    /// Makes the timer of a flow due at `at` if it runs. Attempts stay counted.
+    #[inline]
+    pub fn postpone_timer(&mut self, slot: u32, at: Time) {
+        let flow = &mut self.flows[slot];
+        flow.retry.postpone((slot, flow.msg), at, &mut self.timers);
+    }
+
+    /// The peer of a flow is alive: attempts are counted anew, and the timer is due at `at` if it
+    /// runs.
+    #[inline]
+    pub fn hear_timer(&mut self, slot: u32, at: Time) {
+        let flow = &mut self.flows[slot];
+        flow.retry.hear((slot, flow.msg), at, &mut self.timers);
+    }
+
+    /// Makes the timer of a flow due at `at`, and starts it if it does not run.
     pub fn defer_timer(&mut self, slot: u32, at: Time) {
         let flow = &mut self.flows[slot];
         flow.retry.defer((slot, flow.msg), at, &mut self.timers);
@@ -186,8 +214,8 @@ impl<T> OutgoingFlows<T> {
         self.repeat_at = self.rest.repeats.next_at();
     }
 
-    /// Returns the slot of a flow that must repeat itself now: its timer does not run, and one
-    /// follows `gap` later at the earliest, but for a burst. Flows that received something while
+    /// Returns the slot of a flow that must repeat itself now: its timer does not run. The next one
+    /// follows after `gap` at the earliest, except in a burst. Flows that received something while
     /// they waited have their timers back.
     #[inline]
     pub fn next_repeat(&mut self, now: Time, gap: Span) -> Option<u32> {

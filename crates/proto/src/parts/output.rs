@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, MsgId, NodeId, Packet, PayloadRef, Priority};
 
-/// Control packets that may wait where repetitions go on: more than any network needs at once.
+/// Maximum number of queued control packets with repetitions: more than any network needs at once.
 pub(super) const BACKLOG: u32 = 1_024;
 
 /// Control packets waiting for the interface, and events waiting for the driver.
@@ -64,8 +64,8 @@ impl<H> Output<H> {
         }
     }
 
-    /// Drops what was meant for a peer that has lost its state: it would take numbers of earlier
-    /// flows for those of new ones.
+    /// Drops packets for a peer that has lost its state: it would take numbers of earlier flows for
+    /// those of new ones.
     pub fn forget_peer(&mut self, peer: NodeId) {
         self.control.retain(|packet| packet.dst != peer);
     }
@@ -93,8 +93,8 @@ impl<H> Output<H> {
         !self.control.is_empty()
     }
 
-    /// Returns whether so many control packets are queued that repeating one would only lengthen
-    /// the queue.
+    /// Returns true if the queue of control packets is so long that a repetition would only
+    /// lengthen it.
     #[inline]
     pub fn is_backlogged(&self) -> bool {
         self.control.len() > BACKLOG as usize

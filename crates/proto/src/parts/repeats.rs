@@ -1,22 +1,22 @@
-//! Packets that a sender repeats for many flows: announcements without an answer, questions whether
-//! there is room. They leave at intervals, so that those of 65 536 flows take a small part of a
-//! link and not all of it.
+//! Packets that a sender repeats for many flows: announcements without an answer, probes of held
+//! messages. They are sent at intervals, so that those of 65 536 flows take a small part of a link
+//! and not all of it.
 
 use std::collections::VecDeque;
 
 use rampmeter_core::{Bytes, FabricFacts, Span, Time};
 
-/// Repetitions that may leave at once, after a pause. So a host with few flows repeats itself when
-/// it wants to.
+/// Number of repetitions that may be sent at once, after a pause. So a host with few flows repeats
+/// without delay.
 const BURST: u64 = 32;
 
 /// Intervals that follow a probe for a flow that its receiver holds back. The receiver reports when
-/// it accepts data. A probe only shows that its receiver still runs, and recovers what was lost.
+/// it accepts data. A probe only shows that its receiver still runs, and recovers from losses.
 const HELD_GAPS: u64 = 4;
 
-/// Returns the interval between short packets that a host repeats: the time of four full ones, so
-/// that they take a few percent of its link. A thousand take less time than a receiver needs to
-/// forget an unresponsive sender ([`forget_after`](super::forget_after)).
+/// Returns the interval between short packets that a host repeats. It is the time of four full
+/// ones, so that they take a few percent of its link. A thousand take less time than a receiver
+/// needs to forget an unresponsive sender ([`forget_after`](super::forget_after)).
 pub fn repeat_gap(facts: &FabricFacts) -> Span {
     let full = facts.access_rate.tx_time(Bytes::new(1_500));
     (full * 4).min(facts.control_rtt / 2).max(Span::from_ps(1))
@@ -67,7 +67,7 @@ impl<K> Repeats<K> {
         self.opens_at = Time::from_ps(self.regular_at.as_ps().saturating_sub(gap.as_ps() * BURST));
     }
 
-    /// None leaves before `at`.
+    /// Sends none before `at`.
     pub(crate) fn postpone(&mut self, at: Time) {
         self.opens_at = self.opens_at.max(at);
     }
@@ -83,7 +83,7 @@ mod tests {
         Time::ZERO + Span::from_us(us)
     }
 
-    /// All that may leave at `now`. None is held.
+    /// Returns all that may be sent at `now`. None is held.
     fn leave(repeats: &mut Repeats<u32>, now: Time) -> Vec<u32> {
         let mut left = Vec::new();
         while let Some(key) = repeats.pop(now) {
@@ -107,7 +107,7 @@ mod tests {
             (last, left) = (now, left + leave(&mut repeats, now).len());
         }
         assert_eq!(left, 1_000);
-        // After a pause there is a burst again.
+        // After a pause there is another burst.
         (0..1_000).for_each(|key| repeats.push(key, false));
         assert_eq!(leave(&mut repeats, last + GAP * 1_000).len(), burst);
     }

@@ -1,14 +1,14 @@
 //! Flow that is sent by windows: acknowledged packets, lost packets, and the next packet.
 //!
 //! A [`Stream`] keeps the scoreboard of one flow. Its [`Window`] is the congestion control: it is
-//! notified of acknowledgements, losses and timeouts, and returns how many packets may be in
-//! flight. The protocol keeps the timer (a [`Retry`](super::Retry)), gets the next packet from
+//! notified of acknowledgements, losses and timeouts, and returns the limit of packets in flight.
+//! The protocol keeps the timer (a [`Retry`](super::Retry)), gets the next packet from
 //! [`Stream::sendable`], and calls [`Stream::send`] when it is sent. The other end is an
 //! [`AckingReceiver`](super::AckingReceiver).
 //!
-//! A timeout goes back to the first packet that is missing and skips those acknowledged. Windows
-//! with a [`Window::reorder_max`] also count a packet as lost when packets that far behind it have
-//! arrived; it is retransmitted once, before anything new. A second loss of it is found by a
+//! A timeout returns to the first packet that is missing and skips those acknowledged. Windows with
+//! a [`Window::reorder_max`] also count a packet as lost when packets that far behind it have
+//! arrived. It is retransmitted once, before anything new. A second loss of it is found by a
 //! timeout.
 
 use std::collections::VecDeque;
@@ -49,7 +49,7 @@ pub trait Window {
     /// Quantity that the window limits.
     const LIMIT: Limit = Limit::Flight;
 
-    /// Packets that the window lets go.
+    /// Packets that the window allows in flight.
     fn cwnd(&self) -> u32;
 
     /// Returns the number of later packets that must arrive before a missing one counts as lost
@@ -67,7 +67,7 @@ pub trait Window {
     /// The flow has timed out.
     fn on_timeout(&mut self, now: Time);
 
-    /// Returns the rate at which packets may leave, where it is limited.
+    /// Returns the rate at which packets may be sent, if it is limited.
     fn pacing(&self) -> Option<Rate> {
         None
     }
@@ -99,11 +99,11 @@ pub struct Stream<W> {
     acked_end: u32,
     /// Packets below have been judged lost or not.
     judged: u32,
-    /// Packets found lost and not sent again, lowest first.
+    /// Packets found lost and not retransmitted, lowest first.
     lost: VecDeque<u32>,
     /// Losses below are of a window that has been cut.
     recovery_end: u32,
-    /// The packet that is timed, and when it left.
+    /// The packet that is timed, and the time at which it was sent.
     timed: Option<(u32, Time)>,
     /// Time at which pacing allows the next packet.
     paced_until: Time,
@@ -159,7 +159,7 @@ impl<W: Window> Stream<W> {
         (from..self.acked_end).map(|seq| u32::from(self.acked.contains(seq))).sum()
     }
 
-    /// Returns the next packet that the window lets go: one that was lost, or else the next in
+    /// Returns the next packet that the window allows: one that was lost, or else the next in
     /// order.
     #[inline]
     pub fn sendable(&self) -> Option<u32> {
@@ -193,7 +193,7 @@ impl<W: Window> Stream<W> {
         }
         if seq >= self.sent {
             self.sent = seq + 1;
-            // A packet that is sent twice says nothing of the round trip.
+            // A packet that is sent twice is no sample of the round trip.
             self.timed.get_or_insert((seq, now));
         }
         if let Some(rate) = self.window.pacing() {
@@ -262,7 +262,7 @@ impl<W: Window> Stream<W> {
         }
     }
 
-    /// Starts again at the first packet that is missing.
+    /// Restarts at the first packet that is missing.
     pub fn on_timeout(&mut self, now: Time) {
         self.window.on_timeout(now);
         self.next = self.cumulative();
@@ -297,6 +297,11 @@ impl Rtt {
     /// The smoothed round-trip time, once there is a sample.
     pub fn smoothed(&self) -> Option<Span> {
         self.smoothed.map(|(rtt, _)| rtt)
+    }
+
+    /// Returns the timeout before the first sample, if `known` is a guess of it.
+    pub fn first_timeout(&self, known: Span) -> Span {
+        known.clamp(self.min, self.max)
     }
 
     /// Takes a sample: an eighth of it counts, a quarter of its distance.
@@ -367,7 +372,7 @@ mod tests {
         Stream::new(packets, NewReno { cwnd, threshold: 64, acked: 0 })
     }
 
-    /// Sends all that the window lets go.
+    /// Sends all that the window allows.
     fn send_all(stream: &mut Stream<NewReno>, now: Time) -> Vec<u32> {
         let mut sent = Vec::new();
         while let Some(seq) = stream.sendable() {

@@ -8,7 +8,7 @@ use rampmeter_core::TenantId;
 /// long at most.
 const DENSE: usize = 1_024;
 
-/// Counters by tenant. Memory is that of the tenants served, whatever numbers headers claim.
+/// Counters by tenant. Memory is that of the tenants served, regardless of numbers in headers.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
     dense: Vec<u64>,
@@ -29,7 +29,8 @@ impl Served {
         *self.of(tenant) += 1;
     }
 
-    /// Counts for `to` what was counted for `from`: `packets` of a flow whose tenant was not known.
+    /// Moves `packets` of a flow whose tenant was not known from the counter of `from` to that of
+    /// `to`.
     pub fn transfer(&mut self, from: TenantId, to: TenantId, packets: u32) {
         let served = self.of(from);
         let moved = (*served).min(packets.into());

@@ -9,9 +9,10 @@ use rampmeter_core::Time;
 /// deadline of a key is valid and ignores the others when they are popped.
 ///
 /// Most deadlines of a transport are at one of few intervals from now, in microseconds. Those of
-/// each interval are pushed in order, so that the queue keeps them in a sorted run: an entry joins
+/// each interval are pushed in order, so that the queue keeps them in a sorted run. An entry joins
 /// the run whose last one is the closest before it, and the heap if there is none. Pushing and
-/// popping take O(1) steps then, however many there are. The order of popping is that of one heap.
+/// popping then take O(1) steps, regardless of their number. The order of popping is that of one
+/// heap.
 #[derive(Clone, Debug)]
 pub struct Timers<K> {
     runs: [VecDeque<(Time, K)>; RUNS],

@@ -1,7 +1,7 @@
-//! Tokens of a flow at its receiver: which packet is requested next, and how many tokens are open.
+//! Tokens of a flow at its receiver: the next packet to request, and the number of open tokens.
 //!
-//! Tokens are numbered. Data names the token that it answers, so that the highest number seen gives
-//! the number of later tokens that are unanswered, regardless of losses in between.
+//! Tokens are numbered. Data names the token that it answers. So the highest number seen gives the
+//! number of later tokens that are unanswered, regardless of losses in between.
 
 use rampmeter_core::Time;
 use rampmeter_core::collections::SeqSet;
@@ -11,6 +11,8 @@ use rampmeter_core::collections::SeqSet;
 pub struct TokenCursor {
     /// The sequence number at which the search for the next packet begins.
     next: u32,
+    /// One more than the highest sequence number that has had a token or is sent without.
+    told: u32,
     issued: u32,
     /// One more than the number of the latest token whose data has arrived.
     seen: u32,
@@ -22,7 +24,7 @@ impl TokenCursor {
     /// No token yet. The sender sends the first `free` packets without; they count as tokens issued
     /// now.
     pub fn new(now: Time, free: u32) -> Self {
-        Self { next: free, issued: free, seen: 0, last: now }
+        Self { next: free, told: free, issued: free, seen: 0, last: now }
     }
 
     /// Tokens issued so far.
@@ -83,10 +85,13 @@ impl TokenCursor {
         self.issued - 1
     }
 
-    /// Moves past the next missing packet in cyclic order and returns it.
-    pub fn advance(&mut self, got: &SeqSet, packets: u32) -> u32 {
+    /// Moves past the next missing packet in cyclic order. Returns it, and true if it was requested
+    /// before.
+    pub fn advance(&mut self, got: &SeqSet, packets: u32) -> (u32, bool) {
         let seq = Self::missing(got, packets, self.next);
+        let is_again = seq < self.told;
         self.next = seq + 1;
-        seq
+        self.told = self.told.max(self.next);
+        (seq, is_again)
     }
 }

@@ -8,7 +8,7 @@ use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap, within};
 use crate::transport::Peers;
 
-/// What a flow does that has timed out several times in a row.
+/// Reaction of a flow to several consecutive timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Starving {
@@ -18,7 +18,7 @@ pub enum Starving {
     Persist,
 }
 
-/// Which priority probes have.
+/// Priority of probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeRank {
@@ -28,7 +28,7 @@ pub enum ProbeRank {
     Flow,
 }
 
-/// The network that pFabric asks for.
+/// The network that pFabric needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
@@ -53,18 +53,18 @@ pub struct PfabricConfig {
     /// Retransmission timeout in nanoseconds; three round trips if left out.
     #[schemars(range(min = 100, max = 1_000_000_000))]
     pub rto_ns: Option<u64>,
-    /// Packets that must have arrived after a missing one for it to be lost; if left out, only timeouts
-    /// find losses (§4.3).
+    /// Packets that must have arrived after a missing one for it to be lost; if left out, only
+    /// timeouts find losses (§4.3).
     #[schemars(range(min = 1, max = 60))]
     pub duplicate_acks: Option<u32>,
-    /// Timeouts in a row after which a flow starves.
+    /// Consecutive timeouts after which a flow starves.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub starving_after: u32,
-    /// What it does then.
+    /// Reaction of a starving flow.
     pub starving: Starving,
     /// The priority of its probes.
     pub probe_rank: ProbeRank,
-    /// Ports, paths and interfaces that it asks for; keys of the fabric have precedence.
+    /// Ports, paths and interfaces that it needs; keys of the fabric have precedence.
     pub network: Network,
     /// Charged length of last packets.
     pub padding: Padding,
@@ -98,8 +98,8 @@ impl Keys for PfabricConfig {
 
 impl PfabricConfig {
     /// The paper's design (§4.3). Its windows of 12 packets are one bandwidth-delay product at 10
-    /// Gbit/s, and its timeout of 45 us is three of its round trips of 14.6 us (§5.1): the time of
-    /// a round trip and of full buffers on the way.
+    /// Gbit/s. Its timeout of 45 us is three of its round trips of 14.6 us (§5.1). That is the time
+    /// of a round trip and of full buffers on the path.
     pub fn paper() -> Self {
         Self {
             window: None,
@@ -117,8 +117,9 @@ impl PfabricConfig {
         }
     }
 
-    /// What the ns-2 scripts of the study of over-subscribed cores have (CAPTON §V): two
-    /// bandwidth-delay products of 71 packets at most, three round trips of 85.2 us.
+    /// The parameters of the ns-2 scripts of the study of over-subscribed cores (CAPTON §V).
+    /// Windows are at most two bandwidth-delay products of 71 packets, and timeouts three round
+    /// trips of 85.2 us.
     pub fn ns2() -> Self {
         Self {
             window: Some(70),
@@ -132,7 +133,7 @@ impl PfabricConfig {
         }
     }
 
-    /// What the pHost study's simulator does at 10 Gbit/s.
+    /// The behaviour of the pHost study's simulator at 10 Gbit/s.
     pub fn reference() -> Self {
         Self {
             window: Some(12),
@@ -141,7 +142,7 @@ impl PfabricConfig {
             starving: Starving::Persist,
             network: Network::Phost,
             padding: Padding::Full,
-            attempts_max: 10_000,
+            attempts_max: 50_000,
             ..Self::paper()
         }
     }
@@ -160,7 +161,7 @@ pub struct Pfabric {
     pub peers: Option<Peers>,
     /// Retransmission timeout.
     pub rto: Span,
-    /// When a destination forgets a flow whose source is silent.
+    /// Time without packets of its source after which a destination drops a flow.
     pub forget: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
@@ -181,7 +182,7 @@ impl PfabricConfig {
         within("window-max", window_max.into(), window.into()..=1_000_000, "window to 1000000")?;
         let rto = self.rto_ns.map_or(facts.data_rtt * 3, Span::from_ns);
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
-        let by_attempts = rto * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
+        let by_attempts = rto * (u64::from(attempt_limit.attempts) + 2) + facts.data_rtt;
         let forget = attempt_limit.forget_after(by_attempts);
         let held_pause = held_pause(keepalive(facts));
         let repeat_gap = repeat_gap(facts);
@@ -209,8 +210,8 @@ impl PfabricConfig {
 }
 
 impl Pfabric {
-    /// The first and the largest window to a host, in packets. Those that follow from the network are
-    /// of the slower of the two ends.
+    /// The first and the largest window to a host, in packets. Those that follow from the network
+    /// are of the slower of the two ends.
     pub(super) fn windows_to(&self, dst: NodeId) -> (u32, u32) {
         match &self.peers {
             Some(peers) => self.config.windows(&peers.facts_to(dst)),

@@ -8,8 +8,8 @@ use super::config::{Pfabric, ProbeRank, Starving};
 use super::wire::PfabricHeader;
 use crate::parts::{Ack, Acked, Limit, OutgoingFlow, OutgoingFlows, Output, Ready, Stream, Window};
 
-/// pFabric's rate control: one packet more with each acknowledgement that moves on, one packet in
-/// all after a timeout (§4.3), half of the window after a loss that others overtook.
+/// pFabric's rate control (§4.3). The window grows by one packet with each acknowledgement of new
+/// packets. It is one packet after a timeout, and halved after a loss that others overtook.
 #[derive(Debug)]
 pub(super) struct Minimal {
     cwnd: u32,
@@ -45,7 +45,7 @@ impl Window for Minimal {
 
 type TxFlow = OutgoingFlow<Stream<Minimal>>;
 
-/// Returns the next packet that the window lets go, unless the flow only probes.
+/// Returns the next packet that the window allows, unless the flow only probes.
 fn sendable(flow: &TxFlow, pfabric: &Pfabric) -> Option<u32> {
     let probes = flow.is_held || is_starving(flow, pfabric);
     if probes { None } else { flow.state.sendable() }
@@ -123,17 +123,18 @@ impl Sender {
             self.drop_flow(slot);
             out.say(Event::Completed { msg });
         } else if flow.is_held {
-            // There is room again, and what said so was lost.
+            // The destination has room, and its notification was lost.
             let dst = flow.dst;
             self.on_hold(now, (dst, msg), false, pfabric);
         } else {
-            flow.retry.hear(now + pfabric.rto_to(flow.dst));
+            let rto = pfabric.rto_to(flow.dst);
+            self.flows.hear_timer(slot, now + rto);
             self.update(slot, pfabric);
         }
     }
 
-    /// The destination has no room for a message, or has room again. What is in flight when it has
-    /// none is dropped there, so it is retransmitted.
+    /// Pauses or resumes a message, by flow control of its destination. Packets in flight when it
+    /// pauses are dropped there, so they are retransmitted.
     pub(super) fn on_hold(
         &mut self,
         now: Time,
@@ -149,7 +150,7 @@ impl Sender {
         let pause = if held { pfabric.held_pause } else { pfabric.rto_to(dst) };
         match (flow.is_held, held) {
             (false, false) => return,
-            (true, true) => return flow.retry.hear(now + pause),
+            (true, true) => return self.flows.hear_timer(slot, now + pause),
             (false, true) => {}
             (true, false) => flow.state.on_timeout(now),
         }
@@ -225,7 +226,7 @@ impl Sender {
         Some(packet)
     }
 
-    /// Flows without a packet for a timeout start again with a window of one (§4.3). Those that are
+    /// Restarts flows without a packet for a timeout with a window of one (§4.3). Those that are
     /// held probe their receivers, at intervals.
     pub(super) fn handle_timeout(
         &mut self,

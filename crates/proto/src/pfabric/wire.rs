@@ -48,8 +48,8 @@ headers! {
             /// Bit i is set if packet `cumulative + i` has arrived; bit 0 never is.
             sack: u64 as hex "Arrived from the cumulative packet on",
         },
-        /// Destination to source: there is no room for the message, or there is again. Not in the
-        /// paper, whose receivers have room for all.
+        /// Destination to source: flow control pauses or resumes the message. Not in the paper,
+        /// whose receivers have room for all.
         4 Hold (control "hold", D to S)
         "held {held}" {
             /// True if flow control pauses the message.

@@ -2,7 +2,7 @@
 //!
 //! Flows that may have a token are ordered by the policy's key, lowest first. Under `tenant-fair`
 //! each tenant has its own, and the tenant that was served least is first. Flows of sources that
-//! are slower than the destination are in a queue of their source, which is skipped until the
+//! are slower than the destination are in a queue of their source. That queue is skipped until the
 //! source's next token is due. With n flows a packet takes O(log n) steps. So does a token, and one
 //! step for each tenant with flows.
 
@@ -17,7 +17,7 @@ use super::queues::SourceQueues;
 use super::receiver::{Pending, Readiness, RxFlow};
 use crate::parts::{ArrivingFlows, Candidates, Served};
 
-/// By what flows of a tenant are preferred: the policy's measure, then the announcement.
+/// Preference among the flows of a tenant: the policy's measure, then the announcement.
 pub(super) type Key = (u64, u64);
 
 /// The pending flows of one tenant.
@@ -130,7 +130,7 @@ impl Choice {
         });
     }
 
-    /// Drops a flow that is over, or whose tenant or deadline is about to change.
+    /// Removes a flow that has ended, or whose tenant or deadline is about to change.
     pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {
         self.change(flow, policy, |flows, places| flows.remove(places, slot));
         let tenant = tenant(flow, policy);

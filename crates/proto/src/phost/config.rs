@@ -4,7 +4,7 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, keepalive, repeat_gap};
 use crate::transport::Peers;
 
@@ -45,7 +45,7 @@ pub enum DataPriority {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Downgrading {
-    /// Tokens that have expired: unanswered for a round trip and a token's life (algorithm 2).
+    /// Tokens that have expired: unanswered for a round trip and a token's lifetime (algorithm 2).
     Expired,
     /// All unanswered tokens, also those whose data is in flight. The authors' simulator does this.
     Unanswered,
@@ -76,13 +76,13 @@ pub enum FreeHold {
     Withhold,
 }
 
-/// Event at which a destination without a flow to serve serves one again.
+/// Event at which a destination without a flow to serve resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wake {
     /// Data that ends a flow's downgrading, the end of a wait, or the announcement of a flow.
     OnData,
-    /// As before, but data goes unnoticed until then. The authors' simulator does this.
+    /// As before, but data has no effect until then. The authors' simulator does this.
     OnClock,
 }
 
@@ -95,8 +95,8 @@ pub struct PhostConfig {
     pub free_tokens: Option<u32>,
     /// Flows that get free tokens.
     pub free_for: FreeTokens,
-    /// Life of a token at its source, in thousandths of a full packet's time; 1500 if left out,
-    /// and between real hosts at least a control round trip.
+    /// Lifetime of a token at its source, in thousandths of a full packet's time. If left out,
+    /// 1500, and between real hosts at least a control round trip.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub token_life_milli: Option<u32>,
     /// Tokens of a flow that count towards its downgrading.
@@ -106,11 +106,11 @@ pub struct PhostConfig {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub downgrade_threshold: Option<u32>,
     /// Time for which a flow stays downgraded, in full packet times after its last token or its
-    /// downgrading; three times as many as free tokens and one if left out.
+    /// downgrading. If left out, three times as many as free tokens, and one.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub downgrade_packets: Option<u32>,
     /// Time from a flow's last token to the next request for its missing packets, in full packet
-    /// times; one more than free tokens if left out.
+    /// times. If left out, one more than free tokens.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub resend_packets: Option<u32>,
     /// Flow or tenant that both ends serve first.
@@ -147,9 +147,11 @@ impl Default for PhostConfig {
 impl Keys for PhostConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", PhostConfig::paper), ("reference", PhostConfig::reference)];
+    const SETTINGS: &'static [Setting] =
+        &[Setting { preset: "reference", gbps: 10, payload: None }];
 }
 
-/// Life of a token in thousandths of a packet time (§3.2: 1.5 times).
+/// Lifetime of a token in thousandths of a packet time (§3.2: 1.5 times).
 pub(super) const TOKEN_LIFE_MILLI: u32 = 1_500;
 
 impl PhostConfig {
@@ -206,7 +208,7 @@ pub struct Phost {
     pub downgrade: Span,
     /// Wait for what is in flight when every packet has had a token.
     pub resend: Span,
-    /// Life of a token at its source.
+    /// Lifetime of a token at its source.
     pub token_life: Span,
     /// Unloaded round trip.
     pub rtt: Span,
@@ -235,7 +237,7 @@ pub struct Pair {
     pub downgrade: Span,
     /// Wait for what is in flight when every packet has had a token.
     pub resend: Span,
-    /// Life of a token at its source.
+    /// Lifetime of a token at its source.
     pub token_life: Span,
     /// Unloaded round trip with full packets.
     pub rtt: Span,

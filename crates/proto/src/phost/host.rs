@@ -59,7 +59,7 @@ impl Endpoint for PhostHost {
     fn new(config: Arc<Phost>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
             sender: Sender::new(node),
-            receiver: Receiver::new(),
+            receiver: Receiver::new(&config),
             out: Output::new(node, config.config.header.get() as u16),
             stats: PhostStats::default(),
             phost: config,
@@ -143,6 +143,10 @@ impl Endpoint for PhostHost {
         self.receiver.release(now, src, msg, &self.phost);
     }
 
+    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.abandon((src, msg), &self.phost, &mut self.out);
+    }
+
     fn limit_arriving(&mut self, per_peer: u32) {
         self.receiver.flows.limit(per_peer);
     }
@@ -167,7 +171,7 @@ impl Endpoint for PhostHost {
             self.receiver.handle_timeout(now, &self.phost, &mut self.out, &mut self.stats);
         }
         if self.sender.deadline() <= now {
-            self.sender.handle_timeout(now, &self.phost, &mut self.out);
+            self.sender.handle_timeout(now, &self.phost, &mut self.out, &mut self.stats);
         }
     }
 

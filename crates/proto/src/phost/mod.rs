@@ -2,15 +2,15 @@
 //! Datacenter Transport Over Commodity Network Fabric*, CoNEXT 2015).
 //!
 //! A source announces a flow with a RTS. A destination sends one token a packet time to the source
-//! of the flow that it prefers; a source sends one packet a token, of the flow that it prefers.
-//! Free tokens spare short flows the round trip; tokens expire and flows whose tokens go
-//! unanswered are downgraded, so that neither end waits for the other.
+//! of the flow that it prefers. A source sends one packet a token, of the flow that it prefers.
+//! Free tokens spare short flows the round trip. Tokens expire, and flows with unanswered tokens
+//! are downgraded, so that neither end waits for the other.
 //!
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`wire`]: the packets
 //! * `sender`: RTS, tokens, the choice among flows with tokens (algorithm 1)
 //! * `receiver`: pending flows, tokens, downgrading, arrival (algorithm 2)
-//! * `choice`: which pending flow is served next
+//! * `choice`: the pending flow that is served next
 //! * `pacing`, `queues`: tokens for slow sources, and the flows of these
 //!
 //! `docs/protocols/phost.md` lists the packets, and what differs from the paper.
@@ -19,7 +19,6 @@ pub mod config;
 pub mod wire;
 
 mod choice;
-mod delay;
 mod host;
 mod pacing;
 mod queues;
@@ -40,7 +39,7 @@ use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::{Framing, phost_study_buffer};
-use crate::transport::{Derived, Peers, Place, Site, Transport};
+use crate::transport::{Assumptions, Derived, Peers, Place, Site, Transport};
 use config::TOKEN_LIFE_MILLI;
 
 /// The pHost family.
@@ -86,7 +85,8 @@ impl Transport for PhostFamily {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let mut keys = PhostConfig { payload, header, ..keys };
         if matches!(site.place, Place::Hosts { .. }) && keys.token_life_milli.is_none() {
-            // A host that was not on its processor when tokens came must find some alive.
+            // A host that was not on its processor when tokens arrived must find some that are
+            // valid.
             let packet = site.facts.access_rate.tx_time(payload + header).as_ps();
             let rtt = site.facts.control_rtt.as_ps().saturating_mul(1_000) / packet;
             let rtt = u32::try_from(rtt).unwrap_or(u32::MAX).min(10_000_000);
@@ -97,6 +97,12 @@ impl Transport for PhostFamily {
 
     fn among(own: Phost, _network: &Phost, peers: &Peers) -> Phost {
         Phost { peers: Some(peers.clone()), ..own }
+    }
+
+    /// Destinations send a token each packet time, and the paper assumes that the network has full
+    /// bisection bandwidth (its overview of datacenter networks).
+    fn assumptions(_config: &Phost, _site: &Site) -> Assumptions {
+        Assumptions { paced_by_receivers: true, ..Assumptions::default() }
     }
 
     fn describe(config: &Phost) -> Vec<Derived> {
@@ -117,20 +123,27 @@ impl Transport for PhostFamily {
 pub struct PhostStats {
     /// Tokens sent as a destination.
     pub tokens_sent: u64,
-    /// Tokens dropped as a source because their time was over, free ones included.
+    /// Of those, tokens for packets that had an earlier one. It expired at the source, or its data
+    /// was assumed lost.
+    pub tokens_again: u64,
+    /// Tokens dropped as a source because they had expired, free ones included.
     pub tokens_expired: u64,
     /// Tokens not sent in favour of announced free tokens.
     pub tokens_withheld: u64,
+    /// RTSs that were repeated for lack of a response.
+    pub repeats: u64,
 }
 
 impl PhostStats {
     /// Calls `each` with every counter and its name, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { tokens_sent, tokens_expired, tokens_withheld } = self;
+        let Self { tokens_sent, tokens_again, tokens_expired, tokens_withheld, repeats } = self;
         let all = [
             ("tokens_sent", tokens_sent),
+            ("tokens_again", tokens_again),
             ("tokens_expired", tokens_expired),
             ("tokens_withheld", tokens_withheld),
+            ("repeats", repeats),
         ];
         all.into_iter().for_each(|(name, value)| each(name, value));
     }

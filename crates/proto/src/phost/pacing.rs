@@ -1,10 +1,11 @@
-//! Tokens for sources that are slower than their destination (pHost §3.2: a token's life is 1.5
+//! Tokens for sources that are slower than their destination (pHost §3.2: a token is valid for 1.5
 //! packet times).
 //!
-//! A destination sends a token each packet time of its own link. A source that is slower could not
-//! use most of them: they would expire, and the source would be downgraded. So it gets a token each
-//! packet time of its own link, for all its flows together. Other sources get the rest. The flows
-//! of a slow source are skipped together until its next token is due ([`super::queues`]).
+//! A destination sends a token each packet time of the destination's link. A source that is slower
+//! could not use most of them: they would expire, and the source would be downgraded. So it gets a
+//! token each packet time of the source's link, for all its flows together. Other sources get the
+//! rest. The flows of a slow source are skipped together until its next token is due
+//! ([`super::queues`]).
 
 use std::collections::BTreeMap;
 

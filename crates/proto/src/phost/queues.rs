@@ -1,10 +1,10 @@
 //! Pending flows of slow sources, in one queue for each source.
 //!
-//! A slow source gets a token each packet time of its own link ([`super::pacing`]). If each of its
-//! flows had its own wake-up time, all n of them would wake for each token of the source and n - 1
-//! would be put back: n steps a token. Here a source has one wake-up time. Its queue is closed
-//! until then, and its flows are skipped together. An open queue is represented by its first flow.
-//! With n flows a token takes O(log n) steps, and so does a packet.
+//! A slow source gets a token each packet time of its link ([`super::pacing`]). Suppose that each
+//! of its n flows had a wake-up time. All would wake for each token of the source, and n - 1 would
+//! be put back: n steps a token. Here a source has one wake-up time. Its queue is closed until
+//! then, and its flows are skipped together. An open queue is represented by its first flow. With n
+//! flows a token takes O(log n) steps, and so does a packet.
 
 use std::collections::BTreeMap;
 

@@ -7,10 +7,10 @@ use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Span, TenantId, Time};
 use super::PhostStats;
 use super::choice::Choice;
 use super::config::{Downgrading, FreeHold, FreeRepair, Pair, Phost, Policy, Wake};
-use super::delay::Delay;
 use super::wire::PhostHeader;
 use crate::parts::{
-    Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Served, TokenCursor, held_pause,
+    Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Served, TokenCursor, TokenDelay,
+    held_pause,
 };
 
 /// Expired tokens of a flow, by the time since they were sent.
@@ -48,11 +48,11 @@ pub(super) struct Pending {
     pub(super) tenant: TenantId,
     pub(super) announced: Time,
     tokens: TokenCursor,
-    /// Empty where the tokens that have expired do not count.
+    /// Empty if expired tokens do not count.
     expiry: Expiry,
     /// Until when it is downgraded, where expired tokens count.
     downgraded: Option<Time>,
-    /// Number of tokens before missing packets are counted again.
+    /// Number of tokens before the next count of missing packets.
     goal: u32,
     /// Every packet has had a token: no more before this instant, which is for those in flight.
     settles: Option<Time>,
@@ -67,7 +67,7 @@ pub(super) type RxFlow = ArrivingFlow<Pending>;
 /// Readiness of a flow for a token.
 pub(super) enum Readiness {
     Ready,
-    /// It does not want one before this instant.
+    /// It needs none before this instant.
     Waits(Time),
 }
 
@@ -105,7 +105,7 @@ impl Pending {
 impl RxFlow {
     /// Returns the readiness of the flow for a token (§3.2). A downgraded flow gets no other until
     /// data arrives or a timeout expires. If its source does not answer then either, one more token
-    /// downgrades it again.
+    /// downgrades it once more.
     pub(super) fn readiness(&mut self, now: Time, phost: &Phost) -> Readiness {
         let remaining = self.remaining();
         let state = &mut self.state;
@@ -130,9 +130,17 @@ impl RxFlow {
 
     /// Takes the next packet to token, missing ones in cyclic order, and the token's number. After
     /// the last packet the flow waits for `resend`.
-    fn take_token(&mut self, now: Time, resend: Span, phost: &Phost) -> (u32, u32) {
+    fn take_token(
+        &mut self,
+        now: Time,
+        resend: Span,
+        phost: &Phost,
+        stats: &mut PhostStats,
+    ) -> (u32, u32) {
         let state = &mut self.state;
-        let seq = state.tokens.advance(&self.got, self.of.packets);
+        let (seq, is_again) = state.tokens.advance(&self.got, self.of.packets);
+        stats.tokens_sent += 1;
+        stats.tokens_again += u64::from(is_again);
         let number = state.tokens.issue(now);
         if phost.config.downgrade_on == Downgrading::Expired {
             state.expiry.push(now + state.pair.token_expiry(), number + 1);
@@ -157,7 +165,7 @@ enum Clock {
     Stopped,
     /// A token may be sent at this instant.
     Runs(Time),
-    /// No pending flow wants a token before this instant.
+    /// No pending flow needs a token before this instant.
     Waits(Time),
 }
 
@@ -173,21 +181,21 @@ pub(super) struct Receiver {
     /// others.
     free_until: Time,
     /// Delay from tokens to their data, if repairs depend on it.
-    delay: Delay,
+    delay: TokenDelay,
     ticks: u32,
     /// Packets received, by tenant, if the policy requires it.
     served: Served,
 }
 
 impl Receiver {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(phost: &Phost) -> Self {
         Self {
             flows: ArrivingFlows::default(),
             choice: Choice::default(),
             clock: Clock::Stopped,
             withheld: 0,
             free_until: Time::ZERO,
-            delay: Delay::default(),
+            delay: TokenDelay::new(phost.rtt, phost.keepalive),
             ticks: 0,
             served: Served::default(),
         }
@@ -221,7 +229,7 @@ impl Receiver {
         let wait = match phost.config.free_repair {
             FreeRepair::Measured => {
                 self.free_until = self.free_until.max(now) + phost.mtu_time * u64::from(free);
-                (self.free_until - now).max(free_time) + self.delay.wait(&pair, phost)
+                (self.free_until - now).max(free_time) + self.delay.wait(pair.rtt)
             }
             FreeRepair::RoundTrip => free_time + pair.rtt,
             FreeRepair::TwicePace => free_time * 2,
@@ -265,12 +273,24 @@ impl Receiver {
         }
     }
 
-    /// Releases a held message, which may have tokens again.
+    /// Releases a held message, which may have tokens.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, phost: &Phost) {
         let quiet = held_pause(phost.keepalive);
         if let Some(slot) = self.flows.release(now, src, msg, quiet) {
             self.choice.enter(slot, &self.flows[slot], phost.config.policy);
             self.start(now);
+        }
+    }
+
+    /// Ends a message that the driver refuses.
+    pub(super) fn abandon(
+        &mut self,
+        of: (NodeId, MsgId),
+        phost: &Phost,
+        out: &mut Output<PhostHeader>,
+    ) {
+        if let Some((slot, flow)) = self.flows.abandon_message(of, out) {
+            self.choice.leave(slot, &flow, phost.config.policy);
         }
     }
 
@@ -299,8 +319,8 @@ impl Receiver {
         let slot = match self.flows.find(&of) {
             Found::New => {
                 let Some(slot) = self.enter(now, of, terms, phost) else {
-                    // The source has too many flows in flight. This one waits until others are
-                    // over.
+                    // The source has too many flows in flight. This one waits until others have
+                    // ended.
                     if repeated {
                         out.send(of.src, of.msg, PhostHeader::Heard { tx_slot, held: true });
                     }
@@ -309,7 +329,7 @@ impl Receiver {
                 slot
             }
             Found::Arriving(slot) => {
-                // A free packet, which says less, may have arrived first.
+                // A free packet, which carries less, may have arrived first.
                 let flow = &mut self.flows[slot];
                 flow.heard = now;
                 if (flow.state.deadline, flow.state.tenant) != terms {
@@ -398,7 +418,7 @@ impl Receiver {
         }
         flow.heard = now;
         flow.state.tokens.see(number);
-        self.delay.see(now, (flow.of.src, flow.of.flow, number), &flow.state.pair, phost);
+        self.delay.see(now, (flow.of.src, flow.of.flow, number), flow.state.pair.rtt);
         if phost.config.policy == Policy::TenantFair {
             self.served.count(flow.state.tenant);
         }
@@ -458,18 +478,17 @@ impl Receiver {
         let flow = &mut self.flows[slot];
         let pair = flow.state.pair;
         let resend = match phost.config.free_repair {
-            FreeRepair::Measured => pair.resend.max(self.delay.wait(&pair, phost)),
+            FreeRepair::Measured => pair.resend.max(self.delay.wait(pair.rtt)),
             FreeRepair::RoundTrip | FreeRepair::TwicePace => pair.resend,
         };
         self.choice.count(now, flow, phost);
-        let (seq, number) = flow.take_token(now, resend, phost);
+        let (seq, number) = flow.take_token(now, resend, phost, stats);
         if phost.config.free_repair == FreeRepair::Measured {
-            self.delay.start(now, (flow.of.src, flow.of.flow, number), phost);
+            self.delay.start(now, (flow.of.src, flow.of.flow, number));
         }
         let (tx_slot, rx_slot, remaining) = (flow.of.tx_slot, slot, flow.remaining());
         let token = PhostHeader::Token { tx_slot, rx_slot, seq, number, remaining };
         out.send(flow.of.src, flow.of.msg, token);
-        stats.tokens_sent += 1;
         self.clock = Clock::Runs(now + phost.mtu_time);
     }
 }

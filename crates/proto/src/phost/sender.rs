@@ -20,14 +20,14 @@ struct Token {
     expires: Time,
 }
 
-/// State of a flow. Its timer expires when it must be announced again.
+/// State of a flow. Its timer expires when its announcement is due for repetition.
 #[derive(Debug)]
 struct Tokens {
     deadline: Time,
     tenant: TenantId,
     /// Packets missing at the destination, according to the latest token.
     remaining: u32,
-    /// Life of its tokens.
+    /// Lifetime of its tokens.
     token_life: Span,
     /// True if free tokens are enough for all its packets.
     is_short: bool,
@@ -40,7 +40,7 @@ struct Tokens {
 }
 
 impl Tokens {
-    /// Drops tokens that have expired; whether one is left.
+    /// Drops tokens that have expired. Returns true if any remains.
     #[inline]
     fn is_ready(&mut self, now: Time, stats: &mut PhostStats) -> bool {
         if self.free_next < self.free_end && self.free_until < now {
@@ -135,7 +135,7 @@ impl Sender {
         }
     }
 
-    /// Notes that the destination knows the flow.
+    /// Records that the destination has the flow.
     pub(super) fn on_heard(
         &mut self,
         now: Time,
@@ -147,7 +147,7 @@ impl Sender {
             let keepalive = phost.keepalive_to(flow.dst);
             let pause = if is_held { held_pause(keepalive) } else { keepalive };
             flow.is_held = is_held;
-            flow.retry.hear(now + pause);
+            self.flows.hear_timer(slot, now + pause);
         }
     }
 
@@ -160,8 +160,8 @@ impl Sender {
         if seq >= flow.packets {
             return;
         }
-        // A token does not postpone the timer. A flow whose tokens expire, as others are served
-        // first, announces itself again, so that its destination keeps it.
+        // A token does not postpone the timer. If its tokens expire because others are served
+        // first, the flow is announced anew, so that its destination keeps it.
         flow.retry.reset();
         flow.is_held = false;
         let state = &mut flow.state;
@@ -201,11 +201,11 @@ impl Sender {
         self.ready.remove(slot);
     }
 
-    /// The next data packet, if a token pays for one (§3.3).
+    /// Returns the next data packet, if a token pays for one (§3.3).
     ///
-    /// Looks at every flow that has tokens: each of them may have expired, and when it did counts
-    /// for the limit on tokens and, by tenants, each packet changes the order of many. They are
-    /// few, as a token lives one and a half packet times.
+    /// Examines every flow that has tokens. Each of them may have expired, and the time of its
+    /// expiry counts for the limit on tokens. By tenants, each packet changes the order of many.
+    /// They are few, as a token is valid for one and a half packet times.
     pub(super) fn next_data(
         &mut self,
         now: Time,
@@ -229,7 +229,8 @@ impl Sender {
         Some(self.take(now, slot, phost))
     }
 
-    /// By what flows are preferred, lowest first; ties go to the flow submitted first.
+    /// Returns the key by which flows are preferred, lowest first. Of equals the flow submitted
+    /// first is preferred.
     fn key(&self, slot: u32, policy: Policy) -> (u64, u64) {
         let flow = &self.flows[slot];
         let age = u64::from(flow.msg.get());
@@ -247,6 +248,7 @@ impl Sender {
         let outgoing = self.flows.outgoing(slot);
         let flow = &mut self.flows[slot];
         let state = &mut flow.state;
+        let is_short = state.is_short;
         if phost.config.policy == Policy::TenantFair {
             self.served.count(state.tenant);
         }
@@ -258,24 +260,26 @@ impl Sender {
         } else {
             let token = state.tokens.pop_front().expect("a ready flow has a token");
             let Token { seq, number, rx_slot, .. } = token;
-            flow.retry.postpone(now + phost.keepalive_to(flow.dst));
+            let keepalive = phost.keepalive_to(flow.dst);
+            self.flows.postpone_timer(slot, now + keepalive);
             (seq, PhostHeader::Data { rx_slot, seq, number })
         };
         let priority = match phost.config.data_priority {
-            DataPriority::Size if state.is_short => Priority::new(1),
+            DataPriority::Size if is_short => Priority::new(1),
             DataPriority::Size => Priority::new(2),
             DataPriority::Single => Priority::new(1),
         };
         phost.framing().data(outgoing, seq, priority, header)
     }
 
-    /// Announces again what has not been answered, at intervals, and aborts what is never answered.
-    /// Where many announcements wait for this host's own link, they are not repeated.
+    /// Repeats announcements without an answer, at intervals, and aborts those that are never
+    /// answered. If many announcements wait for this host's own link, they are not repeated.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
         phost: &Phost,
         out: &mut Output<PhostHeader>,
+        stats: &mut PhostStats,
     ) {
         while let Some(slot) = self.flows.next_due(now) {
             self.flows.queue_repeat(slot);
@@ -287,6 +291,7 @@ impl Sender {
             let msg = flow.msg;
             if flow.retry.attempt(now, &phost.attempt_limit) {
                 out.send(flow.dst, msg, rts(flow, now, slot, true));
+                stats.repeats += 1;
                 let keepalive = phost.keepalive_to(flow.dst);
                 let pause = phost.attempt_limit.interval(keepalive, flow.retry.attempts());
                 self.flows.start_timer(slot, now + pause);

@@ -140,7 +140,7 @@ mod tokens {
             let free = PhostHeader::Free { flow: 0, tx_slot: 0, seq, size: SIZE };
             host.handle_packet(end, &packet(free));
         }
-        // Data of old tokens leaves the newer ones unanswered; that of the latest frees all.
+        // Data of old tokens does not answer the newer ones; that of the latest frees all.
         let data = PhostHeader::Data { rx_slot: 0, seq: phost.free, number: phost.free + 1 };
         host.handle_packet(end, &packet(data));
         assert_eq!(run_until(&mut host, end + phost.mtu_time * 3), 2 + 3);

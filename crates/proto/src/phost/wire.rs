@@ -17,7 +17,7 @@ headers! {
             tx_slot: u32 as "Slot at the sender",
             /// Its size in bytes.
             size: u64 as "Bytes of the flow" [size at least 1],
-            /// Time left until its deadline; 2^64 - 1 picoseconds without a deadline.
+            /// Time to its deadline; 2^64 - 1 picoseconds without a deadline.
             time_left: Span as "Time to the deadline (ps)",
             /// Its tenant.
             tenant: u16 as "Tenant",

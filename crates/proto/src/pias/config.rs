@@ -61,8 +61,9 @@ impl PiasConfig {
         Self { thresholds, tcp: TcpConfig::dctcp() }
     }
 
-    /// As the ns-2 scripts of the study over an over-subscribed core have it: connections that
-    /// stay, ports of two bandwidth-delay products, a fixed timeout of 200 ms.
+    /// The parameters of the ns-2 scripts of the study over an over-subscribed core. They are
+    /// persistent connections, ports of two bandwidth-delay products, and a fixed timeout of 200
+    /// ms.
     pub fn reference() -> Self {
         Self { thresholds: WEB_SEARCH_08, tcp: TcpConfig::dctcp_ns2() }
     }

@@ -3,8 +3,8 @@
 //! Centers*, IEEE/ACM Transactions on Networking 2017).
 //!
 //! [TCP](crate::tcp) with DCTCP's congestion control. The packets of a message fall through eight
-//! classes by the bytes of the message before them, and switches serve higher classes first: short
-//! messages overtake long ones, and nobody needs to know sizes. A port has one limit and one
+//! classes by the bytes of the message before them, and switches serve higher classes first. So
+//! short messages overtake long ones without knowledge of sizes. A port has one limit and one
 //! threshold of marks for all of its classes.
 //!
 //! * [`config`]: parameters, presets, thresholds
@@ -28,7 +28,7 @@ use crate::keys::BadKey;
 use crate::parts::Framing;
 use crate::tcp::wire::TcpHeader;
 use crate::tcp::{Tcp, TcpHost};
-use crate::transport::{Derived, Site, Transport};
+use crate::transport::{Assumptions, Derived, Site, Transport};
 
 /// PIAS.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +65,10 @@ impl Transport for PiasFamily {
     fn configure(keys: PiasConfig, site: &Site) -> Result<Tcp, BadKey> {
         let PiasConfig { thresholds, tcp } = keys;
         PiasConfig { thresholds, tcp: tcp.at(site) }.on(&site.facts)
+    }
+
+    fn assumptions(_config: &Tcp, _site: &Site) -> Assumptions {
+        Assumptions { in_order: true, window_grows: true, ..Assumptions::default() }
     }
 
     fn describe(config: &Tcp) -> Vec<Derived> {

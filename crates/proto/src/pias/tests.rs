@@ -41,8 +41,8 @@ fn thresholds_that_fall_are_refused() {
     assert_eq!(error, format!("thresholds: expected {expected}, got [1,2,3,4,5,7,6]"));
 }
 
-/// A packet before which exactly the threshold was sent has not passed it; equal thresholds leave
-/// the classes between them out.
+/// A packet before which exactly the threshold was sent has not passed it; classes between equal
+/// thresholds stay empty.
 #[test]
 fn a_class_is_left_above_its_threshold() {
     let tcp = PiasConfig::at([1, 2, 2, 2, 3, 4, 5]).on(&facts()).unwrap();

@@ -9,24 +9,24 @@ use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, timeout_of, within};
 use crate::transport::Peers;
 
-/// Which sender a receiver gives its next credit.
+/// Choice of the sender that a receiver gives its next credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReceiverPolicy {
-    /// The one whose message has the fewest bytes left.
+    /// The one whose message has the fewest remaining bytes.
     Srpt,
-    /// Each in turn.
+    /// Round robin.
     RoundRobin,
 }
 
-/// Which data packet a sender sends next.
+/// Choice of the data packet that a sender sends next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SenderPolicy {
-    /// Every other packet is for the next receiver in turn, the others are of the message with the
-    /// fewest bytes left.
+    /// Every other packet is for the next receiver, round robin. The others are of the message with
+    /// the fewest remaining bytes.
     HalfFair,
-    /// All are of the message with the fewest bytes left.
+    /// All are of the message with the fewest remaining bytes.
     Srpt,
 }
 
@@ -44,8 +44,8 @@ pub enum UnscheduledClass {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SirdConfig {
-    /// Bytes on the wire of all packets for which a receiver has given credit and that have not come;
-    /// one and a half bandwidth-delay products if left out.
+    /// Bytes on the wire of all packets for which a receiver has given credit and that have not
+    /// arrived. If left out, 1.5 bandwidth-delay products.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub credit_bytes: Option<u32>,
     /// Most of these bytes that one sender may have; a bandwidth-delay product if left out.
@@ -55,12 +55,12 @@ pub struct SirdConfig {
     /// product if left out.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub unscheduled_bytes: Option<u32>,
-    /// Full packets for which a sender has credit, of all receivers, above which it marks its data; half
-    /// a bandwidth-delay product if left out.
+    /// Full packets for which a sender has credit, of all receivers, above which it marks its data;
+    /// half a bandwidth-delay product if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub sender_mark_packets: Option<u32>,
-    /// Full packets in a queue from which switches mark data (ECN); one and a quarter bandwidth-delay
-    /// products if left out.
+    /// Full packets in a queue from which switches mark data (ECN); one and a quarter
+    /// bandwidth-delay products if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub ecn_packets: Option<u32>,
     /// Weight of the latest share of marked packets in its mean (g of DCTCP).
@@ -73,18 +73,18 @@ pub struct SirdConfig {
     /// `sender-credit-bytes`.
     #[schemars(range(min = 0.001, max = 1.0))]
     pub core_limit_min: f64,
-    /// Which sender a receiver gives its next credit.
+    /// Choice of the sender that a receiver gives its next credit.
     pub receiver_policy: ReceiverPolicy,
-    /// Which data packet a sender sends next.
+    /// Choice of the data packet that a sender sends next.
     pub sender_policy: SenderPolicy,
     /// The class of unscheduled packets.
     pub unscheduled_class: UnscheduledClass,
     /// Rate of the packets for which a receiver gives credit, in percent of its link's.
     #[schemars(range(min = 1, max = 100))]
     pub pace_percent: u32,
-    /// Control round trips, or times of a full packet if that is longer, after which a receiver takes
-    /// back the credit of what has not come, and a sender that has heard nothing of a message repeats
-    /// its request.
+    /// Timeout in control round trips, or in times of a full packet if these are longer. A receiver
+    /// then takes back the credit of missing packets, and a sender without a response repeats its
+    /// request.
     #[schemars(range(min = 2, max = 1_000_000))]
     pub timeout_rtts: u32,
     /// Payload of a full packet.
@@ -95,7 +95,8 @@ pub struct SirdConfig {
     #[serde(rename = "header-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
-    /// Payload of a full unscheduled packet, which is as long as others; that of others if left out.
+    /// Payload of a full unscheduled packet, which is as long as others; that of others if left
+    /// out.
     #[serde(rename = "unscheduled-payload-bytes")]
     #[schemars(range(min = 1, max = 9_000))]
     pub unscheduled_payload: Option<u32>,
@@ -150,8 +151,8 @@ impl SirdConfig {
         }
     }
 
-    /// The defaults of the authors' ns-2 simulator, with the packets that Homa has there. Timeouts are
-    /// longer than any of its messages waits.
+    /// The defaults of the authors' ns-2 simulator, with the packets that Homa has there. Timeouts
+    /// are longer than any of its messages waits.
     pub fn reference() -> Self {
         Self {
             credit_bytes: Some(150_000),
@@ -202,8 +203,8 @@ impl SirdConfig {
     /// Checks the parameters and derives what follows from them on a fabric.
     ///
     /// # Errors
-    /// A parameter out of range, a payload that is longer than a packet, or less credit than for one
-    /// packet.
+    /// A parameter out of range, a payload that is longer than a packet, or less credit than for
+    /// one packet.
     pub fn on(self, facts: &FabricFacts) -> Result<Sird, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
@@ -242,7 +243,7 @@ impl SirdConfig {
     }
 }
 
-/// How messages become packets: those without credit may carry less in a full packet.
+/// Segmentation of messages into packets: those without credit may carry less in a full packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
     payload: u64,
@@ -268,7 +269,7 @@ impl Cut {
         u32::try_from(size.div_ceil(self.payload(size))).unwrap_or(u32::MAX)
     }
 
-    /// Where in a message of `size` packet `seq` starts.
+    /// Returns the offset of packet `seq` in a message of `size`.
     #[inline]
     pub(super) fn offset(&self, seq: u32, size: u64) -> u64 {
         u64::from(seq) * self.payload(size)
@@ -304,13 +305,13 @@ impl Cut {
     }
 }
 
-/// The parameters of SIRD on one fabric: a configuration that has been checked, and what follows from
-/// it.
+/// The parameters of SIRD on one fabric: a configuration that has been checked, and what follows
+/// from it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sird {
     /// The parameters.
     pub config: SirdConfig,
-    /// How messages become packets.
+    /// Segmentation of messages into packets.
     pub(super) cut: Cut,
     /// Bytes for which a receiver may have credit outstanding (B).
     pub credit: u64,
@@ -326,14 +327,14 @@ pub struct Sird {
     pub laws: Laws,
     /// Time between credits for full packets.
     pub pace: Span,
-    /// [`SirdConfig::timeout_rtts`] times the unloaded round trip with control packets, or the time of a
-    /// full packet.
+    /// [`SirdConfig::timeout_rtts`] times the unloaded round trip with control packets, or the time
+    /// of a full packet.
     pub timeout: Span,
-    /// When a receiver forgets a message whose sender is silent.
+    /// Time without packets of its sender after which a receiver drops a message.
     pub forget: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
-    /// From one repetition for a flow to the next for another, where there are many.
+    /// Time between repetitions for two flows, if many are due.
     pub repeat_gap: Span,
 }
 

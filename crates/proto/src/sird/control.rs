@@ -39,7 +39,7 @@ pub struct Limit {
     seen: u32,
     marked: u32,
     update_at: u32,
-    /// Packets since the limit was cut, and the fewest before it is cut again.
+    /// Number of packets since the limit was cut, and the minimum before its next cut.
     since_cut: u32,
     cut_at: u32,
 }

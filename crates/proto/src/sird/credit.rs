@@ -15,7 +15,7 @@ use super::wire::SirdHeader;
 use crate::parts::{ArrivingFlows, Output};
 
 /// Order of messages: bytes that have not arrived, then age. Senders are ordered by their first
-/// message, or by turn.
+/// message, or round robin.
 pub(super) type Key = (u64, u64);
 
 /// A sender from which a packet has arrived.
@@ -29,7 +29,7 @@ struct Source {
     sender: Limit,
     core: Limit,
     laws: Laws,
-    /// The turn in which it was served last, if senders have turns.
+    /// The turn in which it was served last, if senders are served round robin.
     turn: u64,
 }
 
@@ -116,7 +116,7 @@ impl Bucket {
         self.rank(flow.state.source, sird);
     }
 
-    /// Drops a message that is over, and takes back its credit.
+    /// Removes a completed or dropped message, and takes back its credit.
     pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow, sird: &Sird) {
         let source = &mut self.sources[flow.state.source];
         source.flows.remove(&mut self.places, slot);
@@ -177,7 +177,7 @@ impl Bucket {
         self.order.set(&mut self.order_places, number, key);
     }
 
-    /// Sends the credits that may be sent now. A credit that waits is due by the pace alone: where
+    /// Sends the credits that may be sent now. A credit that waits is due by the pace alone: if
     /// timers are late, those after it make up for that.
     pub(super) fn grant(
         &mut self,
@@ -201,7 +201,7 @@ impl Bucket {
             let source = &mut self.sources[number];
             let Some((_, slot)) = source.flows.first() else { return };
             let flow = &mut flows[slot];
-            let (seq, bytes) = flow.issue(sird);
+            let (seq, bytes) = flow.issue(now, sird);
             source.outstanding += bytes;
             self.outstanding += bytes;
             self.turn += 1;

@@ -151,7 +151,7 @@ impl Endpoint for SirdHost {
                 sender.on_credit(now, (tx_slot, msg), (rx_slot, seq), sird, out);
             }
             SirdHeader::Busy { rx_slot } => {
-                self.receiver.on_busy(now, rx_slot, packet, sird);
+                self.receiver.on_busy(now, rx_slot, packet);
             }
             SirdHeader::Ack { tx_slot } => sender.complete((tx_slot, msg), out),
             SirdHeader::Known { tx_slot, .. } => sender.on_known(now, (tx_slot, msg), sird),
@@ -202,6 +202,11 @@ impl Endpoint for SirdHost {
 
     fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.release(now, src, msg, &self.sird);
+        self.grant(now);
+    }
+
+    fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.abandon((src, msg), &self.sird, &mut self.out);
         self.grant(now);
     }
 

@@ -2,14 +2,14 @@
 //! Transport Protocol*, NSDI 2025).
 //!
 //! A receiver grants credit for each packet of a long message. All credit that it has outstanding
-//! fits a bucket of one and a half bandwidth-delay products, and that of one sender a limit that
-//! follows two signals, as DCTCP's window does: senders mark data while they hold more credit than
-//! they can use soon, and switches mark it in long queues. Short messages need no credit.
+//! fits a bucket of one and a half bandwidth-delay products. The credit of one sender has a limit
+//! that follows two signals, as DCTCP's window does. Senders mark data while they hold more credit
+//! than they can use soon, and switches mark it in long queues. Short messages need no credit.
 //!
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`wire`]: the packets
 //! * [`control`]: the limit of one sender by one signal
-//! * `credit`: the bucket, the senders, and who has the next credit
+//! * `credit`: the bucket, the senders, and the order in which they get credit
 //! * `receiver`: arrival, and credit taken back for packets that have not arrived
 //! * `sender`: unscheduled and credited packets, half by turns and half shortest first
 //!
@@ -96,7 +96,7 @@ impl Transport for SirdFamily {
         SirdConfig { payload, header, unscheduled_payload, ..keys }.on(&site.facts)
     }
 
-    /// Sender and receiver agree on what is unscheduled: a bandwidth-delay product of the slower
+    /// Sender and receiver agree on the unscheduled bytes: a bandwidth-delay product of the slower
     /// end. All hosts cut messages in the same way: if unscheduled packets carry less than others,
     /// it follows from the slowest host.
     fn among(own: Sird, network: &Sird, peers: &Peers) -> Sird {

@@ -1,10 +1,13 @@
 //! The receiver's side: messages that arrive, and credit of packets that do not.
 //!
 //! The packets of a message that have credit are those below [`Incoming::next`] that have not
-//! arrived. Those of an unscheduled message have credit from the start. After a timeout their
-//! credit is taken back and `next` starts from the first of them, so that they get credit again in
-//! turn with all others. Late arrivals then return no credit, unless they have been given some
-//! again.
+//! arrived. Those of an unscheduled message have credit from the start. When the first of them has
+//! had credit for a timeout, the credit of all is taken back and `next` starts from the first, so
+//! that they get credit again in turn with all others. Late arrivals then return no credit, unless
+//! they have been given some again.
+//!
+//! Packets behind the first do not defer the timer: a few that survive an outage would keep the
+//! message alive with a fraction of its window until its end.
 
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Gauge, MsgId, NodeId, Packet, Receipt, Span, Time};
@@ -28,6 +31,9 @@ pub(super) struct Incoming {
     age: u64,
     /// Its sender's number.
     pub(super) source: u32,
+    /// Time at which the first missing packet got credit, or became the first, or its sender
+    /// answered BUSY.
+    first_at: Time,
     retry: Retry,
 }
 
@@ -45,8 +51,11 @@ impl RxFlow {
 
     /// Gives credit to a packet, of which there is one. Returns it and its bytes on the wire.
     #[inline]
-    pub(super) fn issue(&mut self, sird: &Sird) -> (u32, u64) {
+    pub(super) fn issue(&mut self, now: Time, sird: &Sird) -> (u32, u64) {
         let seq = self.got.next_missing(self.state.next);
+        if seq == self.got.first_missing() {
+            self.state.first_at = now;
+        }
         let bytes = sird.cut.wire(seq, self.state.size);
         self.state.next = seq + 1;
         self.state.outstanding += bytes;
@@ -98,7 +107,7 @@ impl Receiver {
         match self.flows.find(of) {
             Found::Arriving(slot) => Ok((slot, false)),
             Found::New => {
-                // A long message comes by credit alone.
+                // A long message arrives by credit alone.
                 let needs_credit = is_requested || !sird.is_unscheduled_from(of.src, size);
                 let slot = self.enter(now, (of, size), needs_credit, sird);
                 slot.map(|slot| (slot, true)).ok_or(Found::Abandoned)
@@ -121,6 +130,7 @@ impl Receiver {
             outstanding: unscheduled,
             age: self.next_age,
             source: 0,
+            first_at: now,
             retry: Retry::default(),
         };
         let slot = self.flows.enter(now, *of, state)?;
@@ -149,7 +159,7 @@ impl Receiver {
         }
     }
 
-    /// Releases a held message, which may have credit again.
+    /// Releases a held message, which may have credit.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, sird: &Sird) {
         if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
@@ -157,6 +167,18 @@ impl Receiver {
             let key = key(slot, &flow.of);
             flow.state.retry.start(key, now + sird.timeout_of(src), &mut self.timers);
             self.bucket.place(slot, flow, sird);
+        }
+    }
+
+    /// Ends a message that the driver refuses.
+    pub(super) fn abandon(
+        &mut self,
+        of: (NodeId, MsgId),
+        sird: &Sird,
+        out: &mut Output<SirdHeader>,
+    ) {
+        if let Some((slot, flow)) = self.flows.abandon_message(of, out) {
+            self.bucket.leave(slot, &flow, sird);
         }
     }
 
@@ -181,12 +203,16 @@ impl Receiver {
             return (Receipt::Ignored, None);
         }
         flow.heard = now;
-        flow.state.retry.hear(now + sird.timeout_of(packet.src));
+        flow.state.retry.reset();
         let (source, ce) = (flow.state.source, packet.marks.contains(Marks::CONGESTION));
         self.bucket.on_data(source, (csn, ce));
+        let is_first = seq == flow.got.first_missing();
         if !flow.got.insert(seq) {
             self.bucket.rank(source, sird);
             return (Receipt::Duplicate, None);
+        }
+        if is_first {
+            flow.state.first_at = now;
         }
         if seq < flow.state.next {
             let bytes = sird.cut.wire(seq, flow.state.size);
@@ -208,15 +234,11 @@ impl Receiver {
     }
 
     /// Notes that the sender is alive, but sends others first.
-    pub(super) fn on_busy(
-        &mut self,
-        now: Time,
-        slot: u32,
-        packet: &Packet<SirdHeader>,
-        sird: &Sird,
-    ) {
+    pub(super) fn on_busy(&mut self, now: Time, slot: u32, packet: &Packet<SirdHeader>) {
         if self.flows.hear(now, slot, packet.src, packet.payload.msg) {
-            self.flows[slot].state.retry.hear(now + sird.timeout_of(packet.src));
+            let state = &mut self.flows[slot].state;
+            state.first_at = now;
+            state.retry.reset();
         }
     }
 
@@ -243,15 +265,22 @@ impl Receiver {
                 continue;
             }
             let flow = &mut self.flows[slot];
+            let timeout = sird.timeout_of(flow.of.src);
+            let has_credit = flow.got.first_missing() < flow.state.next;
+            let due = if has_credit { flow.state.first_at } else { now } + timeout;
+            if due > now {
+                flow.state.retry.start(key, due, &mut self.timers);
+                continue;
+            }
             flow.state.retry.count(now);
             let doublings = flow.state.retry.attempts().min(4);
-            let due = now + sird.timeout_of(flow.of.src) * (1 << doublings);
+            let due = now + timeout * (1 << doublings);
             flow.state.retry.start(key, due, &mut self.timers);
             self.reclaim(slot, sird, stats);
         }
     }
 
-    /// Takes back the credit of what has not arrived of a message; it needs credit again.
+    /// Takes back the credit of a message's missing packets, which then need new credit.
     fn reclaim(&mut self, slot: u32, sird: &Sird, stats: &mut SirdStats) {
         let flow = &mut self.flows[slot];
         let (next, first) = (flow.state.next, flow.got.first_missing());

@@ -1,8 +1,8 @@
 //! The sender's side: messages without credit at once, packets of others as they have credit.
 //!
-//! Every other packet is for the next receiver in turn, so that each learns whether its sender is
-//! congested. The others are of the message with the fewest bytes left. Of the messages for one
-//! receiver the one with the fewest bytes left is first in either case.
+//! Every other packet is for the next receiver, round robin, so that each receives marks if its
+//! sender is congested. The others are of the message with the fewest remaining bytes. Of the
+//! messages for one receiver the one with the fewest remaining bytes is first in either case.
 
 use std::collections::VecDeque;
 
@@ -44,7 +44,7 @@ impl Tx {
     }
 }
 
-/// By what messages are preferred: bytes left, then age.
+/// Preference among messages: remaining bytes, then age.
 type Key = (u64, u32);
 
 /// A receiver of messages.
@@ -65,7 +65,7 @@ pub(super) struct Sender {
     /// Receivers for which there is something to send, by the first message of each.
     shortest: KeyedHeap<Key>,
     shortest_places: Places,
-    /// The same by turn.
+    /// The same, round robin.
     turns: KeyedHeap<u64>,
     turn_places: Places,
     turn: u64,
@@ -191,8 +191,8 @@ impl Sender {
         sird: &Sird,
         out: &mut Output<SirdHeader>,
     ) {
-        let Some(flow) = self.flows.of(slot, msg) else { return };
-        flow.retry.hear(now + sird.timeout_of(flow.dst));
+        let due = |peer| now + sird.timeout_of(peer);
+        let Some(flow) = self.flows.of_alive(slot, msg, due) else { return };
         flow.state.rx_slot = rx_slot;
         if seq >= flow.packets {
             return;
@@ -215,11 +215,9 @@ impl Sender {
         self.rank(slot, sird);
     }
 
-    /// Notes that the receiver knows the message.
+    /// Records that the receiver has the message.
     pub(super) fn on_known(&mut self, now: Time, (slot, msg): (u32, MsgId), sird: &Sird) {
-        if let Some(flow) = self.flows.of(slot, msg) {
-            flow.retry.hear(now + sird.timeout_of(flow.dst));
-        }
+        self.flows.of_alive(slot, msg, |peer| now + sird.timeout_of(peer));
     }
 
     /// Handles the arrival of the whole message at its receiver.
@@ -320,8 +318,8 @@ impl Sender {
         Some(Packet { header, payload, src, dst, wire_bytes, path: 0, priority, marks })
     }
 
-    /// Repeats the requests of what has not been answered, at intervals, and aborts what is never
-    /// answered. Where many requests wait for this host's own link, they are not repeated.
+    /// Repeats requests without an answer, at intervals, and aborts messages that are never
+    /// answered. If many requests wait for this host's own link, they are not repeated.
     pub(super) fn handle_timeout(&mut self, now: Time, sird: &Sird, out: &mut Output<SirdHeader>) {
         while let Some(slot) = self.flows.next_due(now) {
             self.flows.queue_repeat(slot);

@@ -75,8 +75,8 @@ fn data(sird: &Sird, (src, rx_slot): (u32, u32), seq: u32, size: u64) -> Packet<
 mod presets {
     use super::*;
 
-    /// protocol-notes: B is 1.5, the mark of senders half and that of switches 1.25 bandwidth-delay
-    /// products, in the authors' simulator 33 and 82 packets of 1538 B.
+    /// protocol-notes: B is 1.5 bandwidth-delay products, the mark of senders 0.5 and that of
+    /// switches 1.25. In the authors' simulator the marks are 33 and 82 packets of 1538 B.
     #[test]
     fn thresholds_of_the_paper_are_those_of_the_reference_at_its_round_trip() {
         let bdp = Bytes::new(1_538) * 65;
@@ -204,8 +204,8 @@ mod receiving {
         assert_eq!(order, [1, 2, 3, 1, 2, 3, 1]);
     }
 
-    /// Credit of packets that do not arrive is free again after a timeout, and they get it again
-    /// first.
+    /// Credit of packets that do not arrive is free after a timeout. They are the first to get new
+    /// credit.
     #[test]
     fn credit_of_lost_packets_is_taken_back_and_given_again() {
         let (mut host, sird) = host(SirdConfig::paper(), 0);

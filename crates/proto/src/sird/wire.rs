@@ -8,8 +8,8 @@ use rampmeter_core::headers;
 headers! {
     /// A SIRD header.
     pub enum SirdHeader {
-        /// Sender to receiver: one packet of a message that needs no credit. Each carries all that
-        /// the receiver must know of the message, in case others are lost.
+        /// Sender to receiver: one packet of a message that needs no credit. Each carries all
+        /// fields of the message, in case others are lost.
         1 Unscheduled (data "unscheduled data", S to R)
         "message {flow} of {size} bytes, packet {seq}" {
             /// The message's number among those of this pair.

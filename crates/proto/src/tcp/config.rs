@@ -94,9 +94,8 @@ pub struct TcpConfig {
     pub early_growth: bool,
     /// True if Cubic's window is at least that of NewReno (RFC 9438 §4.3).
     pub reno_friendly: bool,
-    /// True if the estimate of NewReno's window grows by a whole segment a round trip once it has
-    /// reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it grows by
-    /// 9/17 of a segment.
+    /// True if the estimate of NewReno's window grows by a whole segment a round trip beyond the
+    /// window before the loss (RFC 9438 §4.3). In Linux it grows by 9/17 of a segment.
     pub reno_catch_up: bool,
     /// Measurement of round trips.
     pub round_trips: RoundTrips,
@@ -141,8 +140,8 @@ pub struct TcpConfig {
     pub ecn: bool,
     /// True if handshakes and acknowledgements may be marked too.
     pub ecn_control: bool,
-    /// Queue length in full packets above which ports mark; 0.78 bandwidth-delay products if left
-    /// out, which is 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4).
+    /// Queue length in full packets above which ports mark. If left out, 0.78 bandwidth-delay
+    /// products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4).
     #[schemars(range(min = 0, max = 100_000))]
     pub mark_above: Option<u32>,
     /// DCTCP's weight of a new measurement.
@@ -292,8 +291,9 @@ impl TcpConfig {
         }
     }
 
-    /// DCTCP as the ns-2 scripts of the study over an over-subscribed core have it (CAPTON §V):
-    /// connections that stay, ports of two bandwidth-delay products, a fixed timeout of 200 ms.
+    /// DCTCP as in the ns-2 scripts of the study over an over-subscribed core (CAPTON §V). It has
+    /// persistent connections, ports of two bandwidth-delay products, and a fixed timeout of 200
+    /// ms.
     pub fn dctcp_ns2() -> Self {
         Self {
             connections: Connections::Pool,
@@ -334,7 +334,7 @@ impl TcpConfig {
         if self.congestion_control == Algorithm::Dctcp && !self.ecn {
             return Err(BadKey::new("ecn", "true, as DCTCP needs marks", self.ecn));
         }
-        // Timeouts that do not grow end before the first answer, however often they are repeated.
+        // Timeouts that do not grow end before the first answer, regardless of their number.
         if self.rto == Timeout::Fixed && rto_min < facts.data_rtt {
             let round_trip = facts.data_rtt.as_us_f64();
             let expected = format!("a round trip ({round_trip:.1}) or more, as timeouts are fixed");
@@ -423,8 +423,8 @@ pub struct Tcp {
     pub forget: Span,
     /// Timeouts in a row after which a connection fails.
     pub attempt_limit: AttemptLimit,
-    /// A quarter of the time from one question of a host whether there is room for a message to the
-    /// next, where there are many: they take a few percent of its link.
+    /// A quarter of the interval between two probes of a host for closed windows, if many are
+    /// closed. Probes then take a few percent of its link.
     pub ask_gap: Span,
     /// Room of a receiver in bytes: its window.
     pub receive_buffer: u64,

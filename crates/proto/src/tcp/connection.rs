@@ -1,5 +1,5 @@
-//! One connection at its sender: the stream of its messages, what may leave next, what
-//! acknowledgements and timers change.
+//! One connection at its sender: the stream of its messages, the next segment, and the effects of
+//! acknowledgements and timers.
 
 mod recovery;
 mod timers;
@@ -37,7 +37,7 @@ impl Outbound {
 pub(crate) enum Grant {
     /// Congestion control.
     Own,
-    /// A controller: at this rate, whatever the congestion window is (CAPTON §IV.C).
+    /// A controller: at this rate, regardless of the congestion window (CAPTON §IV.C).
     Rate(Rate),
     /// A controller: not at all.
     Stopped,
@@ -68,7 +68,7 @@ pub(super) struct Next {
 pub(super) enum Due {
     /// Nothing, or it may send more.
     Nothing,
-    /// Send the SYN again.
+    /// Retransmit the SYN.
     Syn,
     /// It has waited too often.
     GivenUp,
@@ -77,13 +77,13 @@ pub(super) enum Due {
 /// Meaning of an acknowledgement for the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// It is old, or acknowledges what was not sent.
+    /// It is old, or acknowledges unsent bytes.
     Nothing,
     /// It was taken in.
     Progress,
     /// Everything has arrived, the FIN too.
     Ended,
-    /// It is one of several in a row that acknowledge what was not sent: the receiver has taken
+    /// It is one of several consecutive ones that acknowledge unsent bytes: the receiver has taken
     /// damaged segments.
     Conflict,
 }
@@ -125,15 +125,15 @@ pub(super) struct Connection {
     recovery: Recovery,
     /// The window of a recovery.
     prr: Prr,
-    /// The end of the recovery in which the end of the flight was last sent again (RFC 6675's
+    /// The end of the recovery in which the end of the flight was last retransmitted (RFC 6675's
     /// RescueRxt).
     rescue_end: u64,
-    /// The first lost segment leaves whatever the window is (RFC 6675 §5, step 4.3).
+    /// True if the first lost segment is sent regardless of the window (RFC 6675 §5, step 4.3).
     is_urgent: bool,
     /// Echoes count once up to this byte (RFC 3168 §6.1.2).
     echo_end: u64,
     pub(super) owes_cwr: bool,
-    /// The window kept bytes below this one from leaving earlier.
+    /// End of the bytes that the window has delayed.
     limited_end: u64,
     /// Timeouts since the last sample of the round trip: the timer doubles with each (RFC 6298
     /// §5.5).
@@ -142,7 +142,7 @@ pub(super) struct Connection {
     unheard: u32,
     /// Time of the first of these timeouts.
     unheard_since: Time,
-    /// Acknowledgements in a row of what was not sent.
+    /// Number of consecutive acknowledgements of unsent bytes.
     beyond: u32,
     last_sent: Time,
     rack: Rack,
@@ -266,7 +266,7 @@ impl Connection {
         self.messages.back().map_or(self.last_done, |message| message.msg)
     }
 
-    /// The class of what leaves next (PIAS: by the bytes of its message before it).
+    /// Returns the class of the next segment (PIAS: by the bytes of its message before it).
     pub(super) fn class(&self, next: Next, tcp: &Tcp) -> Priority {
         if tcp.thresholds.is_empty() || next.len == 0 {
             return Priority::HIGHEST;
@@ -275,7 +275,8 @@ impl Connection {
         tcp.class(message.map_or(0, |message| next.start - message.start))
     }
 
-    /// The SYN leaves, again if `is_open` is still false at the timeout.
+    /// Starts the timer of the SYN, which is retransmitted if `is_open` is still false at the
+    /// timeout.
     pub(super) fn start(&mut self, now: Time, tcp: &Tcp) {
         self.rto_at = now.saturating_add(self.timeout(tcp));
         self.last_sent = now;
@@ -302,13 +303,13 @@ impl Connection {
         self.messages.get(place)
     }
 
-    /// Bytes that are not acknowledged, without those that left beyond the window because others
-    /// had arrived (RFC 3042; RFC 5681 §3.2, step 2).
+    /// Returns the bytes that are not acknowledged. It excludes those sent beyond the window
+    /// because others had arrived (RFC 3042; RFC 5681 §3.2, step 2).
     fn flight(&self) -> u64 {
         (self.board.next() - self.board.una()).min(self.control.cwnd())
     }
 
-    /// Returns the congestion window and what is in flight.
+    /// Returns the congestion window and the bytes in flight.
     pub(super) fn windows(&self) -> [(&'static str, u64); 2] {
         [("cwnd_bytes", self.window()), ("in_flight_bytes", self.board.in_flight())]
     }
@@ -333,8 +334,8 @@ impl Connection {
         };
         let has_room = |len: u64| in_flight == 0 || in_flight.saturating_add(len) <= cwnd;
         if let Some(segment) = self.board.next_lost() {
-            // What was sent before the receiver ran out of room waits, but for the segment that
-            // asks.
+            // Segments that were sent before the receiver closed its window wait, except for the
+            // probe.
             let is_beyond = segment.start >= self.room_end && segment.start < self.end;
             let may_leave = self.is_urgent || !is_beyond && has_room(segment.len.into());
             if !may_leave {
@@ -410,7 +411,7 @@ impl Connection {
         }
     }
 
-    /// Returns the rate at which packets leave, where it is limited.
+    /// Returns the rate at which packets are sent, if it is limited.
     fn pace(&self, tcp: &Tcp) -> Option<Rate> {
         if let Grant::Rate(rate) = self.grant {
             return Some(rate);
@@ -456,7 +457,7 @@ impl Connection {
         }
         let reopens = was_shut && self.room_end > self.board.una();
         if reopens && !self.board.is_empty() {
-            // What was sent while the window was shut was not taken.
+            // Segments that were sent while the window was closed were not taken.
             self.board.lose(|_| Some(true));
             (self.recovery, self.timeouts) = (Recovery::Timeout(self.board.next()), 0);
         }

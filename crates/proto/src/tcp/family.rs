@@ -1,4 +1,4 @@
-//! TCP as transports that plans know: with the congestion control of hosts, and as DCTCP.
+//! TCP as transports of plans: with the congestion control of hosts, and as DCTCP.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::host::TcpHost;
 use super::wire::TcpHeader;
 use crate::keys::{BadKey, Keys, Preset, Setting};
 use crate::parts::Framing;
-use crate::transport::{Derived, Quantity, Site, Transport};
+use crate::transport::{Assumptions, Derived, Quantity, Site, Transport};
 
 /// TCP with Cubic or NewReno.
 #[derive(Clone, Copy, Debug)]
@@ -68,8 +68,8 @@ family! {
     DctcpFamily "dctcp"
 }
 
-/// Fewest packets in the derived lengths of ports' queues: two windows may start at once in a
-/// network of few packets, and marks leave room for bursts.
+/// Minimum derived lengths of ports' queues, in packets. In a network of few packets two windows
+/// may start at once, and bursts must not be marked.
 const QUEUE_MIN: u64 = 64;
 const MARK_ABOVE_MIN: u64 = 5;
 
@@ -141,6 +141,10 @@ impl Transport for TcpFamily {
         keys.at(site).on(&site.facts, Vec::new())
     }
 
+    fn assumptions(_config: &Tcp, _site: &Site) -> Assumptions {
+        Assumptions { in_order: true, window_grows: true, ..Assumptions::default() }
+    }
+
     fn describe(config: &Tcp) -> Vec<Derived> {
         config.describe()
     }
@@ -162,6 +166,10 @@ impl Transport for DctcpFamily {
 
     fn configure(keys: DctcpConfig, site: &Site) -> Result<Tcp, BadKey> {
         keys.0.at(site).on(&site.facts, Vec::new())
+    }
+
+    fn assumptions(_config: &Tcp, _site: &Site) -> Assumptions {
+        Assumptions { in_order: true, window_grows: true, ..Assumptions::default() }
     }
 
     fn describe(config: &Tcp) -> Vec<Derived> {

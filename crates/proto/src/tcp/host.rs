@@ -38,7 +38,7 @@ impl TcpHost {
         self.sender.is_shut(msg)
     }
 
-    /// Bytes of a message that are not acknowledged; `None` if it is over.
+    /// Returns the bytes of a message that are not acknowledged; `None` if it has ended.
     pub(crate) fn unacknowledged(&self, msg: MsgId) -> Option<u64> {
         self.sender.unacknowledged(msg)
     }

@@ -1,8 +1,8 @@
-//! Proportional rate reduction: while losses are repaired, as much leaves as arrives, in the
-//! proportion of the new window to the old one (RFC 6937).
+//! Proportional rate reduction (RFC 6937): during recovery as much is sent as arrives, in the
+//! proportion of the new window to the old one.
 //!
-//! Without it a sender that finds many losses at once sends as many segments at once, and most of
-//! them are lost again.
+//! Without it a sender that detects many losses at once retransmits as many segments at once. Most
+//! of these are lost too.
 
 /// The window during one recovery, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!((in_flight, sent), (10, 9));
     }
 
-    /// The second example: 15 of 20 are lost. As much leaves as arrives, and one segment more.
+    /// The second example: 15 of 20 are lost. As much is sent as arrives, and one segment more.
     #[test]
     fn after_a_burst_of_losses_the_window_grows_as_in_slow_start() {
         let mut prr = Prr::new(20);

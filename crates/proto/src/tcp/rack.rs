@@ -1,4 +1,4 @@
-//! RACK-TLP: losses are found by time, and the end of a flight is probed (RFC 8985).
+//! RACK-TLP: losses are detected by time, and the end of a flight is probed (RFC 8985).
 
 use rampmeter_core::{Span, Time};
 
@@ -28,8 +28,8 @@ pub(super) struct Rack {
     widened_until: u64,
     /// Time at which the next segment counts as lost.
     pub(super) due: Time,
-    /// The probe of the end of the flight, if one is in flight: the end of the stream when it was
-    /// sent, and whether it was sent before (`TLP.end_seq`, `TLP.is_retrans`).
+    /// The probe of the end of the flight, if one is in flight. It has the end of the stream when
+    /// it was sent (`TLP.end_seq`), and true if it was a retransmission (`TLP.is_retrans`).
     pub(super) probe: Option<(u64, bool)>,
 }
 
@@ -87,7 +87,7 @@ impl Rack {
             return Span::ZERO;
         }
         let window = self.rtt_min.unwrap_or(Span::ZERO) * u64::from(self.quarters) / 4;
-        // What was requested is not limited.
+        // A requested window is not limited.
         let limit = smoothed.filter(|_| !self.is_given);
         limit.map_or(window, |smoothed| window.min(smoothed))
     }

@@ -100,7 +100,7 @@ impl Receiver {
             Known::New if !tcp.config.handshake && (conn == 0 || !tcp.has_late_handshakes()) => {
                 return self.enter(now, (src, conn, 0));
             }
-            // The SYN may still come, if packets overtake one another.
+            // The SYN may still arrive, if packets overtake one another.
             Known::New => return None,
             Known::Abandoned => TcpHeader::Refused { conn },
             Known::Entered => TcpHeader::Ended { conn },
@@ -243,7 +243,7 @@ impl Receiver {
         }
         incoming.pass_fin();
         incoming.pending += 1;
-        // What is out of order or fills a hole is acknowledged at once (RFC 5681 §4.2).
+        // A segment that is out of order or fills a hole is acknowledged at once (RFC 5681 §4.2).
         let is_urgent = !was_in_order || !incoming.early.is_empty();
         if is_urgent || incoming.pending >= tcp.config.ack_every {
             incoming.acknowledge(tcp, out);

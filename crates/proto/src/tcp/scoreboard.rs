@@ -11,7 +11,7 @@ use super::wire::SACK_MAX;
 /// State of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It was sent, perhaps again, and may be in flight.
+    /// It was sent or retransmitted, and may be in flight.
     InFlight,
     /// It is lost, and has not been retransmitted.
     Lost,
@@ -63,7 +63,7 @@ pub(super) struct Told {
     pub(super) has_duplicate: bool,
 }
 
-/// The segments between the cumulative acknowledgement and what has not been sent.
+/// The segments between the cumulative acknowledgement and the unsent bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
     segments: VecDeque<Segment>,
@@ -128,8 +128,8 @@ impl Scoreboard {
         self.segments.is_empty()
     }
 
-    /// Bytes in flight: sent, neither arrived nor lost, and twice what was retransmitted all the
-    /// same (RFC 6675's pipe).
+    /// Bytes in flight (RFC 6675's pipe): sent, neither arrived nor lost. Bytes that were
+    /// retransmitted all the same count twice.
     pub(super) fn in_flight(&self) -> u64 {
         self.next - self.una - self.sacked - self.lost + self.doubled
     }
@@ -203,8 +203,8 @@ impl Scoreboard {
         None
     }
 
-    /// Returns the place of the segment that has byte `offset`. Where all segments below are as
-    /// long as the first, as most are, there is nothing to search.
+    /// Returns the place of the segment that has byte `offset`. If all segments below are as long
+    /// as the first, as most are, no search is needed.
     fn place(&self, offset: u64) -> usize {
         let Some(first) = self.segments.front() else { return 0 };
         let before = offset.saturating_sub(first.start).checked_div(first.len.into());
@@ -238,7 +238,8 @@ impl Scoreboard {
                 self.learn(now, segment, &mut told);
             }
         }
-        // What ends within a segment counts up to its start: receivers take whole segments.
+        // An acknowledgement within a segment counts up to its start: receivers take whole
+        // segments.
         let ack = self.segments.front().map_or(ack, |segment| ack.min(segment.start));
         told.cumulative = ack - self.una;
         self.una = ack;

@@ -1,7 +1,7 @@
-//! The sending side of a host: its connections, which of them sends next, and their timers.
+//! The sending side of a host: its connections, the choice of the next to send, and their timers.
 //!
-//! Connections that may send take turns, a packet each; with classes those in higher classes go
-//! first.
+//! Connections that may send are served round robin, a packet each. With classes, those in higher
+//! classes are served first.
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::packet::Marks;
@@ -28,13 +28,13 @@ pub(super) struct Sender {
     /// first is last.
     shared: IdMap<u32, Vec<u32>>,
     numbers: NextNumber,
-    /// Connections that may send, by class and turn.
+    /// Connections that may send, by class and order of service.
     ready: KeyedHeap<(u8, u64)>,
     places: Places,
     turn: u64,
     timers: Timers<(u32, u32)>,
-    /// Connections that pacing lets send later. They have entries of their own: timeouts are far
-    /// off, and an entry for each packet would stay until then.
+    /// Connections that wait for pacing. They have separate entries: timeouts are far off, and an
+    /// entry for each packet would stay until then.
     paced: Timers<(u32, u32)>,
     /// Connections whose receivers' windows must be probed, by slot and number.
     asks: Repeats<(u32, u32)>,
@@ -113,8 +113,8 @@ impl Sender {
 
     fn open(&mut self, now: Time, dst: NodeId, tcp: &Tcp, out: &mut Output<TcpHeader>) -> u32 {
         let number = self.numbers.take(dst);
-        // The connections of a pair that count as opened before start at zero, as the receiver
-        // knows nothing of them.
+        // The connections of a pair that count as opened before start at zero, as the receiver has
+        // no record of them.
         let is_there = !tcp.config.handshake && (number == 0 || !tcp.has_late_handshakes());
         let initial = if is_there { 0 } else { self.rng.bits() as u32 };
         let mut connection = Connection::new(dst, number, initial, tcp);
@@ -223,7 +223,7 @@ impl Sender {
         }
     }
 
-    /// The receiver does not know the connection, and never will.
+    /// Fails the messages of a connection that the receiver does not have and cannot get.
     pub(super) fn on_refused(&mut self, src: NodeId, conn: u32, out: &mut Output<TcpHeader>) {
         let Some(slot) = self.find(src, conn) else { return };
         self.fail(slot, out);
@@ -255,7 +255,7 @@ impl Sender {
     }
 
     /// Cancels a message. Its connection is aborted, and with it other messages of which something
-    /// was sent; those that wait go to another connection.
+    /// was sent. Queued ones move to another connection.
     pub(super) fn cancel(&mut self, now: Time, msg: MsgId, tcp: &Tcp, out: &mut Output<TcpHeader>) {
         let Some(&slot) = self.by_message.get(&msg.get()) else { return };
         let connection = &mut self.connections[slot];
@@ -301,7 +301,7 @@ impl Sender {
         self.by_message.get(&msg.get()).is_some_and(|&slot| self.connections[slot].is_shut())
     }
 
-    /// Bytes of a message that are not acknowledged; `None` if it is over.
+    /// Returns the bytes of a message that are not acknowledged; `None` if it has ended.
     pub(crate) fn unacknowledged(&self, msg: MsgId) -> Option<u64> {
         let slot = *self.by_message.get(&msg.get())?;
         self.connections[slot].unacknowledged(msg)
@@ -336,7 +336,7 @@ impl Sender {
         }
     }
 
-    /// Returns the next packet of the connection whose turn it is.
+    /// Returns the next packet of the connection that is served next.
     pub(super) fn next_data(&mut self, now: Time, tcp: &Tcp) -> Option<Packet<TcpHeader>> {
         let (_, slot) = self.ready.first()?;
         self.ready.remove(&mut self.places, slot);

@@ -1,9 +1,10 @@
 //! Sequence numbers, and sets of bytes by their place in the stream.
 //!
-//! Inside an endpoint the bytes of a connection are numbered from zero by 64 bits: the SYN is byte
+//! Inside an endpoint the bytes of a connection are numbered from zero by 64 bits. The SYN is byte
 //! 0, the first byte of data 1. Packets have the lower 32 bits, from a random start.
 
-/// Packets in a row that contradict what both ends know, after which a connection is aborted.
+/// Number of consecutive packets that contradict the state of both ends, after which a connection
+/// is aborted.
 pub(super) const CONFLICTS_MAX: u32 = 3;
 
 /// Returns the number that packets have for byte `offset`.

@@ -1,8 +1,8 @@
 //! Exceptions of Python endpoints, which end a run.
 //!
 //! Between the endpoint and the start of the run no function can return an error. So the endpoint
-//! keeps the exception and unwinds. [`rampmeter_exp::caught`] stops that at the start of the run,
-//! and [`take`] finds the exception there.
+//! stores the exception and unwinds. [`rampmeter_exp::caught`] stops the unwinding at the start of
+//! the run, and [`take`] returns the exception there.
 
 use std::cell::RefCell;
 use std::panic;
@@ -10,7 +10,7 @@ use std::panic;
 use pyo3::PyErr;
 use rampmeter_core::{NodeId, Time};
 
-/// An exception, and where it was raised.
+/// An exception, and the call that raised it.
 pub(crate) struct Failure {
     /// The call that failed, as in "host 3: on_packet at 12.5 us".
     pub(crate) place: String,
@@ -29,7 +29,7 @@ pub(super) fn end(node: NodeId, method: &str, now: Time, error: PyErr) -> ! {
     panic::resume_unwind(Box::new("a Python endpoint has failed"))
 }
 
-/// The exception that ended the last run of this thread, if one did.
+/// Returns the exception that ended the last run of this thread, if one did.
 pub(crate) fn take() -> Option<Failure> {
     FAILURE.take()
 }

@@ -1,4 +1,4 @@
-//! An endpoint that calls a Python object, and keeps account of what has arrived itself.
+//! An endpoint that calls a Python object, and records itself which packets have arrived.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::failure;
 use super::objects::{Host, PyPacket};
 use super::wire::ScriptedHeader;
 
-/// Calls of a host at one instant above which it is in an endless loop.
+/// Calls of a host at one instant above which it is considered to be in an endless loop.
 const CALLS_MAX: u32 = 100_000;
 
 /// A Python endpoint at one host.
@@ -36,7 +36,7 @@ pub(crate) struct ScriptedHost {
     wants: bool,
 }
 
-/// The packet's number, and how many its message has.
+/// Returns the packet's number, and how many its message has.
 fn index_of(packet: &Packet<ScriptedHeader>) -> Option<(u32, u32)> {
     match packet.header {
         ScriptedHeader::Data { index, packets, .. } => Some((index, packets)),
@@ -45,7 +45,7 @@ fn index_of(packet: &Packet<ScriptedHeader>) -> Option<(u32, u32)> {
 }
 
 impl ScriptedHost {
-    /// Calls a method of the object, and sees when and why it wants to be called again.
+    /// Calls a method of the object, and reads the time and reason of its next call.
     fn call<'py, A: pyo3::call::PyCallArgs<'py>>(
         &mut self,
         py: Python<'py>,
@@ -55,7 +55,7 @@ impl ScriptedHost {
     ) -> Bound<'py, PyAny> {
         let object = self.object.bind(py);
         let answer = object.call_method1(method, arguments).and_then(|answer| {
-            // One that has passed is due at once.
+            // A deadline that has passed is due at once.
             self.deadline = deadline_of(object)?.max(now);
             self.wants = !self.has_wants_transmit
                 || object.call_method0(intern!(py, "wants_transmit"))?.is_truthy()?;
@@ -63,7 +63,7 @@ impl ScriptedHost {
         });
         let (at, calls) = self.last_call;
         self.last_call = (now, if at == now { calls + 1 } else { 1 });
-        // Time does not advance if a host is called for ever at one instant.
+        // Time does not advance if a host is called endlessly at one instant.
         let answer = if self.last_call.1 < CALLS_MAX {
             answer
         } else {
@@ -76,7 +76,7 @@ impl ScriptedHost {
     }
 }
 
-/// The attribute `deadline`.
+/// Returns the attribute `deadline`.
 fn deadline_of(object: &Bound<'_, PyAny>) -> PyResult<Time> {
     let value = object.getattr(intern!(object.py(), "deadline"))?;
     if value.is_none() {
@@ -157,7 +157,7 @@ impl Endpoint for ScriptedHost {
         index_of(packet).is_none_or(|(index, _)| arrived.is_some_and(|a| a.contains(index)))
     }
 
-    /// The class is not notified: hosts of the simulator keep their state.
+    /// The class is not notified: hosts of the simulator do not lose their state.
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         let messages = (peer, MsgId::new(0))..=(peer, MsgId::new(u32::MAX));
         let known: Vec<_> = self.arrived.range(messages).map(|(key, _)| *key).collect();
@@ -172,7 +172,7 @@ impl Endpoint for ScriptedHost {
             return;
         }
         Python::attach(|py| {
-            // A method that forgets to set another deadline is not called for ever.
+            // A method that does not set another deadline is not called endlessly.
             let cleared = self.object.setattr(py, intern!(py, "deadline"), py.None());
             if let Err(error) = cleared {
                 failure::end(self.node, "deadline", now, error);

@@ -1,9 +1,9 @@
 //! The transport `python`, whose endpoints are objects of a Python class: slow, for trying ideas.
 //!
 //! * [`wire`]: the packets
-//! * [`objects`]: what Python sees: hosts, messages, packets
+//! * [`objects`]: objects for Python: hosts, messages, packets
 //! * [`host`]: the endpoint, which calls the object
-//! * [`failure`]: how an exception of Python ends a run
+//! * [`failure`]: exceptions of Python, which end a run
 //!
 //! The Python side is `rampmeter.endpoint`.
 
@@ -31,7 +31,7 @@ use host::ScriptedHost;
 use wire::ScriptedHeader;
 
 thread_local! {
-    /// The folder that the names of Python files in the plan at hand are relative to.
+    /// Folder to which the names of Python files in the present plan are relative.
     static BASE: RefCell<PathBuf> = RefCell::default();
 }
 
@@ -51,8 +51,7 @@ pub(crate) struct ScriptedKeys {
     /// The Python file that has the endpoints' class, relative to the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
-    /// The module of the class, if it is in no file of its own; `rampmeter.endpoints` if both are
-    /// left out.
+    /// Module of the class, instead of `file`; `rampmeter.endpoints` if both are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<String>,
     /// The class of the endpoints, derived from `rampmeter.Endpoint`.
@@ -141,7 +140,7 @@ impl Transport for Scripted {
     }
 }
 
-/// The class that the keys name, with its parameters.
+/// Returns the class that the keys name, with its parameters.
 fn load(keys: &ScriptedKeys) -> Result<Py<PyAny>, BadKey> {
     let ScriptedKeys { file, module, endpoint, parameters, .. } = keys;
     let parameters = Value::Object(parameters.clone()).to_string();

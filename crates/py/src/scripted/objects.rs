@@ -13,13 +13,13 @@ use rampmeter_proto::parts::Outgoing;
 use super::ScriptedConfig;
 use super::wire::ScriptedHeader;
 
-/// Words of a packet that are the class's own.
+/// Words of a packet that the class defines.
 const WORDS: usize = 3;
 
 /// A message to send.
 #[pyclass(frozen, get_all, name = "MessageToSend", module = "rampmeter._core")]
 pub(crate) struct MessageToSend {
-    /// Its number, by which packets and completions name it.
+    /// Its number, which packets and completions carry.
     id: u32,
     dst: u32,
     size: u64,
@@ -43,7 +43,7 @@ pub(crate) struct PyPacket {
 }
 
 impl PyPacket {
-    /// A packet that has arrived; `is_new` if its payload had not.
+    /// Returns a packet that has arrived; `is_new` if its payload had not.
     pub(super) fn arrived(packet: &Packet<ScriptedHeader>, is_new: bool) -> Self {
         let (index, packets, words) = match packet.header {
             ScriptedHeader::Data { index, packets, a, b, c } => {
@@ -65,7 +65,7 @@ impl PyPacket {
     }
 }
 
-/// A host as its endpoint sees it: facts of the network, packets to make, and completions.
+/// A host for its endpoint: facts of the network, packets to make, and completions.
 #[pyclass(frozen, module = "rampmeter._core")]
 pub(crate) struct Host {
     node: u32,
@@ -100,7 +100,7 @@ impl Host {
         }
     }
 
-    /// Notes a message that is submitted, and returns it as Python's object.
+    /// Records a message that is submitted, and returns it as Python's object.
     pub(super) fn open(&self, message: &rampmeter_core::Message) -> MessageToSend {
         let (id, dst, size) = (message.id, message.dst, message.size);
         let outgoing = Outgoing { src: NodeId::new(self.node), dst, msg: id, size: size.get() };
@@ -114,7 +114,7 @@ impl Host {
         }
     }
 
-    /// Forgets a message that is withdrawn.
+    /// Removes a message that is withdrawn.
     pub(super) fn withdraw(&self, msg: MsgId) {
         self.lock().open.remove(&msg.get());
     }
@@ -141,7 +141,7 @@ impl Host {
     /// Returns the packet that the host sends for a packet that Python has made.
     ///
     /// # Errors
-    /// `ValueError` for a packet of a message that is over, or of another host.
+    /// `ValueError` for a packet of a message that has ended, or of another host.
     pub(super) fn packet(&self, packet: &PyPacket) -> PyResult<Packet<ScriptedHeader>> {
         if packet.src != self.node {
             return Err(PyValueError::new_err(format!(
@@ -170,7 +170,7 @@ impl Host {
         Ok(Packet { marks, ..self.framing.data(outgoing, index, priority, header) })
     }
 
-    /// A message that is neither completed nor failed.
+    /// Returns a message that is neither completed nor failed.
     fn outgoing(&self, id: u32) -> PyResult<Outgoing> {
         self.lock().open.get(&id).copied().ok_or_else(|| {
             let expected =
@@ -215,60 +215,60 @@ fn checked_priority(priority: u8) -> PyResult<u8> {
 
 #[pymethods]
 impl Host {
-    /// The number of this host, from 0.
+    /// Returns the number of this host, from 0.
     #[getter]
     fn node(&self) -> u32 {
         self.node
     }
 
-    /// A seed of this host's own, for random decisions.
+    /// Returns a separate seed of this host, for random decisions.
     #[getter]
     fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Number of hosts.
+    /// Returns the number of hosts.
     #[getter]
     fn n_hosts(&self) -> u32 {
         self.n_hosts
     }
 
-    /// Rate of the slowest host link in Gbit/s.
+    /// Returns the rate of the slowest host link in Gbit/s.
     #[getter]
     fn gbps(&self) -> f64 {
         self.gbps
     }
 
-    /// Unloaded round trip with a full packet each way on the longest path, in picoseconds.
+    /// Returns the unloaded round trip with full packets on the longest path, in picoseconds.
     #[getter]
     fn rtt(&self) -> u64 {
         self.rtt.as_ps()
     }
 
-    /// The same with control packets.
+    /// Returns the unloaded round trip with control packets on the longest path, in picoseconds.
     #[getter]
     fn control_rtt(&self) -> u64 {
         self.control_rtt.as_ps()
     }
 
-    /// Payload of a full packet.
+    /// Returns the payload of a full packet.
     #[getter]
     fn payload_bytes(&self) -> u64 {
         self.framing.payload.get()
     }
 
-    /// Bytes of headers charged to each packet, and the length of a control packet.
+    /// Returns the bytes of headers charged to each packet, and the length of a control packet.
     #[getter]
     fn header_bytes(&self) -> u64 {
         self.framing.header.get()
     }
 
-    /// Returns the time that the slowest host link takes for `size` bytes, in picoseconds.
+    /// Returns the serialisation time of `size` bytes on the slowest host link, in picoseconds.
     fn transmission(&self, size: u64) -> u64 {
         (Bytes::new(size).get() as f64 * 8e3 / self.gbps).round() as u64
     }
 
-    /// Packet number `index` of a message, counted from 0.
+    /// Returns packet number `index` of a message, counted from 0.
     #[pyo3(signature = (message, index, *, words=Vec::new(), priority=1))]
     fn data(&self, message: u32, index: u32, words: Vec<i128>, priority: u8) -> PyResult<PyPacket> {
         let outgoing = self.outgoing(message)?;
@@ -290,7 +290,7 @@ impl Host {
         })
     }
 
-    /// A packet without payload to host `dst`, about a message of either.
+    /// Returns a packet without payload to host `dst`, about a message of either.
     #[pyo3(signature = (dst, message, *, words=Vec::new(), priority=0))]
     fn control(
         &self,
@@ -318,12 +318,12 @@ impl Host {
         })
     }
 
-    /// The receiver has confirmed a message of this host.
+    /// Completes a message of this host, which the receiver has acknowledged.
     fn complete(&self, message: u32) -> PyResult<()> {
         self.close(message, Event::Completed { msg: MsgId::new(message) })
     }
 
-    /// This host gives a message up.
+    /// Aborts a message of this host.
     fn fail(&self, message: u32) -> PyResult<()> {
         self.close(message, Event::Failed { msg: MsgId::new(message) })
     }

@@ -1,4 +1,4 @@
-//! The packets. What the words mean is up to the Python class.
+//! The packets. The Python class defines the meaning of the words.
 
 use rampmeter_core::headers;
 

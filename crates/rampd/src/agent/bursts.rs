@@ -1,12 +1,13 @@
 //! Bursts: their beginning, remaining bytes and end.
 //!
 //! A burst begins when a program has written more than the threshold to a connection. It ends when
-//! all bytes are acknowledged and the program requests nothing more, or when nothing has moved for
-//! [`STALL`] although it may send.
+//! all bytes are acknowledged and the program requests nothing more, or when it makes no progress
+//! for [`STALL`] although it may send.
 //!
-//! The remaining bytes are those queued on the connection plus those of a waiting call. A program
-//! that sends a long stream writes a piece at a time. So a burst is expected to have as much left
-//! as earlier calls have requested, and loses its place to shorter ones as it continues.
+//! The remaining bytes are those queued on the connection plus those of a blocked call. A program
+//! that sends a long stream writes a piece at a time. So the estimate of the remaining bytes is at
+//! least the number that earlier calls have requested. A burst therefore loses priority to shorter
+//! ones as it continues.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -41,7 +42,7 @@ const POLL: Span = Span::from_us(2_000);
 const POLL_MIN: Span = Span::from_us(100);
 /// Minimum interval per burst, which limits the total cost of queries.
 const POLL_EACH: Span = Span::from_us(50);
-/// Interval of queries about bursts that may not send, in case their connection breaks.
+/// Interval of queries about bursts that may not send, which detect broken connections.
 const POLL_HELD: Span = Span::from_us(50_000);
 /// Interval of queries about connections without a burst.
 const POLL_IDLE: Span = Span::from_us(1_000_000);
@@ -71,10 +72,10 @@ impl Bursts {
         self.next_poll.min(self.next_idle)
     }
 
-    /// Passes on notes of programs and decisions of the controller.
+    /// Handles notes of programs and forwards decisions of the controller.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub(super) fn turn(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
         for said in self.programs.hear(now)? {
             match said {
@@ -104,7 +105,7 @@ impl Bursts {
         let Some(slot) = of.region.slot(number) else { return Ok(()) };
         let burst = slot.burst();
         let Some(connection) = of.connections.get_mut(&number) else {
-            // Its gate was lost, for example without free descriptors: the burst may send.
+            // The agent has no gate, for example without free descriptors: the burst may send.
             slot.set(burst, Order::Go(None));
             return Ok(());
         };
@@ -225,7 +226,7 @@ impl Bursts {
             }
         };
         if !is_over {
-            // Threads that waited at the same time may have closed the gate again.
+            // Threads that were blocked at the same time may have closed the gate again.
             if connection.burst.is_some_and(|burst| burst.may_send) {
                 open_gate(connection.gate.as_fd());
             }
@@ -254,7 +255,7 @@ impl Bursts {
 }
 
 impl Burst {
-    /// Returns whether no more of the burst will follow.
+    /// Returns true if the burst has ended.
     fn is_over(&mut self, now: Time, held: u64, slot: Slot<'_>) -> bool {
         let seen = (held, slot.activity());
         if seen != self.seen {
@@ -266,7 +267,7 @@ impl Burst {
     }
 }
 
-/// Returns the remaining bytes of a burst, of which the connection holds `held`.
+/// Returns the remaining bytes of a burst, of which `held` are queued on the connection.
 fn left(held: u64, slot: Slot<'_>) -> u64 {
     held.saturating_add(slot.asked()).max(slot.age()).min(1 << 40)
 }

@@ -39,11 +39,11 @@ use crate::metrics::Watch;
 use crate::reload::Loading;
 use crate::run::{Error, clock, node_config, raise_descriptor_limit, secured, stop_signals};
 
-/// Minimum number of bytes that the kernel accepts of a burst ahead of sending: those sent while a
-/// program wakes up.
+/// Minimum number of bytes that the kernel accepts of a burst ahead of sending: those that are sent
+/// while a program wakes up.
 const UNSENT_MIN: u64 = 16 << 10;
-/// Minimum time without a sign of the agent after which programs continue without it. The agent has
-/// an iteration every second.
+/// Minimum time without an iteration of the agent after which programs continue without it. The
+/// agent has an iteration every second.
 const PATIENCE_MIN: Span = Span::from_us(3_000_000);
 
 /// Runs `rampd agent`.
@@ -73,8 +73,8 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
         .map(|door| door.path.clone())
         .unwrap_or_else(|| PathBuf::from(rampmeter_gate::SOCKET));
     let node_config = node_config(&setup)?;
-    // Sockets on the network first: an agent that cannot open them takes no Unix socket from
-    // another.
+    // Sockets on the network first: an agent that cannot open them must not replace the Unix socket
+    // of another.
     let datapath = secured(&setup, &node_config, UdpDatapath::open(&setup.udp)?)?;
     let programs = Programs::listen(&socket, settings(&config), nodes(&setup))?;
     let probe = Probe::new().map_err(|error| {

@@ -42,7 +42,7 @@ impl Probe {
     /// such connection.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub(super) fn unacknowledged(&mut self, tuple: &Tuple) -> io::Result<Option<u64>> {
         let Tuple { local, remote } = *tuple;
         self.serial = self.serial.wrapping_add(1);

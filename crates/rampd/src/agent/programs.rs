@@ -62,15 +62,15 @@ pub(super) struct Programs {
     next: u64,
     settings: Settings,
     nodes: BTreeMap<IpAddr, NodeId>,
-    /// Time at which connections are accepted again after descriptors ran out; zero if they did
-    /// not.
+    /// Time at which connections are accepted again after descriptors were exhausted; zero if they
+    /// were not.
     accept_at: Time,
 }
 
 const LISTENER: u64 = 0;
-/// Time for which no connection is accepted after descriptors have run out.
+/// Pause of accepting connections after descriptors were exhausted.
 const ACCEPT_PAUSE: Span = Span::from_us(1_000_000);
-/// Maximum number of notes that are read from one program before others have their turn.
+/// Maximum number of notes that are read from one program before those of others.
 const NOTES: usize = 64;
 /// Maximum number of programs that are read in one iteration.
 const EVENTS: usize = 64;
@@ -116,7 +116,7 @@ impl Programs {
     /// Reads the notes of programs.
     ///
     /// # Errors
-    /// Those of the system's calls for waiting.
+    /// Errors of the system's calls for waiting.
     pub(super) fn hear(&mut self, now: Time) -> io::Result<Vec<Said>> {
         if self.accept_at > Time::ZERO && self.accept_at <= now {
             self.accept_at = Time::ZERO;
@@ -187,7 +187,7 @@ impl Programs {
             let (note, gate) = match receive(&program.socket) {
                 Ok(Some(note)) => note,
                 Err(Errno::WOULDBLOCK | Errno::INTR) => return,
-                // A program that breaks the rules is removed, like one that has ended.
+                // A program that violates the protocol is removed, like one that has ended.
                 Ok(None) | Err(_) => {
                     said.push(Said::Gone { program: number });
                     return;

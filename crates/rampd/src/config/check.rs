@@ -1,8 +1,9 @@
 //! Checks the values of a file, and derives a [`Setup`] from them.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
+use nix::ifaddrs::getifaddrs;
 use nix::unistd::{Gid, Group, User};
 use rampmeter_core::envelope::{HostPacket, IPV4_UDP, IPV6_UDP, Protection};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
@@ -18,6 +19,12 @@ use super::tables::{
 };
 use super::{ConfigError, Keys, RailAddresses, Setup};
 use crate::host::HostTransport;
+
+/// Maximum of round trips: far above those of any path of the internet.
+const RTT_MAX_US: f64 = 1e6;
+
+/// Minimum of `unreachable-after-ms`, in round trips of a full packet.
+const ROUND_TRIPS_MIN: u64 = 4;
 
 /// Maximum of `gather-us`.
 const GATHER_MAX_US: f64 = 10_000.0;
@@ -79,13 +86,19 @@ impl Check<'_> {
         let access_rate = Rate::from_bps(rate as u64)
             .ok_or_else(|| self.bad("network.rate-mbps", "more than 0", network.rate_mbps))?;
         let packet = access_rate.tx_time(payload + header);
-        let control_rtt = self.micros("network.control-rtt-us", network.control_rtt_us, 0.1)?;
+        let rtt_us = network.control_rtt_us;
+        let control_rtt = self.range("network.control-rtt-us", rtt_us, 0.1, RTT_MAX_US)?;
+        let control_rtt = self.micros("network.control-rtt-us", control_rtt, 0.1)?;
+        let usual = control_rtt + packet * 4;
         let data_rtt = match network.data_rtt_us {
-            None => control_rtt + packet * 4,
-            Some(us) => self.micros("network.data-rtt-us", us, network.control_rtt_us)?,
+            None => usual,
+            Some(us) => {
+                let most = RTT_MAX_US.max(usual.as_us_f64());
+                let us = self.range("network.data-rtt-us", us, rtt_us, most)?;
+                self.micros("network.data-rtt-us", us, rtt_us)?
+            }
         };
-        let unreachable_us = network.unreachable_after_ms * 1e3;
-        let patience = self.micros("network.unreachable-after-ms", unreachable_us, 0.0)?;
+        let patience = self.unreachable_after(network.unreachable_after_ms, data_rtt)?;
         let n_hosts = peer.iter().filter(|p| !p.arbiter).count() as u32;
         let facts =
             FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, n_pods: 0, patience };
@@ -154,6 +167,14 @@ impl Check<'_> {
             file: self.file.to_owned(),
             reread: Setup::load::<C>,
         })
+    }
+
+    /// Checks `unreachable-after-ms`. Below a few round trips, messages fail before an answer can
+    /// come.
+    fn unreachable_after(&self, ms: f64, data_rtt: Span) -> Result<Span, ConfigError> {
+        let least = (data_rtt * ROUND_TRIPS_MIN).as_us_f64() / 1e3;
+        let ms = self.range("network.unreachable-after-ms", ms, least, 1e8)?;
+        self.micros("network.unreachable-after-ms", ms * 1e3, 0.0)
     }
 
     /// Checks `gather-us`. Beyond a few round trips, transports would retransmit packets that have
@@ -349,8 +370,8 @@ impl Check<'_> {
     }
 
     /// Checks the addresses by network and number. Ids have no gaps or duplicates, and hosts are
-    /// first. Each peer has the same number of addresses, of one family, and ports with a free
-    /// successor.
+    /// first. All peers have the same number of addresses, of one family. No other peer uses the
+    /// port after each.
     fn peers(&self, peers: &[PeerTable]) -> Result<Vec<Vec<Option<SocketAddr>>>, ConfigError> {
         let n = peers.len();
         let n_rails = peers.first().map_or(1, |peer| peer.address.0.len());
@@ -396,8 +417,8 @@ impl Check<'_> {
         Ok(rails)
     }
 
-    /// Refuses loopback addresses of this node if peers are on other hosts: the system sends
-    /// nothing from them.
+    /// Refuses loopback addresses of this node if peers are on other hosts: the system sends no
+    /// packets from them to other hosts.
     fn loopback(&self, locals: &[SocketAddr], peers: &[PeerTable]) -> Result<(), ConfigError> {
         for (rail, local) in locals.iter().enumerate().filter(|(_, local)| local.ip().is_loopback())
         {
@@ -429,11 +450,18 @@ impl Check<'_> {
             return Err(self.bad(key, "a port from 1 to 65534", address));
         }
         let is_of_many = match address.ip() {
-            IpAddr::V4(ip) => ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast(),
+            IpAddr::V4(ip) => {
+                let is_broadcast = ip.is_broadcast() || broadcast_addresses().any(|it| it == ip);
+                ip.is_unspecified() || ip.is_multicast() || is_broadcast
+            }
             IpAddr::V6(ip) => ip.is_unspecified() || ip.is_multicast(),
         };
         if is_of_many {
             return Err(self.bad(key, "the address of one host", address));
+        }
+        if matches!(address.ip(), IpAddr::V6(ip) if ip.is_unicast_link_local()) {
+            let expected = "an address that is valid on all hosts, not one of a link (fe80::)";
+            return Err(self.bad(key, expected, address));
         }
         let is_near = |(_, other): &(u32, SocketAddr)| {
             other.ip() == address.ip() && other.port().abs_diff(address.port()) < 2
@@ -454,4 +482,17 @@ impl Check<'_> {
         let expected = format!("{wanted} with arbiter = true, as the transport has");
         Err(self.bad("peer", &expected, n))
     }
+}
+
+/// Returns the broadcast addresses of the networks of this machine. A peer that has one of them
+/// would be all hosts of its network.
+fn broadcast_addresses() -> impl Iterator<Item = Ipv4Addr> {
+    let interfaces = getifaddrs().into_iter().flatten();
+    interfaces.filter_map(|interface| {
+        let v4 = |address: nix::sys::socket::SockaddrStorage| Some(address.as_sockaddr_in()?.ip());
+        let (address, mask) = (v4(interface.address?)?, v4(interface.netmask?)?);
+        // Networks of two or fewer addresses have none (RFC 3021).
+        let has_one = mask.to_bits().count_ones() < 31;
+        has_one.then(|| Ipv4Addr::from_bits(address.to_bits() | !mask.to_bits()))
+    })
 }

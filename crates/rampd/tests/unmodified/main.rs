@@ -55,8 +55,8 @@ ways! {
     half_closed: "half-closes", 1;
 }
 
-/// A program that has given up system calls sends without a schedule, and is not ended for system
-/// calls of the library.
+/// A program that has disabled system calls (seccomp) sends without a schedule. System calls of the
+/// library do not end it.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_program_in_a_sandbox_goes_on() {
@@ -163,7 +163,7 @@ fn a_controller_that_is_silent_costs_the_fallback() {
     assert_eq!(host.counted("fallbacks"), 1);
 }
 
-/// A restarted controller receives the flows anew, and hosts obey it.
+/// A restarted controller receives the flows again, and hosts follow its schedule.
 #[test]
 fn a_controller_that_is_killed_comes_back() {
     if !has_python() {
@@ -192,7 +192,7 @@ fn an_agent_that_is_killed_lets_programs_go() {
     if !has_python() {
         return;
     }
-    // Nobody answers its requests.
+    // No controller answers its requests.
     let mut host = Host::new(400, "fallback-us = 60000000");
     for way in ["blocking", "poll", "select", "epoll", "epoll-edge", "files"] {
         host.start_agent();
@@ -217,7 +217,7 @@ fn an_agent_that_is_killed_lets_programs_go() {
 }
 
 /// Programs for which the agent has no descriptors continue without it, and attempts to connect do
-/// not keep it awake. With these limits there are descriptors for some of the programs.
+/// not wake it continuously. With these limits there are descriptors for some of the programs.
 #[test]
 fn an_agent_without_descriptors_rests() {
     if !has_python() {
@@ -272,8 +272,8 @@ fn the_shorter_flow_goes_first() {
     let (_, short_ends) = short_reader.join().unwrap();
     finish(long);
     let (_, long_ends) = long_reader.join().unwrap();
-    // At 40 Mbit/s the long one has about 5 MiB left when the short one begins. With fair sharing
-    // the short one would end when the long one has 4 MiB left, which takes 880 ms.
+    // At 40 Mbit/s about 5 MiB of the long flow remain when the short one begins. With fair sharing
+    // the short one would end when 4 MiB of the long one remain, after 880 ms.
     assert!(long_ends > short_ends, "the short flow is over first");
     let after = long_ends - short_ends;
     assert!(after > Duration::from_millis(450), "{after:?}");

@@ -11,16 +11,16 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
-    SocketFlags, SocketType, connect, recvmsg, send, socket_with,
+    SocketFlags, SocketType, connect, recv, recvmsg, send, socket_with,
 };
 
 use super::error::AttachError;
 use super::options::PortConfig;
-use crate::handshake::{Answer, Request};
+use crate::handshake::{Answer, MAPPED, Request};
 use crate::layout::Layout;
 use crate::map::Memory;
 
-/// Timeout of the node's answer. A node answers at once, unless it hangs.
+/// Timeout of the node's answer. A node answers at once unless it is stalled.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Memory and descriptors that a node sends to an application that it admits.
@@ -64,7 +64,25 @@ pub(super) fn attach(
         .filter(|layout| layout.total == grant.total && layout.slots == grant.slots)
         .ok_or(AttachError::NotANode("sizes that do not agree"))?;
     let memory = Memory::map(memory.as_fd(), layout.total as usize)?;
+    send(&socket, &MAPPED, SendFlags::NOSIGNAL).map_err(io::Error::from)?;
+    receive_seal(&socket)?;
     Ok(Granted { socket, doorbell, memory, layout, promise: grant.promise })
+}
+
+/// Waits until the node has sealed the memory.
+fn receive_seal(socket: &OwnedFd) -> Result<(), AttachError> {
+    loop {
+        match recv(socket, &mut [0; 2], RecvFlags::empty()) {
+            Ok((1, _)) => return Ok(()),
+            Ok((0, _)) | Err(Errno::CONNRESET) => {
+                return Err(AttachError::NotANode("a closed connection"));
+            }
+            Ok(_) => return Err(AttachError::NotANode("something else")),
+            Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) => return Err(AttachError::NotANode("nothing in 10 seconds")),
+            Err(error) => return Err(AttachError::System(error.into())),
+        }
+    }
 }
 
 /// Receives the node's answer, and the descriptors with it.

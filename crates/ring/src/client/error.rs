@@ -24,7 +24,7 @@ pub enum AttachError {
         /// Expected and actual value.
         text: String,
     },
-    /// The listener is not a node of this version, or does not answer.
+    /// The listener is not a node of this version, or does not respond.
     #[error("expected the answer of a node, got {0}")]
     NotANode(&'static str),
     /// The system has no more memory or descriptors.
@@ -42,7 +42,7 @@ impl From<io::Error> for AttachError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SubmitError {
     /// As many messages as the port's depth are in flight.
-    #[error("{depth} messages are under way already")]
+    #[error("{depth} messages are already in flight")]
     Full {
         /// The port's depth.
         depth: u32,

@@ -78,7 +78,7 @@ impl SendBuffer {
         std::ptr::eq(&*self.shared, shared)
     }
 
-    /// Submits the message, and returns whether the node must be woken.
+    /// Submits the message. Returns true if the node must be woken.
     pub(super) fn submit(
         mut self,
         dst: NodeId,

@@ -1,4 +1,4 @@
-//! Port: submits messages, and reports their outcomes and the messages that arrive.
+//! Port: submits messages, and reports their outcomes and received messages.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -42,7 +42,7 @@ pub enum Completion {
 pub struct Submitted {
     /// Number of the message.
     pub ticket: Ticket,
-    /// Time until its outcome is known, if the node's transport promises a bound: see
+    /// Time until its outcome is reported, if the node's transport promises a bound: see
     /// [`Port::bound`].
     pub bound: Option<Duration>,
 }
@@ -70,15 +70,15 @@ pub struct Submitted {
 pub struct Port {
     shared: Arc<Shared>,
     socket: OwnedFd,
-    /// Descriptor that is written to, to wake the node.
+    /// Eventfd of the node; a write to it wakes the node.
     doorbell: OwnedFd,
-    /// Readable while a thread has found completions that it leaves to other threads.
+    /// Readable while completions are pending that other threads should read.
     kick: OwnedFd,
     is_kicked: AtomicBool,
     /// Epoll descriptor of the socket and the kick.
     epoll: OwnedFd,
     is_gone: AtomicBool,
-    /// Number of polls of the queue that found nothing.
+    /// Number of polls of the queue without a result.
     in_vain: AtomicU32,
     /// Duration for which a waiting thread polls before it sleeps.
     busy: Mutex<BusyPoll>,
@@ -97,7 +97,7 @@ impl Port {
     /// service.
     ///
     /// # Errors
-    /// There is no node, or it refuses: the error has the reason.
+    /// There is no node, or it refuses the application. The error has the reason.
     pub fn attach(
         path: impl AsRef<Path>,
         service: u16,
@@ -158,7 +158,7 @@ impl Port {
     }
 
     /// Allocates memory for a message of `size` bytes in the send arena, to be filled and submitted
-    /// without a copy. Its initial content is left over from earlier messages.
+    /// without a copy. Its initial content is undefined: bytes of earlier messages remain in it.
     ///
     /// # Errors
     /// As [`Port::submit`].
@@ -190,9 +190,9 @@ impl Port {
         Ok(Submitted { ticket, bound })
     }
 
-    /// Returns the time until the outcome of a message of `size` bytes is known. It counts from
-    /// when the node takes the message from the submission queue; a sleeping node is woken to do so
-    /// at once. `None` if the transport promises no bound for messages of `tenant`.
+    /// Returns the time until the outcome of a message of `size` bytes is determined. The bound
+    /// starts when the node reads the message from the submission queue. A submission wakes a
+    /// sleeping node. `None` if the transport promises no bound for messages of `tenant`.
     ///
     /// The node reports the outcome by then on its clock. The time until node and program are
     /// scheduled on a processor is not included.
@@ -215,7 +215,7 @@ impl Port {
     /// Returns the next completion, if there is one.
     ///
     /// # Errors
-    /// The node is gone, and everything has been reported.
+    /// The node has ended, and all outcomes have been reported.
     pub fn try_next(&self) -> Result<Option<Completion>, NodeGone> {
         let next = self.next()?;
         if next.is_none() && self.in_vain.fetch_add(1, Ordering::Relaxed) % LOOKS == LOOKS - 1 {
@@ -227,7 +227,7 @@ impl Port {
     /// Returns the next completion. Waits for at most `timeout`, or without a limit.
     ///
     /// # Errors
-    /// The node is gone, and everything has been reported.
+    /// The node has ended, and all outcomes have been reported.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<Option<Completion>, NodeGone> {
         let since_ns = monotonic_ns();
         let until_ns = timeout.map(|t| since_ns.saturating_add(nanoseconds(t)));
@@ -276,15 +276,16 @@ impl Port {
         Ok(next)
     }
 
-    /// Returns a descriptor that becomes readable at the next completion, or when the node is gone,
-    /// after [`Port::arm`] has returned false.
+    /// Returns a descriptor that becomes readable at the next completion, or when the node has
+    /// ended, after [`Port::arm`] has returned false.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
 
-    /// Requests that the node makes [`Port::fd`] readable at the next completion. Returns true if
-    /// there may be one already, or the node is gone: take everything with [`Port::try_next`], then
-    /// arm again. Before the next call the descriptor may be readable without a completion.
+    /// Requests that the node makes [`Port::fd`] readable at the next completion. Returns true if a
+    /// completion may be pending or the node has ended: call [`Port::try_next`] until it returns
+    /// nothing, then arm again. Before the next call the descriptor may be readable without a
+    /// completion.
     pub fn arm(&self) -> bool {
         if self.is_kicked.swap(false, Ordering::Acquire) {
             let _ = rustix::io::read(&self.kick, &mut [0u8; 8]);
@@ -300,7 +301,7 @@ impl Port {
             return false;
         }
         // The wake-up that has just been read may have been meant for another sleeping thread. The
-        // order matters: the thread that takes the flag reads all earlier writes.
+        // order matters: the thread that clears the flag sees all earlier writes.
         let _ = rustix::io::write(&self.kick, &1u64.to_ne_bytes());
         self.is_kicked.store(true, Ordering::Release);
         true
@@ -311,7 +312,7 @@ impl Port {
         self.shared.in_flight()
     }
 
-    /// Returns the next completion, if it arrives while the thread polls, and before `until_ns`.
+    /// Polls for the next completion until the busy-poll budget or `until_ns` ends.
     fn next_soon(&self, until_ns: Option<u64>) -> Result<Option<Completion>, NodeGone> {
         let next = self.next()?;
         let budget_ns = self.busy().budget().as_ps() / 1_000;
@@ -330,7 +331,7 @@ impl Port {
         Ok(None)
     }
 
-    /// Returns the next completion, or the next message that failed because the node is gone.
+    /// Returns the next completion, or the next message that failed because the node has ended.
     fn next(&self) -> Result<Option<Completion>, NodeGone> {
         // Read first: completions that the node wrote before it ended are visible then.
         let is_gone = self.is_gone.load(Ordering::SeqCst);
@@ -350,7 +351,7 @@ impl Port {
         }
     }
 
-    /// Treats the node as gone, because it has written an invalid entry.
+    /// Treats the node as ended, because it has written an invalid entry.
     fn part(&self) -> Result<Option<Completion>, NodeGone> {
         self.is_gone.store(true, Ordering::SeqCst);
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);

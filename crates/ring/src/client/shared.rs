@@ -93,8 +93,8 @@ impl Shared {
         Ok((self.memory.region(at, size), extent))
     }
 
-    /// Submits a message of `size` bytes in `extent`, and takes the extent. Returns also whether
-    /// the node must be woken.
+    /// Submits a message of `size` bytes and takes ownership of `extent`. Returns the ticket, and
+    /// true if the node must be woken.
     pub(crate) fn submit(
         &self,
         dst: NodeId,
@@ -153,7 +153,7 @@ impl Shared {
     }
 
     /// Returns the next completion. Its effect on a message is applied before another thread can
-    /// find the queue empty, so that no message is reported twice.
+    /// see an empty queue, so that no message is reported twice.
     pub(crate) fn pop(&self) -> Result<Option<Complete>, Corrupt> {
         let mut completions = lock(&self.completions);
         let Some(words) = completions.pop()? else { return Ok(None) };

@@ -1,8 +1,8 @@
 //! Applications in the node's own process: threads with a [`Port`] each.
 //!
-//! Nothing is unbounded. A port has a depth, which limits the submitted messages without an
-//! outcome. Its budget limits the bytes of messages that arrive or are not taken yet. An
-//! application that does not read holds back its senders, and nobody else.
+//! All resources are bounded. A port has a depth, which limits the submitted messages without an
+//! outcome. Its budget limits the bytes of messages that arrive or are not read yet. A stalled
+//! application slows only the flows to it.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -23,7 +23,7 @@ use super::{Admission, Applications, Assembly, Outcome, Submission, Ticket};
 pub struct PortConfig {
     /// Maximum number of messages in flight.
     pub depth: usize,
-    /// Maximum bytes of messages that arrive or are not taken yet.
+    /// Maximum bytes of messages that arrive or are not read yet.
     pub budget: u64,
 }
 
@@ -36,7 +36,7 @@ impl Default for PortConfig {
 /// Reason for which a port cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum OpenError {
-    /// Another port has the service.
+    /// Another port is open for the service.
     #[error("service {0} is taken")]
     Taken(u16),
     /// The node has stopped.
@@ -48,7 +48,7 @@ pub enum OpenError {
 #[derive(Debug, PartialEq, Eq, Error)]
 pub enum SubmitError {
     /// As many messages as the port's depth are in flight. The error returns the bytes.
-    #[error("{} messages are under way already", depth)]
+    #[error("{} messages are already in flight", depth)]
     Full {
         /// The port's depth.
         depth: usize,
@@ -133,7 +133,7 @@ impl Waker {
 /// Node's side of a port.
 #[derive(Debug)]
 struct Side {
-    /// Number of the port, which no other port of the hub ever has.
+    /// Number of the port. The hub never reuses it.
     app: u32,
     service: u16,
     config: PortConfig,
@@ -153,7 +153,7 @@ pub struct Hub {
     sides: Vec<Side>,
     /// Index of the port that is polled first, for fairness.
     turn: usize,
-    /// Submission that was taken while arming, and is returned next.
+    /// Submission that was read while arming. It is returned next.
     peeked: Option<Submission<Vec<u8>>>,
     waker: Arc<Waker>,
 }
@@ -198,7 +198,7 @@ impl Hub {
         self.sides.extend(self.opened.try_iter());
     }
 
-    /// Returns the port of a service: the latest, if an earlier one has been dropped a moment ago.
+    /// Returns the port of a service: the latest, if an earlier one has just been dropped.
     fn side(&self, service: u16) -> Option<&Side> {
         self.sides.iter().rev().find(|side| side.service == service)
     }
@@ -208,7 +208,7 @@ impl HubHandle {
     /// Opens the port of a service.
     ///
     /// # Errors
-    /// The service is taken, or the node has stopped.
+    /// Another port is open for the service, or the node has stopped.
     pub fn open(&self, service: u16, config: PortConfig) -> Result<Port, OpenError> {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         let (taken, next) = &mut *registry;
@@ -299,7 +299,7 @@ impl Drop for Port {
     fn drop(&mut self) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         registry.0.remove(&self.service);
-        // The node must find the queue closed when it wakes.
+        // The queue must be closed before the node wakes.
         self.submissions = None;
         self.waker.wake();
     }
@@ -325,7 +325,7 @@ impl Applications for Hub {
                     return Some(Submission { app: side.app, ..submission });
                 }
                 Err(TryRecvError::Empty) => self.turn = idx + 1,
-                // The port is gone. Messages for it are refused from now on.
+                // The port was dropped. Messages for it are refused from now on.
                 Err(TryRecvError::Disconnected) => drop(self.sides.remove(idx)),
             }
         }

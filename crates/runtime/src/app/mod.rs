@@ -58,7 +58,7 @@ pub enum Outcome {
 /// Reason for which a message failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The receiver does not answer.
+    /// The receiver does not respond.
     Unreachable,
     /// The receiver was restarted after bytes of the message had been sent: its earlier incarnation
     /// may have delivered it. Messages with a bound fail so at any stage.
@@ -85,10 +85,10 @@ pub enum Failure {
 pub enum Admission {
     /// The message fits now.
     Accept,
-    /// The message fits after the application has taken messages that have arrived.
+    /// The message fits after the application has read messages that have arrived.
     Wait,
-    /// There is no such application. Its program may still be starting, so messages wait for a
-    /// while.
+    /// The service has no application. Its program may still be starting, so messages are queued
+    /// for a while.
     Absent,
     /// The application never has enough memory for it.
     Refuse,
@@ -108,7 +108,7 @@ pub trait Applications {
     fn poll_submission(&mut self) -> Option<Submission<Self::Payload>>;
 
     /// Returns the time of the next submission, if it is known in advance: for loads with a
-    /// timetable. Others wake the node when they have one.
+    /// timetable. Other applications wake the node at a submission.
     fn next_submission(&self) -> Time {
         Time::NEVER
     }
@@ -116,7 +116,7 @@ pub trait Applications {
     /// Reports the outcome of a message that `app` submitted.
     fn finish(&mut self, app: u32, ticket: Ticket, outcome: Outcome);
 
-    /// Returns whether a message could be opened.
+    /// Returns true if a message could be opened.
     fn admission(&self, service: u16, size: u32) -> Admission;
 
     /// Allocates memory for a message whose first bytes have arrived, after
@@ -133,11 +133,11 @@ pub trait Applications {
     }
 
     /// Calls `each` for every service here. Arguments are its number, the messages that its program
-    /// sends, and the messages for it that are arriving or have not been taken.
+    /// sends, and the messages for it that arrive or are not read yet.
     fn services(&self, _each: &mut dyn FnMut(u16, u32, u32)) {}
 
-    /// Prepares for the node's sleep: from now on a submission must wake it. Returns true if there
-    /// is one already.
+    /// Prepares for the node's sleep: from now on a submission must wake it. Returns true if a
+    /// submission is pending.
     fn arm(&mut self) -> bool;
 
     /// Returns descriptors that become readable at a submission after [`Applications::arm`].

@@ -1,4 +1,4 @@
-//! Loss, damage, duplication and reordering between a node and any datapath.
+//! Impairments between a node and any datapath: loss, damage, duplication and reordering.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
 
 use super::{Arrived, Counts, Datapath, RailSet, Route};
 
-/// Faults of arriving packets, each independent.
+/// Impairments of arriving packets, each independent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Probability that a packet is lost.
@@ -28,7 +28,7 @@ pub struct Faults {
 /// Origin of a delayed packet: address, network and marks.
 type From = (Option<IpAddr>, u8, Marks);
 
-/// Datapath with faults in the receive direction.
+/// Datapath with impairments in the receive direction.
 #[derive(Debug)]
 pub struct Faulty<D> {
     inner: D,
@@ -39,7 +39,7 @@ pub struct Faulty<D> {
 }
 
 impl<D: Datapath> Faulty<D> {
-    /// Wraps `inner`, with faults drawn from `seed`.
+    /// Wraps `inner`, with impairments drawn from `seed`.
     pub fn new(inner: D, faults: Faults, seed: u64) -> Self {
         let rng = Rng::new(seed, 0, Purpose::Fault);
         Self { inner, faults, rng, held: Vec::new(), lost: 0 }

@@ -25,7 +25,7 @@ pub struct Weather {
 }
 
 impl Weather {
-    /// Returns a network without faults.
+    /// Returns a network without impairments.
     pub fn fair(delay: Span) -> Self {
         Self { delay, loss: 0.0, duplicate: 0.0, reorder: 0.0 }
     }
@@ -77,7 +77,7 @@ impl MemNet {
         self.0.borrow_mut().weather = weather;
     }
 
-    /// Disconnects a node's cable, or connects it again.
+    /// Sets a node's link up or down.
     pub fn set_up(&self, node: NodeId, is_up: bool) {
         self.0.borrow_mut().is_up[node.idx()] = is_up;
     }

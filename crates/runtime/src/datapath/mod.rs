@@ -24,8 +24,8 @@ pub use self::rails::{RAILS_MAX, RailSet, Rails};
 pub struct Arrived<'a> {
     /// Bytes of the datagram.
     pub bytes: &'a [u8],
-    /// Source address, if the datapath knows it. If a peer has several addresses, this is its first
-    /// one.
+    /// Source address, if the datapath reports it. If a peer has several addresses, this is its
+    /// first one.
     pub from: Option<IpAddr>,
     /// Number of the node's network on which it arrived: less than [`Datapath::n_rails`].
     pub rail: u8,
@@ -58,10 +58,10 @@ impl Route {
 /// Choice among several networks (rails). A datapath of one network ignores it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rail {
-    /// One of those that are up, chosen by [`Route::path`].
+    /// Any network that is up, chosen by [`Route::path`].
     #[default]
     Any,
-    /// This one, up or down.
+    /// The network of this number, up or down.
     Only(u8),
 }
 
@@ -74,10 +74,10 @@ pub trait Datapath {
     fn overhead(&self) -> usize;
 
     /// Queues a packet to send: `write` writes it into the buffer and returns its length. The
-    /// packet may wait until [`Datapath::flush`]. If the queue is full the packet is lost.
+    /// packet may be queued until [`Datapath::flush`]. If the queue is full the packet is dropped.
     ///
     /// # Errors
-    /// Those of the system that no retry can fix.
+    /// Errors of the system that no retry can fix.
     fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()>;
 
     /// Sends like [`Datapath::send`] a packet that must not be fragmented, whatever
@@ -113,7 +113,7 @@ pub trait Datapath {
     /// batch of them. Returns their number.
     ///
     /// # Errors
-    /// Those of the system that no retry can fix.
+    /// Errors of the system that no retry can fix.
     fn receive(&mut self, now: Time, each: impl FnMut(Arrived<'_>)) -> io::Result<usize>;
 
     /// Changes the addresses of all nodes on a network, by number. Returns false, and changes
@@ -127,7 +127,7 @@ pub trait Datapath {
         1
     }
 
-    /// Makes packets to `peer` take these networks from now on; all of them if the set is empty.
+    /// Restricts packets to `peer` to these networks from now on; an empty set permits all.
     fn set_rails(&mut self, _peer: NodeId, _up: RailSet) {}
 
     /// Returns the datagrams sent to `peer` over a network, and their bytes. Only datapaths of

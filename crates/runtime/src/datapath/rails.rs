@@ -7,12 +7,11 @@
 //! network.
 //!
 //! The node detects which networks are up at each peer (`crate::liveness`) and sets them
-//! ([`Datapath::set_rails`]). Packets of a network that is down take those that are up; all others
-//! stay on their network.
+//! ([`Datapath::set_rails`]). Packets of a network that is down are sent over those that are up;
+//! all others stay on their network.
 //!
 //! [`Rails`] is below [`Secured`](super::secure::Secured): two nodes have one session, whose
-//! packets take any network. A node with one network has no [`Rails`], and its packets cost nothing
-//! more.
+//! packets may use any network. A node with one network has no [`Rails`], and no additional cost.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -57,12 +56,12 @@ impl RailSet {
         Self(self.0 & other.0)
     }
 
-    /// Returns whether `rail` is in the set.
+    /// Returns true if `rail` is in the set.
     pub fn contains(self, rail: u8) -> bool {
         self.0 >> rail & 1 == 1
     }
 
-    /// Returns whether the set is empty.
+    /// Returns true if the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -295,7 +294,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// A packet takes a network that is up, if there is one, and its own if that is up.
+        /// A packet is sent over a network that is up, if there is one, and over its own if that is
+        /// up.
         #[test]
         fn packets_take_networks_that_are_up(path: u16, n in 1..=8u8, bits: u8) {
             let up = RailSet(bits).and(RailSet::first(n));
@@ -308,7 +308,7 @@ mod tests {
         }
     }
 
-    /// Returns the pairs of network and source port that packets take, with the number of packets.
+    /// Returns the pairs of network and source port that packets use, with the number of packets.
     fn shares(up: RailSet, n: u8, ports: u16) -> BTreeMap<(u8, u16), u32> {
         let mut shares = BTreeMap::new();
         for path in 0..=u16::MAX {

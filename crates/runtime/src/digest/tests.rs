@@ -79,7 +79,7 @@ fn cut(size: u32, cuts: &[Index]) -> Vec<(u32, u32)> {
     ends.windows(2).map(|ends| (ends[0], ends[1])).collect()
 }
 
-/// Returns the ranges in some order, with others between them that repeat earlier or later ones.
+/// Returns the ranges in some order, with retransmissions of earlier or later ones between them.
 fn schedule(parts: &[(u32, u32)], order: &[Index], again: &[(Index, Index)]) -> Vec<(u32, u32)> {
     let mut left = parts.to_vec();
     let mut all: Vec<_> = Vec::new();
@@ -129,7 +129,7 @@ fn plans() -> impl Strategy<Value = Plan> {
 
 proptest! {
     /// For any order and number of sent and received packets: a receiver that has all bytes has
-    /// received the digest, and it is correct. No packet takes more work than its own bytes.
+    /// received the digest, and it is correct. No packet costs more work than its own bytes.
     #[test]
     fn whole_messages_are_right(
         (bytes, cuts, order, again) in plans(),
@@ -156,7 +156,7 @@ proptest! {
         prop_assert_eq!(receiver.whole(), Some(bytes));
     }
 
-    /// A sender may divide the message differently when it retransmits.
+    /// A sender may segment the message differently when it retransmits.
     #[test]
     fn messages_may_be_cut_anew(
         (bytes, cuts, order, _) in plans(),

@@ -1,9 +1,8 @@
 //! Detection of packets that arrive in quick succession.
 //!
 //! A node that handles each packet as it arrives makes several system calls per packet, and answers
-//! each with a datagram. While many arrive it is cheaper to batch some first (as interfaces do that
-//! coalesce interrupts). Requests that are answered one by one are too few for that, and are
-//! handled at once.
+//! each with a datagram. Under load it is cheaper to batch packets first, as interfaces coalesce
+//! interrupts. Requests that are answered one by one are too few for that, and are handled at once.
 
 use rampmeter_core::{Span, Time};
 
@@ -38,12 +37,13 @@ impl Arrivals {
         self.latest = n;
     }
 
-    /// Returns whether many packets arrive.
+    /// Returns true if packets arrive at a high rate.
     pub(super) fn are_many(&self) -> bool {
         self.counts[0].max(self.counts[1]) >= MANY
     }
 
-    /// Returns whether many packets arrive, and the latest iteration has received all of them.
+    /// Returns true if packets arrive at a high rate, and the latest iteration has received all of
+    /// them.
     pub(super) fn are_taken(&self) -> bool {
         self.are_many() && self.latest < FEW
     }

@@ -1,10 +1,13 @@
 //! Bundles: several control packets to one node in one datagram.
 //!
-//! Transports send a token, a grant or an acknowledgement for each data packet. A datagram of 50
-//! bytes costs hosts about as much as one of 1500. So the control packets of one iteration for a
-//! node are sent together: as a bundle ([`Kind::Bundle`]) if there are several, and alone
-//! otherwise. None waits for later ones. The packets of a bundle are lost, or marked by switches,
-//! together.
+//! The problem: transports send a token, a grant or an acknowledgement for each data packet. The
+//! simple way sends each in its own datagram. A datagram of 50 bytes costs hosts about as much as
+//! one of 1500.
+//!
+//! The present way: the control packets of one iteration for a node are sent together. Several form
+//! a bundle ([`Kind::Bundle`]); one is sent alone. Under load a bundle also waits for packets of
+//! later iterations, for at most `gather`. Hazard: the packets of a bundle are lost, or marked by
+//! switches, together.
 
 use rampmeter_core::packet::Marks;
 use rampmeter_core::wire::Writer;
@@ -41,14 +44,14 @@ pub(super) struct Bundles {
     all: Vec<Bundle>,
     /// Number of those in use, which are the first.
     n_open: usize,
-    /// Time since which one of them has been in use.
+    /// Time at which the first of them was opened.
     opened_at: Time,
 }
 
 impl Bundles {
     /// Adds a packet to a bundle with the same destination and path that then has at most
     /// `datagram_max` bytes. Opens one if there is none. Without `path` any path matches, and
-    /// `choose_path` chooses that of a new bundle. Returns whether the bundle is new.
+    /// `choose_path` chooses that of a new bundle. Returns true if the bundle is new.
     pub(super) fn add<H: Header>(
         &mut self,
         now: Time,
@@ -91,12 +94,12 @@ impl Bundles {
         Ok(true)
     }
 
-    /// Returns whether there is none.
+    /// Returns true if there is none.
     pub(super) fn is_empty(&self) -> bool {
         self.n_open == 0
     }
 
-    /// Returns the time since which there have been some.
+    /// Returns the time at which the first of them was opened.
     pub(super) fn opened_at(&self) -> Time {
         self.opened_at
     }
@@ -142,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// All packets of bundles are taken out again, for each receiver in order, and no bundle is
+        /// Every packet of a bundle is decoded again, for each receiver in order, and no bundle is
         /// longer than a datagram.
         #[test]
         fn every_packet_of_a_turn_is_in_one_bundle(

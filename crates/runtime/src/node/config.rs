@@ -21,16 +21,16 @@ pub struct NodeConfig {
     pub rate: Rate,
     /// Maximum bytes that are sent at once after a delay of the node.
     pub burst: Bytes,
-    /// Choice among several paths: with [`Spray::Ecmp`] packets of a message take the same, with
-    /// the others each takes any.
+    /// Choice among several paths. With [`Spray::Ecmp`] all packets of a message use the same path;
+    /// with the others each packet may use any.
     pub spray: Spray,
-    /// Number of data packets in a row on the same path, if each may take any: 1, or more if the
+    /// Number of successive data packets on the same path, if each may use any: 1, or more if the
     /// datapath coalesces packets of one path.
     pub run: u16,
     /// Maximum bytes of a message that it sends or receives: at most 1 GiB.
     pub message_max: u32,
-    /// Time for which control packets wait for others in the same datagram, and the node for more
-    /// packets, while packets arrive in quick succession. Zero disables it.
+    /// Time for which control packets are batched, and the node waits for more packets, under load.
+    /// Zero disables both.
     pub gather: Span,
     /// Maximum duration of polling after a packet or a submission, if the next ones follow soon
     /// ([`BusyPoll`](crate::BusyPoll)). Zero disables it.
@@ -52,7 +52,7 @@ impl NodeConfig {
     pub const GATHER: Span = Span::from_us(60);
     /// Maximum length of a message of any node.
     pub const MESSAGE_MAX: u32 = 1 << 30;
-    /// Maximum number of messages of a peer that are arriving at a node. More than any peer with
-    /// programs of the usual depths has, and a few megabytes of memory.
+    /// Maximum number of messages of a peer that are arriving at a node. It is above the number of
+    /// any peer with programs of the usual depths, and costs a few megabytes of memory.
     pub const ARRIVING_MAX: u32 = 1 << 16;
 }

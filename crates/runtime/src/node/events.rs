@@ -7,8 +7,8 @@ use crate::app::{Applications, Failure, Outcome, Submission, Ticket};
 use crate::wire::Kind;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
-    /// Passes on the endpoint's events. `failure` is the reason given for messages that it reports
-    /// as failed.
+    /// Handles the endpoint's events. `failure` is the reason for messages that it reports as
+    /// failed.
     pub(super) fn on_events(&mut self, failure: Failure) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
@@ -42,8 +42,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Ends a message that is being sent, if it has not ended yet. If it fails without an answer,
-    /// the messages queued behind it fail too, unless others of their queue have completed.
+    /// Ends a message that is being sent, if it has not ended yet. If its receiver is unresponsive
+    /// or has other settings, the messages queued behind it fail too, unless others of their queue
+    /// have completed.
     pub(super) fn on_over(&mut self, msg: MsgId, outcome: Outcome) {
         let Some(message) = self.outbox.remove(msg) else { return };
         let (now, queue) = (self.told, message.queue());
@@ -71,7 +72,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.apps.finish(app, ticket, outcome);
     }
 
-    /// Reports every message as failed that waits for its receiver or is being sent.
+    /// Reports every message that is queued for its receiver or being sent as failed.
     pub(super) fn fail_all(&mut self) {
         for Submission { app, ticket, .. } in self.peers.take_all_waiting() {
             self.finish(app, ticket, Outcome::Failed(Failure::Stopping));

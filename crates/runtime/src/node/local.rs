@@ -1,8 +1,8 @@
 //! Messages between applications of one node.
 //!
-//! The node copies such a message from the sender's memory to the receiver's. A message may have 1
-//! GB, and a copy of it at once took 6 s of the node's thread. Long messages are copied in parts
-//! instead, round-robin, and the node sends and receives packets between the parts.
+//! The node copies such a message from the sender's memory to the receiver's. Copying 1 GB at once
+//! blocked the node's thread for 6 s. Long messages are therefore copied in parts, round-robin, and
+//! the node sends and receives packets between the parts.
 
 use std::collections::VecDeque;
 

@@ -3,16 +3,16 @@
 //! Design notes.
 //!
 //! 1. The problem: packets of a peer with a longer `network.mtu` are dropped unread, as they are
-//!    longer than any packet of the receiver. The transport of the sender may retransmit without an
-//!    end, because short packets pass and are answered.
+//!    longer than any packet of the receiver. The transport of the sender may retransmit forever,
+//!    because short packets pass and are answered.
 //! 2. A receiver that can read packets but not reassemble the message reports this
 //!    ([`Kind::Corrupt`](crate::wire::Kind::Corrupt)), and the message fails at once. It cannot do
-//!    so for packets that it never reads.
+//!    so for dropped packets.
 //! 3. So the sender watches messages to peers that differ in `network.mtu` or in the transport. It
 //!    fails those of which no further byte has been sent for some time: [`STALL`], or
 //!    [`NodeConfig::patience`](crate::NodeConfig::patience) if only the transport's parameters
 //!    differ, with which most messages arrive.
-//! 4. Hazard: a message that its receiver holds back for lack of memory fails as well.
+//! 4. Hazard: a message that its receiver pauses for lack of memory fails as well.
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{Endpoint, NodeId, Span, Time};

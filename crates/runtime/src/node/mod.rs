@@ -1,10 +1,18 @@
 //! Node: one endpoint, its peers, its applications and its datapath.
 //!
-//! [`Node::turn`] runs the duties of a node in a fixed order. Each has a file: `receive` checks
-//! datagrams and places payloads, `verify` checks whole messages, `submit` takes messages from the
-//! applications, `events` passes on events of the endpoint, `transmit` sends. All of them work on
-//! [`State`], which has everything except the datapath, so that the datapath can lend its buffers
-//! to them.
+//! The problem: packets, timers and submissions are due at any time. One thread must serve all of
+//! them, on a real or a simulated clock. The simple way handles each event as it arrives. It costs
+//! a system call and a wake-up for each packet, and its order of events is not reproducible.
+//!
+//! The present way: [`Node::turn`] runs one iteration at an instant: it receives a batch of
+//! packets, reads submissions, fires timers and sends, in this order. It then returns the time of
+//! the next call. Each step has a file (`receive`, `verify`, `submit`, `events`, `transmit`). All
+//! of them work on [`State`], which excludes the datapath, so that the datapath can lend its
+//! buffers.
+//!
+//! Hazards: a late iteration must not delay paced packets, so it starts from the deadline of the
+//! overdue timer ([`State::as_of`]). Each step is limited to a batch, so that no source of events
+//! starves the others; [`Node::turn`] then returns `now`.
 
 mod arrivals;
 mod bundles;
@@ -31,7 +39,7 @@ use self::local::LocalCopies;
 use self::transmit::{Note, Paths};
 use crate::app::{Applications, Failure, Outcome, Submission};
 use crate::datapath::{Datapath, Report};
-use crate::inbox::{Absences, Held, Inbox};
+use crate::inbox::{Absences, Held, Inbox, Refusals};
 use crate::liveness::RailView;
 use crate::outbox::Outbox;
 use crate::pacer::Pacer;
@@ -39,7 +47,7 @@ use crate::peer::{PeerView, Peers};
 use crate::send_queues::SendQueues;
 use crate::stats::NodeStats;
 
-/// Packets that are sent or received before the other direction has its turn.
+/// Maximum number of packets that are sent, or received, before the other direction.
 const BATCH: usize = 64;
 
 /// One host's transport.
@@ -47,7 +55,7 @@ pub struct Node<E: Endpoint, D, A: Applications> {
     datapath: D,
     state: State<E, A>,
     arrivals: Arrivals,
-    /// True if the latest iteration has left work that can be done now.
+    /// True if the latest iteration has not done all work that can be done now.
     has_more: bool,
 }
 
@@ -75,7 +83,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// readable.
     ///
     /// # Errors
-    /// Those of the datapath that no retry can fix.
+    /// Errors of the datapath that no retry can fix.
     pub fn turn(&mut self, now: Time) -> io::Result<Time> {
         let Self { datapath, state, arrivals, has_more } = self;
         state.turn_at = now;
@@ -114,14 +122,14 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         Ok(state.next_turn(now).min(room_at).min(datapath.next_arrival()))
     }
 
-    /// Returns whether packets wait only for the pace, so that polling until then pays off.
+    /// Returns true if packets wait only for the pacer, so that polling until then pays off.
     pub fn has_due_packets(&self) -> bool {
         self.state.endpoint.wants_transmit()
     }
 
     /// Returns the time for which the next iteration should wait for more packets, even if some
-    /// have arrived and timers are due. It is zero unless packets arrive in quick succession.
-    /// Timers that are delayed by this fire as of their deadlines.
+    /// have arrived and timers are due. It is zero unless packets arrive at a high rate. Timers
+    /// that are delayed by this are handled at their deadlines.
     pub fn gather(&self) -> Span {
         let is_worth_it = self.arrivals.are_taken() && !self.has_more;
         if is_worth_it { self.state.config.gather } else { Span::ZERO }
@@ -157,8 +165,8 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         }
     }
 
-    /// Returns the numbers of messages that are sent, that wait for their receivers, and that
-    /// arrive.
+    /// Returns the numbers of messages that are being sent, that are queued for their receivers,
+    /// and that are arriving.
     pub fn messages(&self) -> (usize, usize, usize) {
         let state = &self.state;
         (state.outbox.len() + state.local.len(), state.peers.n_waiting(), state.inbox.len())
@@ -184,15 +192,16 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         })
     }
 
-    /// Sends hellos to all peers, for their round trips and settings. Those that have not answered
-    /// the last ones are skipped increasingly often.
+    /// Sends hellos to all peers, to measure their round trips and compare settings. Unresponsive
+    /// peers are skipped increasingly often.
     pub fn greet(&mut self, now: Time) {
         let State { peers, config, .. } = &mut self.state;
         peers.greet_all(now, config.node);
     }
 
-    /// Changes the peers, the rate and the waiting times to those of `config`. Node, transport,
-    /// incarnation and maximum message length stay. Messages for removed nodes fail.
+    /// Changes the peers, the rate and the waiting times to those of `config`. The node, its
+    /// transport, its incarnation and the maximum message length do not change. Messages for
+    /// removed nodes fail.
     pub fn set_config(&mut self, now: Time, config: NodeConfig) {
         let state = &mut self.state;
         let NodeConfig { rate, burst, patience, gather, busy_poll, agreement, .. } = config;
@@ -211,6 +220,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         state.config.peers = config.peers;
         for peer in gone {
             state.held.forget_peer(peer);
+            state.refusals.forget_peer(peer);
             let queued = state.send_queues.forget_peer(peer);
             state.endpoint.forget_peer(now, peer);
             state.on_events(Failure::UnknownPeer);
@@ -260,12 +270,12 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         &mut self.datapath
     }
 
-    /// Makes messages that are submitted from now on fail at once; those in flight are finished.
+    /// Makes messages that are submitted from now on fail at once; those in flight continue.
     pub fn stop_taking(&mut self) {
         self.state.is_stopping = true;
     }
 
-    /// Returns whether this node has no messages in flight.
+    /// Returns true if this node has no messages in flight.
     pub fn is_drained(&self) -> bool {
         let State { outbox, peers, local, .. } = &self.state;
         outbox.len() + peers.n_waiting() + local.len() == 0
@@ -283,29 +293,30 @@ struct State<E: Endpoint, A: Applications> {
     endpoint: E,
     apps: A,
     peers: Peers<A::Payload>,
-    /// Messages with a bound that have waited for their receiver, by the end of the bound: the
-    /// endpoint counts from when it received them.
+    /// Messages with a bound that were queued for their receiver, by the end of the bound. The
+    /// endpoint counts the bound from when it received them.
     overdue: BTreeSet<(Time, MsgId)>,
     outbox: Outbox<A::Payload>,
-    /// Messages of the outbox that the endpoint does not have yet.
+    /// Messages of the outbox that the endpoint has not received yet.
     send_queues: SendQueues,
     inbox: Inbox<A::Assembly>,
     absences: Absences,
     held: Held,
+    refusals: Refusals,
     local: LocalCopies<A::Payload, A::Assembly>,
     pacer: Pacer,
     rng: Rng,
-    /// Packets of the node itself to send, the oldest first.
+    /// The node's own packets to send, the oldest first.
     notes: VecDeque<Note>,
-    /// Control packets that are sent at the end of the iteration.
+    /// Control packets to send at the end of the iteration.
     bundles: Bundles,
     paths: Paths,
-    /// Time of the latest iteration: the endpoint's time never decreases.
+    /// Latest time passed to the endpoint, which must never decrease.
     told: Time,
     /// Time of the present iteration.
     turn_at: Time,
-    /// Time of the latest iteration with a submission, or a packet of a peer's known incarnation:
-    /// floods of others do not keep the node awake.
+    /// Time of the latest iteration with a submission, or a packet of a peer's known incarnation.
+    /// Floods of other packets do not keep the node awake.
     active_at: Time,
     is_stopping: bool,
     /// Time of the next check of messages to peers with other settings.
@@ -340,6 +351,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             inbox: Inbox::new(),
             absences: Absences::default(),
             held: Held::default(),
+            refusals: Refusals::default(),
             local: LocalCopies::default(),
             pacer: Pacer::new(config.rate, config.burst),
             rng: rng(Purpose::Spray),
@@ -373,7 +385,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Sets the rate to that of the networks in use: of `n_rails` the maximum to any one peer.
+    /// Sets the rate to that of the networks in use: the maximum number to any one peer, of
+    /// `n_rails`.
     fn pace(&mut self, n_rails: u8) {
         let used = self.peers.rails().map(|(_, up)| up.len()).max().unwrap_or(n_rails);
         let NodeConfig { rate, burst, .. } = self.config;
@@ -382,7 +395,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.pacer.set(share.unwrap_or(rate), burst);
     }
 
-    /// Fires the timers that are due, at most a batch, beginning as of `at`.
+    /// Fires the timers that are due, at most a batch, from the time `at` on.
     fn fire(&mut self, mut at: Time, now: Time) {
         for _ in 0..BATCH {
             let due = self.endpoint.poll_timeout();
@@ -396,7 +409,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.told = now;
     }
 
-    /// Returns when a timer, a hello, a packet or a submission is due.
+    /// Returns the time of the next timer, hello, packet or submission.
     fn next_turn(&self, now: Time) -> Time {
         let overdue = self.overdue.first().map_or(Time::NEVER, |(ends, _)| *ends);
         let mut next = self.endpoint.poll_timeout().min(self.peers.deadline()).min(overdue);

@@ -10,17 +10,17 @@ use rampmeter_core::{
     Bytes, Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Receipt, Span, Time,
 };
 
-use super::State;
 use super::verify::{Brings, Corrupt};
+use super::{BATCH, State};
 use crate::app::{Admission, Applications, Assembly, Failure, Outcome};
 use crate::datapath::Arrived;
 use crate::digest::ArrivingDigest;
-use crate::inbox::{Found, HeldMessage};
+use crate::inbox::{Found, HeldMessage, Why};
 use crate::outbox::Sending;
 use crate::peer::Learned;
 use crate::wire::{Envelope, Fragment, Incarnation, Kind, bundled};
 
-/// Interval at which a node checks whether applications have memory for waiting messages.
+/// Interval at which a node checks if applications have memory for deferred messages.
 const ROOM_EVERY: Span = Span::from_us(100);
 
 impl<E: Endpoint, A: Applications> State<E, A> {
@@ -93,7 +93,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             }
             Kind::Data { msg, fragment } => self.on_packet(now, from, msg, Some(fragment), body),
             Kind::Hello { .. } | Kind::Here { .. } => unreachable!("handled for any life"),
-            // The datapath does not pass these on.
+            // The datapath handles these itself.
             Kind::Initiation { .. }
             | Kind::Response { .. }
             | Kind::Cookie { .. }
@@ -129,6 +129,17 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.stats.malformed += 1;
             return;
         };
+        let refusal = self.refusals.find(now, (src, msg));
+        let is_refused = refusal.is_some();
+        if let Some((why, is_due)) = refusal {
+            if is_due {
+                self.note_refusal(src, msg, why);
+            }
+            if fragment.is_some() {
+                self.stats.no_room += u64::from(why == Why::NoReceiver);
+                return;
+            }
+        }
         let payload = &bytes[read..];
         let packet = Packet {
             header,
@@ -150,19 +161,24 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             if brings == Brings::Rest {
                 match self.verify(&packet, fragment, payload) {
                     Ok(verified) => digest = verified,
-                    Err(Corrupt) => return self.on_corrupt(src, msg),
+                    Err(Corrupt) => return self.on_corrupt(now, src, msg),
                 }
             }
         }
         let receipt = self.endpoint.handle_packet(now, &packet);
+        if is_refused {
+            // Unless the packet is about this node's message of that number, it has announced the
+            // message once more.
+            self.endpoint.abandon(now, src, msg);
+        }
         if let Some(fragment) = &fragment {
             self.place((src, msg), fragment, payload, receipt, digest);
         }
         self.on_events(Failure::Unreachable);
     }
 
-    /// Returns the part of its message that a data packet has, if it is valid and has memory, so
-    /// that the endpoint may handle it.
+    /// Returns the part of its message that a data packet has. Returns none if the packet is
+    /// invalid or its application has no memory; the endpoint then does not receive it.
     fn admits(
         &mut self,
         now: Time,
@@ -179,7 +195,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
         if size > self.config.message_max {
             self.stats.no_room += 1;
-            self.note(src, self.peers.life(src), Kind::Refused { msg });
+            self.refuse(now, src, msg, Why::NoReceiver);
             return None;
         }
         let brings = |got: u64| Some(Brings::of(got + len as u64, size));
@@ -189,36 +205,49 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 self.stats.malformed += 1;
                 None
             }
-            Found::Corrupt => {
-                self.note(src, self.peers.life(src), Kind::Corrupt { msg });
-                None
-            }
             Found::New => match self.apps.admission(service, size) {
                 Admission::Accept => {
                     self.absences.end(service);
                     brings(0)
                 }
-                // The message is complete, but its sender does not know yet.
+                // The message is complete, but its acknowledgement was lost or is in flight.
                 _ if self.endpoint.has_delivered(now, packet) => brings(0),
-                Admission::Wait => {
-                    self.absences.end(service);
+                admission => {
                     self.stats.no_room += 1;
-                    if self.held.enter(HeldMessage { src, msg, service, size }) {
+                    let waits = match admission {
+                        Admission::Absent => !self.absences.is_over(now, service),
+                        _ => {
+                            self.absences.end(service);
+                            admission == Admission::Wait
+                        }
+                    };
+                    if !waits {
+                        self.refuse(now, src, msg, Why::NoReceiver);
+                    } else if self.held.enter(HeldMessage { src, msg, service, size }) {
                         self.endpoint.hold(now, src, msg);
                     }
                     None
                 }
-                Admission::Absent if !self.absences.is_over(now, service) => {
-                    self.stats.no_room += 1;
-                    None
-                }
-                Admission::Absent | Admission::Refuse => {
-                    self.stats.no_room += 1;
-                    self.note(src, self.peers.life(src), Kind::Refused { msg });
-                    None
-                }
             },
         }
+    }
+
+    /// Refuses a message: its sender is notified, and the endpoint forgets it.
+    pub(super) fn refuse(&mut self, now: Time, src: NodeId, msg: MsgId, why: Why) {
+        self.note_refusal(src, msg, why);
+        self.refusals.enter(now, (src, msg), why, self.config.patience);
+        drop(self.inbox.take(src, msg));
+        self.held.remove(src, msg);
+        self.endpoint.abandon(now, src, msg);
+        self.on_events(Failure::Unreachable);
+    }
+
+    pub(super) fn note_refusal(&mut self, src: NodeId, msg: MsgId, why: Why) {
+        let kind = match why {
+            Why::NoReceiver => Kind::Refused { msg },
+            Why::Corrupt => Kind::Corrupt { msg },
+        };
+        self.note(src, self.peers.life(src), kind);
     }
 
     /// Copies a payload to its place in the message, if the endpoint calls it fresh. `digest` is
@@ -246,18 +275,38 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Releases from each service the message that has waited longest for memory, if it fits now.
-    /// One per service and iteration, so that the memory is allocated before it is promised again.
-    /// Returns the time of the next check.
+    /// Releases the oldest deferred message of each service, if it fits now. It releases one per
+    /// service and iteration, so that its memory is allocated before the next check. Refuses those
+    /// that no application will receive, at most a batch. Returns the time of the next check.
     pub(super) fn release_held(&mut self, now: Time) -> Time {
-        if self.held.is_empty() {
-            return Time::NEVER;
-        }
-        let apps = &self.apps;
-        let has_room = |m: &HeldMessage| apps.admission(m.service, m.size) != Admission::Wait;
-        for HeldMessage { src, msg, .. } in self.held.take_first(has_room) {
-            self.endpoint.release(now, src, msg);
-            self.on_events(Failure::Unreachable);
+        for n_refused in 0..BATCH {
+            if self.held.is_empty() {
+                return Time::NEVER;
+            }
+            let Self { apps, absences, held, .. } = self;
+            let is_decided = |m: &HeldMessage| match apps.admission(m.service, m.size) {
+                Admission::Wait => {
+                    absences.end(m.service);
+                    false
+                }
+                Admission::Absent => absences.has_expired(now, m.service),
+                Admission::Accept => n_refused == 0,
+                Admission::Refuse => true,
+            };
+            let mut is_last = true;
+            for HeldMessage { src, msg, service, size } in held.take_first(is_decided) {
+                if self.apps.admission(service, size) == Admission::Accept {
+                    self.absences.end(service);
+                    self.endpoint.release(now, src, msg);
+                    self.on_events(Failure::Unreachable);
+                } else {
+                    self.refuse(now, src, msg, Why::NoReceiver);
+                    is_last = false;
+                }
+            }
+            if is_last {
+                break;
+            }
         }
         now.saturating_add(ROOM_EVERY)
     }
@@ -271,7 +320,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Handles the answer to a hello, which has the peer's incarnation: messages that have waited
+    /// Handles the answer to a hello, which has the peer's incarnation: messages that were queued
     /// for it are submitted. If the peer has been restarted, messages that had begun fail, since
     /// its earlier incarnation may have delivered them; the others are submitted again. A bound
     /// counts from the first submission, so that messages with one fail as well.
@@ -283,6 +332,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             Learned::Restarted => {
                 self.stats.peer_restarts += 1;
                 self.held.forget_peer(src);
+                self.refusals.forget_peer(src);
                 let promise = self.endpoint.promise();
                 let has_no_bound = |message: &Sending<A::Payload>| {
                     let size = Bytes::new(message.size.into());

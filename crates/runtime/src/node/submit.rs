@@ -11,8 +11,8 @@ use crate::peer::Waiting;
 use crate::send_queues::QueueKey;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
-    /// Takes submissions from the applications, at most a batch; returns whether there were any. A
-    /// message waits until its receiver's incarnation is known.
+    /// Reads submissions of the applications, at most a batch; returns true if there were any. A
+    /// message is queued until its receiver's incarnation is known.
     pub(super) fn take_submissions(&mut self, now: Time) -> bool {
         for n in 0..BATCH {
             let Some(submission) = self.apps.poll_submission() else { return n > 0 };
@@ -46,7 +46,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         true
     }
 
-    /// Submits a message that has waited for its receiver.
+    /// Submits a message that was queued for its receiver.
     pub(super) fn submit_late(&mut self, now: Time, waiting: Waiting<A::Payload>) {
         let Waiting { ends, submission, .. } = waiting;
         let id = self.submit(now, submission);
@@ -55,7 +55,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Fails the messages whose bound ends before the endpoint's count of it.
+    /// Fails messages whose bound ends before the endpoint's bound for them.
     pub(super) fn end_overdue(&mut self, now: Time) {
         while let Some(&(_, msg)) = self.overdue.first().filter(|(ends, _)| *ends <= now) {
             self.overdue.pop_first();
@@ -66,8 +66,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Submits queued messages that the endpoint may have now. They get a new number: endpoints
-    /// that prefer the lower of two numbers prefer the message that they have had for longer.
+    /// Submits queued messages that the window of their queue admits. They get a new number:
+    /// endpoints that prefer the lower of two numbers prefer the message that they received first.
     pub(super) fn submit_queued(&mut self, now: Time) {
         let size = |message: &Sending<A::Payload>| Bytes::new(message.size.into());
         while let Some(queued) = self.send_queues.next(|msg| self.outbox.get(msg).map(size)) {
@@ -88,9 +88,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.on_events(Failure::Unreachable);
     }
 
-    /// Gives a message a unique number, which is returned, and submits it to the endpoint. It waits
-    /// in its queue if the endpoint has enough messages of the queue. It does not if the endpoint
-    /// promises a bound, which counts from its submission to the endpoint.
+    /// Submits a message to the endpoint under a unique number, which is returned. The message is
+    /// queued while the window of its queue is full, unless the endpoint promises a bound: that
+    /// counts from the submission to the endpoint.
     fn submit(&mut self, now: Time, submission: Submission<A::Payload>) -> MsgId {
         let Submission { app, ticket, dst, service, deadline, tenant, payload } = submission;
         let size = payload.size() as u32;
@@ -118,8 +118,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         id
     }
 
-    /// Submits a message to the endpoint again that it has forgotten with its receiver's earlier
-    /// incarnation.
+    /// Submits a message to the endpoint again, which has dropped its state with its receiver's
+    /// earlier incarnation.
     pub(super) fn submit_again(&mut self, now: Time, sending: Sending<A::Payload>) {
         let Sending { app, ticket, dst, service, deadline, tenant, payload, .. } = sending;
         self.submit(now, Submission { app, ticket, dst, service, deadline, tenant, payload });

@@ -1,4 +1,4 @@
-//! Packets to send: the endpoint's, at the node's pace, and the node's own notes.
+//! Packets to send: the endpoint's, paced, and the node's own notes.
 
 use std::io;
 
@@ -16,7 +16,7 @@ use crate::datapath::{Datapath, Rail, Route};
 use crate::digest::{count_out, digest_to_be};
 use crate::wire::{Envelope, Fragment, Incarnation, Kind, Protection};
 
-/// A packet of the node itself, apart from the protocol: a hello, its answer, or a request to stop
+/// A packet of the node itself, apart from the protocol: a hello, its answer, or a request to abort
 /// a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
@@ -31,7 +31,7 @@ pub(super) struct Note {
 
 impl<E: Endpoint, A: Applications> State<E, A> {
     /// Sends all packets that may be sent now: all notes, then at most a batch of packets. Returns
-    /// true if there are more. `are_many` is true if packets arrive in quick succession.
+    /// true if there are more. `are_many` is true if packets arrive at a high rate.
     pub(super) fn transmit<D: Datapath>(
         &mut self,
         now: Time,
@@ -43,7 +43,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             while let Some(note) = self.notes.pop_front() {
                 self.send_note(now, note, path, datapath)?;
             }
-            // Before the packets for a peer that has just responded: it must know this node first.
+            // Before the packets to a peer that has just responded: it must receive this node's
+            // incarnation first.
             datapath.flush()?;
         }
         self.paths.begin_turn();
@@ -53,11 +54,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             left -= 1;
             self.send(now, &packet, datapath)?;
         }
-        // While many packets arrive, control packets wait for others for a short time.
+        // Under load control packets are batched for a short time.
         if !are_many || now >= self.bundles.opened_at() + self.config.gather {
             self.send_bundles(datapath)?;
         }
-        // Notes that sending has caused, such as hellos, are sent with the next batch.
+        // Notes that were queued while sending, such as hellos, are sent with the next batch.
         datapath.flush()?;
         Ok(left == 0 || !self.notes.is_empty())
     }
@@ -120,7 +121,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.bundle(now, way, (msg, &packet.header), datapath);
             return Ok(());
         }
-        // A node that has failed all its messages has none that its endpoint may request.
+        // After the node has failed all its messages, the endpoint may still request one of them.
         let Some(message) = self.outbox.get(msg) else { return Ok(()) };
         message.is_begun.set(true);
         let (service, size, offset) = (message.service, message.size, offset as u32);
@@ -211,7 +212,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.notes.push_back(Note { dst, rail: Rail::Any, life, kind, len: None });
     }
 
-    /// Queues a note that takes the network on which its request arrived.
+    /// Queues a note for the network on which its request arrived.
     pub(super) fn answer(&mut self, dst: NodeId, life: Option<Incarnation>, kind: Kind, rail: u8) {
         self.notes.push_back(Note { dst, rail: Rail::Only(rail), life, kind, len: None });
     }
@@ -219,8 +220,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// Sends the hellos that are due, and fails messages whose receiver has not answered in time.
     pub(super) fn call_peers(&mut self, now: Time) {
         let (notes, mut expired) = (&mut self.notes, Vec::new());
-        // Before an answer to the same peer's hello: after that it may send packets, which are
-        // useful here only once it has answered this one.
+        // Before an answer to the same peer's hello. After the answer the peer may send packets,
+        // which this node accepts only once the peer has answered this hello.
         let hello = |(dst, rail), nonce, len| {
             notes.push_front(Note { dst, rail, life: None, kind: Kind::Hello { nonce }, len });
         };
@@ -231,9 +232,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 }
 
-/// Paths of packets that may take any. `run` data packets in a row take the same. The first of an
-/// iteration take that of the iteration's control packets, so that the system is called once for
-/// both.
+/// Paths of packets that may use any path. `run` successive data packets use the same one. The
+/// first data packets of an iteration use that of its control packets, so that one system call
+/// sends both.
 #[derive(Debug)]
 pub(super) struct Paths {
     run: u16,
@@ -244,13 +245,13 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// Creates paths for which `run` data packets in a row, at least one, take the same.
+    /// Creates paths of which `run` successive data packets, at least one, use the same.
     pub(super) fn new(run: u16) -> Self {
         Self { run: run.max(1), left: 0, path: 0, of_turn: None, is_first: true }
     }
 
-    /// Begins an iteration: it takes another path, and no run continues from the iteration before,
-    /// whose packets have been sent.
+    /// Begins an iteration with another path. No run continues from the iteration before, whose
+    /// packets have been sent.
     fn begin_turn(&mut self) {
         (self.left, self.of_turn, self.is_first) = (0, None, true);
     }
@@ -272,7 +273,7 @@ impl Paths {
     }
 }
 
-/// Returns the path that all packets of a message take.
+/// Returns the path of all packets of a message.
 fn path_of(dst: NodeId, msg: MsgId) -> u16 {
     mix(u64::from(dst.get()) << 32 | u64::from(msg.get())) as u16
 }

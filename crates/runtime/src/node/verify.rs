@@ -1,18 +1,19 @@
 //! Checks whole messages before the endpoint receives the packet that completes them.
 //!
-//! If a packet completes the bytes of a message, the digest must be correct. If it is not, the
-//! packet is a duplicate, which the endpoint detects ([`Endpoint::has_arrived`]) and which changes
-//! nothing, or the message is corrupt. The endpoint never receives a packet that would complete
-//! such a message, so that it is neither delivered nor acknowledged.
+//! The digest must be correct when a packet completes the bytes of a message. Otherwise the packet
+//! is a duplicate, which the endpoint detects ([`Endpoint::has_arrived`]) and ignores, or the
+//! message is corrupt. The endpoint never receives a packet that would complete such a message, so
+//! that it is neither delivered nor acknowledged.
 
-use rampmeter_core::{Endpoint, MsgId, NodeId, Packet};
+use rampmeter_core::{Endpoint, MsgId, NodeId, Packet, Time};
 
 use super::State;
 use crate::app::Applications;
 use crate::digest::ArrivingDigest;
-use crate::wire::{Fragment, Kind};
+use crate::inbox::Why;
+use crate::wire::Fragment;
 
-/// Part of its message that a data packet has, if it is no duplicate.
+/// Part of its message that a new data packet has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Brings {
     /// Some of it.
@@ -34,7 +35,7 @@ pub(super) struct Corrupt;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
     /// Checks a message with the packet that completes it. Returns its digest with the packet, or
-    /// nothing if the packet is a duplicate.
+    /// `None` if the packet is a duplicate.
     pub(super) fn verify(
         &mut self,
         packet: &Packet<E::Header>,
@@ -51,14 +52,18 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Drops a message that has arrived with changed bytes, and notifies its sender.
-    pub(super) fn on_corrupt(&mut self, src: NodeId, msg: MsgId) {
+    /// Notifies the sender of a message that its bytes have changed. If earlier packets of it have
+    /// been placed, it is refused; otherwise a correct packet may still arrive.
+    pub(super) fn on_corrupt(&mut self, now: Time, src: NodeId, msg: MsgId) {
         if self.peers.is_incompatible(src) {
             self.stats.mismatched += 1;
         } else {
             self.stats.corrupt += 1;
         }
-        self.inbox.spoil(src, msg);
-        self.note(src, self.peers.life(src), Kind::Corrupt { msg });
+        if self.inbox.contains(src, msg) {
+            self.refuse(now, src, msg, Why::Corrupt);
+        } else {
+            self.note_refusal(src, msg, Why::Corrupt);
+        }
     }
 }

@@ -6,7 +6,8 @@ use rampmeter_core::{NodeId, Span, Time};
 use super::{Peer, Peers};
 use crate::agreement::{Agreement, Differences, Setting};
 
-/// Time for which messages wait for a peer that runs another transport as far as is known.
+/// Time for which messages are queued for a peer that, by its latest packet, runs another
+/// transport.
 pub(super) const OTHER_TRANSPORT: Span = Span::from_us(1_000_000);
 
 impl<P> Peer<P> {

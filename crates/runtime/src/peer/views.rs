@@ -81,7 +81,7 @@ impl<P> Peers<P> {
         })
     }
 
-    /// Returns whether [`Peers::limits`] has changed since the last call.
+    /// Returns true if [`Peers::limits`] has changed since the last call.
     pub(crate) fn take_limits_changed(&mut self) -> bool {
         std::mem::take(&mut self.have_limits_changed)
     }
@@ -94,7 +94,7 @@ impl<P> Peers<P> {
         self.peers.iter().enumerate().filter_map(of)
     }
 
-    /// Returns whether [`Peers::rails`] has changed since the last call.
+    /// Returns true if [`Peers::rails`] has changed since the last call.
     pub(crate) fn take_rails_changed(&mut self) -> bool {
         std::mem::take(&mut self.have_rails_changed)
     }

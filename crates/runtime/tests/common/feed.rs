@@ -72,7 +72,7 @@ pub(crate) fn datagram_of(src_life: Incarnation, kind: Kind, body: &[u8]) -> Vec
     datagram_from(PEER, src_life, kind, body)
 }
 
-/// Returns a datagram of an end that the node has met.
+/// Returns a datagram of a peer whose incarnation the node has.
 pub(crate) fn datagram_of_end(src: NodeId, kind: Kind, body: &[u8]) -> Vec<u8> {
     datagram_from(src, PEER_LIFE, kind, body)
 }
@@ -89,7 +89,7 @@ fn datagram_from(src: NodeId, src_life: Incarnation, kind: Kind, body: &[u8]) ->
     bytes
 }
 
-/// Returns a datagram of the peer that the node has met.
+/// Returns a datagram of the peer whose incarnation the node has.
 pub(crate) fn datagram(kind: Kind, body: &[u8]) -> Vec<u8> {
     datagram_of(PEER_LIFE, kind, body)
 }
@@ -104,7 +104,8 @@ pub(crate) fn whole_message(msg: MsgId, header: &impl Header, size: usize) -> Ve
     datagram(Kind::Data { msg, fragment }, &body)
 }
 
-/// A node that has met one peer, and arbiters if there are any, and its application.
+/// A node that has exchanged hellos with one peer, and with arbiters if there are any, and its
+/// application.
 pub(crate) struct Fed<E: Endpoint> {
     pub(crate) node: Node<E, Feed, Hub>,
     pub(crate) feed: Feed,
@@ -197,14 +198,14 @@ impl<E: Endpoint> Fed<E> {
         }
     }
 
-    /// Takes the envelopes that the node has sent since the last call.
+    /// Removes and returns the envelopes that the node has sent since the last call.
     pub(crate) fn take_sent(&mut self) -> Vec<Envelope> {
         let sent = std::mem::take(&mut self.feed.0.borrow_mut().sent);
         sent.iter().map(|bytes| Envelope::decode(bytes).unwrap().0).collect()
     }
 
-    /// Takes the same, with the headers of packets of the transport. Packets of a bundle are
-    /// reported separately.
+    /// As above, with the headers of packets of the transport. Packets of a bundle are listed
+    /// separately.
     pub(crate) fn take_packets<H: Header>(&mut self) -> Vec<(Envelope, Option<H>)> {
         let sent = std::mem::take(&mut self.feed.0.borrow_mut().sent);
         let mut packets = Vec::new();

@@ -100,7 +100,7 @@ where
 
 /// Sends `each` messages from every host to others; each arrives once and unaltered. If the
 /// transport promises a bound each has an outcome, and arrives once if it has completed. `open`
-/// makes the datapath of a node, on the node's thread. The last of the addresses are those of
+/// opens the datapath of a node, on the node's thread. The last of the addresses are those of
 /// arbiters.
 pub(crate) fn all_arrive<T: Transport, D: Datapath>(
     ips: &[IpAddr],

@@ -194,7 +194,7 @@ impl<E: Endpoint> MemBed<E> {
         true
     }
 
-    /// Runs until an instant, or until nothing more would happen.
+    /// Runs until an instant, or until no node has any more work.
     pub(crate) fn run_until(&mut self, end: Time) {
         loop {
             for idx in 0..self.nodes.len() {

@@ -1,4 +1,4 @@
-//! Networks of Linux network namespaces, for root: made with `ip`, and removed when they are
+//! Networks of Linux network namespaces, for root: created with `ip`, and removed when they are
 //! dropped.
 
 #![allow(clippy::print_stdout, reason = "tests that are skipped say why")]

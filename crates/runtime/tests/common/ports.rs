@@ -4,15 +4,15 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// First port. Linux does not assign these ports automatically: a port that was found free stays
-/// free until its node opens it.
+/// First port. Linux does not assign these ports automatically: a free port stays free until its
+/// node opens it.
 const FIRST: u16 = 12_000;
 const PAIRS: u16 = 10_000;
 
 /// Returns pairs of neighbouring unused ports, no pair twice; the first of each.
 ///
 /// # Panics
-/// If all are taken.
+/// All ports are used.
 pub(crate) fn addresses(ip: IpAddr, n: usize) -> Vec<SocketAddr> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     // Processes that test at the same time begin far from one another.

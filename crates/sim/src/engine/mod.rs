@@ -1,4 +1,4 @@
-//! The event engine: what happens next, and where packets live meanwhile.
+//! The event engine: pending events in order, and the pool of packets.
 
 pub(crate) mod event;
 mod pool;

@@ -75,7 +75,7 @@ impl<H: Copy> PacketPool<H> {
         self.packets.len() - self.free.len()
     }
 
-    /// Returns whether there is no packet.
+    /// Returns true if there is no packet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

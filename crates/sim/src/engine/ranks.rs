@@ -5,7 +5,7 @@
 //!
 //! *This way*: a rank is the number of smaller values, which vector instructions count for all
 //! lanes at once. Compilers find these instructions by themselves in [`portable`], but spill half
-//! of the values where the code around it changes; [`vector`] leaves them no choice.
+//! of the values if the code around it changes; [`vector`] prescribes them.
 
 /// Values that are ranked together.
 pub(super) const LANES: usize = 16;
@@ -14,7 +14,7 @@ pub(super) const LANES: usize = 16;
 pub(super) const TIME_BITS: u32 = 12;
 
 /// The rank of each of `words[1..=n]` by time among these: how many are earlier, or as early and
-/// before it. What is returned for the other lanes is at least `n - 1` and means nothing.
+/// before it. Values for the other lanes are at least `n - 1` and have no meaning.
 #[inline]
 pub(super) fn ranks(words: &[u64; LANES], n: usize) -> [u16; LANES] {
     #[cfg(target_arch = "x86_64")]

@@ -5,15 +5,15 @@
 //! of them less than a microsecond ahead. A heap costs a cache miss per level.
 //!
 //! *This way*: time is cut into buckets of a power of two picoseconds. A push appends to its
-//! bucket; the bucket that is being served is sorted once, by time and then each group of equal
-//! times by rank, and read front to back. Events past the wheel's horizon wait in a heap. An event
-//! in the wheel is one word: the bucket says the upper bits of its time, the word says the lower
-//! ones and what happens. A bucket is a list of small chunks from a pool that uses the chunk freed
-//! last first: the memory in use is what the pending events need, and stays in the cache.
+//! bucket. The bucket that is being served is sorted once, by time, and each group of equal times
+//! by rank. It is then read front to back. Events past the wheel's horizon wait in a heap. An event
+//! in the wheel is one word. Its bucket is the upper bits of its time; the word holds the lower
+//! bits and the action. A bucket is a list of small chunks from a pool that reuses the chunk freed
+//! last first. So the memory in use is that of the pending events, and stays in the cache.
 //!
-//! *What can go wrong*: an event in the heap must come out before one with the same time that is
-//! pushed later straight into the wheel. So events leave the heap in the very step in which their
-//! bucket comes under the horizon, before anything can be pushed there.
+//! *What can go wrong*: an event in the heap must be popped before one of the same time that is
+//! pushed into the wheel later. So events are moved out of the heap in the same step in which their
+//! bucket enters the horizon, before any push to it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -42,7 +42,7 @@ const WORDS: usize = BUCKETS / 64;
 /// log2 of the widest bucket in picoseconds: the bits of a word that are not `what`.
 const SHIFT_MAX: u32 = 64 - Key::WHAT_BITS;
 const _: () = assert!(SHIFT_MAX == TIME_BITS);
-/// Words in a chunk, of which the first is where the bucket's chunk before it ends.
+/// Words in a chunk, of which the first is the end of the bucket's previous chunk.
 const CHUNK: usize = LANES;
 
 /// A piece of a bucket's list: two cache lines that the processor loads together.
@@ -100,13 +100,13 @@ impl Wheel {
         self.len
     }
 
-    /// Returns whether no event is queued.
+    /// Returns true if no event is queued.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Adds an event, which must not lie before the one popped last.
+    /// Adds an event, which must not be earlier than the one popped last.
     #[inline]
     pub fn push(&mut self, key: Key) {
         debug_assert!(key.what < 1 << Key::WHAT_BITS, "{key:?}");
@@ -288,7 +288,7 @@ impl Wheel {
     }
 
     /// Moves the events that the horizon has reached from the heap into the wheel. If some belong
-    /// to the bucket being served, the wheel was empty and they come in order.
+    /// to the bucket being served, the wheel was empty, and they are popped in order.
     #[inline]
     fn admit_overflow(&mut self) {
         while let Some(&Reverse((time, _, what))) = self.overflow.peek() {
@@ -333,8 +333,8 @@ fn within(word: u64) -> u64 {
 }
 
 /// The `n` events of a chunk, stably sorted by time, and after them words without meaning. The
-/// processor could not predict the order of a few events; so each one's rank is counted without a
-/// branch, over the whole chunk at once.
+/// processor could not predict the order of a few events. So each rank is counted without a branch,
+/// over the whole chunk at once.
 #[inline]
 fn sorted(chunk: &[u64; CHUNK], n: usize) -> [u64; CHUNK] {
     let ranks = ranks(chunk, n);
@@ -409,7 +409,10 @@ mod tests {
 
         #[test]
         fn the_order_of_insertion_does_not_matter(
-            events in proptest::collection::btree_set((prop_oneof![0u64..9, 0u64..9_000_000], 0u32..4, 0u32..90), 0..200)
+            events in proptest::collection::btree_set(
+                (prop_oneof![0u64..9, 0u64..9_000_000], 0u32..4, 0u32..90),
+                0..200,
+            )
                 .prop_flat_map(|set| {
                     let sorted: Vec<_> = set.into_iter().collect();
                     (Just(sorted.clone()), Just(sorted).prop_shuffle())

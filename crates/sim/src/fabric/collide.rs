@@ -1,8 +1,8 @@
-//! Collisions: packets that find their port busy where nothing may wait (Fastpod §3.3).
+//! Collisions: packets that find their port busy if nothing may wait (Fastpod §3.3).
 //!
-//! A packet that was sent without a schedule makes way for any other. What has been sent of it, its
-//! stump, goes on: the links ahead are busy for the stump only, and the end that it reaches, or a
-//! switch that waits for more of it than there is, drops it.
+//! A packet that was sent without a schedule makes way for any other. The part already sent, its
+//! stump, is forwarded, and the links ahead are busy for the stump only. The end that it reaches
+//! drops it, as does a switch that waits for more bytes than the stump has.
 
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Header, Hop, MsgId, NodeId, Packet, Time};
@@ -159,21 +159,21 @@ impl Occupancy {
         self.last[port as usize] = Occupant { handle, life, from, bytes, who: Party::of(packet) };
     }
 
-    /// A packet is dropped, and its handle may stand for another.
+    /// Resets the state of a dropped packet's handle, which may be reused.
     pub(super) fn forget(&mut self, handle: Handle) {
         if let Some(fate) = self.fates.get_mut(handle as usize) {
             *fate = Fate { life: fate.life.wrapping_add(1), is_cut: false };
         }
     }
 
-    /// Returns whether a packet has been cut off.
+    /// Returns true if a packet has been cut off.
     fn is_cut(&self, handle: Handle) -> bool {
         self.fates.get(handle as usize).is_some_and(|fate| fate.is_cut)
     }
 }
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
-    /// Returns whether a packet that arrives at a switch, or at an end, is dropped there as it was
+    /// Returns true if a packet that arrives at a switch, or at an end, is dropped there as it was
     /// cut off.
     #[inline]
     pub(super) fn ends_here(&self, handle: Handle, is_end: bool) -> bool {

@@ -18,9 +18,9 @@ pub enum Switching {
         /// Bytes that must be in.
         header: Bytes,
     },
-    /// Links are token buckets, as shapers of operating systems are: a packet passes whole as soon
-    /// as the link's rate allows, and a link that was idle makes up for some of it. Only the last
-    /// link, to the host, adds a packet's time.
+    /// Links are token buckets, as shapers of operating systems are. A packet passes whole as soon
+    /// as the link's rate allows. A link that was idle makes up for up to `burst` of the idle time.
+    /// Only the last link, to the host, adds a packet's time.
     Shaped {
         /// The time that an idle link makes up for.
         burst: Span,
@@ -56,8 +56,8 @@ pub struct FabricConfig {
     /// Place of the packet queue in hosts.
     pub interface: Interface,
     /// Packets of the highest priority up to this length get their departure time when they reach a
-    /// port, which strict priority makes certain, and do not count as waiting. It saves an event
-    /// for most control packets. Zero for fabrics in which they compete for buffers.
+    /// port, and do not count as waiting. Strict priority makes this time certain. It saves an
+    /// event for most control packets. Zero for fabrics in which they compete for buffers.
     pub express: u16,
     /// Marks packets that find more than this many bytes queued at a switch's port, or at an
     /// interface that queues, if their sender is ECN-capable. This is DCTCP's K, compared with the
@@ -79,8 +79,8 @@ pub struct FabricConfig {
     /// packet on the link does not count, nor do express packets, which are never dropped so.
     /// `None` never drops them.
     pub drop_unscheduled_above: Option<Bytes>,
-    /// Memory that a waiting packet takes at least, in bytes. As much as a full packet takes where
-    /// queues are counted in packets. Queue lengths in results are in such bytes too.
+    /// Memory that a waiting packet takes at least, in bytes. It is that of a full packet if queues
+    /// are counted in packets. Queue lengths in results are in such bytes too.
     pub slot: u16,
     /// Trimming at ports, if the transport's ports trim
     /// ([`Queueing::Trimming`](rampmeter_core::Queueing)).
@@ -121,7 +121,7 @@ impl Default for FabricConfig {
 }
 
 impl FabricConfig {
-    /// Returns the limit of a port's queue where buffers are per port.
+    /// Returns the limit of a port's queue if buffers are per port.
     pub(crate) fn port_buffer(&self, tier: &str, rate: Rate) -> u32 {
         let bytes = match self.buffer {
             Buffer::PerPort(bytes) => self.buffers.of(tier, rate).unwrap_or(bytes),
@@ -137,12 +137,12 @@ impl FabricConfig {
         Marking::new(above, all_above, self.mark_share)
     }
 
-    /// Returns whether no packet may wait in switches.
+    /// Returns true if no packet may wait in switches.
     pub fn is_memoryless(&self) -> bool {
         self.buffer == Buffer::PerPort(Bytes::ZERO) && self.buffers.is_empty()
     }
 
-    /// The longest packet that is express. Where nothing may wait, none is.
+    /// The longest packet that is express. None is if nothing may wait.
     #[inline]
     pub(crate) fn express(&self) -> u16 {
         if self.is_memoryless() { 0 } else { self.express }
@@ -155,7 +155,7 @@ impl FabricConfig {
         self.drop_unscheduled_above.map_or(u32::MAX, above)
     }
 
-    /// Returns whether `bytes` more may be queued at a port that holds `queued`, in a switch that
+    /// Returns true if `bytes` more may be queued at a port that holds `queued`, in a switch that
     /// holds `used`.
     #[inline]
     pub(crate) fn admits(&self, queued: u32, buffer: u32, used: u64, bytes: u32) -> bool {

@@ -19,7 +19,7 @@ pub struct LinkFault {
 }
 
 /// Link or node that fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// A link, by its place in [`Topology::links`].
     Link(u32),
@@ -216,7 +216,7 @@ impl Faults {
         changed
     }
 
-    /// Lets routing follow what has been so for long enough. Returns whether a route may change.
+    /// Applies outages that are old enough to routing. Returns true if a route may change.
     pub(super) fn follow(&mut self, now: Time, topology: &Topology) -> bool {
         let mut differs = false;
         while let Some(&(time, outage, _)) = self.changes.get(self.followed) {
@@ -262,7 +262,7 @@ impl Faults {
         self.n_avoided > 0
     }
 
-    /// Returns whether routing uses a link.
+    /// Returns true if routing uses a link.
     pub(super) fn is_routed(&self, link: u32) -> bool {
         self.routed[link as usize]
     }
@@ -271,7 +271,7 @@ impl Faults {
         self.failed_at[port as usize] = Some(now);
     }
 
-    /// Returns whether the link of `port` failed in the `span` before `now`.
+    /// Returns true if the link of `port` failed in the `span` before `now`.
     pub(super) fn failed_within(&self, port: u32, now: Time, span: Span) -> bool {
         self.failed_at[port as usize].is_some_and(|at| now.saturating_since(at) <= span)
     }

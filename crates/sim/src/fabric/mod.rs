@@ -1,9 +1,9 @@
 //! The fabric: ports, buffers, switches, and the packets inside.
 //!
-//! One event a hop: a packet that finds its output port idle is put on the link at once and only
-//! its arrival at the far end is scheduled. A packet that finds the port busy queues, and the
-//! port is woken when its link falls idle, where strict priorities choose the next packet. So a
-//! second event is spent only on packets that wait.
+//! One event a hop: a packet that finds its output port idle is put on the link at once. Only its
+//! arrival at the far end is scheduled. A packet that finds the port busy queues, and the port is
+//! woken when its link falls idle, where strict priorities choose the next packet. So a second
+//! event is spent only on packets that wait.
 //!
 //! The functions of an arrival are always inlined. Simulators with and without a view of packets
 //! share them, and a compiler that sees two callers would emit calls.
@@ -108,17 +108,17 @@ pub struct Fabric<H, P> {
     /// By port.
     loads: Vec<uplink::Load>,
     spray: Vec<Rng>,
-    /// Draws of each switch which packet to trim; empty where ports do not.
+    /// Random stream of each switch that chooses the packet to trim; empty if ports do not trim.
     coins: Vec<Rng>,
     faults: Faults,
     pub(crate) stats: FabricStats,
-    /// Used where ports are watched.
+    /// Used if ports are watched.
     pub(crate) watch: Watch<H>,
 }
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
-    /// The idle fabric of `topology`, whose switches run what `hop` makes. Random choices come from
-    /// streams of `seed`.
+    /// The idle fabric of `topology`, whose switches run what `hop` makes. Random choices are drawn
+    /// from streams of `seed`.
     pub fn new(
         topology: Topology,
         config: FabricConfig,
@@ -131,7 +131,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         assert!(n_ports < PORTS_END, "a fabric of {n_ports} ports");
         let (n_stations, n_switches) = (topology.n_stations, topology.n_switches());
         let (tiers, tier_of) = stats::tiers(&topology, &routes);
-        // Where nothing may wait, arbiters with several links send at once or not at all.
+        // If nothing may wait, arbiters with several links send at once or not at all.
         let arbiters_wait = !(config.is_memoryless() && topology.has_several_links());
         let may_wait = |port: u32| arbiters_wait || routes.owner(port) < topology.n_hosts();
         let mut ports = Vec::with_capacity(n_ports);
@@ -272,8 +272,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         None
     }
 
-    /// Loads what an arrival will need, while the processor has something else to do: in large
-    /// fabrics both lines are in the last level of the cache at best.
+    /// Loads the packet and the port of an arrival ahead of it. In large fabrics both lines are in
+    /// the last level of the cache at best.
     #[inline]
     pub(crate) fn touch(&self, via: u32, handle: Handle) {
         std::hint::black_box(self.pool.get(handle).wire_bytes);
@@ -359,9 +359,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.send_or_queue(switch, egress, handle, now, wheel);
     }
 
-    /// Returns the time at which a packet of which only the head is here may start on its output
-    /// link without running dry, if that is later than `now`. Until then the link is free for
-    /// others.
+    /// Returns the earliest start without underrun of a packet whose tail has not arrived; `None`
+    /// if it is not later than `now`. Until then the output link is free for others.
     fn too_early(&mut self, egress: u32, handle: Handle, now: Time) -> Option<Time> {
         let bytes = self.pool.get(handle).wire_bytes;
         let tail = self.pool.stamps(handle).tail;

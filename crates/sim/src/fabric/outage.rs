@@ -42,7 +42,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         Some(at + fate.delay)
     }
 
-    /// Returns whether the link of `via` failed while the packet was on it.
+    /// Returns true if the link of `via` failed while the packet was on it.
     #[cold]
     pub(super) fn lost_in_outage(&mut self, via: u32, handle: Handle, now: Time) -> bool {
         let port = &self.ports[via as usize];
@@ -57,7 +57,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Carries out the failures, repairs and changes of links and routing that are due at `now`.
-    /// Returns whether routing uses other links than before.
+    /// Returns true if routing uses other links than before.
     pub(crate) fn apply_outages(&mut self, now: Time, wheel: &mut Wheel) -> bool {
         while let Some(change) = self.faults.pop_link_change(now) {
             self.change_link(change);

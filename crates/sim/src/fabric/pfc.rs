@@ -3,7 +3,7 @@
 //!
 //! A switch charges each queued packet to the port at which it arrived, its *ingress*. Up to a
 //! threshold the packet takes shared memory. A packet beyond the threshold takes the ingress's
-//! *headroom*, a separate memory, and the switch pauses the port at the other end of the ingress's
+//! *headroom*, a separate memory. The switch then pauses the port at the other end of the ingress's
 //! link. The pause takes effect after that link's delay. Until then the other end continues to
 //! send, and headroom holds the packets. Departures free headroom first. When the headroom is empty
 //! again, and the ingress is below its threshold by the hysteresis, the switch resumes the other
@@ -11,11 +11,11 @@
 //!
 //! There is one pause for all classes that it stops, not one a class. [`PfcClasses::Data`] spares
 //! the highest class, which carries acknowledgements, tokens and other control packets in most
-//! transports here: a pause stops the data that causes it, and not the control loop of the other
-//! direction. Packets of that class are charged to no ingress, and are dropped where shared memory
-//! is full. [`PfcClasses::All`] stops and charges every class; it is for transports whose data is
-//! in the highest class, and needs `FabricConfig::express` to be 0. Ports that queue by rank have
-//! no classes, and a pause stops them altogether.
+//! transports here. So a pause stops the data that causes it, and not the control loop of the other
+//! direction. Packets of that class are charged to no ingress, and are dropped if shared memory is
+//! full. [`PfcClasses::All`] stops and charges every class; it is for transports whose data is in
+//! the highest class, and needs `FabricConfig::express` to be 0. Ports that queue by rank have no
+//! classes, and a pause stops them altogether.
 //!
 //! Pause frames take no time on the link and are never lost.
 
@@ -46,13 +46,13 @@ pub struct PfcConfig {
 }
 
 impl PfcConfig {
-    /// The headroom of an ingress whose link has this rate and these delays, propagation and
-    /// processing, there and back.
+    /// Returns the headroom of an ingress. `there` and `back` are the delays of its link in both
+    /// directions, with propagation and processing.
     ///
-    /// A pause that is sent at t takes effect at t + `back`. Packets whose transmission starts
-    /// from t - `there` until then arrive after t: what the link carries in `there` + `back`, and
-    /// one packet, rounded up. The packet that caused the pause takes headroom too. Where switches
-    /// cut through, one more may be between its arrival and the start of its wait.
+    /// A pause that is sent at t takes effect at t + `back`. Packets whose transmission starts from
+    /// t - `there` until then arrive after t: what the link carries in `there` + `back`, and one
+    /// packet, rounded up. The packet that caused the pause takes headroom too. If switches cut
+    /// through, one more may be between its arrival and the start of its wait.
     pub fn headroom_of(&self, rate: Rate, there: Span, back: Span, switching: Switching) -> Bytes {
         let round = (there + back).as_ps();
         let carried = u128::from(rate.as_bps()) * u128::from(round);
@@ -98,8 +98,9 @@ impl PfcConfig {
         (Bytes::new(bytes), each.iter().map(|e| e.1).max().unwrap_or(0))
     }
 
-    /// The least shared memory of a switch with which nothing is lost: the headroom of its ports,
-    /// and one packet or, with a static threshold, the threshold of every port.
+    /// Returns the minimum shared memory of a switch that loses nothing. It is the headroom of its
+    /// ports and one packet. With a static threshold, it is the headroom and the threshold of every
+    /// port.
     pub fn memory_min(&self, topology: &Topology, switching: Switching) -> Bytes {
         let (reserve, ports) = self.reserve(topology, switching);
         let shared = match self.threshold {
@@ -155,7 +156,7 @@ impl Pfc {
         Self { config: None, gauges, memory, since, stats, deadlocks: None }
     }
 
-    /// Returns whether switches pause ports.
+    /// Returns true if switches pause ports.
     #[inline(always)]
     pub(super) fn is_on(&self) -> bool {
         self.config.is_some()
@@ -208,6 +209,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if !self.pfc.is_on() {
             return 0;
         }
+        if let Some(port) = self.only_uplink(host) {
+            return self.ports[port as usize].stopped;
+        }
         let ports = self.uplinks_by(host, plane).map(|port| self.ports[port as usize].stopped);
         ports.fold(!0, |all, stopped| all & stopped)
     }
@@ -218,7 +222,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.ingress.port_of(handle).filter(|_| !is_spared)
     }
 
-    /// Returns whether a packet may be queued at a port of `switch`, and charges its memory if so.
+    /// Returns true if a packet may be queued at a port of `switch`, and charges its memory if so.
     #[inline(never)]
     pub(super) fn admit_paced(
         &mut self,
@@ -348,7 +352,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 }
 
 impl FabricConfig {
-    /// Returns whether ports may be paused. Hosts then check a port's state before they send.
+    /// Returns true if ports may be paused. Hosts then check a port's state before they send.
     pub(crate) fn has_pauses(&self) -> bool {
         self.pfc.is_some()
     }

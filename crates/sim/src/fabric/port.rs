@@ -13,7 +13,7 @@ pub(crate) struct Port {
     pub(crate) delay: Span,
     /// Bytes sent since the start.
     pub(crate) tx_bytes: u64,
-    /// Picoseconds a byte; zero where that is not whole and `rate` must be used.
+    /// Picoseconds a byte; zero if that is not whole and `rate` must be used.
     ps_per_byte: u32,
     /// Memory that waiting packets take in bytes, without the packet on the link.
     pub(crate) queued: u32,
@@ -21,15 +21,15 @@ pub(crate) struct Port {
     pub(crate) queued_max: u32,
     /// The far end: hosts by number, then switches.
     pub(crate) to: u32,
-    /// Bytes that may wait, where buffers are per port.
+    /// Bytes that may wait, if buffers are per port.
     pub(crate) buffer: u32,
     /// The switch whose buffer this port shares; one past the last switch at hosts.
     pub(crate) switch: u32,
-    /// Bytes of headers and control packets among `queued`, where ports trim.
+    /// Bytes of headers and control packets among `queued`, if ports trim.
     pub(crate) headers: u32,
     /// Memory that a waiting packet takes at least.
     slot: u16,
-    /// Packets of the header queue sent since the last data packet, where ports trim.
+    /// Packets of the header queue sent since the last data packet, if ports trim.
     turn: u8,
     /// A bit per priority that has packets waiting.
     pub(crate) waiting: u8,
@@ -47,7 +47,7 @@ pub(crate) struct Port {
     pub(crate) marking: u8,
 }
 
-/// The rest of a port: its queues, one list per priority, or a single one in order of arrival where
+/// The rest of a port: its queues, one list per priority, or a single one in order of arrival if
 /// ports queue by rank.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
@@ -56,7 +56,7 @@ pub(crate) struct Queues {
     tail: [Handle; Priority::COUNT],
 }
 
-/// Picoseconds a byte; zero where that is not whole.
+/// Picoseconds a byte; zero if that is not whole.
 fn ps_per_byte(rate: Rate) -> u32 {
     rate.exact_ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0)
 }
@@ -104,25 +104,25 @@ impl Port {
         u32::from(bytes.max(self.slot))
     }
 
-    /// Returns whether a packet is queued that may be sent.
+    /// Returns true if a packet is queued that may be sent.
     #[inline]
     pub(crate) fn has_sendable(&self) -> bool {
         self.waiting & !self.stopped != 0
     }
 
-    /// Returns whether the far end has paused packets of `priority`.
+    /// Returns true if the far end has paused packets of `priority`.
     #[inline]
     pub(crate) fn stops(&self, priority: Priority) -> bool {
         self.stopped >> priority.get() & 1 != 0
     }
 
-    /// Returns whether packets of the highest priority are queued.
+    /// Returns true if packets of the highest priority are queued.
     #[inline]
     pub(crate) fn highest_waits(&self) -> bool {
         self.waiting & 1 != 0
     }
 
-    /// Time to send `bytes`; `rate` is consulted where picoseconds a byte are not whole.
+    /// Time to send `bytes`; `rate` is consulted if picoseconds a byte are not whole.
     #[inline]
     pub(crate) fn tx_time(&self, bytes: u16, rate: &[Rate], port: u32) -> Span {
         if self.ps_per_byte != 0 {
@@ -256,8 +256,8 @@ impl Queues {
     }
 }
 
-/// Queueing by rank: everything is in the list of the highest class, in order of arrival, and
-/// searched; pFabric's buffers hold two dozen full packets (§4.2 searches them in hardware).
+/// Queueing by rank. All packets are in the list of the highest class, in order of arrival, and it
+/// is searched. pFabric's buffers hold two dozen full packets (§4.2 searches them in hardware).
 impl Queues {
     /// Appends a packet.
     pub(crate) fn push_ranked<H: Header>(

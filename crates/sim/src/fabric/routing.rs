@@ -1,11 +1,11 @@
 //! Shortest-path routing with all equal-cost next hops.
 //!
-//! Ports are numbered over the whole fabric: port h is the uplink of host h, or its first; then
-//! come further uplinks of hosts and arbiters, the ports of switch 0 in the order of its links, of
-//! switch 1, and so on. Hosts of a rack hang at the same switches, so a table by (switch, rack of
-//! the destination) is enough: 160 KB for 1024 hosts instead of 1.3 MB. Hosts and arbiters with
-//! several links make racks that several switches belong to; one with several links to a switch is
-//! a rack of its own, to which its switches spread packets as over other parallel links.
+//! Ports are numbered over the whole fabric. Port h is the uplink of host h, or its first. Further
+//! uplinks of hosts and arbiters follow, then the ports of switch 0 in the order of its links, of
+//! switch 1, and so on. Hosts of a rack are joined to the same switches, so a table by (switch,
+//! rack of the destination) is enough: 160 KB for 1024 hosts instead of 1.3 MB. Hosts and arbiters
+//! with several links make racks that several switches belong to. One with several links to a
+//! switch is a separate rack. Its switches spread packets to it as over other parallel links.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -30,12 +30,13 @@ pub struct Routes {
     racks: usize,
     /// Forwarding entry of each switch for each rack, by switch x racks + rack.
     table: Vec<Entry>,
+    /// Ports to choose from; entries of a switch share equal lists.
     choices: Vec<u32>,
 }
 
 /// Forwarding entry of a switch for a rack. The ports on shortest paths are `count` of the choices,
-/// from `start` on, each as often as its rate demands. For its own rack it has a choice a host, by
-/// place in the rack.
+/// from `start` on, each as often as its rate demands. For the rack of the switch it has a choice
+/// for each host, by place in the rack.
 ///
 /// A switch that sends both up and down takes either way unpredictably. So the common case has no
 /// branch: a packet's choice is `path & mask` or its destination's place, and the other is zero.
@@ -84,6 +85,9 @@ impl Routes {
         self.table = vec![Entry::default(); n * self.racks];
         let none = vec![Vec::new(); self.racks];
         self.uplinks = wiring.several().map(|end| (end, none.clone())).collect();
+        // Most racks have the same ports at a switch, so equal lists of a switch are stored once.
+        let mut shared = vec![BTreeMap::<Vec<u32>, u32>::new(); n];
+        let mut list = Vec::new();
         for (rack, of) in racks.iter().enumerate() {
             let distance = distances(&wiring.of_switch, &of.switches, up);
             for (end, ports) in &mut self.uplinks {
@@ -112,8 +116,14 @@ impl Routes {
                         ports.push((port, bps));
                     }
                 }
-                push_weighted(&ports, &mut self.choices);
-                let count = (self.choices.len() - start as usize) as u16;
+                list.clear();
+                push_weighted(&ports, &mut list);
+                let start = shared[switch].get(list.as_slice()).copied().unwrap_or_else(|| {
+                    self.choices.extend(&list);
+                    shared[switch].insert(list.clone(), start);
+                    start
+                });
+                let count = list.len() as u16;
                 let mask = if count.is_power_of_two() { count - 1 } else { ODD };
                 self.table[switch * self.racks + rack] = Entry { start, count, mask };
             }
@@ -154,7 +164,7 @@ impl Routes {
         Some(&self.uplinks[at].1[self.hosts[dst as usize].0 as usize])
     }
 
-    /// Returns whether a host or arbiter has several links.
+    /// Returns true if a host or arbiter has several links.
     #[inline]
     pub(crate) fn has_several(&self, end: u32) -> bool {
         self.uplinks.binary_search_by_key(&end, |(of, _)| *of).is_ok()
@@ -193,8 +203,8 @@ impl Routes {
         self.ends[port as usize]
     }
 
-    /// The ports by which `switch` may send to host `dst`: none, one, or all on shortest paths, a
-    /// port several times where links have several rates.
+    /// Returns the ports by which `switch` may send to host `dst`: none, one, or all on shortest
+    /// paths. If links have several rates, a port occurs several times.
     #[inline]
     pub fn next(&self, switch: u32, dst: u32) -> &[u32] {
         let (rack, place) = self.hosts[dst as usize];
@@ -235,7 +245,7 @@ impl Routes {
     }
 }
 
-/// Most choices that one port has, where ports have several rates.
+/// Maximum number of choices of one port, if ports have several rates.
 const WEIGHT_MAX: u64 = 64;
 
 /// Adds ports to the choices of a switch, each as often as its rate demands: packets are spread
@@ -251,7 +261,7 @@ fn push_weighted(ports: &[(u32, u64)], choices: &mut Vec<u32>) {
     };
     let weights: Vec<u64> = rates().map(weight).collect();
     let total: u64 = weights.iter().sum();
-    // What each port is short of.
+    // The deficit of each port.
     let mut short = vec![0; ports.len()];
     for _ in 0..total {
         short.iter_mut().zip(&weights).for_each(|(short, &weight)| *short += weight as i64);
@@ -350,8 +360,8 @@ impl Wiring {
         (0..).zip(&self.down).filter(|(_, ports)| ports.len() > 1).map(|(end, _)| end)
     }
 
-    /// Racks of ends with one link in the order of their switches, then those of ends with several
-    /// in the order of the first of them.
+    /// Returns racks of ends with one link in the order of their switches. Those of ends with
+    /// several links follow, in the order of their first ends.
     fn racks(&self, topology: &Topology, up: &dyn Fn(u32) -> bool) -> Vec<Rack> {
         let is_single = |end: u32| self.down[end as usize].len() == 1;
         let homes = || (0u32..).zip(&topology.tors).filter(|(end, _)| is_single(*end));
@@ -402,8 +412,8 @@ impl Wiring {
     }
 }
 
-/// Hops from every switch to the nearest of `roots` over links that are up; `u32::MAX` where there
-/// is no way.
+/// Hops from every switch to the nearest of `roots` over links that are up; `u32::MAX` if there is
+/// no way.
 pub(crate) fn distances(
     of_switch: &[Vec<(u32, Node)>],
     roots: &[u32],
@@ -448,7 +458,7 @@ mod tests {
         let count = |port| of.iter().filter(|&&p| p == port).count();
         assert_eq!([0, 1, 2, 3].map(count), [10, 10, 10, 1]);
         assert!(of.windows(2).all(|pair| pair[0] != pair[1]), "{of:?}");
-        // Nobody is left out, however slow.
+        // The slowest port is not omitted.
         assert!(choices(&[800_000, 1, 799_999]).contains(&1));
     }
 }

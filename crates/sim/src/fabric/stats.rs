@@ -1,4 +1,4 @@
-//! What a fabric counts, and the tiers it counts by.
+//! Counters of a fabric, and the tiers by which it counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::fault::LinkChange;
 use super::port::Port;
 use super::{Fabric, Routes};
 
-/// Why a packet was dropped.
+/// Reason for which a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
     /// It did not fit.
@@ -27,14 +27,14 @@ pub enum DropReason {
     Program,
     /// It found its port busy, and nothing may wait there.
     Collision,
-    /// It was cut off for another packet on its way.
+    /// It was cut off in flight for another packet.
     CutOff,
     /// It has no schedule, and the queue was above the threshold for such packets.
     Unscheduled,
 }
 
 impl DropReason {
-    /// How many reasons there are.
+    /// Number of reasons.
     pub const COUNT: usize = 9;
     /// Their names in results, in order.
     pub const NAMES: [&'static str; Self::COUNT] = [
@@ -63,7 +63,7 @@ pub struct PortSample {
     pub queued: u32,
 }
 
-/// What a port is.
+/// Link, ends and tier of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortId<'a> {
     /// Its link, by place in the topology.
@@ -81,7 +81,7 @@ pub struct PortId<'a> {
 pub struct TierStats {
     /// Its name: `host-up`, `tor-up`, `spine-down`, `tor-down`, ...
     pub name: String,
-    /// Whether its ports are those of hosts, towards the network.
+    /// True if its ports are those of hosts, towards the network.
     pub is_of_hosts: bool,
     /// Ports in it.
     pub ports: u32,
@@ -91,11 +91,11 @@ pub struct TierStats {
     pub queue_max: Bytes,
     /// The ends of the link in front of which it was, and when it first was that long.
     pub queue_peak: Option<(Node, Node, Time)>,
-    /// What all its links carry together, in bit/s.
+    /// Rate of all its links together, in bit/s.
     pub capacity_bps: u64,
     /// Packets marked, those that had been marked before too.
     pub marks: u64,
-    /// What was trimmed; `None` where ports do not trim.
+    /// Counters of trimming; `None` if ports do not trim.
     pub trimming: Option<TrimStats>,
     /// Packets dropped, by [`DropReason`].
     pub drops: [u64; DropReason::COUNT],
@@ -105,12 +105,12 @@ pub struct TierStats {
     pub bytes_dropped: u64,
 }
 
-/// What the ports of one tier have trimmed.
+/// Counters of trimming at the ports of one tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TrimStats {
     /// Packets whose payload was cut off.
     pub trims: u64,
-    /// Trimmed packets that went back to their sender.
+    /// Trimmed packets that were returned to their sender.
     pub returns: u64,
     /// The longest data queue of any port.
     pub data_max: Bytes,
@@ -131,7 +131,7 @@ pub struct FabricStats {
     pub delivered: u64,
     /// Packets that programs of switches took out of the fabric.
     pub kept: u64,
-    /// Packets that found their port busy; `None` where packets may wait.
+    /// Packets that found their port busy; `None` if packets may wait.
     pub collisions: Option<Collisions>,
     pub(super) tiers: Vec<TierStats>,
     /// Drops since they were last taken, by port and reason.
@@ -192,7 +192,8 @@ impl FabricStats {
         self.tiers[tier as usize].trimming.get_or_insert_default().returns += 1;
     }
 
-    /// A port that trims holds so many bytes of data packets, and of headers and control packets.
+    /// Notes the bytes of data packets, and of headers and control packets, that a port that trims
+    /// holds.
     #[inline]
     pub(super) fn note_trimming_queues(&mut self, tier: u8, data: u32, headers: u32) {
         let most = self.tiers[tier as usize].trimming.get_or_insert_default();
@@ -218,7 +219,7 @@ impl FabricStats {
         drops.into_iter().map(|((port, reason), count)| (port, usize::from(reason), count))
     }
 
-    /// How many tiers there are.
+    /// Returns the number of tiers.
     pub(super) fn n_tiers(&self) -> usize {
         self.tiers.len()
     }
@@ -240,7 +241,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.pool.is_empty().then_some(self.stats.injected + self.stats.duplicated)
     }
 
-    /// Bytes waiting at each port with its tier; hosts' interfaces are left out.
+    /// Returns the tier of each port and its queued bytes, without hosts' interfaces.
     pub fn queues(&self) -> impl Iterator<Item = (u8, u32)> {
         self.ports[self.n_interfaces as usize..].iter().map(|p| (p.tier, p.queued))
     }
@@ -256,7 +257,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.ports.iter().zip(&self.rates).map(sample)
     }
 
-    /// What a port is: the place of its link in the topology, its ends and its tier.
+    /// Returns the place of a port's link in the topology, its ends and its tier.
     pub fn port(&self, number: u32) -> PortId<'_> {
         let (link, to) = self.routes.end(number);
         let ends = self.topology.links()[link as usize];
@@ -395,13 +396,13 @@ fn tier_name(topology: &Topology, top: u8, (from, to): (Node, Node)) -> String {
     format!("{node}-{direction}")
 }
 
-/// How a switch takes its choice from a packet's path number. Fabrics with two tiers of choices
-/// take a digit of the number in each.
+/// Digit of a packet's path number by which a switch chooses a port. Fabrics with two tiers of
+/// choices take a digit of the number in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PathDigit {
-    /// By what the number is divided.
+    /// Divisor of the path number.
     divisor: u16,
-    /// The same as a shift; 16 if the divisor is no power of two.
+    /// The divisor as a shift; 16 if it is no power of two.
     shift: u16,
 }
 

@@ -14,7 +14,7 @@ use super::stats::DropReason;
 use crate::engine::{Handle, Wheel};
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
-    /// Returns whether the packet may be queued at a switch's port, perhaps without its payload. If
+    /// Returns true if the packet may be queued at a switch's port, perhaps without its payload. If
     /// not, it has been returned or dropped.
     pub(super) fn trim_for_room(
         &mut self,
@@ -68,7 +68,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.stats.count_trim(self.ports[egress as usize].tier);
     }
 
-    /// Returns whether there is room in the header queue of a port. If not, a trimmed packet is
+    /// Returns true if there is room in the header queue of a port. If not, a trimmed packet is
     /// returned to its sender, and any other is dropped.
     fn header_fits(
         &mut self,

@@ -10,7 +10,7 @@ use crate::engine::Wheel;
 use crate::engine::event::{WAKE, event};
 use crate::topo::Node;
 
-/// Bytes that may wait at an interface of a host with several, where the message chooses the
+/// Bytes that may wait at an interface of a host with several, if the message chooses the
 /// interface: two long packets.
 const INTERFACE_QUEUE: u32 = 2 * 9_216;
 /// The number of the switch in the hash that chooses an interface.
@@ -32,7 +32,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.routes.owner(port)
     }
 
-    /// Returns whether `host`'s uplink can send a packet at `now`.
+    /// Returns true if `host`'s uplink can send a packet at `now`.
     #[inline]
     pub(crate) fn uplink_idle(&self, host: u32, now: Time) -> bool {
         let port = &self.ports[host as usize];
@@ -57,8 +57,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// Returns the uplinks of a plane of a host; all of them while routing avoids failed links, as
-    /// packets of one plane may then be sent by links of another.
+    /// Returns the uplinks of a plane of a host. While routing avoids failed links, it returns all
+    /// uplinks, as packets of one plane may then be sent by links of another.
     pub(crate) fn uplinks_by(&self, host: u32, plane: usize) -> impl Iterator<Item = u32> {
         let planes = self.planes.as_ref().filter(|_| !self.faults.avoids_links());
         self.routes.uplinks_of(host).filter(move |&port| {
@@ -72,11 +72,22 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         })
     }
 
-    /// Returns true if an uplink of a host's plane can take a packet at `now`, and none has one
-    /// waiting; with equal-cost multipath, none has many, as packets of other messages may take the
-    /// idle link.
+    /// Returns the uplink of a host or arbiter that has only one: its number equals that of the
+    /// host.
+    #[inline]
+    pub(super) fn only_uplink(&self, host: u32) -> Option<u32> {
+        (self.planes.is_none() && !self.routes.has_several(host)).then_some(host)
+    }
+
+    /// Returns true if an uplink of a host's plane can take a packet at `now`, and none has a
+    /// queue. With equal-cost multipath, none may have a long queue, as packets of other messages
+    /// may take the idle link.
     pub(crate) fn can_pull(&self, host: u32, plane: usize, now: Time) -> bool {
         let most = if self.config.spray.is_by_flow() { INTERFACE_QUEUE } else { 0 };
+        if let Some(number) = self.only_uplink(host) {
+            let port = &self.ports[number as usize];
+            return (port.waiting == 0 || port.queued < most) && self.uplink_idle(number, now);
+        }
         let mut has_idle = false;
         for number in self.uplinks_by(host, plane) {
             let port = &self.ports[number as usize];
@@ -98,10 +109,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Puts a packet of a host with several links on an idle one of those that are nearest to its
-    /// destination, by turns; it waits at one of these if none is idle. Links of several rates are
-    /// chosen as [`Self::by_rate`] describes. With equal-cost multipath the hash of its message
-    /// chooses the link. One with a source route takes the link that it names. `leaves` is called
-    /// with it when it starts.
+    /// destination, by turns. If none of these is idle, it waits at one of them. Links of several
+    /// rates are chosen as [`Self::by_rate`] describes. With equal-cost multipath the hash of its
+    /// message chooses the link. One with a source route takes the link that it names. `leaves` is
+    /// called with it when it starts.
     pub(crate) fn inject_by_rails(
         &mut self,
         host: u32,
@@ -119,16 +130,18 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let ports = of_flow.as_ref().map_or(ports, |port| &port[..]);
         let turn = usize::from(self.next_path[host as usize]);
         if packet.marks.contains(Marks::ROUTED) {
-            // Its path is chosen; the turn goes on all the same.
+            // Its path is chosen, but the turn advances.
             self.next_path[host as usize] = self.next_path[host as usize].wrapping_add(1);
         }
         let by_turns = || (0..ports.len()).map(|i| ports[(turn + i) % ports.len()]);
         let stops = |port: u32| self.ports[port as usize].stops(packet.priority);
         let may_take = |port| self.uplink_idle(port, now) && !stops(port);
         let by_rate = self.by_rate(ports, &packet, now);
-        let (idle, shortest) = match by_rate {
-            Some((port, _)) => (Some(port).filter(|&port| may_take(port)), Some(port)),
-            None => (
+        let (idle, shortest) = match (by_rate, ports) {
+            (Some((port, _)), _) | (None, &[port]) => {
+                (Some(port).filter(|&port| may_take(port)), Some(port))
+            }
+            (None, _) => (
                 by_turns().find(|&port| may_take(port)),
                 by_turns().min_by_key(|&port| self.ports[port as usize].queued),
             ),
@@ -156,14 +169,14 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// Returns the interface of `ports` that a packet takes if their links have several rates, and
-    /// the end of its transmission there; `None` if all have one rate.
+    /// Returns the interface of `ports` that a packet takes, and the end of its transmission there;
+    /// `None` if all their links have one rate.
     ///
     /// An endpoint hands over packets one by one, so the length of its backlog is unknown. A lone
-    /// packet must not take a slow link because that is idle, and a backlog must fill all links.
-    /// So a packet takes the link that delivers it first, and slower links count as if they could
-    /// send their packets from the start of the fastest link's busy period on. After n packets back
-    /// to back a link of 1/n of the highest rate sends one, and in the long run its share.
+    /// packet must not take a slow link because that is idle, and a backlog must fill all links. So
+    /// a packet takes the link that delivers it first. Slower links count as if they could send
+    /// their packets from the start of the fastest link's busy period on. After n packets back to
+    /// back a link of 1/n of the highest rate sends one, and in the long run its share.
     fn by_rate(&self, ports: &[u32], packet: &Packet<H>, now: Time) -> Option<(u32, Time)> {
         let rate = |port: u32| self.rates[port as usize];
         let (&first, rest) = ports.split_first()?;

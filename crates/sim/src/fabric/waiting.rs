@@ -127,7 +127,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.note_queue(egress);
     }
 
-    /// Marks a packet at a port whose queue is above the lower threshold, or leaves it to a coin.
+    /// Marks a packet at a port whose queue is above the lower threshold, between the thresholds at
+    /// random.
     fn mark(&mut self, egress: u32, handle: Handle) {
         let port = &self.ports[egress as usize];
         let (tier, switch) = (port.tier, port.switch as usize);
@@ -147,7 +148,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// Returns whether the packet may be queued, after pushing out lower ones if the fabric does
+    /// Returns true if the packet may be queued, after pushing out lower ones if the fabric does
     /// that.
     fn make_room(
         &mut self,

@@ -20,7 +20,7 @@ pub struct PortEvent<H> {
     pub what: PortChange<H>,
 }
 
-/// Event at a port. A handle stands for one packet until that has arrived or was dropped.
+/// Event at a port. A handle identifies one packet until that has arrived or was dropped.
 #[derive(Clone, Copy, Debug)]
 pub enum PortChange<H> {
     /// A packet takes its link. Express packets are reported ahead of time. If links are shaped,

@@ -26,11 +26,11 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
         self.pull_by_rails(station);
     }
 
-    /// Polls the endpoints of a host with several links for packets, plane by plane, as long as a
-    /// link of the plane is idle and none has a packet waiting. A packet is sent by an idle one of
-    /// the links that are nearest to its destination; if none of these is idle it is queued there,
-    /// and the plane is not polled before it has been sent. While all links of a plane have stopped
-    /// some classes, packets of the highest class are sent, if that is not stopped.
+    /// Polls the endpoints of a host with several links for packets, plane by plane. It continues
+    /// as long as a link of the plane is idle and none has a queue. A packet is sent by an idle one
+    /// of the links that are nearest to its destination. If none of these is idle, it is queued at
+    /// one, and the plane is not polled before it has been sent. While all links of a plane have
+    /// stopped some classes, packets of the highest class are sent, if that is not stopped.
     fn pull_by_rails(&mut self, station: u32) {
         for plane in 0..self.fabric.n_planes(station) {
             let stopped = self.fabric.stopped_at(station, plane);

@@ -7,7 +7,7 @@ use crate::probe::Probe;
 use crate::source::Source;
 
 impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
-    /// Returns whether a message is known that is still to be submitted.
+    /// Returns true if the source has a message that is still to be submitted.
     #[inline]
     pub(super) fn expects_arrivals(&self) -> bool {
         self.next.is_some() || A::FEEDBACK && self.arrivals.next_release() < Time::NEVER

@@ -247,8 +247,9 @@ impl Topology {
         parts
     }
 
-    /// `racks` racks of `hosts_per_rack` hosts and `rails` leaf switches, to each of which every
-    /// host of the rack has a link, and `spines` spine switches, each joined to every leaf.
+    /// Returns a network of `racks` racks and `spines` spine switches, each joined to every leaf. A
+    /// rack has `hosts_per_rack` hosts and `rails` leaf switches, and every host has a link to each
+    /// leaf of its rack.
     pub(super) fn leaf_spine(
         (racks, rails): (u32, u32),
         hosts_per_rack: u32,

@@ -159,8 +159,8 @@ impl Topology {
         }
     }
 
-    /// The cuts around the hosts of each rack, and around those that are joined below each level
-    /// of switches: racks and pods. Groups of all hosts are left out, and equal cuts.
+    /// The cuts around the hosts of each rack, and around those that are joined below each level of
+    /// switches: racks and pods. Groups of all hosts and equal cuts are omitted.
     pub fn host_cuts(&self) -> Vec<HostCut> {
         let groups = self.host_groups();
         let mut cuts: Vec<HostCut> = groups.flat_map(|group| self.cuts_of(&group)).collect();
@@ -198,7 +198,7 @@ impl Topology {
         self.host_cuts().into_iter().map(share).fold(1.0, f64::min)
     }
 
-    /// The group of each switch, where links between switches of `level` and below join groups.
+    /// Returns the group of each switch. Links between switches of `level` and below join groups.
     fn joined_up_to(&self, level: u8) -> Vec<u32> {
         let mut group: Vec<u32> = (0..self.n_switches()).collect();
         let is_below = |switch: u32| self.levels[switch as usize] <= level;

@@ -6,9 +6,10 @@ use rampmeter_core::{Bytes, FabricFacts, Rate, RoundTrip, RoundTrips, Span};
 
 use super::{Node, PathHop, Paths, Topology};
 
-/// Round trips of full packets that differ by no more than this factor are of one class. The racks, pods and cores
-/// of regular networks are, so that each pair of hosts has the longest round trip of the network, as
-/// papers have it; hosts far away are not, nor are those with links much slower than others.
+/// Maximum ratio of round trips of full packets in one class. Racks, pods and cores of regular
+/// networks are in one class. So each pair of their hosts has the longest round trip of the
+/// network, as in papers. Distant hosts are in other classes, as are hosts with links much slower
+/// than others.
 const CLASS: u64 = 4;
 
 /// Delays between hosts without load, of full packets and of control packets.
@@ -96,7 +97,7 @@ impl Topology {
     }
 
     /// Returns the longest round trip of a control packet of `control` bytes between a host and an
-    /// arbiter, without the time on the arbiter's own link; zero if there is no arbiter.
+    /// arbiter, or zero if there is no arbiter. The time on the arbiter's link does not count.
     pub fn arbiter_rtt(&self, control: Bytes) -> Span {
         if self.n_arbiters() == 0 {
             return Span::ZERO;
@@ -117,9 +118,9 @@ impl Topology {
         longest.max().unwrap_or(Span::ZERO)
     }
 
-    /// Returns the highest rate of slots that no link between any hosts is too slow for: that of the
-    /// slowest host, or less if a host with several links reaches a peer by slower links than
-    /// those by which it sends. A sender's own links pace it.
+    /// Returns the highest rate of slots that all links between hosts can carry. It is that of the
+    /// slowest host. It is less if a host with several links reaches a peer by links slower than
+    /// those by which it sends. The links of a sender pace it.
     pub fn slot_rate(&self) -> Rate {
         let slowest = self.slowest_host();
         if self.rails().iter().all(|&links| links == 1) {
@@ -291,8 +292,8 @@ mod tests {
         }
     }
 
-    /// Hosts at 1, 1, 10, 12 and 500 us from one switch: round trips of 2, 11 to 13 and 22, and 501
-    /// to 512 us one way.
+    /// Hosts at 1, 1, 10, 12 and 500 us from one switch. Delays one way are 2, 11 to 13 and 22, and
+    /// 501 to 512 us.
     #[test]
     fn round_trips_of_pairs_are_those_of_their_class() {
         let links = [1, 1, 10, 12, 500].iter().zip(0..).map(|(us, host)| {
@@ -301,7 +302,8 @@ mod tests {
         });
         let links = links.collect::<Vec<_>>().join(",");
         let spec = format!(
-            "kind = 'links'\nhosts = 5\nswitches = 1\nswitch-ns = 0.0\nhost-ns = 0.0\nlinks = [{links}]"
+            "kind = 'links'\nhosts = 5\nswitches = 1\nswitch-ns = 0.0\nhost-ns = 0.0\n\
+             links = [{links}]"
         );
         let (topology, delays) = delays(&spec);
         let pairs = topology.pairs().with_round_trips(delays.round_trips().cloned());

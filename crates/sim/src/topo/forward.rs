@@ -1,17 +1,17 @@
 //! Hosts that forward packets for others, as servers of BCube and GPUs that are linked directly do.
 //!
-//! Only switches route here, so a host that forwards becomes two nodes: a switch, which has all of
-//! its links, and the host, with one link to that switch. The link is as fast as all links of the
-//! host together, up to the highest rate, and has no delay. It adds a hop: a packet is stored there
-//! and takes its time at that rate. The host's own packets and those that it forwards share the
-//! queues of its switch.
+//! Only switches route here, so a host that forwards becomes two nodes. They are a switch, which
+//! has all links of the host, and the host, with one link to that switch. The link is as fast as
+//! all links of the host together, up to the highest rate, and has no delay. It adds a hop: a
+//! packet is stored there and takes its time at that rate. The host's own packets and those that it
+//! forwards share the queues of its switch.
 
 use rampmeter_core::{Rate, Span};
 
 use super::{Link, Node};
 
-/// Gives the hosts of `links` that can forward a switch each, numbered from `n_switches` on in the
-/// order of the hosts; returns the number of all switches. A host with one link has nothing to
+/// Adds a switch for each host of `links` that can forward, numbered from `n_switches` on in the
+/// order of the hosts. Returns the number of all switches. A host with one link has nothing to
 /// forward and stays as it is, unless the link is to another host.
 pub(super) fn expand(n_hosts: u32, n_switches: u32, links: &mut Vec<Link>) -> u32 {
     // Of each host: its links, and the rates of all of them from it and to it.

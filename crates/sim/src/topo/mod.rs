@@ -6,6 +6,8 @@
 
 mod build;
 mod cut;
+mod degraded;
+mod delayed;
 mod delays;
 mod forward;
 mod pairs;
@@ -18,11 +20,13 @@ mod uneven;
 
 pub use build::TopologyError;
 pub use cut::{HostCut, Return};
+pub use degraded::{CutOff, Degraded};
+pub use delayed::DelayedPath;
 pub use delays::Delays;
 pub use paths::Paths;
 pub use regular::RegularPaths;
 pub use spec::{LinkSpec, TopologySpec};
-pub use uneven::{FullLink, UnevenPaths};
+pub use uneven::{FullLink, NarrowLink, NarrowPath, UnevenPaths};
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,8 +104,8 @@ impl Link {
     }
 }
 
-/// One hop of an idle path: a link's rate, and the time from the last bit's departure to the
-/// moment when the far end can act on it (propagation and processing).
+/// One hop of an idle path: a link's rate and its delay. The delay is the time from the last bit's
+/// departure until the far end can act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathHop {
     /// The link's rate.
@@ -126,11 +130,11 @@ pub struct Topology {
     pub(crate) switch_latency: Span,
     /// The switch of each host and arbiter; of several, the first.
     pub(crate) tors: Vec<u32>,
-    /// Where cables differ, how much.
+    /// Differences of cables, if any.
     cables: Option<Cables>,
 }
 
-/// What bounds on queueing depend on.
+/// Properties of the network that bound queueing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Switches on the path between hosts that has most.
@@ -139,8 +143,8 @@ pub struct Shape {
     pub ratio: u32,
     /// The most ports of any switch.
     pub ports: u32,
-    /// Whether there are links slower than the slowest of hosts.
-    pub has_slower: bool,
+    /// The number of the slowest link, if it is slower than the slowest link of a host.
+    pub slower: Option<u32>,
     /// The most links of any host.
     pub rails: u32,
 }
@@ -157,12 +161,12 @@ pub struct ArbiterLink {
 }
 
 impl Topology {
-    /// How many hosts there are.
+    /// Returns the number of hosts.
     pub fn n_hosts(&self) -> u32 {
         self.n_stations - self.n_arbiters
     }
 
-    /// How many arbiters there are. Their numbers follow those of the hosts.
+    /// Returns the number of arbiters. Their numbers follow those of the hosts.
     pub fn n_arbiters(&self) -> u32 {
         self.n_arbiters
     }
@@ -173,9 +177,9 @@ impl Topology {
         self.with_arbiter_at(&[link])
     }
 
-    /// The topology with one more arbiter, at several switches. Its packets go by the link whose
-    /// switch is nearest to their destination, of equals by the first, and wait in a queue a link.
-    /// Packets for it go to the nearest of its switches.
+    /// The topology with one more arbiter, at several switches. It sends a packet by the link whose
+    /// switch is nearest to the destination, of equals by the first. Each link has a queue. Packets
+    /// for it are forwarded to the nearest of its switches.
     #[must_use]
     pub fn with_arbiter_at(mut self, links: &[ArbiterLink]) -> Self {
         assert!(!links.is_empty(), "an arbiter has a link");
@@ -190,10 +194,10 @@ impl Topology {
         self
     }
 
-    /// The topology with the arbiters that a transport needs: at the first rack that all hosts
-    /// reach, with the delay of the first link, or at every rack, with the delay of that rack's
-    /// first host, or at the switches of a pod of a fat-tree. In pods whose cables differ those of
-    /// arbiters at every rack do too.
+    /// Returns the topology with the arbiters that a transport needs, each at one of three places.
+    /// At the first rack that most hosts reach, it has the shortest cable of that rack's hosts. At
+    /// every rack, it has the shortest cable of that rack's hosts. The third place is the switches
+    /// of a pod of a fat-tree. If cables of a pod differ, those of arbiters at every rack do too.
     ///
     /// # Panics
     /// If the network has no such pod.
@@ -270,9 +274,10 @@ impl Topology {
         (least, rates().max().unwrap_or(least))
     }
 
-    /// Returns the rates from which those of arbiters' links follow: that of the slowest link, or of
-    /// the fastest link of a usual host (the median) if hosts' links have several rates; and that of
-    /// the fastest link. One slow host does not make the arbiter slow.
+    /// Returns the rates from which those of arbiters' links follow. The first is that of the
+    /// slowest link; if hosts' links have several rates, it is that of the fastest link of the
+    /// median host. The second is that of the fastest link. One slow host does not make the arbiter
+    /// slow.
     pub fn arbiter_rates(&self) -> (Rate, Rate) {
         let (slowest, fastest) = self.rates();
         let mut of_hosts = vec![None; self.n_hosts() as usize];
@@ -294,8 +299,7 @@ impl Topology {
         rates.next().is_none_or(|first| rates.all(|rate| rate == first))
     }
 
-    /// Returns the rate of the slowest link between switches, or of the fastest link if there is
-    /// none.
+    /// Returns the rate of the slowest link between switches, or of the fastest link without any.
     pub fn core_rate(&self) -> Rate {
         let is_core = |link: &&Link| matches!((link.a, link.b), (Node::Switch(_), Node::Switch(_)));
         let slowest = self.links.iter().filter(is_core).map(|link| link.rates().0).min();
@@ -333,7 +337,7 @@ impl Topology {
     #[must_use]
     pub fn at_longest(mut self, changes: &[LinkChange]) -> Self {
         for change in changes {
-            // Arbiters' links are not known yet.
+            // Arbiters have no links yet.
             let Some(link) = self.links.get_mut(change.link as usize) else { continue };
             link.propagation = link.propagation.max(change.propagation.unwrap_or(Span::ZERO));
         }
@@ -349,12 +353,12 @@ impl Topology {
         }
     }
 
-    /// Whether any arbiter has several links.
+    /// Returns true if any arbiter has several links.
     pub(crate) fn has_several_links(&self) -> bool {
         (0..self.n_arbiters).any(|arbiter| self.links_of(Node::Arbiter(arbiter)).len() > 1)
     }
 
-    /// How many links each host has.
+    /// Returns the number of links of each host.
     pub fn rails(&self) -> Vec<u32> {
         let mut rails = vec![0; self.n_hosts() as usize];
         for (host, _) in self.access() {
@@ -377,8 +381,8 @@ impl Topology {
         links.filter(|(l, _)| l.a == node || l.b == node).map(|(_, number)| number).collect()
     }
 
-    /// The link of this name: its place among [`Topology::links`], or its two ends, such as `h0-s3`
-    /// or `s3-h0`; of several between the same ends `s0-s4#1` is the second.
+    /// Returns the link of this name: its place among [`Topology::links`], or its two ends, such as
+    /// `h0-s3` or `s3-h0`. Of several between the same ends, `s0-s4#1` is the second.
     ///
     /// # Errors
     /// What was expected.
@@ -422,7 +426,7 @@ impl Topology {
         }
     }
 
-    /// How many switches there are.
+    /// Returns the number of switches.
     pub fn n_switches(&self) -> u32 {
         self.levels.len() as u32
     }
@@ -484,11 +488,12 @@ impl Topology {
                 ports[switch as usize] += 1;
             }
         }
+        let links = (0..).zip(&self.links).map(|(number, link)| (link.rates().0.as_bps(), number));
         Shape {
             switches: delays.switches(),
             ratio: fastest.map_or(1, |rate| u32::try_from(rate / slowest).unwrap_or(u32::MAX)),
             ports: ports.into_iter().max().unwrap_or(0),
-            has_slower: self.links.iter().any(|link| link.rates().0.as_bps() < slowest),
+            slower: links.filter(|&(bps, _)| bps < slowest).min().map(|(_, number)| number),
             rails: self.rails().into_iter().max().unwrap_or(1),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rampmeter_core::{Bytes, Rate, Span};
 
-use super::{Node, PathHop, PathLink, Topology};
+use super::{Link, Node, PathHop, PathLink, Topology};
 use crate::fabric::Routes;
 
 /// The shortest paths of a topology, all links up.
@@ -20,13 +20,18 @@ impl Paths {
         Self { routes: Routes::new(&topology, &|_| true), topology }
     }
 
+    /// Finds the paths over links that are up.
+    pub(super) fn while_up(topology: Topology, is_up: &dyn Fn(u32) -> bool) -> Self {
+        Self { routes: Routes::new(&topology, is_up), topology }
+    }
+
     /// The topology.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// The links on shortest paths from host `src` to host `dst`, hop by hop, each with the places
-    /// in the next hop of those that it leads to; `None` if there is no path.
+    /// Returns the links on shortest paths from host `src` to host `dst`, hop by hop; `None` if
+    /// there is no path. Each has the places in the next hop of the links that it leads to.
     pub fn links(&self, src: u32, dst: u32) -> Option<Vec<Vec<PathLink>>> {
         let first = [src];
         let mut ports = self.routes.interfaces(src, dst).unwrap_or(&first).to_vec();
@@ -67,6 +72,26 @@ impl Paths {
         }
     }
 
+    /// Returns the links that packets from host `src` to host `dst` may ever take, each in both
+    /// directions, with the numbers of their ends. The hosts have the numbers `n` and `n + 1` if
+    /// there are `n` switches.
+    pub fn all_links(&self, src: u32, dst: u32) -> Vec<(PathHop, usize, usize)> {
+        let n_switches = self.topology.n_switches() as usize;
+        let number = |node: Node| match node {
+            Node::Switch(switch) => Some(switch as usize),
+            Node::Host(host) if host == src => Some(n_switches),
+            Node::Host(host) if host == dst => Some(n_switches + 1),
+            Node::Host(_) | Node::Arbiter(_) => None,
+        };
+        let directed = |from: Node, to: Node, link: &Link| {
+            let delay = link.propagation + self.topology.latency(to);
+            let hop = PathHop { rate: link.rate_to(to), delay };
+            Some((hop, number(from)?, number(to)?))
+        };
+        let both = |link: &Link| [directed(link.a, link.b, link), directed(link.b, link.a, link)];
+        self.topology.links.iter().flat_map(both).flatten().collect()
+    }
+
     /// Returns the ports by which host `src` sends packets for host `dst`, and those of switches by
     /// which they reach it, each in ascending order. Empty if there is no path.
     pub fn access_ports(&self, src: u32, dst: u32) -> [Vec<u32>; 2] {
@@ -90,14 +115,66 @@ impl Paths {
         [out, into]
     }
 
+    /// Returns the ports by which host `src` sends to host `dst`.
+    pub(super) fn ports_of_host(&self, src: u32, dst: u32) -> Vec<u32> {
+        let first = [src];
+        self.routes.interfaces(src, dst).unwrap_or(&first).to_vec()
+    }
+
+    /// Returns the ports by which a switch sends to host `dst`.
+    pub(super) fn ports_of_switch(&self, switch: u32, dst: u32) -> Vec<u32> {
+        self.routes.next(switch, dst).to_vec()
+    }
+
+    /// Returns the link of a port.
+    pub(super) fn link_of(&self, port: u32) -> u32 {
+        self.routes.end(port).0
+    }
+
+    /// Returns the switch that a port leads to; `None` for hosts and arbiters.
+    pub(super) fn switch_of(&self, port: u32) -> Option<u32> {
+        match self.routes.end(port).1 {
+            Node::Switch(switch) => Some(switch),
+            Node::Host(_) | Node::Arbiter(_) => None,
+        }
+    }
+
+    /// Returns the time of a packet of `bytes` from a port to the moment when the far end can act
+    /// on it, without load.
+    pub(super) fn time(&self, port: u32, bytes: Bytes) -> Span {
+        let (link, to) = self.routes.end(port);
+        let link = self.topology.links[link as usize];
+        link.propagation + self.topology.latency(to) + link.rate_to(to).tx_time(bytes)
+    }
+
     /// Returns the rate of a port's link in the port's direction.
     pub fn port_rate(&self, port: u32) -> Rate {
         let (link, to) = self.routes.end(port);
         self.topology.links[link as usize].rate_to(to)
     }
 
+    /// Returns the rates of the links by which host `src` sends to host `dst`, with their far ends.
+    pub(super) fn first_links(&self, src: u32, dst: u32) -> Vec<(Rate, Node)> {
+        let first = [src];
+        self.rates_of(self.routes.interfaces(src, dst).unwrap_or(&first))
+    }
+
+    /// Returns the rates of the links by which a switch sends to host `dst`, with their far ends.
+    pub(super) fn next_links(&self, switch: u32, dst: u32) -> Vec<(Rate, Node)> {
+        self.rates_of(self.routes.next(switch, dst))
+    }
+
+    /// Returns the rates of ports with the far ends of their links, each port once.
+    fn rates_of(&self, ports: &[u32]) -> Vec<(Rate, Node)> {
+        let mut ports = ports.to_vec();
+        ports.sort_unstable();
+        ports.dedup();
+        let of = |port: u32| (self.port_rate(port), self.routes.end(port).1);
+        ports.into_iter().map(of).collect()
+    }
+
     /// Returns the share of the packets from host `src` to host `dst` on each link, and the end at
-    /// which they enter it: every node spreads packets over its links on shortest paths by rate.
+    /// which they enter it. Every node spreads packets over its links on shortest paths by rate.
     /// Empty if there is no path.
     pub fn shares(&self, src: u32, dst: u32) -> Vec<(u32, Node, f64)> {
         let first = [src];
@@ -107,7 +184,7 @@ impl Paths {
         self.spread(ports, Node::Host(src), 1.0, &mut shares, &mut at);
         while !at.is_empty() {
             for (switch, share) in std::mem::take(&mut at) {
-                // A port is there several times where links have several rates.
+                // If links have several rates, a port occurs several times.
                 let mut ports: Vec<u32> = Vec::new();
                 for &port in self.routes.next(switch, dst) {
                     if !ports.contains(&port) {
@@ -144,9 +221,9 @@ impl Paths {
         }
     }
 
-    /// Returns the hops of the shortest path from host `src` to host `dst` on which a packet of
-    /// `bytes` takes most time; `None` if there is no path. Packets that are spread over all
-    /// shortest paths take up to as long.
+    /// Returns the hops of the slowest shortest path from host `src` to host `dst` for a packet of
+    /// `bytes`; `None` if there is no path. Packets that are spread over all shortest paths take up
+    /// to as long.
     pub fn slowest_of(&self, src: u32, dst: u32, bytes: Bytes) -> Option<Vec<PathHop>> {
         let hops = self.links(src, dst)?;
         // By hop, from the last one on, and by place: the time from there on, and the place that

@@ -110,8 +110,8 @@ impl Topology {
         })
     }
 
-    /// Returns whether this network is a pod in which every rack has two hosts or more, at least as
-    /// many ways up as hosts, and room for two arbiters.
+    /// Returns true if this network is a pod of racks with two hosts or more. Each rack has at
+    /// least as many ways up as hosts, and ports for two arbiters.
     pub(super) fn is_pod(&self) -> bool {
         let Some(pod) = self.pod(Bytes::new(1)) else { return false };
         let ports = Ports::of(self);
@@ -229,7 +229,8 @@ pub(super) mod tests {
     fn racks_whose_switches_have_no_ports_left_for_arbiters_are_no_pods() {
         let of = |n: u32| {
             let text = format!(
-                "kind = 'leaf-spine'\nracks = 3\nhosts-per-rack = {n}\nspines = {n}\ncore-gbps = 100"
+                "kind = 'leaf-spine'\nracks = 3\nhosts-per-rack = {n}\nspines = {n}\n\
+                 core-gbps = 100"
             );
             build(&text).is_pod()
         };

@@ -6,8 +6,8 @@ use rampmeter_core::{Bytes, Span};
 
 use super::{Link, Node, Topology};
 
-/// The most pods of a network and ports of its switches: source routes have as many, with two
-/// arbiters, and a schedule has a byte for a core switch.
+/// Maximum number of pods of a network, and of ports of its switches. Source routes have as many,
+/// with two arbiters, and a schedule has a byte for a core switch.
 const K_MAX: usize = 32;
 
 /// A link with its number within the ports of the switch that it is seen from.
@@ -79,13 +79,13 @@ struct Layout {
 }
 
 impl Topology {
-    /// The pods that this network is made of, whose switches forward when `header` is in: one
-    /// ([`Topology::pod`]), or those of a fat-tree; `None` if it is neither.
+    /// Returns the pods that this network is made of: one ([`Topology::pod`]), or those of a
+    /// fat-tree; `None` if it is neither. Switches forward when `header` is in.
     ///
-    /// A fat-tree has 2 to 32 pods of N racks of N hosts, N from 2 to 16, and N aggregation
-    /// switches, each joined to N core switches. All links have one rate, and those between
-    /// switches one length. Arbiters have a link to each rack's switch and to each aggregation
-    /// switch of a pod, every pod has as many, and hosts and arbiters are numbered pod by pod.
+    /// A fat-tree has 2 to 32 pods of N racks of N hosts, and N aggregation switches, each joined
+    /// to N core switches. N is 2 to 16. All links have one rate, and those between switches one
+    /// length. Arbiters have a link to each rack's switch and to each aggregation switch of a pod.
+    /// Every pod has as many, and hosts and arbiters are numbered pod by pod.
     pub fn pods(&self, header: Bytes) -> Option<Pods> {
         if let Some(pod) = self.pod(header) {
             return Some(pod.into());
@@ -116,9 +116,8 @@ impl Topology {
         Some(Pods { pods, cores })
     }
 
-    /// Returns the number of pods of which the network is made, if none of them has fewer ways up
-    /// than hosts in a rack, and all have room for two arbiters. Returns zero if it is not made of
-    /// pods.
+    /// Returns the number of pods of which the network is made, or zero if it is not made of pods.
+    /// No pod may have fewer ways up than hosts in a rack, and all need ports for two arbiters.
     pub(super) fn n_pods(&self) -> u16 {
         if self.is_pod() {
             return 1;
@@ -126,9 +125,10 @@ impl Topology {
         self.fat_tree_layout().map_or(0, |layout| layout.pods.len() as u16)
     }
 
-    /// The switches of a pod of a fat-tree with the propagation of an arbiter's links to them: each
-    /// rack's switch with that of its first host, then the aggregation switches with that of their
-    /// first link. None where the network is no fat-tree.
+    /// Returns the switches of a pod of a fat-tree, with the propagation of an arbiter's links to
+    /// them. First are the racks' switches, each with that of its first host. The aggregation
+    /// switches follow, each with that of its first link. The list is empty if the network is no
+    /// fat-tree.
     pub(super) fn cables_of_pod(&self, pod: u16) -> Vec<(u32, Span)> {
         let Some(layout) = self.fat_tree_layout() else { return Vec::new() };
         let ports = Ports::of(self);
@@ -143,7 +143,7 @@ impl Topology {
             .collect()
     }
 
-    /// The switches of the fat-tree that this network is; arbiters are left out.
+    /// Returns the switches of the fat-tree that this network is, without arbiters.
     fn fat_tree_layout(&self) -> Option<Layout> {
         let is_three_tiered = self.levels.iter().all(|level| (1..=3).contains(level));
         let (rate, fastest) = self.rates();

@@ -1,9 +1,11 @@
 //! Networks regular enough for a scheduler to choose paths by number.
 
+use std::collections::BTreeSet;
+
 use rampmeter_core::fabric::LinksDown;
 pub use rampmeter_core::fabric::RegularPaths;
 
-use super::{Node, Topology};
+use super::{Link, Node, Topology};
 
 impl Topology {
     /// The ways between racks, if they are regular: a packet whose sender has chosen path number p
@@ -52,8 +54,23 @@ impl Topology {
         is_regular.then_some(RegularPaths { rack_of, pod_of, tor_up, agg_up })
     }
 
+    /// Returns true if the network is regular and links of a tier are alike. Paths that failures
+    /// open are then neither faster than the shortest ones, nor do they carry more.
+    pub fn has_only_slower_detours(&self) -> bool {
+        self.has_equal_ways() && self.has_equal_interfaces() && self.regular_paths().is_some()
+    }
+
+    /// Returns true if packets between some hosts have several paths.
+    pub fn has_several_paths(&self) -> bool {
+        let is_core = |link: &&Link| matches!((link.a, link.b), (Node::Switch(_), Node::Switch(_)));
+        let parts: BTreeSet<u32> = self.parts().into_iter().collect();
+        let n_core = self.links.iter().filter(is_core).count();
+        // A forest has one path between any two nodes.
+        n_core + parts.len() > self.levels.len() || self.rails().iter().any(|&rails| rails > 1)
+    }
+
     /// The links between switches that are down, as [`Topology::regular_paths`] numbers them; none
-    /// where the network is not regular. `is_up` answers by link.
+    /// if the network is not regular. `is_up` answers by link.
     pub(crate) fn links_down(&self, is_up: &dyn Fn(u32) -> bool) -> LinksDown {
         let mut down = LinksDown::default();
         let (Some(paths), Some(above)) = (self.regular_paths(), self.above()) else { return down };

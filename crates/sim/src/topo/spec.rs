@@ -243,10 +243,9 @@ fn processing() -> f64 {
 impl TopologySpec {
     /// Checks the numbers and builds the topology.
     ///
-    /// # Errors
-    /// A count, rate or delay out of range; a graph that is not connected; a host without a link,
-    /// or with one that does not lead to a switch of its own; [`TopologySpec::File`], which the
-    /// caller must read first.
+    /// # Errors A count, rate or delay is out of range. The graph is not connected. A host has no
+    /// link, or one that does not lead to a switch. The topology is a [`TopologySpec::File`], which
+    /// the caller must read first.
     pub fn build(&self) -> Result<Topology, TopologyError> {
         match *self {
             Self::LeafSpine { racks, hosts_per_rack, spines, rails, core_gbps, .. } => {

@@ -17,6 +17,43 @@ pub struct UnevenPaths {
     pub fastest: Rate,
 }
 
+/// A link that receives more of the packets of a pair of hosts than it carries. Each node spreads
+/// packets over its links on shortest paths in proportion to their rates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NarrowLink {
+    /// The hosts.
+    pub ends: (u32, u32),
+    /// The link.
+    pub link: u32,
+    /// The end at which packets enter it.
+    pub from: Node,
+    /// Rate of the link in that direction.
+    pub rate: Rate,
+    /// The share of the pair's packets that it gets.
+    pub share: f64,
+    /// The rate of the pair if packets were spread by the rates of whole paths, over the rate at
+    /// which the link is full.
+    pub factor: f64,
+}
+
+/// The fastest path between two hosts, if all shortest paths together carry more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NarrowPath {
+    /// The hosts.
+    pub ends: (u32, u32),
+    /// A link with the rate of the path.
+    pub link: u32,
+    /// Rate of the path.
+    pub rate: Rate,
+    /// The rate of all shortest paths together over that of the path.
+    pub factor: f64,
+}
+
+/// Pairs of hosts up to which the load of every link is computed.
+const PAIRS_MAX: usize = 4_096;
+/// Pairs whose narrow links are compared.
+const EXAMINED: usize = 16;
+
 /// A link, and the load of uniform traffic between all hosts that fills it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FullLink {
@@ -44,17 +81,63 @@ impl Topology {
         uneven.reduce(|most, next| if ratio(&next) > ratio(&most) { next } else { most })
     }
 
-    /// Returns the link that uniform traffic between all hosts fills first; `access` is the rate that
-    /// loads count. `None` if each host has one link: [`Topology::host_cuts`] has the others.
-    pub fn first_full(&self, access: Rate) -> Option<FullLink> {
-        if self.rails().iter().all(|&links| links == 1) {
+    /// Returns the link that slows a pair of hosts most if packets are spread over all shortest
+    /// paths. `None` if no link slows any pair by 5 %. Nodes regard the rates of adjacent links
+    /// only, so a slow link farther on receives as many packets as a fast one.
+    pub fn narrow_link(&self) -> Option<NarrowLink> {
+        if self.has_equal_ways() && self.has_equal_interfaces() {
             return None;
         }
         let paths = Paths::new(self.clone());
+        let (kinds, rates) = (self.kinds_of_hosts(), self.host_rates());
+        let mut spread = Spread::new(&paths, self.n_switches());
+        // The pairs with the largest ratios, which a narrow core may cause, too.
+        let mut worst: Vec<(f64, u32, u32)> = Vec::new();
+        for &dst in kinds.iter().filter_map(|kind| kind.first()) {
+            spread.forget();
+            for from in &kinds {
+                let Some(&src) = from.iter().find(|&&src| src != dst) else { continue };
+                let Some(full) = spread.rate_of_host(src, dst) else { continue };
+                let most = rates[src as usize].0.min(rates[dst as usize].1);
+                let ratio = most.as_bps() as f64 / full;
+                let at = worst.partition_point(|(of, ..)| *of >= ratio);
+                if at < EXAMINED {
+                    worst.insert(at, (ratio, src, dst));
+                    worst.truncate(EXAMINED);
+                }
+            }
+        }
+        let narrow = worst.into_iter().filter_map(|(_, src, dst)| narrow_link(&paths, src, dst));
+        narrow.reduce(|most, next| if next.factor > most.factor { next } else { most })
+    }
+
+    /// Returns the link that uniform traffic between all hosts fills first; `access` is the rate
+    /// that loads count. `None` if the network is regular and its links are alike:
+    /// [`Topology::host_cuts`] has its capacity. `None` too if too many hosts differ.
+    pub fn first_full(&self, access: Rate) -> Option<FullLink> {
+        if self.has_only_slower_detours() {
+            return None;
+        }
+        let kinds = self.kinds_of_hosts().len();
+        if self.rails().iter().all(|&links| links == 1) && kinds * kinds > PAIRS_MAX {
+            return None;
+        }
+        let paths = Paths::new(self.clone());
+        self.first_full_of(&paths, self.pairs_of_kinds().into_iter(), access)
+    }
+
+    /// Returns the link that the traffic between `pairs` of hosts fills first by `paths`; a pair
+    /// has the numbers of hosts that its ends stand for.
+    pub(super) fn first_full_of(
+        &self,
+        paths: &Paths,
+        pairs: impl Iterator<Item = (u32, u32, f64, f64)>,
+        access: Rate,
+    ) -> Option<FullLink> {
         // By link and direction: the traffic if each host sends 1.
         let mut traffic = vec![[0.0; 2]; self.links.len()];
         let others = f64::from(self.n_hosts() - 1);
-        for (src, dst, n_src, n_dst) in self.pairs_of_kinds() {
+        for (src, dst, n_src, n_dst) in pairs {
             for (link, from, share) in paths.shares(src, dst) {
                 let (own, ends) = (Node::Host(src), self.links[link as usize]);
                 let senders = if from == own { 1.0 } else { n_src };
@@ -74,25 +157,41 @@ impl Topology {
         (0..).zip(traffic).flat_map(load).min_by(|a, b| a.load.total_cmp(&b.load))
     }
 
-    /// Returns a pair of hosts of each two kinds, and the number of hosts that each stands for.
-    fn pairs_of_kinds(&self) -> Vec<(u32, u32, f64, f64)> {
-        let kinds = self.kinds_of_hosts();
-        let mut pairs = Vec::with_capacity(kinds.len() * kinds.len());
-        for from in &kinds {
-            for to in &kinds {
-                let Some(&src) = from.first() else { continue };
-                let Some(&dst) = to.iter().find(|&&dst| dst != src) else { continue };
-                let own = usize::from(std::ptr::eq(from, to));
-                pairs.push((src, dst, from.len() as f64, (to.len() - own) as f64));
-            }
+    /// Returns the hosts that lose most if a message keeps one path: the links of the shortest
+    /// paths carry more together than the fastest path alone. `None` if no pair loses 5 %.
+    pub fn narrow_path(&self) -> Option<NarrowPath> {
+        if !self.has_several_paths() || self.pairs_of_kinds().len() > PAIRS_MAX {
+            return None;
         }
-        pairs
+        let paths = Paths::new(self.clone());
+        let pairs = self.pairs_of_kinds();
+        let narrow = pairs.into_iter().filter_map(|(src, dst, ..)| narrow_path(&paths, src, dst));
+        narrow.reduce(|most, next| if next.factor > most.factor { next } else { most })
+    }
+
+    /// Returns a pair of hosts of each two kinds, and the number of hosts that each represents.
+    fn pairs_of_kinds(&self) -> Vec<(u32, u32, f64, f64)> {
+        pairs_of(&self.kinds_of_hosts())
     }
 }
 
-/// Returns the rates of the paths between two hosts, if they differ.
-fn uneven(paths: &Paths, src: u32, dst: u32) -> Option<UnevenPaths> {
-    let hops = paths.links(src, dst)?;
+/// Returns a pair of hosts of each two kinds, and the number of hosts that each represents.
+pub(super) fn pairs_of(kinds: &[Vec<u32>]) -> Vec<(u32, u32, f64, f64)> {
+    let mut pairs = Vec::with_capacity(kinds.len() * kinds.len());
+    for from in kinds {
+        for to in kinds {
+            let Some(&src) = from.first() else { continue };
+            let Some(&dst) = to.iter().find(|&&dst| dst != src) else { continue };
+            let own = usize::from(std::ptr::eq(from, to));
+            pairs.push((src, dst, from.len() as f64, (to.len() - own) as f64));
+        }
+    }
+    pairs
+}
+
+/// Returns the rates of the slowest and of the fastest path between two hosts; `None` if there is
+/// no path.
+fn extremes(hops: &[Vec<super::PathLink>]) -> Option<(Rate, Rate)> {
     // By place in the hop that follows: the slowest and the fastest path from there on.
     let mut after: Vec<(Rate, Rate)> = Vec::new();
     for links in hops.iter().rev() {
@@ -105,7 +204,35 @@ fn uneven(paths: &Paths, src: u32, dst: u32) -> Option<UnevenPaths> {
         after = links.iter().map(from).collect();
     }
     let slowest = after.iter().map(|(slowest, _)| *slowest).min()?;
-    let fastest = after.iter().map(|(_, fastest)| *fastest).max()?;
+    Some((slowest, after.iter().map(|(_, fastest)| *fastest).max()?))
+}
+
+/// Returns the rate of all links of a hop, of the hop that carries least. A path has a link of each
+/// hop.
+fn together(hops: &[Vec<super::PathLink>]) -> f64 {
+    let of_hop = |links: &Vec<super::PathLink>| -> f64 {
+        links.iter().map(|(hop, _)| hop.rate.as_bps() as f64).sum()
+    };
+    hops.iter().map(of_hop).fold(f64::INFINITY, f64::min)
+}
+
+/// Returns the fastest path between two hosts if all paths together carry more.
+fn narrow_path(paths: &Paths, src: u32, dst: u32) -> Option<NarrowPath> {
+    let hops = paths.links(src, dst)?;
+    let (_, rate) = extremes(&hops)?;
+    let most = together(&hops);
+    let factor = most / rate.as_bps() as f64;
+    let links = paths.topology().links();
+    let is_slow =
+        |&(link, from, _): &(u32, Node, f64)| links[link as usize].rate_from(from) == rate;
+    let (link, ..) = paths.shares(src, dst).into_iter().find(is_slow)?;
+    (factor > 1.05).then_some(NarrowPath { ends: (src, dst), link, rate, factor })
+}
+
+/// Returns the rates of the paths between two hosts, if they differ.
+fn uneven(paths: &Paths, src: u32, dst: u32) -> Option<UnevenPaths> {
+    let hops = paths.links(src, dst)?;
+    let (slowest, fastest) = extremes(&hops)?;
     if slowest == fastest {
         return None;
     }
@@ -115,6 +242,72 @@ fn uneven(paths: &Paths, src: u32, dst: u32) -> Option<UnevenPaths> {
         |&(link, from, _): &(u32, Node, f64)| links[link as usize].rate_from(from) == slowest;
     let (link, ..) = shares.into_iter().find(is_slow)?;
     Some(UnevenPaths { ends: (src, dst), link, slowest, fastest })
+}
+
+/// Rates at which nodes can send to one host if each spreads packets over its links.
+struct Spread<'a> {
+    paths: &'a Paths,
+    /// By switch, in bits per second; `None` if it is not computed yet.
+    of_switch: Vec<Option<f64>>,
+}
+
+impl<'a> Spread<'a> {
+    fn new(paths: &'a Paths, n_switches: u32) -> Self {
+        Self { paths, of_switch: vec![None; n_switches as usize] }
+    }
+
+    /// Prepares for another receiver.
+    fn forget(&mut self) {
+        self.of_switch.fill(None);
+    }
+
+    /// Returns the rate from a host; `None` if there is no path.
+    fn rate_of_host(&mut self, src: u32, dst: u32) -> Option<f64> {
+        let rate = self.by(&self.paths.first_links(src, dst), dst);
+        (rate > 0.0).then_some(rate)
+    }
+
+    /// Returns the rate by links, each with the node that it leads to.
+    fn by(&mut self, links: &[(Rate, Node)], dst: u32) -> f64 {
+        let total: f64 = links.iter().map(|(rate, _)| rate.as_bps() as f64).sum();
+        let mut least = f64::INFINITY;
+        for &(rate, to) in links {
+            let own = rate.as_bps() as f64;
+            let after = match to {
+                Node::Switch(switch) => self.rate_of_switch(switch, dst),
+                Node::Host(_) | Node::Arbiter(_) => own,
+            };
+            least = least.min(after.min(own) * total / own);
+        }
+        if links.is_empty() { 0.0 } else { least }
+    }
+
+    fn rate_of_switch(&mut self, switch: u32, dst: u32) -> f64 {
+        if let Some(known) = self.of_switch[switch as usize] {
+            return known;
+        }
+        let rate = self.by(&self.paths.next_links(switch, dst), dst);
+        self.of_switch[switch as usize] = Some(rate);
+        rate
+    }
+}
+
+/// Returns the link that slows the packets between two hosts most, if they are spread.
+fn narrow_link(paths: &Paths, src: u32, dst: u32) -> Option<NarrowLink> {
+    let links = paths.topology().links();
+    let shares = paths.shares(src, dst);
+    let hops = paths.links(src, dst)?;
+    if hops.iter().all(|links| links.len() == 1) {
+        return None;
+    }
+    let most = together(&hops);
+    let full = |(link, from, share): &(u32, Node, f64)| {
+        links[*link as usize].rate_from(*from).as_bps() as f64 / share
+    };
+    let (link, from, share) = shares.into_iter().min_by(|a, b| full(a).total_cmp(&full(b)))?;
+    let factor = most / full(&(link, from, share));
+    let rate = links[link as usize].rate_from(from);
+    (factor > 1.05).then_some(NarrowLink { ends: (src, dst), link, from, rate, share, factor })
 }
 
 #[cfg(test)]
@@ -152,6 +345,50 @@ mod tests {
         assert_eq!(build(2, 4, &links(100.0, 100.0)).uneven_paths(), None);
     }
 
+    #[test]
+    fn a_message_that_keeps_its_path_has_one_of_several_slow_spines() {
+        let links = |core| {
+            let spines = [("s0 s2", core), ("s0 s3", core), ("s1 s2", core), ("s1 s3", core)];
+            [&[("h0 s0", 100.0), ("h1 s1", 100.0)][..], &spines].concat()
+        };
+        let found = build(2, 4, &links(40.0)).narrow_path().unwrap();
+        assert_eq!((found.ends, found.link, found.rate.as_bps()), ((0, 1), 2, 40_000_000_000));
+        assert!((found.factor - 2.0).abs() < 1e-9, "{found:?}");
+        assert!((build(2, 4, &links(80.0)).narrow_path().unwrap().factor - 1.25).abs() < 1e-9);
+        assert_eq!(build(2, 4, &links(100.0)).narrow_path(), None);
+        let two = [("h0 s0", 100.0), ("h0 s1", 100.0), ("h1 s0", 100.0), ("h1 s1", 100.0)];
+        assert!((build(2, 2, &two).narrow_path().unwrap().factor - 2.0).abs() < 1e-9);
+    }
+
+    /// Half of the packets take the spine whose far link is slow.
+    #[test]
+    fn a_slow_link_behind_a_fast_one_is_narrow_for_spread_packets() {
+        let links = |near, far| {
+            let spines = [("s0 s2", 100.0), ("s0 s3", near), ("s1 s2", 100.0), ("s1 s3", far)];
+            [&[("h0 s0", 100.0), ("h1 s1", 100.0)][..], &spines].concat()
+        };
+        let found = build(2, 4, &links(100.0, 10.0)).narrow_link().unwrap();
+        let ends = (found.link, found.from, found.ends, found.share);
+        assert_eq!(ends, (5, Node::Switch(3), (0, 1), 0.5));
+        assert!((found.factor - 5.0).abs() < 1e-9, "{found:?}");
+        // The leaf regards its slow link.
+        assert_eq!(build(2, 4, &links(10.0, 10.0)).narrow_link(), None);
+        assert_eq!(build(2, 4, &links(100.0, 100.0)).narrow_link(), None);
+    }
+
+    /// A line of three switches with a host each, and one more host at the middle one: links
+    /// between switches carry the traffic of others.
+    #[test]
+    fn links_that_carry_the_traffic_of_others_are_full_first() {
+        let hosts = [("h0 s0", 100.0), ("h1 s1", 100.0), ("h2 s2", 100.0), ("h3 s3", 100.0)];
+        let ring = [("s0 s1", 50.0), ("s1 s2", 50.0), ("s2 s3", 50.0), ("s3 s0", 25.0)];
+        let topology = build(4, 4, &[&hosts[..], &ring].concat());
+        let full = topology.first_full(Rate::from_gbps(100)).unwrap();
+        // Each host sends a third to either neighbour and to the opposite host.
+        assert_eq!(full.link, 7);
+        assert!(full.load < 0.55 && full.load > 0.4, "{full:?}");
+    }
+
     /// Hosts 0 and 1 have fast links to switch 0, and a slow one to that of hosts 2 and 3.
     #[test]
     fn slots_have_the_rate_of_the_slowest_way_that_its_sender_does_not_pace() {
@@ -179,7 +416,8 @@ mod tests {
         assert_eq!(build(2, 1, &links[..2]).first_full(Rate::from_gbps(100)), None);
     }
 
-    /// A packet between hosts takes either interface, and one to an arbiter the one that leads to it.
+    /// A packet between hosts takes either interface. One to an arbiter takes the interface that
+    /// leads to it.
     #[test]
     fn delays_are_those_of_the_slower_interface_and_of_arbiters() {
         use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};

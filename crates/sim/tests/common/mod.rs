@@ -1,4 +1,4 @@
-//! A protocol with no protocol: a host sends every packet of its messages as fast as it can, in
+//! A family without flow control. A host sends every packet of its messages as fast as it can, in
 //! order of submission, and the receiver confirms each message once.
 
 use std::collections::VecDeque;

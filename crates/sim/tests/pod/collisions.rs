@@ -79,8 +79,8 @@ fn packets_without_a_schedule_give_way_to_all_others() {
     }
 }
 
-/// Packets that are there in the same picosecond meet too, and the link is free in the picosecond
-/// in which the last bit has been sent.
+/// Packets that arrive in the same picosecond meet too. The link is free in the picosecond in which
+/// the last bit has been sent.
 #[test]
 fn a_link_is_busy_from_the_first_bit_to_the_last() {
     let [_, (first, second)] = sends();

@@ -55,8 +55,8 @@ fn ahead(time: Time, n: u64) -> Time {
     Time::from_ps(time.as_ps() - before.as_ps())
 }
 
-/// A control packet whose head is in front of the link when that is at `time`, from an end that
-/// shares no port with others; further on it takes other ports than the victim.
+/// A control packet whose head is in front of the link at `time`. It is sent by an end that shares
+/// no port with others, and takes other ports than the victim farther on.
 fn meets(pod: &Pod, link: usize, time: Time) -> Send {
     match link {
         1 => Send { path: by_agg(pod, 1, 0, 1), ..Send::new(ahead(time, 1), 1, 1) },

@@ -63,7 +63,8 @@ proptest! {
         spec.fabric.unscheduled = if vanish { Unscheduled::Vanish } else { Unscheduled::CutOff };
         if is_lossy {
             let delay_max = Span::from_ns(300);
-            spec.faults.every_link = LinkFault { loss: 0.05, reorder: 0.05, duplicate: 0.0, delay_max };
+            spec.faults.every_link =
+                LinkFault { loss: 0.05, reorder: 0.05, duplicate: 0.0, delay_max };
         }
         let sim = run(spec, sends.clone());
         let heard = script::heard(&sim);

@@ -52,8 +52,8 @@ fn run<F: Family<Host = BlastHost, Config = Cut>>(
 mod marks {
     use super::*;
 
-    /// One packet sets the port's beat; then two hosts send a packet each per beat, so that those
-    /// of beat k find k and k + 1 packets waiting.
+    /// One packet sets the port's beat. Then two hosts send a packet each per beat, so those of
+    /// beat k find k and k + 1 packets queued.
     fn marked(mark_above: Option<Bytes>, marks: Marks) -> u64 {
         let mut spec = spec(4);
         spec.fabric.mark_above = mark_above;

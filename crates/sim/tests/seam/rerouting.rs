@@ -22,7 +22,7 @@ fn lost(rerouting: Span, down: Option<Span>) -> u64 {
 #[test]
 fn switches_send_to_a_failed_link_until_routing_has_followed() {
     let us = Span::from_us;
-    // What is on the link or waits for it is lost in any case.
+    // Packets on the link and in its queue are lost in any case.
     let at_once = lost(us(0), None);
     assert!(at_once <= 20, "{at_once}");
     // Half of 800 packets, of 400, and of 200.

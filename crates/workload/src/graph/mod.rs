@@ -1,13 +1,13 @@
-//! Flows that wait for others.
+//! Flows that depend on others.
 //!
-//! A [`Graph`] has flows and computations, numbered from zero. Each waits for any number of others,
-//! then for a time of computing. A host must detect the end of its dependencies by itself: a flow
-//! that it received has been delivered, a flow that it sent has been completed. So a flow may wait
-//! only for flows of its source, to or from, and for computations there. Then real hosts can do
-//! what the simulator does, each with its own part of the graph.
+//! A [`Graph`] has flows and computations, numbered from zero. Each depends on any number of
+//! others, and then starts after a computing time. A host must detect the end of its dependencies
+//! by itself: it has received a flow, or a flow that it sent has been acknowledged. So a flow may
+//! depend only on flows that its source sends or receives, and on computations there. Then real
+//! hosts can run the same graph as the simulator, each with its own part.
 //!
-//! The edges are two flat arrays (compressed sparse rows). A flow takes 52 bytes and 4 for each
-//! flow that it waits for, and 12 more while a run keeps count in [`Releases`].
+//! The edges are two flat arrays (compressed sparse rows). A flow needs 52 bytes, 4 for each
+//! dependency, and 12 more while a run counts its open dependencies in [`Releases`].
 
 mod releases;
 #[cfg(test)]
@@ -21,7 +21,7 @@ use crate::flow::Flow;
 use crate::pattern::collective::Round;
 use crate::pattern::rpc::Call;
 
-/// Flows and computations that wait for each other. Numbers are those of the builder.
+/// Flows and computations that depend on each other. Numbers are those of the builder.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
     nodes: Vec<Flow>,
@@ -38,7 +38,7 @@ pub struct Graph {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphError {
-    /// A flow waits for one that its source neither sends nor receives.
+    /// A flow depends on one that its source neither sends nor receives.
     #[error(
         "flow {node} of host {host} waits for flow {dependency}, which host {host} neither \
              sends nor receives"
@@ -48,23 +48,23 @@ pub enum GraphError {
         node: u32,
         /// Its source.
         host: u32,
-        /// The flow it waits for.
+        /// The flow that it depends on.
         dependency: u32,
     },
-    /// A flow waits for one that there is not.
+    /// A flow depends on one that does not exist.
     #[error("flow {node} waits for flow {dependency}, of which there is none")]
     Unknown {
         /// The flow.
         node: u32,
-        /// The flow it waits for.
+        /// The flow that it depends on.
         dependency: u32,
     },
-    /// A flow waits for itself.
+    /// A flow depends on itself.
     #[error("flow {node} waits for flow {dependency}, which waits for flow {node} in turn")]
     Cycle {
         /// The flow with the lowest number of a cycle.
         node: u32,
-        /// The flow it waits for.
+        /// The flow that it depends on.
         dependency: u32,
     },
 }
@@ -75,7 +75,7 @@ impl Graph {
         self.nodes.len() as u32
     }
 
-    /// Returns whether there are no nodes.
+    /// Returns true if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -85,7 +85,8 @@ impl Graph {
         self.n_flows
     }
 
-    /// Node `number`, as it was given to the builder. `arrival` is the earliest time of its start.
+    /// Returns node `number`, as the builder received it. `arrival` is the earliest time of its
+    /// start.
     pub fn node(&self, number: u32) -> &Flow {
         &self.nodes[number as usize]
     }
@@ -95,18 +96,18 @@ impl Graph {
         self.delays[number as usize]
     }
 
-    /// Returns whether node `number` is a computation, from a host to itself.
+    /// Returns true if node `number` is a computation, from a host to itself.
     pub fn is_computation(&self, number: u32) -> bool {
         let node = self.node(number);
         node.src == node.dst
     }
 
-    /// The flows, with their numbers.
+    /// Returns the flows, with their numbers.
     pub fn flows(&self) -> impl Iterator<Item = (u32, &Flow)> {
         (0..).zip(&self.nodes).filter(|(_, node)| node.src != node.dst)
     }
 
-    /// The nodes that wait for node `number`.
+    /// Returns the nodes that depend on node `number`.
     pub fn dependents(&self, number: u32) -> &[u32] {
         let at = number as usize;
         &self.dependents[self.first[at] as usize..self.first[at + 1] as usize]
@@ -123,7 +124,7 @@ impl Graph {
         all
     }
 
-    /// Returns the number of nodes that each node waits for.
+    /// Returns the number of dependencies of each node.
     pub(crate) fn in_degrees(&self) -> Vec<u32> {
         let mut degrees = vec![0; self.nodes.len()];
         for &to in &self.dependents {
@@ -132,17 +133,17 @@ impl Graph {
         degrees
     }
 
-    /// The rounds of collective operations that the flows belong to.
+    /// Returns the rounds of collective operations that the flows belong to.
     pub fn rounds(&self) -> &[Round] {
         &self.rounds
     }
 
-    /// The calls that the flows belong to, in the order of their nodes.
+    /// Returns the calls that the flows belong to, in the order of their nodes.
     pub fn calls(&self) -> &[Call] {
         &self.calls
     }
 
-    /// The nodes in an order in which each follows all that it waits for.
+    /// Returns the nodes in an order in which each follows all its dependencies.
     pub fn in_order(&self) -> Vec<u32> {
         let mut open = self.in_degrees();
         let mut order: Vec<u32> = (0..self.len()).filter(|&n| open[n as usize] == 0).collect();
@@ -167,7 +168,7 @@ impl Graph {
         }
         let mut is_done = vec![false; self.nodes.len()];
         order.iter().for_each(|&node| is_done[node as usize] = true);
-        // Each remaining node waits for another remaining one: the walk backwards ends in a cycle.
+        // Each remaining node depends on another remaining one: the walk backwards ends in a cycle.
         let mut waits_for = vec![0; self.nodes.len()];
         for from in (0..self.len()).rev().filter(|&from| !is_done[from as usize]) {
             for &to in self.dependents(from) {
@@ -195,30 +196,30 @@ impl Graph {
 pub struct GraphBuilder {
     nodes: Vec<Flow>,
     delays: Vec<Span>,
-    /// Edges from a dependency to the node that waits for it.
+    /// Edges from a dependency to the node that depends on it.
     edges: Vec<(u32, u32)>,
     rounds: Vec<Round>,
     calls: Vec<Call>,
 }
 
 impl GraphBuilder {
-    /// Adds a flow that starts `delay` after `flow.arrival`, or after the last of the flows that it
-    /// waits for if that is later. Returns its number.
+    /// Adds a flow that starts `delay` after `flow.arrival`, or after the last of its dependencies
+    /// if that is later. Returns its number.
     pub fn flow(&mut self, flow: Flow, delay: Span) -> u32 {
         self.nodes.push(flow);
         self.delays.push(delay);
         self.nodes.len() as u32 - 1
     }
 
-    /// Adds a computation of `host` that is done `delay` after `earliest`, or after the last of the
-    /// flows that it waits for if that is later. Returns its number.
+    /// Adds a computation of `host` that ends `delay` after `earliest`, or after the last of its
+    /// dependencies if that is later. Returns its number.
     pub fn computation(&mut self, host: NodeId, earliest: Time, delay: Span) -> u32 {
         let tenant = TenantId::default();
         let node = Flow { tenant, ..Flow::new(earliest, host, host, Bytes::ZERO) };
         self.flow(node, delay)
     }
 
-    /// Lets `node` wait for `dependency`.
+    /// Makes `node` depend on `dependency`.
     pub fn wait(&mut self, node: u32, dependency: u32) {
         self.edges.push((dependency, node));
     }
@@ -228,7 +229,7 @@ impl GraphBuilder {
         self.nodes.len() as u32
     }
 
-    /// The source and destination of a node.
+    /// Returns the source and destination of a node.
     pub(crate) fn ends(&self, node: u32) -> (NodeId, NodeId) {
         let flow = &self.nodes[node as usize];
         (flow.src, flow.dst)
@@ -242,14 +243,14 @@ impl GraphBuilder {
         self.calls.push(call);
     }
 
-    /// Lets a node start `delay` after the nodes that it waits for, whatever the time.
+    /// Makes a node start `delay` after its dependencies, without an earliest time.
     pub(crate) fn restart(&mut self, node: u32, delay: Span) {
         self.nodes[node as usize].arrival = Time::ZERO;
         self.delays[node as usize] = delay;
     }
 
-    /// Adds all of `graph`, whose nodes are numbered on from those that there are, as a part of
-    /// `tenant`.
+    /// Adds all of `graph` as a part of `tenant`. Its nodes get the numbers after the existing
+    /// ones.
     pub(crate) fn append(&mut self, graph: &Graph, tenant: TenantId) {
         let offset = self.append_as(graph, tenant);
         self.rounds.extend(graph.rounds.iter().map(|round| {
@@ -272,11 +273,10 @@ impl GraphBuilder {
         offset
     }
 
-    /// The graph.
+    /// Returns the graph.
     ///
-    /// # Errors
-    /// An edge to or from a node that there is not, a flow that waits for one that its source knows
-    /// nothing of, and a cycle.
+    /// # Errors An edge has an end that does not exist. A flow depends on one that its source
+    /// neither sends nor receives. The dependencies have a cycle.
     pub fn build(self) -> Result<Graph, GraphError> {
         let Self { nodes, delays, edges, rounds, calls } = self;
         let mut first = vec![0; nodes.len() + 1];

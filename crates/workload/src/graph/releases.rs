@@ -9,16 +9,16 @@ use rampmeter_core::{NodeId, Time};
 use super::Graph;
 use crate::flow::Flow;
 
-/// The progress of a graph in a run. It is notified of the flows that hosts have received or
-/// completed, and returns the flows that may start, with their times.
+/// Progress of a graph in a run. It is notified of the flows that hosts have received or completed,
+/// and returns the flows that may start, with their times.
 ///
 /// Flows that may start at the same time start in the order of their numbers.
 #[derive(Clone, Debug)]
 pub struct Releases {
     graph: Arc<Graph>,
-    /// Number of others for which each node still waits; [`TAKEN`] once it has been released.
+    /// Number of open dependencies of each node; [`TAKEN`] once it has been released.
     open: Vec<u32>,
-    /// The latest known time of what each node waits for.
+    /// Latest end so far of the dependencies of each node.
     at: Vec<Time>,
     ready: BinaryHeap<Reverse<(Time, u32)>>,
     /// The only host whose flows are released; all if `None`.
@@ -31,12 +31,12 @@ pub struct Releases {
 const TAKEN: u32 = u32::MAX;
 
 impl Releases {
-    /// All flows of `graph`, of which none has started.
+    /// Creates the state of a run of `graph`, of which no flow has started.
     pub fn new(graph: Arc<Graph>) -> Self {
         Self::of(graph, None)
     }
 
-    /// The flows that `host` sends.
+    /// Creates the state of a host's part: the flows that `host` sends.
     pub fn at_host(graph: Arc<Graph>, host: NodeId) -> Self {
         Self::of(graph, Some(host))
     }
@@ -53,17 +53,17 @@ impl Releases {
         this
     }
 
-    /// The graph.
+    /// Returns the graph.
     pub fn graph(&self) -> &Arc<Graph> {
         &self.graph
     }
 
-    /// The receiver of flow `number` has all of it at `at`.
+    /// Records that the receiver of flow `number` has all of it at `at`.
     pub fn on_delivered(&mut self, number: u32, at: Time) {
         self.settle(number, self.graph.node(number).dst, at);
     }
 
-    /// The sender of flow `number` is notified at `at` that it has been delivered.
+    /// Records that the sender of flow `number` is notified at `at` that it has been delivered.
     pub fn on_completed(&mut self, number: u32, at: Time) {
         self.settle(number, self.graph.node(number).src, at);
     }
@@ -74,14 +74,15 @@ impl Releases {
         self.ready.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// Takes that flow, with its number. Its arrival is [`Releases::next_release`].
+    /// Removes and returns that flow, with its number. Its arrival is [`Releases::next_release`].
     pub fn release(&mut self) -> Option<(u32, Flow)> {
         let Reverse((arrival, number)) = self.ready.pop()?;
         self.open[number as usize] = TAKEN;
         Some((number, Flow { arrival, ..*self.graph.node(number) }))
     }
 
-    /// Takes one of the flows that have not been released, in the order of their numbers.
+    /// Removes and returns one of the flows that have not been released, in the order of their
+    /// numbers.
     pub fn withheld(&mut self) -> Option<(u32, Flow)> {
         self.ready.clear();
         while self.withheld < self.graph.len() {
@@ -96,7 +97,7 @@ impl Releases {
         None
     }
 
-    /// Node `number` has completed at `host`. Nodes of other hosts are not notified.
+    /// Handles the completion of node `number` at `host`. Nodes of other hosts are not notified.
     fn settle(&mut self, number: u32, host: NodeId, at: Time) {
         let graph = Arc::clone(&self.graph);
         let mut done = Vec::new();
@@ -106,7 +107,7 @@ impl Releases {
         self.work_off(done);
     }
 
-    /// Node `number` has one less to wait for.
+    /// Removes one open dependency of node `number`.
     fn hear(&mut self, number: u32, at: Time, done: &mut Vec<(u32, Time)>) {
         let idx = number as usize;
         self.at[idx] = self.at[idx].max(at);
@@ -116,7 +117,7 @@ impl Releases {
         }
     }
 
-    /// Node `number` waits for nothing more. Computations are appended to `done`.
+    /// Starts node `number`, which has no open dependencies. Computations are appended to `done`.
     fn start(&mut self, number: u32, done: &mut Vec<(u32, Time)>) {
         if self.host.is_some_and(|only| only != self.graph.node(number).src) {
             return;
@@ -129,8 +130,8 @@ impl Releases {
         }
     }
 
-    /// Notifies the nodes that wait for computations. It uses a list instead of calls, as chains
-    /// may be long.
+    /// Notifies the nodes that depend on computations. It uses a list instead of recursion, as
+    /// chains may be long.
     fn work_off(&mut self, mut done: Vec<(u32, Time)>) {
         let graph = Arc::clone(&self.graph);
         while let Some((computation, at)) = done.pop() {

@@ -1,4 +1,4 @@
-//! Graphs of any shape: what is released when, and what is refused.
+//! Graphs of any shape: their releases, and refused graphs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ fn delay(ps: u64) -> Span {
     Span::from_ps(ps)
 }
 
-/// A graph of flows and computations of `n_hosts`: each row has an arrival, a source, an offset of
-/// the destination (0 for a computation), a delay, and picks among the rows before.
+/// Returns a graph of flows and computations of `n_hosts`. Each row has an arrival, a source, an
+/// offset of the destination (0 for a computation), a delay, and picks among previous rows.
 fn graph_of(n_hosts: u32, rows: &[(u64, u32, u32, u64, Vec<usize>)]) -> Graph {
     let mut builder = GraphBuilder::default();
     for (number, (arrival, src, by, ps, picks)) in rows.iter().enumerate() {
@@ -54,8 +54,8 @@ enum Fact {
     Completed(u32),
 }
 
-/// Runs `graph`: a flow takes `service` of its number until it is delivered, and as long again
-/// until its source is notified. Returns when each flow started.
+/// Runs `graph`: a flow is delivered after `service` of its number, and its source is notified
+/// after twice that time. Returns the start of each flow.
 fn run(
     graph: &Arc<Graph>,
     service: impl Fn(u32) -> u64,
@@ -159,7 +159,7 @@ proptest! {
             prop_assert!(!started[number as usize]);
             started[number as usize] = true;
         }
-        // Each is either.
+        // Each flow has been either started or withheld.
         prop_assert!(graph.flows().all(|(number, _)| started[number as usize]));
         prop_assert_eq!(releases.withheld(), None);
     }

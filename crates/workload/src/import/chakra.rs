@@ -2,7 +2,7 @@
 //!
 //! A file is one rank's: messages of protocol buffers, each after its length, first a
 //! `GlobalMetadata`, then a `Node` each. Ranks have files of one name with their numbers,
-//! `step.0.et`, `step.1.et`, ...; any of them stands for all. A rank is the host of its number.
+//! `step.0.et`, `step.1.et`, ...; any of them selects all. A rank is the host of its number.
 //!
 //! | node | becomes |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | `COMM_RECV_NODE` | the arrival of the next flow from `comm_src` with its `comm_tag` |
 //! | `COMM_COLL_NODE` | its part in a collective of `comm_type` among the ranks of `pg_name` |
 //!
-//! Nodes wait for their `data_deps` and `ctrl_deps`. Collectives of a group belong together in the
+//! Nodes depend on their `data_deps` and `ctrl_deps`. Collectives of a group are matched in the
 //! order of the files. As in ASTRA-sim, `comm_size` of an all-gather is what each rank has, of
 //! others the vector. Members of a group are those of a file of groups, or of a
 //! `process_group:init` node, or else the ranks that name it.
@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 
 use super::chakra_schema::{COLLECTIVES, Kind, Node, is_trace, nodes};
 use super::collective::Collective;
-use super::count;
 use super::schedule::row;
 use super::simai::ROWS_MAX;
+use super::{count, idle_hosts};
 use crate::pattern::collective::Round;
 use crate::trace::{Import, RawRow, Source, TraceError};
 
@@ -46,7 +46,9 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
     draft.nodes()?;
     draft.messages()?;
     draft.collectives()?;
-    let notes = draft.notes(source.name);
+    let mut notes = draft.notes(source.name);
+    let idle = idle_hosts(ranks.len() as u64, "rank", source.n_hosts);
+    notes.extend(idle.map(|note| format!("{}: {note}", source.name)));
     Ok(Import {
         rows: draft.rows,
         rounds: draft.rounds,
@@ -165,11 +167,12 @@ struct Draft<'a> {
     of: Vec<HashMap<u64, Rows>>,
     /// Collectives of each group in the order of each rank's file.
     parts: BTreeMap<String, Vec<VecDeque<Part<'a>>>>,
-    /// Nodes by what a workload has not of them.
+    /// Number of computations without a duration.
     without_time: usize,
     /// Collectives of 0 bytes.
     empty: usize,
     memory: usize,
+    priorities: usize,
     partial_dims: usize,
     guessed: BTreeSet<String>,
 }
@@ -186,6 +189,7 @@ impl<'a> Draft<'a> {
             without_time: 0,
             empty: 0,
             memory: 0,
+            priorities: 0,
             partial_dims: 0,
             guessed: BTreeSet::new(),
         }
@@ -196,7 +200,7 @@ impl<'a> Draft<'a> {
         format_error(&self.ranks[rank].name, reason)
     }
 
-    /// Adds the rows of all nodes, and lets them wait for their dependencies.
+    /// Adds the rows of all nodes, with their dependencies.
     fn nodes(&mut self) -> Result<(), TraceError> {
         for (rank, trace) in self.ranks.iter().enumerate() {
             let mut of = HashMap::with_capacity(trace.nodes.len());
@@ -233,6 +237,7 @@ impl<'a> Draft<'a> {
             let what = format!("type: expected a node of the schema, got {}", node.kind);
             self.wrong(rank, node, &what)
         })?;
+        self.priorities += usize::from(node.number("comm_priority") > Some(0));
         match kind {
             Kind::Compute => {
                 self.without_time += usize::from(ps == 0 && node.number("num_ops") > Some(0));
@@ -282,7 +287,7 @@ impl<'a> Draft<'a> {
         size.ok_or_else(|| self.wrong(rank, node, "comm_size: expected bytes, got none"))
     }
 
-    /// Lets receives wait for the sends of their ends and tag, in their order.
+    /// Makes receives depend on the sends with the same ends and tag, in their order.
     fn messages(&mut self) -> Result<(), TraceError> {
         let mut open: BTreeMap<Channel, VecDeque<(&Node, usize)>> = BTreeMap::new();
         let tag = |node: &Node| node.number("comm_tag").unwrap_or(0);
@@ -435,6 +440,10 @@ impl<'a> Draft<'a> {
         if self.memory > 0 {
             let n = count(self.memory, "node");
             note(format!("{n} of memory or storage without duration_micros: no time"));
+        }
+        if self.priorities > 0 {
+            let n = count(self.priorities, "node");
+            note(format!("comm_priority of {n} is not used: transports choose priorities"));
         }
         if self.partial_dims > 0 {
             let n = count(self.partial_dims, "collective");

@@ -111,7 +111,7 @@ pub(super) enum Kind {
 }
 
 impl Node {
-    /// The kind by `NodeType`; `None` for an invalid node and for types of later schemas.
+    /// Returns the kind by `NodeType`; `None` for an invalid node and for types of later schemas.
     pub(super) fn kind(&self) -> Option<Kind> {
         Some(match self.kind {
             1 | 9 => Kind::Metadata,
@@ -128,7 +128,7 @@ impl Node {
         self.attr.iter().find(|attr| attr.name == name)?.value.as_ref()
     }
 
-    /// A number among the attributes.
+    /// Returns a number among the attributes.
     pub(super) fn number(&self, name: &str) -> Option<i128> {
         Some(match *self.value(name)? {
             Value::Double(value) => value as i128,
@@ -143,7 +143,7 @@ impl Node {
         })
     }
 
-    /// A text among the attributes, or a number as one.
+    /// Returns a text among the attributes, or a number as one.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         match self.value(name)? {
             Value::Text(text) => Some(text.clone()),
@@ -151,12 +151,12 @@ impl Node {
         }
     }
 
-    /// True if a list of truth values among the attributes has a false one.
+    /// Returns true if a list of truth values among the attributes has a false one.
     pub(super) fn has_false(&self, name: &str) -> bool {
         matches!(self.value(name), Some(Value::Bools(list)) if list.values.contains(&false))
     }
 
-    /// The groups that a `process_group:init` node of PyTorch lists in its inputs.
+    /// Returns the groups that a `process_group:init` node of PyTorch lists in its inputs.
     pub(super) fn process_groups(&self) -> Vec<(String, Vec<usize>)> {
         let text = self.inputs.as_ref().map(|inputs| inputs.values.as_str()).unwrap_or_default();
         let (Some(from), Some(to)) = (text.find("[{"), text.rfind("}]")) else { return Vec::new() };
@@ -197,7 +197,7 @@ fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
     Ok(rest.split_at(length))
 }
 
-/// True for a file whose first messages are those of a trace.
+/// Returns true for a file whose first messages are those of a trace.
 pub(super) fn is_trace(bytes: &[u8]) -> bool {
     let Ok((first, rest)) = split(bytes) else { return false };
     // Metadata begins with field 1 or 2, which have lengths.

@@ -1,7 +1,7 @@
-//! The messages of collective operations in files that name the operation alone.
+//! Messages of collective operations in files that name only the operation.
 //!
-//! Reductions and gathers to all go around a ring, all-to-alls directly, broadcasts and reductions
-//! to one host along a binomial tree, as the pattern `collective` has them by default.
+//! All-reduces, all-gathers and reduce-scatters use a ring, all-to-alls are direct. Broadcasts and
+//! reductions to one host use a binomial tree. The pattern `collective` has the same defaults.
 
 use rampmeter_core::Bytes;
 
@@ -34,7 +34,7 @@ pub(super) struct Step {
 }
 
 impl Collective {
-    /// The messages among `n` hosts, each after those that it waits for.
+    /// Returns the messages among `n` hosts, each after its dependencies.
     pub(super) fn steps(self, n: usize, bytes: u64) -> Vec<Step> {
         if n < 2 {
             return Vec::new();
@@ -54,8 +54,8 @@ impl Collective {
         }
     }
 
-    /// The round of a collective whose messages have these rows; `None` if plans have no such
-    /// operation.
+    /// Returns the round of a collective whose messages have these rows; `None` if plans have no
+    /// such operation.
     pub(super) fn round(
         self,
         hosts: &[usize],
@@ -81,7 +81,8 @@ fn step(src: usize, dst: usize, bytes: u64) -> Step {
     Step { src, dst, bytes, after: Vec::new() }
 }
 
-/// Part `idx` of a vector that is cut into `n`; at least a byte, as no message is empty.
+/// Returns the length of part `idx` of a vector that is divided into `n`; at least a byte, as no
+/// message is empty.
 fn part(bytes: u64, n: usize, idx: usize) -> u64 {
     let (n, idx) = (n as u64, (idx % n) as u64);
     (bytes / n + u64::from(idx < bytes % n)).max(1)
@@ -101,7 +102,7 @@ fn ring(n: usize, bytes: u64, n_steps: usize) -> Vec<Step> {
     steps
 }
 
-/// A binomial tree, up to the first host, down from it, or both.
+/// Returns a binomial tree, up to the first host, down from it, or both.
 fn tree(n: usize, bytes: u64, up: bool, down: bool) -> Vec<Step> {
     let levels = n.next_power_of_two().trailing_zeros();
     let pairs = |level: u32| {
@@ -136,8 +137,8 @@ mod tests {
 
     use super::*;
 
-    /// The hosts whose data each host has at the end, if all that a host waits for is in its
-    /// message.
+    /// Returns the hosts whose data each host has at the end, if a message contains the data of all
+    /// its dependencies.
     fn known(n: usize, steps: &[Step]) -> Vec<u64> {
         let mut carried = Vec::new();
         let mut known: Vec<u64> = (0..n).map(|host| 1 << host).collect();

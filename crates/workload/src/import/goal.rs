@@ -12,24 +12,25 @@
 //! }
 //! ```
 //!
-//! A rank is the host of its number. `calc` takes nanoseconds. A `send` is a flow, and the `recv`
-//! of the other rank with the same tag is its arrival. If there are several, the first receive
-//! matches the first send. `a requires b`: `a` starts when `b` completes. A send completes when its
-//! sender is notified that all bytes have arrived. `a irequires b`: `a` starts when `b` does. A
-//! receive completes when the flow has arrived and the receive has started. A message of no bytes
-//! has one byte. `cpu` and `nic` are not part of a workload: operations of one rank overlap unless
-//! one requires the other, and a note reports it. Comments are `//` and `/* */`.
+//! A rank is the host of its number. `calc` has its duration in nanoseconds. A `send` is a flow,
+//! and the `recv` of the other rank with the same tag is its arrival. If there are several, the
+//! first receive matches the first send. `a requires b`: `a` starts when `b` completes. A send
+//! completes when its sender is notified that all bytes have arrived. `a irequires b`: `a` starts
+//! when `b` does. A receive completes when the flow has arrived and the receive has started. A
+//! message of no bytes has one byte. `cpu` and `nic` are not part of a workload: operations of one
+//! rank overlap unless one requires the other, and a note reports it. Comments are `//` and `/*
+//! */`.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::{Line, count};
+use super::{Line, count, idle_hosts};
 use crate::trace::{Extra, Import, RawRow, Source, TraceError};
 
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
-    parse(source.name, &source.text()?)
+    parse(source.name, &source.text()?, source.n_hosts)
 }
 
-fn parse(file: &str, text: &str) -> Result<Import, TraceError> {
+fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceError> {
     let mut schedule = Schedule::default();
     let mut place = Place::Outside;
     let mut is_comment = false;
@@ -65,7 +66,9 @@ fn parse(file: &str, text: &str) -> Result<Import, TraceError> {
         }
     }
     schedule.end_rank(file)?;
-    let (rows, notes) = schedule.rows(file)?;
+    let n_ranks = schedule.n_ranks.unwrap_or_else(|| schedule.ranks());
+    let (rows, mut notes) = schedule.rows(file)?;
+    notes.extend(idle_hosts(n_ranks, "rank", n_hosts).map(|note| format!("{file}: {note}")));
     Ok(Import { rows, notes, is_graph: true, is_unordered: true, ..Import::default() })
 }
 
@@ -115,7 +118,7 @@ struct Operation {
     place: u64,
     rank: u64,
     action: Action,
-    /// Operations that must be over before, and those that must have started.
+    /// Operations that must have ended before, and those that must have started.
     after: Vec<usize>,
     with: Vec<usize>,
 }
@@ -124,7 +127,8 @@ struct Operation {
 struct Schedule {
     n_ranks: Option<u64>,
     operations: Vec<Operation>,
-    /// The operations of the present rank by label. Several may have one, unless an order names it.
+    /// The operations of the present rank by label. Several may have one label, unless an order
+    /// names it.
     labels: HashMap<String, Vec<usize>>,
     /// Orders of the present rank: line, the later label, the earlier one, and true for `requires`.
     orders: Vec<(u64, String, String, bool)>,
@@ -181,12 +185,18 @@ impl Schedule {
         Ok(())
     }
 
-    /// Returns the rows and the notes: a row for each send and calc, and for each recv that waits
-    /// for more than its flow.
+    /// Returns the number of ranks up to the last that has an operation.
+    fn ranks(&self) -> u64 {
+        let last = self.operations.iter().map(|operation| operation.rank).max();
+        last.map_or(0, |last| last.saturating_add(1))
+    }
+
+    /// Returns the rows and the notes: a row for each send and calc, and for each recv that depends
+    /// on more than its flow.
     fn rows(self, file: &str) -> Result<(Vec<RawRow>, Vec<String>), TraceError> {
         let sends = self.matched(file)?;
         let n_ranks = self.n_ranks.unwrap_or(u64::MAX);
-        // The row of each operation that has one of its own.
+        // The row of each operation that has a separate one.
         let mut own_row: Vec<Option<usize>> = vec![None; self.operations.len()];
         let mut n_rows = 0;
         for (row, operation) in own_row.iter_mut().zip(&self.operations) {

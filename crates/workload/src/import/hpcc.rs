@@ -7,17 +7,17 @@
 //! ```
 //!
 //! The first line counts the flows; then, for each, source, destination, priority group,
-//! destination port, size in bytes and start in seconds. The port may be left out, as in ConWeave's
-//! files. Priority group and port are not part of a workload. What follows the counted flows is not
-//! read, as in that simulator.
+//! destination port, size in bytes and start in seconds. The port may be omitted in all lines, as
+//! in ConWeave's files. Priority group and port are not part of a workload, and a note names them.
+//! Text after the counted flows is not read, as in that simulator.
 //!
 //! Sources and destinations are numbers of nodes in the topology file, in which switches have
-//! numbers too. They are mapped to hosts if the network is of such a file; else they are numbers of
-//! hosts.
+//! numbers too. They are mapped to hosts if the network is read from such a file; otherwise they
+//! are numbers of hosts.
 
 use rampmeter_core::units::PS_PER_SECOND;
 
-use super::Line;
+use super::{Line, count};
 use crate::trace::{Extra, HostNames, Import, RawRow, Source, TraceError, parse_ps};
 
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
@@ -34,7 +34,15 @@ fn parse(file: &str, text: &str, hosts: Option<&HostNames>) -> Result<Import, Tr
     let (line, counted) = lines.next().unwrap_or((Line { file, number: 1 }, ""));
     let n = line.number("count", counted)?;
     let mut import = Import::default();
+    let mut first = None;
     for (line, text) in lines.by_ref().take(n as usize) {
+        // The port is in all lines or in none: a line that lacks a field has another meaning.
+        let n_fields = text.split_whitespace().count();
+        let (number, expected) = *first.get_or_insert((line.number, n_fields));
+        if n_fields != expected {
+            let expected = format!("{expected} fields, as line {number} has");
+            return Err(line.wrong("line", &expected, text));
+        }
         import.rows.push(parse_flow(line, text, hosts)?);
     }
     let found = import.rows.len();
@@ -43,8 +51,17 @@ fn parse(file: &str, text: &str, hosts: Option<&HostNames>) -> Result<Import, Tr
     }
     let n_left = lines.count();
     if n_left > 0 {
+        let left = count(n_left, "line");
         import.notes.push(format!(
-            "{file}: {n_left} lines after the {n} flows that the first line counts are not read"
+            "{file}: {left} after the flows that the first line counts ({n}): not read"
+        ));
+    }
+    if let Some((_, n_fields)) = first {
+        let keys = if n_fields == 6 { "pg and dport" } else { "pg" };
+        let are = if n_fields == 6 { "are" } else { "is" };
+        import.notes.push(format!(
+            "{file}: {keys} of {} {are} not used: transports choose priorities",
+            count(found, "flow")
         ));
     }
     if hosts.is_none() {
@@ -75,8 +92,11 @@ fn parse_flow(line: Line<'_>, text: &str, hosts: Option<&HostNames>) -> Result<R
         [src, dst, _group, size, start] => (src, dst, size, start),
         _ => return Err(line.wrong("line", "src dst pg dport size start", text)),
     };
-    let arrival_ps =
-        parse_ps(start, PS_PER_SECOND).ok_or_else(|| line.wrong("start", "seconds", start))?;
+    let arrival_ps = parse_ps(start, PS_PER_SECOND).ok_or_else(|| {
+        let is_late = start.parse::<f64>().is_ok_and(|start| start > 0.0);
+        let expected = if is_late { "seconds, not nanoseconds" } else { "seconds" };
+        line.wrong("start", expected, start)
+    })?;
     let host = |field, text: &str| {
         let number = line.number(field, text)?;
         match hosts.map(|hosts| hosts.node(number)) {
@@ -100,7 +120,7 @@ fn parse_flow(line: Line<'_>, text: &str, hosts: Option<&HostNames>) -> Result<R
 /// Returns true if the fields are a start and a later stop in seconds, and not a size and a start:
 /// sizes are whole numbers without a point.
 fn is_interval(start: &str, stop: &str) -> bool {
-    let is_size = start.parse::<u64>().is_ok();
+    let is_size = start.parse::<i64>().is_ok();
     let (Ok(start), Ok(stop)) = (start.parse::<f64>(), stop.parse::<f64>()) else { return false };
     !is_size && start < stop && (start.fract() != 0.0 || start < 10.0)
 }

@@ -10,9 +10,9 @@
 //! trigger id 1 oneshot
 //! ```
 //!
-//! Starts are in picoseconds and sizes in bytes. A connection with a `trigger` waits for those that
-//! name the trigger: for the acknowledgement of all data (`send_done_trigger`), or for all data at
-//! its receiver (`recv_done_trigger`).
+//! Starts are in picoseconds and sizes in bytes. A connection with a `trigger` depends on those
+//! that name the trigger: on the acknowledgement of all data (`send_done_trigger`), or on all data
+//! at its receiver (`recv_done_trigger`).
 //!
 //! | trigger | its connections wait for |
 //! |---|---|
@@ -21,8 +21,8 @@
 //! | `multishot` | the `i`-th one: the `i`-th connection that names it (htsim: in order of ends) |
 //!
 //! Only a host that detects an end can start a connection by it. Messages of one connection (`msg`)
-//! are flows of their own. Notes name what is not part of a workload: failures, `prio` and `addon`.
-//! Lines that begin with `#` are comments.
+//! are separate flows. Notes name the parts that a workload does not have: failures, `prio` and
+//! `addon`. Lines that begin with `#` are comments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,17 +31,21 @@ use super::{Line, count};
 use crate::trace::{Extra, Import, Options, RawRow, Source, TraceError, parse_ps};
 
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
-    parse(source.name, &source.text()?)
+    parse(source.name, &source.text()?, source.n_hosts)
 }
 
-fn parse(file: &str, text: &str) -> Result<Import, TraceError> {
+fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceError> {
     let mut matrix = Matrix::default();
     for (text, number) in text.lines().zip(1..) {
         matrix.take(Line { file, number }, &text.split_whitespace().collect::<Vec<_>>())?;
     }
     matrix.check_counts(file)?;
     let after = matrix.dependencies(file)?;
-    let notes = matrix.notes(file);
+    let mut notes = matrix.notes(file);
+    let nodes = matrix.n_nodes.zip(n_hosts).filter(|&(nodes, hosts)| nodes != u64::from(hosts));
+    notes.extend(nodes.map(|(nodes, hosts)| {
+        format!("{file}: Nodes {nodes}, in a network of {}", count(hosts as usize, "host"))
+    }));
     let row = |(connection, after): (&Connection, Vec<u64>)| RawRow {
         place: connection.place,
         src: connection.src,
@@ -65,7 +69,7 @@ struct Connection {
     start_ps: Option<u64>,
     /// The trigger that starts the connection.
     trigger: Option<u64>,
-    /// The triggers that its end activates, by what ends.
+    /// The triggers that its end activates, by the kind of end.
     activates: Vec<(End, u64)>,
 }
 
@@ -154,7 +158,7 @@ impl Matrix {
             if word == "msg" {
                 self.n_messages += 1;
                 is_message = true;
-                // The number of the message may be left out.
+                // The number of the message may be omitted.
                 words.next_if(|next| next.parse::<u64>().is_ok());
                 continue;
             }
@@ -284,7 +288,7 @@ impl Matrix {
         Ok(())
     }
 
-    /// Returns the rows that each connection waits for.
+    /// Returns the rows on which each connection depends.
     fn dependencies(&self, file: &str) -> Result<Vec<Vec<u64>>, TraceError> {
         let mut activators: BTreeMap<u64, Vec<(usize, End)>> = BTreeMap::new();
         for (idx, connection) in self.connections.iter().enumerate() {
@@ -312,8 +316,8 @@ impl Matrix {
         Ok(all)
     }
 
-    /// Returns the activations that connection `number` of those at trigger `id` waits for, of all
-    /// that there are.
+    /// Returns the activations on which connection `number` of those at trigger `id` depends, of
+    /// all activations.
     fn waits<'a>(
         &self,
         line: Line<'_>,

@@ -44,6 +44,13 @@ impl Line<'_> {
 }
 
 /// Returns `n` with the noun, in the plural unless `n` is 1.
-fn count(n: usize, noun: &str) -> String {
+pub fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// Returns a note if a file has fewer ranks than the network has hosts. `rank` is the noun.
+fn idle_hosts(n_ranks: u64, rank: &str, n_hosts: Option<u32>) -> Option<String> {
+    let n_hosts = n_hosts.filter(|&n_hosts| u64::from(n_hosts) > n_ranks)?;
+    let (ranks, hosts) = (count(n_ranks as usize, rank), count(n_hosts as usize, "host"));
+    Some(format!("{ranks} in a network of {hosts}: the others are idle"))
 }

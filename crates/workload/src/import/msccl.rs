@@ -7,12 +7,12 @@
 //!       <step s="0" type="s" srcoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/>
 //! ```
 //!
-//! A GPU is the host of its number. A thread block (`tb`) takes its steps one after the other.
-//! Steps that send (`s`, `rcs`, `rrs`, `rrcs`) are messages of `cnt` chunks to the block's `send`;
-//! the messages of a channel between two GPUs belong to the steps that receive there, in their
-//! order. A step starts when the step before it is over, the step `deps` of block `depid`, and its
-//! message if it receives. A send is over when it has started, as NCCL copies it into a buffer.
-//! Copies and reductions (`cpy`, `re`, `nop`) take no time. The file has no sizes: a chunk is one
+//! A GPU is the host of its number. A thread block (`tb`) runs its steps one after the other. Steps
+//! that send (`s`, `rcs`, `rrs`, `rrcs`) are messages of `cnt` chunks to the block's `send`; the
+//! messages of a channel between two GPUs belong to the steps that receive there, in their order. A
+//! step starts after the step before it, the step `deps` of block `depid`, and its message if it
+//! receives. A send ends when it has started, as NCCL copies it into a buffer. Copies and
+//! reductions (`cpy`, `re`, `nop`) have no duration. The file has no sizes: a chunk is one
 //! `nchunksperloop`-th of `vector-bytes`, and the algorithm is run once.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 use roxmltree::{Document, Node};
 
 use super::schedule::row;
-use super::{Line, count};
+use super::{Line, count, idle_hosts};
 use crate::trace::{Import, RawRow, Source, TraceError};
 
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
@@ -43,7 +43,9 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
         let got = if source.options.vector_bytes.is_none() { "none" } else { "0" };
         return Err(file.line(algo).wrong("vector-bytes", expected, got));
     };
-    let notes = notes(&file, algo, vector);
+    let mut notes = notes(&file, algo, vector);
+    let idle = idle_hosts(n_gpus, "GPU", source.n_hosts);
+    notes.extend(idle.map(|note| format!("{}: {note}", source.name)));
     let blocks = blocks(&file, algo, n_gpus)?;
     let rows = rows(&file, &blocks, |cnt| {
         let bytes = (u128::from(vector) * u128::from(cnt)).div_ceil(u128::from(n_chunks));
@@ -91,6 +93,10 @@ fn notes(file: &Xml<'_>, algo: Node<'_, '_>, vector: u64) -> Vec<String> {
             file.name
         ));
     }
+    if let Some(proto) = algo.attribute("proto").filter(|&proto| proto != "Simple") {
+        let note = "is not used: messages have no overhead of a protocol of NCCL";
+        notes.push(format!("{}: proto {proto} {note}", file.name));
+    }
     let is_local = |node: &Node<'_, '_>| matches!(node.attribute("type"), Some("cpy" | "re"));
     let n_local = algo.descendants().filter(is_local).count();
     if n_local > 0 {
@@ -115,7 +121,7 @@ struct BlockStep {
     sends: bool,
     receives: bool,
     chunks: u64,
-    /// The block and the step that it waits for.
+    /// The block and the step on which it depends.
     dependency: Option<(u64, u64)>,
 }
 

@@ -1,16 +1,16 @@
-//! Rows of hosts that compute and take part in collectives, one operation after the other.
+//! Rows of hosts that compute and participate in collectives, one operation after the other.
 
 pub(super) use super::collective::Collective;
 use crate::pattern::collective::Round;
 use crate::trace::{Extra, RawRow};
 
-/// Rows in the making, and what the next operation of each host waits for.
+/// Rows in the making, and the dependencies of the next operation of each host.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     pub(super) rows: Vec<RawRow>,
     pub(super) rounds: Vec<Round>,
     ready: Vec<Vec<u64>>,
-    /// Line of the file that rows are of.
+    /// Line of the file from which rows are read.
     pub(super) place: u64,
 }
 
@@ -19,7 +19,7 @@ impl Schedule {
         Self { rows: Vec::new(), rounds: Vec::new(), ready: vec![Vec::new(); n_hosts], place: 0 }
     }
 
-    /// Lets a host compute after all before.
+    /// Adds a computation of a host after all its earlier operations.
     pub(super) fn compute(&mut self, host: usize, ns: u64) {
         if ns > 0 {
             let after = std::mem::take(&mut self.ready[host]);
@@ -28,7 +28,8 @@ impl Schedule {
         }
     }
 
-    /// Lets hosts take part in a collective, each after all before; returns what each receives.
+    /// Adds a collective of hosts, for each after its earlier operations. Returns the rows that
+    /// each receives.
     pub(super) fn collective(
         &mut self,
         kind: Collective,
@@ -55,7 +56,7 @@ impl Schedule {
         received
     }
 
-    /// Lets a host wait for rows before its next operation.
+    /// Makes the next operation of a host depend on rows.
     pub(super) fn wait(&mut self, host: usize, mut rows: Vec<u64>) {
         if rows.is_empty() {
             return;
@@ -73,8 +74,8 @@ impl Schedule {
     }
 }
 
-/// A row that starts `ps` after the rows that it waits for: a message, or a computation if it has
-/// no bytes.
+/// Adds a row that starts `ps` after its dependencies: a message, or a computation if it has no
+/// bytes.
 pub(super) fn row(
     place: u64,
     (src, dst): (usize, usize),

@@ -6,50 +6,104 @@
 //! layer1 -1 5000 ALLREDUCE 8388608 1 NONE 0 1 NONE 0 1
 //! ```
 //!
-//! The first line has the sizes of groups, the second the number of layers. A layer has a name, a
-//! number that nothing reads, and three times a computation in nanoseconds, a collective and its
+//! The first line has the sizes of groups, the second the number of layers. A layer has a name and
+//! an ignored number. Then follow three times a computation in nanoseconds, a collective and its
 //! bytes: forward, for the gradient of the input, for that of the weights. The last column, the
 //! update of the weights, is a computation too.
 //!
-//! Hosts go forward through the layers, each computation before its collective, then back through
-//! them: weights, then input. They wait for each collective but those of weights, for which they
-//! wait at the end. GPU `t + TP (d + DP p)` has place t in its tensor-parallel, d in its
-//! data-parallel group, and p among pipeline stages. Groups of experts (`_EP`) are EP neighbours of
-//! a data-parallel group, and `_DP_EP` joins those with one place in them. Collectives are rings,
-//! all-to-alls direct.
+//! Hosts run the layers forward, each computation before its collective, then backward. At the end
+//! they wait for all collectives. `Policy` has the order of the backward pass, and the collectives
+//! for which a layer waits. Collectives are rings, all-to-alls direct.
 //!
-//! Of ASTRA-sim's policies, `DATA`, `MODEL`, `MICRO` and `HYBRID_DLRM` have one group of all hosts
-//! for each collective; the others need `model_parallel_NPU_group`, whose neighbours share a model.
-//! Without `all_gpus` the hosts are those of the network.
+//! GPU `t + TP (d + DP p)` has place t in its tensor-parallel, d in its data-parallel group, and p
+//! among pipeline stages. With `HYBRID_MODEL_DATA` it is GPU `d + DP (t + TP p)`. Groups of experts
+//! (`_EP`) are EP neighbours of a data-parallel group, and `_DP_EP` joins those with one place in
+//! them. The other policies have one group of all hosts. Without `all_gpus` the hosts are those of
+//! the network.
 
-use super::schedule::{Collective, Schedule};
-use super::{Line, count};
+mod training;
+
+use self::training::Run;
+use super::schedule::Collective;
+use super::{Line, count, idle_hosts};
 use crate::trace::{Import, Source, TraceError, without_mark};
 
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
     parse(source.name, &source.text()?, source.n_hosts)
 }
 
-/// True for a workload: its first word is a policy, and the second line a number of layers.
+/// Returns true for a workload: its first word is a policy, and the second line a number of layers.
 pub(crate) fn is(bytes: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
     let mut lines = without_mark(&head).lines().map(str::trim).filter(|line| !line.is_empty());
     let policy = lines.next().and_then(|line| line.split_whitespace().next());
-    policy.is_some_and(|policy| POLICIES.iter().any(|(name, _)| *name == policy))
+    policy.is_some_and(|policy| policy == CUSTOMIZED || Policy::named(policy).is_some())
         && lines.next().is_some_and(|line| line.parse::<u64>().is_ok())
 }
 
-/// Policies of parallelism, and true if groups follow from `model_parallel_NPU_group`.
-const POLICIES: [(&str, bool); 8] = [
-    ("HYBRID_TRANSFORMER_FWD_IN_BCKWD", true),
-    ("HYBRID_TRANSFORMER", true),
-    ("HYBRID_DATA_MODEL", true),
-    ("HYBRID_MODEL_DATA", true),
-    ("HYBRID_DLRM", false),
-    ("DATA", false),
-    ("MODEL", false),
-    ("MICRO", false),
+/// A policy of parallelism: the order of a training step, as ASTRA-sim's `Workload` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Policy {
+    /// `SimAI` and AICB. Backward: gradient of the input and its collective, for which the layer
+    /// waits, then that of the weights. The bytes of an all-gather are those of its result.
+    Transformer,
+    /// Backward: gradient of the input; its collective runs during the gradient of the weights.
+    /// Layer 0 has no collective of its input.
+    DataModel,
+    /// As `DataModel`; hosts of a data-parallel group are neighbours.
+    ModelData,
+    /// As `DataModel` with one group, without collectives of weights.
+    Model,
+    /// Collectives of weights alone. Backward: gradient of the weights, then of the input.
+    Data,
+    /// The first layer's collective of weights alone, without computations.
+    Micro,
+    /// Forward all-to-alls run in the background. The last of the bottom layers waits for that of
+    /// layer 0. Backward as `Data`; the collective of layer 0's input runs during the gradients of
+    /// the bottom layers.
+    Dlrm {
+        /// True if layer 0 waits for the collective of its input.
+        waits: bool,
+    },
+    /// Forward alone.
+    Inference,
+}
+
+const POLICIES: [(&str, Policy); 10] = [
+    ("HYBRID_TRANSFORMER_FWD_IN_BCKWD", Policy::Transformer),
+    ("HYBRID_TRANSFORMER", Policy::Transformer),
+    ("HYBRID_DATA_MODEL", Policy::DataModel),
+    ("HYBRID_MODEL_DATA", Policy::ModelData),
+    ("HYBRID_DLRM", Policy::Dlrm { waits: true }),
+    ("HYBRID_DLRM_ENHANCED", Policy::Dlrm { waits: false }),
+    ("DATA", Policy::Data),
+    ("MODEL", Policy::Model),
+    ("MICRO", Policy::Micro),
+    ("DISTRIBUTED_INFERENCE", Policy::Inference),
 ];
+
+/// A policy that is known and not supported: each layer has a policy of its own.
+const CUSTOMIZED: &str = "HYBRID_CUSTOMIZED";
+
+impl Policy {
+    fn named(name: &str) -> Option<Self> {
+        POLICIES.iter().find(|(known, _)| *known == name).map(|&(_, policy)| policy)
+    }
+
+    /// Returns true if groups follow from `model_parallel_NPU_group`.
+    fn has_groups(self) -> bool {
+        matches!(self, Self::Transformer | Self::DataModel | Self::ModelData)
+    }
+
+    /// Returns the vector of a collective among `n` hosts: the larger of what a host has at the
+    /// start and at the end. ASTRA-sim's all-gathers name the former.
+    fn vector(self, collective: Collective, n: usize, bytes: u64) -> u64 {
+        match collective {
+            Collective::AllGather if self != Self::Transformer => bytes.saturating_mul(n as u64),
+            _ => bytes,
+        }
+    }
+}
 
 fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceError> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
@@ -75,21 +129,34 @@ fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceEr
         let expected = format!("{}, as many as follow", layers.len());
         return Err(line.wrong("layers", &expected, counted.trim()));
     }
+    let mut run = Run::new(file, &groups, &layers);
+    run.go()?;
+    let n_unused = layers.iter().map(Layer::n_collectives).sum::<usize>() - run.n_used;
+    if n_unused > 0 {
+        notes.push(format!(
+            "{} of the file {} not used: {} does not run {} in ASTRA-sim",
+            count(n_unused, "collective"),
+            if n_unused == 1 { "is" } else { "are" },
+            groups.name,
+            if n_unused == 1 { "it" } else { "them" }
+        ));
+    }
     notes.iter_mut().for_each(|note| *note = format!("{file}: {note}"));
-    let schedule = run(file, &groups, &layers)?;
-    let (rows, rounds) = (schedule.rows, schedule.rounds);
+    let (rows, rounds) = (run.schedule.rows, run.schedule.rounds);
     let import = Import { rows, rounds, notes, ..Import::default() };
     Ok(Import { is_graph: true, is_unordered: true, ..import })
 }
 
-/// Sizes of groups.
+/// The policy, and sizes of groups.
 struct Groups {
+    name: &'static str,
+    policy: Policy,
+    /// The last bottom layer of `HYBRID_DLRM`.
+    last_bottom: usize,
     gpus: usize,
     tensor: usize,
     expert: usize,
     data: usize,
-    /// True if all hosts are one group in every collective.
-    is_single: bool,
 }
 
 impl Groups {
@@ -99,51 +166,72 @@ impl Groups {
         n_hosts: Option<u32>,
     ) -> Result<(Self, Vec<String>), TraceError> {
         let mut words = text.split_whitespace().peekable();
-        let policy = words.next().unwrap_or_default();
-        let Some((_, has_groups)) = POLICIES.iter().find(|(name, _)| *name == policy) else {
+        let name = words.next().unwrap_or_default();
+        let Some(&(name, policy)) = POLICIES.iter().find(|(known, _)| *known == name) else {
             let names: Vec<&str> = POLICIES.iter().map(|(name, _)| *name).collect();
-            return Err(line.wrong("policy", &format!("one of {}", names.join(", ")), policy));
+            return Err(line.wrong("policy", &format!("one of {}", names.join(", ")), name));
         };
         let mut notes = Vec::new();
-        if let Some(last) = words.next_if(|word| word.parse::<u64>().is_ok()) {
-            notes.push(format!(
-                "{policy} {last}: the number is not used, all layers are waited for"
-            ));
-        }
-        let Header { tensor, expert, stages, gpus } = header(line, words, &mut notes)?;
+        let first = words.next_if(|word| word.parse::<u64>().is_ok());
+        let first = first.map(|word| line.number("header", word)).transpose()?;
+        let header = header(line, words, &mut notes)?;
+        let Header { tensor, expert, stages, gpus, last_bottom } = header;
+        let last_bottom = match (policy, first, last_bottom.or(first)) {
+            (Policy::Dlrm { .. }, _, Some(last)) => last.min(HEADER_MAX) as usize,
+            (Policy::Dlrm { .. }, _, None) => {
+                let expected = "the last bottom layer, as in HYBRID_DLRM 4";
+                return Err(line.wrong("DLRM_LAST_BOTTOM_LAYER", expected, "none"));
+            }
+            (_, Some(number), _) => {
+                notes.push(format!("{name} {number}: the number is not used"));
+                0
+            }
+            _ => 0,
+        };
         let gpus = gpus
             .or_else(|| n_hosts.map(|n| n as usize))
             .ok_or_else(|| line.wrong("all_gpus", "a number of hosts here or a network", "none"))?;
-        let tensor = match tensor {
-            Some(tensor) => tensor,
-            None if *has_groups => {
+        let tensor = match (policy.has_groups(), tensor) {
+            (true, Some(tensor)) => tensor,
+            (true, None) => {
                 let expected = "hosts that share a model, as in model_parallel_NPU_group: 4";
                 return Err(line.wrong("model_parallel_NPU_group", expected, "none"));
             }
-            None => gpus,
+            (false, tensor) => {
+                let unused = tensor.filter(|&tensor| tensor != gpus);
+                notes.extend(unused.map(|tensor| {
+                    format!("model_parallel_NPU_group {tensor} is not used: {name} has one group")
+                }));
+                gpus
+            }
         };
-        let is_single = !has_groups && tensor == gpus;
+        let stages = if policy.has_groups() { stages } else { 1 };
         let is_multiple = |of: usize, by: usize| by > 0 && of.is_multiple_of(by);
         if gpus < 2 || !is_multiple(gpus, tensor.saturating_mul(stages)) {
             let expected = format!("2 or more GPUs in groups of {tensor} and {stages} stages");
             return Err(line.wrong("all_gpus", &expected, &gpus.to_string()));
         }
-        let data = if is_single { 1 } else { gpus / tensor / stages };
+        let data = gpus / tensor / stages;
         if !is_multiple(data, expert) {
             let expected = format!("groups that fill the {data} of data parallelism");
             return Err(line.wrong("ep", &expected, &expert.to_string()));
         }
-        Ok((Self { gpus, tensor, expert, data, is_single }, notes))
+        notes.extend(idle_hosts(gpus as u64, "GPU", n_hosts));
+        Ok((Self { name, policy, last_bottom, gpus, tensor, expert, data }, notes))
     }
 
     /// Returns the groups of a kind: `stride` apart, `n` in each, in blocks of `stride * n`.
     fn of(&self, kind: Kind) -> Vec<Vec<usize>> {
+        let (tensor, data) = match self.policy {
+            Policy::ModelData => (self.data, 1),
+            _ => (1, self.tensor),
+        };
         let (stride, n) = match kind {
-            _ if self.is_single => (1, self.gpus),
-            Kind::Tensor => (1, self.tensor),
-            Kind::Data => (self.tensor, self.data),
-            Kind::Expert => (self.tensor, self.expert),
-            Kind::DataOfExperts => (self.tensor * self.expert, self.data / self.expert),
+            _ if !self.policy.has_groups() => (1, self.gpus),
+            Kind::Tensor => (tensor, self.tensor),
+            Kind::Data => (data, self.data),
+            Kind::Expert => (data, self.expert),
+            Kind::DataOfExperts => (data * self.expert, self.data / self.expert),
         };
         let firsts = (0..self.gpus).filter(|gpu| gpu / stride % n == 0);
         firsts.map(|first| (0..n).map(|at| first + at * stride).collect()).collect()
@@ -156,6 +244,7 @@ struct Header {
     expert: usize,
     stages: usize,
     gpus: Option<usize>,
+    last_bottom: Option<u64>,
 }
 
 /// The largest number of a first line.
@@ -167,6 +256,7 @@ fn header<'a>(
     notes: &mut Vec<String>,
 ) -> Result<Header, TraceError> {
     let (mut tensor, mut expert, mut stages, mut gpus) = (None, 1, 1, None);
+    let mut last_bottom = None;
     while let Some(key) = words.next() {
         let key = key.trim_end_matches(':');
         let Some(value) = words.next() else {
@@ -188,9 +278,10 @@ fn header<'a>(
                 layers.push(line.number("header", layer)?.to_string());
             }
             if value > 0 {
+                let noun = if value == 1 { "layer" } else { "layers" };
                 let layers = layers.join(", ");
                 notes.push(format!(
-                    "{key} of layers {layers} are not used: no layer is computed again"
+                    "{key} of {noun} {layers} are not used: no layer is computed again"
                 ));
             }
             continue;
@@ -200,6 +291,7 @@ fn header<'a>(
             "ep" => expert = value,
             "pp" => stages = value,
             "all_gpus" => gpus = Some(value),
+            "DLRM_LAST_BOTTOM_LAYER" => last_bottom = Some(number),
             "vpp" | "ga" | "pp_comm" => {
                 let is_usual = value == 0 || value == 1 || key == "vpp" && stages == 1;
                 if !is_usual {
@@ -214,7 +306,7 @@ fn header<'a>(
             "pp {stages}: all stages go through the same layers, and send each other nothing"
         ));
     }
-    Ok(Header { tensor, expert, stages, gpus })
+    Ok(Header { tensor, expert, stages, gpus, last_bottom })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,6 +331,13 @@ struct Layer {
     input: Part,
     weights: Part,
     update_ns: u64,
+}
+
+impl Layer {
+    fn n_collectives(&self) -> usize {
+        let parts = [self.forward, self.input, self.weights];
+        parts.iter().filter(|part| part.collective.is_some() && part.bytes > 0).count()
+    }
 }
 
 fn layer(line: Line<'_>, text: &str) -> Result<Layer, TraceError> {
@@ -281,53 +380,6 @@ fn layer(line: Line<'_>, text: &str) -> Result<Layer, TraceError> {
         weights: part(w1, w2, w3, Kind::Data)?,
         update_ns: line.number("update", update)?,
     })
-}
-
-fn run(file: &str, groups: &Groups, layers: &[Layer]) -> Result<Schedule, TraceError> {
-    let mut schedule = Schedule::new(groups.gpus);
-    let mut open: Vec<Vec<u64>> = vec![Vec::new(); groups.gpus];
-    let mut do_part = |schedule: &mut Schedule, layer: &Layer, part: &Part, is_weights: bool| {
-        schedule.place = layer.place;
-        (0..groups.gpus).for_each(|gpu| schedule.compute(gpu, part.ns));
-        if let Some((collective, kind)) = part.collective {
-            for group in groups.of(kind) {
-                // No algorithm has more than two messages a pair.
-                if schedule.rows.len() + 2 * group.len() * group.len() > ROWS_MAX {
-                    return Err(too_many(file, layer.place));
-                }
-                for (gpu, rows) in schedule.collective(collective, &group, part.bytes) {
-                    if is_weights {
-                        open[gpu].extend(rows);
-                    } else {
-                        schedule.wait(gpu, rows);
-                    }
-                }
-            }
-        }
-        if schedule.rows.len() <= ROWS_MAX {
-            return Ok(());
-        }
-        Err(too_many(file, layer.place))
-    };
-    for layer in layers {
-        do_part(&mut schedule, layer, &layer.forward, false)?;
-    }
-    for layer in layers.iter().rev() {
-        do_part(&mut schedule, layer, &layer.weights, true)?;
-        do_part(&mut schedule, layer, &layer.input, false)?;
-    }
-    let update: u64 = layers.iter().map(|layer| layer.update_ns).sum();
-    for (gpu, rows) in open.into_iter().enumerate() {
-        schedule.wait(gpu, rows);
-        schedule.compute(gpu, update);
-    }
-    Ok(schedule)
-}
-
-fn too_many(file: &str, line: u64) -> TraceError {
-    let expected = format!("expected at most {ROWS_MAX} flows and computations");
-    let reason = format!("{expected}, got more by line {line}");
-    TraceError::Format { file: file.to_owned(), reason }
 }
 
 /// Rows that a machine of 16 GB can hold.

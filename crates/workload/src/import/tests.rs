@@ -32,7 +32,37 @@ fn read(
     }
 }
 
-/// Bytes that each host sends.
+/// Returns what [`read`] returns without the note of idle hosts.
+fn without_idle(
+    read: Result<(Graph, Vec<String>), String>,
+) -> Result<(Graph, Vec<String>), String> {
+    let (graph, mut notes) = read?;
+    notes.retain(|note| !note.ends_with(": the others are idle"));
+    Ok((graph, notes))
+}
+
+#[test]
+fn files_with_fewer_ranks_than_hosts_have_a_note() {
+    let dir = TempDir::new().unwrap();
+    let goal = "rank 0 {\n l1: send 10b to 1\n}\nrank 1 {\n l1: recv 10b from 0\n}\n";
+    fs::write(dir.path().join("a.goal"), goal).unwrap();
+    fs::write(dir.path().join("b.goal"), format!("num_ranks 3\n{goal}")).unwrap();
+    fs::write(dir.path().join("c.xml"), msccl::ring(4)).unwrap();
+    let options = Options { vector_bytes: Some(4_000), ..Options::default() };
+    for (name, format, n, ranks) in [
+        ("a.goal", Format::Goal, 2, "2 ranks"),
+        ("b.goal", Format::Goal, 3, "3 ranks"),
+        ("c.xml", Format::Msccl, 4, "4 GPUs"),
+    ] {
+        let notes = |n: u32| read(&dir, name, format, n, &options).unwrap().1;
+        let expected =
+            format!("{name}: {ranks} in a network of {} hosts: the others are idle", n + 1);
+        assert_eq!(notes(n), [""; 0], "{name}");
+        assert_eq!(notes(n + 1), [expected], "{name}");
+    }
+}
+
+/// Returns the bytes that each host sends.
 fn sent(graph: &Graph, n: usize) -> Vec<u64> {
     let mut sent = vec![0; n];
     graph.flows().for_each(|(_, flow)| sent[flow.src.idx()] += flow.size.get());

@@ -8,18 +8,23 @@
 //! ```
 //!
 //! The size is in bytes, times are in microseconds with four decimals. The clock starts at one
-//! second; if no flow starts before, that second is taken off. Lines are in the order in which
+//! second; if no flow starts before, that second is subtracted. Lines are in the order in which
 //! flows finish and are sorted by arrival here, those that start together by their `id`. A flow
 //! line is one whose tenth column has `//` in it; the other lines are skipped.
 
-use super::Line;
+use super::{Line, count};
 use crate::trace::{Extra, Import, RawRow, Source, TraceError, parse_ps};
 
 /// Reads the lines of finished flows.
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
     // These simulators print flows as they finish.
     let rows = parse(source.name, &source.text()?)?;
-    Ok(Import { is_unordered: true, ..rows.into() })
+    let note = format!(
+        "{}: slowdowns, packets and drops of {} are not used",
+        source.name,
+        count(rows.len(), "flow")
+    );
+    Ok(Import { is_unordered: true, notes: vec![note], ..rows.into() })
 }
 
 fn parse(file: &str, text: &str) -> Result<Vec<RawRow>, TraceError> {

@@ -1,7 +1,7 @@
 //! Closed bursts: flows that are released together, once or with a period.
 //!
 //! A burst pattern is a sequence of batches. Each batch is filled when it is needed, in a fixed
-//! order, so a dense matrix of a thousand hosts never has more than one sender's flows in memory.
+//! order. So a dense matrix of a thousand hosts has only one sender's flows in memory.
 
 use std::sync::Arc;
 
@@ -74,11 +74,11 @@ pub struct Fan {
     pub direction: Direction,
     /// Number of hosts on the wide side.
     pub n: u32,
-    /// The host on the narrow side; drawn anew in every round if not given.
+    /// The host on the narrow side; `None` draws another one in every round.
     pub hub: Option<NodeId>,
     /// Sizes.
     pub volume: Volume,
-    /// Number of hosts. A hub that is not given is any of them.
+    /// Number of hosts, from which the hub is drawn.
     pub n_hosts: u32,
     /// Those of which the wide side is drawn, without replacement and without the hub.
     pub peers: HostSet,
@@ -114,7 +114,7 @@ impl Fan {
 pub struct Grid {
     /// Those that send.
     pub senders: HostSet,
-    /// Those that receive; nobody sends to itself.
+    /// Those that receive; no host sends to itself.
     pub receivers: HostSet,
     /// Of every flow.
     pub size: Bytes,
@@ -158,7 +158,7 @@ pub struct Bursts {
     pub law: Arc<Law>,
     /// Times of the rounds.
     pub rounds: Rounds,
-    /// Number of the pattern within its workload, which keeps its random streams apart.
+    /// Number of the pattern within its workload, which separates its random streams.
     pub stream: u64,
 }
 
@@ -173,7 +173,7 @@ impl Bursts {
         per_round.saturating_mul(self.rounds.n)
     }
 
-    /// The mean size of the flows.
+    /// Returns the mean size of the flows.
     pub fn mean_bytes(&self) -> f64 {
         let (total, n) = match &*self.law {
             Law::Fan(fan) => (fan.volume.total(fan.n), u64::from(fan.n)),
@@ -191,7 +191,7 @@ impl Bursts {
         }
     }
 
-    /// The flows under `seed`.
+    /// Returns the flows under `seed`.
     pub fn flows(&self, seed: u64) -> impl Iterator<Item = Flow> + Send + use<> {
         let this = self.clone();
         let per_round = self.batches_per_round();
@@ -218,12 +218,12 @@ pub struct PoissonIncast {
     pub fan: Fan,
     /// Incasts per picosecond.
     pub events_per_ps: f64,
-    /// Number of the process within its workload, which keeps its random streams apart.
+    /// Number of the process within its workload, which separates its random streams.
     pub stream: u64,
 }
 
 impl PoissonIncast {
-    /// The endless flows under `seed`.
+    /// Returns the endless flows under `seed`.
     pub fn flows(&self, seed: u64) -> impl Iterator<Item = Flow> + Send + use<> {
         let fan = self.fan.clone();
         let mut clock = PoissonClock::new(self.events_per_ps, seed, self.stream);

@@ -1,4 +1,4 @@
-//! The hosts that take part in a pattern.
+//! The hosts of a pattern.
 
 use std::sync::Arc;
 
@@ -42,12 +42,12 @@ impl HostList {
 }
 
 impl HostSet {
-    /// The hosts `0..count`.
+    /// Creates the set of the hosts `0..count`.
     pub fn all(count: u32) -> Self {
         Self::Stride { first: 0, count, step: 1 }
     }
 
-    /// Hosts of these numbers. Numbers at equal distances are a stride.
+    /// Creates a set of the hosts of these numbers. Numbers at equal distances are a stride.
     pub fn list(numbers: &[u32]) -> Self {
         let &[first, ..] = numbers else { return Self::all(0) };
         let count = numbers.len() as u32;
@@ -61,7 +61,7 @@ impl HostSet {
         }
     }
 
-    /// Number of hosts.
+    /// Returns the number of hosts.
     pub fn count(&self) -> u32 {
         match self {
             Self::Stride { count, .. } => *count,
@@ -69,7 +69,7 @@ impl HostSet {
         }
     }
 
-    /// Host number `idx` of the set.
+    /// Returns host number `idx` of the set.
     pub fn host(&self, idx: u32) -> NodeId {
         NodeId::new(match self {
             Self::Stride { first, step, .. } => first + idx * step,
@@ -77,7 +77,7 @@ impl HostSet {
         })
     }
 
-    /// The number of `host` in the set; `None` if it is not in it.
+    /// Returns the number of `host` in the set; `None` if it is not in it.
     pub fn position(&self, host: NodeId) -> Option<u32> {
         let host = host.get();
         match self {
@@ -89,22 +89,22 @@ impl HostSet {
         }
     }
 
-    /// True if `host` is in the set.
+    /// Returns true if `host` is in the set.
     pub fn contains(&self, host: NodeId) -> bool {
         self.position(host).is_some()
     }
 
-    /// The hosts.
+    /// Returns the hosts.
     pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
         (0..self.count()).map(|idx| self.host(idx))
     }
 
-    /// Number of hosts that two sets share.
+    /// Returns the number of hosts that two sets share.
     pub fn overlap(&self, other: &Self) -> u32 {
         self.iter().filter(|&host| other.contains(host)).count() as u32
     }
 
-    /// The distance of neighbours; `None` if there are several.
+    /// Returns the distance of neighbours; `None` if there are several.
     pub fn step(&self) -> Option<u32> {
         match self {
             Self::Stride { step, .. } => Some(*step),

@@ -31,7 +31,7 @@ pub enum Pairs {
         /// Number of hosts, which is even.
         n_hosts: u32,
     },
-    /// A message is sent to the same rack, the same pod or farther with given probabilities.
+    /// A message is sent to the same rack, the same pod or farther, with a probability for each.
     Staggered(Arc<Staggered>),
     /// Every ordered pair of different hosts in the same rack is equally likely.
     SameRack {
@@ -50,7 +50,7 @@ pub enum Pairs {
 }
 
 impl Pairs {
-    /// Number of hosts.
+    /// Returns the number of hosts.
     pub fn n_hosts(&self) -> u32 {
         match self {
             Self::AllToAll { n_hosts }
@@ -74,11 +74,11 @@ pub struct Staggered {
 }
 
 impl Staggered {
-    /// Hosts of these ascending numbers, of which `per_group` share a rack and a pod; `shares` are
-    /// the probabilities of the rack and of the rest of the pod.
+    /// Creates hosts of these ascending numbers, of which `per_group` share a rack and a pod.
+    /// `shares` are the probabilities of the rack and of the rest of the pod.
     ///
     /// # Errors
-    /// The key, and what a host lacks for it.
+    /// The key, and the missing hosts.
     pub fn new(
         numbers: &[u32],
         per_group: (u32, u32),
@@ -122,7 +122,7 @@ impl Staggered {
     }
 }
 
-/// Pairs with what their law needs at hand.
+/// Pairs with precomputed data of their law.
 #[derive(Debug)]
 pub(super) struct PairSource {
     n: usize,
@@ -184,12 +184,12 @@ impl PairSource {
     }
 }
 
-/// Number `idx` of those that are left when `n` numbers from `hole` on are taken out.
+/// Returns number `idx` of the numbers without the `n` numbers from `hole` on.
 pub(super) fn skip(idx: usize, hole: usize, n: usize) -> usize {
     if idx < hole { idx } else { idx + n }
 }
 
-/// A uniformly random permutation without fixed points, by rejection: about e tries.
+/// Returns a uniformly random permutation without fixed points, by rejection: about e tries.
 fn derangement(n: u32, rng: &mut Rng) -> Vec<u32> {
     let mut to: Vec<u32> = (0..n).collect();
     loop {
@@ -200,7 +200,7 @@ fn derangement(n: u32, rng: &mut Rng) -> Vec<u32> {
     }
 }
 
-/// The partners of the hosts of one half in the other.
+/// Returns the partners of the hosts of one half in the other.
 fn halves(n: u32, rng: &mut Rng) -> Vec<u32> {
     let half = n / 2;
     let (mut low, mut high): (Vec<u32>, Vec<u32>) = ((0..half).collect(), (half..n).collect());

@@ -1,9 +1,8 @@
-//! Open-loop traffic: flows arrive as Poisson processes at a given load.
+//! Open-loop traffic: flows arrive as Poisson processes at a configured load.
 //!
 //! One process of the total rate whose flows draw their pair at random is equal in law to one
-//! process per pair, and needs no queue of next arrivals. Every process has three streams of
-//! random numbers (arrivals, sizes, pairs), so that the same seed gives the same arrival times
-//! whatever the sizes are.
+//! process per pair. It needs no queue of next arrivals. Every process has three streams of random
+//! numbers: arrivals, sizes, pairs. So a seed determines the arrival times for any sizes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,7 +15,7 @@ use super::pairs::{PairSource, Pairs};
 use crate::flow::Flow;
 use crate::size::SizeDist;
 
-/// The offered load of every host and what it is a fraction of.
+/// Offered load of every host, and the rate to which it is relative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// Wire bytes offered as a fraction of the access rate.
@@ -30,7 +29,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// Arrivals per picosecond and host that offer this load with messages of `mean_bytes`.
+    /// Returns the arrivals per picosecond and host that offer this load. Messages have a mean of
+    /// `mean_bytes`.
     pub fn arrivals_per_ps(&self, mean_bytes: f64) -> f64 {
         let overhead = self.wire.get() as f64 / self.payload.get() as f64;
         let bits_per_ps = self.access_rate.as_bps() as f64 / 1e12;
@@ -49,14 +49,14 @@ pub struct Poisson {
     pub sizes: Arc<SizeDist>,
     /// Arrivals per picosecond, of all hosts together.
     pub arrivals_per_ps: f64,
-    /// Number of the process within its workload, which keeps its random streams apart.
+    /// Number of the process within its workload, which separates its random streams.
     pub stream: u64,
     /// The instant from which on flows arrive.
     pub start: Time,
 }
 
 impl Poisson {
-    /// The process that offers `load` at each of `hosts`.
+    /// Creates the process that offers `load` at each of `hosts`.
     pub fn new(
         pairs: Pairs,
         hosts: HostSet,
@@ -69,7 +69,7 @@ impl Poisson {
         Self { pairs, hosts, sizes, arrivals_per_ps, stream, start: Time::ZERO }
     }
 
-    /// The endless flows of this process under `seed`.
+    /// Returns the endless flows of this process under `seed`.
     pub fn flows(&self, seed: u64) -> impl Iterator<Item = Flow> + Send + use<> {
         let mut clock = PoissonClock::new(self.arrivals_per_ps, seed, self.stream);
         clock.now = self.start;
@@ -85,9 +85,9 @@ impl Poisson {
     }
 }
 
-/// Poisson processes of hosts that send in some periods only, each on its own (interrupted Poisson
-/// processes). Lengths of periods are exponential, and the first period is on as often as any
-/// instant is, so that the load is the same at all times.
+/// Poisson processes of hosts that send only in some periods, each with separate periods
+/// (interrupted Poisson processes). Lengths of periods are exponential. The first period is on with
+/// the probability of any instant, so that the load is the same at all times.
 #[derive(Clone, Debug)]
 pub struct OnOff {
     /// The flows, with the rate of arrivals over all time.
@@ -99,7 +99,7 @@ pub struct OnOff {
 }
 
 impl OnOff {
-    /// The endless flows under `seed`.
+    /// Returns the endless flows under `seed`.
     pub fn flows(&self, seed: u64) -> impl Iterator<Item = Flow> + Send + use<> {
         let Poisson { ref pairs, ref hosts, ref sizes, arrivals_per_ps, stream, start } =
             self.poisson;
@@ -188,13 +188,13 @@ pub struct PoissonClock {
 }
 
 impl PoissonClock {
-    /// The process of this rate, from time zero.
+    /// Creates the process of this rate, from time zero.
     pub fn new(arrivals_per_ps: f64, seed: u64, stream: u64) -> Self {
         let rng = Rng::new(seed, stream, Purpose::Arrival);
         Self { now: Time::ZERO, gap_mean_ps: 1.0 / arrivals_per_ps, rng }
     }
 
-    /// The next instant.
+    /// Returns the next instant.
     pub fn tick(&mut self) -> Time {
         let gap = (self.gap_mean_ps * self.rng.exponential()).round();
         self.now = self.now.saturating_add(Span::from_ps(gap as u64));

@@ -1,4 +1,4 @@
-//! Requests and responses, as flows that wait for each other.
+//! Requests and responses, as flows that depend on each other.
 //!
 //! A client calls `fan` servers at once: a request to each, and a response of each after its time
 //! of service. The call ends with the last response. In a closed loop a client has a number of
@@ -49,9 +49,9 @@ pub enum Pace {
 /// Calls of clients to servers, still without a seed.
 #[derive(Clone, Debug)]
 pub struct Rpc {
-    /// Those that call.
+    /// Calling hosts.
     pub clients: HostSet,
-    /// Those that are called.
+    /// Called hosts.
     pub servers: HostSet,
     /// Lengths of requests.
     pub requests: Arc<SizeDist>,
@@ -67,9 +67,9 @@ pub struct Rpc {
     pub service: Span,
     /// The law of all times.
     pub times: Times,
-    /// Begin of all clients.
+    /// Start of all clients.
     pub start: Time,
-    /// Number of the pattern within its workload, which keeps its random streams apart.
+    /// Number of the pattern within its workload, which separates its random streams.
     pub stream: u64,
 }
 
@@ -83,13 +83,13 @@ pub struct Call {
 }
 
 impl Rpc {
-    /// Number of requests and responses.
+    /// Returns the number of requests and responses.
     pub fn n_flows(&self) -> u64 {
         let calls = u64::from(self.clients.count()).saturating_mul(self.calls.into());
         calls.saturating_mul(2 * u64::from(self.fan))
     }
 
-    /// The flows under `seed`.
+    /// Returns the flows under `seed`.
     pub fn graph(&self, seed: u64) -> Graph {
         let mut draft = Draft {
             of: self,
@@ -105,7 +105,7 @@ impl Rpc {
                 Pace::Open { interval } => draft.open(client, interval),
             }
         }
-        // Clients wait for responses that they receive, servers for requests.
+        // Clients depend on responses that they receive, servers on requests.
         draft.builder.build().unwrap_or_else(|error| panic!("{self:?}: {error}"))
     }
 }
@@ -145,7 +145,7 @@ impl Draft<'_> {
         let fan = self.of.fan;
         let ends: Vec<u32> =
             before.iter().flat_map(|b| b.first + b.fan..b.first + 2 * b.fan).collect();
-        // One node waits for all responses, so that the requests of a call start together.
+        // One node depends on all responses, so that the requests of a call start together.
         let (after, delay) = match &ends[..] {
             [] => (None, delay),
             [end] => (Some(*end), delay),

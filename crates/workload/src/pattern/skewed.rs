@@ -10,12 +10,12 @@ use crate::flow::Flow;
 /// An all-to-all in which some receivers are more popular than others, as with the experts of a
 /// mixture-of-experts model.
 ///
-/// In every round the hosts are ranked in a random order, and each sender splits its bytes over
-/// the others in proportion to `1 / rank^skew` (Zipf's law; 0 is the plain all-to-all). A flow has
-/// at least one byte.
+/// In every round the hosts are ranked in a random order. Each sender divides its bytes among the
+/// others in proportion to `1 / rank^skew` (Zipf's law; 0 is the plain all-to-all). A flow has at
+/// least one byte.
 #[derive(Clone, Debug)]
 pub struct Skewed {
-    /// Those that take part.
+    /// Participating hosts.
     pub hosts: HostSet,
     /// Bytes that every host sends in a round, before rounding.
     pub size: Bytes,
@@ -29,7 +29,7 @@ impl Skewed {
         u64::from(self.hosts.count()) * u64::from(self.hosts.count() - 1)
     }
 
-    /// The bytes of a round, up to the rounding of each flow.
+    /// Returns the bytes of a round, up to the rounding of each flow.
     pub(super) fn total(&self) -> u128 {
         u128::from(self.size.get()) * u128::from(self.hosts.count())
     }

@@ -11,34 +11,34 @@ use crate::flow::Flow;
 use crate::size::SizeDist;
 
 /// A flow of each host to its partner in every round, or of each pair of an all-to-all. Partners of
-/// a permutation stay the same in all rounds.
+/// a permutation are the same in all rounds.
 #[derive(Clone, Debug)]
 pub struct Together {
     /// The partners.
     pub pairs: Pairs,
-    /// Those that take part.
+    /// Participating hosts.
     pub hosts: HostSet,
     /// Lengths of messages.
     pub sizes: Arc<SizeDist>,
     /// The instants.
     pub rounds: Rounds,
-    /// Number of the pattern within its workload, which keeps its random streams apart.
+    /// Number of the pattern within its workload, which separates its random streams.
     pub stream: u64,
 }
 
 impl Together {
-    /// Number of flows of a round.
+    /// Returns the number of flows of a round.
     pub fn flows_per_round(&self) -> u64 {
         let n = u64::from(self.hosts.count());
         if matches!(self.pairs, Pairs::AllToAll { .. }) { n * (n - 1) } else { n }
     }
 
-    /// Number of flows of all rounds.
+    /// Returns the number of flows of all rounds.
     pub fn n_flows(&self) -> u64 {
         self.flows_per_round().saturating_mul(self.rounds.n)
     }
 
-    /// The flows under `seed`.
+    /// Returns the flows under `seed`.
     pub fn flows(&self, seed: u64) -> impl Iterator<Item = Flow> + Send + use<> {
         let this = self.clone();
         let mut size_rng = Rng::new(seed, self.stream, Purpose::Size);

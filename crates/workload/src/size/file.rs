@@ -1,14 +1,14 @@
 //! Files of a user's own distribution.
 //!
-//! One point per line: a size, white space or a comma, and the cumulative probability as a fraction
-//! or, if the last one is 100, in percent. Files in the format of ns-2 and YAPS, which have a
-//! column that nothing reads between the two, are accepted. Empty lines and lines that start with
-//! `#` are skipped.
+//! Each line is a point: a size, white space or a comma, and the cumulative probability.
+//! Probabilities are fractions, or percent if the last one is 100. Files in the format of ns-2 and
+//! YAPS, which have an ignored column between the two, are accepted. Empty lines and lines that
+//! start with `#` are skipped.
 //!
-//! A first line with one number is the mean of the sizes: the file is one of `HomaSimulation`, of
-//! whose sizes only the listed ones occur. A probability below the one before counts as that one,
-//! because Homa's simulator takes the first size whose probability is not below the draw. Notes
-//! name such points, and a mean that is not that of the points.
+//! A first line with one number is the mean of the sizes: then the file is of `HomaSimulation`, and
+//! only the listed sizes occur. A probability below the one before counts as that one, because
+//! Homa's simulator selects the first size whose probability is not below the draw. Notes name such
+//! points, and a mean that differs from that of the points.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::trace::without_mark;
 /// Without a `shape` only the listed sizes occur if the first line is a mean, as in Homa's files.
 ///
 /// # Errors
-/// Names the file and the line, what was expected there and what is there.
+/// Names the file and the line, and the expected and the actual value.
 pub fn read_cdf(
     file: &Path,
     shape: Option<Shape>,
@@ -48,10 +48,13 @@ fn parse(
         .peekable();
     let mean = lines.next_if(|(_, line)| line.parse::<f64>().is_ok_and(|mean| mean > 0.0));
     let mut placed = Vec::new();
+    let mut has_three = false;
     for (place, line) in lines {
-        let (at, cdf) = parse_line(&place, line)?;
+        let (at, cdf, n_columns) = parse_line(&place, line)?;
+        has_three |= n_columns == 3;
         placed.push((place, at, cdf));
     }
+    let largest = placed.iter().fold(0.0, |largest, &(_, at, _)| at.max(largest));
     if placed.last().is_some_and(|&(_, _, cdf)| cdf == 100.0) {
         for (_, _, cdf) in &mut placed {
             *cdf /= 100.0;
@@ -60,7 +63,8 @@ fn parse(
     let Some((place, mean)) = mean else {
         let sizes =
             SizeDist::from_placed(placed.into_iter(), name, shape.unwrap_or(Shape::Linear), unit)?;
-        return Ok((sizes, Vec::new()));
+        let notes = packets(name, largest, unit).filter(|_| has_three);
+        return Ok((sizes, notes.into_iter().collect()));
     };
     let mut notes: Vec<String> = raise(&mut placed).into_iter().collect();
     let sizes =
@@ -69,10 +73,24 @@ fn parse(
     let stated = mean.parse().unwrap_or(of_points);
     if (of_points - stated).abs() > MEAN_SLACK * stated {
         notes.push(format!(
-            "{place}: the mean is {stated}, but that of the points is {of_points:.1}"
+            "{place}: the mean is {stated}, but that of the points is {}",
+            (of_points * 10.0).round() / 10.0
         ));
     }
+    // Sizes of remote procedure calls are small, too.
+    notes.extend(packets(name, largest, unit).filter(|_| of_points >= MEAN_OF_CALLS));
     Ok((sizes, notes))
+}
+
+/// Returns a question if sizes may be numbers of packets, which files of the formats of ns-2 and
+/// `HomaSimulation` often have.
+fn packets(name: &str, largest: f64, unit: Bytes) -> Option<String> {
+    (unit.get() == 1 && largest < FEW_BYTES).then(|| {
+        format!(
+            "{name}: sizes are read as bytes, the largest is {largest}: are they packets? Then set \
+             unit = \"packets\""
+        )
+    })
 }
 
 /// Raises each probability to that of the point before, and returns a note about the first that
@@ -90,7 +108,8 @@ fn raise(placed: &mut [(String, f64, f64)]) -> Option<String> {
     note.map(|note| format!("{note}; {n} such points never occur, as in Homa's simulator"))
 }
 
-fn parse_line(place: &str, line: &str) -> Result<(f64, f64), SizeError> {
+/// Reads a size, its cumulative probability and the number of columns.
+fn parse_line(place: &str, line: &str) -> Result<(f64, f64, usize), SizeError> {
     let wrong = |expected, got: &str| SizeError::Point {
         place: place.to_owned(),
         expected,
@@ -105,12 +124,17 @@ fn parse_line(place: &str, line: &str) -> Result<(f64, f64), SizeError> {
     Ok((
         at.parse().map_err(|_| wrong("a size", at))?,
         cdf.parse().map_err(|_| wrong("a cumulative probability", cdf))?,
+        fields.len(),
     ))
 }
 
-/// Relative difference between a stated mean and that of the points that needs no note: files have
-/// rounded probabilities.
+/// Maximum relative difference between a stated mean and that of the points without a note: files
+/// have rounded probabilities.
 const MEAN_SLACK: f64 = 0.01;
+/// Largest messages of usual distributions are larger, in bytes.
+const FEW_BYTES: f64 = 1e6;
+/// Mean in bytes above which calls are not small.
+const MEAN_OF_CALLS: f64 = 1_000.0;
 
 #[cfg(test)]
 mod tests {
@@ -140,7 +164,7 @@ mod tests {
         assert!(notes.is_empty());
         let (linear, notes) = read(text, Some(Shape::Linear));
         assert_eq!(linear.mean_bytes(), 0.5 * 100.0 + 0.5 * 550.0);
-        assert_eq!(notes, ["f:1: the mean is 550, but that of the points is 325.0"]);
+        assert_eq!(notes, ["f:1: the mean is 550, but that of the points is 325"]);
     }
 
     /// The file of DCTCP's sizes has such points.
@@ -152,6 +176,20 @@ mod tests {
         let note = "f:3: the probability 0.4 is below 0.5; 1 such points never occur, as in \
                     Homa's simulator";
         assert_eq!(notes, [note]);
+    }
+
+    /// pFabric's files have three columns, and sizes in packets of 1460 bytes.
+    #[test]
+    fn small_sizes_in_formats_that_often_count_packets_are_questioned() {
+        let notes = |text: &str, unit| parse("f", text, None, Bytes::new(unit)).unwrap().1;
+        let text = "6 1 0.15\n667 1 0.7\n20000 1 1\n";
+        let question = "f: sizes are read as bytes, the largest is 20000: are they packets? Then \
+                        set unit = \"packets\"";
+        assert_eq!(notes(text, 1), [question]);
+        assert!(notes(text, 1_460).is_empty());
+        assert!(notes("6 0.15\n20000 1\n", 1).is_empty());
+        assert_eq!(notes("10003\n6 0.5\n20000 1\n", 1), [question]);
+        assert!(notes("53\n6 0.5\n100 1\n", 1).is_empty());
     }
 
     #[test]

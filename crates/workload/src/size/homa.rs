@@ -1,20 +1,19 @@
 //! The five workloads of the Homa study (SIGCOMM 2018), as its authors publish them.
 //!
 //! The published tables are lists of sizes that occur, not curves to interpolate. They were made
-//! from a few measured points by filling in sizes between them evenly in 1/size (W2, W3), in log
-//! size (W4) or in packets (W5), and probabilities linearly. The rules here give the published
-//! entries back and are shorter than the tables. Sources: the size distribution
-//! files of the authors' simulator (PlatformLab/HomaSimulation: Google_SearchRPC,
-//! Facebook_HadoopDist_All, FacebookKeyValueMsgSizeDist, DCTCP_MsgSizeDist) and, for W3 and the
-//! filled W4, the tables in PlatformLab/HomaModule, util/dist.cc.
+//! from a few measured points. Sizes between them are filled in evenly in 1/size (W2, W3), in log
+//! size (W4) or in packets (W5), and probabilities linearly. The rules here reproduce the published
+//! entries and are shorter than the tables. Sources: the size distribution files of the authors'
+//! simulator (PlatformLab/HomaSimulation: Google_SearchRPC, Facebook_HadoopDist_All,
+//! FacebookKeyValueMsgSizeDist, DCTCP_MsgSizeDist) and, for W3 and the filled W4, the tables in
+//! PlatformLab/HomaModule, util/dist.cc.
 
-/// A measured point: size, cumulative probability, and how many entries lead to it from the one
-/// before.
+/// A measured point: size, cumulative probability, and number of entries from the one before to it.
 struct Knot(f64, f64, u32);
 
-/// W1: Facebook's memcached. Sizes to 15 bytes as measured, above that a generalised Pareto law
-/// (Atikoglu et al., SIGMETRICS 2012) listed at 300 sizes evenly spaced in log size from 16 B to
-/// 100 kB, cut to whole bytes.
+/// W1: Facebook's memcached. Sizes to 15 bytes are as measured. Above that they follow a
+/// generalised Pareto law (Atikoglu et al., SIGMETRICS 2012). It is listed at 300 sizes, evenly
+/// spaced in log size from 16 B to 100 kB, rounded down to whole bytes.
 pub(super) fn w1() -> Vec<(f64, f64)> {
     const SHAPE: f64 = 0.348_238;
     const SCALE: f64 = 214.476;
@@ -26,7 +25,7 @@ pub(super) fn w1() -> Vec<(f64, f64)> {
         let size = 16.0 * (1e5f64 / 16.0).powf(f64::from(i) / 299.0);
         let tail = (1.0 + SHAPE * (size - FROM) / SCALE).powf(-1.0 / SHAPE);
         let cdf = if i == 299 { 1.0 } else { 1.0 - (1.0 - body) * tail };
-        // The nudge keeps 16 and 100 000 from falling a rounding error short.
+        // The small addition corrects the rounding error of 16 and 100 000.
         points.push(((size + 1e-6).floor(), cdf));
     }
     points
@@ -56,8 +55,8 @@ pub(super) fn w4() -> Vec<(f64, f64)> {
     points
 }
 
-/// W5: web search (DCTCP, SIGCOMM 2010) in packets of 1442 B. The published table loses the point
-/// 6667:.97 and runs from 6667:.9 to 20000:1 instead, which makes its mean 1744.7 packets.
+/// W5: web search (DCTCP, SIGCOMM 2010) in packets of 1442 B. The published table lacks the point
+/// 6667:0.97 and continues from 6667:0.9 to 20000:1. Its mean is therefore 1744.7 packets.
 pub(super) fn w5() -> Vec<(f64, f64)> {
     let grid = (1..=248)
         .chain((19..=49).map(|j: u32| (40 * j).div_ceil(3)))

@@ -1,16 +1,16 @@
 //! Message sizes: piecewise distributions, published ones by name, and files of a user.
 //!
-//! A distribution is a list of points (size, cumulative probability) in units of one byte or of
-//! one packet. Between two points sizes are either interpolated linearly and rounded to the
-//! nearest unit, at least one ([`Shape::Linear`]), or only the listed sizes occur
-//! ([`Shape::Steps`]). The probability of the first point belongs to the first size itself: it is
-//! an atom, and interpolation starts there. A file that means "linearly from zero" says so with a
-//! first point `0 0`, as those of the HPCC study do.
+//! A distribution is a list of points (size, cumulative probability) in units of one byte or of one
+//! packet. Between two points sizes are interpolated linearly and rounded to the nearest unit, at
+//! least one ([`Shape::Linear`]). With [`Shape::Steps`] only the listed sizes occur. The
+//! probability of the first point belongs to the first size itself: it is an atom, and
+//! interpolation starts there. A file for "linearly from zero" has a first point `0 0`, as those of
+//! the HPCC study do.
 //!
-//! [`SizeDist::mean_bytes`] is the exact mean of what [`SizeDist::sample`] returns, with the
-//! rounding. Where the points are whole numbers of units, rounding to nearest is symmetric in
-//! every segment and the mean is that of the interpolation: 133.806 packets for IMC10, 1140.98
-//! for Web Search and 5116.6 for Data Mining.
+//! [`SizeDist::mean_bytes`] is the exact mean of the samples of [`SizeDist::sample`], with the
+//! rounding. If the points are whole numbers of units, rounding to nearest is symmetric in every
+//! segment. The mean is then that of the interpolation: 133.806 packets for IMC10, 1140.98 for Web
+//! Search and 5116.6 for Data Mining.
 
 mod file;
 mod homa;
@@ -82,13 +82,13 @@ struct Point {
 }
 
 impl SizeDist {
-    /// Every message has `size` bytes, at least one.
+    /// Creates a distribution in which every message has `size` bytes, at least one.
     pub fn fixed(size: Bytes) -> Self {
         let units = size.get().max(1) as f64;
         Self::checked(vec![Point { at: units, cdf: 1.0 }], Shape::Steps, Bytes::new(1))
     }
 
-    /// The distribution through `points` of (size in units, cumulative probability).
+    /// Creates the distribution through `points` of (size in units, cumulative probability).
     ///
     /// # Errors
     /// Names the first point whose size or probability is out of range or falls, or the last one
@@ -99,7 +99,7 @@ impl SizeDist {
         Self::from_placed(placed, "the distribution", shape, unit)
     }
 
-    /// As [`SizeDist::new`], for points with their place in a file.
+    /// Creates a distribution like [`SizeDist::new`], for points with their place in a file.
     fn from_placed(
         placed: impl Iterator<Item = (String, f64, f64)>,
         whole: &str,
@@ -154,16 +154,16 @@ impl SizeDist {
         self.quantile(rng.unit())
     }
 
-    /// The exact mean of what [`SizeDist::sample`] returns.
+    /// Returns the exact mean of the samples of [`SizeDist::sample`].
     pub fn mean_bytes(&self) -> f64 {
         self.mean_units * self.unit.get() as f64
     }
 
-    /// The smallest size that at least the fraction `p` of messages does not exceed; `p` is taken
-    /// into 0 to 1.
+    /// Returns the smallest size that at least the fraction `p` of messages does not exceed; `p` is
+    /// clamped to 0 to 1.
     pub fn quantile(&self, p: f64) -> Bytes {
         let p = p.clamp(0.0, 1.0);
-        // The last probability is 1, so a point is always found.
+        // The last probability is 1, so there is always a point.
         let upper = self.points.partition_point(|point| point.cdf < p);
         let to = self.points[upper.min(self.points.len() - 1)];
         let units = match (self.shape, upper.checked_sub(1)) {
@@ -177,7 +177,7 @@ impl SizeDist {
         Bytes::new(round_units(units) * self.unit.get())
     }
 
-    /// The nine sizes that split the messages into ten equal groups.
+    /// Returns the nine sizes that split the messages into ten equal groups.
     pub fn deciles(&self) -> [Bytes; 9] {
         std::array::from_fn(|i| self.quantile((i + 1) as f64 / 10.0))
     }
@@ -192,18 +192,18 @@ impl SizeDist {
         self.shape
     }
 
-    /// The points as (size in units, cumulative probability).
+    /// Returns the points as (size in units, cumulative probability).
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         self.points.iter().map(|point| (point.at, point.cdf))
     }
 }
 
-/// To the nearest whole unit, at least one.
+/// Returns the nearest whole unit, at least one.
 fn round_units(units: f64) -> u64 {
     ((units + 0.5).floor() as u64).max(1)
 }
 
-/// The mean of rounded sizes, in units.
+/// Returns the mean of rounded sizes, in units.
 fn mean_units(points: &[Point], shape: Shape) -> f64 {
     let first = points[0];
     let mut mean = first.cdf * round_units(first.at) as f64;
@@ -225,15 +225,15 @@ fn mean_units(points: &[Point], shape: Shape) -> f64 {
     mean
 }
 
-/// The integral from 0 to `x` of rounding to nearest, at least one. Up to one and a half that is
-/// 1; afterwards it is n from n - 1/2 to n + 1/2.
+/// Returns the integral from 0 to `x` of rounding to nearest, at least one. The integrand is 1 up
+/// to 1.5, and n from n - 1/2 to n + 1/2 after that.
 fn rounded_integral(x: f64) -> f64 {
     let n = (x + 0.5).floor().max(1.0);
-    // The whole steps below n give 3/2 + (2 + ... + (n - 1)), the last one n (x - n + 1/2).
+    // The whole steps below n are 3/2 + (2 + ... + (n - 1)), the last one n (x - n + 1/2).
     if n == 1.0 { x } else { 1.5 + (n * (n - 1.0) / 2.0 - 1.0) + n * (x - n + 0.5) }
 }
 
-/// The integral from 0 to `x` of rounding up.
+/// Returns the integral from 0 to `x` of rounding up.
 fn ceil_integral(x: f64) -> f64 {
     let n = x.floor();
     n * (n + 1.0) / 2.0 + (x - n) * (n + 1.0)

@@ -20,10 +20,10 @@ pub const NAMES: [&str; 12] = [
     "homa-w5",
 ];
 
-/// The published distribution called `name`.
+/// Returns the published distribution called `name`.
 ///
 /// # Errors
-/// [`SizeError::UnknownName`], which lists the names there are.
+/// [`SizeError::UnknownName`], which lists the valid names.
 pub fn named(name: &str) -> Result<SizeDist, SizeError> {
     let linear = |points: &[(f64, f64)], unit| SizeDist::new(points, Shape::Linear, unit);
     match name {

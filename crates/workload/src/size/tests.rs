@@ -9,7 +9,7 @@ fn points(name: &str) -> Vec<(f64, f64)> {
     named(name).unwrap().points().collect()
 }
 
-/// The probability of at most `at` units: between the points linear, or a step at each.
+/// Returns the probability of at most `at` units: between the points linear, or a step at each.
 fn cdf(dist: &SizeDist, at: f64) -> f64 {
     let points: Vec<(f64, f64)> = dist.points().collect();
     match points.partition_point(|&(size, _)| size <= at) {
@@ -32,7 +32,7 @@ mod mean {
             ("imc10", 133.80625 * 1460.0),
             ("web-search", 1140.98 * 1460.0),
             ("data-mining", 5116.6 * 1460.0),
-            // Rounding up adds half a packet where sizes are drawn between points.
+            // Rounding up adds half a packet if sizes are drawn between points.
             ("ns-2-web-search", (1140.98 + 0.5 * 0.85) * 1460.0),
             ("ns-2-data-mining", (5116.6 + 0.5 * 0.5) * 1460.0),
             ("hpcc-web-search", 1_711_250.0),
@@ -110,7 +110,7 @@ mod quantile {
             let dist = named(name).unwrap();
             for (at, p) in points(name).into_iter().filter(|&(_, p)| p > 0.0) {
                 let size = dist.quantile(p).get() as f64 / dist.unit().get() as f64;
-                // The table of W1 has sizes twice, each with a probability of its own.
+                // The table of W1 has sizes twice, each with a separate probability.
                 assert_eq!(size, at, "{name} at {p}");
             }
         }

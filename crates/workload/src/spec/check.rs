@@ -1,4 +1,4 @@
-//! Checking a workload against a network.
+//! Checks a workload against a network.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(super) struct Checker<'a> {
     context: &'a WorkloadContext,
     hosts: Option<&'a HostNames>,
     pub(super) path: String,
-    /// The limit of the mix that the workload is in, which ends endless parts too.
+    /// The limit of the mix that contains the workload, which also ends endless parts.
     bound: Limit,
     streams: &'a mut u64,
     warnings: &'a mut Vec<String>,
@@ -112,7 +112,7 @@ impl Checker<'_> {
             (Pairs::SameRack { n_hosts, rack }, local),
             (Pairs::OtherRack { n_hosts, rack }, remote),
         ] {
-            // Each process keeps its stream when the other's load is zero.
+            // The number of each process does not change if the other's load is zero.
             let stream = self.stream();
             if load.fraction > 0.0 {
                 processes.push(Poisson::new(pairs, all.clone(), Arc::clone(&dist), &load, stream));
@@ -156,7 +156,7 @@ impl Checker<'_> {
             Some(hub) => Some(NodeId::new(self.host("hub", hub)?)),
             None => None,
         };
-        // A hub that is not known yet may be one of the peers.
+        // A hub that is drawn later may be one of the peers.
         let inside = hub.is_none_or(|hub| peers.contains(hub));
         let n = self.count("fan", spec.fan, peers.count() - u32::from(inside))?;
         let volume = match (spec.flow_bytes, spec.total_bytes) {

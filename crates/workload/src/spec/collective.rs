@@ -1,4 +1,4 @@
-//! Checking collective operations.
+//! Checks collective operations.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::{CollectiveSpec, WorkloadError};
 use crate::pattern::HostSet;
 use crate::pattern::collective::{Algorithm, Collective, Demand, Operation};
 
-/// The most flows of all rounds together: 60 bytes each are 3 GB.
+/// Maximum number of flows of all rounds together: 60 bytes each are 3 GB.
 const FLOWS_MAX: u64 = 50_000_000;
 
 /// The largest vector, 2^50 bytes.
 const BYTES_MAX: u64 = 1 << 50;
 
 impl Checker<'_> {
-    /// Checks a collective: one of each group of its hosts.
+    /// Checks a collective, and returns one for each group of its hosts.
     pub(super) fn collective(
         &mut self,
         spec: CollectiveSpec,
@@ -113,7 +113,7 @@ impl Checker<'_> {
         Ok(algorithm)
     }
 
-    /// The vector, and how much hosts have for each other.
+    /// Returns the vector, and the bytes that hosts send to each other.
     fn demand(
         &self,
         spec: &CollectiveSpec,

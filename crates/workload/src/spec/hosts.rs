@@ -1,4 +1,4 @@
-//! Hosts that take part in a pattern, as plans write them.
+//! Hosts of a pattern, as plans write them.
 
 use std::fmt;
 
@@ -69,7 +69,7 @@ impl Serialize for HostsSpec {
     }
 }
 
-/// Written out, because an untagged enum would answer every mistake with "did not match".
+/// Written by hand, because an untagged enum reports every mistake as "did not match".
 struct HostsVisitor;
 
 impl<'de> Visitor<'de> for HostsVisitor {
@@ -89,7 +89,7 @@ impl<'de> Visitor<'de> for HostsVisitor {
 }
 
 impl Checker<'_> {
-    /// Returns the hosts of a key, at least `min`; all if it is left out.
+    /// Returns the hosts of a key, at least `min`; all if it is omitted.
     pub(super) fn hosts(
         &self,
         key: &str,
@@ -146,7 +146,15 @@ impl Checker<'_> {
             HostSpec::Name(name) => self.named(key, name)?,
         };
         if number >= self.n() {
-            return self.wrong(key, &format!("a host below {}", self.n()), number);
+            return match host {
+                HostSpec::Number(number) => {
+                    self.wrong(key, &format!("a host below {}", self.n()), number)
+                }
+                HostSpec::Name(name) => {
+                    let expected = format!("a host of h0 to h{}", self.n() - 1);
+                    self.wrong(key, &expected, format!("{name:?}"))
+                }
+            };
         }
         Ok(number)
     }

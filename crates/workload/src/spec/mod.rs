@@ -15,6 +15,7 @@ mod check;
 mod collective;
 mod hosts;
 mod pairs;
+mod period;
 mod phases;
 mod rpc;
 mod sizes;
@@ -142,10 +143,12 @@ struct Stop {
 pub struct RackSpec {
     /// Message sizes.
     pub sizes: SizeSpec,
-    /// Load of every host on hosts of its rack, headers included, 0 to 2.
+    /// Load of every host on hosts of its rack, headers included, 0 to 2: a share of the rate at
+    /// which the slowest host sends.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub local_load: f64,
-    /// Load of every host on hosts of other racks, headers included, 0 to 2.
+    /// Load of every host on hosts of other racks, headers included, 0 to 2: a share of the rate at
+    /// which the slowest host sends.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub remote_load: f64,
     /// Number of hosts of a rack; that of the topology if left out.
@@ -162,7 +165,8 @@ pub struct RackSpec {
 pub struct OverlaySpec {
     /// Message sizes of the all-to-all.
     pub sizes: SizeSpec,
-    /// Load of the all-to-all alone, headers included, above 0 and at most 2.
+    /// Load of the all-to-all alone, headers included, above 0 and at most 2: a share of the rate
+    /// at which the slowest host sends.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub load: f64,
     /// Load of the incasts on top of that, as a fraction of all hosts' capacity.
@@ -214,9 +218,9 @@ pub struct FanSpec {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ShuffleSpec {
-    /// Those that send.
+    /// Sending hosts.
     pub senders: HostsSpec,
-    /// Those that receive.
+    /// Receiving hosts.
     pub receivers: HostsSpec,
     /// Size of every flow.
     pub flow_bytes: u64,
@@ -257,15 +261,16 @@ pub struct CollectiveSpec {
     pub operation: Operation,
     /// Algorithm by which the data move; the first that the operation has if left out.
     pub algorithm: Option<Algorithm>,
-    /// The whole vector: what every host has at the start (all-reduce, reduce-scatter, all-to-all)
-    /// or at the end (all-reduce, all-gather, broadcast, pipeline). Of an all-to-all it includes
-    /// the host's part for itself, of an all-to-all-v with a skew it is what every host sends.
+    /// The whole vector: the data of every host at the start (all-reduce, reduce-scatter,
+    /// all-to-all) or at the end (all-reduce, all-gather, broadcast, pipeline). Of an all-to-all it
+    /// includes the host's part for itself. Of an all-to-all-v with a skew it is the data that
+    /// every host sends.
     pub vector_bytes: Option<u64>,
     /// Of an all-to-all-v, instead of `vector-bytes`: bytes by sender and receiver, row by row.
     pub matrix: Option<Vec<Vec<u64>>>,
     /// Of an all-to-all-v with `vector-bytes`: Zipf exponent of the receivers' popularity, 0 to 10.
     pub skew: Option<f64>,
-    /// Those that take part; all if left out.
+    /// Participating hosts; all if left out.
     pub hosts: Option<HostsSpec>,
     /// Number of hosts in each of several groups, which do the operation at once; one group of all
     /// if left out.
@@ -301,7 +306,7 @@ pub struct SkewedSpec {
     pub host_bytes: u64,
     /// Zipf exponent of the receivers' popularity, 0 (all alike) to 10.
     pub skew: f64,
-    /// Those that take part; all if left out.
+    /// Participating hosts; all if left out.
     pub hosts: Option<HostsSpec>,
     /// Start of the first round.
     #[serde(default)]
@@ -380,12 +385,12 @@ impl WorkloadSpec {
     /// Checks this workload against a network and reads the files it names.
     ///
     /// # Errors
-    /// Names the key, what was expected and what was given; for files also the line.
+    /// Names the key, and the expected and the actual value; for files also the line.
     pub fn validate(self, context: &WorkloadContext) -> Result<ValidWorkload, WorkloadError> {
         check::validate(self, context, None)
     }
 
-    /// As [`WorkloadSpec::validate`], for a network whose nodes have the names `hosts`.
+    /// Checks like [`WorkloadSpec::validate`], for a network whose nodes have the names `hosts`.
     ///
     /// # Errors
     /// As [`WorkloadSpec::validate`].
@@ -402,7 +407,7 @@ fn one() -> u64 {
     1
 }
 
-/// Two percent of capacity, as in the bursty workloads of the HPCC and dcPIM studies.
+/// Returns 2 % of capacity, as in the bursty workloads of the HPCC and dcPIM studies.
 fn overlay_load() -> f64 {
     0.02
 }

@@ -1,7 +1,7 @@
 //! Patterns in which hosts have partners: keys and checks.
 //!
-//! The pattern chooses senders and receivers. With a `load` flows arrive as Poisson processes, in
-//! periods that are on and off if wanted. Without one every host sends at once, in rounds.
+//! The pattern chooses senders and receivers. With a `load` flows arrive as Poisson processes,
+//! optionally in periods that are on and off. Without a load all hosts send at once, in rounds.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::pattern::poisson::{OnOff, Poisson};
 use crate::pattern::together::Together;
 use crate::size::SizeDist;
 
-/// Defines the keys of a pattern whose hosts have partners: its own, and those of all.
+/// Defines the keys of a pattern whose hosts have partners: the pattern's keys, and the common
+/// ones.
 macro_rules! pairs_spec {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $of:ty,)* }) => {
         $(#[$about])*
@@ -29,11 +30,12 @@ macro_rules! pairs_spec {
             $($(#[$doc])* pub $field: $of,)*
             /// Lengths of messages.
             pub sizes: SizeSpec,
-            /// Offered load of every host, headers included, above 0 and at most 2. Without a load
-            /// all hosts send at once, in rounds.
+            /// Offered load of every host, headers included, above 0 and at most 2: a share of the
+            /// rate at which the slowest host sends. Without a load all hosts send at once, in
+            /// rounds.
             #[schemars(range(min = 0.0, max = 2.0))]
             pub load: Option<f64>,
-            /// Those that take part; all if left out.
+            /// Participating hosts; all if left out.
             pub hosts: Option<HostsSpec>,
             /// Mean time in which a host sends; with `load` and `off-us`. The load is that of all
             /// time.
@@ -174,7 +176,8 @@ impl Checker<'_> {
             }
         }
         if spec.rack_share + pod_share > 1.0 + 1e-9 {
-            let expected = format!("at most {}, as rack-share says", 1.0 - spec.rack_share);
+            let rest = 1.0 - spec.rack_share;
+            let expected = format!("at most {rest} beside rack-share = {}", spec.rack_share);
             return self.wrong("pod-share", &expected, pod_share);
         }
         let rack = spec.hosts_per_rack.or(self.context().hosts_per_rack);
@@ -202,7 +205,10 @@ impl Checker<'_> {
                 let pairs = Pairs::Staggered(Arc::new(staggered));
                 self.pairs(spec.arrivals(), pairs, HostSet::list(&numbers), keep)
             }
-            Err((key, expected)) => self.wrong(key, &expected, "none"),
+            Err((key, expected)) => {
+                let share = if key == "pod-share" { pod_share } else { spec.rack_share };
+                self.wrong(key, &expected, share)
+            }
         }
     }
 

@@ -14,13 +14,13 @@ use crate::phases::Phases;
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PhasesSpec {
-    /// The phases in their order; each needs an end. Their times count from the begin of the phase
+    /// The phases in their order; each needs an end. Their times count from the start of the phase
     /// at a host.
     pub parts: Vec<WorkloadSpec>,
     /// Number of times that hosts run all phases.
     #[serde(default = "one")]
     pub rounds: u32,
-    /// Time that a host pauses between two phases.
+    /// Pause of a host between two phases.
     #[serde(default)]
     pub pause_us: f64,
 }
@@ -29,10 +29,10 @@ fn one() -> u32 {
     1
 }
 
-/// The most nodes of all phases together: 60 bytes each are 3 GB.
+/// Maximum number of nodes of all phases together: 60 bytes each are 3 GB.
 const NODES_MAX: u64 = 50_000_000;
 
-/// Maximum of rounds if the number of flows of a part is not known.
+/// Maximum number of rounds if the number of flows of a part is unknown.
 const ROUNDS_MAX: u32 = 10_000;
 
 impl Checker<'_> {

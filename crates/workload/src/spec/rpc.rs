@@ -21,10 +21,9 @@ pub struct RpcSpec {
     pub responses: SizeSpec,
     /// Number of calls of each client.
     pub calls: u32,
-    /// Those that call; all if left out.
+    /// Calling hosts; all if left out.
     pub clients: Option<HostsSpec>,
-    /// Those that are called, drawn anew for each call and never the client itself; all if left
-    /// out.
+    /// Called hosts, drawn again for each call and never the client itself; all if left out.
     pub servers: Option<HostsSpec>,
     /// Number of servers of a call, which ends with the last response.
     #[serde(default = "one")]
@@ -44,7 +43,7 @@ pub struct RpcSpec {
     /// The law of `think-us`, `interval-us` and `service-us`, which are means.
     #[serde(default)]
     pub times: Times,
-    /// Begin of all clients.
+    /// Start of all clients.
     #[serde(default)]
     pub start_us: f64,
 }
@@ -53,7 +52,7 @@ fn one() -> u32 {
     1
 }
 
-/// The most flows of all calls together: 60 bytes each are 3 GB.
+/// Maximum number of flows of all calls together: 60 bytes each are 3 GB.
 const FLOWS_MAX: u64 = 50_000_000;
 
 impl Checker<'_> {

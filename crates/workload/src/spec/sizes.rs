@@ -65,11 +65,11 @@ pub enum Interpolation {
 }
 
 impl SizeSpec {
-    /// The distribution that this names, for the workload at `path` within the plan. Packets of
-    /// files have `payload` bytes, and names of files start at `base_dir`.
+    /// Returns the distribution, for the workload at `path` within the plan. Packets of files have
+    /// `payload` bytes, and names of files are relative to `base_dir`.
     ///
     /// # Errors
-    /// An unknown name, or a file that is none of a distribution.
+    /// An unknown name, or a file without a valid distribution.
     pub fn resolve(
         &self,
         path: &str,
@@ -79,7 +79,7 @@ impl SizeSpec {
         self.resolve_with_notes(path, payload, base_dir).map(|(sizes, _)| sizes)
     }
 
-    /// As [`SizeSpec::resolve`], with notes about likely mistakes in a file.
+    /// Resolves like [`SizeSpec::resolve`], with notes about likely mistakes in a file.
     ///
     /// # Errors
     /// As [`SizeSpec::resolve`].
@@ -92,7 +92,7 @@ impl SizeSpec {
         self.resolve_at(&format!("{path}sizes"), payload, base_dir)
     }
 
-    /// As [`SizeSpec::resolve_with_notes`], for the key `key`.
+    /// Resolves like [`SizeSpec::resolve_with_notes`], for the key `key`.
     pub(super) fn resolve_at(
         &self,
         key: &str,
@@ -109,7 +109,9 @@ impl SizeSpec {
                 (Some(fixed), None) if (1..=1 << 50).contains(&fixed) => {
                     Ok((SizeDist::fixed(Bytes::new(fixed)), Vec::new()))
                 }
-                (Some(fixed), None) => return wrong("fixed from 1 to 2^50", fixed.to_string()),
+                (Some(fixed), None) => {
+                    return wrong("fixed from 1 to 2^50 bytes", fixed.to_string());
+                }
                 (None, Some(file)) => {
                     let unit = match table.unit {
                         Unit::Bytes => Bytes::new(1),
@@ -144,7 +146,7 @@ impl Serialize for SizeSpec {
     }
 }
 
-/// Written out, because an untagged enum would answer every mistake with "did not match".
+/// Written by hand, because an untagged enum reports every mistake as "did not match".
 struct SizeVisitor;
 
 impl<'de> Visitor<'de> for SizeVisitor {

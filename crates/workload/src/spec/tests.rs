@@ -1,4 +1,4 @@
-//! Plans: every pattern, determinism, and plans that are wrong.
+//! Plans: every pattern, determinism, and invalid plans.
 
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use crate::ValidWorkload;
 use crate::flow::Flow;
 
 mod partners;
+mod periods;
 mod waiting;
 
 fn context() -> WorkloadContext {
@@ -32,7 +33,7 @@ fn flows(text: &str, seed: u64) -> Vec<Flow> {
     plan(text).unwrap().numbered(seed).map(|(_, flow)| flow).collect()
 }
 
-/// One plan of each pattern, and how many flows it has.
+/// One plan of each pattern, and its number of flows.
 const PLANS: [(&str, u64); 21] = [
     ("pattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.6\nflows = 500", 500),
     ("pattern = 'permutation'\nsizes = { fixed = 71540 }\nload = 0.5\nflows = 300", 300),
@@ -183,7 +184,7 @@ const WRONG: [(&str, &str); 40] = [
       ns-2-web-search, ns-2-data-mining, \
       hpcc-web-search, ali-storage, homa-w1, homa-w2, homa-w3, homa-w4, homa-w5"),
     ("pattern = 'all-to-all'\nsizes = { fixed = 0 }\nload = 0.6\nflows = 1",
-     "sizes: expected fixed from 1 to 2^50, got 0"),
+     "sizes: expected fixed from 1 to 2^50 bytes, got 0"),
     ("pattern = 'all-to-all'\nsizes = { unit = 'packets' }\nload = 0.6\nflows = 1",
      "sizes: expected fixed or cdf, got neither"),
     ("pattern = 'all-to-all'\nsizes = { fixed = 1, cdf = 'x' }\nload = 0.6\nflows = 1",

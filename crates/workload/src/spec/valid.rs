@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_core::{Span, TenantId, Time};
 
+use super::period::{are_alike, periods};
 use crate::flow::{Flow, FlowSource, Limit, merge};
 use crate::graph::{Graph, GraphBuilder};
 use crate::pattern::burst::{Bursts, PoissonIncast, Volume};
@@ -27,11 +28,13 @@ pub struct ValidWorkload {
 /// Arrival process of a workload. A mixture has the last one of those of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Process {
-    /// Poisson processes: after a warm-up the run is steady.
+    /// Poisson processes of one period: after a warm-up the run is steady.
     Poisson,
     /// Those of a file: it may be steady.
     Trace,
-    /// Bursts, collectives, and all else whose flows wait for others: no instant is like another.
+    /// Poisson processes that begin or end at different times: the load changes during the run.
+    Changing,
+    /// Bursts, collectives, and all other workloads with dependencies: no two instants are alike.
     Bursts,
 }
 
@@ -46,7 +49,7 @@ pub(super) enum Source {
     /// Hosts that send at once, each to its partner.
     Together(Together),
     Trace(Arc<[Flow]>),
-    /// Flows that wait for each other, from a trace.
+    /// Flows of a trace that depend on each other.
     Graph(Arc<Graph>),
     /// A collective of each group of hosts.
     Collective(Vec<Collective>),
@@ -56,15 +59,15 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// True if only a limit ends it.
+    /// Returns true if only a limit ends it.
     pub(super) fn is_endless(&self) -> bool {
         matches!(self, Self::Poisson(_) | Self::OnOff(_) | Self::Overlay(..))
     }
 }
 
 impl ValidWorkload {
-    /// The flows under `seed` outside of [`ValidWorkload::graph`], in arrival order. The same seed
-    /// gives the same flows.
+    /// Returns the flows under `seed` outside of [`ValidWorkload::graph`], in arrival order. They
+    /// are equal for equal seeds.
     pub fn flows(&self, seed: u64) -> FlowSource {
         let source: FlowSource = match &self.source {
             Source::Poisson(processes) => {
@@ -112,8 +115,8 @@ impl ValidWorkload {
         last.unwrap_or(0)
     }
 
-    /// The flows under `seed` that wait for each other; `None` if there are none. In the whole
-    /// workload they have the first numbers, and the others follow in order of arrival.
+    /// Returns the flows under `seed` that depend on each other; `None` if there are none. In the
+    /// whole workload they have the first numbers, and the others follow in order of arrival.
     pub fn graph(&self, seed: u64) -> Option<Arc<Graph>> {
         match &self.source {
             Source::Graph(graph) => Some(Arc::clone(graph)),
@@ -138,12 +141,12 @@ impl ValidWorkload {
         }
     }
 
-    /// All flows under `seed` as one graph, in which flows that wait for nothing start when they
-    /// arrive.
+    /// Returns all flows under `seed` as one graph, in which flows without dependencies start when
+    /// they arrive.
     pub(crate) fn as_graph(&self, seed: u64) -> Graph {
         let mut whole = GraphBuilder::default();
         if let Some(graph) = self.graph(seed) {
-            // Parts of a mix keep their rounds, and the tenant is the phase's.
+            // The rounds of a mix's parts do not change, and the tenant is the phase's.
             whole.append(&graph, TenantId::default());
         }
         for flow in self.flows(seed) {
@@ -152,8 +155,8 @@ impl ValidWorkload {
         whole.build().unwrap_or_else(|error| panic!("a graph and flows: {error}"))
     }
 
-    /// All flows under `seed` with their numbers: those of [`ValidWorkload::graph`], with the
-    /// earliest time of their start, then the others.
+    /// Returns all flows under `seed` with their numbers: those of [`ValidWorkload::graph`], with
+    /// the earliest time of their start, then the others.
     pub fn numbered(&self, seed: u64) -> impl Iterator<Item = (u32, Flow)> + use<> {
         let graph = self.graph(seed).unwrap_or_default();
         let others = (graph.len()..).zip(self.flows(seed));
@@ -162,7 +165,7 @@ impl ValidWorkload {
         waiting.into_iter().chain(others)
     }
 
-    /// Returns whether there are flows that wait for others.
+    /// Returns true if there are flows that depend on others.
     pub(super) fn has_graph(&self) -> bool {
         match &self.source {
             Source::Graph(_) | Source::Collective(_) | Source::Rpc(_) | Source::Phases(_) => true,
@@ -200,8 +203,8 @@ impl ValidWorkload {
         available.map(|n| n.min(self.limit.flows.unwrap_or(u64::MAX)))
     }
 
-    /// The arrival of the last flow of a trace, or the latest time before which a node of its graph
-    /// cannot start. `None` for patterns.
+    /// Returns the arrival of the last flow of a trace, or the latest time before which a node of
+    /// its graph cannot start. `None` for patterns.
     pub fn last_arrival(&self) -> Option<Time> {
         let last = match &self.source {
             Source::Trace(flows) => flows.last()?.arrival,
@@ -212,8 +215,8 @@ impl ValidWorkload {
         Some(last.min(self.limit.until.unwrap_or(Time::NEVER)))
     }
 
-    /// The exact mean message size of the pattern, limits aside; `None` for mixtures and flows that
-    /// wait for others.
+    /// Returns the exact mean message size of the pattern, without limits; `None` for mixtures and
+    /// flows that depend on others.
     pub fn mean_bytes(&self) -> Option<f64> {
         match &self.source {
             Source::Poisson(processes) => processes.first().map(|p| p.sizes.mean_bytes()),
@@ -250,7 +253,13 @@ impl ValidWorkload {
             | Source::Rpc(_)
             | Source::Phases(_) => Process::Bursts,
             Source::Trace(_) => Process::Trace,
-            Source::Mix(parts) => parts.iter().map(Self::process).max().unwrap_or(Process::Poisson),
+            Source::Mix(parts) => {
+                let of_parts = parts.iter().map(Self::process).max().unwrap_or(Process::Poisson);
+                match are_alike(&periods(self)) {
+                    true => of_parts,
+                    false => of_parts.max(Process::Changing),
+                }
+            }
         }
     }
 
@@ -259,16 +268,16 @@ impl ValidWorkload {
         &self.warnings
     }
 
-    /// The distribution of random sizes; `None` for patterns with custom sizes.
+    /// Returns the distribution of random sizes; `None` for patterns with custom sizes.
     pub fn sizes(&self) -> Option<&SizeDist> {
         self.sizes.as_deref()
     }
 }
 
-/// Joins graphs of which none waits for another.
+/// Joins graphs that do not depend on one another.
 fn joined(graphs: impl Iterator<Item = (Graph, TenantId)>) -> Arc<Graph> {
     let mut whole = GraphBuilder::default();
     graphs.for_each(|(graph, tenant)| whole.append(&graph, tenant));
-    // The parts are graphs, and nothing joins them.
+    // The parts are graphs, and no edge joins them.
     Arc::new(whole.build().unwrap_or_else(|error| panic!("a mix of graphs: {error}")))
 }

@@ -10,11 +10,11 @@ use arrow_schema::DataType;
 
 use super::number::Number;
 
-/// The numbers of a column; `None` where there is none.
+/// The numbers of a column; `None` if there is none.
 pub(super) type Column = Vec<Option<Number>>;
 
-/// The numbers of `array`; `None` if it holds anything else. What is not a number in a column of
-/// floating-point numbers is missing, as pandas writes it.
+/// Returns the numbers of `array`; `None` if it holds anything else. NaN in a column of
+/// floating-point numbers is a missing value, as pandas writes it.
 pub(super) fn numbers(array: &ArrayRef) -> Option<Column> {
     Some(match array.data_type() {
         DataType::Int8 => whole::<Int8Type>(array),
@@ -42,14 +42,14 @@ pub(super) fn texts(array: &ArrayRef) -> Option<Vec<Option<String>>> {
     })
 }
 
-/// Numbers of the rows that a row waits for.
+/// Numbers of the rows on which a row depends.
 #[derive(Clone, Debug)]
 pub(super) enum Ids {
     Numbers(Column),
     Text(String),
 }
 
-/// Numbers of the rows that each row waits for.
+/// Numbers of the rows on which each row depends.
 pub(super) type After = Vec<Ids>;
 
 /// Returns the ids of `array`: lists of numbers, texts, or single numbers; `None` if it holds

@@ -6,6 +6,7 @@ use rampmeter_core::quantity::Unit;
 use rampmeter_core::units::PS_PER_SECOND;
 
 use super::{Options, TraceError};
+use crate::import::count;
 
 /// The columns of workloads besides those of times.
 const USED: [&str; 6] = ["src", "dst", "size_bytes", "flow", "after", "tenant"];
@@ -16,8 +17,8 @@ const TIMES: [&str; 3] = ["arrival", "compute", "deadline"];
 /// Outcomes of flows, for comparisons.
 const RECORDED: [&str; 2] = ["fct_ps", "ideal_ps"];
 
-/// Columns of results and of tables, which workloads have no use for: a table of results is a trace
-/// of its flows.
+/// Columns of results and of tables, which workloads do not use: a table of results is a trace of
+/// its flows.
 const UNUSED: [&str; 16] = [
     "delivered_ps",
     "acked_ps",
@@ -37,8 +38,14 @@ const UNUSED: [&str; 16] = [
     "",
 ];
 
-/// The units of times, by the end of their names. The first that a file has is used.
-/// With each its picoseconds.
+/// Column of results with the fate of each flow.
+pub(super) const STATUS: &str = "status";
+
+/// Status of a flow that waited for others until the end of its run. Its arrival is that end.
+pub(super) const NOT_STARTED: &str = "not-started";
+
+/// The units of times, by the end of their names, with the picoseconds of each. The first unit in a
+/// file is used.
 const UNITS: [(&str, u64); 5] = [
     ("ps", 1),
     ("ns", PS_PER_SECOND / 1_000_000_000),
@@ -46,6 +53,11 @@ const UNITS: [(&str, u64); 5] = [
     ("ms", PS_PER_SECOND / 1_000),
     ("s", PS_PER_SECOND),
 ];
+
+/// Columns of every trace, besides the arrival.
+const REQUIRED: [&str; 3] = ["src", "dst", "size_bytes"];
+/// Columns that may hold the arrival, in errors.
+const ARRIVAL_EXPECTED: &str = "arrival_ps (or arrival_ns, arrival_us, arrival_ms, arrival_s)";
 
 /// A column of times.
 #[derive(Clone, Debug)]
@@ -114,7 +126,7 @@ pub(super) fn rename(
         if is_repeated(theirs) {
             return Err(twice(theirs));
         }
-        // Another column of this name is not the one that is meant.
+        // Another column with this name is not the mapped one.
         if let Some(other) = original.iter().position(|column| column == ours)
             && other != at
         {
@@ -122,7 +134,7 @@ pub(super) fn rename(
         }
         header[at].clone_from(ours);
     }
-    // Where the plan maps columns, others may be anything.
+    // If the plan maps columns, the others may have any name.
     let repeated = header
         .iter()
         .find(|name| (options.columns.is_empty() || is_used(name)) && is_repeated(name));
@@ -132,11 +144,27 @@ pub(super) fn rename(
     }
 }
 
-/// Returns a note about the columns that a workload does not use, if there are any. Where the plan
+/// Checks that a trace has the columns that it needs.
+///
+/// # Errors
+/// All columns that are missing, in one error.
+pub(super) fn require(file: &str, header: &[String]) -> Result<(), TraceError> {
+    let has = |name: &str| header.iter().any(|column| column == name);
+    let arrival = Times::find("arrival", has).is_none().then_some(ARRIVAL_EXPECTED);
+    let others = REQUIRED.into_iter().filter(|name| !has(name));
+    let missing: Vec<&str> = arrival.into_iter().chain(others).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let (file, expected) = (file.to_owned(), missing.join(" and a column "));
+    Err(TraceError::Column { file, expected, got: header.join(",") })
+}
+
+/// Returns a note about the columns that a workload does not use, if there are any. If the plan
 /// maps columns, a file may have any others.
 ///
 /// # Errors
-/// A column that is none of a trace.
+/// A column that traces do not have.
 pub(super) fn notes(
     file: &str,
     columns: &[String],
@@ -167,7 +195,31 @@ pub(super) fn notes(
 
 /// Returns true if a table has the columns of results, whose rows are in the order of ends.
 pub(super) fn is_result(columns: &[String]) -> bool {
-    columns.iter().any(|column| column == "status")
+    columns.iter().any(|column| column == STATUS)
+}
+
+/// Returns a note about dependencies in a table of results, which has times instead.
+pub(super) fn note_of_results(
+    file: &str,
+    columns: &[String],
+    n_not_started: usize,
+) -> Option<String> {
+    let has = |name: &str| columns.iter().any(|column| column == name);
+    // Other tables have a status, too.
+    let is_of_run = is_result(columns) && has("fate_ps") || n_not_started > 0;
+    if !is_of_run || has("after") {
+        return None;
+    }
+    let times = "results have no dependencies (after): flows that waited for others start at the \
+                 times of that run";
+    Some(match n_not_started {
+        0 => format!("{file}: {times}"),
+        n => format!(
+            "{file}: {times}, and {} of status not-started {} left out",
+            count(n, "flow"),
+            if n == 1 { "is" } else { "are" }
+        ),
+    })
 }
 
 fn is_used(column: &str) -> bool {

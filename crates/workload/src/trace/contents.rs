@@ -35,7 +35,7 @@ pub fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// True for bytes that no text has at its beginning.
+/// Returns true for bytes that do not begin a text.
 pub(super) fn has_control(bytes: &[u8]) -> bool {
     bytes.iter().take(4096).any(|byte| matches!(byte, 0..=8 | 14..=31))
 }
@@ -55,7 +55,7 @@ fn lines(bytes: &[u8]) -> Vec<&str> {
     text.lines().map(str::trim).filter(is_content).take(8).collect()
 }
 
-/// True for a header that names columns of a trace.
+/// Returns true for a header that names columns of a trace.
 pub(super) fn is_csv(bytes: &[u8]) -> bool {
     let lines = lines(bytes);
     let columns: Vec<&str> = lines
@@ -65,22 +65,30 @@ pub(super) fn is_csv(bytes: &[u8]) -> bool {
     ["src", "dst", "size_bytes"].iter().all(|name| columns.contains(name))
 }
 
-/// True for a connection matrix of htsim.
+/// Returns true for a connection matrix of htsim. Its topologies begin with the nodes, too, but
+/// have tiers.
 pub(super) fn is_htsim(bytes: &[u8]) -> bool {
     let is_head = |line: &&str| line.starts_with("Nodes ") || line.starts_with("Connections ");
     let is_connection = |line: &&str| {
         let ends = line.split_whitespace().next().and_then(|word| word.split_once("->"));
         ends.is_some_and(|(src, dst)| src.parse::<u64>().is_ok() && dst.parse::<u64>().is_ok())
     };
-    lines(bytes).first().is_some_and(|line| is_head(line) || is_connection(line))
+    let is_topology = |line: &&str| {
+        let key = line.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+        key.starts_with("tier") || key == "podsize" || key.starts_with("radix_")
+    };
+    let lines = lines(bytes);
+    lines.first().is_some_and(|line| is_head(line) || is_connection(line))
+        && !lines.iter().any(is_topology)
 }
 
-/// True for a GOAL schedule.
+/// Returns true for a GOAL schedule.
 pub(super) fn is_goal(bytes: &[u8]) -> bool {
     lines(bytes).first().is_some_and(|line| line.starts_with("num_ranks"))
 }
 
-/// True for a flow file of the HPCC simulator: a number of flows, and lines of five or six numbers.
+/// Returns true for a flow file of the HPCC simulator: a number of flows, and lines of five or six
+/// numbers. Those of ns3-rdma, whose last two are times, get the error of the reader.
 pub(super) fn is_hpcc(bytes: &[u8]) -> bool {
     let lines = lines(bytes);
     let [count, flow, ..] = lines[..] else { return false };
@@ -88,11 +96,11 @@ pub(super) fn is_hpcc(bytes: &[u8]) -> bool {
     let is_whole = |field: &&str| field.parse::<u64>().is_ok();
     count.parse::<u64>().is_ok()
         && matches!(fields.len(), 5 | 6)
-        && fields[..fields.len() - 1].iter().all(is_whole)
-        && fields[fields.len() - 1].parse::<f64>().is_ok()
+        && fields[..4].iter().all(is_whole)
+        && fields[4..].iter().all(|field| field.parse::<f64>().is_ok())
 }
 
-/// True for an algorithm of MSCCL.
+/// Returns true for an algorithm of MSCCL.
 pub(super) fn is_msccl(bytes: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
     without_mark(&head).trim_start().starts_with('<') && head.contains("<algo")

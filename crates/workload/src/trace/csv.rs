@@ -14,16 +14,13 @@ use rampmeter_core::quantity::Unit;
 use super::columns::Times;
 use super::decimal::{parse_bytes, parse_time, parse_whole};
 use super::write::{Row, Sheet};
-use super::{
-    ARRIVAL_EXPECTED, Extra, Import, Options, RawRow, ReferenceRow, SIZE_EXPECTED, Source,
-    TraceError, columns,
-};
+use super::{Extra, Import, RawRow, ReferenceRow, SIZE_EXPECTED, Source, TraceError, columns};
 use crate::flow::Flow;
 use crate::graph::Graph;
 use crate::table::{Records, separator};
 
-/// Writes `flows`, which wait for nothing, with a header; compressed if the name of `file` ends in
-/// `.gz`.
+/// Writes `flows`, which have no dependencies, with a header; compressed if the name of `file` ends
+/// in `.gz`.
 ///
 /// # Errors
 /// [`TraceError::Io`] with the file's name.
@@ -134,7 +131,7 @@ fn is_gz(file: &Path) -> bool {
 
 /// Reads the rows of a file with a header.
 pub(crate) fn import(source: &Source<'_>) -> Result<Import, TraceError> {
-    let Source { path, name, options, .. } = *source;
+    let Source { path, name, .. } = *source;
     let mut records = Records::new(open(path, name)?, COMMENT);
     let header = records.next_record().map_err(|error| broken(name, &error))?;
     let Some((_, header)) = header else {
@@ -142,7 +139,7 @@ pub(crate) fn import(source: &Source<'_>) -> Result<Import, TraceError> {
         return Err(TraceError::Format { file: name.to_owned(), reason });
     };
     let separator = separator(&header.iter().collect::<Vec<_>>().join(","));
-    parse(name, Records::separated(open(path, name)?, COMMENT, separator), options)
+    parse(source, Records::separated(open(path, name)?, COMMENT, separator))
 }
 
 /// Begins a line that is not read.
@@ -184,23 +181,17 @@ struct Columns {
 impl Columns {
     fn find(file: &str, header: &[String]) -> Result<Self, TraceError> {
         let position = |name: &str| header.iter().position(|column| column == name);
-        let missing = |expected: &str| TraceError::Column {
-            file: file.to_owned(),
-            expected: expected.to_owned(),
-            got: header.join(","),
-        };
-        let need = |name: &str| position(name).ok_or_else(|| missing(name));
+        columns::require(file, header)?;
+        let need = |name: &str| position(name).expect("the trace has the columns that it needs");
         let time = |of: &str| {
             let times = Times::find(of, |name| position(name).is_some())?;
             Some((position(&times.name)?, times))
         };
-        let arrival = time("arrival").ok_or_else(|| missing(ARRIVAL_EXPECTED))?;
-        let (src, dst, size) = (need("src")?, need("dst")?, need("size_bytes")?);
         Ok(Self {
-            arrival,
-            src,
-            dst,
-            size,
+            arrival: time("arrival").expect("the trace has the columns that it needs"),
+            src: need("src"),
+            dst: need("dst"),
+            size: need("size_bytes"),
             fct: position("fct_ps"),
             ideal: position("ideal_ps"),
             flow: position("flow"),
@@ -212,11 +203,8 @@ impl Columns {
     }
 }
 
-fn parse(
-    file: &str,
-    mut records: Records<impl Read>,
-    options: &Options,
-) -> Result<Import, TraceError> {
+fn parse(source: &Source<'_>, mut records: Records<impl Read>) -> Result<Import, TraceError> {
+    let Source { name: file, options, .. } = *source;
     let format = |error: csv::Error| broken(file, &error);
     let header = records.next_record().map_err(format)?;
     let header = header.into_iter().flat_map(|(_, header)| header.iter());
@@ -226,6 +214,8 @@ fn parse(
     let mut import =
         Import { notes: columns::notes(file, &renamed, options)?, ..Import::default() };
     import.is_unordered = columns::is_result(&renamed);
+    let status = renamed.iter().position(|column| column == columns::STATUS);
+    let mut n_not_started = 0;
     import.fields = columns::of_fields(&header, &renamed);
     while let Some((place, record)) = records.next_record().map_err(format)? {
         if record.len() > renamed.len() {
@@ -237,20 +227,25 @@ fn parse(
                 got: record.len().to_string(),
             });
         }
+        if status.and_then(|at| record.get(at)) == Some(columns::NOT_STARTED) {
+            n_not_started += 1;
+            continue;
+        }
         let is_result = import.is_unordered;
-        let row = parse_record((file, place), &columns, record, options, is_result);
+        let row = parse_record((source, place), &columns, record, is_result);
         import.rows.push(row.map_err(|error| error.in_columns(&import.fields))?);
     }
+    import.notes.extend(columns::note_of_results(file, &renamed, n_not_started));
     Ok(import)
 }
 
 fn parse_record(
-    (file, place): (&str, u64),
+    (source, place): (&Source<'_>, u64),
     columns: &Columns,
     record: &StringRecord,
-    options: &Options,
     is_result: bool,
 ) -> Result<RawRow, TraceError> {
+    let Source { name: file, options, n_hosts, .. } = *source;
     let get = |at: usize| record.get(at).unwrap_or("").trim();
     let wrong_as = |field: &str, expected: &str, got: String| TraceError::Field {
         file: file.to_owned(),
@@ -263,11 +258,12 @@ fn parse_record(
         |field: &str, expected: &str, got: &str| wrong_as(field, expected, format!("\"{got}\""));
     let number =
         |field, at| parse_whole(get(at)).ok_or_else(|| wrong(field, "a whole number", get(at)));
-    // Results have numbers of hosts, and names in columns of their own.
+    // Results have numbers of hosts, and names in separate columns.
     let host = |field, at| match options.hosts.as_ref().filter(|_| !is_result) {
         None => number(field, at),
         Some(hosts) => {
-            hosts.host_of_text(get(at)).map_err(|(expected, got)| wrong_as(field, &expected, got))
+            let host = hosts.host_of_text(get(at), n_hosts);
+            host.map_err(|(expected, got)| wrong_as(field, &expected, got))
         }
     };
     let optional = |field, at: Option<usize>| match at.map(|at| (at, get(at))) {

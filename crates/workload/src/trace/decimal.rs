@@ -1,17 +1,17 @@
-//! Times in decimal notation, read without going through floating point, and quantities with units.
+//! Times in decimal notation, parsed without floating point, and quantities with units.
 
 use rampmeter_core::quantity::Unit;
 
 use super::number::Number;
 
 /// Returns picoseconds of `text`: a number of units of `unit_ps` picoseconds, or a number with a
-/// unit of its own (`"5us"`). Errors as [`parse_ps`].
+/// unit (`"5us"`). Errors as [`parse_ps`].
 pub(super) fn parse_time(text: &str, unit_ps: u64) -> Option<u64> {
     let with_unit = || Number::Real(Unit::PICOSECONDS.read(text)?).ps(1);
     parse_ps(text, unit_ps).or_else(with_unit)
 }
 
-/// Returns bytes of `text`: a whole number, or one with a unit (`"2MB"`).
+/// Returns the bytes of `text`: a whole number, or one with a unit (`"2MB"`).
 pub(super) fn parse_bytes(text: &str) -> Option<u64> {
     let with_unit = || Number::Real(Unit::BYTES.read(text)?).whole();
     parse_whole(text).or_else(with_unit)
@@ -24,9 +24,9 @@ pub(super) fn parse_whole(text: &str) -> Option<u64> {
     text.parse().ok().or_else(real)
 }
 
-/// Picoseconds in `text`, a plain decimal number of units of `unit_ps` picoseconds; digits beyond
-/// the picosecond round to nearest. Numbers with an exponent are read as floating point. `None`
-/// if it is not a number, is negative or is beyond 2^63 ps (106 days).
+/// Returns the picoseconds in `text`, a plain decimal number of units of `unit_ps` picoseconds.
+/// Digits below a picosecond are rounded to nearest. Numbers with an exponent are read as floating
+/// point. `None` if it is not a number, is negative or is beyond 2^63 ps (106 days).
 pub(crate) fn parse_ps(text: &str, unit_ps: u64) -> Option<u64> {
     if text.contains(['e', 'E']) {
         let ps = (text.parse::<f64>().ok()? * unit_ps as f64).round();

@@ -21,7 +21,7 @@ pub(crate) struct Source<'a> {
     /// The file's name in errors.
     pub(crate) name: &'a str,
     pub(crate) options: &'a Options,
-    /// Number of hosts of the network, if it is known.
+    /// Number of hosts of the network; `None` if unknown.
     pub(crate) n_hosts: Option<u32>,
 }
 
@@ -46,7 +46,7 @@ impl Source<'_> {
     }
 }
 
-/// The rows of a file, and notes about what they do not hold.
+/// The rows of a file, and notes about omitted parts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Import {
     pub(crate) rows: Vec<RawRow>,
@@ -54,7 +54,7 @@ pub(crate) struct Import {
     pub(crate) rounds: Vec<Round>,
     /// Sentences about omitted parts and likely mistakes.
     pub(crate) notes: Vec<String>,
-    /// True if the rows are a graph even if none waits for another.
+    /// True if the rows are a graph even without dependencies.
     pub(crate) is_graph: bool,
     /// True if the format does not order its rows by arrival.
     pub(crate) is_unordered: bool,
@@ -126,7 +126,7 @@ formats! {
 
 impl Format {
     /// Returns the format that the name of `file` suggests: `.csv` and `.csv.gz`, `.parquet`, `.cm`
-    /// of htsim, `.goal`, `.et` of Chakra. The others have no suffix of their own.
+    /// of htsim, `.goal`, `.et` of Chakra. The others have no suffix.
     pub fn of(file: &Path) -> Option<Self> {
         let name = file.file_name()?.to_str()?.to_ascii_lowercase();
         let has = |entry: &&Entry| entry.suffixes.iter().any(|suffix| name.ends_with(suffix));

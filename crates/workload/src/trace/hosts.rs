@@ -15,7 +15,7 @@ pub struct HostNames {
 }
 
 impl HostNames {
-    /// Returns true if a number in a text would stand for one of these names.
+    /// Returns true if a number in a text could be one of these names.
     pub fn has_number(names: &[String]) -> bool {
         names.iter().any(|name| is_number(name))
     }
@@ -31,7 +31,7 @@ impl HostNames {
         self.by_number.insert(number, host);
     }
 
-    /// Returns true if the topology file has numbers of its own for nodes.
+    /// Returns true if the topology file has separate numbers for nodes.
     pub fn has_numbers(&self) -> bool {
         !self.by_number.is_empty()
     }
@@ -41,10 +41,10 @@ impl HostNames {
         !self.by_name.is_empty()
     }
 
-    /// Returns the host of this name; if nodes have no names of their own, they are `h0`, `h1`, ...
+    /// Returns the host of this name. Nodes without names are called `h0`, `h1`, ...
     ///
     /// # Errors
-    /// What was expected and what the name stands for.
+    /// The expected host, and the node of that name.
     pub fn host(&self, name: &str) -> Result<u32, (String, String)> {
         let place = || name.strip_prefix('h')?.parse().ok();
         match self.by_name.is_empty().then(place).flatten() {
@@ -58,23 +58,29 @@ impl HostNames {
         self.are_numeric
     }
 
-    /// Returns the host that a text in a file stands for: the host of that name, else of that
-    /// number. If a node has a number for a name, numbers are names.
+    /// Returns the host that a text in a file names: the host of that name, otherwise of that
+    /// number. If a node has a number for a name, numbers are names. `n_hosts` is the number of
+    /// hosts if it is known.
     ///
     /// # Errors
-    /// The expected host, and the node that the text stands for.
-    pub fn host_of_text(&self, text: &str) -> Result<u64, (String, String)> {
+    /// The expected host, and the node that the text names.
+    pub fn host_of_text(&self, text: &str, n_hosts: Option<u32>) -> Result<u64, (String, String)> {
         let is_name = self.are_numeric() || self.by_name.contains_key(text);
         match parse_whole(text) {
             Some(number) if !is_name => Ok(number),
-            _ => self.host(text).map(u64::from),
+            _ => match (self.host(text)?, n_hosts) {
+                (host, Some(n)) if host >= n => {
+                    Err((format!("a host of h0 to h{}", n - 1), format!("{text:?}")))
+                }
+                (host, _) => Ok(host.into()),
+            },
         }
     }
 
     /// Returns the host of this number in the topology file.
     ///
     /// # Errors
-    /// What was expected and what the number stands for.
+    /// The expected host, and the node of that number.
     pub fn node(&self, number: u64) -> Result<u32, (String, String)> {
         Self::known(self.by_number.get(&number).copied(), &format!("node {number}"))
     }

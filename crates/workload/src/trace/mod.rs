@@ -6,16 +6,19 @@
 //!
 //! | column | |
 //! |---|---|
-//! | `after` | ids of the flows it waits for; its arrival, then optional, is the earliest start |
+//! | `after` | ids of the flows it depends on; its arrival, then optional, is the earliest start |
 //! | `compute_ps` (`_ns`, `_us`, `_ms`, `_s`) | time from the end of these flows to its start |
 //! | `flow` | its id, which no other row has; without the column the number of the row, from zero |
 //! | `tenant` | its tenant |
 //! | `deadline_ps` (`_ns`, `_us`, `_ms`, `_s`) | time from its start to its deadline |
 //!
-//! A row with `after` or a time of computing, no bytes, and equal ends is a computation, for which
-//! others may wait. Files may also say how long each flow took and the least it could have taken
-//! (`fct_ps`, `ideal_ps`); see [`read_reference`]. Columns of results are known and not used; any
-//! other column is an error.
+//! Rows that arrive at one instant keep the order of the file, which is that of their numbers: it
+//! is part of a trace, as an application submits its messages one after the other.
+//!
+//! A row with `after` or a time of computing, no bytes, and equal ends is a computation, on which
+//! others may depend. Files may also have the completion time of each flow and its ideal (`fct_ps`,
+//! `ideal_ps`); see [`read_reference`]. Columns of results are ignored; any other column is an
+//! error.
 
 #[cfg(feature = "parquet")]
 mod arrays;
@@ -81,7 +84,7 @@ pub enum TraceError {
         /// The columns there are.
         got: String,
     },
-    /// A column is none of a trace.
+    /// A column that traces do not have.
     #[error("{file}: unknown column {column:?}, expected some of {known}")]
     Unknown {
         /// The file.
@@ -126,7 +129,7 @@ pub enum Order {
     /// Reject the file.
     #[default]
     Require,
-    /// Sort them; flows that arrive together keep their order.
+    /// Sort them; the order of flows that arrive together does not change.
     Sort,
 }
 
@@ -179,13 +182,13 @@ pub(crate) struct Extra {
 /// Contents of a file.
 #[derive(Clone, Debug)]
 pub enum Trace {
-    /// Flows that wait for nothing, in arrival order.
+    /// Flows without dependencies, in arrival order.
     Flows(Vec<ReferenceRow>),
-    /// Flows some of which wait for others; their numbers are those of their rows.
+    /// Flows of which some depend on others; their numbers are those of their rows.
     Graph(Graph),
 }
 
-/// Reads the flows of `file`, of which none waits for others.
+/// Reads the flows of `file`, which have no dependencies.
 ///
 /// # Errors
 /// A file that cannot be read, is not of its format or fails a check; the message names file,
@@ -195,7 +198,7 @@ pub fn read(file: &Path, format: Format, check: Check) -> Result<Vec<Flow>, Trac
     Ok(rows.into_iter().map(|row| row.flow).collect())
 }
 
-/// Reads the flows of `file` with their completion times in it. Errors as [`read`].
+/// Reads the flows of `file` with their completion times.
 ///
 /// # Errors
 /// As [`read`].
@@ -226,16 +229,15 @@ pub struct Options {
     pub groups: Option<PathBuf>,
 }
 
-/// Reads the flows of `file`, whether they wait for others or not.
+/// Reads the flows of `file`, with or without dependencies.
 ///
-/// # Errors
-/// As [`read`]; flows that wait for each other in a cycle, for flows that there are not, or for
-/// flows that their source neither sends nor receives.
+/// # Errors As [`read`]. Dependencies form a cycle. A flow depends on one that does not exist, or
+/// that its source neither sends nor receives.
 pub fn read_trace(file: &Path, format: Format, check: Check) -> Result<Trace, TraceError> {
     read_with_notes(file, format, check, &Options::default()).map(|(trace, _)| trace)
 }
 
-/// Reads the flows of `file`, and returns notes about what they do not hold.
+/// Reads the flows of `file`, and returns notes about omitted parts.
 ///
 /// # Errors
 /// As [`read_trace`].
@@ -274,7 +276,7 @@ pub fn read_with_notes(
     Ok((trace, notes))
 }
 
-/// Puts the name of a host for its number in an error about an end of a flow.
+/// Replaces the number of a host by its name, in an error about an end of a flow.
 fn named(error: TraceError, hosts: Option<&HostNames>) -> TraceError {
     match error {
         TraceError::Field { file, place, field, expected, got }
@@ -305,8 +307,6 @@ fn hinted(error: TraceError, file: &Path, format: Format) -> TraceError {
     }
 }
 
-/// Columns that may hold the arrival, in errors.
-const ARRIVAL_EXPECTED: &str = "arrival_ps (or arrival_ns, arrival_us, arrival_ms, arrival_s)";
 /// The size of a flow, in errors.
 const SIZE_EXPECTED: &str = "a whole number of bytes, such as 2000000 or \"2MB\"";
 
@@ -356,7 +356,7 @@ fn checked(file: &str, rows: Vec<RawRow>, check: Check) -> Result<Vec<ReferenceR
     Ok(flows)
 }
 
-/// The most tenants of a trace; statistics have a column for each.
+/// Maximum number of tenants of a trace; statistics have a column for each.
 const TENANTS_MAX: u32 = 1 << 16;
 
 fn host(file: &str, row: &RawRow, field: &str, id: u64, check: Check) -> Result<u32, TraceError> {

@@ -1,4 +1,4 @@
-//! Numbers of traces, whatever type the writer of a table chose.
+//! Numbers of traces, of any type of column.
 
 use std::fmt;
 
@@ -15,8 +15,8 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// The number, if it is whole and not negative. Floating-point numbers must be below 2^53,
-    /// as larger ones are not exact.
+    /// Returns the number, if it is whole and not negative. Floating-point numbers must be below
+    /// 2^53, as larger ones are not exact.
     pub(super) fn whole(self) -> Option<u64> {
         match self {
             Self::Whole(n) => n.try_into().ok(),

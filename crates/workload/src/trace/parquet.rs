@@ -20,14 +20,11 @@ use super::columns::Times;
 use super::decimal::parse_whole;
 use super::number::Number;
 use super::write::{Row, Sheet};
-use super::{
-    ARRIVAL_EXPECTED, Extra, HostNames, Import, Options, RawRow, SIZE_EXPECTED, Source, TraceError,
-    columns,
-};
+use super::{Extra, HostNames, Import, RawRow, SIZE_EXPECTED, Source, TraceError, columns};
 use crate::flow::Flow;
 use crate::graph::Graph;
 
-/// Writes `flows`, none of which waits for others, as a table with the columns `arrival_ps`, `src`,
+/// Writes `flows`, which have no dependencies, as a table with the columns `arrival_ps`, `src`,
 /// `dst` and `size_bytes`.
 ///
 /// # Errors
@@ -65,7 +62,7 @@ fn write_sheet(file: &Path, sheet: &Sheet) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// The columns of `rows`, which are some of `sheet`.
+/// Returns the columns of `rows`, which are some of `sheet`.
 fn table(sheet: &Sheet, rows: &[Row]) -> (Vec<Field>, Vec<ArrayRef>) {
     let long = |of: fn(&Row) -> u64| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<UInt64Array>())
@@ -106,19 +103,23 @@ pub(crate) fn import(source: &Source<'_>) -> Result<Import, TraceError> {
     let original: Vec<String> =
         builder.schema().fields().iter().map(|field| field.name().clone()).collect();
     let header = columns::rename(name, original.clone(), options)?;
+    columns::require(name, &header)?;
     let mut import = Import {
         is_unordered: columns::is_result(&header),
         fields: columns::of_fields(&original, &header),
         ..Import::default()
     };
     let reader = builder.build().map_err(|error| broken(name, error))?;
+    let (mut first, mut n_not_started) = (1, 0);
     for batch in reader {
         let batch = renamed(&batch.map_err(|error| broken(name, error))?, &header)
             .map_err(|error| broken(name, error))?;
-        read_batch(name, &batch, options, &mut import.rows)
+        n_not_started += read_batch(source, &batch, (first, &mut import.rows))
             .map_err(|error| error.in_columns(&import.fields))?;
+        first += batch.num_rows() as u64;
     }
     import.notes = columns::notes(name, &header, options)?;
+    import.notes.extend(columns::note_of_results(name, &header, n_not_started));
     Ok(import)
 }
 
@@ -145,7 +146,7 @@ fn open(file: &Path, name: &str) -> Result<ParquetRecordBatchReaderBuilder<File>
     Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(input, metadata.map_err(wrong)?))
 }
 
-/// Returns a column of the values where a table has a dictionary of them, as dataframes write
+/// Returns the column of values for a column with a dictionary of them, as dataframes write
 /// categories.
 fn undictionaried(field: &Arc<Field>) -> Field {
     match field.data_type() {
@@ -174,24 +175,30 @@ pub fn host_names(file: &Path) -> Result<Vec<String>, TraceError> {
 /// Place of the user's names of hosts in results.
 const HOSTS_KEY: &str = "rampmeter.hosts";
 
+/// Adds the flows of a batch whose first row has the number `first`. Returns the number of flows
+/// that were not started in the run that wrote the table; these are left out.
 fn read_batch(
-    name: &str,
+    source: &Source<'_>,
     batch: &RecordBatch,
-    options: &Options,
-    rows: &mut Vec<RawRow>,
-) -> Result<(), TraceError> {
-    let table = Table { name, batch, first: rows.len() as u64 + 1 };
+    (first, rows): (u64, &mut Vec<RawRow>),
+) -> Result<usize, TraceError> {
+    let table = Table { name: source.name, batch, first, n_hosts: source.n_hosts };
     let has = |name: &str| batch.column_by_name(name).is_some();
-    let arrival = Times::find("arrival", has).ok_or_else(|| table.missing(ARRIVAL_EXPECTED))?;
+    let arrival = Times::find("arrival", has).expect("the trace has the columns that it needs");
     let arrivals = table.quantities(&arrival.name, arrival.unit, "arrival", &arrival.expected())?;
-    let hosts = options.hosts.as_ref();
+    let hosts = source.options.hosts.as_ref();
     let (src, dst) = (table.hosts("src", hosts)?, table.hosts("dst", hosts)?);
     let size = table.quantities("size_bytes", Unit::BYTES, "size_bytes", SIZE_EXPECTED)?;
     let (fct, ideal) = (table.optional("fct_ps")?, table.optional("ideal_ps")?);
     let (flow, tenant) = (table.optional("flow")?, table.optional("tenant")?);
     let (compute, deadline) = (table.times("compute")?, table.times("deadline")?);
     let after = table.after()?;
-    for row in 0..batch.num_rows() {
+    let status = batch.column_by_name(columns::STATUS).and_then(texts);
+    let is_started = |row: usize| {
+        status.as_ref().and_then(|all| all[row].as_deref()) != Some(columns::NOT_STARTED)
+    };
+    let n_before = rows.len();
+    for row in (0..batch.num_rows()).filter(|&row| is_started(row)) {
         let after = match &after {
             Some(after) => table.ids(after, row)?,
             None => Vec::new(),
@@ -221,7 +228,7 @@ fn read_batch(
             },
         });
     }
-    Ok(())
+    Ok(batch.num_rows() - (rows.len() - n_before))
 }
 
 /// A batch of the table, and the number of its first row.
@@ -229,11 +236,13 @@ struct Table<'a> {
     name: &'a str,
     batch: &'a RecordBatch,
     first: u64,
+    /// Number of hosts of the network; `None` if unknown.
+    n_hosts: Option<u32>,
 }
 
 impl Table<'_> {
     fn required(&self, column: &str) -> Result<Column, TraceError> {
-        self.optional(column)?.ok_or_else(|| self.missing(column))
+        Ok(self.optional(column)?.expect("the trace has the columns that it needs"))
     }
 
     /// Returns a column of numbers, or of texts with units, as numbers of `unit`.
@@ -279,7 +288,7 @@ impl Table<'_> {
         let names = self.batch.column_by_name(column).and_then(texts);
         let Some(names) = names else { return self.required(column) };
         let of_text = |name: &str| match hosts {
-            Some(hosts) => hosts.host_of_text(name),
+            Some(hosts) => hosts.host_of_text(name, self.n_hosts),
             None => {
                 parse_whole(name).ok_or_else(|| ("a whole number".to_owned(), format!("{name:?}")))
             }
@@ -301,7 +310,7 @@ impl Table<'_> {
         whole.ok_or_else(|| self.wrong(field, row, expected, column))
     }
 
-    /// The value of a column that need not be there, nor have a value in every row.
+    /// Returns the value of an optional column, which need not have a value in every row.
     fn maybe(
         &self,
         field: &str,
@@ -312,7 +321,7 @@ impl Table<'_> {
         column.map(|column| self.value(field, column, row)).transpose()
     }
 
-    /// Returns a column of times that need not be there.
+    /// Returns an optional column of times.
     fn times(&self, of: &str) -> Result<Option<(Column, Times)>, TraceError> {
         let found = Times::find(of, |name| self.batch.column_by_name(name).is_some());
         let Some(times) = found else { return Ok(None) };
@@ -366,16 +375,6 @@ impl Table<'_> {
                 let ids: Result<_, _> = ids.map(str::parse).collect();
                 ids.map_err(|_| wrong(format!("\"{text}\"")))
             }
-        }
-    }
-
-    fn missing(&self, column: &str) -> TraceError {
-        let schema = self.batch.schema();
-        let names = schema.fields().iter().map(|field| field.name().as_str());
-        TraceError::Column {
-            file: self.name.to_owned(),
-            expected: column.to_owned(),
-            got: names.collect::<Vec<_>>().join(","),
         }
     }
 

@@ -172,6 +172,12 @@ fn hosts_have_the_names_of_the_network() {
     let wrong =
         "2: src: expected a host of the topology, got \"gpu\", which is not in the topology";
     assert_eq!(ends("gpu,gpu-a"), Err(wrong.to_owned()));
+    // A network without names.
+    let options = Options { hosts: Some(HostNames::default()), ..Options::default() };
+    fs::write(&file, "arrival_us,src,dst,size_bytes\n1,h1,h99,9\n").unwrap();
+    let error = read_with_notes(&file, Format::Csv, check(4, Order::Require), &options);
+    let error = error.unwrap_err().to_string();
+    assert!(error.ends_with("t.csv:2: dst: expected a host of h0 to h3, got \"h99\""), "{error}");
     let wrong = "2: dst: expected a host other than src, got gpu-a";
     assert_eq!(ends("gpu-a,gpu-a"), Err(wrong.to_owned()));
 }

@@ -1,4 +1,4 @@
-//! Rows that wait for others: from the ids of a file to a graph.
+//! Rows that depend on others: conversion of the ids of a file to a graph.
 //!
 //! A row's id is its number in the column `flow`, or else the number of the row, from zero. In the
 //! graph flows have the numbers of their rows. A row without bytes from a host to itself is a
@@ -14,7 +14,7 @@ use crate::flow::Flow;
 use crate::graph::{Graph, GraphBuilder, GraphError};
 use crate::pattern::collective::Round;
 
-/// Returns whether a row waits for others, or computes.
+/// Returns true if a row depends on others, or computes.
 pub(super) fn waits(row: &RawRow) -> bool {
     !row.extra.after.is_empty() || row.extra.compute_ps > 0
 }
@@ -32,8 +32,8 @@ pub(super) fn check_ids(file: &str, rows: &[RawRow]) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// Makes a graph of rows and their rounds, after checking them. Only rows that wait for no others
-/// must be in order.
+/// Makes a graph of rows and their rounds, after checking them. Only rows without dependencies must
+/// be in order.
 pub(super) fn graph(
     file: &str,
     rows: &[RawRow],
@@ -74,7 +74,7 @@ pub(super) fn graph(
     })
 }
 
-/// A row as a flow, or as a computation.
+/// Returns a row as a flow, or as a computation.
 fn flow(file: &str, row: &RawRow, check: Check) -> Result<Flow, TraceError> {
     let src = host(file, row, "src", row.src, check)?;
     let dst = host(file, row, "dst", row.dst, check)?;
@@ -103,7 +103,7 @@ fn wrong(file: &str, row: &RawRow, field: &str, expected: &str, got: impl ToStri
     TraceError::Field { file, place, field, expected: expected.to_owned(), got }
 }
 
-/// The rows by what the file calls them.
+/// The rows by their ids in the file.
 enum Ids {
     /// Their numbers, which are below this.
     Rows(u64),

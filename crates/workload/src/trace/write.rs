@@ -1,4 +1,4 @@
-//! Rows to write, and which columns they need.
+//! Rows to write, and the columns that they need.
 
 use rampmeter_core::{Span, TenantId};
 
@@ -12,7 +12,7 @@ pub(super) struct Row {
     pub(super) compute: Span,
 }
 
-/// Rows, and whether any needs the columns that few traces have.
+/// Rows, and flags for the optional columns.
 pub(super) struct Sheet {
     pub(super) rows: Vec<Row>,
     pub(super) has_tenants: bool,
@@ -21,13 +21,13 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// Flows that wait for nothing.
+    /// Creates the rows of flows without dependencies.
     pub(super) fn of_flows(flows: impl IntoIterator<Item = Flow>) -> Self {
         let row = |flow| Row { flow, after: Vec::new(), compute: Span::ZERO };
         Self::new(flows.into_iter().map(row).collect(), false)
     }
 
-    /// The nodes of a graph. Their numbers are those of the rows.
+    /// Creates the rows of the nodes of a graph. Their numbers are those of the rows.
     pub(super) fn of_graph(graph: &Graph) -> Self {
         let row = |(node, after): (u32, Vec<u32>)| Row {
             flow: *graph.node(node),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from rampmeter._core import PlanError
-from rampmeter.sweeps.task import Result, Task
+from rampmeter.sweeps.task import Task, TaskResult
 
 ATTEMPTS: Final = 4
 """Maximum number of times a task is begun if its worker is lost."""
@@ -23,25 +23,25 @@ class Engine(Protocol):
     """Runs tasks, several at a time, in any order. Used by one thread."""
 
     def slots(self) -> int:
-        """Returns the number of tasks that can run at a time, as far as is known now."""
+        """Returns the present number of tasks that can run at a time."""
 
     def describe(self) -> str:
-        """Returns a description of where tasks run, for people."""
+        """Returns a description of the engine for messages."""
 
     def submit(self, task: Task, blobs: Mapping[str, bytes]) -> None:
-        """Begin a task when a slot is free; `blobs` are the input files by their digests."""
+        """Begins a task when a slot is free; `blobs` are the input files by their digests."""
 
-    def collect(self, timeout: float) -> list[Result]:
+    def collect(self, timeout: float) -> list[TaskResult]:
         """Returns new results, after at most `timeout` seconds if there are none yet.
 
         A lost worker is no result: its tasks are begun again, `ATTEMPTS` times in all.
         """
 
     def cancel(self) -> None:
-        """Stop running tasks, and begin no more."""
+        """Stops running tasks, and begins no more."""
 
     def close(self) -> None:
-        """Release the engine's resources. A cluster keeps running."""
+        """Releases the engine's resources. A cluster continues to run."""
 
 
 def open_engine(on: str, jobs: int | None = None) -> Engine:
@@ -55,7 +55,9 @@ def open_engine(on: str, jobs: int | None = None) -> Engine:
 
         return LocalEngine(jobs)
     if jobs is not None:
-        raise PlanError(f"jobs: expected none on {on}, whose cluster says how many run at a time")
+        raise PlanError(
+            f"jobs: not available with {on}: the cluster determines the number of concurrent runs"
+        )
     if scheme == "ray":
         try:
             from rampmeter.sweeps.engines.on_ray import RayEngine

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from rampmeter.runner import n_cores
-from rampmeter.sweeps.task import Result, Task, execute
+from rampmeter.sweeps.task import Task, TaskResult, execute
 
 
 class LocalEngine:
@@ -15,22 +15,22 @@ class LocalEngine:
     def __init__(self, jobs: int | None = None) -> None:
         self._jobs = jobs or n_cores()
         self._pool = ThreadPoolExecutor(self._jobs, thread_name_prefix="sweep")
-        self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[TaskResult] = queue.SimpleQueue()
         self._stop = threading.Event()
 
     def slots(self) -> int:
-        """One for each thread."""
+        """Returns the number of threads."""
         return self._jobs
 
     def describe(self) -> str:
-        """Returns a description of where tasks run, for people."""
+        """Returns a description of the engine for messages."""
         return f"this machine, {self._jobs} at a time"
 
     def submit(self, task: Task, blobs: Mapping[str, bytes]) -> None:
-        """Begin a task when a thread is free."""
+        """Begins a task when a thread is free."""
         self._pool.submit(self._run, task, [blobs[digest] for digest in task.digests])
 
-    def collect(self, timeout: float) -> list[Result]:
+    def collect(self, timeout: float) -> list[TaskResult]:
         """Returns new results, after at most `timeout` seconds."""
         results = []
         try:
@@ -41,12 +41,12 @@ class LocalEngine:
             return results
 
     def cancel(self) -> None:
-        """End the runs; tasks that have not begun do not begin."""
+        """Ends the runs; tasks that have not begun do not begin."""
         self._stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def close(self) -> None:
-        """Wait for the threads."""
+        """Waits for the threads."""
         self._stop.set()
         self._pool.shutdown(cancel_futures=True)
 

@@ -2,7 +2,7 @@
 
 `dask://HOST:PORT` and `dask://FILE.json` name its scheduler, by address and by the file that it
 writes; `dask` alone is the scheduler of Dask's configuration (`DASK_SCHEDULER_ADDRESS`). A worker
-runs a task a thread. The scheduler begins a task again whose worker is lost.
+runs one task per thread. The scheduler restarts a task whose worker is lost.
 """
 
 import queue
@@ -15,20 +15,20 @@ import dask
 from distributed import Client, Future, KilledWorker, get_worker
 
 from rampmeter.sweeps.engines import EngineError
-from rampmeter.sweeps.task import Result, Task, execute, lost
+from rampmeter.sweeps.task import Task, TaskResult, execute, lost_result
 
 CONNECT_SECONDS: Final = 20
 """Maximum time to connect to the scheduler, in seconds."""
 CONFIGURED: Final = "scheduler-address"
 
 
-def _execute(task: Task, key: str, *blobs: bytes) -> Result:
+def _execute(task: Task, key: str, *blobs: bytes) -> TaskResult:
     """Runs a task in a worker. The package is looked up there by name."""
     return execute(task, blobs, _is_forgotten(key))
 
 
 def _is_forgotten(key: str) -> Callable[[], bool]:
-    """Returns a check for tasks without a waiting driver: it has stopped, or is gone."""
+    """Returns a check for tasks without a driver, which has stopped or died."""
     tasks = get_worker().state.tasks
 
     def is_forgotten() -> bool:
@@ -59,15 +59,15 @@ class DaskEngine:
         self._done: queue.SimpleQueue[Future] = queue.SimpleQueue()
 
     def slots(self) -> int:
-        """One for each thread of the workers."""
+        """Returns the number of threads of all workers."""
         return sum(self._client.nthreads().values())
 
     def describe(self) -> str:
-        """Returns a description of where tasks run, for people."""
+        """Returns a description of the engine for messages."""
         return f"Dask at {self._where}, {self.slots()} threads of workers"
 
     def submit(self, task: Task, blobs: Mapping[str, bytes]) -> None:
-        """Begin a task when a slot is free. Input files are sent to the cluster once."""
+        """Begins a task when a slot is free. Input files are sent to the cluster once."""
         for digest in task.digests:
             if digest not in self._blobs:
                 self._blobs[digest] = self._send(blobs[digest])
@@ -77,7 +77,7 @@ class DaskEngine:
         self._tasks[future] = task
         future.add_done_callback(self._done.put)
 
-    def collect(self, timeout: float) -> list[Result]:
+    def collect(self, timeout: float) -> list[TaskResult]:
         """Returns new results, after at most `timeout` seconds."""
         results = []
         try:
@@ -89,33 +89,35 @@ class DaskEngine:
                 future = self._done.get_nowait()
         except queue.Empty:
             if self._client.status not in ("running", "connecting"):
-                raise EngineError(f"dask: the scheduler at {self._where} is gone") from None
+                raise EngineError(
+                    f"dask: lost the connection to the scheduler at {self._where}"
+                ) from None
             return results
 
     def cancel(self) -> None:
-        """Release the tasks; their runs detect it and end."""
+        """Releases the tasks; their runs detect it and end."""
         self._client.cancel(list(self._tasks), force=True)
         self._tasks.clear()
 
     def close(self) -> None:
-        """Disconnect from the cluster."""
+        """Disconnects from the cluster."""
         self._tasks.clear()
         self._blobs.clear()
         self._client.close()
 
     def _send(self, blob: bytes) -> Future:
-        # A call, unlike scattered data, is repeated if its worker is lost.
+        # A call, unlike scattered data, is restarted if its worker is lost.
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
             return self._client.submit(bytes, blob, pure=False)
 
-    def _result(self, future: Future, task: Task) -> Result:
+    def _result(self, future: Future, task: Task) -> TaskResult:
         try:
-            result: Result = future.result()
+            result: TaskResult = future.result()
         except KilledWorker as error:
-            return lost(task, f"its worker was lost again and again: {_line(error)}")
+            return lost_result(task, f"its workers were lost repeatedly: {_line(error)}")
         except Exception as error:
-            return Result(task.point, task.seed, "failed", error=_line(error))
+            return TaskResult(task.point, task.seed, "failed", error=_line(error))
         finally:
             future.release()
         return result

@@ -1,8 +1,8 @@
 """Runs on an existing Ray cluster.
 
-`ray://HOST:PORT` uses the cluster's client server; `ray` alone joins the cluster of this
-machine, or that of `RAY_ADDRESS`. A task needs one processor of the cluster. Ray begins a task
-again whose worker is lost.
+`ray://HOST:PORT` uses the cluster's client server; `ray` alone joins the cluster of this machine,
+or that of `RAY_ADDRESS`. A task needs one processor of the cluster. Ray restarts a task whose
+worker is lost.
 """
 
 import importlib.util
@@ -15,7 +15,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from rampmeter.sweeps.engines import ATTEMPTS, EngineError
-from rampmeter.sweeps.task import Result, Task, execute, lost
+from rampmeter.sweeps.task import Task, TaskResult, execute, lost_result
 
 AUTO: Final = ("", "auto")
 REFUSAL: Final = "Initialization failure from server"
@@ -25,13 +25,13 @@ POLL_MAX: Final = 1000
 """Maximum number of results that are fetched at once."""
 
 
-def _execute(task: Task, *blobs: bytes) -> Result:
+def _execute(task: Task, *blobs: bytes) -> TaskResult:
     """Runs a task in a worker. The package is looked up there by name."""
     return execute(task, blobs)
 
 
 def _connect(address: str) -> None:
-    """Connect to the cluster.
+    """Connects to the cluster.
 
     A running cluster may refuse for a while: its proxy starts a server for each driver. That
     fails while it still cleans up after a driver that has died.
@@ -53,7 +53,9 @@ class RayEngine:
 
     def __init__(self, address: str) -> None:
         if ray.is_initialized():
-            raise EngineError("ray: expected no connection of this process, there is one")
+            raise EngineError(
+                "ray: this process is connected to a cluster already; disconnect first"
+            )
         if address not in AUTO and importlib.util.find_spec("grpc") is None:
             raise EngineError("ray: not installed (grpc); pip install 'rampmeter[ray]'")
         self._address = "auto" if address in AUTO else f"ray://{address}"
@@ -63,56 +65,58 @@ class RayEngine:
         self._tasks: dict[Any, Task] = {}
 
     def slots(self) -> int:
-        """One for each processor of the cluster."""
+        """Returns the number of processors of the cluster."""
         return int(ray.cluster_resources().get("CPU", 0))
 
     def describe(self) -> str:
-        """Returns a description of where tasks run, for people."""
+        """Returns a description of the place of tasks, for people."""
         return f"Ray at {self._address}, {self.slots()} processors"
 
     def submit(self, task: Task, blobs: Mapping[str, bytes]) -> None:
-        """Begin a task when a slot is free. Input files are sent to the cluster once."""
+        """Begins a task when a slot is free. Input files are sent to the cluster once."""
         for digest in task.digests:
             if digest not in self._blobs:
                 self._blobs[digest] = ray.put(blobs[digest])
         handles = [self._blobs[digest] for digest in task.digests]
         self._tasks[self._execute.remote(task, *handles)] = task
 
-    def collect(self, timeout: float) -> list[Result]:
+    def collect(self, timeout: float) -> list[TaskResult]:
         """Returns new results, after at most `timeout` seconds."""
         if not self._tasks:
             return []
         try:
             done, _ = ray.wait(list(self._tasks), num_returns=1, timeout=timeout, fetch_local=False)
             if done:
-                # Fetch all that are ready by now, not only the first.
+                # Fetches all ready results, not only the first.
                 n_wanted = min(len(self._tasks), POLL_MAX)
                 done, _ = ray.wait(list(self._tasks), num_returns=n_wanted, timeout=0)
         except ConnectionError as error:
-            raise EngineError(f"ray: the cluster at {self._address} is gone: {error}") from None
+            raise EngineError(
+                f"ray: lost the connection to the cluster at {self._address}: {error}"
+            ) from None
         return [self._result(ref, self._tasks.pop(ref)) for ref in done]
 
     def cancel(self) -> None:
-        """End the runs, with their workers."""
+        """Ends the runs, with their workers."""
         for ref in self._tasks:
             ray.cancel(ref, force=True)
         self._tasks.clear()
 
     def close(self) -> None:
-        """Disconnect from the cluster."""
+        """Disconnects from the cluster."""
         self._blobs.clear()
         self._tasks.clear()
         ray.shutdown()
 
     @staticmethod
-    def _result(ref: Any, task: Task) -> Result:
+    def _result(ref: Any, task: Task) -> TaskResult:
         try:
-            result: Result = ray.get(ref)
+            result: TaskResult = ray.get(ref)
         except RayTaskError as error:
             # The task itself does not raise: the worker lacks the package, or has another one.
-            return Result(task.point, task.seed, "failed", error=_line(error.cause or error))
+            return TaskResult(task.point, task.seed, "failed", error=_line(error.cause or error))
         except RayError as error:
-            return lost(task, f"its worker was lost {ATTEMPTS} times: {_line(error)}")
+            return lost_result(task, f"its worker was lost {ATTEMPTS} times: {_line(error)}")
         return result
 
 

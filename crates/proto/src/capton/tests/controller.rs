@@ -64,7 +64,7 @@ fn a_request_is_answered_by_grant_or_stop_and_a_shorter_flow_comes_first() {
     let mut controller = new();
     assert_eq!(ask(&mut controller, 0, 0, request(1, 4, 125, 0)), [(0, 1, 1, GO)]);
     assert_eq!(ask(&mut controller, 0, 0, request(2, 5, 250, 0)), [(0, 2, 1, None)]);
-    // Flow 2 goes to a host that is free.
+    // Flow 2 is granted to a host that is free.
     assert_eq!(
         ask(&mut controller, 10, 2, request(7, 4, 25, 0)),
         [(0, 1, 2, None), (2, 7, 1, GO), (0, 2, 2, GO)]
@@ -145,7 +145,7 @@ fn a_flow_that_ends_late_is_granted_again() {
     assert_eq!(wait(&mut controller, 121), [(1, 2, 4, GO)]);
 }
 
-/// Flow 2 has 76 kB left by then. The host is no longer queried about flow 1.
+/// 76 kB of flow 2 remain by then. The host is no longer queried about flow 1.
 #[test]
 fn a_flow_that_ends_late_with_more_left_than_the_next_is_stopped() {
     let mut controller = new();
@@ -161,10 +161,10 @@ fn the_remaining_size_that_a_stopped_host_reports_counts() {
     let mut controller = new();
     ask(&mut controller, 0, 0, request(1, 4, 125, 0));
     ask(&mut controller, 40, 0, request(2, 5, 50, 0));
-    // It had 75 kB left by the calculation and has 40: less than flow 2.
+    // By the calculation 75 kB of it remain. In fact 40 kB do: less than of flow 2.
     let swapped = [(0, 2, 2, None), (0, 1, 3, GO)];
     assert_eq!(ask(&mut controller, 41, 0, request(1, 4, 40, 2)), swapped);
-    // A request that was sent before that, with more left.
+    // A request that was sent before that, with a larger remaining size.
     assert_eq!(ask(&mut controller, 42, 0, request(1, 4, 125, 0)), [(0, 1, 3, GO)]);
     assert_eq!(controller.poll_timeout(), us(41 + 32));
 }

@@ -16,7 +16,7 @@ use crate::central::{Arrival, Change, FlowId};
 enum Step {
     /// A flow of this many bytes, between the hosts of these numbers modulo the number of hosts.
     Arrive(u32, u32, u64),
-    /// The flow of this number modulo the number of flows is over.
+    /// The flow of this number modulo the number of flows completes.
     Complete(usize),
     /// The flow that is predicted to complete next does so.
     CompleteNext,
@@ -130,7 +130,7 @@ proptest! {
         let mut scheduler = Scheduler::new(network.clone());
         let (now, flows, arrivals) = (Time::ZERO, Vec::new(), 0);
         let mut model = Model { network, now, flows, arrivals };
-        // What hosts know from the changes that they are told.
+        // The state of hosts after the changes that they have received.
         let mut told: BTreeMap<FlowId, Rate> = BTreeMap::new();
         for step in &steps {
             for Change { flow, grant: rate } in model.step(&mut scheduler, step) {

@@ -54,7 +54,7 @@ proptest! {
             };
             let room = path.links().iter().map(|link| free[link.idx()]).min().unwrap();
             match rate.map(|rate| i128::from(rate.as_bps())) {
-                // What is left on the links of a flow after all is no more than it could not use.
+                // The unused capacity of a flow's links is no more than it could not use.
                 None => prop_assert!(room * 1_000 < whole * i128::from(milli)),
                 Some(rate) => {
                     prop_assert!(rate * 1_000 >= whole * i128::from(milli) && rate <= whole);
@@ -87,7 +87,7 @@ fn a_flow_takes_what_others_leave_if_that_is_its_least_share() {
     network.set_capacity(network.down(0, 4).unwrap(), Some(gbps(6)));
     let mut scheduler = SplitScheduler::new(network, least(300));
     assert_eq!(changes(scheduler.arrive(flow(1, 0, 4, 10))), [(1, 6)]);
-    // Source 0 has 4 Gbit/s left, and may have another flow.
+    // Source 0 has 4 Gbit/s to spare, and may have another flow.
     assert_eq!(changes(scheduler.arrive(flow(2, 0, 5, 20))), [(2, 4)]);
     assert_eq!(changes(scheduler.arrive(flow(3, 1, 6, 30))), [(3, 10)]);
     // The core is full.

@@ -1,8 +1,9 @@
-//! Core switches (§3.4). They keep the cells that arrive from one pod for another, request slots
-//! from the arbiter of that pod as hosts do, and report to all arbiters the pods for which they
-//! have space.
+//! Core switches (§3.4).
 //!
-//! Each port follows the clock of its pod. Cells leave at instants at which the port is idle, so
+//! They keep the cells that arrive from one pod for another. They request slots from the arbiter of
+//! that pod as hosts do, and report to all arbiters the pods for which they have space.
+//!
+//! Each port follows the clock of its pod. Cells are sent at instants at which the port is idle, so
 //! ports need no memory of their own. Acknowledgements of messages between pods pass from one port
 //! to another.
 
@@ -35,13 +36,13 @@ struct CoreStats {
     queue_max: u64,
     /// Cells for which there was no memory.
     overflows: u64,
-    /// Cells given up as no arbiter answered.
+    /// Cells dropped because no arbiter answered.
     given_up: u64,
     /// RTSs sent.
     rtss: u64,
     /// Slots given in which no cell was sent.
     slots_unused: u64,
-    /// Times that a request to an arbiter was started anew.
+    /// Number of restarts of the requests to an arbiter.
     resets: u64,
     /// Acknowledgements passed on, and those for which there was no room.
     relays: u64,
@@ -197,7 +198,7 @@ impl CoreSwitch {
         }
     }
 
-    /// Sends the packets that are due, and requests anew if nobody answers.
+    /// Sends the packets that are due, and restarts requests that are not answered.
     fn work(&mut self, now: Time) {
         for pod in 0..self.ports.len() as u16 {
             let port = &mut self.ports[usize::from(pod)];

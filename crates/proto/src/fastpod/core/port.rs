@@ -102,8 +102,8 @@ enum Item {
     Cell(u16, u16),
 }
 
-/// Returns an incarnation that is greater than all that the switch had before it was started again:
-/// it starts anew less than once a slot.
+/// Returns an incarnation that is greater than all before a restart of the switch, as it restarts
+/// its requests less than once a slot.
 fn incarnation(now: Time, fastpod: &Fastpod) -> u32 {
     let slots = now.as_ps() / fastpod.slot.as_ps().max(1) + 1;
     u32::try_from(slots).unwrap_or(u32::MAX)
@@ -215,7 +215,7 @@ impl PodPort {
         }
         if epoch != self.epoch {
             (self.epoch, self.arbiter, self.open) = (epoch, which, None);
-            // Another arbiter knows of no room here.
+            // Another arbiter has no record of this port's free space.
             self.told = 0;
             let next = self.asking.stamp().0 + 1;
             self.asking = Asking::new(now, incarnation(now, fastpod).max(next));
@@ -246,7 +246,7 @@ impl PodPort {
         self.next = self.asking.deadline(self.held > 0, fastpod).min(item);
     }
 
-    /// Sends the packets that are due, and requests anew or gives up if no arbiter answers.
+    /// Sends the packets that are due, and restarts requests or drops cells if no arbiter answers.
     pub(super) fn work(
         &mut self,
         now: Time,

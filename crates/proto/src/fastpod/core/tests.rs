@@ -69,7 +69,7 @@ fn fastpod(config: FastpodConfig, n_pods: u16) -> Arc<Fastpod> {
     Arc::new(config.on(&facts, Some(pods(n_pods))).unwrap())
 }
 
-/// A core switch, and what it has sent: when, by which port, and what.
+/// A core switch, and the packets that it has sent, with times and ports.
 struct Bench {
     fastpod: Arc<Fastpod>,
     hop: FastpodHop,
@@ -100,7 +100,7 @@ impl Bench {
         }
     }
 
-    /// Lets it work up to an instant.
+    /// Runs it until an instant.
     fn run(&mut self, until: Time) {
         while self.hop.poll_timeout() <= until {
             let now = self.hop.poll_timeout();
@@ -179,7 +179,7 @@ fn cell(src: u32, dst: u32, seq: u32) -> Packet<FastpodHeader> {
     }
 }
 
-/// Cells and RTSs leave at the instants of the arbiter's slots, by a clock that is 5 us ahead.
+/// Cells and RTSs are sent at the instants of the arbiter's slots, by a clock that is 5 us ahead.
 #[test]
 fn instants_are_those_of_the_arbiters_slots() {
     let mut bench = Bench::new(&fastpod(FastpodConfig::paper(), 2));
@@ -196,7 +196,8 @@ fn instants_are_those_of_the_arbiters_slots() {
     else {
         panic!("{packet:?}")
     };
-    // Ten microseconds are 27 slots, and incarnations count from one. No other pod is heard.
+    // Ten microseconds are 27 slots, and incarnations count from one. Nothing has arrived from
+    // other pods.
     assert_eq!((epoch, incarnation, number, open), (2, 28, 1, 0));
     assert_eq!(demands.as_slice(), [Demand { dst: dst as u16, total: 2 }]);
     assert_eq!(packet.dst, bench.fastpod.arbiter(1, 0));
@@ -266,14 +267,14 @@ fn pods_hear_of_room_by_their_own_clocks() {
                 _ => panic!("{packet:?}"),
             })
             .collect();
-        // The first is as soon as another pod is heard; others are beacons.
+        // The first is sent as soon as a packet of another pod arrives; others are beacons.
         let position = |at: u64| (at - HOP.as_ps() - 240_000) % (8 * SLOT);
         assert!(sent.len() >= 6 && sent[1..].iter().all(|(at, _)| position(*at) == 0), "{sent:?}");
         assert!(sent[1..].iter().all(|(_, open)| *open == 0b111 & !(1 << pod)), "{sent:?}");
     }
 }
 
-/// Acknowledgements go on by the port of their source's pod.
+/// Acknowledgements are forwarded by the port of their source's pod.
 #[test]
 fn acknowledgements_pass_to_the_pod_of_their_source() {
     let mut bench = Bench::new(&fastpod(FastpodConfig::paper(), 2));
@@ -320,7 +321,7 @@ fn incarnations_grow_over_restarts() {
         let now = at(second * 1_000_000_000);
         bench.schd(now, 1, 0, nothing());
         bench.give(now, 0, cell(0, 20, 0));
-        // Nobody answers: it asks anew as often as it may.
+        // Nobody answers: it repeats its requests as often as it may.
         bench.run(at((second + 1) * 1_000_000_000 - 1));
         for (_, _, packet) in bench.sent.drain(..) {
             let FastpodHeader::CoreRts { incarnation, .. } = packet.header else { continue };

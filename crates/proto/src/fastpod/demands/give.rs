@@ -90,7 +90,8 @@ impl Clients {
         let failures = self.failures.as_mut()?;
         if a.dst < n_ends {
             let way = failures.way(a.src, a.dst, None);
-            // Cells for a host that is gone would fill core switches: these send them all the same.
+            // Cells for an unresponsive host would fill core switches: these send them all the
+            // same.
             let may = failures.may(now, a.src, a.dst)
                 || a.src >= self.n_hosts && !failures.is_gone(a.src);
             let number = if may { failures.paths.place(way) } else { None };

@@ -34,8 +34,8 @@ enum Item {
 }
 
 impl FastpodHost {
-    /// The numbers of the host and of whom it sends to at their switches: a host of the pod, or the
-    /// core switch of a grant.
+    /// Returns the numbers of the host and of its receiver at their switches. The receiver is a
+    /// host of the pod, or the core switch of a grant.
     pub(super) fn pair(&self, dst: u16, grant: Option<Grant>) -> (u16, u16) {
         match grant.filter(|_| dst & POD_FLAG != 0) {
             Some(grant) => {
@@ -66,7 +66,7 @@ impl FastpodHost {
             |position: Span| Some(start + i128::from(position.as_ps())).filter(|&at| at >= from);
         let wants_rts = self.wants_rts(number) && !open.is_some_and(|open| open.has_rts);
         let i = timing.place(self.end);
-        // A message that comes later does not move the RTS, which may have been sent.
+        // A message that is submitted later does not move the RTS, which may have been sent.
         let alone = start + i128::from(slots.rts_at(i, None).as_ps());
         let is_known = grant.is_some() || free_to.is_some_and(|(_, at)| instant(at) < alone);
         let j = pair.map(|pair| pair.1).filter(|_| is_known);
@@ -120,8 +120,8 @@ impl FastpodHost {
         let (offset, from) = (self.offset?, self.fastpod.earliest(now));
         let present = self.timing().slot_at(self.end, instant(now) + offset).unwrap_or(0);
         let present = self.open.map_or(present, |open| open.number.max(present));
-        // What is not in this slot or the next one is in one without a grant, or it is the next
-        // grant's or the next RTS without content.
+        // A packet that is in neither this slot nor the next is in one without a grant. Or it is
+        // the next grant's, or the next RTS without content.
         for slot in present..=present + self.timing().ahead + 1 {
             if let Some((at, _)) = self.next_in(slot, from) {
                 return Some(at);
@@ -180,7 +180,8 @@ impl FastpodHost {
         }
     }
 
-    /// A slot that was given is over. Networks with buffers take what was not sent in it.
+    /// Ends a slot that was given. In networks with buffers, cells that were not sent in it are
+    /// sent now.
     fn close(&mut self, now: Time, grant: Grant, first: u16) {
         if !self.fastpod.is_exact() {
             self.send_rest(now, grant, first);
@@ -188,7 +189,7 @@ impl FastpodHost {
         self.want(now, grant.dst);
     }
 
-    /// Sends the cells of a slot that is over, on networks with buffers.
+    /// Sends the cells of a slot that has ended, on networks with buffers.
     fn send_rest(&mut self, now: Time, grant: Grant, first: u16) {
         for _ in first..self.fastpod.slots.cells() {
             if !self.send_scheduled(now, now, grant) {
@@ -197,7 +198,7 @@ impl FastpodHost {
         }
     }
 
-    /// Sends what has its place in the time of a cell that begins at `at`; false if nothing waits.
+    /// Sends the packets of a cell that begins at `at`. Returns false if none is queued.
     fn send_scheduled(&mut self, now: Time, at: Time, grant: Grant) -> bool {
         let mut time = CellTime::default();
         while let Some((mut packet, begin, is_again)) =
@@ -297,7 +298,7 @@ impl FastpodHost {
         self.ready.push_back((at, packet));
     }
 
-    /// A packet that was to leave at `at` did not.
+    /// Records that a packet due at `at` was not sent then.
     pub(super) fn on_late(&mut self, at: Time, packet: &Packet<FastpodHeader>) {
         let Some(offset) = self.offset.filter(|_| !packet.marks.contains(Marks::UNSCHEDULED))
         else {

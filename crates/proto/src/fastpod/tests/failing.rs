@@ -42,8 +42,8 @@ fn detection(fastpod: &Fastpod) -> u64 {
     2 * fastpod.report_slots + 4 * fastpod.ahead
 }
 
-/// A link breaks under load. It is convicted, all messages arrive, and no other link is: its rack
-/// loses one pair of four a slot, and no more messages time out than were in flight.
+/// A link breaks under load. It is convicted, no other link is, and all messages arrive. Its rack
+/// loses one pair of four a slot. No more messages time out than were in flight.
 #[test]
 fn a_link_that_breaks_is_found_and_left_out() {
     for seed in 0..6 {
@@ -72,7 +72,7 @@ fn a_rack_without_one_link_sends_with_the_others() {
         let mut run = Run::new(&fastpod, 1);
         run.broken.push((port, Time::ZERO, Time::NEVER));
         across(&mut run, 16, us(20), 60);
-        // What was lost before is retransmitted.
+        // Packets that were lost before are retransmitted.
         run.run(us(400));
         assert_eq!(run.count("links_convicted") - run.count("links_cleared"), 1, "{port:?}");
         let slots = 600;
@@ -134,7 +134,7 @@ fn a_link_of_hosts_that_always_ask_is_convicted_soon() {
     }
 }
 
-/// A link returns: a probe finds it, and it is used again. Both directions fail here.
+/// A repaired link is found by a probe, and it is used from then on. Both directions fail here.
 #[test]
 fn a_link_that_is_repaired_is_used_again() {
     for seed in 0..6 {
@@ -169,7 +169,7 @@ fn a_switch_that_fails_is_left_out() {
         }
         fill(&mut run, fastpod.n_hosts, 2_000, 1_500, seed);
         run.run(whole);
-        // When all ways up, or down, are convicted nothing can be said of the others.
+        // If all links up, or down, are convicted, there is no evidence about the others.
         assert!(run.count("links_convicted") - run.count("links_cleared") >= 4, "{seed}");
         run.run(END);
         assert_all_arrived(&run);

@@ -1,8 +1,9 @@
-//! Slots, optimism and recovery, model-checked: the real state machines of two racks of two hosts,
-//! an arbiter and its standby, in a pod to the picosecond. Every choice of aggregation switches for
-//! unscheduled cells is tried, and every packet lost and every node crashed within the budget.
+//! Slots, optimism and recovery, model-checked. The model has the real state machines of two racks
+//! of two hosts, an arbiter and its standby, in a pod to the picosecond. The check tries every
+//! choice of aggregation switches for unscheduled cells. It loses every packet, and crashes every
+//! node, within the budget.
 //!
-//! Between these choices nothing is left to chance, so that a state is what lies between two.
+//! Between these choices there is no randomness, so each state is the one between two choices.
 
 use std::hash::{Hash, Hasher};
 
@@ -68,7 +69,7 @@ impl World {
             run.submit(us(20) + Span::from_ns(at), src, dst, bytes);
         }
         run.start_all();
-        // Hosts have heard the arbiter by now.
+        // Hosts have received the arbiter's SCHDs by now.
         run.run_to(us(20), |_, what| matches!(what, What::Submit(_)));
         let mut world =
             Self { run, losses: model.losses, crashed: Vec::new(), crashes: model.crashes };
@@ -178,8 +179,8 @@ impl Model for Pods {
     }
 }
 
-/// Both hosts of a rack send to one of the other, which answers, and to each other: cells meet at
-/// the receiver, on the ways up and down, and the arbiter's packets pass between them.
+/// Both hosts of a rack send to each other and to one host of the other rack, which answers. Cells
+/// meet at the receiver, on the links up and down, and the arbiter's packets pass between them.
 const CROSSED: &[(u64, u32, u32, u64)] = &[(0, 0, 2, 2_000), (10, 1, 2, 1_000), (300, 2, 1, 1_000)];
 
 /// Messages that share cells: three of one host, of which one is longer than a cell, and two of the
@@ -213,7 +214,7 @@ fn one_failure_breaks_no_promise_of_scheduled_cells() {
     }
 }
 
-/// The same where packets share cells.
+/// The same if packets share cells.
 #[test]
 fn one_failure_breaks_no_promise_of_cells_that_are_shared() {
     for optimistic in [false, true] {

@@ -64,7 +64,7 @@ proptest! {
         let fastpod = alike(FastpodConfig { order, clock_ppb, ..packed() }, 2, 2);
         let (wanted, sent) = send_all(&fastpod, &sizes);
         let cells = sent.last().unwrap().0 + 1;
-        // What is requested is what it takes, and at most that if there are many messages.
+        // As many cells are requested as are used, or fewer if there are many messages.
         prop_assert!(wanted <= cells, "{wanted} of {cells}");
         prop_assert!(sizes.len() > 64 || wanted == cells, "{wanted} of {cells}");
         let mut offsets = vec![0; sizes.len()];
@@ -105,7 +105,7 @@ proptest! {
         prop_assert!(queues.scheduled(Time::ZERO, 1, &mut time, &fastpod).is_none());
     }
 
-    /// A receiver infers the slot of a packet from its beginning, within the errors of clocks: the
+    /// A receiver infers the slot of a packet from its beginning, within the errors of clocks. The
     /// first packet of a slot may be early, and the last one of the slot before late.
     #[test]
     fn slots_of_packets_are_told_apart(
@@ -122,7 +122,8 @@ proptest! {
             let delay = timing.schd_delay(0, end).as_ps();
             timing.schd_at(0, end, (slot, position)) + i128::from(delay) + error
         };
-        let (early, clock) = (i128::from(slots.error.as_ps()), i128::from(fastpod.late_max.as_ps()));
+        let (early, clock) =
+            (i128::from(slots.error.as_ps()), i128::from(fastpod.late_max.as_ps()));
         let mut time = CellTime::default();
         let mut last = Span::ZERO;
         while let Some(begin) = time.place(64, &fastpod) {

@@ -222,15 +222,14 @@ impl Run {
         self.run_to(end, |_, _| false);
     }
 
-    /// Lets all nodes begin.
+    /// Starts all nodes.
     pub(super) fn start_all(&mut self) {
         for node in 0..self.nodes.len() as u32 {
             self.after(node);
         }
     }
 
-    /// Runs until `end`, or until an event for which `stops` holds, which is left to
-    /// [`Run::step`].
+    /// Runs until `end`, or until an event for which `stops` holds, which [`Run::step`] handles.
     pub(super) fn run_to(&mut self, end: Time, stops: impl Fn(&Self, What) -> bool) {
         while let Some(what) = self.next(end)
             && !stops(self, what)
@@ -278,7 +277,7 @@ impl Run {
             self.packets.remove(&id);
             return;
         }
-        let packet = self.packets.remove(&id).expect("it is under way");
+        let packet = self.packets.remove(&id).expect("it is in flight");
         assert_eq!(packet.dst.get(), node, "{packet:?} is at another end");
         let now = self.local(node);
         let to = &mut self.nodes[node as usize];
@@ -290,7 +289,7 @@ impl Run {
     }
 
     fn take_port(&mut self, id: u64) -> u16 {
-        let packet = self.packets.get_mut(&id).expect("it is under way");
+        let packet = self.packets.get_mut(&id).expect("it is in flight");
         assert!(packet.marks.contains(Marks::SOURCE_ROUTED), "{packet:?} has no route");
         let (port, rest) = SourceRoute::split(packet.path);
         packet.path = rest;

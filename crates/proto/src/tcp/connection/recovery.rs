@@ -46,9 +46,9 @@ impl Connection {
         self.control.on_echo(now, flight);
     }
 
-    /// Returns the segment that a recovery retransmits if there is nothing else to send: segments
-    /// that may be lost, and once the end of the flight (RFC 6675 §4, NextSeg's rules 3 and 4).
-    /// RACK has a timer and a probe for these.
+    /// Returns the segment that a recovery retransmits if there is nothing else to send. These are
+    /// segments that may be lost, and once the end of the flight (RFC 6675 §4, NextSeg's rules 3
+    /// and 4). RACK has a timer and a probe for these.
     pub(super) fn rest(&mut self, tcp: &Tcp) -> Option<Next> {
         if tcp.config.loss_detection != LossDetection::DupAck
             || !matches!(self.recovery, Recovery::Fast(_))

@@ -1,5 +1,7 @@
-//! The timers of a connection: the retransmission timeout (RFC 6298), the probe of a flight's end
-//! (RFC 8985 §7), the probe of a receiver without room (RFC 9293 §3.8.6.1).
+//! The timers of a connection.
+//!
+//! They are the retransmission timeout (RFC 6298), and the probe of a flight's end (RFC 8985 §7). A
+//! third probes a closed window (RFC 9293 §3.8.6.1).
 
 use super::super::config::{LossDetection, Timeout};
 use super::*;
@@ -86,7 +88,7 @@ impl Connection {
             return Due::GivenUp;
         }
         if self.grant == Grant::Stopped {
-            // What is missing leaves when the connection may send again.
+            // Missing segments are retransmitted once the connection may send.
             self.board.lose(|_| Some(true));
             (self.rto_at, self.is_urgent) = (Time::NEVER, true);
             return Due::Nothing;
@@ -103,8 +105,7 @@ impl Connection {
         Due::Nothing
     }
 
-    /// Probes the end of the flight: with a new segment, or else with the last again (RFC 8985
-    /// §7.3).
+    /// Probes the end of the flight with a new segment, or else with the last one (RFC 8985 §7.3).
     fn probe(&mut self, stats: &mut TcpStats) {
         let Some(last) = self.board.last().copied() else { return };
         stats.probes += 1;

@@ -11,7 +11,7 @@ const SCALE: f64 = 0.4;
 /// Share of the window that remains after a loss (RFC 9438 §4.6, beta).
 const LEFT: f64 = 0.7;
 
-/// Minimum growth of the window in a round trip before the first loss, as a share, since the
+/// Minimum growth of the window in a round trip before the first loss, as a share. Without it the
 /// function would start too slowly (Linux and ns-3; not in the RFC).
 const EARLY_GROWTH: f64 = 0.05;
 
@@ -118,7 +118,7 @@ impl Cubic {
         self.epoch = None;
     }
 
-    /// Ends slow start where it is.
+    /// Ends slow start at the present window.
     pub(crate) fn end_slow_start(&mut self) {
         self.reno.ssthresh = self.reno.cwnd;
     }

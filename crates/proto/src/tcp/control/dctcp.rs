@@ -17,7 +17,7 @@ pub struct Dctcp {
     marked: u64,
     /// The observation window ends when this byte is acknowledged.
     window_end: u64,
-    /// The window was cut; it is not cut again before this byte is acknowledged.
+    /// Byte up to which acknowledgements cause no second cut of the window.
     cut_end: u64,
 }
 

@@ -13,12 +13,12 @@ use super::Acked;
 pub enum SlowStartExit {
     /// Never.
     Never,
-    /// A rise of round trips by 12.5 %: the window then grows at 25 % of the rate for five round
+    /// A rise of round trips by 12.5 %. The window then grows at 25 % of the rate for five round
     /// trips, and slow start ends if they stay long (RFC 9406).
     HystartPp,
     /// Acknowledgements of one round trip, with the first of the next, that take longer than the
-    /// shortest round trip: the path is full (Ha and Rhee's acknowledgement trains, as in ns-3 and
-    /// Linux before 5.6).
+    /// shortest round trip: the path is full. These are Ha and Rhee's acknowledgement trains, as in
+    /// ns-3 and Linux before 5.6.
     AckTrain,
 }
 

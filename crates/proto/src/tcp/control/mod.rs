@@ -1,8 +1,8 @@
 //! Congestion control: how much a connection may have in flight.
 //!
 //! A [`CongestionControl`] is notified of acknowledgements, losses, echoed marks and timeouts, and
-//! answers with a window in bytes. What is lost, and what is retransmitted, is none of its
-//! business.
+//! answers with a window in bytes. It does not detect losses and does not choose segments to
+//! retransmit.
 
 mod cubic;
 mod dctcp;
@@ -167,7 +167,7 @@ impl CongestionControl for Control {
     }
 }
 
-/// A window that grows by what is acknowledged and is cut: what all of them have in common.
+/// A window that grows by acknowledged bytes and is cut: the common part of all algorithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Reno {
     pub(crate) mss: u64,
@@ -188,8 +188,8 @@ impl Reno {
         self.cwnd < self.ssthresh
     }
 
-    /// Slow start: as much as was acknowledged, two segments at most (RFC 3465 §2.2). Returns the
-    /// bytes that are left when slow start is over.
+    /// Grows the window in slow start: by the acknowledged bytes, two segments at most (RFC 3465
+    /// §2.2). Returns the bytes that remain when slow start ends.
     pub(crate) fn grow_fast(&mut self, bytes: u64) -> u64 {
         let grown = bytes.min(2 * self.mss).min(self.ssthresh - self.cwnd);
         self.cwnd = (self.cwnd + grown).min(self.max);

@@ -91,7 +91,7 @@ impl Receiver {
         incoming.acknowledge(tcp, out);
     }
 
-    /// Releases a message for which there is space again: its sender is notified.
+    /// Releases a held message, for which there is space now: its sender is notified.
     pub(in crate::tcp) fn release(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! One connection at its receiver: what has arrived, and what is acknowledged.
+//! One connection at its receiver: received bytes, and acknowledgements.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -51,7 +51,7 @@ pub(super) struct Incoming {
     pub(super) echoes: bool,
     /// A segment that has arrived twice and was not reported (RFC 2883).
     pub(super) twice: Option<Range>,
-    /// Segments in a row that contradict what has arrived.
+    /// Number of consecutive segments that contradict received ones.
     pub(super) conflicts: u32,
     /// Messages for which there is no room, by the first byte that is not taken: the window ends at
     /// the first of them.

@@ -44,8 +44,10 @@ fn round(control: &mut impl CongestionControl, us: u64, rtt_us: u64) {
     }
 }
 
-/// RFC 9438 §4.2: W(t) = C (t - K)^3 + W_max, K = cbrt(W_max (1 - beta) / C). 1000 segments are
-/// lost at time zero, with a round trip of 100 ms, so that the function is above NewReno's.
+/// RFC 9438 §4.2: W(t) = C (t - K)^3 + W_max, K = cbrt(W_max (1 - beta) / C).
+///
+/// 1000 segments are lost at time zero, with a round trip of 100 ms, so that the function is above
+/// NewReno's.
 #[test]
 fn cubic_grows_by_its_function() {
     let mut cubic = Cubic::new(&Start { initial: 1_000 * MSS, ..start() });
@@ -63,7 +65,7 @@ fn cubic_grows_by_its_function() {
     }
 }
 
-/// §4.3: where round trips are short it grows as fast as NewReno with the same average window.
+/// §4.3: if round trips are short it grows as fast as NewReno with the same average window.
 #[test]
 fn cubic_is_no_slower_than_reno() {
     let mut cubic = Cubic::new(&Start { initial: 100 * MSS, ..start() });
@@ -98,14 +100,14 @@ fn cubic_catches_up_with_reno_if_asked() {
     assert!((grown(false) - 0.9 / 1.7).abs() < 0.02, "{} segments a round trip", grown(false));
 }
 
-/// §4.7: a second loss below the last maximum leaves room for others.
+/// §4.7: after a second loss below the last maximum the window makes room for others.
 #[test]
 fn cubic_converges_fast() {
     let mut cubic = Cubic::new(&Start { initial: 100 * MSS, ..start() });
     cubic.on_loss(at(0), 100 * MSS);
     cubic.on_loss(at(100), 70 * MSS);
     assert_eq!(cubic.cwnd(), 49 * MSS);
-    // The function is flat at 70 * .85 = 59.5 segments, which it reaches after K seconds.
+    // The function is flat at 70 * 0.85 = 59.5 segments, which it reaches after K seconds.
     let k = ((59.5 - 49.0) / 0.4f64).cbrt();
     let (rtt_us, mut us) = (200_000, 0);
     while (us as f64) < k * 1e6 {
@@ -125,7 +127,7 @@ fn cubic_grows_by_a_twentieth_before_the_first_loss_if_asked() {
     };
     let mut slow = exit(false);
     let mut fast = exit(true);
-    // Slow start is over: HyStart has ended it.
+    // HyStart has ended slow start.
     for cubic in [&mut slow, &mut fast] {
         cubic.end_slow_start();
         round(cubic, 0, 100);
@@ -134,7 +136,7 @@ fn cubic_grows_by_a_twentieth_before_the_first_loss_if_asked() {
     assert_eq!(fast.cwnd() / MSS, 420);
 }
 
-/// RFC 5681 §3.1: half of what was in flight, two segments at least.
+/// RFC 5681 §3.1: half of the bytes in flight, two segments at least.
 #[test]
 fn reno_halves_and_keeps_two_segments() {
     let mut reno = NewReno::new(&start());
@@ -196,8 +198,8 @@ fn growth_by_round() -> impl FnMut(u64) -> Growth {
     }
 }
 
-/// RFC 9406 §4.2: a round trip that is an eighth longer slows growth to a quarter; five round trips
-/// later slow start is over.
+/// RFC 9406 §4.2: a round trip that is an eighth longer slows growth to a quarter; slow start ends
+/// five round trips later.
 #[test]
 fn hystart_leaves_slow_start_when_round_trips_grow() {
     let mut growth = growth_by_round();
@@ -207,7 +209,7 @@ fn hystart_leaves_slow_start_when_round_trips_grow() {
     assert_eq!(later.last(), Some(&Growth::End));
 }
 
-/// And if they get short again, it was a mistake.
+/// If they become short, slow start resumes.
 #[test]
 fn hystart_resumes_slow_start_when_round_trips_are_short_again() {
     let mut growth = growth_by_round();

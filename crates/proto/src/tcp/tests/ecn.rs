@@ -102,7 +102,7 @@ fn dctcp_cuts_by_half_of_alpha_once_a_window() {
     assert_eq!(script.sent().len(), 5);
 }
 
-/// Alpha falls by g each window without marks: after k of them it is (1 - g)^k, and a mark cuts the
+/// Alpha falls by g each window without marks. After k of them it is (1 - g)^k, and a mark cuts the
 /// window by half of that.
 #[test]
 fn dctcp_forgets_marks_slowly() {
@@ -134,7 +134,7 @@ fn dctcp_forgets_marks_slowly() {
     assert!((allowed as f64 - cwnd).abs() < 2.0, "{allowed} in flight, expected {cwnd}");
 }
 
-/// RFC 3168 §6.1.1: both ends have to know ECN.
+/// RFC 3168 §6.1.1: both ends have to support ECN.
 #[test]
 fn segments_are_not_ecn_capable_if_the_receiver_is_not() {
     let mut script = Script::new(TcpConfig { ecn: true, ..config() });

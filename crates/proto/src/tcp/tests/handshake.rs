@@ -151,7 +151,7 @@ fn a_cancelled_message_resets_its_connection_and_leaves_others_alone() {
     assert_eq!(script.events(), [Event::Completed { msg }]);
 }
 
-/// RFC 9293 §3.10.7.3: an acknowledgement of what was not sent opens nothing.
+/// RFC 9293 §3.10.7.3: an acknowledgement of unsent bytes opens nothing.
 #[test]
 fn an_answer_to_another_syn_is_ignored() {
     let mut script = Script::new(config());

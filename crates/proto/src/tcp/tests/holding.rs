@@ -43,7 +43,7 @@ fn the_window_ends_where_a_message_without_room_starts() {
     }
     assert_eq!(script.sent().pop().as_deref(), Some("ack 5001 window 0"));
     assert_eq!(script.events(), [Event::Delivered { src: PEER, msg: MsgId::new(7) }]);
-    // Its sender asks, and is answered each time.
+    // Its sender probes, and is answered each time.
     refuse_room(&mut script, after(5));
     assert_eq!(script.sent(), ["ack 5001 window 0"]);
     script.host.release(script.now, PEER, HELD);
@@ -78,7 +78,8 @@ fn what_was_sent_beyond_a_window_that_moves_back_waits() {
     script.window = 0;
     script.at(200).ack(after(2), &[]);
     assert!(script.sent().is_empty());
-    // One segment asks, after a timeout that doubles; it is answered, and so the sender goes on.
+    // One segment probes, after a timeout that doubles. It is answered, and so the connection is
+    // kept.
     let mut asked = 0;
     for us in (1_000..2_000_000).step_by(1_000) {
         let sent = script.at(us).sent();

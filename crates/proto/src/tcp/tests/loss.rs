@@ -1,4 +1,4 @@
-//! Losses found by segments that have arrived above (RFC 6675), and their repair.
+//! Losses detected by segments that have arrived above (RFC 6675), and their repair.
 
 use super::super::config::Connections;
 use super::*;
@@ -44,7 +44,7 @@ fn a_segment_is_sent_again_once_and_its_window_is_cut_once() {
     assert_eq!(script.stats().recoveries, 1);
 }
 
-/// A second loss in the same window does not cut it again (RFC 6675 §5).
+/// A second loss in the same window causes no second cut (RFC 6675 §5).
 #[test]
 fn two_losses_of_one_window_are_one_recovery() {
     let mut script = Script::open(ten(), 100_000);
@@ -63,7 +63,7 @@ fn a_loss_after_the_recovery_cuts_again() {
     let mut script = Script::open(ten(), 100_000);
     script.sent();
     script.at(200).ack(1, &[(after(1), after(10))]);
-    // Half of ten: the first again, and four new ones.
+    // Half of ten: the first is retransmitted, and four are new.
     assert_eq!(script.sent().len(), 5);
     script.at(300).ack(after(10), &[]);
     assert_eq!(script.sent(), segments(14, 1));
@@ -80,7 +80,8 @@ fn retransmissions_go_before_new_segments() {
     assert_eq!(sent[..2], segments(0, 2));
 }
 
-/// Three of ten are missing: as many leave as arrive, in the proportion of the windows (RFC 6937).
+/// Three of ten are missing: as many are sent as arrive, in the proportion of the windows (RFC
+/// 6937).
 #[test]
 fn recovery_sends_no_burst() {
     let mut script = Script::open(TcpConfig { window_initial: 20, ..config() }, 200_000);
@@ -134,7 +135,8 @@ fn mild_reordering_sends_nothing_again() {
     assert_eq!((script.stats(), script.sent().len()), (TcpStats::default(), 0));
 }
 
-/// A message of eight segments in one window, and what is sent when these ranges have arrived.
+/// Returns the segments that are sent when these ranges of a message of eight segments in one
+/// window have arrived.
 fn sent_in_recovery(arrived: &[(u64, u64)]) -> (Script, Vec<String>) {
     let connections = Connections::Persistent;
     let keys = TcpConfig { window_initial: 8, connections, ..config() };
@@ -145,8 +147,8 @@ fn sent_in_recovery(arrived: &[(u64, u64)]) -> (Script, Vec<String>) {
     (script, sent)
 }
 
-/// RFC 6675 §4, NextSeg's rule 3: where nothing new is left, a hole is filled that too few segments
-/// have overtaken for it to be lost.
+/// RFC 6675 §4, NextSeg's rule 3: without new data a hole is filled although too few segments have
+/// overtaken it for a loss.
 #[test]
 fn a_hole_near_the_end_is_filled_in_a_recovery() {
     let (mut script, sent) = sent_in_recovery(&[(7, 8), (1, 5)]);

@@ -89,7 +89,7 @@ impl Script {
         script
     }
 
-    /// Lets time pass. Timers run.
+    /// Advances time and runs timers.
     fn at(&mut self, us: u64) -> &mut Self {
         let until = at(us);
         assert!(until >= self.now, "time goes on");

@@ -31,7 +31,7 @@ fn a_hole_below_one_segment_is_lost_after_a_quarter_of_a_round_trip() {
     assert_eq!(script.at(225).sent_one(), "1..1001");
 }
 
-/// A retransmission that is lost is found by what was sent after it: no timeout.
+/// A retransmission that is lost is detected by segments sent after it: no timeout.
 #[test]
 fn a_lost_retransmission_is_found_without_a_timeout() {
     let mut script = Script::open(rack(), 100_000);
@@ -53,8 +53,8 @@ fn a_lost_retransmission_is_found_without_a_timeout() {
     assert_eq!(script.stats().timeouts, 0);
 }
 
-/// §6.2, step 4: where segments have been reordered, three above a hole are no proof. It is lost
-/// after a quarter of a round trip.
+/// §6.2, step 4: if segments have been reordered, three above a hole are no proof. It is lost after
+/// a quarter of a round trip.
 #[test]
 fn reordering_makes_it_more_patient() {
     let mut script = Script::open(rack(), 100_000);

@@ -85,7 +85,7 @@ fn without_data_in_flight_nothing_times_out() {
     assert_eq!(script.stats().timeouts, 0);
 }
 
-/// One segment after a timeout (RFC 5681 §3.1), then slow start up to half of what was in flight.
+/// One segment after a timeout (RFC 5681 §3.1), then slow start up to half of the bytes in flight.
 #[test]
 fn a_timeout_starts_slowly_again() {
     let mut script = Script::open(TcpConfig { window_initial: 16, ..config() }, 100_000);

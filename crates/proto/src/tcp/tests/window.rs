@@ -79,7 +79,7 @@ fn the_window_returns_to_the_first_one_after_idle_time() {
         script.sent();
     }
     script.at(900).submit(100_000);
-    // Eleven acknowledgements came while the window was in the way.
+    // Eleven acknowledgements arrived while the window was the limit.
     assert_eq!(script.sent().len(), 15, "still open after a short pause");
     for n in 13..=24 {
         script.at(1_000).ack(after(n), &[]);
@@ -104,7 +104,7 @@ fn the_receivers_window_limits_what_is_sent() {
     script.sent();
     script.window = 2_500;
     script.at(100).syn_ack();
-    // A part of a segment does not leave while others are in flight (RFC 9293 §3.8.6.2.1).
+    // A part of a segment is not sent while others are in flight (RFC 9293 §3.8.6.2.1).
     assert_eq!(script.sent(), segments(0, 2));
     script.at(200).ack(after(2), &[]);
     assert_eq!(script.sent(), segments(2, 2));

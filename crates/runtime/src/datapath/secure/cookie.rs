@@ -1,6 +1,6 @@
 //! Codes that limit the cost of handshake floods.
 //!
-//! Every initiation has two codes. The first proves that its sender knows the public key of the
+//! Every initiation has two codes. The first proves that its sender has the public key of the
 //! receiver. The second is empty, until a receiver under load answers with a cookie instead of a
 //! response: it proves that the sender receives packets at its address. As in WireGuard (NDSS 2017,
 //! section 5.3), with HMAC-SHA256 in place of keyed BLAKE2s.
@@ -48,7 +48,7 @@ pub(super) fn second_code(cookie: &Code, message: &[u8]) -> Code {
     code(cookie, &[message])
 }
 
-/// Returns whether two codes are equal, in constant time.
+/// Returns true if two codes are equal, in constant time.
 pub(super) fn is_equal(a: &Code, b: &Code) -> bool {
     a.iter().zip(b).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
 }
@@ -90,7 +90,7 @@ impl Jar {
         code(secret, &[&node.get().to_be_bytes(), &address])
     }
 
-    /// Returns whether `second` is the code of a node that has a cookie for this address.
+    /// Returns true if `second` is the code of a node that has a cookie for this address.
     pub(super) fn knows(
         &mut self,
         now: Time,

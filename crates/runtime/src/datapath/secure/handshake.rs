@@ -74,8 +74,8 @@ pub(super) fn begin(
 }
 
 impl Begun {
-    /// Returns the session, if `message` is the response. Any other message leaves the handshake
-    /// unchanged.
+    /// Returns the session, if `message` is the response. Any other message does not change the
+    /// handshake.
     pub(super) fn finish(&mut self, message: &[u8]) -> Option<Agreed> {
         if message.len() != RESPONSE {
             return None;

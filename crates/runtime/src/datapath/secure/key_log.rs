@@ -3,18 +3,22 @@
 //! A line is `RAMPMETER_KEY`, the sending node, the receiving node, the receiver's number of the
 //! session, as in trailers, and the key in hexadecimal. A session has two lines, one per direction.
 
-use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, Write as _};
+use std::fmt::{self, Write as _};
+use std::io::{self, Write};
 
 use rampmeter_core::NodeId;
 use zeroize::Zeroizing;
 
 use super::session::Agreed;
 
-/// File to which keys are logged.
-#[derive(Debug)]
-pub(super) struct KeyLog(pub(super) File);
+/// Writer to which keys are logged. It must not block: the node's own thread writes to it.
+pub(super) struct KeyLog(pub(super) Box<dyn Write + Send>);
+
+impl fmt::Debug for KeyLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyLog")
+    }
+}
 
 impl KeyLog {
     /// Logs the keys of a session between a node and its peer.
@@ -30,7 +34,7 @@ impl KeyLog {
             }
             text.push('\n');
         }
-        // In one write, so that nodes may share a file.
+        // In one write: the writer keeps a session's lines together.
         self.0.write_all(text.as_bytes())
     }
 }

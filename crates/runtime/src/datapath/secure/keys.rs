@@ -67,7 +67,7 @@ impl PublicKey {
     }
 
     /// Returns true if every private key agrees with it on the same secret, zero: a point of low
-    /// order, such as a key of zeros. Anybody can impersonate a node with such a key.
+    /// order, such as a key of zeros. Any host can impersonate a node with such a key.
     pub fn is_low_order(&self) -> bool {
         let (mut dh, mut secret) = (curve(), [0; LEN]);
         // Private keys are multiples of 8, so any of them reveals it.
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(PrivateKey(hex(private)).public(), PublicKey(hex(public)));
     }
 
-    /// The points of small order in RFC 7748's curve, by cr.yp.to/ecdh.html.
+    /// The points of small order of RFC 7748's curve, from cr.yp.to/ecdh.html, are detected.
     #[test]
     fn points_of_low_order_are_known() {
         let order_8 = "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800";

@@ -1,28 +1,21 @@
 //! Protected datagrams over any datapath.
 //!
-//! [`Secured`] is between a node and its datapath. It adds a trailer to each datagram and checks
-//! that of each datagram that arrives; the node receives only datagrams that passed. The trailer's
-//! format is in [`crate::wire`]. There are two protections:
+//! [`Secured`] is between a node and its datapath. It appends a trailer to each datagram and drops
+//! received datagrams whose trailer is wrong. The trailer's format is in [`crate::wire`].
 //!
-//! * [`Security::Checksum`]: a CRC32C over the whole datagram. It detects damage that the checksum
-//!   of UDP misses. Anybody who can send to the node can forge packets.
-//! * [`Security::Sealed`]: each pair of nodes shares a session, from a handshake of the Noise
-//!   protocol (`Noise_IK_25519_ChaChaPoly_SHA256`, noiseprotocol.org). Packets are encrypted and
-//!   authenticated with AES-256-GCM. The envelope stays readable and is authenticated too, except
-//!   the digest of a message, which is encrypted. Numbers of packets and a window reject
-//!   duplicates. The design follows WireGuard (Donenfeld, NDSS 2017): static keys in the
-//!   configuration, sessions that are renewed by time and volume, cookies against floods of
-//!   handshakes.
+//! * The problem: UDP's checksum misses some damage, and any host can forge packets.
+//! * [`Security::Checksum`], the simple way: a CRC32C over the datagram. It detects damage, but any
+//!   host can compute it.
+//! * [`Security::Sealed`], the present way: each pair of nodes has a session, from a Noise
+//!   handshake (`Noise_IK_25519_ChaChaPoly_SHA256`). AES-256-GCM encrypts and authenticates
+//!   packets. The envelope is authenticated but readable, except its digest. Packet numbers and a
+//!   window reject duplicates. The design follows WireGuard (Donenfeld, NDSS 2017).
+//! * Hazards: datagrams are queued or dropped until a session exists (`pairs`). Handshakes cost
+//!   processor time, so their rates are limited (`allowance`, `cookie`). Recorded initiations
+//!   cannot be distinguished from those of a clock that was set back (`pairs`).
 //!
-//! Modules:
-//!
-//! * `keys`: private and public keys
-//! * `key_log`: the keys of sessions, to decrypt captures
-//! * `handshake`: the two messages
-//! * `allowance`: limits of computation with keys
-//! * `cookie`: proof of address for nodes under load
-//! * `session`: state that both ends derive from a handshake
-//! * `pairs`: handshakes and sessions with all peers
+//! Other modules: `keys` (private and public keys), `key_log` (session keys, to decrypt captures),
+//! `handshake` (its two messages), `session` (state that both ends derive from a handshake).
 
 mod allowance;
 mod cookie;
@@ -32,8 +25,7 @@ mod keys;
 mod pairs;
 mod session;
 
-use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
@@ -64,7 +56,7 @@ pub struct Secured<D> {
     guard: Guard,
     /// Time of the latest [`Datapath::receive`].
     now: Time,
-    /// A datagram that is being opened, or kept.
+    /// Buffer for a datagram that is being opened, or queued until there is a session.
     scratch: Vec<u8>,
     counts: Counts,
 }
@@ -91,7 +83,7 @@ impl<D: Datapath> Secured<D> {
         Self { inner, guard, now: Time::ZERO, scratch, counts: Counts::default() }
     }
 
-    /// Returns the datapath below.
+    /// Returns the datapath that is wrapped.
     pub fn inner(&self) -> &D {
         &self.inner
     }
@@ -106,11 +98,12 @@ impl<D: Datapath> Secured<D> {
         }
     }
 
-    /// Writes the keys of sessions that are established from now on to a file, whose readers can
-    /// decrypt all packets. Without effect if there is only a checksum.
-    pub fn log_keys(&mut self, file: File) {
+    /// Writes the keys of sessions that are established from now on to `log`, whose readers can
+    /// decrypt all packets. The node's thread writes a session in one call, so `log` must not
+    /// block; after an error it logs no more. Without effect if there is only a checksum.
+    pub fn log_keys(&mut self, log: impl Write + Send + 'static) {
         if let Guard::Sealed(pairs) = &mut self.guard {
-            pairs.log_keys(KeyLog(file));
+            pairs.log_keys(KeyLog(Box::new(log)));
         }
     }
 
@@ -157,7 +150,7 @@ impl<D: Datapath> Secured<D> {
         }
     }
 
-    /// Sends messages of handshakes, and datagrams that have waited for them.
+    /// Sends handshake messages, and datagrams that were queued until there was a session.
     fn send_queued(&mut self) -> io::Result<()> {
         let Guard::Sealed(pairs) = &mut self.guard else { return Ok(()) };
         while let Some((dst, rail, message)) = pairs.poll_message() {
@@ -225,7 +218,7 @@ impl<D: Datapath> Datapath for Secured<D> {
                         each(Arrived { bytes: scratch, ..arrived });
                     }
                 })?;
-                // After received packets: a delayed node may have its answers there.
+                // After received packets: they may contain answers, if the node was delayed.
                 pairs.fire(now);
                 n
             }

@@ -2,17 +2,17 @@
 //!
 //! A pair of nodes has up to three sessions at an end. `current` is for sending. `next` is one that
 //! the peer has begun and of which no packet has arrived: the peer may not have it yet. `previous`
-//! is kept for packets in flight.
+//! decrypts packets that are in flight at a renewal.
 //!
 //! # Freshness
 //!
-//! An initiation carries the sender's time, by its clock, and a node accepts only later ones than
-//! before from a peer: a recorded initiation is useless. A clock may go back between two
-//! incarnations of a peer, for example without a battery, or after a snapshot of a virtual machine
-//! is restored. Then all its initiations look recorded. The node therefore begins a handshake
-//! itself when it receives such an initiation, at most once per [`NUDGE_EVERY`]. The new
-//! incarnation has no record of times, and its response proves that it is there now. An attacker
-//! who replays an initiation causes only that one handshake with the true peer.
+//! An initiation carries the time of its sender's clock. A node accepts only later times than
+//! before from a peer, so a recorded initiation is useless. A peer's clock may be set back between
+//! two incarnations, for example without a battery, or if a snapshot of a virtual machine is
+//! restored. Then its initiations cannot be distinguished from recorded ones. The node therefore
+//! begins a handshake itself when it receives such an initiation, at most once per [`NUDGE_EVERY`].
+//! The new incarnation has no record of times, and its response proves that it is running now. An
+//! attacker who replays an initiation causes only that one handshake with the true peer.
 //!
 //! # Limits
 //!
@@ -22,7 +22,7 @@
 //! | answers with a cookie, of each peer | [`PROVEN_EVERY`], [`PROVEN_BURST`] |
 //! | initiations sent, the earliest due first | [`BEGIN_EVERY`], [`BEGIN_BURST`] |
 //! | handshakes for packets of unknown sessions, of each peer | [`NUDGE_EVERY`] |
-//! | datagrams kept until there is a session | [`KEPT_MAX`] a peer, [`KEPT_BYTES_MAX`] |
+//! | datagrams queued until there is a session | [`KEPT_MAX`] a peer, [`KEPT_BYTES_MAX`] |
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -46,25 +46,27 @@ const PAUSE_MIN: Span = Span::from_us(20_000);
 const PAUSE_MAX: Span = Span::from_us(1_000_000);
 /// Maximum number of initiations for a datagram.
 const ATTEMPTS: u32 = 8;
-/// Pause between handshakes that packets without a session cause: anybody can send those.
+/// Minimum interval of handshakes that packets without a session cause: any host can send such
+/// packets.
 const NUDGE_EVERY: Span = Span::from_us(1_000_000);
-/// Maximum number of datagrams to one peer that are kept until there is a session, and of bytes of
-/// those to all peers.
+/// Maximum number of datagrams to one peer that are queued until there is a session, and of bytes
+/// of those to all peers.
 const KEPT_MAX: usize = 16;
 const KEPT_BYTES_MAX: usize = 16 << 20;
 /// Initiations that are answered without a cookie: the interval of the token bucket, and its size
 /// in addition to one token per peer.
 const ANSWERS_EVERY: Span = Span::from_us(5_000);
 const ANSWERS_BURST: u64 = 32;
-/// Initiations of a peer that are answered because they have a cookie. Anybody who receives packets
-/// at the address of a peer has its cookies, and an answer takes 0.1 to 0.3 ms.
+/// Initiations of a peer that are answered because they have a cookie. Any host that receives
+/// packets at the address of a peer has its cookies. An answer costs 0.1 to 0.3 ms of processor
+/// time.
 const PROVEN_EVERY: Span = Span::from_us(100_000);
 const PROVEN_BURST: u64 = 8;
-/// Initiations that a node sends, as long as many peers are unresponsive: 500 a second take 5 to 10
-/// % of a processor. A burst must not delay the packets of others by more than a few milliseconds.
+/// Initiations that a node sends while many peers are unresponsive: 500 a second use 5 to 10 % of a
+/// processor. A burst must not delay the packets of others by more than a few milliseconds.
 const BEGIN_EVERY: Span = Span::from_us(2_000);
 const BEGIN_BURST: u64 = 32;
-/// Maximum number of reports that are kept until the node reads them.
+/// Maximum number of queued reports, which the node reads.
 const REPORTS_MAX: usize = 64;
 
 /// Configuration of sealed datagrams.
@@ -100,8 +102,8 @@ pub(super) struct Pairs {
     answers: Allowance,
     /// Limit of initiations of this node.
     begins: Allowance,
-    /// Times at which handshakes of this node are due, with their peers. Entries are left
-    /// when a handshake ends, and skipped later.
+    /// Times at which handshakes of this node are due, with their peers. Entries of handshakes that
+    /// have ended are skipped.
     due: BTreeSet<(Time, u32)>,
     kept_bytes: usize,
     reports: VecDeque<(NodeId, Report)>,
@@ -262,13 +264,13 @@ impl Pairs {
         self.old_initiations
     }
 
-    /// Returns the next message of a handshake, its receiver and its network: an answer takes the
-    /// network of the request.
+    /// Returns the next message of a handshake, its receiver and its network: an answer is sent
+    /// over the network of its request.
     pub(super) fn poll_message(&mut self) -> Option<(NodeId, Rail, Vec<u8>)> {
         self.messages.pop_front()
     }
 
-    /// Returns the next datagram that has waited for a session.
+    /// Returns the next datagram that was queued until there was a session.
     pub(super) fn poll_kept(&mut self) -> Option<(Route, Vec<u8>)> {
         self.ready.pop_front()
     }
@@ -277,8 +279,8 @@ impl Pairs {
         !self.messages.is_empty() || !self.ready.is_empty()
     }
 
-    /// Returns a path for a message of a handshake: each takes any, so that several attempts do not
-    /// all take a network that is down.
+    /// Returns a path for a handshake message. Each message gets another path, so that not all
+    /// attempts use a network that is down.
     pub(super) fn path(&mut self) -> u16 {
         self.path = self.path.wrapping_add(1);
         mix(self.path.into()) as u16
@@ -302,7 +304,7 @@ impl Pairs {
         self.reports.pop_front()
     }
 
-    /// Keeps a datagram until there is a session; returns false if there are too many.
+    /// Queues a datagram until there is a session; returns false if there are too many.
     pub(super) fn keep(&mut self, now: Time, route: Route, datagram: &[u8]) -> bool {
         let Some(pair) = self.pairs.get_mut(route.dst.idx()) else { return false };
         let bytes = self.kept_bytes + datagram.len();
@@ -355,7 +357,7 @@ impl Pairs {
         }
     }
 
-    /// Ends a handshake that was not answered, and drops the datagrams that were kept for it.
+    /// Ends a handshake that was not answered, and drops the datagrams that were queued for it.
     fn give_up(&mut self, peer: NodeId) {
         let pair = &mut self.pairs[peer.idx()];
         pair.calling = None;
@@ -363,7 +365,7 @@ impl Pairs {
         pair.kept = VecDeque::new();
     }
 
-    /// Releases the datagrams that were kept until there was a session.
+    /// Releases the datagrams that were queued until there was a session.
     fn release(&mut self, peer: NodeId) {
         let pair = &mut self.pairs[peer.idx()];
         self.kept_bytes -= bytes_of(&pair.kept);
@@ -386,7 +388,7 @@ impl Pairs {
         let ends = Ends { transport: self.transport, initiator: self.node, responder: peer };
         let pair = &mut self.pairs[peer.idx()];
         let Some(calling) = &mut pair.calling else { return };
-        // A peer that changes its key has several: they are tried in turn.
+        // A peer that changes its key has several: they are used round-robin.
         let turn = (ATTEMPTS - calling.left) as usize % pair.keys.len().max(1);
         calling.key = pair.keys.get(turn).copied().unwrap_or(calling.key);
         calling.left = calling.left.saturating_sub(1);
@@ -533,9 +535,9 @@ impl Pairs {
         Some(())
     }
 
-    /// Handles an initiation whose time is not later than that of the one before: the peer's clock
-    /// went back, or it was recorded. Begins a handshake, whose response proves that the peer is
-    /// there now.
+    /// Handles an initiation whose time is not later than that of the one before. The peer's clock
+    /// was set back, or the initiation was recorded. Begins a handshake, whose response proves that
+    /// the peer is running now.
     fn on_old_initiation(&mut self, now: Time, src: NodeId) {
         self.old_initiations += 1;
         let pair = &mut self.pairs[src.idx()];
@@ -551,8 +553,8 @@ impl Pairs {
         self.call(now, src);
     }
 
-    /// Refuses a message of a handshake for another transport. Its first code shows that the sender
-    /// knows the public key of this node: then the configurations differ.
+    /// Refuses a message of a handshake for another transport. If its first code shows that the
+    /// sender has the public key of this node, the configurations differ.
     fn refuse_transport(
         &mut self,
         src: NodeId,
@@ -630,8 +632,8 @@ impl Pairs {
         Some(())
     }
 
-    /// Returns the session of the peer with this number. If there is none, the ends are out of
-    /// step: begins a handshake, at a limited rate.
+    /// Returns the session of the peer with this number. If there is none, the ends have different
+    /// sessions: begins a handshake, at a limited rate.
     pub(super) fn session_of(&mut self, now: Time, src: NodeId, id: u16) -> Option<&mut Session> {
         let pair = self.pairs.get_mut(src.idx()).filter(|_| src != self.node)?;
         let is_it = |session: &Session| session.id == id && session.is_alive(now);
@@ -658,7 +660,7 @@ impl Pairs {
     }
 }
 
-/// Returns the bytes of datagrams that are kept.
+/// Returns the bytes of queued datagrams.
 fn bytes_of(kept: &VecDeque<(Route, Vec<u8>)>) -> usize {
     kept.iter().map(|(_, datagram)| datagram.len()).sum()
 }
@@ -673,7 +675,7 @@ impl Pairs {
         self.pairs[peer.idx()].cookie = Some(cookie);
     }
 
-    /// Returns the attempts left of each handshake that this node has begun.
+    /// Returns the remaining attempts of each handshake that this node has begun.
     pub(super) fn attempts_left(&self) -> impl Iterator<Item = u32> {
         self.pairs.iter().filter_map(|pair| Some(pair.calling.as_ref()?.left))
     }

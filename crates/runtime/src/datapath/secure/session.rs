@@ -88,12 +88,12 @@ impl Session {
         }
     }
 
-    /// Returns whether packets may be sent with it, and accepted.
+    /// Returns true if packets may be sent with it, and accepted.
     pub(super) fn is_alive(&self, now: Time) -> bool {
         self.next < END_PACKETS && now.saturating_since(self.born) < END_AFTER
     }
 
-    /// Returns whether this end should begin the next session.
+    /// Returns true if this end should begin the next session.
     pub(super) fn is_due(&self, now: Time) -> bool {
         let after = if self.is_initiator { RENEW_AFTER } else { RENEW_AFTER + RENEW_LATE };
         self.next >= RENEW_PACKETS || now.saturating_since(self.born) >= after
@@ -118,12 +118,12 @@ impl Session {
         len + SEALED
     }
 
-    /// Returns whether a packet with this number has been opened before, or is too old to decide.
+    /// Returns true if a packet with this number has been opened before, or is too old to decide.
     pub(super) fn has_seen(&self, number: u64) -> bool {
         !self.seen.is_new(number)
     }
 
-    /// Decrypts `body`, if the other end has sealed it with `head`; returns whether it has.
+    /// Decrypts `body` and returns true, if the other end has sealed it with `head`.
     pub(super) fn open(&mut self, head: &[u8], body: &mut [u8], trailer: &Trailer) -> bool {
         let opened = self.receive.open_in_place_separate_tag(
             nonce(trailer.number),
@@ -178,7 +178,7 @@ impl Window {
     fn enter(&mut self, number: u64) {
         if number >= self.end {
             let (newest, next) = (self.end.div_ceil(BITS), number / BITS + 1);
-            // The words between belong to numbers that have left the window.
+            // The words between belong to numbers that are no longer in the window.
             for word in newest.max(next.saturating_sub(WORDS))..next {
                 self.words[(word % WORDS) as usize] = 0;
             }
@@ -197,8 +197,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Compared with a set of all numbers: none is accepted twice, and all of the window are
-        /// known.
+        /// Compared with a set of all numbers: no number is accepted twice, and every number in the
+        /// window is recognised.
         #[test]
         fn windows_know_what_has_arrived(steps in prop::collection::vec(
             prop_oneof![

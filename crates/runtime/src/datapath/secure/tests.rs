@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -159,7 +158,7 @@ impl Net {
         got
     }
 
-    /// Lets both nodes receive all packets, and those that these cause, as time passes.
+    /// Runs both nodes until all packets, and those that these cause, are received, as time passes.
     fn run(&mut self, span: Span) -> [Vec<Vec<u8>>; 2] {
         let until = self.now + span;
         let mut got = [Vec::new(), Vec::new()];
@@ -195,7 +194,7 @@ fn logged_keys_open_datagrams() {
     let mut logs = Vec::new();
     for end in &mut net.ends {
         let (reader, writer) = io::pipe().unwrap();
-        end.log_keys(OwnedFd::from(writer).into());
+        end.log_keys(writer);
         logs.push(reader);
     }
     net.send(0, b"first");
@@ -405,7 +404,7 @@ fn strangers_agree_on_nothing() {
 #[test]
 fn floods_of_initiations_are_answered_with_cookies_and_honest_nodes_get_through() {
     let mut net = Net::sealed();
-    // Packets of a sender who knows the public keys, and receives none of the answers.
+    // Packets of a sender that has the public keys, and receives none of the answers.
     let flood = |net: &mut Net| {
         for _ in 0..200 {
             net.ends[0] = net.end_with(0, PrivateKey::generate().unwrap());
@@ -478,7 +477,7 @@ fn a_cookie_does_not_buy_unlimited_answers() {
     assert!((40..70).contains(&n_read), "{n_read} initiations were read");
 }
 
-/// The clock of a restarted node may be behind that of its earlier incarnation: the other end then
+/// The clock of a restarted node may be behind that of its earlier incarnation. The other end then
 /// begins the handshake, at most once a second.
 #[test]
 fn a_clock_that_went_back_keeps_nobody_out() {
@@ -497,7 +496,7 @@ fn a_clock_that_went_back_keeps_nobody_out() {
     }
 }
 
-/// A recorded initiation makes a node begin one handshake a second with the true peer, and no more.
+/// A recorded initiation causes at most one handshake a second with the true peer.
 #[test]
 fn replayed_initiations_cost_little() {
     let mut net = Net::sealed();
@@ -608,7 +607,7 @@ fn keys_change_without_a_break() {
     net.ends[0].set_keys(next, public);
     net.send(0, b"4");
     assert_eq!(net.run(MOMENT)[1], [b"4".to_vec()]);
-    // Node 1 begins too: it finds out which of the keys node 0 uses.
+    // Node 1 begins too: it determines which of the keys node 0 uses.
     net.now += SECOND * 1_000;
     net.send(1, b"5");
     assert_eq!(net.run(SECOND)[0], [b"5".to_vec()]);

@@ -43,8 +43,8 @@ pub struct UdpConfig {
 }
 
 impl UdpConfig {
-    /// Recommended number of packets in a row on the same path if packets are coalesced: enough to
-    /// cost much less, and few enough to load paths evenly.
+    /// Recommended number of successive packets on the same path if packets are coalesced. It is
+    /// enough to cost much less than single packets, and few enough to load paths evenly.
     pub const RUN: u16 = 32;
 
     /// Returns the default: 1500-byte packets, 16 source ports, 4 MiB buffers, packets one by one.
@@ -89,7 +89,7 @@ impl UdpDatapath {
     /// Opens the sockets.
     ///
     /// # Errors
-    /// An address that is taken or not of this host, no more descriptors, or segment offload on a
+    /// An address that is in use or not of this host, no more descriptors, or segment offload on a
     /// system without it. The message states which.
     pub fn open(config: &UdpConfig) -> io::Result<Self> {
         let too_high = || io::Error::new(io::ErrorKind::InvalidInput, "port must be below 65535");
@@ -159,7 +159,7 @@ fn two_ports(addr: SocketAddr) -> Option<(SocketAddr, SocketAddr)> {
     Some((addr, data))
 }
 
-/// Opens a socket at `addr` that neither blocks nor lets the kernel fragment packets.
+/// Opens a non-blocking socket at `addr` whose packets the kernel must not fragment.
 fn bind(addr: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
     let open = || {
         let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;

@@ -28,7 +28,7 @@ pub(super) fn forbid_fragments(socket: &Socket, is_v4: bool) -> io::Result<()> {
     }
 }
 
-/// Lets packets longer than the path allows be fragmented.
+/// Permits fragmentation of packets longer than the path allows.
 pub(super) fn allow_fragments(socket: &UdpSocket, is_v4: bool) -> io::Result<()> {
     if is_v4 {
         set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT)
@@ -37,7 +37,7 @@ pub(super) fn allow_fragments(socket: &UdpSocket, is_v4: bool) -> io::Result<()>
     }
 }
 
-/// Lets the system deliver packets coalesced.
+/// Enables delivery of coalesced packets.
 pub(super) fn accept_joined(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
 }
@@ -408,8 +408,8 @@ impl RxBatch {
         }
         let n = self.headers.len() as u32;
         let flags = libc::MSG_DONTWAIT;
-        // SAFETY: names, buffers and headers are live and as long as the headers state, and nothing
-        // else refers to them during the call.
+        // SAFETY: names, buffers and headers are live and as long as the headers state, and no
+        // other reference to them exists during the call.
         self.n_filled = 0;
         let got = unsafe {
             let no_timeout = std::ptr::null_mut();
@@ -417,7 +417,7 @@ impl RxBatch {
         };
         if got < 0 {
             let error = io::Error::last_os_error();
-            // An ICMP error for an earlier packet means only that its receiver is not there.
+            // An ICMP error for an earlier packet means only that its receiver is unreachable.
             let is_transient = matches!(
                 error.raw_os_error(),
                 Some(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED | libc::ENOMEM)

@@ -1,8 +1,8 @@
 //! Program at the interface that separates a node's packets from all others.
 //!
-//! It is twenty-seven instructions, so it is written here as such and passed to the system call:
-//! that needs neither a compiler nor a loader. It is attached by a link, which the kernel removes
-//! when its descriptor is closed, at every end of the process.
+//! It has 27 instructions. They are written here and passed to the system call, which needs neither
+//! a compiler nor a loader. It is attached by a link, which the kernel removes when its descriptor
+//! is closed, at every end of the process.
 
 #![allow(unsafe_code, reason = "the bpf system call")]
 
@@ -14,16 +14,16 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// Place at which the program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attach {
-    /// In the network stack, after the driver: works on every interface, and is the faster one on
-    /// virtual Ethernet.
+    /// In the network stack, after the driver: works on every interface, and is faster on virtual
+    /// Ethernet.
     #[default]
     Generic,
     /// In the driver: for real interfaces whose drivers support it.
     Native,
 }
 
-/// XDP program that redirects IPv4 UDP packets to one address and two ports to the socket of their
-/// queue, and passes all others to the kernel. It works until it is dropped.
+/// XDP program that redirects IPv4 UDP packets for one address and two ports. They are delivered to
+/// the socket of their queue; all other packets pass to the kernel. It works until it is dropped.
 #[derive(Debug)]
 pub struct Steering {
     _link: OwnedFd,
@@ -263,7 +263,7 @@ fn address_of<T>(value: &T) -> u64 {
 
 fn open<T>(command: u32, args: &T) -> io::Result<OwnedFd> {
     let fd = call(command, args)?;
-    // SAFETY: the commands used here return a new descriptor, which nobody else has.
+    // SAFETY: the commands used here return a new descriptor, which no other code owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -86,7 +86,7 @@ pub(super) fn port_to(frame: &[u8]) -> Option<u16> {
 
 /// Returns the sender of a frame, its traffic class, and the datagram within. `None` if [`Headers`]
 /// does not write such a frame: its lengths contradict one another, or its header was damaged. The
-/// UDP checksum is ignored, since senders on the same machine leave it to a device that does not
+/// UDP checksum is ignored, since senders on the same machine offload it to a device that does not
 /// exist.
 pub(super) fn parse(frame: &[u8]) -> Option<(Ipv4Addr, u8, &[u8])> {
     let ip = frame.get(ETHERNET..ETHERNET + IPV4)?;

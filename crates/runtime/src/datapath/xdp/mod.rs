@@ -5,19 +5,19 @@
 //! *The problem.* A packet over a UDP socket crosses the whole stack on both sides, and so costs
 //! twice as much as its bytes.
 //!
-//! *The simple way* is a packet socket. It receives copies of all packets, the kernel still handles
+//! *The simple way* is a packet socket. It receives copies of all packets. The kernel still handles
 //! each packet itself, and answers those to a port without a socket with an error.
 //!
-//! *This way.* A program of a few instructions ([`Steering`]) at the interface takes IPv4 UDP
-//! packets to this node's address and two ports out of the stack. ARP, ping and other UDP stay with
-//! the kernel. They arrive in frames of memory that the process shares with the kernel (`socket`).
-//! The process reads and writes their headers (`frame`): a packet's class is its DSCP, its marks
-//! the ECN bits, its path the source port. The next hop's link address is read from the kernel's
-//! table of neighbours (`neighbour`). The format is that of the UDP datapath over IPv4, so nodes
-//! with either can communicate.
+//! *This way.* A program of a few instructions ([`Steering`]) runs at the interface. It redirects
+//! IPv4 UDP packets to this node's address and two ports around the stack. ARP, ping and other UDP
+//! stay with the kernel. They arrive in frames of memory that the process shares with the kernel
+//! (`socket`). The process reads and writes their headers (`frame`): a packet's class is its DSCP,
+//! its marks the ECN bits, its path the source port. The next hop's link address is read from the
+//! kernel's table of neighbours (`neighbour`). The format is that of the UDP datapath over IPv4, so
+//! nodes with either can communicate.
 //!
 //! Control packets have priority twice. Packets to send are submitted with those of the highest
-//! class first. Packets that arrive are taken out of the ring faster than they are delivered. Those
+//! class first. Packets that arrive are removed from the ring faster than they are delivered. Those
 //! to the control port are delivered at once; the others wait in their frames.
 //!
 //! The kernel copies each packet once in each direction (copy mode). That works on every interface;
@@ -33,8 +33,8 @@
 //!   hold the ports and are never read.
 //! - *Closing and opening.* The kernel releases a queue a moment after its socket is closed.
 //!   Opening retries for a second.
-//! - *Link addresses* that are not known yet: packets are dropped and counted until the kernel has
-//!   resolved them.
+//! - *Unresolved link addresses.* Packets are dropped and counted until the kernel has resolved
+//!   them.
 //! - *Firewalls.* Packets bypass the kernel's rules in both directions. There is no UDP checksum;
 //!   damage between two links' own checks is not detected.
 //! - *Fragments and IP options* stay with the kernel and are lost. No node sends them.
@@ -153,7 +153,7 @@ const TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 /// Maximum wait for link addresses at the start in ms.
 const ASKING_MS: usize = 100;
-/// Pause before packets that the interface refused are sent again.
+/// Pause before the next attempt to send packets that the interface refused.
 const BUSY: Span = Span::from_us(50);
 
 /// Datapath over AF_XDP sockets.
@@ -185,7 +185,7 @@ pub struct XdpDatapath {
 #[derive(Debug)]
 struct Peer {
     addr: SocketAddrV4,
-    /// `None` until its link address is known.
+    /// `None` until its link address is resolved.
     headers: Option<Headers>,
 }
 
@@ -200,9 +200,9 @@ impl XdpDatapath {
     /// Opens the sockets, attaches the program, and requests the peers' link addresses.
     ///
     /// # Errors
-    /// Missing privileges, or an address that is taken or not of this host. An interface or a queue
-    /// that does not exist or is in use, or a peer that is reached through another interface. The
-    /// message states which.
+    /// Missing privileges, or an address that is in use or not of this host. An interface or a
+    /// queue that does not exist or is in use, or a peer that is reached through another interface.
+    /// The message states which.
     pub fn open(config: &XdpConfig) -> io::Result<Self> {
         config.check()?;
         let &XdpConfig { local, attach, mtu, .. } = config;
@@ -262,13 +262,13 @@ impl XdpDatapath {
         Ok(this)
     }
 
-    /// Returns the number of packets for this node that the kernel dropped because earlier ones had
-    /// not been received.
+    /// Returns the number of packets for this node that the kernel dropped because its receive
+    /// buffers were full.
     pub fn overflow(&self) -> u64 {
         self.queues.iter().map(|queue| queue.xsk.overflow()).sum()
     }
 
-    /// Returns the number of peers whose link addresses are known.
+    /// Returns the number of peers whose link addresses are resolved.
     pub fn n_peers_known(&self) -> usize {
         self.peers.iter().flatten().filter(|p| p.headers.is_some()).count()
     }
@@ -287,7 +287,7 @@ impl XdpDatapath {
         self.renew();
     }
 
-    /// Makes the headers of peers whose link addresses are known.
+    /// Makes the headers of peers whose link addresses are resolved.
     fn renew(&mut self) {
         let from = (self.mac, *self.local.ip());
         for (idx, peer) in self.peers.iter_mut().enumerate() {
@@ -297,7 +297,7 @@ impl XdpDatapath {
         }
     }
 
-    /// Returns whether packets to the peer can be sent; if not, requests its link address.
+    /// Returns true if packets to the peer can be sent. Otherwise requests its link address.
     fn can_reach(&mut self, peer: usize) -> bool {
         let Some(Some(Peer { headers, .. })) = self.peers.get(peer) else { return false };
         if headers.is_some() {
@@ -309,7 +309,7 @@ impl XdpDatapath {
         matches!(self.peers.get(peer), Some(Some(Peer { headers: Some(_), .. })))
     }
 
-    /// Returns a frame to write a packet into, if the interface is not too far behind.
+    /// Returns a frame to write a packet into. Returns none if the interface is too far behind.
     fn frame(&mut self) -> io::Result<Option<Frame>> {
         let len = HEADERS + self.datagram_max();
         if let Some(frame) = self.out().take(len) {
@@ -379,7 +379,7 @@ impl Datapath for XdpDatapath {
         for queue in &mut self.queues {
             n += queue.take(control, malformed, &mut each);
         }
-        // A batch of data in total. The queues begin in turn.
+        // A batch of data in total. The first queue changes round-robin.
         let (mut left, n_queues) = (BATCH, self.queues.len());
         for at in self.first..self.first + n_queues {
             left -= self.queues[at % n_queues].hand_over(left, malformed, &mut each);
@@ -413,13 +413,13 @@ impl Datapath for XdpDatapath {
     }
 }
 
-/// Reserves a port of the kernel's, so that no other process has it, and packets that bypass the
-/// program are not answered with errors.
+/// Reserves a port in the kernel, so that no other process can bind it. The kernel then sends no
+/// ICMP errors for packets that bypass the program.
 fn reserve(addr: SocketAddrV4) -> io::Result<UdpSocket> {
     let open = || {
         let socket = UdpSocket::bind(addr)?;
         socket.set_nonblocking(true)?;
-        // As small as the system allows.
+        // The minimum that the system allows.
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 0);
         Ok(socket)
     };

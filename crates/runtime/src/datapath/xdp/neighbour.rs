@@ -2,10 +2,9 @@
 //!
 //! Frames need the link address of the next hop. The kernel resolves it when it has a packet to
 //! send there. So for an unknown peer an empty datagram is sent to the peer's discard port by way
-//! of the kernel. A moment later its table has the answer. The kernel forgets neighbours that it
-//! sends nothing to, so from time to time some peers are resolved again. That also detects
-//! interfaces that have been replaced and routes that have changed. An address stays in use until
-//! there is another.
+//! of the kernel. A moment later its table has the answer. The kernel drops entries of neighbours
+//! to which it sends nothing, so some peers are resolved again at each refresh. That also detects
+//! replaced interfaces and changed routes. An address stays in use until a new one is resolved.
 
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -21,7 +20,7 @@ const LOOK: Span = Span::from_us(10_000);
 const REFRESH: Span = Span::from_us(5_000_000);
 /// Number of peers that are resolved again at each refresh.
 const REFRESHED: usize = 4;
-/// Discard service: nobody answers.
+/// Discard service: it sends no answer.
 const DISCARD: u16 = 9;
 
 /// Link addresses of all peers.
@@ -77,8 +76,8 @@ impl Neighbours {
         self.peers.iter().flatten().filter(|p| p.hop.is_some() && p.mac.is_none()).count()
     }
 
-    /// Handles a dropped packet to a peer without link address: requests it, if that has not just
-    /// been done. Returns true if addresses have changed.
+    /// Handles a dropped packet to a peer without link address: requests the address, unless it was
+    /// requested a moment before. Returns true if addresses have changed.
     pub(super) fn want(&mut self, now: Time, peer: usize) -> bool {
         if now < self.next_look {
             return false;

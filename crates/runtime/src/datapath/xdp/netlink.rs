@@ -118,7 +118,7 @@ impl Netlink {
         found.ok_or_else(|| io::Error::other("the kernel's answer about the route makes no sense"))
     }
 
-    /// Returns all neighbours on an interface whose link addresses are known.
+    /// Returns all neighbours on an interface whose link addresses are resolved.
     pub(super) fn neighbours(&mut self, interface: u32) -> io::Result<BTreeMap<Ipv4Addr, Mac>> {
         let mut found = BTreeMap::new();
         let mut body = [0; NEIGHBOUR_LEN];

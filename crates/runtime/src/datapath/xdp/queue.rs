@@ -7,14 +7,14 @@ use super::frame;
 use super::socket::{Frame, Frames, Xsk};
 use crate::datapath::Arrived;
 
-/// Maximum number of packets that are taken out of the ring at once.
+/// Maximum number of packets that are removed from the ring at once.
 const TAKEN: usize = 256;
 
-/// Packets that arrive at one queue. Their frames are returned to the socket that they came from.
+/// Packets that arrive at one queue. Their frames are returned to their socket.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) xsk: Xsk,
-    /// Packets just taken out of the ring.
+    /// Packets that have just been removed from the ring.
     taken: Frames,
     /// Data packets that are not delivered yet.
     waiting: Frames,
@@ -29,12 +29,12 @@ impl Queue {
         Self { xsk, taken: Frames::with_capacity(TAKEN), waiting, waiting_max }
     }
 
-    /// Returns whether data packets are to be delivered.
+    /// Returns true if data packets are to be delivered.
     pub(super) fn is_waiting(&self) -> bool {
         self.waiting.len() > 0
     }
 
-    /// Takes packets out of the ring. Delivers those to the port `control`, and queues the others.
+    /// Reads packets from the ring. Delivers those to the port `control`, and queues the others.
     /// Returns the number of delivered ones; adds invalid packets to `malformed`.
     pub(super) fn take(
         &mut self,

@@ -2,9 +2,9 @@
 //!
 //! The memory is divided into frames of equal size. Each of them is free, owned by the datapath, or
 //! in one of four rings: fill, receive, transmit or completion. Frames for receiving and frames for
-//! sending are distinguished by number, not by address. Each frame taken from the receive ring is
-//! returned to the fill ring, and no more frames are allocated for sending than the limit. So
-//! neither direction can starve the other.
+//! sending are distinguished by number, not by address. Each frame from the receive ring is
+//! returned to the fill ring, and the number of frames for sending is limited. So neither direction
+//! can starve the other.
 //!
 //! The kernel passes a frame on before it marks the frame's place in its previous ring as free. A
 //! ring with one place per frame would therefore sometimes seem full; the fill and transmit rings
@@ -31,11 +31,12 @@ const KERNEL_BYTES: usize = xdp::libc::xdp::XDP_PACKET_HEADROOM as usize;
 /// interface is busy.
 const KICKS: usize = 16;
 
-/// A frame with a packet. It must be passed to [`Xsk::free`] or [`Xsk::submit`], or is lost.
+/// A frame with a packet. It must be passed to [`Xsk::free`] or [`Xsk::submit`]; otherwise it
+/// leaks.
 #[must_use]
 pub(super) struct Frame(xdp::Packet);
 
-// SAFETY: the pointers in a frame point into the memory of its socket, and nobody else has them.
+// SAFETY: the pointers in a frame point into the memory of its socket, and no other code has them.
 // The memory lives as long as the datapath, which also owns the frame; it is not bound to a thread.
 unsafe impl Send for Frame {}
 
@@ -166,7 +167,7 @@ impl Xsk {
         unsafe { BorrowedFd::borrow_raw(self.socket.as_raw_fd()) }
     }
 
-    /// Takes packets that have arrived, as many as fit into `into`. Returns their number.
+    /// Removes packets from the receive ring, as many as fit into `into`. Returns their number.
     pub(super) fn receive(&mut self, into: &mut Frames) -> usize {
         let Some(ring) = &mut self.rings.rx_ring else { return 0 };
         // SAFETY: the frames stay within the datapath, which owns the memory.
@@ -234,7 +235,7 @@ impl Xsk {
                     match error.raw_os_error() {
                         // A call sends a limited number of packets, then returns "again".
                         Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => {}
-                        // An interface that is down sends nothing; it may come up.
+                        // An interface that is down sends nothing; it may be up later.
                         Some(libc::ENETDOWN) => break,
                         _ => return Err(error),
                     }
@@ -244,7 +245,7 @@ impl Xsk {
         Ok(())
     }
 
-    /// Returns whether [`Xsk::kick`] should be called again.
+    /// Returns true if [`Xsk::kick`] should be called again.
     pub(super) fn is_behind(&self) -> bool {
         self.is_behind
     }
@@ -257,7 +258,7 @@ impl Xsk {
     /// Returns the number of packets for the socket that the kernel had to drop.
     pub(super) fn overflow(&self) -> u64 {
         let Ok(n) = self.socket.statistics() else { return 0 };
-        // Packets that found the fill ring empty are included in the first.
+        // Packets that were dropped for lack of a fill-ring entry are included in the first.
         n.rx_dropped + n.rx_ring_full
     }
 }

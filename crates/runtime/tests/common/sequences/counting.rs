@@ -49,7 +49,7 @@ pub(crate) fn reset() {
 }
 
 fn count(freed: usize, taken: usize) {
-    // Threads that end allocate after their variables are gone.
+    // Threads that end allocate after their variables have been dropped.
     if IS_ON.try_with(Cell::get) != Ok(true) {
         return;
     }
@@ -65,7 +65,7 @@ fn count(freed: usize, taken: usize) {
 #[derive(Debug)]
 pub(crate) struct Counting;
 
-// SAFETY: the system's allocator does all of it.
+// SAFETY: the system's allocator does all the work.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(0, layout.size());

@@ -55,7 +55,7 @@ impl Payload for Filler {
     }
 }
 
-/// A message that arrives, of which the label is kept.
+/// A message that arrives, of which only the label is stored.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     label: [u8; LABEL],
@@ -81,7 +81,7 @@ pub(crate) struct Desk {
     honest: NodeId,
     delivered: BTreeSet<[u8; LABEL]>,
     pub(crate) admission: Admission,
-    /// Number of messages that the node has taken, and their bytes.
+    /// Number of messages that the node has accepted, and their bytes.
     taken: (u64, u64),
 }
 
@@ -116,7 +116,7 @@ impl Apps {
         });
     }
 
-    /// Returns the number of messages that the node has taken, and their bytes.
+    /// Returns the number of messages that the node has accepted, and their bytes.
     pub(crate) fn taken(&self) -> (u64, u64) {
         self.0.borrow().taken
     }

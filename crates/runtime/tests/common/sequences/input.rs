@@ -63,7 +63,7 @@ pub(crate) struct Template {
 }
 
 const WORDS: usize = 24;
-/// Maximum bytes of a message of which templates know the digest.
+/// Maximum bytes of a message for which templates compute the digest.
 const DIGESTED_MAX: u32 = 1 << 14;
 static ONES: [u8; DIGESTED_MAX as usize] = [1; DIGESTED_MAX as usize];
 
@@ -71,7 +71,7 @@ impl Template {
     pub(crate) fn read<H: Formats>(input: &mut Input<'_>) -> Self {
         let choice = input.u8();
         let format = &H::FORMATS[usize::from(choice) % H::FORMATS.len()];
-        // Sometimes a packet without payload gets one, or the other way round.
+        // Sometimes a packet without payload gets one, or a data packet loses its payload.
         let has_payload = (format.kind == PacketKind::Data) != (choice >= 240);
         let words = (0..WORDS.min(format.fields.len() + 8)).map(|_| input.word()).collect();
         let (msg, grows) = (input.small(u32::MAX), input.u8());

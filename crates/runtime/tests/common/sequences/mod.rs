@@ -1,5 +1,5 @@
-//! Sequences of packets of a peer that has met the node, with the right incarnations, transport and
-//! addresses, and any other fields. The test measures memory and work.
+//! Sequences of packets of a peer that has exchanged hellos with the node. Incarnations, transport
+//! and addresses are right; all other fields are arbitrary. The test measures memory and work.
 //!
 //! There are three hosts, and arbiters if the transport has any. Node 0 is under test, node 1 is
 //! another like it, and node 2 sends packets that follow from the input. The applications and the
@@ -48,7 +48,7 @@ const TRANSPORT: TransportId = TransportId(1);
 const A_BYTE: u64 = 16;
 /// Maximum bytes of memory per message submitted, without those of the application.
 const A_SUBMISSION: u64 = 2_048;
-/// Bytes of a submitted message per additional byte of memory: senders know its packets.
+/// Bytes of a submitted message per additional byte of memory: senders keep state for its packets.
 const SUBMITTED_BYTES: u64 = 8;
 /// Bytes of memory that a node may use at any time.
 const FIXED: u64 = 64 << 10;
@@ -60,7 +60,8 @@ const BYTES_A_CALL: u64 = 64;
 /// Maximum number of iterations at one instant.
 const TURNS: u32 = 1_000;
 /// Processor time of an operation, of each iteration, packet and message in it, and of each byte
-/// held. Once in an operation a table may grow, and unresponsive senders be forgotten.
+/// held. Once in an operation a table may grow, and the state of unresponsive senders may be
+/// dropped.
 const AN_OPERATION: Span = Span::from_us(500);
 const A_TURN: Span = Span::from_us(20);
 const A_BYTE_HELD: Span = Span::from_ns(4);
@@ -280,8 +281,8 @@ impl Bed {
         bed
     }
 
-    /// Does what the bytes describe. Returns the first operation that is slow, or whether that at
-    /// `only` is.
+    /// Runs the operations that the bytes describe. Returns the first slow operation; with `only`,
+    /// that operation if it is slow.
     fn run<T: Transport>(&mut self, bytes: &[u8], only: Option<usize>) -> (Tally, Option<Slow>) {
         let mut input = Input(bytes);
         let mut slow = None;

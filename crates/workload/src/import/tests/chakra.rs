@@ -60,7 +60,7 @@ impl Fields {
     }
 }
 
-/// A file of these nodes.
+/// Returns a file of these nodes.
 pub(super) fn file(nodes: &[Fields]) -> Vec<u8> {
     let metadata = Fields::default().bytes(1, b"0.0.4");
     let all = std::iter::once(&metadata).chain(nodes);
@@ -82,7 +82,7 @@ fn trace(dir: &TempDir, ranks: &[Vec<Fields>]) {
 }
 
 fn read_trace(dir: &TempDir) -> Result<(Graph, Vec<String>), String> {
-    read(dir, "t.0.et", Format::Chakra, 8, &Options::default())
+    without_idle(read(dir, "t.0.et", Format::Chakra, 8, &Options::default()))
 }
 
 #[test]
@@ -207,6 +207,7 @@ fn nodes_that_are_not_converted_are_named() {
         Fields::node(1, 4).int64("num_ops", 9),
         Fields::node(2, 2).int64("tensor_size", 9),
         Fields::collective(3, 0, 8)
+            .int32("comm_priority", 3)
             .attr("involved_dim", |attr| attr.bytes(28, &Fields::default().bytes(1, &[1, 0]).0)),
     ];
     trace(&dir, &[nodes.clone(), nodes]);
@@ -215,6 +216,7 @@ fn nodes_that_are_not_converted_are_named() {
         [
             "t.0.et: 2 computations with num_ops and without duration_micros: no time",
             "t.0.et: 2 nodes of memory or storage without duration_micros: no time",
+            "t.0.et: comm_priority of 2 nodes is not used: transports choose priorities",
             "t.0.et: 2 collectives: involved_dim is not used: all ranks of the group take part",
         ]
     );

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// An all-reduce around a ring of `n` GPUs, as msccl-tools write it.
-fn ring(n: u64) -> String {
+/// Returns an all-reduce around a ring of `n` GPUs, as msccl-tools write it.
+pub(super) fn ring(n: u64) -> String {
     let mut text = format!(
         "<!-- a comment -->\n<algo name=\"ring\" proto=\"Simple\" nchannels=\"1\" \
          nchunksperloop=\"{n}\" ngpus=\"{n}\" coll=\"allreduce\" inplace=\"1\" outofplace=\"1\" \
@@ -43,7 +43,7 @@ fn read_text(text: &str, vector: Option<u64>) -> Result<(Graph, Vec<String>), St
     let dir = TempDir::new().unwrap();
     write(&dir, "a.xml", text);
     let options = Options { vector_bytes: vector, ..Options::default() };
-    read(&dir, "a.xml", Format::Msccl, 8, &options)
+    without_idle(read(&dir, "a.xml", Format::Msccl, 8, &options))
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_ring_is_that_of_the_pattern() {
 
 #[test]
 fn steps_wait_for_steps_of_other_blocks() {
-    let text = "<algo nchunksperloop=\"4\" ngpus=\"2\" maxBytes=\"1000\">
+    let text = "<algo proto=\"LL128\" nchunksperloop=\"4\" ngpus=\"2\" maxBytes=\"1000\">
   <gpu id=\"0\">
     <tb id=\"0\" send=\"1\" recv=\"-1\" chan=\"0\">
       <step s=\"0\" type=\"nop\" depid=\"5\" deps=\"1\"/>
@@ -86,6 +86,7 @@ fn steps_wait_for_steps_of_other_blocks() {
         notes,
         [
             "a.xml: vector-bytes 4000 are not among the 0 to 1000 of the algorithm",
+            "a.xml: proto LL128 is not used: messages have no overhead of a protocol of NCCL",
             "a.xml: 1 local step (cpy, re) without any time",
         ]
     );

@@ -27,8 +27,8 @@ impl Draft<'_> {
         size
     }
 
-    /// Up: a host sends once it has received from all its children. Down: once it has received from
-    /// its parent, the root once it has received from all.
+    /// Up: a host sends once it has received from all its children. Down: it sends once it has
+    /// received from its parent; the root sends once it has received from all its children.
     pub(super) fn tree(&mut self) -> Bytes {
         let (n, chunks, size) = (self.of.hosts.count(), self.of.chunks, self.of.size);
         let levels = self.of.levels();
@@ -58,7 +58,8 @@ impl Draft<'_> {
         size
     }
 
-    /// A host sends when it has all that it has received in the steps before.
+    /// Adds halving and doubling: a host sends when it has received all messages of the steps
+    /// before.
     pub(super) fn halving_doubling(&mut self) -> Bytes {
         let (n, size) = (self.of.hosts.count(), self.of.size);
         let levels = self.of.levels();
@@ -73,7 +74,8 @@ impl Draft<'_> {
             let mut sent = Vec::with_capacity(n as usize);
             for host in 0..n {
                 let partner = host ^ far;
-                // Halving, a host sends what its partner keeps; doubling, all that it has.
+                // While halving, a host sends the half that its partner needs; while doubling, it
+                // sends all that it has.
                 let owner = if is_halving { partner } else { host };
                 let first = owner / far * far;
                 let after = &heard[host as usize];
@@ -84,7 +86,7 @@ impl Draft<'_> {
         size
     }
 
-    /// Each host passes each chunk on when it has it.
+    /// Adds a chain: each host forwards each chunk as soon as it has received it.
     pub(super) fn chain(&mut self) -> Bytes {
         let (n, chunks, size) = (self.of.hosts.count(), self.of.chunks, self.of.size);
         for chunk in 0..chunks {
@@ -97,7 +99,7 @@ impl Draft<'_> {
         size
     }
 
-    /// Each host but the last computes on each chunk, one after the other, and passes it on.
+    /// Each host but the last computes on each chunk, one after the other, and forwards it.
     pub(super) fn pipeline(&mut self) -> Bytes {
         let (n, chunks, size) = (self.of.hosts.count(), self.of.chunks, self.of.size);
         let mut computed: Vec<Option<u32>> = vec![None; n as usize];
@@ -114,7 +116,7 @@ impl Draft<'_> {
         size
     }
 
-    /// All flows at once; each host begins with the next one and ends with the one before it.
+    /// Adds all flows at once; each host begins with the next one and ends with the one before it.
     pub(super) fn direct(&mut self, rng: &mut Rng) -> Bytes {
         let n = self.of.hosts.count();
         let demands = self.demands(rng);

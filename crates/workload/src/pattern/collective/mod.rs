@@ -1,8 +1,8 @@
-//! Collective operations, made of flows that wait for each other.
+//! Collective operations, as flows that depend on each other.
 //!
 //! Each algorithm defines the flows between hosts, and the received flows that a host needs before
-//! it sends. A host takes part in a round once it has completed the one before. Nothing but these
-//! dependencies orders the flows: hosts get out of step as their transport makes them.
+//! it sends. A host begins a round once it has completed the one before. Only these dependencies
+//! order the flows, so hosts may be in different rounds.
 //!
 //! | algorithm | sends |
 //! |---|---|
@@ -50,7 +50,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Its name in plans.
+    /// Returns its name in plans.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AllReduce => "all-reduce",
@@ -63,7 +63,7 @@ impl Operation {
         }
     }
 
-    /// The algorithms that can do it, the default first.
+    /// Returns the algorithms that can do it, the default first.
     pub const fn algorithms(self) -> &'static [Algorithm] {
         use Algorithm::{Chain, Direct, HalvingDoubling, Ring, Tree};
         match self {
@@ -75,8 +75,9 @@ impl Operation {
         }
     }
 
-    /// Bus bandwidth over algorithm bandwidth among `n` hosts: what a host's link must carry, at
-    /// best, for each byte of the vector (the factors of nccl-tests, doc/PERFORMANCE.md).
+    /// Returns the bus bandwidth over the algorithm bandwidth among `n` hosts: the minimum that a
+    /// host's link must carry for each byte of the vector. These are the factors of nccl-tests
+    /// (doc/PERFORMANCE.md).
     pub fn bus_factor(self, n: u32) -> f64 {
         let others = f64::from(n - 1) / f64::from(n);
         match self {
@@ -106,7 +107,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Its name in plans.
+    /// Returns its name in plans.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ring => "ring",
@@ -117,7 +118,7 @@ impl Algorithm {
         }
     }
 
-    /// Returns whether it can send a vector in chunks that do not wait for each other.
+    /// Returns true if it can send a vector in chunks that do not wait for each other.
     pub const fn has_chunks(self) -> bool {
         matches!(self, Self::Ring | Self::Tree | Self::Chain)
     }
@@ -142,23 +143,23 @@ pub struct Collective {
     pub operation: Operation,
     /// Algorithm by which the data move.
     pub algorithm: Algorithm,
-    /// Those that take part.
+    /// Participating hosts.
     pub hosts: HostSet,
-    /// The vector; of an all-to-all what every host has for all hosts, its own part included.
+    /// The vector; of an all-to-all the data of every host for all hosts, itself included.
     pub size: Bytes,
-    /// Number of chunks into which a host cuts the data that it sends.
+    /// Number of chunks into which a host divides the data that it sends.
     pub chunks: u32,
     /// Bytes that hosts send to each other.
     pub demand: Arc<Demand>,
     /// Start of the first round.
     pub start: Time,
-    /// Time from the last flow that a flow waits for to its own start.
+    /// Time from the end of the last dependency of a flow to its start.
     pub compute: Span,
     /// Number of rounds.
     pub rounds: u32,
     /// Time from the end of a round at a host to its part in the next.
     pub pause: Span,
-    /// Number of the pattern within its workload, which keeps its random streams apart.
+    /// Number of the pattern within its workload, which separates its random streams.
     pub stream: u64,
 }
 
@@ -169,12 +170,11 @@ pub struct Round {
     pub operation: Operation,
     /// Algorithm by which the data move.
     pub algorithm: Algorithm,
-    /// Those that take part.
+    /// Participating hosts.
     pub hosts: HostSet,
     /// Its number, from zero.
     pub number: u32,
-    /// The bytes that bandwidths are of: the vector, or of an all-to-all-v the most that any host
-    /// sends.
+    /// Bytes for bandwidths: the vector, or for an all-to-all-v the maximum that any host sends.
     pub bytes: Bytes,
     /// Its flows and computations.
     pub nodes: Range<u32>,
@@ -208,7 +208,7 @@ impl Collective {
         self.flows_per_round().saturating_mul(self.rounds.into())
     }
 
-    /// Returns the number of pieces into which a vector is cut.
+    /// Returns the number of pieces into which a vector is divided.
     pub fn pieces(&self) -> u64 {
         let (n, chunks) = (u64::from(self.hosts.count()), u64::from(self.chunks));
         match self.algorithm {
@@ -218,7 +218,7 @@ impl Collective {
         }
     }
 
-    /// The flows under `seed`.
+    /// Returns the flows under `seed`.
     pub fn graph(&self, seed: u64) -> Graph {
         let mut builder = GraphBuilder::default();
         let mut rng = Rng::new(seed, self.stream, Purpose::Pair);
@@ -242,7 +242,7 @@ impl Collective {
             let hosts = hosts.clone();
             builder.round(Round { operation, algorithm, hosts, number, bytes, nodes });
         }
-        // Every algorithm lets hosts wait for what they receive, and for earlier flows only.
+        // In every algorithm hosts depend only on flows that they receive, and on earlier ones.
         builder.build().unwrap_or_else(|error| panic!("{self:?}: {error}"))
     }
 
@@ -251,8 +251,8 @@ impl Collective {
         self.hosts.count().next_power_of_two().trailing_zeros()
     }
 
-    /// A computation for each host that ends when it may take part in the round after that of
-    /// `nodes`: when it has received all that it receives in this one, or has sent all if it
+    /// Adds a computation for each host, which ends when the host may begin the round after that of
+    /// `nodes`. It has then received everything of this round, or has sent everything if it
     /// receives nothing.
     fn gates(
         &self,
@@ -290,12 +290,12 @@ impl Collective {
 struct Draft<'a> {
     of: &'a Collective,
     builder: &'a mut GraphBuilder,
-    /// Node that each host must complete before it takes part; `None` in the first round.
+    /// Node that each host must complete before it begins; `None` in the first round.
     gates: Option<&'a [u32]>,
 }
 
 impl Draft<'_> {
-    /// Lets `src` send `size` bytes to `dst` once it has all of `after`.
+    /// Adds a flow of `size` bytes from `src` to `dst`, which depends on `after`.
     fn send(&mut self, src: u32, dst: u32, size: u64, after: &[u32]) -> u32 {
         let delay = if after.is_empty() { Span::ZERO } else { self.of.compute };
         self.send_after(src, dst, size, after, delay)
@@ -349,7 +349,8 @@ impl Draft<'_> {
     }
 }
 
-/// Piece `idx` of `total` bytes cut into `n` pieces that differ by one at most.
+/// Returns the length of piece `idx` of `total` bytes, divided into `n` pieces that differ by at
+/// most one byte.
 fn part(total: u64, n: u32, idx: u32) -> u64 {
     let (n, idx) = (u64::from(n), u64::from(idx));
     total / n + u64::from(idx < total % n)

@@ -26,7 +26,7 @@ fn collective(operation: Operation, algorithm: Algorithm, count: u32, size: u64)
     }
 }
 
-/// Every operation with every algorithm that it has, among `count` hosts.
+/// Returns every operation with every algorithm that it has, among `count` hosts.
 fn all(count: u32, size: u64) -> Vec<Collective> {
     use Operation::{AllGather, AllReduce, AllToAll, Broadcast, Pipeline, ReduceScatter};
     let operations = [AllReduce, AllGather, ReduceScatter, Broadcast, AllToAll, Pipeline];
@@ -44,7 +44,7 @@ fn all(count: u32, size: u64) -> Vec<Collective> {
 }
 
 /// Returns the contributions that each host has at the end, one bit for each host. A flow carries
-/// the contribution of its source and those of the flows that it waits for.
+/// the contribution of its source and those of its dependencies.
 fn heard(graph: &Graph, count: u32) -> Vec<u64> {
     let dependencies = graph.dependencies();
     let mut carried = vec![0u64; graph.len() as usize];
@@ -59,7 +59,7 @@ fn heard(graph: &Graph, count: u32) -> Vec<u64> {
     heard
 }
 
-/// Bytes that each host sends, and receives.
+/// Returns the bytes that each host sends, and receives.
 fn sums(graph: &Graph, count: u32) -> (Vec<u64>, Vec<u64>) {
     let (mut sent, mut received) = (vec![0; count as usize], vec![0; count as usize]);
     for (_, flow) in graph.flows() {
@@ -93,7 +93,7 @@ fn a_round_moves_the_bytes_of_its_bus_factor() {
         for collective in all(count, size) {
             let (sent, received) = sums(&collective.graph(1), count);
             let least = collective.operation.bus_factor(count) * size as f64;
-            // Splitting leaves a byte a piece at most.
+            // Division adds at most a byte per piece.
             let is_least = |bytes: &u64| (*bytes as f64 - least).abs() <= f64::from(count) * 6.0;
             match collective.algorithm {
                 Algorithm::Ring | Algorithm::HalvingDoubling | Algorithm::Direct => {

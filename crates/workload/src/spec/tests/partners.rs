@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// The flows of a plan as senders and receivers.
+/// Returns the flows of a plan as senders and receivers.
 fn pairs(text: &str, seed: u64) -> Vec<(u32, u32)> {
     flows(text, seed).iter().map(|flow| (flow.src.get(), flow.dst.get())).collect()
 }
@@ -140,6 +140,10 @@ fn wrong_keys_of_partners_are_named() {
         ("pattern = 'permutation'\nhosts = [1, 2, 1]", "hosts[2]: expected each host once, got 1"),
         ("pattern = 'permutation'\nhosts = [1, 16]", "hosts[1]: expected a host below 16, got 16"),
         (
+            "pattern = 'permutation'\nhosts = [1, 'h99']",
+            "hosts[1]: expected a host of h0 to h15, got \"h99\"",
+        ),
+        (
             "pattern = 'permutation'\nhosts = [1]",
             "hosts: expected at least 2 of the hosts 0 to 15, got 1",
         ),
@@ -180,7 +184,7 @@ fn wrong_keys_of_partners_are_named() {
         ),
         (
             "pattern = 'staggered'\nrack-share = 0.5\npod-share = 0.6\nhosts-per-pod = 8",
-            "pod-share: expected at most 0.5, as rack-share says, got 0.6",
+            "pod-share: expected at most 0.5 beside rack-share = 0.5, got 0.6",
         ),
         (
             "pattern = 'staggered'\nrack-share = 0.5\npod-share = 0.2",
@@ -189,7 +193,7 @@ fn wrong_keys_of_partners_are_named() {
         (
             "pattern = 'staggered'\nrack-share = 0.5\nhosts = [0, 1, 4]",
             "rack-share: expected 0, or another host in the rack of each, as host 4 has none, got \
-          none",
+          0.5",
         ),
     ] {
         let error = plan(&format!("{text}\n{sizes}")).unwrap_err();

@@ -1,4 +1,4 @@
-//! Groups, phases and calls: flows that wait for others.
+//! Groups, phases and calls: flows that depend on others.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ fn graph(text: &str) -> Arc<Graph> {
     plan(text).unwrap().graph(1).unwrap()
 }
 
-/// Runs a graph in a network in which the flows of `host` take `slow` times longer, and returns the
-/// start and the end of each flow, in ns.
+/// Runs a graph in a network in which the flows of `host` are slower by a factor of `slow`. Returns
+/// the start and the end of each flow, in ns.
 fn run(graph: &Arc<Graph>, slow: impl Fn(u32) -> u64) -> Vec<(u64, u64)> {
     let mut releases = Releases::new(Arc::clone(graph));
     let mut times = vec![(0, 0); graph.len() as usize];
@@ -151,7 +151,7 @@ fn a_client_thinks_between_calls_and_a_server_serves() {
     assert_eq!(plan(text).unwrap().total_flows(), Some(12));
     assert_eq!(graph.calls().len(), 3);
     let times = run(&graph, |host| if host == 9 { 3 } else { 1 });
-    // A call: 30 ns to server 9, whose response takes 60 ns, and 2 us of service.
+    // A call: the request to server 9 lasts 30 ns, its response 60 ns, and the service 2 us.
     for (number, call) in (0..).zip(graph.calls()) {
         let begin = number * (30 + 2000 + 60) + number * 1000;
         let begin = begin - number * 20;

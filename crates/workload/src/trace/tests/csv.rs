@@ -28,6 +28,21 @@ fn the_format_of_recorded_runs_carries_completion_and_ideal() {
     assert_eq!((rows[1].fct, rows[1].ideal), (None, Some(Span::from_ps(5_508_000))));
 }
 
+/// The order of these rows is part of a trace, since flows are numbered in it.
+#[test]
+fn rows_of_one_instant_keep_the_order_of_the_file() {
+    let (header, rows) = ("arrival_ps,src,dst,size_bytes", ["5,7,1,9", "5,2,3,1", "5,7,0,4"]);
+    let places = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    for order in [Order::Require, Order::Sort] {
+        for places in places {
+            let text = places.iter().fold(header.to_owned(), |all, &at| all + "\n" + rows[at]);
+            let read = parse(&text, order).unwrap();
+            let sizes: Vec<u64> = read.iter().map(|row| row.flow.size.get()).collect();
+            assert_eq!(sizes, places.map(|at| [9, 1, 4][at]), "{order:?}");
+        }
+    }
+}
+
 #[test]
 fn flows_out_of_order_are_rejected_or_sorted() {
     let text = "arrival_ps,src,dst,size_bytes\n5,0,1,1\n4,2,3,1\n5,4,5,1\n";
@@ -75,8 +90,8 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
          got arrival,src,dst,size_bytes"
     );
     assert_eq!(
-        parse("arrival_ps,src,size_bytes\n", Order::Require).unwrap_err(),
-        "t.csv: expected a column dst, got arrival_ps,src,size_bytes"
+        parse("arrival_ps,source,to,size_bytes\n", Order::Require).unwrap_err(),
+        "t.csv: expected a column src and a column dst, got arrival_ps,source,to,size_bytes"
     );
     assert_eq!(
         parse("arrival_ps,src,dst,size_bytes\n", Order::Require).unwrap_err(),

@@ -14,7 +14,7 @@ fn graph(text: &str) -> Result<Graph, String> {
     }
 }
 
-/// Rows are numbered by operation, without recvs that wait for nothing but their flow.
+/// Rows are numbered by operation, without recvs that depend only on their flow.
 #[test]
 fn sends_calculations_and_their_order_are_a_graph() {
     let text = "num_ranks 3 // ranks\n\
@@ -45,7 +45,7 @@ fn sends_calculations_and_their_order_are_a_graph() {
     assert_eq!(graph.dependencies(), after);
 }
 
-/// Of two messages with the same ends and tag the first recv takes the first.
+/// Of two messages with the same ends and tag, the first recv matches the first one.
 #[test]
 fn messages_with_one_tag_are_received_in_order() {
     let text = "num_ranks 2\nrank 0 {\na: send 1b to 1\nb: send 2b to 1\n}\n\
@@ -129,8 +129,8 @@ fn wrong_schedules_say_where_what_was_expected_and_what_came() {
         ),
         (
             "rank 0 {\na: calc 5\na: calc 6\nb: calc 7\nb requires a\n}\n",
-            "f.goal:5: label: expected a label of one operation, not of those in lines 2 and 3, got \
-             \"a\"",
+            "f.goal:5: label: expected a label of one operation, not of those in lines 2 and 3, \
+             got \"a\"",
         ),
         ("rank 0\ncalc 5\n", "f.goal:2: line: expected { after the number of a rank, got \"calc\""),
         (
@@ -157,7 +157,7 @@ fn wrong_schedules_say_where_what_was_expected_and_what_came() {
     }
 }
 
-/// A flow: its ends, and which of those between them it is.
+/// A flow: its ends, and its number among the flows between them.
 type Place = (u32, u32, usize);
 
 /// Returns each flow of a graph by its ends and its number among those, with its size and its
@@ -180,7 +180,7 @@ fn canonical(graph: &Graph) -> Vec<(Place, u64, Vec<Place>)> {
     all
 }
 
-/// A ring all-reduce as generators write it is the one that the pattern `collective` makes.
+/// A ring all-reduce as generators write it equals that of the pattern `collective`.
 #[test]
 fn a_ring_all_reduce_is_that_of_the_pattern() {
     use std::fmt::Write;

@@ -62,14 +62,14 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
         (
             Format::Htsim,
             "1->0 start 0\n",
-            "f:1: size: expected at least 1 byte: a flow of size 0 or of no size is endless in htsim, \
-             and flows of a trace end, got \"none\"",
+            "f:1: size: expected at least 1 byte: a flow of size 0 or of no size is endless in \
+             htsim, and flows of a trace end, got \"none\"",
         ),
         (
             Format::Htsim,
             "1->0 start 0 size 5\n0->1 id 2 start 0 size 0\n",
-            "f:2: size: expected at least 1 byte: a flow of size 0 or of no size is endless in htsim, \
-             and flows of a trace end, got \"0\"",
+            "f:2: size: expected at least 1 byte: a flow of size 0 or of no size is endless in \
+             htsim, and flows of a trace end, got \"0\"",
         ),
         (
             Format::Htsim,
@@ -145,7 +145,7 @@ fn small_sizes_of_hpcc_are_no_starts() {
     }
 }
 
-/// Reads a connection matrix: what each row waits for, and the notes.
+/// Reads a connection matrix: the dependencies of each row, and the notes.
 fn matrix(text: &str) -> Result<(Vec<Vec<u32>>, Vec<String>), String> {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("f.cm");
@@ -188,6 +188,7 @@ fn triggers_of_htsim_are_dependencies() {
             "f.cm: 2 messages (msg) are flows of their own: they do not share a connection",
             "f.cm: connections at multishot triggers wait in the order of the file; htsim starts \
              them in the order of ends",
+            "f.cm: Nodes 8, in a network of 16 hosts",
         ]
     );
 }
@@ -196,7 +197,8 @@ fn triggers_of_htsim_are_dependencies() {
 fn triggers_that_flows_cannot_wait_for_are_named() {
     let cases = [
         (
-            "0->1 start 0 size 1 send_done_trigger 1\n1->2 trigger 1 size 1\ntrigger id 1 oneshot\n",
+            "0->1 start 0 size 1 send_done_trigger 1\n1->2 trigger 1 size 1\n\
+             trigger id 1 oneshot\n",
             "f.cm:2: trigger: expected a connection of host 0, which alone knows of the \
              send_done_trigger of line 1, got \"one of host 1\"",
         ),
@@ -257,7 +259,11 @@ fn a_flow_file_may_number_switches_too() {
     let (trace, notes) = read("1\n2 1 3 100 200 0\n").unwrap();
     let Trace::Flows(rows) = trace else { panic!("no flow waits") };
     assert_eq!(rows[0].flow, flow((0, 1, 0, 200)));
-    assert!(notes.is_empty());
+    let unused =
+        |keys: &str| format!("{}: {keys} not used: transports choose priorities", file.display());
+    assert_eq!(notes, [unused("pg and dport of 1 flow are")]);
+    let (_, notes) = read("2\n2 1 3 200 0\n1 2 3 200 0\n").unwrap();
+    assert_eq!(notes, [unused("pg of 2 flows is")]);
     let error = read("1\n2 0 3 100 200 0\n").unwrap_err().to_string();
     let expected = "flow.txt:2: dst: expected a host of the topology, got node 0, a switch";
     assert!(error.ends_with(expected), "{error}");

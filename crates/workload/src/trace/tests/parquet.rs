@@ -124,8 +124,8 @@ fn wrong_columns_say_where_what_was_expected_and_what_came() {
     );
     assert_eq!(
         error(columns("arrival", [1.0, 2.0])),
-        "t.parquet: expected a column arrival_ps (or arrival_ns, arrival_us, arrival_ms, arrival_s), \
-         got arrival,src,dst,size_bytes"
+        "t.parquet: expected a column arrival_ps (or arrival_ns, arrival_us, arrival_ms, \
+         arrival_s), got arrival,src,dst,size_bytes"
     );
     let empty = columns("arrival_us", [1.0, 2.0]).into_iter();
     assert_eq!(
@@ -195,4 +195,47 @@ fn wrong_tables_name_the_row() {
     fs::write(&file, "not a table").unwrap();
     let message = read(&file, Format::Parquet, check(16, Order::Require)).unwrap_err().to_string();
     assert!(message.contains("t.parquet: Parquet error: "), "{message}");
+}
+
+/// The arrival of a flow that was not started is the end of its run.
+#[test]
+fn flows_of_results_that_were_not_started_are_left_out_with_a_note() {
+    let dir = TempDir::new().unwrap();
+    let notes_of = |name: &str| {
+        let path = dir.path().join(name);
+        let format = Format::of(&path).unwrap();
+        let read = read_with_notes(&path, format, check(16, Order::Require), &Options::default());
+        read.map(|(trace, notes)| match trace {
+            Trace::Flows(rows) => (rows.len(), notes.last().cloned().unwrap_or_default()),
+            Trace::Graph(_) => panic!("results have no dependencies"),
+        })
+    };
+    let write = |statuses: [&str; 2]| {
+        let mut all = columns("arrival_us", [1.0, 2.0]);
+        all.push(("fate_ps", Arc::new(Int64Array::from(vec![Some(1), None]))));
+        all.push(("status", Arc::new(StringArray::from(statuses.to_vec()))));
+        let batch = RecordBatch::try_from_iter(all).unwrap();
+        let out = File::create(dir.path().join("r.parquet")).unwrap();
+        let mut writer = ArrowWriter::try_new(out, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let [first, second] = statuses;
+        let csv = format!(
+            "arrival_us,src,dst,size_bytes,fate_ps,status\n1,0,2,9,1,{first}\n2,1,3,9,,{second}\n"
+        );
+        fs::write(dir.path().join("r.csv"), csv).unwrap();
+    };
+    let note = "results have no dependencies (after): flows that waited for others start at the \
+                times of that run";
+    for name in ["r.parquet", "r.csv"] {
+        let file = dir.path().join(name).display().to_string();
+        write(["finished", "unfinished"]);
+        assert_eq!(notes_of(name).unwrap(), (2, format!("{file}: {note}")));
+        write(["finished", "not-started"]);
+        let left = format!("{file}: {note}, and 1 flow of status not-started is left out");
+        assert_eq!(notes_of(name).unwrap(), (1, left));
+        write(["not-started", "not-started"]);
+        let error = notes_of(name).unwrap_err().to_string();
+        assert_eq!(error, format!("{file}: expected at least one flow, got none"));
+    }
 }

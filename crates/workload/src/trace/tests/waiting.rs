@@ -1,4 +1,4 @@
-//! Flows that wait for others, from files and back.
+//! Flows that depend on others, written to files and read again.
 
 use super::*;
 use crate::graph::{Graph, GraphBuilder};
@@ -6,7 +6,7 @@ use crate::trace::{Trace, read_trace, write_graph_csv, write_graph_parquet};
 use rampmeter_core::TenantId;
 
 prop_compose! {
-    /// Flows and computations of 5 hosts that wait for any before them that they may wait for.
+    /// Flows and computations of 5 hosts, with any valid dependencies on earlier ones.
     fn graphs()(rows in prop::collection::vec(
         (
             (0..1u64 << 40, 0..5u32, 0..5u32, 1..1u64 << 40),
@@ -19,14 +19,14 @@ prop_compose! {
         for (number, ((at, src, by, size), (delay, tenant, deadline), picks)) in
             rows.into_iter().enumerate()
         {
-            // The first two wait: the first computes, and the second waits for it.
+            // The first two have a dependency: the first computes, and the second depends on it.
             let src = if number < 2 { 0 } else { src };
             let by = if number == 0 { 0 } else { by.max(u32::from(number == 1)) };
             let size = if by == 0 { 0 } else { size };
             let waiting = Flow {
                 tenant: TenantId::new(tenant),
                 deadline: deadline.map_or(Span::MAX, Span::from_ps),
-                // Arrivals in order, as rows that wait for nothing must be.
+                // Arrivals in order, as required for rows without dependencies.
                 ..flow(((number as u64) << 41 | at, src, (src + by) % 5, size))
             };
             let delay = Span::from_ps(delay.max(1));
@@ -147,7 +147,8 @@ fn wrong_rows_say_where_what_was_expected_and_what_came() {
         ("6,,1,2,9,,1,,", "t.csv:3: arrival_ps: expected PICOSECONDS, got \"\""),
         (
             "6,0,1,2,9,,1,,",
-            "t.csv:3: arrival_ps: expected at least 1 ps, the one before, unless sort is set, got 0",
+            "t.csv:3: arrival_ps: expected at least 1 ps, the one before, unless sort is set, got \
+             0",
         ),
     ];
     for (line, message) in cases {

@@ -109,7 +109,7 @@ impl Run {
     /// Sends a cell that is at its source's rack by this aggregation switch.
     pub(in super::super) fn turn(&mut self, id: u64, agg: u16) {
         let pod = self.pod.as_ref().expect("racks are of pods");
-        let packet = self.packets.get_mut(&id).expect("it is under way");
+        let packet = self.packets.get_mut(&id).expect("it is in flight");
         let rack = |host: NodeId| usize::from(pod.hosts[host.idx()].rack);
         let (from, to) = (rack(packet.src), rack(packet.dst));
         let up = pod.to_agg[from][usize::from(agg)];

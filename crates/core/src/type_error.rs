@@ -1,0 +1,75 @@
+//! Errors of serde about types, in the words of a user.
+
+/// A value of another type or range than its key has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeError {
+    /// The values that the key may have.
+    pub expected: String,
+    /// The actual value.
+    pub got: String,
+}
+
+impl TypeError {
+    /// Reads a message of serde, such as ``invalid value: integer `-1`, expected u32``. Returns
+    /// `None` for messages that are not about a type, range or length.
+    pub fn read(message: &str) -> Option<Self> {
+        if let Some((got, n)) = message
+            .strip_prefix("invalid length ")
+            .and_then(|rest| rest.split_once(", expected an array of length "))
+        {
+            return Some(Self { expected: format!("a list of {n} values"), got: got.to_owned() });
+        }
+        let is_of_range = message.starts_with("invalid value: ");
+        let rest =
+            ["invalid type: ", "invalid value: "].iter().find_map(|it| message.strip_prefix(it));
+        let (got, expected) = rest?.split_once(", expected ")?;
+        let expected = match (expected, is_of_range) {
+            ("u64" | "usize" | "u32" | "u16" | "u8", false) => "a whole number",
+            ("u64" | "usize", true) => "a whole number from 0",
+            ("u32", true) => "a whole number from 0 to 4294967295",
+            ("u16", true) => "a whole number from 0 to 65535",
+            ("u8", true) => "a whole number from 0 to 255",
+            ("i64" | "i32", _) => "a whole number",
+            ("f64" | "f32", _) => "a number",
+            ("a string" | "a borrowed string" | "string or map" | "path string", _) => "a text",
+            ("a boolean", _) => "true or false",
+            ("a sequence", _) => "a list",
+            ("a map", _) => "a table",
+            (other, _) if other.starts_with("struct ") || other.contains("enum ") => "a table",
+            (other, _) => other,
+        };
+        let number = ["floating point `", "integer `", "boolean `"].iter().find_map(|kind| {
+            let number = got.strip_prefix(kind)?;
+            number.strip_suffix('`')
+        });
+        let got = match got {
+            "sequence" => "a list",
+            "map" => "a table",
+            other => number.or_else(|| other.strip_prefix("string ")).unwrap_or(other),
+        };
+        Some(Self { expected: expected.to_owned(), got: got.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_serde_are_read() {
+        let cases = [
+            (
+                "invalid value: integer `-1`, expected u32",
+                ("a whole number from 0 to 4294967295", "-1"),
+            ),
+            ("invalid type: string \"fast\", expected f64", ("a number", "\"fast\"")),
+            ("invalid type: map, expected a string", ("a text", "a table")),
+            ("invalid length 3, expected an array of length 2", ("a list of 2 values", "3")),
+        ];
+        for (message, (expected, got)) in cases {
+            let (expected, got) = (expected.to_owned(), got.to_owned());
+            assert_eq!(TypeError::read(message), Some(TypeError { expected, got }));
+        }
+        assert_eq!(TypeError::read("missing field `id`"), None);
+    }
+}

@@ -1,0 +1,381 @@
+//! The fabric of a run: values of the plan, needs of the transport, and defaults.
+
+use rampmeter_core::Bytes;
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Forwarding, MarkingPorts, Need, Trim};
+use rampmeter_sim::{FabricConfig, PortBytes, Switching};
+
+use super::by_port::{NeedsByRate, PortBytesSpec, by_port, spec_of};
+use super::context::Context;
+use super::tables::{FabricSpec, SwitchingSpec};
+use crate::error::PlanError;
+use crate::text::words::{Words, spelled};
+
+/// Builds the fabric and writes every omitted value into `spec`. Preferences that differ between
+/// ports are `by_rate`.
+///
+/// # Errors A value is out of range, or the transport does not work with it.
+pub(crate) fn resolve(
+    spec: &mut FabricSpec,
+    needs: &FabricNeeds,
+    by_rate: &NeedsByRate,
+    cx: &Context<'_>,
+) -> Result<FabricConfig, PlanError> {
+    let default = FabricConfig::default();
+    if spec.buffer_bytes.is_none() && spec.shared_buffer_bytes.is_none() {
+        spec.buffer_bytes = spec_of(&by_rate.buffers);
+    }
+    if spec.ecn_bytes.is_none() {
+        spec.ecn_bytes = spec_of(&by_rate.marks_above);
+    }
+    let (buffer, buffers) = buffer(spec, needs, cx)?;
+    let overflow = spec.overflow;
+    let overflow = choose("overflow", overflow, needs.overflow, default.overflow, cx)?;
+    let spray = choose("spray", spec.spray, needs.spray, default.spray, cx)?;
+    let interface = spec.interface;
+    let interface = choose("interface", interface, needs.interface, default.interface, cx)?;
+    let express = length("express-bytes", spec.express_bytes, 9_000.0, cx)?;
+    let express = choose("express-bytes", express, needs.express, default.express, cx)?;
+    let marks = marks(spec, needs, cx)?;
+    let drop = spec.drop_unscheduled_above_bytes.map(|bytes| {
+        let key = "fabric.drop-unscheduled-above-bytes";
+        cx.range(key, bytes as f64, 0.0, 4e9).map(|_| Some(Bytes::new(bytes)))
+    });
+    let (drop, key) = (drop.transpose()?, "drop-unscheduled-above-bytes");
+    let drop = choose(key, drop, needs.drop_unscheduled, None, cx)?;
+    let slot = length("slot-bytes", spec.slot_bytes, 9_100.0, cx)?;
+    let slot = choose("slot-bytes", slot, needs.slot, default.slot, cx)?;
+    let (asked, stored) = (spec.switching, SwitchingSpec::StoreAndForward);
+    let switching = choose("switching", asked, switching(needs.switching), stored, cx)?;
+    let header = spec.cut_through_bytes.unwrap_or(64);
+    cx.range("fabric.cut-through-bytes", header as f64, 1.0, 4e9)?;
+    let trim = trim(spec, needs, cx)?;
+    let unscheduled = spec.unscheduled.unwrap_or(default.unscheduled);
+    let burst_us = spec.shaper_burst_us.unwrap_or(0.0);
+    let burst = cx.micros("fabric.shaper-burst-us", burst_us, 0.0)?;
+    let fabric = FabricConfig {
+        buffer,
+        buffers,
+        overflow,
+        spray,
+        interface,
+        switching: match switching {
+            SwitchingSpec::StoreAndForward => Switching::StoreAndForward,
+            SwitchingSpec::CutThrough => Switching::CutThrough { header: Bytes::new(header) },
+            SwitchingSpec::Shaped => Switching::Shaped { burst },
+        },
+        unscheduled,
+        express,
+        mark_above: marks.above,
+        marks_above: marks.above_by_port,
+        mark_all_above: marks.all_above,
+        marks_all_above: marks.all_above_by_port,
+        mark_share: marks.share,
+        marking_ports: marks.ports,
+        drop_unscheduled_above: drop,
+        slot,
+        trim: trim.unwrap_or(default.trim),
+        ..default
+    };
+    complete(spec, &fabric, trim);
+    (spec.switching, spec.cut_through_bytes) = (Some(switching), Some(header));
+    spec.shaper_burst_us = Some(burst_us);
+    Ok(fabric)
+}
+
+/// Writes the values of `fabric` into `spec`, except those of switching. `trim` is the trimming of
+/// its ports, if they trim.
+fn complete(spec: &mut FabricSpec, fabric: &FabricConfig, trim: Option<Trim>) {
+    let (buffer_bytes, shared_buffer_bytes, alpha) = match fabric.buffer {
+        Buffer::PerPort(own) => {
+            let own = PortBytesSpec::All(own.get());
+            (Some(spec.buffer_bytes.take().unwrap_or(own)), None, None)
+        }
+        Buffer::Shared { per_switch, alpha } => (None, Some(per_switch.get()), Some(alpha)),
+    };
+    *spec = FabricSpec {
+        buffer_bytes,
+        shared_buffer_bytes,
+        alpha,
+        overflow: Some(fabric.overflow),
+        spray: Some(fabric.spray),
+        ecn_bytes: match fabric.marks_above.is_empty() {
+            true => fabric.mark_above.map(|bytes| PortBytesSpec::All(bytes.get())),
+            false => spec.ecn_bytes.take(),
+        },
+        ecn_max_probability: spec.ecn_max_bytes.is_some().then_some(fabric.mark_share),
+        ecn_max_bytes: spec.ecn_max_bytes.take(),
+        ecn_ports: Some(fabric.marking_ports),
+        drop_unscheduled_above_bytes: fabric.drop_unscheduled_above.map(Bytes::get),
+        unscheduled: Some(fabric.unscheduled),
+        interface: Some(fabric.interface),
+        express_bytes: Some(fabric.express.into()),
+        slot_bytes: Some(fabric.slot.into()),
+        trim_bytes: trim.map(|t| t.to.into()),
+        trim_choice: trim.map(|t| t.choice),
+        header_ratio: trim.map(|t| t.ratio.into()),
+        header_queue_bytes: trim.map(|t| t.headers.get()),
+        header_overflow: trim.map(|t| t.overflow),
+        pfc: spec.pfc.take(),
+        ..FabricSpec::default()
+    };
+}
+
+/// Checks that a length of packets is at most `most`.
+fn length(
+    key: &str,
+    bytes: Option<u64>,
+    most: f64,
+    cx: &Context<'_>,
+) -> Result<Option<u16>, PlanError> {
+    let range = |bytes| cx.range(&format!("fabric.{key}"), bytes as f64, 0.0, most);
+    Ok(bytes.map(range).transpose()?.map(|bytes| bytes as u16))
+}
+
+/// Queues at which ports mark packets.
+struct Marks {
+    above: Option<Bytes>,
+    above_by_port: PortBytes,
+    all_above: Option<Bytes>,
+    all_above_by_port: PortBytes,
+    share: f64,
+    ports: MarkingPorts,
+}
+
+fn marks(spec: &FabricSpec, needs: &FabricNeeds, cx: &Context<'_>) -> Result<Marks, PlanError> {
+    let (asked, marks_above) = by_port("ecn-bytes", spec.ecn_bytes.as_ref(), cx)?;
+    let ecn = match marks_above.is_empty() {
+        true => choose("ecn-bytes", asked.map(Some), needs.ecn, None, cx)?,
+        // The only value that some transports work with is no table.
+        false => choose("ecn-bytes", Some(None), needs.ecn, None, cx)?,
+    };
+    let (mark_all_above, marks_all_above) =
+        by_port("ecn-max-bytes", spec.ecn_max_bytes.as_ref(), cx)?;
+    if spec.ecn_max_probability.is_some() && spec.ecn_max_bytes.is_none() {
+        let expected = "fabric.ecn-max-bytes with it";
+        return Err(cx.unexpected("fabric.ecn-max-probability", expected, "this alone"));
+    }
+    let mark_share = spec.ecn_max_probability.unwrap_or(1.0);
+    cx.range("fabric.ecn-max-probability", mark_share, 0.0, 1.0)?;
+    let ports = choose("ecn-ports", spec.ecn_ports, needs.ecn_ports, MarkingPorts::All, cx)?;
+    Ok(Marks {
+        above: ecn,
+        above_by_port: marks_above,
+        all_above: mark_all_above,
+        all_above_by_port: marks_all_above,
+        share: mark_share,
+        ports,
+    })
+}
+
+/// Returns the trimming of ports; `None` if the transport does not understand trimmed packets.
+fn trim(
+    spec: &FabricSpec,
+    needs: &FabricNeeds,
+    cx: &Context<'_>,
+) -> Result<Option<Trim>, PlanError> {
+    let keys = [
+        ("trim-bytes", spec.trim_bytes.is_some()),
+        ("trim-choice", spec.trim_choice.is_some()),
+        ("header-ratio", spec.header_ratio.is_some()),
+        ("header-queue-bytes", spec.header_queue_bytes.is_some()),
+        ("header-overflow", spec.header_overflow.is_some()),
+    ];
+    let Some(needed) = needs.trim else {
+        return match keys.into_iter().find(|(_, is_there)| *is_there) {
+            None => Ok(None),
+            Some((key, _)) => {
+                let why = "the transport does not understand trimmed packets";
+                let expected = format!("no such key, as {why}");
+                Err(cx.unexpected(&format!("fabric.{key}"), expected, "a value"))
+            }
+        };
+    };
+    let whole = |key: &str, value: Option<u64>, (least, most): (f64, f64), needed: u64| {
+        let value = value.unwrap_or(needed);
+        cx.range(&format!("fabric.{key}"), value as f64, least, most).map(|_| value)
+    };
+    let to = whole("trim-bytes", spec.trim_bytes, (1.0, 9_000.0), needed.to.into())?;
+    let ratio = whole("header-ratio", spec.header_ratio, (0.0, 255.0), needed.ratio.into())?;
+    let least = to as f64;
+    let headers = spec.header_queue_bytes;
+    let headers = whole("header-queue-bytes", headers, (least, 4e9), needed.headers.get())?;
+    Ok(Some(Trim {
+        to: to as u16,
+        choice: spec.trim_choice.unwrap_or(needed.choice),
+        ratio: ratio as u8,
+        headers: Bytes::new(headers),
+        overflow: spec.header_overflow.unwrap_or(needed.overflow),
+    }))
+}
+
+impl Words for SwitchingSpec {
+    fn words(self) -> String {
+        spelled(self)
+    }
+}
+
+/// Converts a transport's need of forwarding to the value in plans.
+fn switching(need: Need<Forwarding>) -> Need<SwitchingSpec> {
+    let spec = |forwarding| match forwarding {
+        Forwarding::StoreAndForward => SwitchingSpec::StoreAndForward,
+        Forwarding::CutThrough => SwitchingSpec::CutThrough,
+    };
+    match need {
+        Need::Any => Need::Any,
+        Need::Prefer(needed) => Need::Prefer(spec(needed)),
+        Need::Only(needed) => Need::Only(spec(needed)),
+    }
+}
+
+/// Returns true if a transport is designed for switches in which no packet may wait.
+pub(crate) fn works_without_memory(needs: &FabricNeeds) -> bool {
+    let none = Buffer::PerPort(Bytes::ZERO);
+    matches!(needs.buffer, Need::Prefer(buffer) | Need::Only(buffer) if buffer == none)
+}
+
+/// Checks that a port may hold `least`. Of a shared memory it may hold what its dynamic threshold
+/// allows when no other port holds anything.
+pub(crate) fn check_buffer(
+    buffer: &Buffer,
+    least: Bytes,
+    cx: &Context<'_>,
+) -> Result<(), PlanError> {
+    if port_memory(buffer) >= least {
+        return Ok(());
+    }
+    let least = least.get();
+    let why = "the least that the transport works with";
+    match *buffer {
+        Buffer::PerPort(own) => {
+            let expected = format!("at least {least}, {why}");
+            Err(cx.unexpected("fabric.buffer-bytes", expected, own.get()))
+        }
+        Buffer::Shared { per_switch, alpha } => {
+            let whole = (least as f64 * (1.0 + alpha) / alpha).ceil() as u64;
+            let expected = format!("at least {whole}, of which a port may hold {least}, {why}");
+            Err(cx.unexpected("fabric.shared-buffer-bytes", expected, per_switch.get()))
+        }
+    }
+}
+
+/// Returns the maximum memory of a port; of a shared memory, that of a port if all others are
+/// empty.
+pub(crate) fn port_memory(buffer: &Buffer) -> Bytes {
+    match *buffer {
+        Buffer::PerPort(own) => own,
+        Buffer::Shared { per_switch, alpha } => {
+            Bytes::new((per_switch.get() as f64 * alpha / (1.0 + alpha)) as u64)
+        }
+    }
+}
+
+/// Returns the value of the plan, else that which the transport needs, else the default.
+fn choose<T: Words + PartialEq>(
+    key: &str,
+    plan: Option<T>,
+    need: Need<T>,
+    default: T,
+    cx: &Context<'_>,
+) -> Result<T, PlanError> {
+    match (plan, need) {
+        (Some(asked), Need::Only(needed)) if asked != needed => {
+            let expected =
+                format!("{}, the only value that the transport works with", needed.words());
+            Err(cx.unexpected(&format!("fabric.{key}"), expected, asked.words()))
+        }
+        (Some(asked), _) => Ok(asked),
+        (None, Need::Prefer(needed) | Need::Only(needed)) => Ok(needed),
+        (None, Need::Any) => Ok(default),
+    }
+}
+
+/// Returns the memory of ports or switches, and that of ports that have another.
+fn buffer(
+    spec: &FabricSpec,
+    needs: &FabricNeeds,
+    cx: &Context<'_>,
+) -> Result<(Buffer, PortBytes), PlanError> {
+    let alpha = cx.range("fabric.alpha", spec.alpha.unwrap_or(1.0), 1e-3, 1e3)?;
+    let (own, buffers) = by_port("buffer-bytes", spec.buffer_bytes.as_ref(), cx)?;
+    let own = own.or_else(|| buffers.min());
+    let asked = match (own, spec.shared_buffer_bytes) {
+        (Some(_), Some(shared)) => {
+            let expected = "one of buffer-bytes and this";
+            return Err(cx.unexpected(
+                "fabric.shared-buffer-bytes",
+                expected,
+                format!("both ({shared})"),
+            ));
+        }
+        (Some(own), None) => Some(Buffer::PerPort(own)),
+        (None, Some(shared)) => {
+            cx.range("fabric.shared-buffer-bytes", shared as f64, 1500.0, 4e9)?;
+            Some(Buffer::Shared { per_switch: Bytes::new(shared), alpha })
+        }
+        (None, None) => None,
+    };
+    if let (Some(asked), Need::Only(needed)) = (asked, needs.buffer)
+        && asked != needed
+    {
+        let (needed, asked) = (needed.words(), asked.words());
+        let why = "the only memory that the transport works with";
+        let expected = format!("{needed}, {why}");
+        return Err(cx.unexpected("fabric.buffer-bytes", expected, asked));
+    }
+    let buffer = choose("buffer-bytes", asked, needs.buffer, FabricConfig::default().buffer, cx)?;
+    Ok((buffer, buffers))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use rampmeter_sim::Unscheduled;
+
+    use super::*;
+
+    fn resolved(
+        plan: &str,
+        switching: Need<Forwarding>,
+    ) -> Result<(FabricSpec, FabricConfig), PlanError> {
+        let mut spec: FabricSpec = toml::from_str(plan).unwrap();
+        let needs = FabricNeeds { switching, ..FabricNeeds::default() };
+        let config = resolve(
+            &mut spec,
+            &needs,
+            &NeedsByRate::default(),
+            &Context::new("plan", Path::new(".")),
+        )?;
+        Ok((spec, config))
+    }
+
+    #[test]
+    fn switching_is_what_the_plan_says_or_the_transport_needs() {
+        let cut_through = Switching::CutThrough { header: Bytes::new(64) };
+        let needed = Forwarding::CutThrough;
+        let switching = |plan, need| resolved(plan, need).unwrap().1.switching;
+        let stored = "switching = 'store-and-forward'";
+        assert_eq!(switching("", Need::Any), Switching::StoreAndForward);
+        assert_eq!(switching("", Need::Prefer(needed)), cut_through);
+        assert_eq!(switching("", Need::Only(needed)), cut_through);
+        assert_eq!(switching(stored, Need::Prefer(needed)), Switching::StoreAndForward);
+        let only = Need::Only(Forwarding::StoreAndForward);
+        assert_eq!(switching(stored, only), Switching::StoreAndForward);
+        let PlanError { key, problem, .. } =
+            resolved("switching = 'shaped'", Need::Only(needed)).unwrap_err();
+        let expected =
+            "expected cut-through, the only value that the transport works with, got shaped";
+        assert_eq!((key.as_str(), problem.to_string().as_str()), ("fabric.switching", expected));
+    }
+
+    #[test]
+    fn resolved_fabrics_have_what_was_left_out() {
+        let (spec, config) = resolved("", Need::Prefer(Forwarding::CutThrough)).unwrap();
+        assert_eq!(spec.switching, Some(SwitchingSpec::CutThrough));
+        assert_eq!(spec.unscheduled, Some(Unscheduled::CutOff));
+        assert_eq!(config.unscheduled, Unscheduled::CutOff);
+        let (spec, config) = resolved("unscheduled = 'vanish'", Need::Any).unwrap();
+        assert_eq!(spec.unscheduled, Some(Unscheduled::Vanish));
+        assert_eq!(config.unscheduled, Unscheduled::Vanish);
+    }
+}

@@ -1,0 +1,193 @@
+//! The network of a plan: its topology with arbiters, and the needs of its transport.
+
+use std::sync::Arc;
+
+use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, FabricNeeds, Spray};
+use rampmeter_core::{Bytes, FabricFacts};
+use rampmeter_proto::keys::BadKey;
+use rampmeter_proto::transport::{Network, Place, Site, SlowerLink};
+use rampmeter_sim::{
+    Delays, FabricConfig, Shape, Switching, Target, Topology, TopologyError, TopologySpec,
+};
+
+use super::Plan;
+use super::by_port::NeedsByRate;
+use super::context::Context;
+use super::faults::faults;
+use crate::error::PlanError;
+use crate::topology::names::NamesSpec;
+use crate::topology::{self, Imported};
+use crate::transport::{TransportSpec, ValidTransport};
+
+/// The network of a plan, before the settings of its ports are known.
+pub(super) struct PlanNetwork {
+    /// Hosts, switches, and the arbiters that the transport needs.
+    pub(super) topology: Topology,
+    /// The topology as read, with the names of its nodes.
+    pub(super) imported: Imported,
+    pub(super) delays: Delays,
+    /// Needs of the transport in this network.
+    pub(super) needs: FabricNeeds,
+}
+
+impl PlanNetwork {
+    /// Builds the network of `plan`, in which full packets and control packets have the lengths of
+    /// `packet`.
+    ///
+    /// # Errors
+    /// A topology or a change of a link that is impossible, or a transport that does not work here.
+    pub(super) fn build(
+        plan: &Plan,
+        packet: (Bytes, Bytes),
+        cx: &Context<'_>,
+    ) -> Result<Self, PlanError> {
+        let (topology, imported) = topology(&plan.topology, &plan.names, cx)?;
+        let bad_key = |bad: BadKey| cx.bad_transport(bad);
+        let arbiters = |delays: &Delays| Ok(plan.transport.needs(&delays.facts())?.arbiters);
+        let delays = match plan.faults.changes.is_empty() {
+            true => delays(&topology, packet, arbiters).map_err(bad_key)?,
+            false => {
+                // Arbiters have links, too.
+                let needs = arbiters(&topology.delays(packet.0, packet.1)).map_err(bad_key)?;
+                let all = topology.clone().with_arbiters(&needs);
+                let changes = faults(&plan.faults, &all, &imported.names, cx)?.changes;
+                delays(&topology.clone().at_longest(&changes), packet, arbiters).map_err(bad_key)?
+            }
+        };
+        let needs = plan.transport.needs(&delays.facts()).map_err(bad_key)?;
+        let is_central = |need: &ArbiterNeed| need.place == ArbiterPlace::FirstRack;
+        if needs.arbiters.iter().any(is_central) && !topology.common_rack().1 {
+            let expected = "one without an arbiter, as no switch is reached by all hosts";
+            return Err(cx.unexpected("transport.name", expected, plan.transport.name()));
+        }
+        Ok(Self { topology: topology.with_arbiters(&needs.arbiters), imported, delays, needs })
+    }
+
+    /// Returns the needs of `transport` by the rate of ports.
+    pub(super) fn needs_by_rate(&self, transport: &TransportSpec) -> NeedsByRate {
+        let facts = self.delays.facts();
+        NeedsByRate::new(&self.topology, |rate| {
+            let at_rate = transport.needs(&FabricFacts { access_rate: rate, ..facts });
+            // Differences between the needs of transports do not depend on rates.
+            at_rate.unwrap_or_else(|_| self.needs.clone())
+        })
+    }
+
+    /// Configures `spec` for this network. `spray` is the path choice that the plan names.
+    pub(super) fn configure(
+        &self,
+        spec: &TransportSpec,
+        (fabric, spray): (&FabricConfig, Option<Spray>),
+    ) -> Result<ValidTransport, BadKey> {
+        let Self { topology, imported, delays, .. } = self;
+        let Shape { switches, ratio, ports, slower, rails } = topology.shape(delays);
+        let slower = slower.map(|number| SlowerLink {
+            name: imported.names.target(topology, Target::Link(number)),
+            rate: topology.links()[number as usize].rates().0,
+        });
+        let (slowest, fastest) = topology.arbiter_rates();
+        // Paths are alike if links between switches have one rate.
+        let paths = topology.regular_paths().filter(|_| topology.has_one_core_rate());
+        let racks = topology.rack_uplinks();
+        let pods = match fabric.switching {
+            Switching::CutThrough { header } => topology.pods(header),
+            Switching::StoreAndForward | Switching::Shaped { .. } => None,
+        };
+        let network = Network {
+            switches,
+            ratio,
+            ports,
+            slower,
+            is_narrow: topology.bisection_share() < 1.0,
+            rails,
+            slowest,
+            fastest,
+            slots: topology.slot_rate(),
+            core: topology.core_rate(),
+            pairs: Arc::new(topology.pairs().with_round_trips(delays.round_trips().cloned())),
+            racks,
+            paths,
+            pods,
+        };
+        spec.configure(
+            &Site { facts: delays.facts(), place: Place::Network(network), lower: None },
+            spray,
+        )
+    }
+
+    pub(super) fn hosts_per_rack(&self) -> Option<u32> {
+        match self.imported.spec {
+            TopologySpec::LeafSpine { hosts_per_rack, .. } => Some(hosts_per_rack as u32),
+            TopologySpec::FatTree { k, .. } | TopologySpec::Pod { k, .. } => Some(k as u32 / 2),
+            TopologySpec::Dumbbell { hosts_per_side, .. } => Some(hosts_per_side as u32),
+            TopologySpec::Star { .. } | TopologySpec::Links { .. } | TopologySpec::File { .. } => {
+                None
+            }
+        }
+    }
+
+    pub(super) fn hosts_per_pod(&self) -> Option<u32> {
+        match self.imported.spec {
+            TopologySpec::FatTree { k, .. } => Some((k * k / 4) as u32),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the delays between hosts, and between these and the `arbiters` that follow from them, of
+/// full packets and of control packets.
+fn delays(
+    topology: &Topology,
+    (data, control): (Bytes, Bytes),
+    arbiters: impl Fn(&Delays) -> Result<Vec<ArbiterNeed>, BadKey>,
+) -> Result<Delays, BadKey> {
+    let delays = topology.delays(data, control);
+    let arbiters = arbiters(&delays)?;
+    let rtt = topology.clone().with_arbiters(&arbiters).arbiter_rtt(control);
+    Ok(delays.with_control_rtt(rtt))
+}
+
+/// Reads the topology's file, if it has one, and builds the topology.
+fn topology(
+    spec: &TopologySpec,
+    names: &NamesSpec,
+    cx: &Context<'_>,
+) -> Result<(Topology, Imported), PlanError> {
+    let (mut imported, key) = match spec {
+        TopologySpec::File { file, hosts_forward } => {
+            let bad = |message| cx.bad("topology.file", message);
+            let imported = topology::read(&cx.path(file)).map_err(bad)?;
+            (imported.with_forwarding(*hosts_forward), "topology.file")
+        }
+        spec => (Imported::plain(spec.clone()), "topology"),
+    };
+    imported.rename(names);
+    if let TopologySpec::Links { .. } = spec {
+        imported.note_both_directions();
+        imported.notes.iter_mut().for_each(|note| *note = format!("topology: {note}"));
+    }
+    let built = imported.spec.build().map_err(|error| {
+        let message = imported.explain(&error);
+        match (spec, error.link()) {
+            (TopologySpec::File { file, .. }, _) => {
+                cx.bad(key, format!("{}: {message}", cx.path(file).display()))
+            }
+            (TopologySpec::Links { .. }, Some(link)) => {
+                cx.bad(&format!("topology.links[{link}]"), message)
+            }
+            (_, _) => match error {
+                TopologyError::Number { what, expected, got } => {
+                    cx.unexpected(&format!("topology.{what}"), expected, got)
+                }
+                TopologyError::Count { what, expected, got } if !what.contains(' ') => {
+                    cx.unexpected(&format!("topology.{what}"), expected, got)
+                }
+                _ => cx.bad(key, message),
+            },
+        }
+    })?;
+    imported.names.add_forwarding(&imported.spec, &built);
+    let bad = |(key, message): (&str, String)| cx.bad(&format!("names.{key}"), message);
+    imported.names.check(&built).map_err(bad)?;
+    Ok((built, imported))
+}

@@ -1,0 +1,305 @@
+//! Priority flow control of a run: values of the plan, needs of the transport, and defaults.
+
+use rampmeter_core::Bytes;
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcClasses, PfcThreshold};
+use rampmeter_sim::{FabricConfig, PfcConfig, Switching, Topology};
+
+use super::context::Context;
+use super::tables::{FabricSpec, PfcMode, PfcSpec};
+use crate::error::PlanError;
+
+/// Share of free shared memory that the packets of one ingress may take (HPCC §5.1: 11 %).
+const ALPHA: f64 = 0.11;
+
+/// Completes `fabric` by priority flow control, and `spec` by every omitted value. `packet` is the
+/// longest packet, and `express` the plan's value for express packets. Memory that the transport
+/// prefers grows by the headroom of long links if it cannot hold it; a warning reports this.
+///
+/// # Errors
+/// A value out of range, memory that ports do not share, or too little of it.
+pub(crate) fn resolve(
+    spec: &mut FabricSpec,
+    fabric: &mut FabricConfig,
+    needs: &FabricNeeds,
+    (topology, packet, express): (&Topology, Bytes, Option<u64>),
+    is_memory_written: bool,
+    cx: &Context<'_>,
+) -> Result<Option<String>, PlanError> {
+    let asked = spec.pfc.clone().unwrap_or_default();
+    let threshold = threshold(&asked, spec.pfc.is_some(), needs, &fabric.buffer, cx)?;
+    let Some(threshold) = threshold else {
+        if spec.pfc.is_some() {
+            spec.pfc = Some(PfcSpec { mode: Some(PfcMode::Off), ..PfcSpec::default() });
+        }
+        return Ok(None);
+    };
+    let preferred = shared_memory(fabric, needs, cx)?;
+    let bytes = |key, value: Option<u64>| {
+        let range = |bytes: u64| cx.range(key, bytes as f64, 0.0, 4e9).map(|_| Bytes::new(bytes));
+        value.map(range).transpose()
+    };
+    let hysteresis = bytes("fabric.pfc.hysteresis-bytes", asked.hysteresis_bytes)?;
+    let hysteresis = hysteresis.unwrap_or(Bytes::new(2 * packet.get()));
+    let headroom = bytes("fabric.pfc.headroom-bytes", asked.headroom_bytes)?;
+    let classes = classes(&asked, express, needs, fabric, cx)?;
+    let packet = packet.max(Bytes::new(fabric.slot.into()));
+    let pfc = PfcConfig { threshold, classes, hysteresis, headroom, packet };
+    let least = pfc.memory_min(topology, fabric.switching);
+    let is_small = preferred < least;
+    if is_small && is_memory_written {
+        let (least, got) = (least.get(), preferred.get());
+        let expected = format!("at least {least}, thresholds and headroom");
+        return Err(cx.unexpected("fabric.shared-buffer-bytes", expected, got));
+    }
+    let warning = is_small.then(|| {
+        let memory = preferred + least;
+        if let Buffer::Shared { per_switch, .. } = &mut fabric.buffer {
+            *per_switch = memory;
+        }
+        spec.shared_buffer_bytes = Some(memory.get());
+        format!(
+            "fabric.shared-buffer-bytes: switches have {} bytes: the {} that the transport \
+             prefers, and {} of thresholds and headroom for long links",
+            memory.get(),
+            preferred.get(),
+            least.get()
+        )
+    });
+    let (mode, alpha, xoff_bytes) = match threshold {
+        PfcThreshold::Dynamic { alpha } => (PfcMode::Dynamic, Some(alpha), None),
+        PfcThreshold::Static(bytes) => (PfcMode::Static, None, Some(bytes.get())),
+    };
+    spec.pfc = Some(PfcSpec {
+        mode: Some(mode),
+        alpha,
+        xoff_bytes,
+        hysteresis_bytes: Some(hysteresis.get()),
+        headroom_bytes: headroom.map(Bytes::get),
+        classes: Some(classes),
+    });
+    spec.express_bytes = Some(fabric.express.into());
+    fabric.pfc = Some(pfc);
+    Ok(warning)
+}
+
+/// Returns the memory of a switch whose ports pause.
+///
+/// # Errors
+/// Ports that do not share their memory, or that work without pauses.
+fn shared_memory(
+    fabric: &FabricConfig,
+    needs: &FabricNeeds,
+    cx: &Context<'_>,
+) -> Result<Bytes, PlanError> {
+    let Buffer::Shared { per_switch, .. } = fabric.buffer else {
+        let expected = "fabric.shared-buffer-bytes with it";
+        return Err(cx.unexpected("fabric.pfc", expected, "memory of each port"));
+    };
+    if matches!(fabric.switching, Switching::Shaped { .. }) {
+        let expected = "store-and-forward or cut-through";
+        let got = "shaped: bursts overrun headroom";
+        return Err(cx.unexpected("fabric.switching", expected, got));
+    }
+    if needs.trim.is_some() {
+        let why = "ports that trim drop no data that a pause could save";
+        return Err(cx.unexpected("fabric.pfc", format!("none, as {why}"), "a table"));
+    }
+    Ok(per_switch)
+}
+
+/// The threshold, or `None` without priority flow control.
+fn threshold(
+    asked: &PfcSpec,
+    is_asked: bool,
+    needs: &FabricNeeds,
+    buffer: &Buffer,
+    cx: &Context<'_>,
+) -> Result<Option<PfcThreshold>, PlanError> {
+    let needed = match needs.pfc {
+        Need::Only(needed) => needed,
+        Need::Prefer(needed) if matches!(buffer, Buffer::Shared { .. }) => needed,
+        Need::Prefer(_) | Need::Any => None,
+    };
+    if !is_asked {
+        return Ok(needed);
+    }
+    let mode = match (asked.mode, asked.xoff_bytes, needed) {
+        (Some(mode), ..) => mode,
+        (None, Some(_), _) | (None, None, Some(PfcThreshold::Static(_))) => PfcMode::Static,
+        (None, None, _) => PfcMode::Dynamic,
+    };
+    let only = |key: &str, with: &str| {
+        let got = format!("{mode:?}").to_lowercase();
+        cx.unexpected(key, format!("fabric.pfc.mode = {with} with it"), got)
+    };
+    if asked.alpha.is_some() && mode != PfcMode::Dynamic {
+        return Err(only("fabric.pfc.alpha", "\"dynamic\""));
+    }
+    if asked.xoff_bytes.is_some() && mode != PfcMode::Static {
+        return Err(only("fabric.pfc.xoff-bytes", "\"static\""));
+    }
+    let threshold = match mode {
+        PfcMode::Off => None,
+        PfcMode::Dynamic => {
+            let alpha = match needed {
+                Some(PfcThreshold::Dynamic { alpha }) => alpha,
+                _ => ALPHA,
+            };
+            let alpha = asked.alpha.unwrap_or(alpha);
+            let alpha = cx.range("fabric.pfc.alpha", alpha, 1e-3, 1e3)?;
+            Some(PfcThreshold::Dynamic { alpha })
+        }
+        PfcMode::Static => {
+            let needed = match needed {
+                Some(PfcThreshold::Static(bytes)) => Some(bytes.get()),
+                _ => None,
+            };
+            let Some(bytes) = asked.xoff_bytes.or(needed) else {
+                let expected = "bytes with mode = \"static\"";
+                return Err(cx.unexpected("fabric.pfc.xoff-bytes", expected, "none"));
+            };
+            cx.range("fabric.pfc.xoff-bytes", bytes as f64, 0.0, 4e9)?;
+            Some(PfcThreshold::Static(Bytes::new(bytes)))
+        }
+    };
+    match (needs.pfc, threshold) {
+        (Need::Only(Some(_)), None) => {
+            let expected = "on, as the transport needs networks that do not drop";
+            Err(cx.unexpected("fabric.pfc.mode", expected, "off"))
+        }
+        (Need::Only(None), Some(_)) => {
+            Err(cx.unexpected("fabric.pfc.mode", "off, as the transport needs", "on"))
+        }
+        _ => Ok(threshold),
+    }
+}
+
+/// Returns the classes that pauses stop. If they stop every class, no packet is express.
+fn classes(
+    asked: &PfcSpec,
+    express: Option<u64>,
+    needs: &FabricNeeds,
+    fabric: &mut FabricConfig,
+    cx: &Context<'_>,
+) -> Result<PfcClasses, PlanError> {
+    let own = if needs.control_class { PfcClasses::Data } else { PfcClasses::All };
+    let classes = asked.classes.unwrap_or(own);
+    if classes == PfcClasses::Data && !needs.control_class {
+        let expected = "all, as the transport has data in the highest class";
+        return Err(cx.unexpected("fabric.pfc.classes", expected, "data"));
+    }
+    if classes == PfcClasses::All {
+        if let Some(bytes) = express.filter(|&bytes| bytes > 0) {
+            let expected = "0, as pauses stop every class";
+            return Err(cx.unexpected("fabric.express-bytes", expected, bytes));
+        }
+        fabric.express = 0;
+    }
+    Ok(classes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use rampmeter_sim::TopologySpec;
+
+    use super::*;
+
+    fn star() -> Topology {
+        let spec = TopologySpec::Star {
+            hosts: 4,
+            access_gbps: 100.0,
+            propagation_ns: 200.0,
+            switch_ns: 450.0,
+            host_ns: 450.0,
+        };
+        spec.build().unwrap()
+    }
+
+    fn resolved(plan: &str, needs: &FabricNeeds) -> Result<(FabricSpec, FabricConfig), String> {
+        let mut spec: FabricSpec = toml::from_str(plan).unwrap();
+        let cx = Context::new("plan", Path::new("."));
+        let (express, is_memory_written) = (spec.express_bytes, spec.shared_buffer_bytes.is_some());
+        let text = |error: PlanError| error.to_string();
+        let mut fabric = crate::plan::fabric::resolve(&mut spec, needs, &Default::default(), &cx)
+            .map_err(text)?;
+        let on = (&star(), Bytes::new(1_500), express);
+        resolve(&mut spec, &mut fabric, needs, on, is_memory_written, &cx).map_err(text)?;
+        Ok((spec, fabric))
+    }
+
+    fn needs(pfc: Need<Option<PfcThreshold>>) -> FabricNeeds {
+        let shared = Buffer::Shared { per_switch: Bytes::new(32_000_000), alpha: 1.0 };
+        let buffer = Need::Prefer(shared);
+        FabricNeeds { pfc, buffer, control_class: true, ..FabricNeeds::default() }
+    }
+
+    const HPCC: Option<PfcThreshold> = Some(PfcThreshold::Dynamic { alpha: ALPHA });
+
+    #[test]
+    fn it_is_off_unless_the_plan_or_the_transport_has_it() {
+        assert_eq!(resolved("", &FabricNeeds::default()).unwrap().1.pfc, None);
+        let off = resolved("pfc = { mode = 'off' }", &needs(Need::Prefer(HPCC))).unwrap();
+        assert_eq!(off.1.pfc, None);
+        let own = resolved("buffer-bytes = 500000", &needs(Need::Prefer(HPCC))).unwrap();
+        assert_eq!(own.1.pfc, None, "a preferred one needs shared memory");
+        let on = resolved("", &needs(Need::Prefer(HPCC))).unwrap();
+        assert_eq!(on.1.pfc.unwrap().threshold, HPCC.unwrap());
+    }
+
+    #[test]
+    fn resolved_plans_resolve_to_themselves() {
+        let plans = ["", "pfc = { xoff-bytes = 20000 }", "pfc = { headroom-bytes = 30000 }"];
+        for plan in plans {
+            let (spec, fabric) = resolved(plan, &needs(Need::Prefer(HPCC))).unwrap();
+            let again = resolved(&toml::to_string(&spec).unwrap(), &needs(Need::Prefer(HPCC)));
+            assert_eq!(again.unwrap(), (spec, fabric), "{plan}");
+        }
+    }
+
+    #[test]
+    fn pauses_stop_every_class_of_transports_that_have_data_in_the_highest() {
+        let plan = "shared-buffer-bytes = 32000000\npfc = {}";
+        let (spec, fabric) = resolved(plan, &FabricNeeds::default()).unwrap();
+        assert_eq!(fabric.pfc.unwrap().classes, PfcClasses::All);
+        assert_eq!((fabric.express, spec.express_bytes), (0, Some(0)));
+        let (_, fabric) = resolved(plan, &needs(Need::Any)).unwrap();
+        assert_eq!((fabric.pfc.unwrap().classes, fabric.express), (PfcClasses::Data, 64));
+    }
+
+    #[test]
+    fn what_cannot_be_is_an_error_that_names_its_key() {
+        let shared = |rest: &str| format!("shared-buffer-bytes = 32000000\n{rest}");
+        let cases = [
+            ("pfc = {}".to_owned(), "fabric.pfc: expected fabric.shared-buffer-bytes with it"),
+            (
+                shared("pfc = { alpha = 0.0 }"),
+                "fabric.pfc.alpha: expected a number from 0.001 to 1000",
+            ),
+            (shared("pfc = { mode = 'static' }"), "fabric.pfc.xoff-bytes: expected bytes with"),
+            (shared("pfc = { mode = 'static', alpha = 1.0 }"), "fabric.pfc.alpha: expected"),
+            (shared("pfc = { mode = 'off', xoff-bytes = 1 }"), "fabric.pfc.xoff-bytes: expected"),
+            (shared("pfc = { classes = 'data' }"), "fabric.pfc.classes: expected all"),
+            (shared("express-bytes = 64\npfc = {}"), "fabric.express-bytes: expected 0"),
+            (shared("switching = 'shaped'\npfc = {}"), "fabric.switching: expected store"),
+        ];
+        for (plan, expected) in cases {
+            let error = resolved(&plan, &FabricNeeds::default()).unwrap_err();
+            assert!(error.contains(expected), "{plan}: {error}");
+        }
+        let only = needs(Need::Only(HPCC));
+        let error = resolved("pfc = { mode = 'off' }", &only).unwrap_err();
+        assert!(error.contains("fabric.pfc.mode: expected on"), "{error}");
+    }
+
+    /// Four ports at 100 Gbit/s, 650 ns away and back: 16 250 bytes on the way, and two packets.
+    #[test]
+    fn memory_holds_the_headroom_of_all_ports_and_static_thresholds() {
+        let least = 4 * (16_250 + 3_000 + 20_000);
+        let plan = |bytes| format!("shared-buffer-bytes = {bytes}\npfc = {{ xoff-bytes = 20000 }}");
+        assert!(resolved(&plan(least), &needs(Need::Any)).is_ok());
+        let error = resolved(&plan(least - 1), &needs(Need::Any)).unwrap_err();
+        assert!(error.contains("expected at least 157000, thresholds and headroom"), "{error}");
+    }
+}

@@ -1,0 +1,322 @@
+//! Tables of a plan: keys, defaults and documentation.
+
+use rampmeter_core::fabric::{HeaderOverflow, MarkingPorts, PfcClasses, TrimChoice};
+use rampmeter_sim::{Interface, Overflow, Spray, Unscheduled};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::by_port::PortBytesSpec;
+use super::warmup::WarmUp;
+use crate::topology::names::NodeName;
+
+/// The `fabric` table. What is left out is as the transport needs it, or else as in the dcPIM
+/// paper (table 1); the manifest has every value.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct FabricSpec {
+    /// Packet memory of each switch port, where ports have their own: a number, or a table by the
+    /// rate or the tier of ports.
+    pub buffer_bytes: Option<PortBytesSpec>,
+    /// Packet memory of each switch, where its ports share it.
+    pub shared_buffer_bytes: Option<u64>,
+    /// A port may hold this many times what is free of a shared memory.
+    pub alpha: Option<f64>,
+    /// Behaviour of a port if packet memory is full.
+    pub overflow: Option<Overflow>,
+    /// Path choice.
+    pub spray: Option<Spray>,
+    /// Bytes waiting at a port from which on it marks ECN-capable packets: a number, or a table by
+    /// the rate or the tier of ports; no marks if left out.
+    pub ecn_bytes: Option<PortBytesSpec>,
+    /// Bytes waiting at a port from which on it marks all ECN-capable packets. Below, the share of
+    /// marked packets grows with the queue. All are marked from `ecn-bytes` on if left out.
+    pub ecn_max_bytes: Option<PortBytesSpec>,
+    /// Share of packets that are marked just below `ecn-max-bytes`, from 0 to 1.
+    pub ecn_max_probability: Option<f64>,
+    /// Ports that mark.
+    pub ecn_ports: Option<MarkingPorts>,
+    /// Queued bytes at a switch's port above which it drops unscheduled packets; never if left out.
+    pub drop_unscheduled_above_bytes: Option<u64>,
+    /// Time at which forwarding begins.
+    pub switching: Option<SwitchingSpec>,
+    /// Fate of packets without a schedule that are cut off, if packets may not wait in switches.
+    pub unscheduled: Option<Unscheduled>,
+    /// Place of the packet queue in hosts.
+    pub interface: Option<Interface>,
+    /// Bytes that must be in before cut-through forwarding begins.
+    pub cut_through_bytes: Option<u64>,
+    /// Idle time that a link makes up for later, if switching is shaped.
+    pub shaper_burst_us: Option<f64>,
+    /// Packets of the highest priority up to this length pass other packets at once and take no
+    /// buffer, which saves an event for most control packets; 0 makes them wait as others do.
+    pub express_bytes: Option<u64>,
+    /// Memory that a waiting packet takes at least.
+    pub slot_bytes: Option<u64>,
+    /// Length of a packet whose payload is cut off, where ports trim (NDP).
+    pub trim_bytes: Option<u64>,
+    /// Choice of the data packet that is trimmed.
+    pub trim_choice: Option<TrimChoice>,
+    /// Headers that a port sends for one data packet while both wait; 0 sends headers first.
+    pub header_ratio: Option<u64>,
+    /// Memory of a port's header queue.
+    pub header_queue_bytes: Option<u64>,
+    /// Fate of a trimmed packet that does not fit into the header queue.
+    pub header_overflow: Option<HeaderOverflow>,
+    /// Priority flow control; none if left out and the transport needs none.
+    pub pfc: Option<PfcSpec>,
+}
+
+/// The `fabric.pfc` table: switches that pause the other end of a link instead of dropping.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct PfcSpec {
+    /// Kind of threshold: static if `xoff-bytes` is given, else dynamic.
+    pub mode: Option<PfcMode>,
+    /// The dynamic threshold: this many times what is free of the shared memory.
+    pub alpha: Option<f64>,
+    /// The static threshold.
+    pub xoff_bytes: Option<u64>,
+    /// Distance below the threshold at which the other end is resumed; two full packets if left
+    /// out.
+    pub hysteresis_bytes: Option<u64>,
+    /// Memory of each port beyond the threshold; what its link needs if left out.
+    pub headroom_bytes: Option<u64>,
+    /// Classes that a pause stops.
+    pub classes: Option<PfcClasses>,
+}
+
+/// The threshold of priority flow control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PfcMode {
+    /// A multiple of the shared memory that is free.
+    Dynamic,
+    /// A fixed number of bytes.
+    Static,
+    /// No pauses.
+    Off,
+}
+
+/// Time at which forwarding begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwitchingSpec {
+    /// After the last bit of the packet.
+    StoreAndForward,
+    /// After the header.
+    CutThrough,
+    /// At once: links are token buckets.
+    Shaped,
+}
+
+/// The `run` table: when a run ends, and what it records.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RunSpec {
+    /// Time after the last arrival until the run ends although flows are unfinished.
+    pub drain_us: f64,
+    /// Interval at which queues and links are sampled.
+    pub sample_us: f64,
+    /// Interval of the rates of flows in `rates.parquet`, and of windows and credits in
+    /// `windows.parquet`; these are not written if it is 0.
+    pub rates_us: f64,
+    /// Pass every packet through the wire codec.
+    pub paranoid: bool,
+    /// The file, in the folder of results, to which packets are captured.
+    pub capture: Option<String>,
+    /// The hosts whose packets are captured, by name or number; arbiters are numbered after hosts.
+    /// All if left out.
+    pub capture_hosts: Option<Vec<NodeName>>,
+    /// Maximum number of packets that are captured.
+    pub capture_packets: u64,
+    /// Record each link at every sample, not only tiers.
+    pub links: bool,
+    /// The file, in the folder of results, that a timeline is written to.
+    pub trace: Option<String>,
+    /// Start of the timeline.
+    pub trace_from_us: f64,
+    /// End of the timeline; that of the run if left out.
+    pub trace_until_us: Option<f64>,
+    /// Maximum number of events of the timeline.
+    pub trace_events: u64,
+    /// The hosts that the timeline shows, by name or number; arbiters are numbered after hosts. All
+    /// if left out.
+    pub trace_hosts: Option<Vec<NodeName>>,
+    /// The switches whose ports the timeline shows, by name or number. All if left out.
+    pub trace_switches: Option<Vec<NodeName>>,
+    /// Write the table of the paths that the packets of flows took.
+    pub paths: bool,
+}
+
+impl Default for RunSpec {
+    fn default() -> Self {
+        Self {
+            drain_us: 1e6,
+            sample_us: 10.0,
+            rates_us: 0.0,
+            paranoid: false,
+            capture: None,
+            capture_hosts: None,
+            capture_packets: 1_000_000,
+            links: false,
+            trace: None,
+            trace_from_us: 0.0,
+            trace_until_us: None,
+            trace_events: 2_000_000,
+            trace_hosts: None,
+            trace_switches: None,
+            paths: false,
+        }
+    }
+}
+
+/// The `measure` table: which flows the statistics of the summary count. Every flow is in the
+/// table of flows in any case.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct MeasureSpec {
+    /// First flows that the statistics leave out.
+    pub warmup_flows: WarmUp,
+    /// Count only flows that finish before this one arrives (numbered from 1).
+    pub finished_before_arrival: Option<u64>,
+}
+
+/// The `load` table: the full packets that loads count, whatever those of the transport are. With
+/// the same table transports of different headers have the same arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LoadSpec {
+    /// Payload of a packet.
+    pub payload_bytes: u64,
+    /// Its headers.
+    pub header_bytes: u64,
+}
+
+/// The `clocks` table: how far the clocks of hosts start apart, and drift.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ClocksSpec {
+    /// Clocks start up to this far apart.
+    pub offset_us: f64,
+    /// Clocks run fast or slow by up to this.
+    pub drift_ppm: f64,
+}
+
+/// The `faults` table: what links do to packets, and what fails when.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct FaultsSpec {
+    /// Probability that a link loses a packet.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub loss: f64,
+    /// Probability that a link delivers a packet twice.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub duplicate: f64,
+    /// Probability that a link holds a packet back.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub reorder: f64,
+    /// Longest time that packets and twins are held back.
+    pub delay_us: f64,
+    /// Links that lose, double and delay packets otherwise than every link does.
+    pub links: Vec<LinkFaultSpec>,
+    /// Failures and repairs.
+    pub outages: Vec<OutageSpec>,
+    /// Links that become faster, slower, longer or shorter.
+    pub changes: Vec<LinkChangeSpec>,
+    /// Time that a link must have been down, or up again, until switches route by it.
+    pub rerouting_us: f64,
+}
+
+impl Default for FaultsSpec {
+    fn default() -> Self {
+        Self {
+            loss: 0.0,
+            duplicate: 0.0,
+            reorder: 0.0,
+            delay_us: 0.0,
+            links: Vec::new(),
+            outages: Vec::new(),
+            changes: Vec::new(),
+            rerouting_us: 1_000.0,
+        }
+    }
+}
+
+/// A link in a plan: its ends, such as `h0-s3`, or its place in the topology.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(untagged, expecting = "expected the ends of a link, such as \"h0-s3\", or its number")]
+pub enum LinkName {
+    /// Its place.
+    Number(u32),
+    /// Its ends.
+    Ends(String),
+}
+
+impl std::fmt::Display for LinkName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Ends(ends) => f.write_str(ends),
+        }
+    }
+}
+
+/// Faults of one link, in both directions, instead of those of every link.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LinkFaultSpec {
+    /// The link: its ends, such as `h0-s3`, or its place in the topology.
+    pub link: LinkName,
+    /// Probability that it loses a packet.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    #[serde(default)]
+    pub loss: f64,
+    /// Probability that it delivers a packet twice.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    #[serde(default)]
+    pub duplicate: f64,
+    /// Probability that it holds a packet back.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    #[serde(default)]
+    pub reorder: f64,
+    /// Longest time that packets and twins are held back.
+    #[serde(default)]
+    pub delay_us: f64,
+}
+
+/// A change of one link at a time. Keys that are left out stay as they were.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LinkChangeSpec {
+    /// The link: its ends, such as `h0-s3`, or its place in the topology.
+    pub link: LinkName,
+    /// Time of the change.
+    pub at_us: f64,
+    /// Its rate in Gbit/s.
+    #[schemars(range(min = 1e-6, max = 1e5))]
+    pub gbps: Option<f64>,
+    /// Its rate in Gbit/s from the second end to the first; `gbps` if left out.
+    #[schemars(range(min = 1e-6, max = 1e5))]
+    pub gbps_back: Option<f64>,
+    /// Its propagation in nanoseconds.
+    #[schemars(range(min = 0.0, max = 1e9))]
+    pub propagation_ns: Option<f64>,
+}
+
+/// A failure of one link, host, switch or arbiter.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct OutageSpec {
+    /// The link that fails: its ends, such as `h0-s3`, or its place in the topology.
+    pub link: Option<LinkName>,
+    /// The host that fails, by name or number: all its links fail, and it remembers everything.
+    pub host: Option<NodeName>,
+    /// The switch that fails, by name or number.
+    pub switch: Option<NodeName>,
+    /// The arbiter that crashes, by number: its link fails, and it restarts without state.
+    pub arbiter: Option<u32>,
+    /// Start of the failure.
+    pub from_us: f64,
+    /// Time of the repair; never if left out.
+    pub until_us: Option<f64>,
+}

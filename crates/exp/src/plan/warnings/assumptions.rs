@@ -1,0 +1,198 @@
+//! Warnings of assumptions of a transport that the network does not meet.
+
+use std::collections::BTreeSet;
+
+use rampmeter_core::{Rate, Span};
+use rampmeter_proto::transport::{Derived, Quantity, Slowed};
+use rampmeter_sim::topo::Link;
+use rampmeter_sim::{LinkChange, Node, SimSpec, Target, Topology};
+
+use super::link_states::State;
+use crate::plan::tables::FaultsSpec;
+use crate::topology::names::NamesSpec;
+
+/// The core of a network when it is narrowest.
+pub(crate) struct Core {
+    /// Share of what hosts can send that links between switches carry.
+    share: f64,
+    /// The words that name the state of the network, after a space; empty if it has no faults then.
+    state: String,
+}
+
+impl Core {
+    /// Returns the core of `topology`, or of one of its `states` in which it carries less. Hosts
+    /// that are cut off have a warning of their own.
+    pub(crate) fn narrowest(topology: &Topology, states: &[State], names: &NamesSpec) -> Self {
+        let whole = Self { share: topology.bisection_share(), state: String::new() };
+        states.iter().fold(whole, |least, state| match state.bisection_share() {
+            share if share > 0.0 && share < least.share => {
+                Self { share, state: format!(" {}", state.name(names)) }
+            }
+            _ => least,
+        })
+    }
+}
+
+/// A sentence if links between switches carry less than hosts can send, for a transport that
+/// schedules hosts' links alone.
+pub(crate) fn narrow_core(core: &Core, transport: &str) -> Option<String> {
+    let Core { share, state } = core;
+    (*share < 1.0).then(|| {
+        format!(
+            "transport.name: {transport} schedules the links of hosts alone, and the links between \
+             switches carry {:.1} % of what these can send{state}: expect losses there",
+            100.0 * share
+        )
+    })
+}
+
+/// A sentence if links between switches carry less than hosts can receive, for a transport whose
+/// receivers request packets at the rate of their links.
+pub(crate) fn narrow_core_of_receivers(core: &Core, transport: &str) -> Option<String> {
+    let Core { share, state } = core;
+    (*share < 1.0).then(|| {
+        format!(
+            "transport.name: receivers of {transport} request packets at the rate of their links, \
+             and the links between switches carry {:.1} % of it{state}: under load most packets \
+             may be trimmed or dropped there, and what long messages send may be up to {:.1} times \
+             their bytes",
+            100.0 * share,
+            1.0 / share
+        )
+    })
+}
+
+/// Share of what hosts can send below which many windows of a BDP fill the ports of a core.
+const NARROW: f64 = 0.2;
+
+/// A sentence if links between switches carry much less than hosts can send, for a transport whose
+/// messages have a window each.
+pub(crate) fn narrow_core_of_windows(core: &Core, transport: &str) -> Option<String> {
+    let Core { share, state } = core;
+    (*share < NARROW).then(|| {
+        format!(
+            "transport.name: each message of {transport} has a window of a bandwidth-delay \
+             product, and the links between switches carry {:.1} % of what hosts can \
+             send{state}: messages of all hosts at once fill the ports there, which drop packets. \
+             Of 64 messages of 50 to 625 KB through a link of 3 %, dcpim retransmitted 23 to 104 % \
+             of the bytes, its preset reference 304 to 549 %, and homa up to 88 %",
+            100.0 * share
+        )
+    })
+}
+
+/// A sentence if a link between inner switches is slower than a link of a rack's switch to others,
+/// for a transport that takes it for unlimited.
+pub(crate) fn inner_links(
+    topology: &Topology,
+    names: &NamesSpec,
+    transport: &str,
+) -> Option<String> {
+    let racks: BTreeSet<u32> = (0..topology.n_hosts()).map(|host| topology.rack(host)).collect();
+    let is_rack = |node| matches!(node, Node::Switch(switch) if racks.contains(&switch));
+    let is_core = |link: &&Link| matches!((link.a, link.b), (Node::Switch(_), Node::Switch(_)));
+    let core = topology.links().iter().filter(is_core);
+    let (inner, outer): (Vec<&Link>, Vec<&Link>) =
+        core.partition(|link| !is_rack(link.a) && !is_rack(link.b));
+    let slowest = inner.into_iter().min_by_key(|link| link.rates().0)?;
+    let least = outer.iter().map(|link| link.rates().0).max()?;
+    (slowest.rates().0 < least).then(|| {
+        format!(
+            "transport.name: the controller of {transport} takes links between inner switches for \
+             unlimited, and {}-{} carries {} Gbit/s: expect losses there",
+            names.node(slowest.a),
+            names.node(slowest.b),
+            slowest.rates().0.as_bps() as f64 / 1e9
+        )
+    })
+}
+
+/// A sentence if hosts have several rates, for a transport that takes all for as fast as the
+/// slowest: its slots are of the rate `slots`.
+pub(crate) fn one_rate(topology: &Topology, slots: Rate, transport: &str) -> Option<String> {
+    let most = topology.fastest_host();
+    (slots < most).then(|| {
+        format!(
+            "transport.name: {transport} takes all hosts for as fast as the slowest: hosts of up \
+             to {} Gbit/s send at {}",
+            most.as_bps() as f64 / 1e9,
+            slots.as_bps() as f64 / 1e9
+        )
+    })
+}
+
+/// Returns a sentence if a link becomes slower during the run than the slots of a transport, which
+/// are of the rate `slots`.
+pub(crate) fn slowed_links(
+    sim: &SimSpec,
+    names: &NamesSpec,
+    slots: Rate,
+    transport: &str,
+) -> Option<String> {
+    let rate = |change: &LinkChange| change.rates.map(|[there, back]| there.min(back));
+    let changes = sim.faults.changes.iter();
+    let slowest = changes.filter(|change| rate(change).is_some_and(|rate| rate < slots));
+    let slowest = slowest.min_by_key(|change| rate(change))?;
+    Some(format!(
+        "transport.name: {transport} has slots for {} Gbit/s, and faults.changes makes link {} \
+         one of {}: expect losses, and messages that fail",
+        slots.as_bps() as f64 / 1e9,
+        names.target(&sim.topology, Target::Link(slowest.link)),
+        rate(slowest)?.as_bps() as f64 / 1e9,
+    ))
+}
+
+/// Names of derived times after which a transport repeats what is lost.
+const TIMEOUTS: [&str; 3] = ["timeout", "timeout-min", "rto-min"];
+
+/// Round trips for which a message may wait for a lost packet without a warning.
+const PATIENCE: u64 = 1_024;
+
+/// Returns a sentence if faults lose packets, and a transport retransmits them after more than
+/// `PATIENCE` round trips. Losses then decide its results. Recorded presets have such timeouts.
+pub(crate) fn slow_recovery(
+    faults: &FaultsSpec,
+    derived: &[Derived],
+    (preset, transport): (&str, &str),
+    rtt: Span,
+) -> Option<String> {
+    let has_losses = faults.loss > 0.0
+        || !faults.outages.is_empty()
+        || faults.links.iter().any(|link| link.loss > 0.0);
+    let times = derived.iter().filter(|value| TIMEOUTS.contains(&value.name));
+    let times = times.filter_map(|value| match value.quantity {
+        Quantity::Time(time) => Some(time),
+        _ => None,
+    });
+    let timeout = times.max().filter(|&timeout| has_losses && timeout > rtt * PATIENCE)?;
+    Some(format!(
+        "transport.preset: {preset} of {transport} repeats lost packets after {:.0} us, {} round \
+         trips of this network: with the losses of `faults` its results are those of this timeout",
+        timeout.as_us_f64(),
+        timeout.as_ps() / rtt.as_ps()
+    ))
+}
+
+/// A sentence for a transport that serves one flow at a time.
+pub(crate) fn one_flow(topology: &Topology, transport: &str) -> Option<String> {
+    let (least, most) = (topology.slowest_host(), topology.fastest_host());
+    (least < most).then(|| {
+        format!(
+            "transport.name: {transport} lets a host send one flow at a time and receive one: a \
+             host of {} Gbit/s waits for peers of {}",
+            most.as_bps() as f64 / 1e9,
+            least.as_bps() as f64 / 1e9
+        )
+    })
+}
+
+/// A sentence for a transport in which fast hosts share a time with slow ones.
+pub(crate) fn slowed(slowed: &Slowed, transport: &str) -> String {
+    let Slowed { name, shared, fastest } = *slowed;
+    format!(
+        "transport.name: {transport} has one {name} for all hosts, {:.1} us for the slowest host: \
+         between the fastest hosts alone it would be {:.1} us, and messages wait for the next one",
+        shared.as_us_f64(),
+        fastest.as_us_f64()
+    )
+}

@@ -1,0 +1,116 @@
+//! Warnings of links that do not fit each other.
+
+use std::collections::BTreeMap;
+
+use rampmeter_core::{NodeId, Planes, Rate};
+use rampmeter_sim::topo::Return;
+use rampmeter_sim::{Interface, Node, SimSpec, Target, Topology};
+
+use crate::topology::names::NamesSpec;
+use crate::traffic::cut::Cut;
+
+/// Returns a sentence if links of several rates serve the same peers: links between two switches,
+/// or links of a host by which it reaches the same hosts.
+pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<String> {
+    // Links of other planes serve other peers.
+    let planes = topology.pairs().planes();
+    let mut rates: BTreeMap<(Node, Node, usize), [(Rate, Node); 2]> = BTreeMap::new();
+    for link in topology.links() {
+        let together = match (link.a, link.b) {
+            (Node::Switch(_), Node::Switch(_)) => Some((link.a.min(link.b), link.a.max(link.b), 0)),
+            (Node::Host(host), Node::Switch(switch)) => {
+                let of = |planes: &Planes| planes.of_switch(NodeId::new(host), switch);
+                Some((link.a, link.a, planes.as_ref().and_then(of).unwrap_or(0)))
+            }
+            _ => None,
+        };
+        if let Some(together) = together {
+            // Links with two rates are alike if the faster directions are.
+            let rate = (link.rates().1, link.b);
+            let [slowest, fastest] = rates.entry(together).or_insert([rate; 2]);
+            if rate.0 < slowest.0 {
+                *slowest = rate;
+            } else if rate.0 > fastest.0 {
+                *fastest = rate;
+            }
+        }
+    }
+    let is_unequal = |(_, [slowest, fastest]): &(_, [(Rate, Node); 2])| slowest.0 < fastest.0;
+    let ((a, b, _), [slowest, fastest]) = rates.into_iter().find(is_unequal)?;
+    let links = match a == b {
+        true => {
+            let ends = [slowest.1, fastest.1].map(|end| names.node(end));
+            let ends = if slowest.1 == fastest.1 { ends[..1].join("") } else { ends.join(" and ") };
+            format!("of {} to {ends}", names.node(a))
+        }
+        false => format!("between {} and {}", names.node(a), names.node(b)),
+    };
+    Some(format!(
+        "topology: the links {links} have rates from {} to {} Gbit/s: packets are spread over them \
+         in proportion to their rates, and a message that keeps its path may have a slow one",
+        slowest.0.as_bps() as f64 / 1e9,
+        fastest.0.as_bps() as f64 / 1e9
+    ))
+}
+
+/// Returns a sentence if links are too slow for the control packets that return for the data of the
+/// other direction. `fastest` bounds the rate of data.
+pub(crate) fn slow_returns(
+    topology: &Topology,
+    names: &NamesSpec,
+    transport: &str,
+    cuts: &[Cut],
+    fastest: Option<Rate>,
+) -> Option<String> {
+    let share = |cut: &Cut| cut.reply.get() as f64 / (cut.payload + cut.header).get() as f64;
+    let share = cuts.iter().map(share).fold(0.0, f64::max);
+    let data = |found: &Return| found.data_bps.min(fastest.map_or(u64::MAX, Rate::as_bps)) as f64;
+    let needed = |found: &Return| share * data(found);
+    let lack = |found: &Return| needed(found) / found.back_bps as f64;
+    let slow: Vec<Return> =
+        topology.returns().into_iter().filter(|found| lack(found) > 1.0).collect();
+    let worst = slow.iter().max_by(|a, b| lack(a).total_cmp(&lack(b)))?;
+    let (number, from) = worst.link;
+    let link = topology.links()[number as usize];
+    let to = if link.a == from { link.b } else { link.a };
+    let name = names.target(topology, Target::Link(number));
+    let (which, have) = match worst.n_links {
+        1 => (format!("link {name}"), "has"),
+        n => (format!("{n} links, of which {name} is the slowest,"), "have"),
+    };
+    let mut links: Vec<u32> = slow.iter().map(|found| found.link.0).collect();
+    links.sort_unstable();
+    links.dedup();
+    let others = match links.len() {
+        1 => String::new(),
+        2 => " (one more link is too slow)".to_owned(),
+        n => format!(" ({} more links are too slow)", n - 1),
+    };
+    Some(format!(
+        "topology: {which} {have} {} Gbit/s from {} to {}, and the control packets of {transport} \
+         for {} Gbit/s of data in the other direction need {:.3}: expect that data wait for \
+         them{others}",
+        worst.back_bps as f64 / 1e9,
+        names.node(from),
+        names.node(to),
+        data(worst) / 1e9,
+        needed(worst) / 1e9,
+    ))
+}
+
+/// Returns a sentence for a network in which a packet for one interface of a host may hold up those
+/// for others: hosts reach peers by different interfaces, and have no endpoint for each.
+pub(crate) fn partial_pairs(sim: &SimSpec) -> Option<String> {
+    let is_held_up = match sim.planes() {
+        Some(planes) => planes.is_shared(),
+        None => {
+            matches!(sim.fabric.interface, Interface::Pull)
+                && sim.topology.pairs().has_partial_pairs()
+        }
+    };
+    is_held_up.then(|| {
+        "topology: some hosts reach their peers by different interfaces: a packet that is queued \
+         at one of them holds up those that a host sends by the others"
+            .to_owned()
+    })
+}

@@ -1,0 +1,258 @@
+//! Warnings of networks whose paths are not alike, which follow from the choice of paths.
+
+use rampmeter_core::Rate;
+use rampmeter_core::fabric::Spray;
+use rampmeter_sim::topo::{NarrowLink, NarrowPath, UnevenPaths};
+use rampmeter_sim::{FabricConfig, Node, SimSpec, Target, Topology};
+
+use super::link_states::State;
+use crate::topology::names::NamesSpec;
+
+/// Returns a sentence if packets of a message are spread over several paths, for a transport that
+/// takes those that overtake others for signs of losses.
+pub(crate) fn out_of_order(topology: &Topology, spray: Spray, transport: &str) -> Option<String> {
+    (!spray.is_by_flow() && topology.has_several_paths()).then(|| {
+        format!(
+            "fabric.spray: {} sends the packets of a message over several paths, and \
+             {transport} takes packets that overtake others for signs of losses: expect \
+             retransmissions, and flows that end late or never; ecmp keeps a message on one path",
+            name_of(spray)
+        )
+    })
+}
+
+/// Returns a sentence if a plan names another path choice than the usual one, for the transports of
+/// it that choose paths by themselves.
+pub(crate) fn own_paths(topology: &Topology, spray: Spray, transports: &[&str]) -> Option<String> {
+    let is_usual = spray == FabricConfig::default().spray;
+    (!is_usual && !transports.is_empty() && topology.has_several_paths()).then(|| {
+        let (choose, their) = match transports.len() {
+            1 => ("chooses", "its"),
+            _ => ("choose", "their"),
+        };
+        format!(
+            "fabric.spray: {} {choose} paths without the fabric, and {} holds only for {their} \
+             packets whose path is left open",
+            transports.join(" and "),
+            name_of(spray)
+        )
+    })
+}
+
+/// Returns the name of a path choice in plans.
+fn name_of(spray: Spray) -> &'static str {
+    match spray {
+        Spray::SourceRoundRobin => "source-round-robin",
+        Spray::Random => "random",
+        Spray::Ecmp => "ecmp",
+        Spray::EcmpPair => "ecmp-pair",
+    }
+}
+
+/// Returns a sentence if equally short paths between two hosts have several rates: a message that
+/// keeps its path may have a slow one, and packets that are spread may fill a link farther on. Else
+/// for the first of `states` of the network in which they have.
+pub(crate) fn uneven_paths(sim: &SimSpec, states: &[State], names: &NamesSpec) -> Option<String> {
+    let of = match sim.fabric.spray.is_by_flow() {
+        true => uneven_path,
+        false => narrow_link,
+    };
+    of(&sim.topology, names).or_else(|| {
+        let later =
+            |state: &State| Some(format!("{}, {}", of(&state.topology, names)?, state.name(names)));
+        states.iter().find_map(later)
+    })
+}
+
+fn uneven_path(topology: &Topology, names: &NamesSpec) -> Option<String> {
+    let UnevenPaths { ends, link, slowest, fastest } = topology.uneven_paths()?;
+    Some(format!(
+        "topology: the shortest paths from {} to {} have rates from {} to {} Gbit/s: link {} is \
+         the slowest, and a message that keeps its path may have it",
+        names.node(Node::Host(ends.0)),
+        names.node(Node::Host(ends.1)),
+        gbps(slowest),
+        gbps(fastest),
+        names.target(topology, Target::Link(link)),
+    ))
+}
+
+/// Returns a sentence if a link gets more of the packets that are spread than it carries.
+fn narrow_link(topology: &Topology, names: &NamesSpec) -> Option<String> {
+    let NarrowLink { ends, link, from, rate, share, factor } = topology.narrow_link()?;
+    Some(format!(
+        "topology: link {} carries {} Gbit/s in the direction from {} and gets {:.1} % of the \
+         packets from {} to {}, as switches spread them by the rates of their own links: expect \
+         long flows that are {factor:.1} times slower, or more if packets are lost there",
+        names.target(topology, Target::Link(link)),
+        gbps(rate),
+        names.node(from),
+        100.0 * share,
+        names.node(Node::Host(ends.0)),
+        names.node(Node::Host(ends.1)),
+    ))
+}
+
+/// Returns a sentence if all shortest paths of two hosts together carry more than one, for
+/// transports whose messages keep one path.
+pub(crate) fn one_path(
+    topology: &Topology,
+    names: &NamesSpec,
+    transports: &[&str],
+) -> Option<String> {
+    if transports.is_empty() {
+        return None;
+    }
+    let NarrowPath { ends, link, rate, factor } = topology.narrow_path()?;
+    let (a, b) = (names.node(Node::Host(ends.0)), names.node(Node::Host(ends.1)));
+    Some(format!(
+        "topology: a message of {} from {a} to {b} has one path, of {} Gbit/s at most at link {}, \
+         and all shortest paths together carry {:.1} times as much, as its ideal does",
+        transports.join(" or "),
+        gbps(rate),
+        names.target(topology, Target::Link(link)),
+        factor
+    ))
+}
+
+fn gbps(rate: Rate) -> f64 {
+    rate.as_bps() as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::{Plan, Registry};
+
+    const HOSTS: [(&str, &str, f64); 4] =
+        [("a", "s0", 100.0), ("b", "s0", 100.0), ("c", "s1", 100.0), ("d", "s1", 100.0)];
+
+    fn topology(switches: u32, links: &[(&str, &str, f64)]) -> String {
+        let link = |&(a, b, gbps): &(&str, &str, f64)| {
+            format!("{{ between = ['{a}', '{b}'], gbps = {gbps} }}")
+        };
+        let links: Vec<String> = links.iter().map(link).collect();
+        let hosts = "hosts = ['a', 'b', 'c', 'd']";
+        format!("kind = 'links', {hosts}, switches = {switches}, links = [{}]", links.join(", "))
+    }
+
+    /// Warnings of 10 flows of a transport at load 0.1 in a fabric.
+    fn warnings_of(transport: &str, fabric: &str, topology: &str) -> Vec<String> {
+        let text = format!(
+            "transport = {{ name = '{transport}' }}\ntopology = {{ {topology} }}\n\
+             fabric = {{ {fabric} }}\n\
+             [workload]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.1\nflows = 10"
+        );
+        let plan = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
+        let warnings = plan.check("plan", Path::new(".")).unwrap().warnings();
+        warnings.into_iter().map(|warning| warning.text).collect()
+    }
+
+    #[test]
+    fn a_slow_link_behind_equal_ones_is_told_however_packets_are_spread() {
+        let spines = |far| [("s0", "s2", 100.0), ("s0", "s3", 100.0), ("s1", "s2", 100.0), far];
+        let slow = topology(4, &[&HOSTS[..], &spines(("s1", "s3", 20.0))].concat());
+        let equal = topology(4, &[&HOSTS[..], &spines(("s1", "s3", 100.0))].concat());
+        let expected = "topology: link s1-s3 carries 20 Gbit/s in the direction from s3 and gets \
+                        50.0 % of the packets from a to c, as switches spread them by the rates of \
+                        their own links: expect long flows that are 2.5 times slower, \
+                        or more if packets are lost there";
+        for spray in ["random", "source-round-robin"] {
+            let fabric = format!("spray = '{spray}'");
+            let found = warnings_of("ndp", &fabric, &slow);
+            assert!(found.iter().any(|line| line == expected), "{spray}: {found:?}");
+            assert!(
+                !warnings_of("ndp", &fabric, &equal).iter().any(|line| line.contains("spread"))
+            );
+        }
+    }
+
+    /// Two spines of 40 Gbit/s, hosts of 100.
+    #[test]
+    fn transports_with_one_path_are_told_of_a_core_whose_links_are_all_slower() {
+        let spines = |gbps| {
+            let core = [("s0", "s2"), ("s0", "s3"), ("s1", "s2"), ("s1", "s3")];
+            topology(4, &[&HOSTS[..], &core.map(|(a, b)| (a, b, gbps))].concat())
+        };
+        let told = |transport: &str, fabric: &str, gbps| {
+            let found = warnings_of(transport, fabric, &spines(gbps));
+            let expected = format!(
+                "topology: a message of {transport} from a to c has one path, of 40 Gbit/s at most \
+                 at link s0-s2, and all shortest paths together carry 2.0 times as much, as its \
+                 ideal does"
+            );
+            found.contains(&expected)
+        };
+        for transport in ["tcp", "dctcp", "pias", "hyline", "hpcc"] {
+            assert!(told(transport, "", 40.0), "{transport}");
+            assert!(!told(transport, "", 100.0), "{transport}");
+        }
+        for transport in ["homa", "dcpim", "phost"] {
+            assert!(!told(transport, "", 40.0), "{transport}");
+            assert!(told(transport, "spray = 'ecmp'", 40.0), "{transport}");
+        }
+        for fabric in ["", "spray = 'ecmp'"] {
+            assert!(!told("ndp", fabric, 40.0), "{fabric}");
+        }
+    }
+
+    #[test]
+    fn links_that_become_slow_during_the_run_are_told() {
+        let spines = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 2";
+        let slow = "faults = { changes = [{ link = 's1-s3', at-us = 5.0, gbps = 10.0 }] }";
+        let found = warnings_of("homa", "", spines);
+        assert!(!found.iter().any(|line| line.contains("faults.changes")));
+        let found = warnings_of("homa", &format!("}}\n{slow}\nclocks = {{"), spines);
+        let is_told = |line: &&String| {
+            line.starts_with("topology: link s1-s3 carries 10 Gbit/s")
+                && line.ends_with("after faults.changes at 5 us")
+        };
+        assert!(found.iter().any(|line| is_told(&line)), "{found:?}");
+    }
+
+    #[test]
+    fn transports_that_choose_paths_are_named_if_the_plan_chooses_them_too() {
+        let spines = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 2";
+        let one = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 1";
+        let told = |transport: &str, fabric: &str, topology: &str| {
+            let found = warnings_of(transport, fabric, topology);
+            let own = format!("fabric.spray: {transport} chooses paths without the fabric");
+            found.iter().any(|line| line.starts_with(&own))
+        };
+        let choosers = ["capton", "cosy", "fastpass", "hyline", "ndp"];
+        for name in Registry::builtin().about().iter().map(|about| about.name) {
+            // A Python transport has no parameters here, and the ideal no packets.
+            if ["ideal", "python"].contains(&name) {
+                continue;
+            }
+            let chooses = choosers.contains(&name);
+            for spray in ["spray = 'ecmp'", "spray = 'ecmp-pair'", "spray = 'random'"] {
+                assert_eq!(told(name, spray, spines), chooses, "{name}, {spray}");
+                assert!(!told(name, spray, one), "{name}, {spray}");
+            }
+            for usual in ["", "spray = 'source-round-robin'"] {
+                assert!(!told(name, usual, spines), "{name}, {usual}");
+            }
+        }
+        // Cells of Fastpod have source routes in pods alone.
+        let pod = "kind = 'pod', k = 4";
+        assert!(told("fastpod", "spray = 'ecmp'", pod) && !told("fastpod", "", pod));
+    }
+
+    #[test]
+    fn transports_that_need_the_order_of_packets_are_told_of_if_packets_are_spread() {
+        let spines = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 2";
+        let one = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 1";
+        let told = |transport: &str, fabric: &str, topology: &str| {
+            let found = warnings_of(transport, fabric, topology);
+            found.iter().any(|line| line.starts_with("fabric.spray: random sends"))
+        };
+        for transport in ["hpcc", "tcp", "dctcp", "pias"] {
+            assert!(told(transport, "spray = 'random'", spines), "{transport}");
+            assert!(!told(transport, "spray = 'ecmp'", spines), "{transport}");
+            assert!(!told(transport, "spray = 'random'", one), "{transport}");
+        }
+        assert!(!told("ndp", "spray = 'random'", spines));
+    }
+}

@@ -1,0 +1,169 @@
+//! Observers of single packets, for runs that request them: captures, timelines, paths.
+
+use std::path::Path;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::{Gauge, Header, Hop, NodeId, Phase, Span, Time};
+use rampmeter_metrics::TableError;
+use rampmeter_sim::fabric::{Fabric, PortEvent};
+use rampmeter_sim::{Arrival, FlowRecord, Passing, Probe, SimSpec};
+use serde::Serialize;
+
+use super::Recorder;
+use super::paths::PathTable;
+use crate::capture::{Capture, CaptureConfig, CaptureReport};
+use crate::error::RunError;
+use crate::topology::names::NamesSpec;
+use crate::trace::{Timeline, TraceConfig, TraceReport};
+use crate::traffic::cut::Cut;
+use crate::traffic::ideals::Ideals;
+
+/// Observers that a run has: capture, timeline, table of paths.
+pub(crate) struct Observed {
+    capture: Option<Capture>,
+    timeline: Option<Timeline>,
+    paths: Option<PathTable>,
+}
+
+/// Observers that a plan requests, and its network.
+pub(crate) struct ObserverSpec<'a> {
+    /// The capture, with the number of the transport in front of packets.
+    pub(crate) capture: Option<(&'a CaptureConfig, TransportId)>,
+    pub(crate) trace: Option<&'a TraceConfig>,
+    /// True if the paths of packets are requested.
+    pub(crate) has_paths: bool,
+    pub(crate) sim: &'a SimSpec,
+    pub(crate) names: &'a NamesSpec,
+    pub(crate) cut: Cut,
+}
+
+/// Files written by observers.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct ObservedReport {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capture: Option<CaptureReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<TraceReport>,
+}
+
+impl Observed {
+    /// Starts the observers of `spec`, in the folder `out`; `None` if it has none.
+    ///
+    /// # Errors
+    /// If a file cannot be made.
+    pub(crate) fn start(spec: &ObserverSpec<'_>, out: &Path) -> Result<Option<Self>, RunError> {
+        let &ObserverSpec { trace, has_paths, sim, names, cut, .. } = spec;
+        let topology = &sim.topology;
+        let capture = |(config, transport)| {
+            Capture::create(config, transport, topology.n_hosts(), names, out)
+        };
+        let capture = spec.capture.map(capture).transpose()?;
+        let timeline =
+            |config| Timeline::create(config, topology, names, Ideals::new(sim, cut), out);
+        let timeline = trace.map(timeline).transpose()?;
+        let paths = has_paths.then(|| PathTable::new(topology, names));
+        let asks = capture.is_some() || timeline.is_some() || paths.is_some();
+        Ok(asks.then_some(Self { capture, timeline, paths }))
+    }
+
+    /// Completes everything at the `end` of the run.
+    ///
+    /// # Errors
+    /// If a file could not be written, now or earlier.
+    pub(crate) fn finish(
+        self,
+        end: Time,
+        out: &Path,
+        metadata: &[(String, String)],
+    ) -> Result<ObservedReport, RunError> {
+        let write = |paths: PathTable| -> Result<(), TableError> {
+            paths.write(&out.join("paths.parquet"), metadata)
+        };
+        self.paths.map(write).transpose()?;
+        Ok(ObservedReport {
+            capture: self.capture.map(Capture::finish).transpose()?,
+            trace: self.timeline.map(|timeline| timeline.finish(end)).transpose()?,
+        })
+    }
+}
+
+/// A probe around a recorder that observes packets too.
+pub(crate) struct Observing<'a> {
+    pub(crate) recorder: &'a mut Recorder,
+    pub(crate) observed: &'a mut Observed,
+}
+
+impl Probe for Observing<'_> {
+    const LATENCY: bool = Recorder::LATENCY;
+    const PACKETS: bool = true;
+    const COUNTERS: bool = Recorder::COUNTERS;
+    const PHASES: bool = true;
+
+    fn on_flow(&mut self, record: &FlowRecord) {
+        self.recorder.on_flow(record);
+        if let Some(timeline) = &mut self.observed.timeline {
+            timeline.on_flow(record);
+        }
+        if let Some(paths) = &mut self.observed.paths {
+            paths.on_flow(record);
+        }
+    }
+
+    fn on_withheld(&mut self, now: Time, arrival: &Arrival) {
+        self.recorder.on_withheld(now, arrival);
+    }
+
+    fn progress_interval(&self) -> Option<Span> {
+        self.recorder.progress_interval()
+    }
+
+    fn on_gauge(&mut self, now: Time, of: (NodeId, Option<u32>), gauge: &Gauge) {
+        self.recorder.on_gauge(now, of, gauge);
+    }
+
+    fn on_progress<'a>(&mut self, now: Time, open: impl Iterator<Item = &'a FlowRecord>) {
+        self.recorder.on_progress(now, open);
+    }
+
+    fn on_deliver(&mut self, latency: Span, is_data: bool) {
+        self.recorder.on_deliver(latency, is_data);
+    }
+
+    fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+        if let Some(capture) = &mut self.observed.capture {
+            capture.on_packet(passing);
+        }
+    }
+
+    fn on_port<H: Header>(&mut self, event: &PortEvent<H>) {
+        if let Some(timeline) = &mut self.observed.timeline {
+            timeline.on_port(event);
+        }
+        if let Some(paths) = &mut self.observed.paths {
+            paths.on_port(event);
+        }
+    }
+
+    fn on_phases(&mut self, now: Time, end: NodeId, tell: impl FnOnce(&mut dyn FnMut(Phase))) {
+        if let Some(timeline) = &mut self.observed.timeline {
+            timeline.on_phases(now, end, tell);
+        }
+    }
+
+    fn on_counters(&mut self, now: Time, counters: &[(&'static str, u64)]) {
+        self.recorder.on_counters(now, counters);
+    }
+
+    fn on_sample<H: Header, P: Hop<H>>(
+        &mut self,
+        now: Time,
+        fabric: &mut Fabric<H, P>,
+        delivered: &[u64],
+    ) {
+        self.recorder.on_sample(now, fabric, delivered);
+    }
+
+    fn on_end<H: Header, P: Hop<H>>(&mut self, now: Time, fabric: &mut Fabric<H, P>) {
+        self.recorder.on_end(now, fabric);
+    }
+}

@@ -1,0 +1,260 @@
+//! Samples at intervals of links, queues, drops, tenants and the transport's counters.
+
+use rampmeter_core::{Bytes, Header, Hop, Span, Time};
+use rampmeter_metrics::series::{
+    CounterSample, DropSample, LinkSample, QueueDistribution, TenantSample, TierSample,
+};
+use rampmeter_sim::fabric::{DropReason, Fabric};
+
+/// More samples than this take longer, and more memory, than most flows.
+const SAMPLES_MAX: u64 = 1_000_000;
+
+/// Returns a warning if there are many samples until the last arrival of a trace.
+pub(crate) fn many(interval: Option<Span>, last: Option<Time>) -> Option<String> {
+    let (interval, last) = (interval?, last? - Time::ZERO);
+    let n = last.as_ps() / interval.as_ps();
+    (n > SAMPLES_MAX).then(|| {
+        let us = |span: Span| span.as_ps() as f64 / 1e6;
+        format!(
+            "run.sample-us: {n} samples at intervals of {} us, as the last flow arrives at {} us; \
+             they stay in memory. {} us gives {SAMPLES_MAX}, and 0 none",
+            us(interval),
+            us(last),
+            (us(last) / SAMPLES_MAX as f64).ceil(),
+        )
+    })
+}
+
+/// Bytes carried by an instant.
+#[derive(Clone, Debug)]
+pub(crate) struct Knot {
+    pub(crate) at: Time,
+    /// Message bytes that had reached their receiver.
+    pub(crate) fresh: u64,
+    /// Bytes that each tier had sent.
+    pub(crate) tiers: Vec<u64>,
+    /// Message bytes that had reached their receiver by tenant; none before there are several.
+    pub(crate) tenants: Vec<u64>,
+}
+
+impl Knot {
+    /// Bytes that one tier had sent; zero in runs without samples.
+    pub(crate) fn of_tier(&self, tier: usize) -> u64 {
+        self.tiers.get(tier).copied().unwrap_or(0)
+    }
+
+    /// Message bytes of one of several tenants that had reached their receiver. Before there are
+    /// several all bytes are those of the first.
+    pub(crate) fn of_tenant(&self, tenant: u32) -> u64 {
+        match self.tenants.get(tenant as usize) {
+            Some(&bytes) => bytes,
+            None if tenant == 0 && self.tenants.is_empty() => self.fresh,
+            None => 0,
+        }
+    }
+}
+
+/// The samples of a run.
+#[derive(Debug)]
+pub(crate) struct Samples {
+    pub(crate) queues: QueueDistribution,
+    pub(crate) tiers: Vec<TierSample>,
+    pub(crate) links: Vec<LinkSample>,
+    pub(crate) drops: Vec<DropSample>,
+    pub(crate) tenants: Vec<TenantSample>,
+    pub(crate) transport: Vec<CounterSample>,
+    /// Bytes carried until each sample.
+    pub(crate) knots: Vec<Knot>,
+    /// True if each link is recorded.
+    by_link: bool,
+    last: Time,
+    sent_by_tier: Vec<u64>,
+    sent_by_port: Vec<u64>,
+    /// The packets that had entered the fabric at the last sample, if none was in it.
+    idle: Option<u64>,
+    /// Ports of each tier whose queues are sampled.
+    ports_by_tier: Vec<u64>,
+}
+
+impl Samples {
+    pub(crate) fn new(by_link: bool) -> Self {
+        Self {
+            queues: QueueDistribution::new(),
+            tiers: Vec::new(),
+            links: Vec::new(),
+            drops: Vec::new(),
+            tenants: Vec::new(),
+            transport: Vec::new(),
+            knots: Vec::new(),
+            by_link,
+            last: Time::ZERO,
+            sent_by_tier: Vec::new(),
+            sent_by_port: Vec::new(),
+            idle: None,
+            ports_by_tier: Vec::new(),
+        }
+    }
+
+    /// Takes a sample; `delivered` has the message bytes that have arrived so far, by tenant.
+    pub(crate) fn take<H: Header, P: Hop<H>>(
+        &mut self,
+        now: Time,
+        fabric: &mut Fabric<H, P>,
+        delivered: &[u64],
+    ) {
+        if delivered.len() > 1 {
+            let sample = |(&delivered_bytes, tenant)| TenantSample {
+                time_ps: now.as_ps(),
+                tenant,
+                delivered_bytes,
+            };
+            self.tenants.extend(delivered.iter().zip(0..).map(sample));
+        }
+        let interval = now - self.last;
+        self.last = now;
+        if self.by_link {
+            self.take_links(now, interval, fabric);
+        }
+        self.take_drops(now, fabric);
+        // No packet has entered the fabric since it was empty.
+        let idle = fabric.idle();
+        if idle.is_some() && idle == self.idle {
+            self.take_idle_tiers(now, fabric);
+        } else {
+            self.take_tiers(now, interval, fabric);
+        }
+        self.idle = idle;
+        let (fresh, tiers) = (delivered.iter().sum(), self.sent_by_tier.clone());
+        let tenants = if delivered.len() > 1 { delivered.to_vec() } else { vec![] };
+        self.knots.push(Knot { at: now, fresh, tiers, tenants });
+    }
+
+    /// Takes a sample of tiers that have sent nothing since the last sample and have no queues.
+    fn take_idle_tiers<H: Header, P: Hop<H>>(&mut self, now: Time, fabric: &Fabric<H, P>) {
+        if self.ports_by_tier.is_empty() {
+            self.ports_by_tier.resize(fabric.tier_names().len(), 0);
+            for (tier, _) in fabric.queues() {
+                self.ports_by_tier[usize::from(tier)] += 1;
+            }
+        }
+        for (tier, &ports) in fabric.tier_names().into_iter().zip(&self.ports_by_tier) {
+            if ports > 0 {
+                self.queues.record(tier, Bytes::ZERO, ports);
+            }
+            self.tiers.push(TierSample {
+                time_ps: now.as_ps(),
+                tier: tier.to_owned().into(),
+                utilisation: 0.0,
+                queue_mean_bytes: 0.0,
+                queue_max_bytes: 0,
+            });
+        }
+    }
+
+    fn take_tiers<H: Header, P: Hop<H>>(
+        &mut self,
+        now: Time,
+        interval: Span,
+        fabric: &Fabric<H, P>,
+    ) {
+        let names = fabric.tier_names();
+        let mut carried = vec![(0u64, 0u128); names.len()];
+        for port in fabric.port_samples() {
+            let sum = &mut carried[usize::from(port.tier)];
+            sum.0 += port.sent;
+            sum.1 += u128::from(port.rate.bytes_floor(interval).get());
+        }
+        self.sent_by_tier.resize(names.len(), 0);
+        let mut queued = vec![(0u64, 0u32, 0u32); names.len()];
+        for (tier, bytes) in fabric.queues() {
+            let sum = &mut queued[usize::from(tier)];
+            *sum = (sum.0 + u64::from(bytes), sum.1.max(bytes), sum.2 + 1);
+            self.queues.record(names[usize::from(tier)], Bytes::new(bytes.into()), 1);
+        }
+        for (i, tier) in names.into_iter().enumerate() {
+            let (total, longest, ports) = queued[i];
+            let bytes = carried[i].0 - std::mem::replace(&mut self.sent_by_tier[i], carried[i].0);
+            self.tiers.push(TierSample {
+                time_ps: now.as_ps(),
+                tier: tier.to_owned().into(),
+                utilisation: bytes as f64 / carried[i].1.max(1) as f64,
+                queue_mean_bytes: total as f64 / f64::from(ports.max(1)),
+                queue_max_bytes: longest.into(),
+            });
+        }
+    }
+
+    fn take_links<H: Header, P: Hop<H>>(
+        &mut self,
+        now: Time,
+        interval: Span,
+        fabric: &Fabric<H, P>,
+    ) {
+        let before = std::mem::take(&mut self.sent_by_port);
+        for (number, port) in fabric.port_samples().enumerate() {
+            let sent_bytes = port.sent - before.get(number).copied().unwrap_or(0);
+            self.sent_by_port.push(port.sent);
+            let id = fabric.port(number as u32);
+            self.links.push(LinkSample {
+                time_ps: now.as_ps(),
+                link: id.link,
+                from: id.from.to_string().into(),
+                to: id.to.to_string().into(),
+                tier: id.tier.to_owned().into(),
+                sent_bytes,
+                utilisation: sent_bytes as f64
+                    / port.rate.bytes_floor(interval).get().max(1) as f64,
+                queue_bytes: port.queued.into(),
+            });
+        }
+    }
+
+    /// Takes the drops since the last sample.
+    pub(crate) fn take_drops<H: Header, P: Hop<H>>(
+        &mut self,
+        now: Time,
+        fabric: &mut Fabric<H, P>,
+    ) {
+        for (number, reason, count) in fabric.take_drops() {
+            let id = fabric.port(number);
+            self.drops.push(DropSample {
+                time_ps: now.as_ps(),
+                link: id.link,
+                from: id.from.to_string().into(),
+                to: id.to.to_string().into(),
+                tier: id.tier.to_owned().into(),
+                reason: DropReason::NAMES[reason].into(),
+                packets: count.packets,
+                data_packets: count.data_packets,
+                bytes: count.bytes,
+            });
+        }
+    }
+
+    pub(crate) fn take_counters(&mut self, now: Time, counters: &[(&'static str, u64)]) {
+        let sample = |&(name, value): &(&'static str, u64)| CounterSample {
+            time_ps: now.as_ps(),
+            counter: name.into(),
+            value,
+        };
+        self.transport.extend(counters.iter().map(sample));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_samples_are_warned_of() {
+        let interval = Some(Span::from_us(10));
+        let warning = many(interval, Some(Time::ZERO + Span::from_us(100_000_000))).unwrap();
+        let expected = "run.sample-us: 10000000 samples at intervals of 10 us, as the last flow \
+                        arrives at 100000000 us; they stay in memory. 100 us gives 1000000, and 0 \
+                        none";
+        assert_eq!(warning, expected);
+        assert_eq!(many(interval, Some(Time::ZERO + Span::from_us(10_000_000))), None);
+        assert_eq!(many(interval, None), None);
+        assert_eq!(many(None, Some(Time::ZERO + Span::from_us(100_000_000))), None);
+    }
+}

@@ -1,0 +1,402 @@
+//! Summary of a run, as JSON.
+
+pub(crate) mod collisions;
+pub(crate) mod manifest;
+pub(crate) mod outcome;
+pub(crate) mod publish;
+pub(crate) mod report;
+pub(crate) mod tier;
+pub(crate) mod warnings;
+pub(crate) mod window;
+
+use rampmeter_core::Time;
+use rampmeter_metrics::histogram::LatencySummary;
+use rampmeter_metrics::series::QueueSummary;
+use rampmeter_metrics::{Bins, Ideal, Order, Sample, Stats, by_size};
+use rampmeter_sim::fabric::TierStats;
+use rampmeter_sim::tier_capacities;
+use rampmeter_workload::Process;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+use crate::plan::tables::MeasureSpec;
+use crate::record::sampling::Knot;
+use crate::record::{Kept, Recorder};
+use crate::simulation::status::RunStatus;
+use crate::traffic::collective::CollectiveRound;
+use crate::traffic::rpc::RpcSummary;
+use collisions::CollisionReport;
+use outcome::Outcome;
+use report::{DeadlockReport, FlowCounts, Slowdown};
+use tier::Tier;
+use window::{Measured, WarmUpReport, Window, carried_until};
+
+/// The summary of a run.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Summary {
+    /// Status of the run at its end.
+    pub status: RunStatus,
+    /// Flows by how they ended.
+    pub flows: FlowCounts,
+    /// Time over which `utilisation` and `goodput_gbps` are measured; none of an empty run.
+    pub window: Option<Window>,
+    /// First flows that are left out.
+    pub warmup: WarmUpReport,
+    /// Warnings to the reader of the numbers.
+    pub warnings: Vec<String>,
+    /// The kind of each warning, for programs; `rampmeter explain` has a paragraph on each.
+    pub warning_codes: Vec<&'static str>,
+    /// Share of the window in which the links of hosts, towards the network, were busy: their mean.
+    /// None of runs without samples.
+    pub utilisation: Option<f64>,
+    /// Message bytes delivered in the window, over its length, all hosts together.
+    pub goodput_gbps: Option<f64>,
+    /// `goodput_gbps` by tenant. Only if there are several, and samples.
+    pub tenant_goodput_gbps: BTreeMap<u32, f64>,
+    /// Data packets delivered when arrivals stopped, over those offered until then: what dcPIM's
+    /// figures call utilisation. None where all flows arrive at the start.
+    pub delivered_share: Option<f64>,
+    /// Sum of completion times over sum of ideals (`delivered`), of the flows counted.
+    pub nfct: Option<f64>,
+    /// Share of the flows with a deadline that were delivered by it.
+    pub deadlines_met: Option<f64>,
+    /// Slowdown (`delivered`) of the flows counted, by tenant; only where there are several.
+    pub tenants: BTreeMap<u32, Stats>,
+    /// Slowdown by ideal: `delivered`, `acked`, `figure`.
+    pub slowdown: BTreeMap<&'static str, Slowdown>,
+    /// Totals by hop tier.
+    pub tiers: Vec<Tier>,
+    /// Circles of ports that had paused each other at the end, and would stay paused. Left out if
+    /// there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deadlocks: Vec<DeadlockReport>,
+    /// Packets that found their port busy. Only of fabrics in which nothing may wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collisions: Option<CollisionReport>,
+    /// Queue lengths by tier, sampled.
+    pub queues: Vec<QueueSummary>,
+    /// Time of packets in the fabric, `data` and `control`.
+    pub latency: BTreeMap<&'static str, Option<LatencySummary>>,
+    /// Totals.
+    pub counters: Totals,
+    /// Counters of the transport's endpoints, all hosts and arbiters together. Empty for transports
+    /// that count nothing.
+    pub transport: BTreeMap<&'static str, u64>,
+    /// Rounds of collective operations.
+    pub collectives: Vec<CollectiveRound>,
+    /// Latencies of calls (`rpc`), by part of the workload.
+    pub rpcs: Vec<RpcSummary>,
+}
+
+/// Totals of the run.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Totals {
+    /// Packets put on links.
+    pub packet_hops: u64,
+    /// Events.
+    pub events: u64,
+    /// Data packets that brought bytes for the first time.
+    pub data_packets: u64,
+    /// Message bytes that were received again.
+    pub duplicate_bytes: u64,
+    /// Arrival of the last flow, in picoseconds.
+    pub last_arrival_ps: u64,
+    /// End of the run, in picoseconds.
+    pub end_ps: u64,
+}
+
+impl Summary {
+    /// The summary as JSON.
+    pub fn to_json(&self) -> String {
+        // Every field is a number, a string or a container of those.
+        serde_json::to_string_pretty(self).unwrap_or_else(|e| format!("{{\"error\": \"{e}\"}}"))
+    }
+
+    pub(crate) fn of(outcome: Outcome<'_>, mut recorder: Recorder, measure: &MeasureSpec) -> Self {
+        let mark = recorder.mark_ps();
+        let mut all = std::mem::take(&mut recorder.kept);
+        all.sort_unstable_by_key(|k| k.number);
+        let process = outcome.process(&all);
+        let warmup = WarmUpReport::of(measure, process, &all);
+        let choice = Choice { first: warmup.flows, mark };
+        let counted: Vec<&Kept> =
+            all.iter().filter(|k| choice.counts(k, Ideal::Delivered)).collect();
+        let order = order_of(process);
+        let slowdown = slowdowns(&all, choice, outcome.bdp_bytes, order);
+        let window = Window::of(&Measured {
+            counted: &counted,
+            open: &recorder.open,
+            unfinished: recorder.unfinished,
+            warmup: warmup.flows,
+            process: outcome.process,
+            last_arrival: outcome.counters.last_arrival,
+            end_ps: outcome.end_ps,
+            mark,
+        });
+        let knots = std::mem::take(&mut recorder.samples.knots);
+        let is_sampled = !knots.is_empty();
+        let samples = window.filter(|_| is_sampled).map(|w| w.samples(&knots));
+        let delivered = &recorder.delivered_bytes;
+        let knots = with_ends(knots, &outcome, &all, delivered);
+        let carried = CarriedBytes { knots, window, is_sampled };
+        let tiers = carried.tiers(&outcome);
+        let flows = flow_counts(&outcome, &recorder, counted.len());
+        let delivered_share = outcome.delivered_share();
+        let warnings = warnings::of(&warnings::Facts {
+            outcome: &outcome,
+            recorder: &recorder,
+            flows: &flows,
+            warmup: &warmup,
+            slowdown: &slowdown,
+            counted: &counted,
+            process,
+            delivered_share,
+            samples,
+        });
+        let (warning_codes, warnings) = warnings.into_iter().map(|w| (w.code, w.text)).unzip();
+        Self {
+            counters: totals(&outcome),
+            status: outcome.status(&flows),
+            flows,
+            window,
+            warmup,
+            warnings,
+            warning_codes,
+            utilisation: utilisation_of_hosts(&outcome.tiers, &tiers),
+            goodput_gbps: carried.gbps(&|knot| knot.fresh),
+            tenant_goodput_gbps: carried.tenants(delivered),
+            delivered_share,
+            nfct: nfct(&counted),
+            deadlines_met: (recorder.with_deadline > 0)
+                .then(|| recorder.in_time as f64 / recorder.with_deadline as f64),
+            tenants: by_tenant(&counted, order),
+            slowdown,
+            tiers,
+            deadlocks: outcome.deadlocks,
+            collisions: outcome.collisions.map(CollisionReport::of),
+            queues: recorder.samples.queues.summaries(),
+            latency: latency(&recorder),
+            transport: outcome.transport,
+            collectives: outcome.collectives,
+            rpcs: outcome.rpcs,
+        }
+    }
+}
+
+/// Returns the order of flows in which batches of samples are formed.
+fn order_of(process: Process) -> Order {
+    match process {
+        Process::Changing | Process::Bursts => Order::Any,
+        Process::Poisson | Process::Trace => Order::Arrival,
+    }
+}
+
+/// Returns the sum of completion times over the sum of ideals.
+fn nfct(counted: &[&Kept]) -> Option<f64> {
+    let sum = |of: &dyn Fn(&Kept) -> u64| counted.iter().map(|k| of(k) as f64).sum::<f64>();
+    let ideals = sum(&|k| k.ideal[0]);
+    (ideals > 0.0).then(|| sum(&|k| k.fct[0]) / ideals)
+}
+
+/// Returns the utilisation of the tier of hosts.
+fn utilisation_of_hosts(stats: &[TierStats], tiers: &[Tier]) -> Option<f64> {
+    let mut tiers = stats.iter().zip(tiers);
+    tiers.find(|(stats, _)| stats.is_of_hosts).and_then(|(_, tier)| tier.utilisation)
+}
+
+fn totals(outcome: &Outcome<'_>) -> Totals {
+    let counters = outcome.counters;
+    Totals {
+        packet_hops: outcome.packet_hops,
+        events: counters.events,
+        data_packets: counters.fresh_packets,
+        duplicate_bytes: counters.duplicate_bytes,
+        last_arrival_ps: counters.last_arrival.as_ps(),
+        end_ps: outcome.end_ps,
+    }
+}
+
+fn flow_counts(outcome: &Outcome<'_>, recorder: &Recorder, counted: usize) -> FlowCounts {
+    FlowCounts {
+        submitted: outcome.counters.submitted,
+        delivered: outcome.counters.delivered,
+        failed: recorder.failed,
+        rejected: recorder.rejected,
+        unfinished: recorder.unfinished,
+        not_started: recorder.not_started,
+        counted: counted as u64,
+    }
+}
+
+/// Times of packets in the fabric, by their kind.
+fn latency(recorder: &Recorder) -> BTreeMap<&'static str, Option<LatencySummary>> {
+    BTreeMap::from([
+        ("data", recorder.data_latency.summary()),
+        ("control", recorder.control_latency.summary()),
+    ])
+}
+
+/// Bytes that the network carried in the measured window.
+struct CarriedBytes {
+    knots: Vec<Knot>,
+    window: Option<Window>,
+    /// True if there are samples of links.
+    is_sampled: bool,
+}
+
+impl CarriedBytes {
+    /// Returns the amount in the window of `of`, a quantity of the knots.
+    fn of(&self, of: &dyn Fn(&Knot) -> u64) -> Option<f64> {
+        self.window.and_then(|window| window.carried(&self.knots, of))
+    }
+
+    /// Returns the rate of `of`, a quantity of the knots in bytes.
+    fn gbps(&self, of: &dyn Fn(&Knot) -> u64) -> Option<f64> {
+        let seconds = self.window.map_or(0.0, Window::seconds);
+        self.of(of).map(|bytes| bytes * 8e-9 / seconds)
+    }
+
+    /// Returns the goodput of each of several tenants, which have `delivered` bytes in the run.
+    fn tenants(&self, delivered: &BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
+        let tenants = delivered.keys().filter(|_| self.is_sampled && delivered.len() > 1);
+        let goodput = |&tenant: &u32| Some((tenant, self.gbps(&|knot| knot.of_tenant(tenant))?));
+        tenants.filter_map(goodput).collect()
+    }
+
+    /// Returns the totals of tiers, with their utilisation.
+    fn tiers(&self, outcome: &Outcome<'_>) -> Vec<Tier> {
+        let capacities = self.window.map(|window| {
+            let [from, to] = [window.from_ps, window.to_ps].map(Time::from_ps);
+            tier_capacities(outcome.topology, outcome.changes, from, to)
+        });
+        let capacity = |name: &str| capacities.as_ref()?.get(name).copied();
+        let tier = |(i, stats): (usize, &TierStats)| {
+            let bits = self.of(&|knot| knot.of_tier(i)).map(|bytes| bytes * 8.0);
+            // The bytes sent by an instant are in samples only.
+            let bits = bits.filter(|_| self.is_sampled);
+            let pfc = outcome.pfc.and_then(|tiers| tiers.get(i)).copied();
+            let utilisation = bits.zip(capacity(&stats.name)).map(|(bits, most)| bits / most);
+            Tier::new(stats.clone(), utilisation, pfc, outcome.names)
+        };
+        outcome.tiers.iter().enumerate().map(tier).collect()
+    }
+}
+
+/// Flows that statistics count.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    /// First number that is counted.
+    first: u64,
+    /// Only those that finish before this instant, in picoseconds.
+    mark: Option<u64>,
+}
+
+impl Choice {
+    /// Returns true if a flow is counted by the completion that `ideal` is about.
+    fn counts(self, k: &Kept, ideal: Ideal) -> bool {
+        let Some(completion) = k.completion(ideal) else { return false };
+        let finish = k.arrival.as_ps().saturating_add(completion);
+        u64::from(k.number) >= self.first && self.mark.is_none_or(|mark| finish < mark)
+    }
+}
+
+/// Slowdown by ideal, of flows that are in the order of arrival.
+fn slowdowns(
+    all: &[Kept],
+    choice: Choice,
+    bdp_bytes: u64,
+    order: Order,
+) -> BTreeMap<&'static str, Slowdown> {
+    let of = |ideal: Ideal| {
+        let sample =
+            |k: &Kept| k.slowdown(ideal).map(|slowdown| Sample { size_bytes: k.size, slowdown });
+        let samples = || all.iter().filter(|k| choice.counts(k, ideal)).filter_map(sample);
+        (ideal.name(), by_all_bins(samples, bdp_bytes, order))
+    };
+    [Ideal::Delivered, Ideal::Acked, Ideal::Figure].map(of).into_iter().collect()
+}
+
+/// Returns the bytes carried by each sample and by the end. Runs without samples count the bytes of
+/// a flow when it is delivered.
+fn with_ends(
+    mut knots: Vec<Knot>,
+    outcome: &Outcome<'_>,
+    all: &[Kept],
+    delivered: &BTreeMap<u32, u64>,
+) -> Vec<Knot> {
+    if knots.is_empty() {
+        let delivery = |k: &Kept| (k.arrival.as_ps().saturating_add(k.fct[0]), k.size);
+        let mut deliveries: Vec<(u64, u64)> = all.iter().map(delivery).collect();
+        deliveries.sort_unstable();
+        let mut fresh = 0;
+        knots.extend(deliveries.into_iter().flat_map(|(ps, size)| {
+            let before = fresh;
+            fresh += size;
+            // Nothing just before, everything at the instant.
+            [(ps.saturating_sub(1), before), (ps, fresh)].map(|(ps, fresh)| Knot {
+                at: Time::from_ps(ps),
+                fresh,
+                tiers: vec![],
+                tenants: vec![],
+            })
+        }));
+    }
+    let tiers = outcome.tiers.iter().map(|tier| tier.bytes).collect();
+    let end = Time::from_ps(outcome.end_ps);
+    if knots.last().is_none_or(|last| last.at <= end) {
+        let n_tenants = delivered.keys().next_back().map_or(0, |last| last + 1);
+        let of_tenant = |tenant| delivered.get(&tenant).copied().unwrap_or(0);
+        let tenants = (0..n_tenants).map(of_tenant).collect();
+        knots.push(Knot { at: end, fresh: outcome.counters.fresh_bytes, tiers, tenants });
+    }
+    exact_at_last_arrival(outcome, &mut knots);
+    knots
+}
+
+/// Adds the bytes that had been delivered when arrivals stopped, which are exact.
+fn exact_at_last_arrival(outcome: &Outcome<'_>, knots: &mut Vec<Knot>) {
+    let at = outcome.counters.last_arrival;
+    let after = knots.partition_point(|knot| knot.at < at);
+    let Some(next) = knots.get(after) else { return };
+    let sent = |tier: usize| carried_until(knots, at.as_ps(), |knot| knot.of_tier(tier));
+    let tiers = (0..next.tiers.len()).filter_map(sent).map(|bytes| bytes as u64).collect();
+    let arrived = |tenant| carried_until(knots, at.as_ps(), |knot| knot.of_tenant(tenant));
+    let tenants = (0..next.tenants.len() as u32).filter_map(arrived);
+    let tenants = tenants.map(|bytes| bytes as u64).collect();
+    let fresh = outcome.counters.fresh_bytes_at_last_arrival;
+    knots.insert(after, Knot { at, fresh, tiers, tenants });
+}
+
+fn by_tenant(counted: &[&Kept], order: Order) -> BTreeMap<u32, Stats> {
+    let mut samples: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for k in counted {
+        if let Some(slowdown) = k.slowdown(Ideal::Delivered) {
+            samples.entry(k.tenant).or_default().push(slowdown);
+        }
+    }
+    if samples.len() < 2 {
+        return BTreeMap::new();
+    }
+    samples.into_iter().filter_map(|(t, mut s)| Some((t, order.stats(&mut s)?))).collect()
+}
+
+fn by_all_bins<I: Iterator<Item = Sample>>(
+    samples: impl Fn() -> I + Copy,
+    bdp_bytes: u64,
+    order: Order,
+) -> Slowdown {
+    let mut sizes: Vec<u64> = samples().map(|s| s.size_bytes).collect();
+    sizes.sort_unstable();
+    let decile = |n: usize| sizes.get(sizes.len() * n / 10).copied();
+    let deciles = Bins::Deciles { sizes: (1..10).filter_map(decile).collect() };
+    drop(sizes);
+    let (overall, bdp) = by_size(samples, &Bins::BdpMultiples { bdp_bytes }, order);
+    Slowdown {
+        overall,
+        bdp,
+        decades: by_size(samples, &Bins::Decades, order).1,
+        deciles: by_size(samples, &deciles, order).1,
+        classes: by_size(samples, &Bins::PacketClasses, order).1,
+    }
+}

@@ -1,0 +1,49 @@
+//! Parts of a summary from which warnings follow.
+
+use rampmeter_metrics::{BinStats, Stats};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Flows by how they ended.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FlowCounts {
+    /// Submitted.
+    pub submitted: u64,
+    /// Delivered in full.
+    pub delivered: u64,
+    /// Given up by their sender.
+    pub failed: u64,
+    /// Not taken by the network.
+    pub rejected: u64,
+    /// Cut off by the end of the run.
+    pub unfinished: u64,
+    /// Never submitted: they waited for others to the end. They are not among those submitted.
+    pub not_started: u64,
+    /// Counted in the statistics.
+    pub counted: u64,
+}
+
+/// Slowdown against one ideal.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Slowdown {
+    /// Of all flows counted.
+    pub overall: Option<Stats>,
+    /// By multiples of one BDP.
+    pub bdp: Vec<BinStats>,
+    /// By powers of ten of bytes.
+    pub decades: Vec<BinStats>,
+    /// By deciles of the flows counted.
+    pub deciles: Vec<BinStats>,
+    /// By classes of packets.
+    pub classes: Vec<BinStats>,
+}
+
+/// A deadlock of priority flow control.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DeadlockReport {
+    /// Time at which the last of its ports was paused, in picoseconds.
+    pub since_ps: u64,
+    /// The paused ports, each by its two ends, as `s0>s1`. Each holds packets for the next, and the
+    /// last for the first.
+    pub ports: Vec<String>,
+}

@@ -1,0 +1,242 @@
+//! Warnings to the reader of a run's numbers.
+
+use std::collections::BTreeMap;
+
+use rampmeter_core::Span;
+use rampmeter_metrics::Ideal;
+use rampmeter_metrics::confidence::{BATCHES, correlation_of_batches};
+use rampmeter_workload::Process;
+use rampmeter_workload::import::count;
+
+use super::outcome::Outcome;
+use super::report::{DeadlockReport, FlowCounts, Slowdown};
+use super::window::WarmUpReport;
+use crate::plan::offered::seconds;
+use crate::record::{Kept, Recorder};
+use crate::simulation::status::RunStatus;
+use crate::warning::{Warning, Warnings};
+
+/// Half of a confidence interval, relative to its mean, above which a warning is given.
+const WIDE: f64 = 0.1;
+/// Fewest samples of links in the measured window.
+const SAMPLES_MIN: usize = 20;
+/// A steady run has delivered more than this share of what it was offered.
+const SHARE_MIN: f64 = 0.9;
+/// More retransmissions than this share of all bytes sent are warned of.
+const RETRANSMITTED_MAX: f64 = 0.2;
+/// Ports of a deadlock that a warning names at most; the summary names all.
+const PORTS_SHOWN: usize = 16;
+const POISSON: Process = Process::Poisson;
+/// Means of neighbouring batches that are more alike than this make an interval too narrow: two
+/// standard errors of the correlation of independent ones.
+fn correlation_max() -> f64 {
+    2.0 / (BATCHES as f64).sqrt()
+}
+
+/// Results of a run from which warnings are derived.
+pub(crate) struct Facts<'a> {
+    pub(crate) outcome: &'a Outcome<'a>,
+    pub(crate) recorder: &'a Recorder,
+    pub(crate) flows: &'a FlowCounts,
+    pub(crate) warmup: &'a WarmUpReport,
+    pub(crate) slowdown: &'a BTreeMap<&'static str, Slowdown>,
+    /// The flows that are counted, in the order of arrival.
+    pub(crate) counted: &'a [&'a Kept],
+    /// The process of the arrivals; that of bursts in runs with outages or changes of links.
+    pub(crate) process: Process,
+    pub(crate) delivered_share: Option<f64>,
+    /// Samples of links in the measured window; `None` where nothing is sampled or counted.
+    pub(crate) samples: Option<usize>,
+}
+
+/// The warnings of a run: those of its plan, those of its tables, and those of its results.
+pub(crate) fn of(facts: &Facts<'_>) -> Vec<Warning> {
+    let mut warnings = facts.outcome.warnings.clone();
+    warnings.extend(facts.recorder.warnings.clone().into_vec());
+    warnings.extend(of_results(facts));
+    warnings
+}
+
+fn of_results(facts: &Facts<'_>) -> Vec<Warning> {
+    let Facts { flows, warmup, process, .. } = *facts;
+    let mut warnings = Warnings::default();
+    of_delivery(facts, &mut warnings);
+    of_end(facts, &mut warnings);
+    if !warmup.is_found {
+        warnings.add("short-warm-up", [format!(
+            "the run is too short for its warm-up: MSER-5 would leave out more than half of the \
+             {} flows; simulate more flows",
+            flows.submitted
+        )]);
+    }
+    if let Some(n) = facts.samples.filter(|&n| n < SAMPLES_MIN) {
+        warnings.add(
+            "few-samples",
+            [format!(
+                "the measured window holds {}, fewer than {SAMPLES_MIN}: utilisation is \
+             interpolated between samples; lower run.sample-us, or simulate more flows",
+                count(n, "sample")
+            )],
+        );
+    }
+    if let Some(reason) = not_stationary(facts) {
+        if warmup.rule == "mser-5" {
+            warnings.add("warm-up-of-changing-load", [format!(
+                "measure.warmup-flows: {reason}, and mser-5 is a rule for stationary processes: \
+                 the {} first flows that it leaves out may be of another load",
+                warmup.flows
+            )]);
+        }
+        if facts.slowdown["delivered"].overall.is_some() {
+            warnings.add(
+                "one-sample",
+                [format!(
+                    "{reason}, so the run is one sample and has no confidence intervals; simulate \
+                 several seeds"
+                )],
+            );
+        }
+        return warnings.into_vec();
+    }
+    if let Some(share) = facts.delivered_share.filter(|&s| s < SHARE_MIN && process == POISSON) {
+        warnings.add("short-run", [format!(
+            "when arrivals stopped, {:.0} % of the packets offered had been delivered: the run is \
+             short beside its longest flows, or the load is more than the network carries; \
+             simulate more flows",
+            100.0 * share
+        )]);
+    }
+    of_interval(facts, &mut warnings);
+    warnings.into_vec()
+}
+
+/// Adds the warnings of flows that were not delivered, and of deadlocks.
+fn of_delivery(facts: &Facts<'_>, warnings: &mut Warnings) {
+    let flows = facts.flows;
+    let FlowCounts { submitted, delivered, failed, rejected, unfinished, .. } = *flows;
+    if submitted == 0 && flows.not_started == 0 {
+        warnings.add(
+            "no-flows",
+            ["no flow was submitted: the workload ends before its first arrival".to_owned()],
+        );
+    }
+    if delivered < submitted {
+        let missing = submitted - delivered;
+        let were = if missing == 1 { "was" } else { "were" };
+        let flows = count(submitted as usize, "flow");
+        warnings.add(
+            "not-delivered",
+            [format!(
+                "{missing} of {flows} {were} not delivered ({failed} failed, {rejected} rejected, \
+             {unfinished} unfinished); slowdown is that of the others"
+            )],
+        );
+    }
+    for DeadlockReport { since_ps, ports } in &facts.outcome.deadlocks {
+        let first: Vec<&str> = ports.iter().take(PORTS_SHOWN).map(String::as_str).collect();
+        let more = if ports.len() > PORTS_SHOWN { ", ..." } else { "" };
+        warnings.add("deadlock", [format!(
+            "deadlock by priority flow control: since {:.3} us {} ports have paused one another in \
+             a circle ({}{more}), and send no data any more",
+            *since_ps as f64 * 1e-6,
+            ports.len(),
+            first.join(", ")
+        )]);
+    }
+}
+
+/// Adds the warnings of flows that the end of the run cut off, and of retransmissions.
+fn of_end(facts: &Facts<'_>, warnings: &mut Warnings) {
+    let flows = facts.flows;
+    let drain = seconds(facts.outcome.drain);
+    // If the run is too short for a flow of the plan, its check has already warned of this.
+    let unfinished_ideal_ps = match facts.outcome.has_short_drain {
+        true => 0,
+        false => facts.recorder.unfinished_ideal_ps,
+    };
+    if unfinished_ideal_ps > facts.outcome.drain.as_ps() {
+        warnings.add("drain-below-ideal", [format!(
+            "a flow that did not end needs {} s at least, and run.drain-us ends the run {drain} s \
+             after the last arrival",
+            seconds(Span::from_ps(unfinished_ideal_ps)),
+        )]);
+    } else if flows.unfinished > 0 && facts.outcome.status == RunStatus::Censored {
+        warnings.add(
+            "cut-off-by-drain",
+            [format!(
+                "run.drain-us ended the run {drain} s after the last arrival; delivered_bytes in \
+             flows.parquet is the progress of unfinished flows"
+            )],
+        );
+    }
+    if flows.not_started > 0 {
+        warnings.add(
+            "not-started",
+            [format!(
+                "{} never started: {} not delivered",
+                count(flows.not_started as usize, "flow"),
+                match flows.not_started {
+                    1 => "one that it waits for was",
+                    _ => "those that they wait for were",
+                }
+            )],
+        );
+    }
+    let retransmitted =
+        facts.recorder.retransmitted_bytes as f64 / facts.recorder.sent_bytes.max(1) as f64;
+    if retransmitted > RETRANSMITTED_MAX {
+        warnings.add("retransmissions", [format!(
+            "{:.0} % of the payload that hosts sent had been sent before (retransmitted_bytes in \
+             flows.parquet)",
+            100.0 * retransmitted
+        )]);
+    }
+}
+
+/// Returns the reason why the flows of a run are not of one stationary process; `None` if they may
+/// be.
+fn not_stationary(facts: &Facts<'_>) -> Option<&'static str> {
+    match facts.process {
+        Process::Poisson | Process::Trace => None,
+        Process::Changing => Some("parts of the workload begin or end at different times"),
+        Process::Bursts if facts.outcome.has_outages => {
+            Some("links or nodes fail or change during the run")
+        }
+        Process::Bursts => Some("flows come in bursts or wait for others"),
+    }
+}
+
+/// Adds the warnings of the interval of the mean slowdown.
+fn of_interval(facts: &Facts<'_>, warnings: &mut Warnings) {
+    let Some(overall) = facts.slowdown["delivered"].overall else { return };
+    let Some(half) = overall.mean_ci else {
+        warnings.add(
+            "few-flows",
+            [format!(
+                "too few flows for a confidence interval: {} are counted, {} are needed",
+                overall.count,
+                BATCHES * 5
+            )],
+        );
+        return;
+    };
+    if half > WIDE * overall.mean {
+        warnings.add(
+            "wide-interval",
+            [format!(
+                "the mean slowdown is known to {:.0} % only; simulate more flows, or more seeds",
+                100.0 * half / overall.mean
+            )],
+        );
+    }
+    let slowdowns = facts.counted.iter().filter_map(|k| k.slowdown(Ideal::Delivered));
+    let series: Vec<f64> = slowdowns.collect();
+    if correlation_of_batches(&series).is_some_and(|c| c > correlation_max()) {
+        warnings.add(
+            "alike-batches",
+            ["neighbouring batches of flows are alike, so the intervals are too narrow; simulate \
+             more flows, or more seeds"
+                .to_owned()],
+        );
+    }
+}

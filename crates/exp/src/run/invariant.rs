@@ -1,0 +1,76 @@
+//! Broken invariants, for callers that must not end with them.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+
+use thiserror::Error;
+
+/// An invariant of this program does not hold: a mistake in it, not in a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("an invariant is broken at {place}: {message}")]
+pub struct Broken {
+    /// File and line.
+    pub place: String,
+    /// The message of the panic.
+    pub message: String,
+}
+
+thread_local! {
+    /// The place of this thread's panic; `None` if panics are not caught.
+    static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs `work`; a panic in it becomes an error with its place, and is not printed.
+///
+/// # Errors
+/// [`Broken`] if `work` panics on this thread.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Broken> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let is_caught = PLACE.with_borrow_mut(|place| {
+                place
+                    .as_mut()
+                    .map(|at| *at = info.location().map_or(String::new(), |l| l.to_string()))
+            });
+            if is_caught.is_none() {
+                before(info);
+            }
+        }));
+    });
+    let outer = PLACE.replace(Some(String::new()));
+    let result = panic::catch_unwind(AssertUnwindSafe(work));
+    let place = PLACE.replace(outer).unwrap_or_default();
+    result.map_err(|payload| Broken { place, message: text(payload.as_ref()) })
+}
+
+fn text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error_that_says_where() {
+        let broken = caught(|| assert_eq!(1 + 1, 3, "seed 7")).unwrap_err();
+        assert!(broken.place.contains("invariant.rs:"), "{broken}");
+        assert!(broken.message.contains("seed 7"), "{broken}");
+        assert_eq!(caught(|| 5), Ok(5));
+    }
+
+    #[test]
+    fn one_may_be_caught_inside_another() {
+        let outer = caught(|| {
+            assert!(caught(|| panic!("inner")).is_err());
+            panic!("outer")
+        });
+        let Err(broken) = outer.map(|never: ()| never) else { panic!("no error") };
+        assert_eq!(broken.message, "outer");
+    }
+}

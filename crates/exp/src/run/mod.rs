@@ -1,0 +1,123 @@
+//! Running a checked plan.
+
+pub(crate) mod bench;
+pub(crate) mod invariant;
+pub(crate) mod testbed;
+
+use std::path::Path;
+
+use rampmeter_metrics::FlowWriter;
+
+use crate::error::RunError;
+use crate::plan::valid::ValidPlan;
+use crate::record::Recorder;
+use crate::record::bounded_table::BoundedTable;
+use crate::record::observers::{Observed, ObserverSpec};
+use crate::record::rates::Rates;
+use crate::results::Summary;
+use crate::results::publish::{clear, publish};
+use crate::simulation::Task;
+use crate::simulation::clock::Stopwatch;
+use crate::simulation::progress::Observer;
+use crate::simulation::status::Ran;
+use crate::traffic::deadlines::Deadlines;
+use crate::traffic::ideals::Ideals;
+use crate::traffic::source::PlanSource;
+
+/// Runs `plan` and writes to the folder `out`. Every run has `flows.parquet`, `series.parquet` and
+/// `queues.parquet`. There are `latencies.parquet`, `tenants.parquet`, `transport.parquet`,
+/// `links.parquet`, `drops.parquet`, `hosts.parquet` and `outages.parquet` if they have rows.
+/// Capture, timeline and `paths.parquet` are written if the plan requests them. `summary.json`
+/// follows, and last `manifest.json`. A run that is stopped keeps its results so far.
+///
+/// # Errors
+/// If results cannot be written.
+pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<Summary, RunError> {
+    clear(out)?;
+    let writer = FlowWriter::create(&out.join("flows.parquet"))?;
+    let mut recorder = recorder(plan, Some(writer));
+    if let Some(interval) = plan.rates {
+        recorder.rates = Some(Rates::create(out.join("rates.parquet"), interval)?);
+        recorder.windows = Some(BoundedTable::new(out.join("windows.parquet")));
+    }
+    let requested = ObserverSpec {
+        capture: plan.capture.as_ref().zip(plan.transport.wire()),
+        trace: plan.trace.as_ref(),
+        has_paths: plan.plan().run.paths,
+        sim: &plan.sim,
+        names: &plan.names,
+        cut: plan.cut,
+    };
+    let mut observed = Observed::start(&requested, out)?;
+    let watch = Stopwatch::start();
+    let ran = simulate(plan, &mut recorder, observed.as_mut(), observer);
+    publish(plan, recorder, observed, &ran, watch.elapsed(), out)
+}
+
+pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder {
+    let finished_before = plan.plan().measure.finished_before_arrival;
+    let ideals = plan.cuts.iter().map(|&cut| Ideals::new(&plan.sim, cut)).collect();
+    Recorder::new(ideals, writer, plan.plan().run.links, finished_before)
+}
+
+/// Runs the flows of the plan through its transport, whose type is found here, once.
+pub(crate) fn simulate(
+    plan: &ValidPlan,
+    recorder: &mut Recorder,
+    observed: Option<&mut Observed>,
+    observer: &mut dyn Observer,
+) -> Ran {
+    let seed = plan.plan().seed;
+    let ideals = || Ideals::new(&plan.sim, plan.cut);
+    let deadlines = Deadlines::new(plan.deadlines.clone(), seed, ideals);
+    let mut source = PlanSource::new(&plan.workload, seed, &plan.cuts, deadlines);
+    let ran = plan.transport.ready.simulate(Task {
+        sim: &plan.sim,
+        cut: plan.cut,
+        total_flows: plan.workload.total_flows(),
+        source: &mut source,
+        recorder,
+        observed,
+        observer,
+    });
+    let mut ideals = ideals();
+    let (collectives, rpcs) = (source.collectives(&mut ideals), source.rpcs(&mut ideals));
+    Ran { offered_packets: source.offered_packets, collectives, rpcs, ..ran }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use rampmeter_metrics::columns::read_rows;
+    use rampmeter_metrics::series::HostRow;
+
+    use crate::{Plan, Registry, Silent};
+
+    /// The names of hosts in the results of a star of hosts.
+    fn names(hosts: &str) -> Option<Vec<String>> {
+        let text = format!(
+            "transport = {{ name = 'homa' }}\n[topology]\nkind = 'links'\nhosts = {hosts}\n\
+             switches = 1\nlinks = [{{ between = ['h0', 's0'] }}, {{ between = ['h1', 's0'] }}]\n\
+             [workload]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.1\nflows = 4"
+        );
+        let text = match hosts.starts_with('[') {
+            true => text.replace("'h0'", "'gpu a'").replace("'h1'", "'gpu b'"),
+            false => text,
+        };
+        let plan = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
+        let plan = plan.check("plan", Path::new(".")).unwrap();
+        let out = tempfile::tempdir().unwrap();
+        super::run(&plan, out.path(), &mut Silent).unwrap();
+        let file = out.path().join("hosts.parquet");
+        let rows = file.exists().then(|| read_rows::<HostRow>(&file).unwrap().0)?;
+        assert_eq!(rows.host, (0..rows.host.len() as u32).collect::<Vec<_>>());
+        Some(rows.name.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn names_of_hosts_are_a_table_by_number() {
+        assert_eq!(names("['gpu a', 'gpu b']").unwrap(), ["gpu a", "gpu b"]);
+        assert_eq!(names("2"), None);
+    }
+}

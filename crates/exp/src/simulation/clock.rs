@@ -1,0 +1,67 @@
+//! Clocks of runs: times at which an observer is notified of progress, and the duration of a run.
+
+use std::time::{Duration, Instant};
+
+/// Interval at which an observer is notified of progress.
+const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+
+/// Timer of the reports of progress.
+pub(crate) struct Pace {
+    told: Instant,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        Self { told: wall_clock() }
+    }
+
+    /// Returns true if progress is due. If it is, the next is due an interval later. Reads the
+    /// clock.
+    pub(crate) fn is_due(&mut self) -> bool {
+        let is_due = self.told.elapsed() >= PROGRESS_EVERY;
+        if is_due {
+            self.told = wall_clock();
+        }
+        is_due
+    }
+}
+
+/// Measures a run.
+pub(crate) struct Stopwatch {
+    wall: Instant,
+    /// Processor time of this thread, in seconds; `None` if the system does not report it.
+    cpu: Option<f64>,
+}
+
+/// Time that a run took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Elapsed {
+    pub(crate) wall: Duration,
+    /// Processor time of the thread in seconds. Other work on the machine lengthens `wall` alone.
+    pub(crate) cpu_seconds: Option<f64>,
+}
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self { wall: wall_clock(), cpu: thread_cpu_seconds() }
+    }
+
+    /// Returns the time since the start, which was in the same thread.
+    pub(crate) fn elapsed(&self) -> Elapsed {
+        let cpu_seconds = self.cpu.zip(thread_cpu_seconds()).map(|(from, until)| until - from);
+        Elapsed { wall: self.wall.elapsed(), cpu_seconds }
+    }
+}
+
+/// Processor time of the calling thread, from the first field of its schedstat (nanoseconds).
+fn thread_cpu_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;
+    Some(nanoseconds * 1e-9)
+}
+
+/// The wall clock, for progress and manifests; results do not depend on it.
+#[expect(clippy::disallowed_methods, reason = "progress and manifests tell wall time")]
+fn wall_clock() -> std::time::Instant {
+    std::time::Instant::now()
+}

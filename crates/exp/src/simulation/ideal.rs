@@ -1,0 +1,252 @@
+//! Running the ideal: flows through its scheduler, no packets.
+
+use std::collections::HashMap;
+
+use rampmeter_core::{Bytes, MsgId, NodeId, Pairs, Planes, Rate, Span, Time};
+use rampmeter_proto::ideal::{Core, IdealScheduler, Job};
+use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe, Source};
+
+use super::Task;
+use super::clock::Pace;
+use super::progress::Progress;
+use super::status::{Ran, RunStatus};
+use crate::record::Recorder;
+use crate::traffic::cut::Cut;
+use crate::traffic::ideals::{FlowIdeals, Ideals};
+
+/// Events between two reads of the clock.
+const PACE_EVENTS: u64 = 256;
+
+/// Flows in progress in an ideal network.
+struct Run {
+    cut: Cut,
+    scheduler: IdealScheduler,
+    links: LinkNumbers,
+    /// State of each flow that is not complete.
+    open: HashMap<u32, Open>,
+    ideals: Ideals,
+    counters: Counters,
+    under_way: UnderWay,
+    /// The service of all flows that are complete, in picoseconds.
+    completed_service: u128,
+}
+
+/// Numbers of the planes of all hosts.
+struct LinkNumbers {
+    pairs: Pairs,
+    planes: Option<Planes>,
+    /// The rates at which hosts send and receive by each plane, by number.
+    rates: Vec<(Rate, Rate)>,
+    /// The number of each host's first plane, and last the number of all.
+    firsts: Vec<u32>,
+}
+
+impl LinkNumbers {
+    fn of(pairs: &Pairs) -> Self {
+        let planes = pairs.planes();
+        let count =
+            |host: u32| planes.as_ref().map_or(1, |all| all.count(NodeId::new(host)) as u32);
+        let mut firsts = vec![0];
+        for host in 0..pairs.n_hosts() {
+            firsts.push(firsts[host as usize] + count(host));
+        }
+        let of_host = |host: NodeId| match &planes {
+            None => vec![(pairs.sends(host), pairs.receives(host))],
+            Some(all) => (0..all.count(host)).map(|plane| all.rates(host, plane)).collect(),
+        };
+        let rates = (0..pairs.n_hosts()).map(NodeId::new).flat_map(of_host).collect();
+        Self { pairs: pairs.clone(), planes, rates, firsts }
+    }
+
+    /// Returns the number of the plane by which a host reaches another.
+    fn of_pair(&self, host: NodeId, peer: NodeId) -> u32 {
+        let plane = self.planes.as_ref().map_or(0, |all| all.of(host, peer) as u32);
+        self.firsts[host.idx()] + plane
+    }
+
+    /// Returns the rate at which planes of two hosts can carry messages from the one to the other,
+    /// by the links that lead there.
+    fn rate(&self, src: NodeId, dst: NodeId) -> Rate {
+        let [from, to] = [(src, dst), (dst, src)].map(|(a, b)| self.of_pair(a, b) as usize);
+        let of_planes = self.rates[from].0.min(self.rates[to].1);
+        self.pairs.rate(src, dst).map_or(of_planes, |rate| rate.min(of_planes))
+    }
+}
+
+struct Open {
+    record: FlowRecord,
+    service: Span,
+}
+
+/// Runs the task's flows through the ideal scheduler, over a core that limits them or a wide one.
+pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
+    let Task { sim, cut, total_flows: total, mut source, recorder, observer, .. } = task;
+    let rates = sim.topology.pairs();
+    let links = LinkNumbers::of(&rates);
+    let mut run = Run {
+        cut,
+        scheduler: IdealScheduler::new(links.rates.iter().copied(), core),
+        links,
+        open: HashMap::new(),
+        ideals: Ideals::new(sim, cut),
+        counters: Counters::default(),
+        under_way: UnderWay::default(),
+        completed_service: 0,
+    };
+    let mut pace = Pace::new();
+    let mut next = source.poll_arrival();
+    let mut done = Vec::new();
+    let (mut now, mut status) = (Time::ZERO, RunStatus::Finished);
+    let mut deadline = Time::NEVER;
+    loop {
+        let completion = run.scheduler.next_completion();
+        let release = source.next_release();
+        let arrives = next.map_or(Time::NEVER, |arrival| arrival.at).min(release);
+        let arrival = match next {
+            _ if arrives >= completion => None,
+            Some(arrival) if arrival.at <= release => {
+                std::mem::replace(&mut next, source.poll_arrival())
+            }
+            _ => source.release(),
+        };
+        if arrival.is_none() && completion == Time::NEVER {
+            break;
+        }
+        if arrival.is_none() && completion > deadline {
+            (now, status) = (deadline, RunStatus::Censored);
+            break;
+        }
+        run.counters.events += 1;
+        if let Some(arrival) = arrival {
+            now = arrival.at;
+            run.submit(&arrival);
+        } else {
+            now = completion;
+            run.scheduler.complete(now, &mut done);
+            for id in done.drain(..) {
+                run.complete(id, now, recorder, &mut source);
+            }
+        }
+        if next.is_some() || source.next_release() < Time::NEVER {
+            deadline = Time::NEVER;
+        } else if arrival.is_some() {
+            run.on_last_arrival(now);
+            deadline = now.saturating_add(sim.drain);
+        }
+        let Counters { submitted, delivered, events, .. } = run.counters;
+        let progress = Progress { submitted, delivered, total, now, hops: 0, events };
+        if events.is_multiple_of(PACE_EVENTS) && pace.is_due() && !observer.on_progress(&progress) {
+            status = RunStatus::Interrupted;
+            break;
+        }
+    }
+    run.end(now, recorder);
+    while let Some(arrival) = source.withheld() {
+        recorder.on_withheld(now, &arrival);
+    }
+    Ran::new(status, run.counters, now)
+}
+
+impl Run {
+    /// Returns the rate of a message's pair, and how long it takes at this rate.
+    fn service(&self, arrival: &Arrival) -> (Rate, Span) {
+        let framing = self.ideals.framing();
+        let full = framing.wire.get() * (framing.packets(arrival.size) - 1);
+        let wire = Bytes::new(full) + framing.last_wire(arrival.size);
+        let [from, to] = self.ideals.rates(arrival.src, arrival.dst);
+        let of_links = self.links.rate(arrival.src, arrival.dst);
+        let rate = from.total.min(to.total).min(of_links);
+        (rate, rate.tx_time(wire))
+    }
+
+    fn submit(&mut self, arrival: &Arrival) {
+        let id = self.counters.submitted as u32;
+        let (rate, service) = self.service(arrival);
+        let record = FlowRecord::new(MsgId::new(id), arrival.at, arrival);
+        let (src, dst) = (arrival.src, arrival.dst);
+        let links = [self.links.of_pair(src, dst), self.links.of_pair(dst, src)];
+        let job = Job { id, src, dst, links, rate, service };
+        self.scheduler.submit(arrival.at, job);
+        self.open.insert(id, Open { record, service });
+        self.under_way.add(service, arrival.size, arrival.size.packets_ceil(self.cut.payload));
+        self.counters.submitted += 1;
+        self.counters.offered_bytes += arrival.size.get();
+    }
+
+    /// Flow `id` has been served. Others may wait for it: `source` is notified of its delivery at
+    /// once, with the time at which it will be delivered.
+    fn complete(
+        &mut self,
+        id: u32,
+        served: Time,
+        recorder: &mut Recorder,
+        source: &mut impl Source,
+    ) {
+        let Some(Open { mut record, service }) = self.open.remove(&id) else { return };
+        let FlowIdeals { delivered, acked, .. } =
+            self.ideals.of(record.src, record.dst, record.size);
+        let (delivered, completed) =
+            (served + delivered.saturating_sub(service), served + acked.saturating_sub(service));
+        (record.delivered, record.completed) = (Some(delivered), Some(completed));
+        (record.sent, record.fresh) = (record.size, record.size);
+        let packets = record.size.packets_ceil(self.cut.payload);
+        self.under_way.remove(service, record.size, packets);
+        self.completed_service += u128::from(service.as_ps());
+        recorder.on_flow(&record);
+        source.on_delivered(record.number, delivered);
+        source.on_completed(record.number, completed);
+        self.counters.delivered += 1;
+        self.counters.fresh_bytes += record.size.get();
+        self.counters.fresh_packets += record.size.packets_ceil(self.cut.payload);
+    }
+
+    /// Records the flows that are not complete at the end. Their progress in bytes is their
+    /// progress in service.
+    fn end(&mut self, now: Time, recorder: &mut Recorder) {
+        let mut left: Vec<(u32, Span)> = self.scheduler.remaining(now).collect();
+        left.sort_unstable_by_key(|&(id, _)| id);
+        for (id, remaining) in left {
+            let Some(Open { mut record, service }) = self.open.remove(&id) else { continue };
+            let served = u128::from((service - remaining).as_ps());
+            let bytes = u128::from(record.size.get()) * served;
+            let bytes = (bytes / u128::from(service.as_ps()).max(1)) as u64;
+            (record.sent, record.fresh) = (Bytes::new(bytes), Bytes::new(bytes));
+            self.counters.fresh_bytes += bytes;
+            recorder.on_flow(&record);
+        }
+    }
+
+    /// Counts the bytes and packets delivered by `now`. Complete flows count whole. Those in flight
+    /// together count by the share of their service that they have received.
+    fn on_last_arrival(&mut self, now: Time) {
+        let served = u128::from(self.scheduler.served(now).as_ps());
+        let served = served.saturating_sub(self.completed_service);
+        let UnderWay { service, bytes, packets } = self.under_way;
+        let share = |of: u64| (u128::from(of) * served / service.max(1)) as u64;
+        self.counters.last_arrival = now;
+        self.counters.fresh_packets_at_last_arrival = self.counters.fresh_packets + share(packets);
+        self.counters.fresh_bytes_at_last_arrival = self.counters.fresh_bytes + share(bytes);
+    }
+}
+
+/// Flows in progress: the service that they need in picoseconds, their bytes and packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct UnderWay {
+    service: u128,
+    bytes: u64,
+    packets: u64,
+}
+
+impl UnderWay {
+    fn add(&mut self, service: Span, size: Bytes, packets: u64) {
+        self.service += u128::from(service.as_ps());
+        self.bytes += size.get();
+        self.packets += packets;
+    }
+
+    fn remove(&mut self, service: Span, size: Bytes, packets: u64) {
+        self.service -= u128::from(service.as_ps());
+        self.bytes -= size.get();
+        self.packets -= packets;
+    }
+}

@@ -1,0 +1,123 @@
+//! A transport whose type is erased, in the three states before it runs: registered, read from a
+//! table, and configured for a network.
+
+use std::sync::Arc;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{FabricNeeds, Spray};
+use rampmeter_core::wire::Wire;
+use rampmeter_core::{Bytes, FabricFacts, Queueing};
+use rampmeter_proto::Framing;
+use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, Setting, TransportTable, values};
+use rampmeter_proto::mixed::Member;
+use rampmeter_proto::transport::{Assumptions, Derived, Site, Slowed};
+use serde::Serialize;
+use toml::Table;
+
+use crate::simulation::Task;
+use crate::simulation::status::Ran;
+
+/// Description of a transport for documents and the Python package.
+#[derive(Clone, Debug, Serialize)]
+pub struct About {
+    /// Its name in plans.
+    pub name: &'static str,
+    /// Its name in text.
+    pub title: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Its number in front of packets; `None` for one without packets.
+    pub wire: Option<u8>,
+    /// Its presets, the default first, each with the values of its keys.
+    pub presets: Vec<(&'static str, Table)>,
+    /// Its keys.
+    pub keys: Vec<KeyInfo>,
+    /// True if it takes the round trips that every transport with packets takes.
+    pub has_round_trips: bool,
+    /// Transports that may run in lower classes.
+    pub best_effort: Vec<&'static str>,
+}
+
+/// A transport that plans may name, or two on one network.
+pub(super) struct Entry {
+    /// Its name in plans; of two transports on one network, that of the upper one.
+    pub(super) name: &'static str,
+    /// The lower transport, if there are two on one network.
+    pub(super) lower: Option<&'static str>,
+    /// Returns its packets, if they have a custom format.
+    pub(super) wire: fn() -> Option<Wire>,
+    /// Describes it for documents. The keys are read from a schema, which takes a while.
+    pub(super) about: fn() -> About,
+    /// Reads its table.
+    pub(super) read: fn(&TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey>,
+}
+
+/// The parameters of a transport whose type is erased.
+pub(crate) trait AnyKeys: Send + Sync {
+    /// The name of the preset, and the values of all keys.
+    fn values(&self) -> (String, Table);
+    /// Returns the network that constants of the preset are for, if it has any.
+    fn setting(&self) -> Option<Setting> {
+        None
+    }
+    fn framing(&self) -> Framing;
+    /// Returns the control packets that a receiver sends for a full packet.
+    fn reply_bytes(&self) -> Bytes;
+    fn needs(&self, facts: &FabricFacts) -> FabricNeeds;
+    fn queueing(&self) -> Queueing;
+    fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey>;
+    /// Configures it as transport `number` of several in one network, with its path choice and what
+    /// is added to the classes of its packets.
+    fn member(
+        &self,
+        _number: u8,
+        _site: &Site,
+        _of_packets: (Option<Spray>, u8),
+    ) -> Result<MixedPart, BadKey> {
+        let expected = "a transport that can share the network with another";
+        Err(BadKey::new("name", expected, "one that has no packets, or that shares it already"))
+    }
+}
+
+/// A transport configured for one network.
+pub(crate) trait Ready: Send + Sync {
+    /// Its number in front of packets; `None` if packets have no custom format.
+    fn wire(&self) -> Option<TransportId>;
+    /// Returns true if it sends packets.
+    fn has_packets(&self) -> bool {
+        true
+    }
+    /// The least packet memory of a port.
+    fn buffer_min(&self) -> Bytes;
+    /// Returns what it assumes of the network.
+    fn assumptions(&self) -> Assumptions {
+        Assumptions::default()
+    }
+    /// Returns the assumptions of each transport of several.
+    fn each_assumptions(&self) -> Vec<Assumptions> {
+        vec![self.assumptions()]
+    }
+    /// Returns a time that all hosts share and that fast hosts alone would have shorter.
+    fn slowed(&self) -> Option<Slowed> {
+        None
+    }
+    /// Returns the values derived from its parameters.
+    fn describe(&self) -> Vec<Derived>;
+    /// Runs a task. From here on every type is static.
+    fn simulate(&self, task: Task<'_>) -> Ran;
+}
+
+/// A transport that shares the network with others.
+pub(crate) struct MixedPart {
+    /// The transport with the parameters of the slowest hosts.
+    pub(crate) network: Member,
+    /// The transport with the parameters of single hosts, by number.
+    pub(crate) by_host: Vec<Option<Member>>,
+    /// The transport as if it were alone.
+    pub(crate) alone: Arc<dyn Ready>,
+}
+
+/// Returns the presets of a transport, the default first, each with the values of its keys.
+pub(super) fn presets<K: Keys>() -> Vec<(&'static str, Table)> {
+    K::PRESETS.iter().map(|(name, preset)| (*name, values(&preset()))).collect()
+}

@@ -1,0 +1,176 @@
+//! The `transport` table of a plan, and the transport that it configures in a network.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{FabricNeeds, Spray};
+use rampmeter_core::{FabricFacts, Queueing, Rate};
+use rampmeter_metrics::ideal::LastPacket;
+use rampmeter_proto::keys::BadKey;
+use rampmeter_proto::transport::{Derived, Site};
+use rampmeter_proto::{Framing, Padding};
+use rampmeter_sim::Topology;
+use serde::{Serialize, Serializer};
+use toml::Value;
+
+use super::erased::Ready;
+use super::mixed;
+use super::table::ReadTable;
+use crate::traffic::cut::Cut;
+
+/// The `transport` table, or the tables of several transports that share the network.
+#[derive(Clone)]
+pub struct TransportSpec {
+    name: String,
+    /// At least one. The messages of tenant n belong to transport n.
+    tables: Vec<ReadTable>,
+}
+
+/// A transport with its parameters for one network.
+#[derive(Clone)]
+pub(crate) struct ValidTransport {
+    pub(crate) ready: Arc<dyn Ready>,
+    /// Needs of the transport in the fabric of that network.
+    pub(crate) needs: FabricNeeds,
+}
+
+impl TransportSpec {
+    pub(super) fn new(tables: Vec<ReadTable>) -> Self {
+        let names: Vec<&str> = tables.iter().map(|read| read.table.name.as_str()).collect();
+        Self { name: names.join("+"), tables }
+    }
+
+    /// The name of the transport; of several, their names joined by `+`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The names of the transports, in the order of the tenants that use them.
+    pub fn names(&self) -> Vec<&str> {
+        self.tables.iter().map(|read| read.table.name.as_str()).collect()
+    }
+
+    /// Returns the packets of each transport's messages.
+    pub(crate) fn cuts(&self) -> Vec<Cut> {
+        let cut = |table: &ReadTable| {
+            let Framing { payload, header, padding } = table.keys.framing();
+            let last = match padding {
+                Padding::Exact => LastPacket::OwnSize,
+                Padding::Full => LastPacket::Padded,
+            };
+            Cut { payload, header, last, reply: table.keys.reply_bytes() }
+        };
+        self.tables.iter().map(cut).collect()
+    }
+
+    /// The names of the presets, in the order of the transports.
+    pub(crate) fn presets(&self) -> Vec<String> {
+        self.tables.iter().map(|read| read.keys.values().0).collect()
+    }
+
+    /// Returns a sentence for each preset of a simulator whose network differs from `topology`.
+    pub(crate) fn foreign_settings(&self, topology: &Topology) -> Vec<String> {
+        let (slowest, fastest) = (topology.slowest_host(), topology.fastest_host());
+        let sentence = |table: &ReadTable| {
+            let setting = table.keys.setting()?;
+            let own = Rate::from_gbps(setting.gbps);
+            let payload = table.keys.framing().payload.get();
+            let is_own_size = setting.payload.is_none_or(|of| of == payload);
+            let of_size = setting.payload.map(|of| format!(" and packets of {of} bytes"));
+            let gbps = |rate: Rate| rate.as_bps() as f64 / 1e9;
+            let rates = match slowest == fastest {
+                true => gbps(slowest).to_string(),
+                false => format!("{} to {}", gbps(slowest), gbps(fastest)),
+            };
+            ((slowest, fastest) != (own, own) || !is_own_size).then(|| {
+                format!(
+                    "transport.preset: {} of {} is transcribed from a simulator with hosts of {} \
+                     Gbit/s{}, and its values and rules do not follow from this network of {rates} \
+                     Gbit/s and {payload} bytes",
+                    setting.preset,
+                    table.table.name,
+                    setting.gbps,
+                    of_size.unwrap_or_default()
+                )
+            })
+        };
+        self.tables.iter().filter_map(sentence).collect()
+    }
+
+    /// Returns the needs of the transport in a fabric, which is described as in the plan.
+    ///
+    /// # Errors
+    /// Two transports that need different fabrics.
+    pub(crate) fn needs(&self, facts: &FabricFacts) -> Result<FabricNeeds, BadKey> {
+        let needs = |table: &ReadTable| table.keys.needs(&table.told(facts));
+        match &self.tables[..] {
+            [only] => Ok(needs(only)),
+            several => mixed::merge(self.names().into_iter().zip(several.iter().map(needs))),
+        }
+    }
+
+    /// Returns the queueing of the ports of its switches.
+    pub(crate) fn queueing(&self) -> Queueing {
+        self.tables[0].keys.queueing()
+    }
+
+    /// Checks the parameters and derives what follows from them at `site`. `spray` is the path
+    /// choice that the plan names.
+    pub(crate) fn configure(
+        &self,
+        site: &Site,
+        spray: Option<Spray>,
+    ) -> Result<ValidTransport, BadKey> {
+        let needs = self.needs(&site.facts)?;
+        let ready = match &self.tables[..] {
+            [only] => only.keys.configure(&only.site(site))?,
+            several => mixed::configure(several, site, spray)?,
+        };
+        Ok(ValidTransport { ready, needs })
+    }
+
+    /// The table, or a list of tables, with the values of all keys.
+    pub fn value(&self) -> Value {
+        match &self.tables[..] {
+            [only] => only.table().into(),
+            several => several.iter().map(ReadTable::table).collect::<Vec<_>>().into(),
+        }
+    }
+}
+
+impl fmt::Debug for TransportSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.value())
+    }
+}
+
+impl PartialEq for TransportSpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.value() == other.value()
+    }
+}
+
+impl Serialize for TransportSpec {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.value().serialize(to)
+    }
+}
+
+impl ValidTransport {
+    /// Its number in front of packets; `None` for those that have none.
+    pub(crate) fn wire(&self) -> Option<TransportId> {
+        self.ready.wire()
+    }
+
+    /// Returns the values derived from its parameters.
+    pub(crate) fn describe(&self) -> Vec<Derived> {
+        self.ready.describe()
+    }
+}
+
+impl fmt::Debug for ValidTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.describe()).finish()
+    }
+}

@@ -1,0 +1,11 @@
+//! Plans: their errors, their runs against recordings and bounds, and plans drawn at random.
+
+mod bad_input;
+mod bounds;
+mod collectives;
+mod healthy_networks;
+mod homa_replay;
+mod patterns;
+mod random_plans;
+mod replay;
+mod two_rates;

@@ -1,0 +1,82 @@
+//! Time for which a congested core holds up the data of a receiver.
+
+use rampmeter_core::{Receipt, Span, Time};
+
+use super::config::Dcpim;
+use crate::parts::{TokenDelay, TokenId};
+
+/// Fresh packets that make up for one duplicate.
+const PER_DUPLICATE: u32 = 16;
+
+/// Score at which data counts as held up: 128 duplicates beyond one packet in 17.
+const HELD_UP: u32 = 128 * PER_DUPLICATE;
+
+/// Largest score, which 8192 fresh packets reduce to none.
+const MOST: u32 = 4 * HELD_UP;
+
+/// Longest timeout, in keep-alive intervals of a sender.
+const KEEPALIVES: u64 = 16;
+
+/// Delay of data in a congested core. Data counts as held up if many packets are duplicates, or if
+/// it takes longer than a token is valid. Then missing packets are queued in the core and not lost.
+/// A receiver waits for them as long as recent data has taken (RFC 6298).
+#[derive(Debug)]
+pub(super) struct Backlog {
+    delay: TokenDelay,
+    /// Rises with each duplicate, and falls with each other packet.
+    score: u32,
+    is_repeated: bool,
+    /// True if data takes longer than a phase and a round trip.
+    is_slow: bool,
+    slow: Span,
+    /// False in a network of full bisection bandwidth, or if any data closes earlier gaps, so that
+    /// duplicates are rare.
+    is_watched: bool,
+    rtt: Span,
+}
+
+impl Backlog {
+    pub(super) fn new(dcpim: &Dcpim) -> Self {
+        Self {
+            delay: TokenDelay::new(dcpim.data_rtt, dcpim.keepalive * KEEPALIVES),
+            score: 0,
+            is_repeated: false,
+            is_slow: false,
+            slow: dcpim.phase() + dcpim.data_rtt,
+            is_watched: dcpim.may_hold_up(),
+            rtt: dcpim.data_rtt,
+        }
+    }
+
+    /// Returns the minimum time that a receiver waits for data: zero if the core is not congested.
+    #[inline]
+    pub(super) fn held_up(&self) -> Span {
+        if self.is_repeated || self.is_slow { self.delay.wait(self.rtt) } else { Span::ZERO }
+    }
+
+    /// Counts a received packet.
+    #[inline]
+    pub(super) fn count(&mut self, receipt: Receipt) {
+        if !self.is_watched {
+            return;
+        }
+        match receipt {
+            Receipt::Duplicate => self.score = (self.score + PER_DUPLICATE).min(MOST),
+            _ => self.score = self.score.saturating_sub(1),
+        }
+        self.is_repeated = self.score >= HELD_UP || (self.is_repeated && self.score > 0);
+    }
+
+    /// Records that a token is sent: source, flow and number.
+    pub(super) fn start(&mut self, now: Time, token: TokenId) {
+        self.delay.start(now, token);
+    }
+
+    /// Records that data for a token has arrived.
+    #[inline]
+    pub(super) fn see(&mut self, now: Time, token: TokenId) {
+        self.delay.see(now, token, self.rtt);
+        let least = if self.is_slow { self.slow / 2 } else { self.slow };
+        self.is_slow = self.is_watched && self.delay.smoothed() >= least;
+    }
+}

@@ -1,0 +1,109 @@
+//! Fastpod in pods without memory with all faults, by seed: every message arrives once, and nothing
+//! but unscheduled cells collides.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Purpose, Rng, Span, Time};
+use rampmeter_proto::fastpod::{FastpodConfig, FastpodFamily, Order};
+use rampmeter_sim::{
+    Arrival, ClockSpec, LinkFault, Node, Outage, Sim, SimSpec, Status, Target, Topology,
+    TopologySpec,
+};
+use rampmeter_testkit::{Place, Records, arrival, spec};
+
+/// Returns a pod of some size, with cables that may differ.
+fn one_pod(rng: &mut Rng) -> Topology {
+    let (k, spread_ns) = ([4, 8][rng.below(2)], [0, 300][rng.below(2)]);
+    topology(&format!("kind = 'pod'\nk = {k}\ncable-spread-ns = {spread_ns}"))
+}
+
+/// Two to four pods of four hosts, joined by core switches.
+fn several_pods(rng: &mut Rng) -> Topology {
+    topology(&format!("kind = 'fat-tree'\nk = 4\npods = {}", 2 + rng.below(3)))
+}
+
+fn topology(spec: &str) -> Topology {
+    toml::from_str::<TopologySpec>(spec).unwrap().build().unwrap()
+}
+
+fn keys(rng: &mut Rng) -> FastpodConfig {
+    let compute = rng.chance(0.3).then(|| Span::from_ns(rng.below(20_000) as u64));
+    FastpodConfig {
+        arbiters: 1 + rng.below(2) as u32,
+        optimistic: rng.chance(0.7),
+        order: if rng.chance(0.5) { Order::Srpt } else { Order::Fifo },
+        beacon_slots: [1, 8, 64][rng.below(3)],
+        compute,
+        clock_ppb: [0, 50_000][rng.below(2)],
+        ..FastpodConfig::paper()
+    }
+}
+
+/// Links that lose packets, and up to three links, switches, hosts or arbiters that fail for a
+/// while.
+fn break_things(spec: &mut SimSpec, keys: &FastpodConfig, rng: &mut Rng) {
+    spec.faults.every_link = LinkFault { loss: rng.unit() * 0.02, ..LinkFault::default() };
+    let n_hosts = spec.topology.n_hosts() as usize;
+    // The standby's links are last. If one of each arbiter's fails, they may both reach hosts and
+    // not one another, and then both give out slots.
+    let links = spec.topology.links().iter();
+    let others = links.filter(|link| ![link.a, link.b].contains(&Node::Arbiter(1)));
+    let n_links = others.count();
+    for _ in 0..rng.below(4) {
+        let target = match rng.below(4) {
+            0 => Target::Link(rng.below(n_links) as u32),
+            1 => Target::Switch(rng.below(spec.topology.n_switches() as usize) as u32),
+            2 => Target::Host(rng.below(n_hosts) as u32),
+            _ => Target::Arbiter(rng.below(keys.arbiters as usize) as u32),
+        };
+        let from = Time::from_ps(rng.below(300_000_000) as u64);
+        let until = from + Span::from_us(1 + rng.below(500) as u64);
+        spec.faults.outages.push(Outage { target, from, until });
+    }
+    let offset_max = Span::from_ns(rng.below(5_000) as u64);
+    spec.clocks =
+        ClockSpec { offset_max, drift_ppm_max: if keys.clock_ppb > 0 { 50.0 } else { 0.0 } };
+}
+
+fn arrivals(n_hosts: u32, rng: &mut Rng) -> Vec<Arrival> {
+    let mut at = 0;
+    let one = |_| {
+        at += rng.below(8_000_000) as u64;
+        let src = rng.below(n_hosts as usize) as u32;
+        let dst = (src + 1 + rng.below(n_hosts as usize - 1) as u32) % n_hosts;
+        let most = [1_500, 20_000, 300_000][rng.below(3)];
+        arrival(at, src, dst, 1 + rng.below(most) as u64)
+    };
+    (0..60).map(one).collect()
+}
+
+fn check(topology: impl Fn(&mut Rng) -> Topology, seed: u64) {
+    let mut rng = Rng::new(seed, 0, Purpose::Test);
+    let keys = FastpodConfig { packing: !seed.is_multiple_of(2), ..keys(&mut rng) };
+    let place = Place::<FastpodFamily>::simulated(&keys, topology(&mut rng));
+    assert!(place.config.pods.is_some(), "seed {seed} has a pod");
+    let mut spec = SimSpec { fabric: place.fabric, ..spec(place.topology, seed) };
+    break_things(&mut spec, &keys, &mut rng);
+    let arrivals = arrivals(spec.topology.n_hosts(), &mut rng);
+    let n = arrivals.len();
+    let mut records = Records::default();
+    let arrivals = arrivals.into_iter();
+    let mut sim =
+        Sim::<FastpodFamily, _, _>::new(spec, Arc::new(place.config), arrivals, &mut records);
+    assert_eq!(sim.run(u64::MAX), Status::Finished, "seed {seed}");
+    let collisions = sim.fabric().stats().collisions.clone().expect("a fabric without memory");
+    assert_eq!(collisions.violations, [], "seed {seed}");
+    drop(sim);
+    let whole = records.0.iter().filter(|r| r.completed.is_some() && r.failed.is_none());
+    assert_eq!((records.0.len(), whole.count()), (n, n), "seed {seed}");
+}
+
+#[test]
+fn whatever_fails_every_message_arrives_once_and_nothing_scheduled_collides() {
+    (0..1_000).for_each(|seed| check(one_pod, seed));
+}
+
+#[test]
+fn so_it_is_between_pods() {
+    (0..500).for_each(|seed| check(several_pods, seed));
+}

@@ -1,0 +1,251 @@
+//! Nodes in memory, on simulated time, of which one or many have messages at once.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rampmeter_core::fabric::Spray;
+use rampmeter_core::{Bytes, ClockOrigin, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
+use rampmeter_proto::Transport;
+use rampmeter_proto::transport::{Place, Site};
+use rampmeter_runtime::wire::{Incarnation, TransportId};
+use rampmeter_runtime::{Agreement, Node, NodeConfig};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::net::{DELAY, Fates, Link, Links, Pings, RATE, Source};
+
+const PEERS: u32 = 16;
+/// Time after which messages that have not ended count as lost.
+const LIMIT: Span = Span::from_us(60_000_000);
+/// Simulated processing time of a node per datagram, in the shapes `third` and `two`.
+const PER_DATAGRAM: Span = Span::from_us(2);
+const PATIENCE: Span = Span::from_us(10_000_000);
+
+/// Senders and receivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Out,
+    In,
+    One,
+    Third,
+    /// As `Third`, with two programs.
+    Two,
+    /// As `Two`, between slow nodes.
+    Slow,
+    /// As `One`, with messages of 20 KB.
+    Long,
+}
+
+impl Shape {
+    /// Returns true if a third node is pinged meanwhile, and nodes take time for datagrams.
+    pub(crate) fn has_pings(self) -> bool {
+        self.per_datagram() > Span::ZERO
+    }
+
+    /// Returns the simulated processing time of a node per datagram.
+    fn per_datagram(self) -> Span {
+        match self {
+            Self::Out | Self::In | Self::One | Self::Long => Span::ZERO,
+            Self::Third | Self::Two => PER_DATAGRAM,
+            Self::Slow => PER_DATAGRAM * 15,
+        }
+    }
+
+    fn destinations(self, node: u32) -> Vec<NodeId> {
+        match (self, node) {
+            (Shape::Out, 0) => (1..=PEERS).map(NodeId::new).collect(),
+            (Shape::In, 1..=PEERS) => vec![NodeId::new(0)],
+            (Shape::One | Shape::Third | Shape::Two | Shape::Slow | Shape::Long, 0) => {
+                vec![NodeId::new(1)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the applications of a node.
+    fn source(
+        self,
+        node: u32,
+        messages: u64,
+        links: &Rc<RefCell<Links>>,
+        fates: &Rc<RefCell<Fates>>,
+    ) -> Source {
+        let to = self.destinations(node);
+        let left = match self {
+            _ if to.is_empty() => 0,
+            Shape::In => messages / u64::from(PEERS),
+            _ => messages,
+        };
+        let pings = Pings { to: NodeId::new(2), at: Time::ZERO, is_in_flight: false };
+        let pings = (self.has_pings() && node == 0).then_some(pings);
+        let (links, fates) = (Rc::clone(links), Rc::clone(fates));
+        let programs = if matches!(self, Shape::Two | Shape::Slow) { 2 } else { 1 };
+        let size = if self == Shape::Long { 20_000 } else { 200 };
+        Source { to, left, size, programs, pings, shift: Span::ZERO, links, fates }
+    }
+}
+
+/// A node with any endpoint.
+trait Turns {
+    fn turn(&mut self, now: Time) -> Time;
+    fn excess(&self) -> u64;
+}
+
+/// A node whose clock is ahead of the time of the simulation.
+struct Shifted<E: Endpoint> {
+    node: Node<E, Link, Source>,
+    shift: Span,
+}
+
+impl<E: Endpoint> Turns for Shifted<E> {
+    fn turn(&mut self, now: Time) -> Time {
+        let next = self.node.turn(now + self.shift).expect("no datapath fails");
+        match next {
+            Time::NEVER => Time::NEVER,
+            next => Time::ZERO + next.saturating_since(Time::ZERO + self.shift),
+        }
+    }
+
+    fn excess(&self) -> u64 {
+        self.node.stats().arriving_excess
+    }
+}
+
+fn node<E: Endpoint + 'static>(
+    node: NodeId,
+    n: usize,
+    protocol: &Arc<E::Config>,
+    rate: Rate,
+    links: &Rc<RefCell<Links>>,
+    source: Source,
+    (shift, origin): (Span, ClockOrigin),
+) -> Box<dyn Turns> {
+    let config = NodeConfig {
+        node,
+        transport: TransportId(1),
+        incarnation: Incarnation::new(1 + node.get()),
+        rate,
+        burst: Bytes::new(12_000),
+        spray: Spray::Random,
+        run: 1,
+        gather: Span::ZERO,
+        busy_poll: Span::ZERO,
+        agreement: Agreement::default(),
+        message_max: NodeConfig::MESSAGE_MAX,
+        patience: LIMIT,
+        peers: vec![Some(None); n],
+        seed: 1,
+    };
+    let (link, now) = (Link(Rc::clone(links), node, shift), Time::ZERO + shift);
+    let mut node = Node::<E, _, _>::new(config, Arc::clone(protocol), link, source, now);
+    node.set_clock_origin(now, origin);
+    Box::new(Shifted { node, shift })
+}
+
+/// Result of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) fates: Fates,
+    pub(crate) excess: u64,
+    pub(crate) dropped: u64,
+    pub(crate) ended: Time,
+    pub(crate) processor: Span,
+}
+
+/// Submits the messages and runs until all have ended.
+pub(crate) fn run<T: Transport>(shape: Shape, messages: u64) -> Outcome {
+    let mut bed = Bed::new::<T>(shape, messages);
+    let before = processor_time();
+    let each = shape.per_datagram();
+    let is_over = |fates: &Fates| fates.completed + fates.failed == messages;
+    let ended = bed.run_until(Time::ZERO + LIMIT, each, is_over);
+    let processor = processor_time() - before;
+    let excess = bed.nodes.iter().map(|node| node.excess()).sum();
+    let (fates, dropped) = (bed.fates.borrow().clone(), bed.links.borrow().dropped);
+    Outcome { fates, excess, dropped, ended, processor }
+}
+
+/// Hosts, and the arbiters of their transport.
+pub(crate) struct Bed {
+    nodes: Vec<Box<dyn Turns>>,
+    next: Vec<Time>,
+    free: Vec<Time>,
+    pub(crate) links: Rc<RefCell<Links>>,
+    pub(crate) fates: Rc<RefCell<Fates>>,
+}
+
+impl Bed {
+    pub(crate) fn new<T: Transport>(shape: Shape, messages: u64) -> Self {
+        Self::with_clocks::<T>(shape, messages, |_| (Span::ZERO, ClockOrigin::default()))
+    }
+
+    /// Creates nodes whose clocks are ahead of the simulation's time, with their origins.
+    pub(crate) fn with_clocks<T: Transport>(
+        shape: Shape,
+        messages: u64,
+        clock: impl Fn(u32) -> (Span, ClockOrigin),
+    ) -> Self {
+        let rate = RATE;
+        let (n_hosts, control_rtt) = (1 + PEERS, DELAY * 2);
+        let data_rtt = control_rtt + rate.tx_time(Bytes::new(1_500)) * 4;
+        let facts = FabricFacts {
+            n_hosts,
+            access_rate: rate,
+            data_rtt,
+            control_rtt,
+            n_pods: 0,
+            // As between real hosts by default, if nodes are slow or their programs end.
+            patience: match shape {
+                Shape::Slow | Shape::Long => PATIENCE,
+                _ => Span::ZERO,
+            },
+        };
+        let keys = T::Keys::default();
+        let n = n_hosts as usize + T::needs(&keys, &facts).arbiters.len();
+        let place = Place::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };
+        let config = T::configure(keys, &Site { facts, place, lower: None });
+        let config = Arc::new(config.expect("a transport of hosts"));
+        let links = Rc::new(RefCell::new(Links::new(n)));
+        let fates = Rc::new(RefCell::new(Fates::default()));
+        let make = |number: u32| {
+            let clock = clock(number);
+            let source =
+                Source { shift: clock.0, ..shape.source(number, messages, &links, &fates) };
+            let id = NodeId::new(number);
+            match number < n_hosts {
+                true => node::<T::Host>(id, n, &config, rate, &links, source, clock),
+                false => node::<T::Arbiter>(id, n, &config, rate, &links, source, clock),
+            }
+        };
+        let nodes = (0..n as u32).map(make).collect();
+        Self { nodes, next: vec![Time::ZERO; n], free: vec![Time::ZERO; n], links, fates }
+    }
+
+    /// Runs until `end`, or until `is_over`. A node takes `each` per datagram. Returns the time at
+    /// the end.
+    pub(crate) fn run_until(
+        &mut self,
+        end: Time,
+        each: Span,
+        is_over: impl Fn(&Fates) -> bool,
+    ) -> Time {
+        let Self { nodes, next, free, links, fates } = self;
+        loop {
+            let due = |node: usize| next[node].min(links.borrow().next_to(node)).max(free[node]);
+            let (at, node) = (0..nodes.len()).map(|node| (due(node), node)).min().expect("nodes");
+            let now = links.borrow().now.max(at);
+            if is_over(&fates.borrow()) || now > end {
+                return links.borrow().now;
+            }
+            let handled = links.borrow().handled[node];
+            links.borrow_mut().now = now;
+            next[node] = nodes[node].turn(now);
+            free[node] = now + each * (links.borrow().handled[node] - handled);
+        }
+    }
+}
+
+pub(crate) fn processor_time() -> Time {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Time::from_ps((time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64) * 1_000)
+}

@@ -1,0 +1,97 @@
+//! A program that ends while messages arrive for it, for each transport of hosts.
+
+#![allow(dead_code, reason = "each test program uses a part")]
+
+#[path = "common/bed.rs"]
+mod bed;
+#[path = "common/net.rs"]
+mod net;
+
+use bed::{Bed, Shape};
+use net::Fates;
+use rampmeter_core::{Family, Span, Time};
+use rampmeter_proto::catalogue::{Catalogue, Visitor};
+use rampmeter_proto::cosy::CosyFamily;
+use rampmeter_proto::{Builtin, OnHosts, Transport};
+
+const MESSAGES: u64 = 300;
+/// Time for which nodes wait for programs (`docs/howto/operate.md`), and for the last answers.
+const REFUSED_AFTER: Span = Span::from_us(2_050_000);
+/// Maximum number of datagrams a message while it waits, counted at both ends: 60 for its packets,
+/// and for senders that probe every 4 ms (Homa, SIRD) four each time.
+const PER_MESSAGE_MAX: u64 = 2_100;
+const SECOND: Span = Span::from_us(1_000_000);
+
+/// Nodes of which one has messages for a program that has just ended.
+fn left_by<T: Transport>() -> (Bed, Time) {
+    let mut bed = Bed::new::<T>(Shape::Long, MESSAGES);
+    let is_begun = |fates: &Fates| fates.delivered >= 5;
+    let left_at = bed.run_until(Time::ZERO + SECOND, Span::ZERO, is_begun);
+    bed.fates.borrow_mut().is_gone = true;
+    (bed, left_at)
+}
+
+fn n_handled(bed: &Bed) -> u64 {
+    bed.links.borrow().handled.iter().sum()
+}
+
+/// Returns the number of datagrams that nodes without messages send and receive.
+fn idle<T: Transport>(duration: Span) -> u64 {
+    let mut bed = Bed::new::<T>(Shape::Long, 0);
+    bed.run_until(Time::ZERO + SECOND, Span::ZERO, |_| false);
+    let before = n_handled(&bed);
+    bed.run_until(Time::ZERO + SECOND + duration, Span::ZERO, |_| false);
+    n_handled(&bed) - before
+}
+
+struct Refused;
+
+impl Visitor for Refused {
+    fn transport<T: Transport>(&mut self) {
+        let (mut bed, left_at) = left_by::<T>();
+        let is_over = |fates: &Fates| fates.completed + fates.failed == MESSAGES;
+        let end = bed.run_until(left_at + SECOND * 20, Span::ZERO, is_over);
+        let (n_waiting, took) = (n_handled(&bed), end - left_at);
+        let fates = bed.fates.borrow().clone();
+        bed.run_until(end + SECOND * 5, Span::ZERO, |_| false);
+        let n_after = n_handled(&bed) - n_waiting;
+        let of = T::NAME;
+        assert!(is_over(&fates) && fates.failed > 0, "{of}: {fates:?}");
+        assert!(took <= REFUSED_AFTER, "{of}: outcomes after {took}");
+        // Schedules of arbiters are sent without messages too.
+        let (idle_waiting, idle_after) = (idle::<T>(took), idle::<T>(SECOND * 5));
+        let per_message = n_waiting.saturating_sub(idle_waiting) / MESSAGES;
+        assert!(per_message <= PER_MESSAGE_MAX, "{of}: {per_message} datagrams a message");
+        assert!(n_after <= idle_after + 500, "{of}: {n_after}, idle {idle_after}");
+    }
+}
+
+#[test]
+fn messages_for_a_program_that_has_ended_are_refused_and_cost_nothing_afterwards() {
+    OnHosts::<Builtin>::visit(&mut Refused);
+}
+
+struct Resumed;
+
+impl Visitor for Resumed {
+    fn transport<T: Transport>(&mut self) {
+        // The bound of cosy's messages is shorter.
+        if T::NAME == CosyFamily::NAME {
+            return;
+        }
+        let (mut bed, left_at) = left_by::<T>();
+        let back_at = bed.run_until(left_at + SECOND, Span::ZERO, |_| false);
+        bed.fates.borrow_mut().is_gone = false;
+        let is_over = |fates: &Fates| fates.completed + fates.failed == MESSAGES;
+        let end = bed.run_until(back_at + SECOND * 20, Span::ZERO, is_over);
+        let fates = bed.fates.borrow().clone();
+        assert_eq!((fates.completed, fates.failed), (MESSAGES, 0), "{}", T::NAME);
+        assert!(end - back_at <= SECOND, "{}: {}", T::NAME, end - back_at);
+    }
+}
+
+/// A program that is restarted within a second receives all messages.
+#[test]
+fn messages_wait_for_a_program_that_is_restarted() {
+    OnHosts::<Builtin>::visit(&mut Resumed);
+}

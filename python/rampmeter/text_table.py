@@ -1,0 +1,128 @@
+"""Tables of text that fit a terminal. Columns that do not fit continue in further tables."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+PLUS_MINUS = " ± "
+"""Separator between a value and half the width of its interval."""
+LABEL_WIDTH = 22
+"""Maximum width of a row's name before it continues in another line, in columns."""
+NARROW, NARROW_LABEL_WIDTH = 60, 16
+"""Width of a console below which names have fewer columns, and their maximum there."""
+
+UNLIMITED = 10_000
+"""Width of a console on which any table fits, in columns."""
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table with the names of rows in the first column, and numbers in the others."""
+
+    title: str
+    headings: tuple[str, ...]
+    """The columns' names; the first one's is that of the row names, and may be empty."""
+    rows: Sequence[tuple[str, ...]]
+    """A cell for each heading."""
+    notes: tuple[str, ...] = ()
+    """Sentences below the table."""
+    sections: frozenset[int] = frozenset()
+    """Rows that are followed by a line."""
+    label_width: int = LABEL_WIDTH
+    """Maximum width of a row's name before it continues in another line, in columns."""
+
+    def tables(self, console: Console) -> Iterator[Table]:
+        """Yields tables that fit the console.
+
+        If needed, intervals are in separate lines, and then columns in tables below each other,
+        each with the row names.
+        """
+        if console.width < NARROW and self.label_width > NARROW_LABEL_WIDTH:
+            yield from replace(self, label_width=NARROW_LABEL_WIDTH).tables(console)
+            return
+        if self._fits(console):
+            yield self._table()
+            return
+        narrow = replace(self, rows=[tuple(map(_folded, row)) for row in self.rows])
+        start = 1
+        while start < len(self.headings):
+            end = len(self.headings)
+            while end > start + 1 and not narrow._part(start, end)._fits(console):
+                end -= 1
+            yield narrow._part(start, end)._table()
+            start = end
+
+    def html(self) -> str:
+        """Returns the table as HTML, for notebooks."""
+        heads = "".join(f"<th>{escape(name)}</th>" for name in self.headings)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.rows
+        )
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        caption = f"<caption><b>{escape(self.title)}</b></caption>"
+        return (
+            f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{notes}"
+        )
+
+    def print(self, console: Console) -> None:
+        """Prints the tables, and the notes below them."""
+        for table in self.tables(console):
+            console.print()
+            console.print(table)
+        for note in self.notes:
+            console.print(note, markup=False, highlight=False)
+
+    def _part(self, start: int, end: int) -> "TextTable":
+        def part(cells: tuple[str, ...]) -> tuple[str, ...]:
+            return (cells[0], *cells[start:end])
+
+        title = self.title if start == 1 else f"{self.title}, continued"
+        return replace(
+            self, title=title, headings=part(self.headings), rows=[part(r) for r in self.rows]
+        )
+
+    def _fits(self, console: Console) -> bool:
+        unlimited = console.options.update(width=UNLIMITED)
+        return Measurement.get(console, unlimited, self._table()).maximum <= console.width
+
+    def _table(self) -> Table:
+        table = Table(
+            title=self.title,
+            title_justify="left",
+            title_style="bold",
+            header_style="bold",
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+            pad_edge=False,
+        )
+        for idx, heading in enumerate(self.headings):
+            table.add_column(heading, justify="right" if idx else "left", no_wrap=True)
+        for idx, (name, *cells) in enumerate(self.rows):
+            table.add_row(
+                "\n".join(_lines(name, self.label_width)), *cells, end_section=idx in self.sections
+            )
+        return table
+
+
+def _folded(cell: str) -> str:
+    return cell.replace(PLUS_MINUS, "\n" + PLUS_MINUS.lstrip())
+
+
+def _lines(name: str, width: int) -> Iterator[str]:
+    """Yields a row's name in lines, broken after commas, colons and words if possible."""
+    line = ""
+    for part in re.split(r"(?<=[,: ])", name):
+        if line and len(line) + len(part.rstrip()) > width:
+            yield line.rstrip()
+            line = ""
+        line += part
+        while len(line) > width:
+            yield line[:width]
+            line = line[width:]
+    yield line

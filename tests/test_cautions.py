@@ -1,0 +1,85 @@
+"""Warnings as data: codes in plans and results, their paragraphs, and `rampmeter explain`."""
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import rampmeter as rm
+from rampmeter import _core
+from rampmeter.cautions import Caution, cautions_of, explanations
+from rampmeter.cli import main
+
+OVERLOAD = """
+topology = { kind = "leaf-spine", racks = 2, hosts-per-rack = 4, spines = 1, core-gbps = 100 }
+transport = { name = "homa" }
+[workload]
+pattern = "all-to-all"
+sizes = "imc10"
+load = 0.9
+flows = 50
+"""
+
+
+def test_every_code_is_explained() -> None:
+    errors = {"plan-syntax", "plan-value"}
+    assert explanations().keys() == {*_core.WARNING_CODES} | errors
+
+
+@pytest.mark.parametrize("paragraph", explanations().values())
+def test_paragraphs_are_sentences_of_at_most_100_columns(paragraph: str) -> None:
+    assert paragraph.endswith(".")
+    assert max(map(len, paragraph.splitlines())) <= 100
+
+
+def test_warnings_of_plans_have_codes() -> None:
+    (caution,) = rm.Plan(OVERLOAD).warnings()
+    assert caution.code == "overload"
+    assert caution.startswith("the load of 0.9 is more than")
+
+
+def test_warnings_of_runs_have_codes(tmp_path: Path) -> None:
+    run = rm.run(rm.Plan(OVERLOAD), out=tmp_path / "run", quiet=True)
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["warning_codes"] == [caution.code for caution in run.warnings]
+    assert summary["warnings"] == run.warnings
+    assert "overload" in summary["warning_codes"]
+
+
+def test_results_of_earlier_versions_have_no_codes() -> None:
+    (caution,) = cautions_of({"warnings": ["a sentence"]})
+    assert (caution, caution.code) == ("a sentence", "")
+    assert cautions_of({}) == []
+
+
+@pytest.mark.parametrize("again", [copy.copy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies_keep_their_code(again: Callable[[Caution], Caution]) -> None:
+    assert again(Caution("a", "b")).code == "b"
+
+
+class TestCommand:
+    def test_warnings_are_shown_with_their_codes(self, tmp_path: Path) -> None:
+        plan = tmp_path / "plan.toml"
+        plan.write_text(OVERLOAD)
+        shown = CliRunner().invoke(main, ["check", str(plan)]).stdout
+        assert shown.splitlines()[0].endswith("[overload]")
+
+    def test_a_code_is_explained(self) -> None:
+        shown = CliRunner().invoke(main, ["explain", "overload"]).stdout
+        assert shown.startswith("The workload offers a link more than it carries.")
+
+    def test_without_a_code_all_are_listed(self) -> None:
+        shown = CliRunner().invoke(main, ["explain"]).stdout
+        assert shown.split() == sorted(explanations())
+        shown = CliRunner().invoke(main, ["explain", "--json"]).stdout
+        assert json.loads(shown) == explanations()
+
+    def test_unknown_codes_are_refused(self) -> None:
+        result = CliRunner().invoke(main, ["explain", "overlode"])
+        assert result.exit_code == 2
+        assert "CODE: expected one of alike-batches, " in result.stderr
+        assert result.stderr.rstrip().endswith("got overlode")

@@ -1,0 +1,65 @@
+"""Outages of one of a lone flow's two paths, shorter and longer than a window of packets."""
+
+from pathlib import Path
+
+import pytest
+
+import rampmeter as rm
+from rampmeter.results import overall_slowdown
+
+from . import networks
+
+PLAN = """
+[topology]
+kind = "leaf-spine"
+racks = 2
+hosts-per-rack = 2
+spines = 2
+access-gbps = 100.0
+core-gbps = 100.0
+[workload]
+pattern = "trace"
+file = "flow.csv"
+[transport]
+name = "{transport}"
+[faults]
+rerouting-us = {rerouting_us}
+[[faults.outages]]
+link = "s0-s2"
+from-us = 200.0
+"""
+FLOW = "arrival_us,src,dst,size_bytes\n0,0,2,10000000\n"
+
+BOUNDS = {
+    # After the loss of a whole window no later packet reveals it. Timeouts are as
+    # long as papers and standards have them.
+    "hpcc": 8.2,
+    "ndp": 1.55,
+    "tcp": 1.6,
+    "dctcp": 1.6,
+    "pias": 1.6,
+    "hyline": 1.6,
+    # Credit is lost when it is a timeout old.
+    "sird": 1.55,
+    # A receiver requests packets when none of the message has arrived for a timeout (section 3.7
+    # of Homa's paper). Few surviving packets are enough to keep the message active.
+    "homa": 20.0,
+    "homa-aeolus": 9.0,
+    "fastpod": 1.5,
+}
+"""Maximum slowdowns of transports that need more than 1.2."""
+
+# A message of cosy whose packets are lost fails: it has no time for a second attempt.
+TRANSPORTS = [transport for transport in networks.TRANSPORTS if transport != "cosy"]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_outages_cost_a_lone_flow_one_timeout(transport: str, tmp_path: Path) -> None:
+    (tmp_path / "flow.csv").write_text(FLOW)
+    slowdowns = {}
+    for rerouting_us in (1.0, 5.0, 10.0, 20.0, 50.0):
+        text = PLAN.format(transport=transport, rerouting_us=rerouting_us)
+        (tmp_path / "plan.toml").write_text(text)
+        run = rm.run(rm.Plan.load(tmp_path / "plan.toml"), quiet=True)
+        slowdowns[rerouting_us] = overall_slowdown(run.summary).mean
+    assert max(slowdowns.values()) < BOUNDS.get(transport, 1.2), slowdowns

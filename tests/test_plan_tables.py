@@ -1,0 +1,268 @@
+"""The parts of plans as types: every field is a key of the simulator."""
+
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pandas
+import polars
+import pyarrow as pa
+import pytest
+
+import rampmeter as rm
+from rampmeter import plan_tables
+from rampmeter.generate_plan_tables import TABLES, TAGGED
+from rampmeter.schema import plan_schema
+from rampmeter.spec import PlanTable
+
+ROOT = Path(__file__).resolve().parent.parent
+
+WHOLE: list[PlanTable] = [
+    rm.RackLocal(
+        sizes="imc10", local_load=0.1, remote_load=0.2, hosts_per_rack=4, flows=9, until_us=9e5
+    ),
+    rm.IncastOverlay(
+        sizes="imc10", load=0.3, incast_load=0.1, fan_in=3, incast_bytes=999, flows=9, until_us=9e5
+    ),
+    rm.Outcast(
+        fan=3,
+        hub=0,
+        peers=range(1, 5),
+        flow_bytes=1000,
+        start_us=1,
+        period_us=5,
+        rounds=2,
+        flows=9,
+        until_us=9e5,
+    ),
+    rm.Shuffle(
+        senders=range(4),
+        receivers=range(4, 8),
+        flow_bytes=1000,
+        start_us=1,
+        period_us=5,
+        rounds=2,
+        flows=9,
+        until_us=9e5,
+    ),
+    rm.Dense(flow_bytes=1000, start_us=2, flows=9, until_us=9e5),
+    rm.SkewedAllToAll(
+        host_bytes=10_000,
+        skew=1.0,
+        hosts=range(4),
+        start_us=1,
+        period_us=100,
+        rounds=2,
+        flows=9,
+        until_us=9e5,
+    ),
+    rm.Mix(
+        parts=[rm.imc10(0.1, 9), {"pattern": "dense", "flow-bytes": 100}], flows=9, until_us=9e5
+    ),
+]
+
+
+SOME: list[PlanTable] = [
+    rm.Stride(
+        stride=3, sizes="imc10", hosts=range(0, 8, 2), rounds=2, period_us=5, start_us=1, flows=8
+    ),
+    rm.Staggered(
+        rack_share=0.5,
+        pod_share=0.2,
+        hosts_per_rack=2,
+        hosts_per_pod=4,
+        sizes="imc10",
+        load=0.1,
+        on_us=5,
+        off_us=9,
+        flows=9,
+        until_us=9e5,
+    ),
+    rm.Bisection(sizes="imc10", hosts=[0, "h3", 5, 7]),
+    rm.Rpc(
+        requests={"fixed": 100},
+        responses="imc10",
+        calls=2,
+        clients=[0],
+        servers=range(1, 4),
+        fan=2,
+        interval_us=5,
+        service_us=2,
+        times="exponential",
+        start_us=1,
+    ),
+    rm.Phases(
+        parts=[rm.collective("all-reduce", 4000, group_size=4, group_step=2), rm.imc10(0.1, 9)],
+        rounds=2,
+        pause_us=3,
+    ),
+    rm.AllToAll(sizes={"fixed": 1000}, hosts=[0, 3, 5]),
+    rm.Permutation(sizes="imc10", load=0.2, hosts=range(1, 8, 3), flows=9),
+]
+"""Patterns whose keys exclude each other."""
+
+
+@pytest.mark.parametrize("workload", SOME, ids=lambda part: type(part).__name__)
+def test_patterns_run_in_python(workload: PlanTable) -> None:
+    run = rm.run(topology=rm.star(8), transport=rm.Homa(), workload=workload, quiet=True)
+    assert run.status == "finished"
+    assert bool(run.summary["rpcs"]) == isinstance(workload, rm.Rpc)
+
+
+@pytest.mark.parametrize("workload", WHOLE, ids=lambda part: type(part).__name__)
+def test_every_field_of_a_pattern_is_accepted(workload: PlanTable) -> None:
+    left_out = {"total_bytes"}
+    assert all(
+        getattr(workload, f.name) is not None for f in fields(workload) if f.name not in left_out
+    )
+    topology = rm.star(8)
+    plan = rm.Plan.of(topology=topology, transport=rm.DcPim(), workload=workload)
+    assert plan.check()["workload"]["pattern"] == workload.table()["pattern"]
+    run = rm.run(topology=topology, transport=rm.DcPim(), workload=workload, quiet=True)
+    assert run.status == "finished"
+
+
+def test_faults_clocks_and_loads_are_accepted() -> None:
+    link = rm.LinkFault(link="h0-s0", loss=0.1, duplicate=0.1, reorder=0.1, delay_us=1)
+    outages = [
+        rm.Outage(link="h1-s0", from_us=10, until_us=20),
+        rm.Outage(host=3, from_us=10, until_us=20),
+        rm.Outage(switch=0, from_us=30, until_us=40),
+    ]
+    plan = rm.Plan.of(
+        topology=rm.star(8),
+        transport=rm.DcPim(),
+        workload=rm.imc10(0.2, 20),
+        faults=rm.Faults(
+            loss=1e-3,
+            duplicate=1e-3,
+            reorder=1e-3,
+            delay_us=1,
+            links=[link],
+            outages=outages,
+            rerouting_us=100,
+        ),
+        clocks=rm.Clocks(offset_us=0.01, drift_ppm=1),
+        load=rm.Load(payload_bytes=1460, header_bytes=40),
+    )
+    checked = plan.check()
+    assert len(checked["faults"]["outages"]) == 3
+    assert checked["clocks"]["drift-ppm"] == 1
+
+
+def test_a_topology_of_links_is_the_network() -> None:
+    links = [rm.Link(between=(f"h{i}", "s0"), gbps=10, propagation_ns=100) for i in range(2)]
+    topology = rm.Links(hosts=2, switches=1, links=links, switch_ns=100, host_ns=100)
+    workload = rm.imc10(0.2, 20)
+    run = rm.run(topology=topology, transport=rm.DcPim(), workload=workload, quiet=True)
+    # A packet over two links of 10 Gbit/s and 100 ns, 100 ns in the switch and in its receiver.
+    short = [flow for flow in run.flows.to_pylist() if flow["size_bytes"] <= 1460]
+    assert short
+    for flow in short:
+        assert flow["ideal_ps"] == 2 * (flow["size_bytes"] + 40) * 8 * 100 + 400_000
+
+
+PART_OF_A_VALUE = {"RangeSpec", "SizeTable"}
+"""Tables that are mappings or ranges in Python."""
+
+
+def test_every_table_of_plans_is_a_class_and_a_keyword_of_run() -> None:
+    schema = plan_schema()
+    keywords = inspect.signature(rm.run).parameters
+    assert schema["properties"].keys() <= keywords.keys()
+    tables = {
+        name
+        for name, definition in schema["definitions"].items()
+        if "properties" in definition and not re.match("(kind|pattern|name)-", name)
+    }
+    of_forms = TAGGED.keys() | {"Transport"}
+    assert tables == TABLES.keys() | of_forms | PART_OF_A_VALUE
+    reference = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    documented = re.findall(r"^\.\. autoclass:: rampmeter\.(\w+)$", reference, re.MULTILINE)
+    assert {*plan_tables.__all__} <= {*documented}
+
+
+def test_hosts_of_generated_networks_have_names() -> None:
+    hosts = [f"gpu{number}" for number in range(4)]
+    parts: dict[str, Any] = {"topology": rm.star(4), "transport": rm.DcPim()}
+    workload = rm.Shuffle(senders=["gpu1", "gpu2"], receivers=["gpu3"], flow_bytes=999)
+    for names in (rm.Names(hosts=hosts), {"hosts": hosts}):
+        run = rm.run(**parts, workload=workload, names=names, quiet=True)
+        assert set(run.flows["dst_name"].to_pylist()) == {"gpu3"}
+
+
+def test_ranges_have_steps_and_do_not_descend() -> None:
+    shuffle = rm.Shuffle(senders=range(0, 8, 2), receivers=["h1", 3], flow_bytes=1)
+    assert shuffle.table()["senders"] == {"first": 0, "count": 4, "step": 2}
+    assert shuffle.table()["receivers"] == ["h1", 3]
+    with pytest.raises(ValueError, match="ascending numbers"):
+        rm.Shuffle(senders=range(7, 0, -1), receivers=range(4), flow_bytes=1).table()
+
+
+COLUMNS = {
+    "arrival_us": [0.0, 1.5, 2.0],
+    "src": [0, 2, 3],
+    "dst": [1, 1, 0],
+    "size_bytes": [20_000, 500_000, 1_000],
+}
+
+
+@pytest.mark.parametrize("make", [dict, pa.table, pandas.DataFrame, polars.DataFrame])
+def test_tables_in_memory_are_flows(make: Callable[[Any], object], tmp_path: Path) -> None:
+    file = tmp_path / "flows.parquet"
+    for workload in (rm.flows(make(COLUMNS)), rm.flows(make(COLUMNS), file=file)):
+        run = rm.run(topology=rm.star(4), transport=rm.DcPim(), workload=workload, quiet=True)
+        found = run.flows.sort_by("arrival_ps").to_pydict()
+        assert found["size_bytes"] == COLUMNS["size_bytes"]
+        assert found["arrival_ps"] == [0, 1_500_000, 2_000_000]
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"expected a table of Arrow, pandas or polars, got a buil"):
+        rm.flows([1, 2])
+
+
+USER = """\
+import rampmeter as rm
+
+run = rm.run(
+    topology=rm.leaf_spine(),
+    transport=rm.DcPim(rounds=4),
+    workload=rm.imc10(load=0.6, flows=100),
+    faults=rm.Faults(loss=0.1),
+)
+share: float = run.summary["utilisation"]
+rows: int = run.flows.num_rows
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("rounds=4", "round=4", 'Unexpected keyword argument "round"'),
+        ("faults=rm", "fault=rm", 'Unexpected keyword argument "fault"'),
+        ("load=0.6", 'load="0.6"', "incompatible type"),
+        ("rm.imc10", "rm.imc11", "has no attribute"),
+        ("flows.num_rows", "flows.n_rows", "has no attribute"),
+        ("run.flows", "run.flow", "has no attribute"),
+    ],
+)
+def test_mypy_finds_typos_of_users(right: str, wrong: str, message: str, tmp_path: Path) -> None:
+    # Names differ, as mypy takes a file of the same name, size and second from its cache.
+    for name, text, is_good in (
+        ("right", USER, True),
+        ("wrong", USER.replace(right, wrong), False),
+    ):
+        file = tmp_path / f"{name}.py"
+        file.write_text(text)
+        cache = Path(sys.executable).parent.parent / ".mypy-users"
+        argv = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache), str(file)]
+        done = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path)
+        assert (done.returncode == 0) == is_good, done.stdout
+    assert message in done.stdout

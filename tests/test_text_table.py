@@ -1,0 +1,64 @@
+"""Tables that fit any terminal."""
+
+import io
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from rampmeter.text_table import TextTable
+
+
+def printed(text_table: TextTable, width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    text_table.print(console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def wide(n_columns: int, name: str = "dcpim", cell: str = "1.234 ± 0.012") -> TextTable:
+    headings = ("", *(f"column {i}" for i in range(n_columns)))
+    return TextTable("Title", headings, [(name, *[cell] * n_columns)], notes=("A note.",))
+
+
+def test_a_sheet_that_fits_is_one_table() -> None:
+    text = printed(wide(3))
+    assert text.count("1.234 ± 0.012") == 3
+    assert "continued" not in text
+    assert text.endswith("A note.\n")
+
+
+def test_intervals_wrap_before_columns_continue_below() -> None:
+    text = printed(wide(6))
+    assert "continued" not in text
+    assert re.search(r"dcpim +1.234 +1.234", text)
+    assert text.count("± 0.012") == 6
+
+
+def test_columns_that_do_not_fit_continue_below_with_row_names() -> None:
+    text = printed(wide(12))
+    assert "Title, continued" in text
+    assert text.count("dcpim") > 1
+    assert all(f"column {i}" in text for i in range(12))
+
+
+def test_long_names_continue_in_another_line() -> None:
+    text = printed(wide(2, "pfabric:window=60,window-max=75"))
+    names = [line.split()[0] for line in text.splitlines() if line.strip()[:1].isalpha()]
+    assert names == ["Title", "column", "pfabric:window=60,", "window-max=75", "A"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 110])
+@settings(deadline=None)
+@given(
+    name=st.text("abc:=,", max_size=70),
+    n_columns=st.integers(1, 14),
+    cell=st.sampled_from(["1", "123 456.789", "1.234 ± 0.012", "12 buffer, 3 fault"]),
+)
+def test_nothing_is_cut_off(width: int, name: str, n_columns: int, cell: str) -> None:
+    text = printed(wide(n_columns, name, cell), width)
+    assert "…" not in text
+    assert all(len(line) <= width for line in text.splitlines())
+    assert text.count(cell.split(" ± ")[0]) >= n_columns
