@@ -204,7 +204,7 @@ fn rules_of_windows(transport: &str) -> Rules {
 
 /// Number of messages of which one may exceed a bound. Bounds are those of runs of a thousand
 /// messages, in which none does.
-const EXTREME: usize = 10_000;
+const EXTREME: usize = 2_000;
 
 /// Presets with recorded timeouts of 200 ms, in control round trips of [`RUNS`].
 const RECORDED: [(&str, &str); 3] =
