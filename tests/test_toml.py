@@ -32,7 +32,7 @@ def test_tables_are_read_back_as_they_were(table: dict[str, Any]) -> None:
 
 def test_plain_values_come_before_sections() -> None:
     text = dumps({"topology": {"kind": "star", "links": [{"gbps": 1.0}]}, "seed": 1})
-    assert text == 'seed = 1\n\n[topology]\nkind = "star"\nlinks = [{ gbps = 1.0 }]\n'
+    assert text == 'seed = 1\n\n[topology]\nkind = "star"\n\n[[topology.links]]\ngbps = 1.0\n'
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ __all__ = [
     "quantity",
     "run",
     "statistics",
+    "student_t",
     "testbed_collect",
     "testbed_prepare",
     "transports",
@@ -303,6 +304,9 @@ def host_packet(mtu: int) -> tuple[int, int]:
 
 def quantity(text: str, unit: str) -> float | None:
     """Returns the number in a unit such as `us` or `bytes` of a text with a unit, such as `5ms`."""
+
+def student_t(freedom: int, level: float) -> float:
+    """Returns the two-sided quantile of Student's t at a confidence level between 0 and 1."""
 
 def cosy_share(slots: int, cores: int) -> float:
     """Returns the share of the best sustainable load that cosy sustains in expectation."""

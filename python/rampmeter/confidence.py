@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from rampmeter import _core
 from rampmeter.text import NONE, number
 
 LEVEL: Final = 0.95
@@ -85,7 +86,7 @@ def interval(values: Iterable[float | None], level: float = LEVEL) -> Interval:
     if n == 1:
         return Interval(mean, None, 1)
     variance = math.fsum((value - mean) ** 2 for value in numbers) / (n - 1)
-    return Interval(mean, _student(n - 1, level) * math.sqrt(variance / n), n)
+    return Interval(mean, _core.student_t(n - 1, level) * math.sqrt(variance / n), n)
 
 
 def next_count(
@@ -110,10 +111,3 @@ def next_count(
     ]
     number = max(have + 1, min(max(needed), have * GROWTH_MAX, limit))
     return math.ceil(number) if have < limit else None
-
-
-def _student(freedom: int, level: float) -> float:
-    """Returns the two-sided quantile of Student's t."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.5 + level / 2.0))

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -37,34 +36,20 @@ SWEEP = "sweep"
 class Plan:
     """A plan as TOML text. Its values are checked when it runs, or by `check`.
 
-    A table `[sweep]` is removed from the text that the simulator reads. A run of such a plan is the
-    one that its other tables describe.
+    A run ignores the table `[sweep]`.
     """
 
     text: str
-    """The plan of one run."""
+    """The text without a byte order mark."""
     base: Path = Path()
     """Folder that relative file names in it are relative to."""
     origin: str = "plan"
     """Name of the plan in errors."""
-    sweep: Mapping[str, Any] | None = field(default=None, kw_only=True, hash=False)
-    """The table `[sweep]`, if there is one; see `rampmeter.sweeps`."""
     is_rewritten: bool = field(default=False, kw_only=True, compare=False)
     """True if the text was made from a table, so that its lines are not those of the file."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", self.text.removeprefix(BYTE_ORDER_MARK))
-        try:
-            table = tomllib.loads(self.text) if SWEEP in self.text else {}
-        except tomllib.TOMLDecodeError:
-            # `table` and the simulator report errors of syntax.
-            return
-        if SWEEP in table:
-            sweep = table.pop(SWEEP)
-            if not isinstance(sweep, dict):
-                raise PlanError(f"{self.origin}: {SWEEP}: expected a table, got {sweep!r}")
-            object.__setattr__(self, "sweep", sweep)
-            object.__setattr__(self, "text", _without_sweep(self.text, table))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Plan":
@@ -121,6 +106,24 @@ class Plan:
                 table["transport"] = only
         return table
 
+    @property
+    def sweep(self) -> Mapping[str, Any] | None:
+        """The table `[sweep]`, if there is one (`rampmeter.sweeps`).
+
+        Raises `PlanError` if it is not a table.
+        """
+        sweep = self.get(SWEEP)
+        if not isinstance(sweep, Mapping | None):
+            raise PlanError(f"{self.origin}: {SWEEP}: expected a table, got {sweep!r}")
+        return sweep
+
+    def without_sweep(self) -> "Plan":
+        """Returns the plan without its table `[sweep]`."""
+        table = self.table()
+        if table.pop(SWEEP, None) is None:
+            return self
+        return Plan(dumps(table), self.base, self.origin, is_rewritten=True)
+
     def transports(self) -> list[dict[str, Any]]:
         """Returns the tables of the transports that share the network; empty if the plan has none.
 
@@ -173,13 +176,10 @@ class Plan:
         if not overrides:
             return self
         table = self.table()
-        if self.sweep is not None:
-            table[SWEEP] = deepcopy(self.sweep)
         for key, value in overrides:
             # A copy, since later overrides may change its contents.
             _assign(table, key, deepcopy(value))
-        sweep = table.pop(SWEEP, None)
-        return Plan(dumps(table), self.base, self.origin, sweep=sweep, is_rewritten=True)
+        return Plan(dumps(table), self.base, self.origin, is_rewritten=True)
 
     def check(self) -> dict[str, Any]:
         """Returns the plan with all defaults; raises `PlanError` if it cannot run."""
@@ -283,24 +283,6 @@ def parse_value(text: str) -> TomlValue:
     except tomllib.TOMLDecodeError:
         return text
     return table["value"] if len(table) == 1 else text
-
-
-def _without_sweep(text: str, rest: dict[str, Any]) -> str:
-    """Replaces `[sweep]` by empty lines, so that line numbers of errors remain correct."""
-    lines, is_sweep = [], False
-    for line in text.splitlines():
-        header = re.match(r"\s*\[\[?\s*([A-Za-z0-9_-]+)", line)
-        if header is not None:
-            is_sweep = header[1] == SWEEP
-        lines.append("" if is_sweep else line)
-    blanked = "\n".join(lines) + "\n"
-    try:
-        if tomllib.loads(blanked) == rest:
-            return blanked
-    except tomllib.TOMLDecodeError:
-        pass
-    # The table is written in another way, such as on one line.
-    return dumps(rest)
 
 
 def _value_at(table: Mapping[str, Any], key: str, default: Any) -> Any:

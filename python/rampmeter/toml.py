@@ -1,30 +1,23 @@
-"""Writes TOML; the standard library only reads it."""
+"""TOML texts of plans, which tomlkit writes; the standard library only reads them."""
 
 import numbers
-import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from os import PathLike, fspath
 from typing import Any, TypeAlias
 
+import tomlkit
+
 TomlValue: TypeAlias = "bool | int | float | str | Sequence[TomlValue] | Mapping[str, TomlValue]"
 Table: TypeAlias = Mapping[str, TomlValue]
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_ESCAPES = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\b": "\\b",
-    "\t": "\\t",
-    "\n": "\\n",
-    "\f": "\\f",
-    "\r": "\\r",
-}
-
 
 def dumps(table: Mapping[str, Any]) -> str:
-    """Returns the table as TOML text: first its plain values, then a section for each table."""
-    return "\n".join(_sections(table, ())).strip("\n") + "\n"
+    """Returns the table as TOML text: first its plain values, then a section for each table.
+
+    Raises `TypeError` for a value that TOML lacks; see `plain`.
+    """
+    return tomlkit.dumps(_plain_tree(table)).strip("\n") + "\n"
 
 
 def plain(value: object) -> TomlValue:
@@ -73,49 +66,22 @@ def literal(value: object) -> str:
     """Returns one value as TOML, on one line; see `plain` for the accepted types."""
     value = plain(value)
     match value:
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return str(value)
-        case float():
-            return _float(value)
-        case str():
-            return _string(value)
         case Mapping():
-            inner = ", ".join(f"{_key(k)} = {literal(v)}" for k, v in value.items())
+            inner = ", ".join(
+                f"{tomlkit.key(k).as_string()} = {literal(v)}" for k, v in value.items()
+            )
             return f"{{ {inner} }}" if inner else "{}"
         case list() | tuple() | range():
             return f"[{', '.join(literal(item) for item in value)}]"
-    raise TypeError(f"expected a value that TOML has, got {value!r}")
+    return tomlkit.item(value).as_string()
 
 
-def _sections(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
-    plain = {key: value for key, value in table.items() if not isinstance(value, Mapping)}
-    tables = {key: value for key, value in table.items() if isinstance(value, Mapping)}
-    lines: list[str] = []
-    if path and (plain or not tables):
-        lines += ["", f"[{'.'.join(_key(part) for part in path)}]"]
-    lines += [f"{_key(key)} = {literal(value)}" for key, value in plain.items()]
-    for key, value in tables.items():
-        lines += _sections(value, (*path, key))
-    return lines
-
-
-def _key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _string(key)
-
-
-def _string(value: str) -> str:
-    return '"' + "".join(_character(c) for c in value) + '"'
-
-
-def _character(c: str) -> str:
-    if c in _ESCAPES:
-        return _ESCAPES[c]
-    return f"\\u{ord(c):04X}" if ord(c) < 0x20 or ord(c) == 0x7F else c
-
-
-def _float(value: float) -> str:
-    if value != value or value in (float("inf"), float("-inf")):
-        return {"nan": "nan", "inf": "inf", "-inf": "-inf"}[str(value)]
-    return repr(value)
+def _plain_tree(value: object) -> Any:
+    """Returns the equivalent value of TOML, with those of tables and arrays in it."""
+    value = plain(value)
+    match value:
+        case Mapping():
+            return {key: _plain_tree(inner) for key, inner in value.items()}
+        case list() | tuple() | range():
+            return [_plain_tree(inner) for inner in value]
+    return value

@@ -117,12 +117,13 @@ fn half_width(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    Some(t_95(n - 1.0)? * (squares / (n - 1.0)).sqrt() / n.sqrt())
+    Some(student_t(n - 1.0, 0.95)? * (squares / (n - 1.0)).sqrt() / n.sqrt())
 }
 
-/// Returns the two-sided 95 % quantile of Student's t; `None` without a degree of freedom.
-fn t_95(freedom: f64) -> Option<f64> {
-    StudentsT::new(0.0, 1.0, freedom).ok().map(|t| t.inverse_cdf(0.975))
+/// Returns the two-sided quantile of Student's t at a confidence level between 0 and 1; `None`
+/// without a degree of freedom.
+pub fn student_t(freedom: f64, level: f64) -> Option<f64> {
+    StudentsT::new(0.0, 1.0, freedom).ok().map(|t| t.inverse_cdf(0.5 + level / 2.0))
 }
 
 /// Returns the correlation of neighbours; zero if all values are equal.
@@ -160,7 +161,7 @@ mod tests {
     #[test]
     fn intervals_are_those_of_the_tables() {
         for (freedom, t) in [(1.0, 12.7062), (2.0, 4.3027), (4.0, 2.7764), (29.0, 2.0452)] {
-            let ours = t_95(freedom).unwrap();
+            let ours = student_t(freedom, 0.95).unwrap();
             assert!((ours - t).abs() < 1e-3, "{freedom}: {ours}");
         }
         assert!((half_width(&[1.0, 2.0, 3.0]).unwrap() - 4.3027 / 3f64.sqrt()).abs() < 1e-3);

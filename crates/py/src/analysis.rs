@@ -1,4 +1,4 @@
-//! cosy's theorems and Homa's priorities for Python.
+//! Quantiles, cosy's theorems and Homa's priorities for Python.
 
 use std::path::PathBuf;
 
@@ -13,6 +13,13 @@ fn positive(name: &str, value: u64) -> PyResult<()> {
         return Ok(());
     }
     Err(PyValueError::new_err(format!("{name}: expected at least 1, got 0")))
+}
+
+/// Returns the two-sided quantile of Student's t at a confidence level between 0 and 1.
+#[pyfunction]
+pub(crate) fn student_t(freedom: u32, level: f64) -> PyResult<f64> {
+    let quantile = rampmeter_metrics::confidence::student_t(freedom.into(), level);
+    quantile.ok_or_else(|| PyValueError::new_err("freedom: expected at least 1, got 0"))
 }
 
 /// Returns the share of the best sustainable load that cosy sustains in expectation.

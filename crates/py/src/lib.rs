@@ -394,6 +394,7 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     module.add_function(wrap_pyfunction!(speed, module)?)?;
     module.add_function(wrap_pyfunction!(host_packet, module)?)?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::student_t, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::cosy_share, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::cosy_limits, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::cosy_queues, module)?)?;

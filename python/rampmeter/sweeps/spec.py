@@ -1,7 +1,7 @@
 """A sweep: the points of a plan, the transports, and the seeds of each."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -126,8 +126,12 @@ class Sweep:
         replication: Replication,
     ) -> "Sweep":
         """Returns a sweep; by default with the plan's transport."""
-        base = replace(plan, sweep=None)
-        return cls(base, tuple(axes), tuple(transports) or (_own_transport(plan),), replication)
+        return cls(
+            plan.without_sweep(),
+            tuple(axes),
+            tuple(transports) or (_own_transport(plan),),
+            replication,
+        )
 
     @property
     def keys(self) -> tuple[str, ...]:

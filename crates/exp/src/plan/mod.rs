@@ -68,6 +68,10 @@ pub struct Plan<T = TransportSpec, N = TopologySpec> {
     /// The packets that loads count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadSpec>,
+    /// Points, transports and seeds of a sweep, which a run ignores.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
+    pub sweep: Option<toml::Table>,
 }
 
 fn default_seed() -> u64 {
@@ -135,6 +139,7 @@ impl<T, N> Plan<T, N> {
             faults,
             deadlines,
             load,
+            sweep,
         } = self;
         let (transport, topology) = tables(transport, topology);
         Plan {
@@ -150,6 +155,7 @@ impl<T, N> Plan<T, N> {
             faults,
             deadlines,
             load,
+            sweep,
         }
     }
 }
