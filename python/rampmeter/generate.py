@@ -5,6 +5,7 @@
 - `rampmeter.transports`, a class for each transport;
 - `rampmeter.plan_tables`, a class for each table of a plan;
 - the tables of the keys of transports in `docs/plans/transport.md`;
+- the table of kinds of topologies in `docs/plans/topology.md`;
 - the table that compares transports in `docs/protocols.md`;
 - the totals of the ledger in `README.md`.
 
@@ -24,7 +25,7 @@ from rampmeter.generate_plan_tables import plan_tables
 from rampmeter.papers import list_figures, load_figure
 from rampmeter.papers.ledger import Ledger
 from rampmeter.papers.status import NAMES, FigureStatus, columns, totals
-from rampmeter.schema import KeyInfo, TransportInfo, transports
+from rampmeter.schema import KeyInfo, TransportInfo, plan_schema, transports
 from rampmeter.toml import literal
 
 COMMAND: Final = "python -m rampmeter.generate"
@@ -32,12 +33,15 @@ ROOT: Final = Path(__file__).parents[2]
 CLASSES: Final = ROOT / "python/rampmeter/transports.py"
 PLAN_TABLES: Final = ROOT / "python/rampmeter/plan_tables.py"
 PAGE: Final = ROOT / "docs/plans/transport.md"
+TOPOLOGIES: Final = ROOT / "docs/plans/topology.md"
 PROTOCOLS: Final = ROOT / "docs/protocols.md"
 README: Final = ROOT / "README.md"
 
 SYMBOLS: Final = {"dcpim": {"r": "rounds", "k": "channels"}}
 """Short names that classes have for keys, as papers do."""
 
+COMMON: Final = ("kind", "propagation-ns", "switch-ns", "host-ns")
+"""Keys of topologies that have a table of their own."""
 COLUMNS: Final = 100
 UNLIMITED: Final = 2**63
 TYPES: Final = {
@@ -63,6 +67,7 @@ def files() -> dict[Path, str]:
         CLASSES: format_module(classes(), CLASSES),
         PLAN_TABLES: format_module(plan_tables(COMMAND), PLAN_TABLES),
         PAGE: replace_block(PAGE, "transports", tables()),
+        TOPOLOGIES: replace_block(TOPOLOGIES, "topologies", topologies()),
         PROTOCOLS: replace_block(PROTOCOLS, "comparison", comparison_of_transports()),
         README: replace_block(README, "ledger", ledger_totals()),
     }
@@ -76,6 +81,24 @@ def replace_block(page: Path, name: str, text: str) -> str:
     if not opened or not closed:
         raise ValueError(f"{page}: expected {begin.strip()} and {end.strip()}")
     return f"{before}{begin}\n{text}\n{end}{after}"
+
+
+def topologies() -> str:
+    """Returns the table of kinds of topologies: keys with their defaults, and a description."""
+    definitions = plan_schema()["definitions"]
+    lines = ["| `kind` | keys (defaults) | network |", "|---|---|---|"]
+    for choice in definitions["TopologySpec"]["allOf"]:
+        kind = choice["if"]["properties"]["kind"]["const"]
+        about = definitions[choice["then"]["$ref"].rpartition("/")[2]]
+        fields = {key: f for key, f in about["properties"].items() if key not in COMMON}
+        first = [key for key in about["required"] if key in fields]
+        keys = [
+            f"`{key}`"
+            + (f" ({literal(fields[key]['default'])})" if "default" in fields[key] else "")
+            for key in dict.fromkeys([*first, *fields])
+        ]
+        lines.append(f"| `{kind}` | {', '.join(keys)} | {about['description']} |")
+    return "\n".join(lines) + "\n"
 
 
 def ledger_totals() -> str:

@@ -108,7 +108,7 @@ def _class(name: str, schema: Schema, tag: tuple[str, str] | None) -> str:
 
 def _type(key: str, schema: Schema) -> str:
     """Returns the type of a field."""
-    if key in PATHS:
+    if key in PATHS and schema.get("type") != "integer":
         return "str | PathLike[str]"
     [inner] = schema.get("allOf", [schema])
     if "$ref" in inner:

@@ -18,6 +18,7 @@ __all__ = [
     "Collective",
     "Deadlines",
     "Dense",
+    "Dragonfly",
     "Dumbbell",
     "Fabric",
     "FatTree",
@@ -425,6 +426,32 @@ class Dumbbell(PlanTable):
     """Rate of host links."""
     core_gbps: float | str | None = None
     """Rate of the link in the middle."""
+    host_ns: float | str | None = None
+    """Processing in every host."""
+    propagation_ns: float | str | None = None
+    """Propagation of every link."""
+    switch_ns: float | str | None = None
+    """Processing in every switch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dragonfly(PlanTable):
+    """Groups of switches (Kim et al., ISCA 2008). Those of a group are all joined, and any two
+    groups by links between their switches."""
+
+    TAG = ("kind", "dragonfly")
+    switches_per_group: int
+    """Switches of a group, 1 or more (the paper's a)."""
+    hosts_per_switch: int
+    """Hosts at each switch, 1 or more (p)."""
+    global_links: int
+    """Links of each switch to other groups, 1 or more (h)."""
+    access_gbps: float | str | None = None
+    """Rate of host links."""
+    core_gbps: float | str | None = None
+    """Rate of links between switches."""
+    groups: int | None = None
+    """Groups, 2 to a h + 1, which is the default."""
     host_ns: float | str | None = None
     """Processing in every host."""
     propagation_ns: float | str | None = None

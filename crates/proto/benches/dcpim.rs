@@ -46,7 +46,7 @@ fn codec(c: &mut Criterion) {
 fn runs(c: &mut Criterion) {
     let mut group = c.benchmark_group("imc10-load-0.6");
     group.sample_size(10);
-    let leaf_spine = TopologySpec::LeafSpine {
+    let leaf_spine = TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
         racks: 9,
         hosts_per_rack: 16,
@@ -56,8 +56,8 @@ fn runs(c: &mut Criterion) {
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    };
-    let fat_tree = TopologySpec::FatTree {
+    });
+    let fat_tree = TopologySpec::FatTree(topologies::FatTree {
         pods: None,
         k: 16,
         access_gbps: 100.0,
@@ -65,7 +65,7 @@ fn runs(c: &mut Criterion) {
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    };
+    });
     for (name, topology, flows) in
         [("leaf-spine-144", leaf_spine, 5_000), ("fat-tree-1024", fat_tree, 5_000)]
     {

@@ -20,7 +20,7 @@ use netns::Net;
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 use rampmeter_proto::{Builtin, OnHosts, Transport};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
-use rampmeter_sim::{Arrival, LinkFault, Status, Topology, TopologySpec};
+use rampmeter_sim::{Arrival, LinkFault, Status, Topology, TopologySpec, topologies};
 use rampmeter_testkit::network::n_arbiters;
 use rampmeter_testkit::{Body, Case, Place, Suite, here, run, spec};
 
@@ -37,13 +37,13 @@ fn each() -> u64 {
 
 /// Returns a star of hosts at 200 Mbit/s.
 fn star() -> Topology {
-    let spec = TopologySpec::Star {
+    let spec = TopologySpec::Star(topologies::Star {
         hosts: HOSTS as u64,
         access_gbps: 0.2,
         propagation_ns: 10_000.0,
         switch_ns: 0.0,
         host_ns: 20_000.0,
-    };
+    });
     spec.build().unwrap()
 }
 

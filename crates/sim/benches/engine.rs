@@ -63,7 +63,7 @@ fn hold(c: &mut Criterion) {
 fn forward(c: &mut Criterion) {
     let mut group = c.benchmark_group("forward");
     group.sample_size(10);
-    let leaf_spine = TopologySpec::LeafSpine {
+    let leaf_spine = TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
         racks: 9,
         hosts_per_rack: 16,
@@ -73,8 +73,8 @@ fn forward(c: &mut Criterion) {
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    };
-    let fat_tree = TopologySpec::FatTree {
+    });
+    let fat_tree = TopologySpec::FatTree(topologies::FatTree {
         pods: None,
         k: 16,
         access_gbps: 100.0,
@@ -82,7 +82,7 @@ fn forward(c: &mut Criterion) {
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    };
+    });
     for (name, topology) in [("leaf-spine-144", leaf_spine), ("fat-tree-1024", fat_tree)] {
         let topology = topology.build().expect("a valid topology");
         let packets = 200_000;

@@ -24,6 +24,7 @@ pub use ledger::Counters;
 pub use probe::{Direction, FlowRecord, NoProbe, Passing, Probe};
 pub use run::{Arrival, Sim, SimSpec, Status};
 pub use source::Source;
+pub use topo::kinds as topologies;
 pub use topo::{
     ArbiterLink, Delays, HostCut, LinkSpec, Node, PathHop, PathLink, Paths, RegularPaths, Shape,
     Topology, TopologyError, TopologySpec,

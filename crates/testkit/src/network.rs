@@ -6,7 +6,7 @@ use rampmeter_core::fabric::{FabricNeeds, Forwarding, Need};
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rate, Rng, Span, Time};
 use rampmeter_proto::Transport;
 use rampmeter_proto::transport::{self, Assumptions, Network, Site, SlowerLink};
-use rampmeter_sim::{FabricConfig, Shape, Switching, Topology, TopologySpec};
+use rampmeter_sim::{FabricConfig, Shape, Switching, Topology, TopologySpec, topologies};
 
 /// A leaf-spine network of hosts at 100 Gbit/s with the delays of the dcPIM study.
 pub fn leaf_spine(racks: u64, hosts_per_rack: u64, spines: u64) -> Topology {
@@ -26,7 +26,7 @@ pub fn leaf_spine_of(
     hosts_per_rack: u64,
     spines: u64,
 ) -> TopologySpec {
-    TopologySpec::LeafSpine {
+    TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
         racks,
         hosts_per_rack,
@@ -36,18 +36,18 @@ pub fn leaf_spine_of(
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    }
+    })
 }
 
 /// Hosts at 100 Gbit/s around one switch, with the same delays.
 pub fn star(hosts: u64) -> TopologySpec {
-    TopologySpec::Star {
+    TopologySpec::Star(topologies::Star {
         hosts,
         access_gbps: 100.0,
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    }
+    })
 }
 
 /// The facts of a network for packets of 1500 and 40 bytes.

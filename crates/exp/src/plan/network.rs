@@ -8,6 +8,7 @@ use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Network, Place, Site, SlowerLink};
 use rampmeter_sim::{
     Delays, FabricConfig, Shape, Switching, Target, Topology, TopologyError, TopologySpec,
+    topologies,
 };
 
 use super::Plan;
@@ -116,21 +117,11 @@ impl PlanNetwork {
     }
 
     pub(super) fn hosts_per_rack(&self) -> Option<u32> {
-        match self.imported.spec {
-            TopologySpec::LeafSpine { hosts_per_rack, .. } => Some(hosts_per_rack as u32),
-            TopologySpec::FatTree { k, .. } | TopologySpec::Pod { k, .. } => Some(k as u32 / 2),
-            TopologySpec::Dumbbell { hosts_per_side, .. } => Some(hosts_per_side as u32),
-            TopologySpec::Star { .. } | TopologySpec::Links { .. } | TopologySpec::File { .. } => {
-                None
-            }
-        }
+        self.imported.spec.hosts_per_rack()
     }
 
     pub(super) fn hosts_per_pod(&self) -> Option<u32> {
-        match self.imported.spec {
-            TopologySpec::FatTree { k, .. } => Some((k * k / 4) as u32),
-            _ => None,
-        }
+        self.imported.spec.hosts_per_pod()
     }
 }
 
@@ -154,7 +145,7 @@ fn topology(
     cx: &Context<'_>,
 ) -> Result<(Topology, Imported), PlanError> {
     let (mut imported, key) = match spec {
-        TopologySpec::File { file, hosts_forward } => {
+        TopologySpec::File(topologies::File { file, hosts_forward }) => {
             let bad = |message| cx.bad("topology.file", message);
             let imported = topology::read(&cx.path(file)).map_err(bad)?;
             (imported.with_forwarding(*hosts_forward), "topology.file")
@@ -162,17 +153,17 @@ fn topology(
         spec => (Imported::plain(spec.clone()), "topology"),
     };
     imported.rename(names);
-    if let TopologySpec::Links { .. } = spec {
+    if let TopologySpec::Links(_) = spec {
         imported.note_both_directions();
         imported.notes.iter_mut().for_each(|note| *note = format!("topology: {note}"));
     }
     let built = imported.spec.build().map_err(|error| {
         let message = imported.explain(&error);
         match (spec, error.link()) {
-            (TopologySpec::File { file, .. }, _) => {
+            (TopologySpec::File(topologies::File { file, .. }), _) => {
                 cx.bad(key, format!("{}: {message}", cx.path(file).display()))
             }
-            (TopologySpec::Links { .. }, Some(link)) => {
+            (TopologySpec::Links(_), Some(link)) => {
                 cx.bad(&format!("topology.links[{link}]"), message)
             }
             (_, _) => match error {

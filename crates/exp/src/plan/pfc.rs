@@ -202,18 +202,18 @@ fn classes(
 mod tests {
     use std::path::Path;
 
-    use rampmeter_sim::TopologySpec;
+    use rampmeter_sim::{TopologySpec, topologies};
 
     use super::*;
 
     fn star() -> Topology {
-        let spec = TopologySpec::Star {
+        let spec = TopologySpec::Star(topologies::Star {
             hosts: 4,
             access_gbps: 100.0,
             propagation_ns: 200.0,
             switch_ns: 450.0,
             host_ns: 450.0,
-        };
+        });
         spec.build().unwrap()
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_sim::{TopologyError, TopologySpec};
+use rampmeter_sim::{TopologyError, TopologySpec, topologies};
 use rampmeter_workload::import::count;
 use rampmeter_workload::trace::HostNames;
 
@@ -33,7 +33,7 @@ impl Imported {
     /// Notes switches that are joined by links listed from either of them. A link carries both
     /// directions, so that these are parallel links.
     pub(crate) fn note_both_directions(&mut self) {
-        let TopologySpec::Links { links, .. } = &self.spec else { return };
+        let TopologySpec::Links(topologies::Links { links, .. }) = &self.spec else { return };
         let mut firsts = BTreeMap::new();
         let place = |number: usize| match self.lines.get(number) {
             Some(line) => format!("line {line}"),
@@ -71,7 +71,9 @@ impl Imported {
 
     /// Lets hosts forward packets if `hosts_forward` is true.
     pub(crate) fn with_forwarding(mut self, hosts_forward: bool) -> Self {
-        if let TopologySpec::Links { hosts_forward: forwards, .. } = &mut self.spec {
+        if let TopologySpec::Links(topologies::Links { hosts_forward: forwards, .. }) =
+            &mut self.spec
+        {
             *forwards |= hosts_forward;
         }
         self
@@ -96,7 +98,9 @@ impl Imported {
         let message = message.strip_prefix(&format!("{link}: ")).unwrap_or(&message);
         let line = self.lines.get(number).map_or(String::new(), |line| format!("line {line}: "));
         let ends = match &self.spec {
-            TopologySpec::Links { links, .. } => links.get(number).map(|link| &link.between),
+            TopologySpec::Links(topologies::Links { links, .. }) => {
+                links.get(number).map(|link| &link.between)
+            }
             _ => None,
         };
         let ends = ends.map_or(String::new(), |ends| {

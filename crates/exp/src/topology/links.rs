@@ -58,7 +58,7 @@ pub(super) fn read_toml(text: &str) -> Result<Imported, String> {
     }
     // Other kinds have neither names nor single links.
     let spec: TopologySpec = parse(text, "").map_err(|error| error.to_string())?;
-    if let TopologySpec::File { .. } = spec {
+    if let TopologySpec::File(_) = spec {
         return Err("expected a topology, got another file".to_owned());
     }
     Ok(Imported::plain(spec))

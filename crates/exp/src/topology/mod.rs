@@ -22,7 +22,7 @@ mod tests;
 
 use std::path::Path;
 
-use rampmeter_sim::TopologySpec;
+use rampmeter_sim::{TopologySpec, topologies};
 use rampmeter_workload::trace::without_mark;
 use serde::Deserialize;
 use toml::Table;
@@ -128,7 +128,7 @@ fn of_plan(file: &Path, text: &str) -> Result<Imported, String> {
     let tables: NetworkTables<TopologySpec> =
         text::parse::parse(text, "").map_err(|error| error.to_string())?;
     let mut imported = match &tables.topology {
-        TopologySpec::File { file: inner, hosts_forward } => {
+        TopologySpec::File(topologies::File { file: inner, hosts_forward }) => {
             let base = file.parent().unwrap_or(Path::new(""));
             read(&base.join(inner))?.with_forwarding(*hosts_forward)
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use rampmeter_sim::fabric::Routes;
 use rampmeter_sim::topo::{Link, Node};
-use rampmeter_sim::{Target, Topology, TopologySpec};
+use rampmeter_sim::{Target, Topology, TopologySpec, topologies};
 use rampmeter_workload::trace::HostNames;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -222,7 +222,10 @@ impl NamesSpec {
 
     /// Adds names of the switches of hosts that forward, if all nodes have names: `gpu0.switch`.
     pub(crate) fn add_forwarding(&mut self, spec: &TopologySpec, topology: &Topology) {
-        let TopologySpec::Links { hosts_forward: true, switches, .. } = *spec else { return };
+        let TopologySpec::Links(topologies::Links { hosts_forward: true, switches, .. }) = *spec
+        else {
+            return;
+        };
         if self.is_empty() || self.switches.len() as u64 != switches {
             return;
         }

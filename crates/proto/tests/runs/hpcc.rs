@@ -229,13 +229,13 @@ mod steady {
     /// Section 3.3: up to N flows nothing waits, with more their additive steps fill the queue.
     #[test]
     fn the_queue_of_many_flows_is_that_of_the_fixed_point() {
-        let topology = TopologySpec::Star {
+        let topology = TopologySpec::Star(topologies::Star {
             hosts: 61,
             access_gbps: 100.0,
             propagation_ns: 5_000.0,
             switch_ns: 450.0,
             host_ns: 450.0,
-        };
+        });
         let config = HpccConfig { flows: 20, ..HpccConfig::paper() };
         for n in [10u32, 40, 60] {
             let topology = topology.build().unwrap();

@@ -8,7 +8,7 @@ use rampmeter_testkit::*;
 /// published run read 4 712 000 ps for one packet between racks whose ideal is 4 680 000 ps.
 #[test]
 fn a_lone_packet_takes_its_ideal_time_after_its_rts() {
-    let topology = TopologySpec::LeafSpine {
+    let topology = TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
         racks: 9,
         hosts_per_rack: 16,
@@ -18,7 +18,7 @@ fn a_lone_packet_takes_its_ideal_time_after_its_rts() {
         propagation_ns: 200.0,
         switch_ns: 0.0,
         host_ns: 0.0,
-    };
+    });
     for config in [PhostConfig::paper(), PhostConfig::reference()] {
         let spec = spec(topology.build().unwrap(), 1);
         let config = config.on(&facts(&spec.topology)).unwrap();

@@ -106,7 +106,7 @@ mod alone {
 /// Recorded: first 60.2 us, last 1277 us. `docs/protocols/sird.md` has what is known of the first.
 #[test]
 fn an_incast_keeps_the_link_busy_from_the_first_packet_to_the_last() {
-    let topology = TopologySpec::LeafSpine {
+    let topology = TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
         racks: 9,
         hosts_per_rack: 16,
@@ -116,7 +116,7 @@ fn an_incast_keeps_the_link_busy_from_the_first_packet_to_the_last() {
         propagation_ns: 500.0,
         switch_ns: 0.0,
         host_ns: 1_500.0,
-    };
+    });
     // 344 packets a message, 82 B of headers each.
     let wire = (500_000 + 344 * 82) * BYTE;
     // A request, a credit and a packet cross the network, and are stored on the way. Two links are

@@ -1,9 +1,10 @@
-//! Builders of the standard topologies, and the checks that every topology passes.
+//! Links that several kinds of topologies have, and the checks that every topology passes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
+use super::kinds::{delay, rate};
 use super::{Link, Node, Topology};
 use rampmeter_core::{Rate, Span};
 
@@ -107,6 +108,25 @@ pub(super) struct Wires {
     pub(super) propagation: Span,
     pub(super) switch_latency: Span,
     pub(super) host_latency: Span,
+}
+
+impl Wires {
+    /// Returns the wires of a plan: the rates of links of hosts and between switches in Gbit/s, and
+    /// propagation and the processing of switches and hosts in nanoseconds.
+    ///
+    /// # Errors A rate or delay is out of range.
+    pub(super) fn new(
+        (access_gbps, core_gbps): (f64, f64),
+        [propagation_ns, switch_ns, host_ns]: [f64; 3],
+    ) -> Result<Self, TopologyError> {
+        Ok(Self {
+            access: rate("access-gbps", access_gbps)?,
+            core: rate("core-gbps", core_gbps)?,
+            propagation: delay("propagation-ns", propagation_ns)?,
+            switch_latency: delay("switch-ns", switch_ns)?,
+            host_latency: delay("host-ns", host_ns)?,
+        })
+    }
 }
 
 /// Upper bound on hosts and on switches: identifiers and tables are sized for it.
@@ -246,69 +266,33 @@ impl Topology {
         }
         parts
     }
-
-    /// Returns a network of `racks` racks and `spines` spine switches, each joined to every leaf. A
-    /// rack has `hosts_per_rack` hosts and `rails` leaf switches, and every host has a link to each
-    /// leaf of its rack.
-    pub(super) fn leaf_spine(
-        (racks, rails): (u32, u32),
-        hosts_per_rack: u32,
-        spines: u32,
-        wires: &Wires,
-    ) -> Result<Self, TopologyError> {
-        let (n_hosts, leaves) = (racks * hosts_per_rack, racks * rails);
-        let mut links = Vec::new();
-        for host in 0..n_hosts {
-            for rail in 0..rails {
-                links.push(access(host, host / hosts_per_rack * rails + rail, wires));
-            }
-        }
-        for leaf in 0..leaves {
-            for spine in 0..spines {
-                links.push(trunk(leaf, leaves + spine, wires));
-            }
-        }
-        Self::check(n_hosts, leaves + spines, links, wires)
-    }
-
-    /// A three-tier fat-tree of `k`-port switches: `pods` pods, k at most, of k/2 edge and k/2
-    /// aggregation switches with (k/2)^2 hosts each, and (k/2)^2 core switches.
-    pub(super) fn fat_tree(k: u32, pods: u32, wires: &Wires) -> Result<Self, TopologyError> {
-        let half = k / 2;
-        let (n_edge, n_hosts) = (pods * half, pods * half * half);
-        let mut links = attach(n_hosts, half, wires);
-        for pod in 0..pods {
-            for edge in 0..half {
-                for agg in 0..half {
-                    links.push(trunk(pod * half + edge, n_edge + pod * half + agg, wires));
-                }
-            }
-        }
-        for pod in 0..pods {
-            for agg in 0..half {
-                for core in 0..half {
-                    let core = 2 * n_edge + agg * half + core;
-                    links.push(trunk(n_edge + pod * half + agg, core, wires));
-                }
-            }
-        }
-        Self::check(n_hosts, 2 * n_edge + half * half, links, wires)
-    }
-
-    /// `n_hosts` hosts at one switch.
-    pub(super) fn star(n_hosts: u32, wires: &Wires) -> Result<Self, TopologyError> {
-        Self::check(n_hosts, 1, attach(n_hosts, n_hosts, wires), wires)
-    }
-
-    /// Two switches with `per_side` hosts each and one link between them.
-    pub(super) fn dumbbell(per_side: u32, wires: &Wires) -> Result<Self, TopologyError> {
-        let mut links = attach(2 * per_side, per_side, wires);
-        links.push(trunk(0, 1, wires));
-        Self::check(2 * per_side, 2, links, wires)
-    }
 }
 
-fn attach(n_hosts: u32, hosts_per_switch: u32, wires: &Wires) -> Vec<Link> {
+/// Returns a network of `racks` racks and `spines` spine switches, each joined to every leaf. A
+/// rack has `hosts_per_rack` hosts and `rails` leaf switches, and every host has a link to each
+/// leaf of its rack.
+pub(super) fn leaf_spine(
+    (racks, rails): (u32, u32),
+    hosts_per_rack: u32,
+    spines: u32,
+    wires: &Wires,
+) -> Result<Topology, TopologyError> {
+    let (n_hosts, leaves) = (racks * hosts_per_rack, racks * rails);
+    let mut links = Vec::new();
+    for host in 0..n_hosts {
+        for rail in 0..rails {
+            links.push(access(host, host / hosts_per_rack * rails + rail, wires));
+        }
+    }
+    for leaf in 0..leaves {
+        for spine in 0..spines {
+            links.push(trunk(leaf, leaves + spine, wires));
+        }
+    }
+    Topology::check(n_hosts, leaves + spines, links, wires)
+}
+
+pub(super) fn attach(n_hosts: u32, hosts_per_switch: u32, wires: &Wires) -> Vec<Link> {
     (0..n_hosts).map(|host| access(host, host / hosts_per_switch, wires)).collect()
 }
 
@@ -331,7 +315,7 @@ fn switches_of(host: u32, ends: &[(usize, Node)]) -> Result<Vec<u32>, TopologyEr
     if own.is_empty() { Err(TopologyError::NoLink { host }) } else { Ok(own) }
 }
 
-fn trunk(below: u32, above: u32, wires: &Wires) -> Link {
+pub(super) fn trunk(below: u32, above: u32, wires: &Wires) -> Link {
     let (a, b) = (Node::Switch(below), Node::Switch(above));
     Link::new(a, b, wires.core, wires.propagation)
 }

@@ -10,12 +10,12 @@ mod degraded;
 mod delayed;
 mod delays;
 mod forward;
+pub mod kinds;
 mod pairs;
 mod paths;
 mod pod;
 mod pods;
 mod regular;
-mod spec;
 mod uneven;
 
 pub use build::TopologyError;
@@ -23,9 +23,9 @@ pub use cut::{HostCut, Return};
 pub use degraded::{CutOff, Degraded};
 pub use delayed::DelayedPath;
 pub use delays::Delays;
+pub use kinds::{LinkSpec, TopologySpec};
 pub use paths::Paths;
 pub use regular::RegularPaths;
-pub use spec::{LinkSpec, TopologySpec};
 pub use uneven::{FullLink, NarrowLink, NarrowPath, UnevenPaths};
 
 use std::cmp::Reverse;

@@ -4,7 +4,7 @@
 use rampmeter_core::fabric::{Pod, PodHost, SourceRoute};
 use rampmeter_core::{Bytes, Purpose, Rng, Span};
 
-use super::build::{TopologyError, Wires};
+use super::build::{TopologyError, Wires, leaf_spine};
 use super::pods::{Ports, cables, numbers, switches};
 use super::{Node, Topology};
 
@@ -40,7 +40,7 @@ impl Topology {
     /// them. Each host's cable is longer than the wires' propagation by up to `spread`.
     pub(super) fn new_pod(k: u32, spread: Span, wires: &Wires) -> Result<Self, TopologyError> {
         let racks = k / 2;
-        let mut pod = Self::leaf_spine((racks, 1), racks, racks, wires)?;
+        let mut pod = leaf_spine((racks, 1), racks, racks, wires)?;
         let cables = Cables { least: wires.propagation, spread };
         for link in &mut pod.links {
             if let Node::Host(host) = link.a {

@@ -116,38 +116,34 @@ impl Topology {
 
 #[cfg(test)]
 mod tests {
-    use rampmeter_core::{Rate, Span};
-
-    use crate::topo::Topology;
-    use crate::topo::build::Wires;
+    use crate::topo::{Topology, TopologySpec};
 
     use super::LinksDown;
 
-    const WIRES: Wires = Wires {
-        access: Rate::from_gbps(10),
-        core: Rate::from_gbps(40),
-        propagation: Span::from_ns(200),
-        switch_latency: Span::ZERO,
-        host_latency: Span::ZERO,
-    };
+    /// A network of a kind with some keys.
+    fn built(kind: &str, keys: &str) -> Topology {
+        let text = format!("kind = \"{kind}\"\n{keys}");
+        toml::from_str::<TopologySpec>(&text).unwrap().build().unwrap()
+    }
 
     #[test]
     fn leaf_spines_and_fat_trees_are_regular_and_dumbbells_are_not() {
-        let paths = Topology::leaf_spine((3, 1), 2, 5, &WIRES).unwrap().regular_paths().unwrap();
+        let paths = built("leaf-spine", "racks = 3\nhosts-per-rack = 2\nspines = 5");
+        let paths = paths.regular_paths().unwrap();
         assert_eq!((paths.tor_up, paths.agg_up), (5, 1));
         assert_eq!((paths.rack_of, paths.pod_of), (vec![0, 0, 1, 1, 2, 2], vec![0, 0, 0]));
-        let paths = Topology::fat_tree(4, 4, &WIRES).unwrap().regular_paths().unwrap();
+        let paths = built("fat-tree", "k = 4").regular_paths().unwrap();
         assert_eq!((paths.tor_up, paths.agg_up), (2, 2));
         assert_eq!(paths.pod_of, [0, 0, 1, 1, 2, 2, 3, 3]);
-        let star = Topology::star(4, &WIRES).unwrap();
+        let star = built("star", "hosts = 4");
         assert_eq!(star.regular_paths().unwrap().tor_up, 1);
-        assert!(Topology::dumbbell(2, &WIRES).unwrap().regular_paths().is_none());
+        assert!(built("dumbbell", "hosts-per-side = 2").regular_paths().is_none());
     }
 
     /// A link of each tier of a fat-tree with four ports a switch.
     #[test]
     fn links_that_are_down_are_told_by_rack_and_pod() {
-        let tree = Topology::fat_tree(4, 4, &WIRES).unwrap();
+        let tree = built("fat-tree", "k = 4");
         let paths = tree.regular_paths().unwrap();
         let above = tree.above().unwrap();
         let tor = tree.racks()[5];
@@ -158,7 +154,7 @@ mod tests {
         let pod = paths.pod_of[5];
         assert_eq!((down.racks, down.pods), (vec![(5, 0)], vec![(pod, 1, 1)]));
         assert_eq!(tree.links_down(&|_| true), LinksDown::default());
-        let dumbbell = Topology::dumbbell(2, &WIRES).unwrap();
+        let dumbbell = built("dumbbell", "hosts-per-side = 2");
         assert_eq!(dumbbell.links_down(&|_| false), LinksDown::default());
     }
 }

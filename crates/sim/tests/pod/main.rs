@@ -24,14 +24,14 @@ const HOP: Span = Span::from_ns(1_000 + 450);
 /// A pod of 4-port switches with an arbiter at both racks, and cables that differ by up to `spread`
 /// nanoseconds. Hosts 0 and 1 are at switch 0, hosts 2 and 3 at switch 1.
 fn topology(spread: f64) -> Topology {
-    let spec = TopologySpec::Pod {
+    let spec = TopologySpec::Pod(topologies::Pod {
         k: 4,
         gbps: 100.0,
         propagation_ns: 1_000.0,
         switch_ns: 450.0,
         host_ns: 450.0,
         cable_spread_ns: spread,
-    };
+    });
     let need = ArbiterNeed { rate: ArbiterRate::Slowest, place: ArbiterPlace::EveryRack };
     spec.build().unwrap().with_arbiters(&[need])
 }

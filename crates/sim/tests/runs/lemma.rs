@@ -100,14 +100,14 @@ fn the_third_switch_makes_a_packet_wait_for_three_times_k_less_1_others() {
             gbps_back: None,
             propagation_ns: 200.0,
         };
-        let topology = TopologySpec::Links {
+        let topology = TopologySpec::Links(topologies::Links {
             hosts: hosts.into(),
             switches: switches.into(),
             links: links.into_iter().map(between).collect(),
             switch_ns: 450.0,
             host_ns: 450.0,
             hosts_forward: false,
-        };
+        });
         let spec = SimSpec {
             topology: topology.build().unwrap(),
             fabric: FabricConfig::default(),

@@ -1,11 +1,11 @@
 //! Hosts with several links: all are used, none is needed, and no packet takes one that is down.
 
 use rampmeter_sim::topo::Paths;
-use rampmeter_sim::{LinkSpec, Node, Target, Topology, TopologySpec};
+use rampmeter_sim::{LinkSpec, Node, Target, Topology, TopologySpec, topologies};
 
 /// Two racks of three hosts and `rails` leaf switches, two spines.
 fn by_rails(rails: u64) -> Topology {
-    let spec = TopologySpec::LeafSpine {
+    let spec = TopologySpec::LeafSpine(topologies::LeafSpine {
         racks: 2,
         hosts_per_rack: 3,
         spines: 2,
@@ -15,7 +15,7 @@ fn by_rails(rails: u64) -> Topology {
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    };
+    });
     spec.build().unwrap()
 }
 
@@ -62,8 +62,14 @@ fn links_that_make_no_sense_are_errors() {
         };
         let links = ends.iter().map(link).collect();
         let (switch_ns, host_ns, hosts_forward) = (0.0, 0.0, false);
-        let spec =
-            TopologySpec::Links { hosts: 2, switches: 2, links, switch_ns, host_ns, hosts_forward };
+        let spec = TopologySpec::Links(topologies::Links {
+            hosts: 2,
+            switches: 2,
+            links,
+            switch_ns,
+            host_ns,
+            hosts_forward,
+        });
         spec.build().map(|_| ()).map_err(|e| e.to_string())
     };
     assert_eq!(links(&[["h0", "s0"], ["h0", "s1"], ["h1", "s1"], ["s0", "s1"]]), Ok(()));
@@ -97,8 +103,14 @@ fn by_parallel_links(gbps: &[f64]) -> Topology {
         ["h0", "h1"].iter().flat_map(|host| gbps.iter().map(|&it| link([host, "s0"], it)));
     let links = of_hosts.chain([link(["h2", "s1"], 400.0), link(["s0", "s1"], 400.0)]).collect();
     let (switch_ns, host_ns, hosts_forward) = (0.0, 0.0, false);
-    let spec =
-        TopologySpec::Links { hosts: 3, switches: 2, links, switch_ns, host_ns, hosts_forward };
+    let spec = TopologySpec::Links(topologies::Links {
+        hosts: 3,
+        switches: 2,
+        links,
+        switch_ns,
+        host_ns,
+        hosts_forward,
+    });
     spec.build().unwrap()
 }
 

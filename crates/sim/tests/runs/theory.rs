@@ -82,7 +82,7 @@ fn waiting_at_one_port_is_that_of_m_d_1_within_1_percent() {
 
 #[test]
 fn a_lone_message_takes_exactly_the_pipeline_time_on_every_topology() {
-    let leaf_spine = TopologySpec::LeafSpine {
+    let leaf_spine = TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
         racks: 3,
         hosts_per_rack: 4,
@@ -92,8 +92,8 @@ fn a_lone_message_takes_exactly_the_pipeline_time_on_every_topology() {
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    };
-    let fat_tree = TopologySpec::FatTree {
+    });
+    let fat_tree = TopologySpec::FatTree(topologies::FatTree {
         pods: None,
         k: 4,
         access_gbps: 100.0,
@@ -101,7 +101,7 @@ fn a_lone_message_takes_exactly_the_pipeline_time_on_every_topology() {
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    };
+    });
     // (topology, far host, links, serialisation of one 1500 B packet over the path in ns)
     let cases = [(star(5), 4, 2, 240), (leaf_spine, 11, 4, 300), (fat_tree, 15, 6, 720)];
     for (topology, dst, links, one_packet) in cases {
@@ -235,7 +235,7 @@ impl Probe for Delivered {
 /// repair both are used again.
 #[test]
 fn routing_follows_failures_and_repairs() {
-    let topology = TopologySpec::LeafSpine {
+    let topology = TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
         racks: 2,
         hosts_per_rack: 2,
@@ -245,7 +245,7 @@ fn routing_follows_failures_and_repairs() {
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    };
+    });
     let mut spec = spec(topology);
     spec.drain = Span::from_us(100);
     let (from, until) = (Time::from_ps(50_000_000), Time::from_ps(100_000_000));
@@ -345,14 +345,14 @@ fn slots_make_buffers_count_packets() {
 /// link takes it. That link serves others meanwhile: four hosts at 10 Gbit/s fill one link of 40.
 #[test]
 fn a_fast_link_is_not_held_for_a_packet_that_is_still_coming() {
-    let topology = TopologySpec::Dumbbell {
+    let topology = TopologySpec::Dumbbell(topologies::Dumbbell {
         hosts_per_side: 4,
         access_gbps: 10.0,
         core_gbps: 40.0,
         propagation_ns: 200.0,
         switch_ns: 0.0,
         host_ns: 0.0,
-    };
+    });
     let mut spec = spec(topology);
     spec.fabric.switching = Switching::CutThrough { header: Bytes::new(40) };
     let arrivals = (0..4).map(|h| {

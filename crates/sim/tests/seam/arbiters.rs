@@ -91,7 +91,7 @@ fn link(switch: u32) -> ArbiterLink {
 
 /// Three racks of two hosts; the first arbiter is at every rack, the second at a spine.
 fn spec() -> SimSpec {
-    let topology = TopologySpec::LeafSpine {
+    let topology = TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
         racks: 3,
         hosts_per_rack: 2,
@@ -101,7 +101,7 @@ fn spec() -> SimSpec {
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    };
+    });
     let topology = topology.build().unwrap();
     let topology = topology.with_arbiter_at(&[0, 1, 2].map(link)).with_arbiter(link(3));
     SimSpec { topology, ..super::spec(2) }

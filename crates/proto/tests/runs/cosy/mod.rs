@@ -189,7 +189,7 @@ fn mixed(topology: &Topology, load: f64, flows: u64, seed: u64) -> Vec<Arrival> 
 fn every_promise_is_kept_up_to_saturation_and_beyond() {
     let wanted = std::env::var("RAMPMETER_PACKETS").ok().and_then(|n| n.parse().ok());
     let wanted: u64 = wanted.unwrap_or(1_000_000);
-    let fat_tree = TopologySpec::FatTree {
+    let fat_tree = TopologySpec::FatTree(topologies::FatTree {
         pods: None,
         k: 8,
         access_gbps: 100.0,
@@ -197,7 +197,7 @@ fn every_promise_is_kept_up_to_saturation_and_beyond() {
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    };
+    });
     let topologies = [leaf_spine(9, 16, 4), fat_tree.build().unwrap()];
     let mut total = Seen::default();
     for seed in 1.. {
