@@ -51,8 +51,8 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 NODES = {
     *("test_apps", "test_collectives", "test_cosy", "test_daemons", "test_experiment"),
     *("test_hosts", "test_hosts_review", "test_key_log", "test_linux_tcp", "test_middlebox"),
-    *("test_networks", "test_published", "test_several_transports", "test_soak"),
-    *("test_stopped_nodes", "test_stress", "test_testbed"),
+    *("test_networks", "test_node_limits", "test_published", "test_several_transports"),
+    *("test_soak", "test_stopped_nodes", "test_stress", "test_testbed"),
 }
 """Modules whose tests start nodes or networks of the kernel. They run one after another, so that
 their times do not depend on each other."""

@@ -1,237 +1,37 @@
 """The daemon as a process: started, killed, restarted, disconnected, and not read from."""
 
 import itertools
-import json
-import os
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
 
 import pytest
 
-from rampmeter.hosts import AttachError, Message, Port, SendError, Ticket
-from rampmeter.testbed import Fabric, Shape, TestbedError, is_privileged
-from rampmeter.testbed.experiment import find_rampd
+from rampmeter.hosts import SendError
+from rampmeter.testbed import Fabric, Shape, is_privileged
+from tests import nodes
+from tests.nodes import (
+    BUSY_US,
+    LATE,
+    RAMPD,
+    SERVICE,
+    TIMEOUT,
+    Start,
+    arrivals,
+    described,
+    free_ports,
+    number_of,
+    outcome,
+    text,
+)
 
-SERVICE = 7
-TIMEOUT = 30.0
-
-
-def rampd() -> str | None:
-    """Returns the path of the daemon, if it is built."""
-    try:
-        return find_rampd()
-    except TestbedError:
-        return None
-
-
-RAMPD = rampd()
 pytestmark = pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build")
 needs_root = pytest.mark.skipif(not is_privileged(), reason="needs root for namespaces")
-
-
-PORTS: Final = itertools.count(12_000 + 2 * (os.getpid() * 7_919 % 10_000), 2)
-"""Ports outside Linux's range of ephemeral ports: free ones stay free until they are used."""
-
-
-def free_ports(n: int) -> list[int]:
-    """Returns unused ports, of which the next one is free too."""
-    return list(itertools.islice(filter(_is_free_pair, PORTS), n))
-
-
-def _is_free_pair(port: int) -> bool:
-    try:
-        for each in (port, port + 1):
-            with socket.socket(type=socket.SOCK_DGRAM) as one:
-                one.bind(("127.0.0.1", each))
-    except OSError:
-        return False
-    return True
-
-
-class Network:
-    """Nodes of one configuration, on loopback or in namespaces."""
-
-    def __init__(
-        self, folder: Path, transport: str, arbiters: int = 0, rtt_us: int = 500, keys: str = ""
-    ) -> None:
-        self.folder = folder
-        self._transport = transport
-        self._keys = keys
-        self._rtt_us = rtt_us
-        self._n = 2 + arbiters
-        self.n_hosts = 2
-        self.rate = 200
-        self.unreachable_after_ms = 500
-        self.network_keys: dict[int, str] = {}
-        self.addresses: list[str] = []
-        self.keys: list[list[str]] = []
-        self.private: list[str] = []
-        for _ in range(self._n):
-            self.add()
-        self.processes: dict[int, subprocess.Popen[bytes]] = {}
-        self.fabric: Fabric | None = None
-
-    def _keygen(self, file: str) -> str:
-        assert RAMPD is not None
-        argv = [RAMPD, "keygen", str(self.folder / file)]
-        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
-
-    def add(self) -> int:
-        """Adds a node; returns its number."""
-        node, (port,) = len(self.addresses), free_ports(1)
-        self.addresses.append(f"127.0.0.1:{port}")
-        self.keys.append([self._keygen(f"{node}.key")])
-        self.private.append(f"{node}.key")
-        return node
-
-    def status(self, node: int) -> dict[str, Any]:
-        """Returns the output of `rampd status`."""
-        assert RAMPD is not None
-        argv = [RAMPD, "status", "--json", str(self.folder / f"{node}.toml")]
-        done = subprocess.run(argv, check=True, capture_output=True, text=True)
-        status: dict[str, Any] = json.loads(done.stdout)
-        return status
-
-    def wait_for(
-        self, node: int, predicate: Callable[[dict[str, Any]], bool], timeout: float = TIMEOUT
-    ) -> dict[str, Any]:
-        """Waits for the first status that satisfies `predicate`, and returns it."""
-        ends = time.monotonic() + timeout
-        while not predicate(status := self.status(node)):
-            assert time.monotonic() < ends, status
-            time.sleep(0.1)
-        return status
-
-    def reload(self) -> None:
-        """Writes all configurations, and has all nodes read them."""
-        for node, process in self.processes.items():
-            self._configure(node)
-            process.send_signal(signal.SIGHUP)
-        time.sleep(0.3)
-
-    def change_key(self, node: int, after_each: Callable[[], None]) -> None:
-        """Changes the key of a node, as the documentation describes."""
-        old, new = self.keys[node][0], self._keygen(f"{node}.next.key")
-        self.keys[node] = [old, new]
-        self.reload()
-        after_each()
-        self.private[node] = f"{node}.next.key"
-        self.reload()
-        after_each()
-        self.keys[node] = [new]
-        self.reload()
-        after_each()
-
-    def _configure(self, node: int) -> Path:
-        peers = "".join(
-            f'[[peer]]\nid = {n}\naddress = "{address}"\n'
-            f"arbiter = {str(n >= self.n_hosts).lower()}\n"
-            f"public-key = {self.keys[n]}\n"
-            for n, address in enumerate(self.addresses)
-        )
-        file = self.folder / f"{node}.toml"
-        file.write_text(
-            f'[node]\nid = {node}\nclock = "monotonic"\nsocket = "{self.socket(node)}"\n'
-            f'private-key = "{self.private[node]}"\n'
-            f"[network]\nrate-mbps = {self.rate}\ncontrol-rtt-us = {self._rtt_us}\n"
-            f"unreachable-after-ms = {self.unreachable_after_ms}\n"
-            f"{self.network_keys.get(node, '')}\n"
-            f'[transport]\nname = "{self._transport}"\n{self._keys}\n{peers}'
-        )
-        return file
-
-    def start(self, node: int, *, listening: socket.socket | None = None) -> None:
-        """Starts a node or an arbiter, as a service manager that has opened its socket does."""
-        file = self._configure(node)
-        assert RAMPD is not None
-        argv = [RAMPD, "arbiter" if node >= self.n_hosts else "node", str(file)]
-        if listening is not None:
-            script = f'LISTEN_PID=$$ LISTEN_FDS=1 exec "$@" 3<&{listening.fileno()}'
-            argv = ["bash", "-c", script, "bash", *argv]
-            with (self.folder / f"{node}.log").open("ab") as log:
-                pass_fds = [listening.fileno()]
-                self.processes[node] = subprocess.Popen(argv, stderr=log, pass_fds=pass_fds)
-            return
-        log = (self.folder / f"{node}.log").open("ab")
-        with log:
-            if self.fabric is None:
-                self.processes[node] = subprocess.Popen(argv, stderr=log)
-            else:
-                self.processes[node] = self.fabric.run(node, argv, stderr=log)
-
-    def kill(self, node: int) -> None:
-        """Kills a node without notice."""
-        process = self.processes.pop(node)
-        process.kill()
-        process.wait()
-
-    def socket(self, node: int) -> Path:
-        """Returns the socket to which programs attach."""
-        return self.folder / f"{node}.sock"
-
-    def port(self, node: int, receive: int = 8 << 20) -> Port:
-        """Attaches to a node that may still be starting."""
-        until = time.monotonic() + TIMEOUT
-        while True:
-            try:
-                return Port(self.socket(node), SERVICE, depth=64, receive=receive)
-            except AttachError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.02)
-
-    def stop(self) -> None:
-        """Ends all processes."""
-        for process in self.processes.values():
-            process.send_signal(signal.SIGTERM)
-        for process in self.processes.values():
-            assert process.wait(TIMEOUT) == 0
-
-
-Start = Callable[..., Network]
-
-
-@pytest.fixture
-def network_of(tmp_path: Path) -> Iterator[Start]:
-    """Yields a function that makes a network; processes of a failed test are ended."""
-    made: list[Network] = []
-
-    def make(transport: str, arbiters: int = 0, rtt_us: int = 500, keys: str = "") -> Network:
-        made.append(Network(tmp_path, transport, arbiters, rtt_us, keys))
-        return made[-1]
-
-    yield make
-    for network in made:
-        for process in network.processes.values():
-            process.kill()
-            process.wait()
-
-
-def text(number: int, size: int = 40_000) -> bytes:
-    """Returns a message that contains its number."""
-    return number.to_bytes(8, "big") * (size // 8)
-
-
-def number_of(message: Message) -> int:
-    """Returns the number of a message; fails if a byte of it was altered."""
-    number = int.from_bytes(message.data[:8], "big")
-    assert message.data == text(number, len(message))
-    return number
-
-
-def outcome(ticket: Ticket) -> str:
-    """Returns the outcome of a message."""
-    try:
-        ticket.result(TIMEOUT)
-    except SendError as error:
-        return error.reason
-    return "completed"
+network_of = nodes.network_of
 
 
 def test_nodes_may_be_started_in_any_order(network_of: Start) -> None:
@@ -470,32 +270,6 @@ def test_rates_and_peers_change_without_a_loss(network_of: Start, transport: str
             a.send(2, b"x").result(TIMEOUT)
     log = (network.folder / "0.log").read_text()
     assert "network.mtu, spray or segment-offload: changes need a restart" in log
-
-
-BUSY_US: Final = 50_000
-"""Round trip in cosy's configuration if others use all processors."""
-LATE: Final = 0.5
-"""Seconds in which programs that are ready get a processor."""
-
-
-def described(network: Network, node: int) -> dict[str, float]:
-    """Returns the numbers that `rampd check` derives, by name."""
-    assert RAMPD is not None
-    argv = [RAMPD, "check", str(network.folder / f"{node}.toml")]
-    lines = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
-    derived = [line.strip().removesuffix(" us") for line in lines if line.endswith(" us")]
-    cells = [line.rsplit(maxsplit=1) for line in derived]
-    return {name.strip(): float(value) for name, value in cells}
-
-
-def arrivals(port: Port) -> list[int]:
-    """Returns the messages that arrive until none arrives for a while."""
-    numbers = []
-    while True:
-        try:
-            numbers.append(number_of(port.receive(LATE)))
-        except TimeoutError:
-            return numbers
 
 
 def test_bounds_are_those_of_the_state_machine_and_are_met(network_of: Start) -> None:

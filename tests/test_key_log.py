@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_daemons import RAMPD, TIMEOUT, Network, free_ports, number_of, text
+from .nodes import RAMPD, TIMEOUT, Network, free_ports, number_of, text
 from .test_dissector import frame, infos, rows, tshark, write_capture
 
 pytestmark = [

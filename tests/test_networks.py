@@ -15,7 +15,7 @@ from rampmeter.testbed import TestbedError, is_privileged
 from rampmeter.testbed.command import ip
 from rampmeter.testbed.experiment import find_rampd
 
-from .test_daemons import Network, free_ports, number_of, text
+from .nodes import Network, free_ports, number_of, text
 
 TIMEOUT: Final = 30.0
 LEFT: Final = 3.0

@@ -7,15 +7,15 @@ import pytest
 
 from rampmeter.hosts import Port, Ticket
 from rampmeter.testbed.stress import TRANSPORTS
-from tests import test_daemons
-from tests.test_daemons import RAMPD, TIMEOUT, Network, Start, number_of, outcome, text
-from tests.test_hosts_review import ARBITERS
+from tests import nodes
+from tests.nodes import RAMPD, TIMEOUT, Network, Start, number_of, outcome, text
+from tests.test_node_limits import ARBITERS
 
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build"),
 ]
-network_of = test_daemons.network_of
+network_of = nodes.network_of
 
 PAUSE_S = 0.5
 N = 60
@@ -97,7 +97,7 @@ def test_messages_fail_in_pauses_above_the_default_limit_only(
 @pytest.mark.parametrize("paused", [0, 1])
 def test_cosy_reports_each_outcome_and_continues(network_of: Start, paused: int) -> None:
     """It promises bounds shorter than the pause, so messages in flight may fail, once each."""
-    network = network_of("cosy", rtt_us=test_daemons.BUSY_US)
+    network = network_of("cosy", rtt_us=nodes.BUSY_US)
     network.unreachable_after_ms = 10_000
     for node in (0, 1):
         network.start(node)
@@ -106,7 +106,7 @@ def test_cosy_reports_each_outcome_and_continues(network_of: Start, paused: int)
         received = [number_of(b.receive(TIMEOUT))]
         pause(network, paused, list(sent.values()))
         outcomes = {n: outcome(ticket) for n, ticket in sent.items()}
-        received += test_daemons.arrivals(b)
+        received += nodes.arrivals(b)
         assert len(set(received)) == len(received)
         assert set(outcomes.values()) <= {"completed", "rejected", "unreachable"}
         assert {n for n, fate in outcomes.items() if fate == "completed"} <= set(received)

@@ -4,6 +4,8 @@
 //! the links as theirs. The classes of the upper are served first. To the lower the upper's share
 //! looks like traffic of others.
 
+mod arbiter;
+
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -12,9 +14,10 @@ use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{
     ClockOrigin, Crossing, Departure, Endpoint, Event, FabricFacts, Family, Gauge, Header, Hop,
     Message, MsgId, NodeId, Packet, Phase, Priority, Promise, Queueing, Receipt, Rng, SwitchFacts,
-    TenantId, Time, Verdict, WireError, fabric::LinksDown,
+    TenantId, Time, Verdict, WireError,
 };
 
+pub use self::arbiter::BesideArbiter;
 use crate::keys::BadKey;
 use crate::parts::Framing;
 use crate::transport::{Site, Transport};
@@ -91,14 +94,6 @@ pub struct BesideHost<A, B> {
 pub struct BesideHop<A, B> {
     upper: A,
     lower: B,
-}
-
-/// The arbiter of the transport that has one. If neither has, this type has no values.
-pub enum BesideArbiter<A: Family, B: Family> {
-    /// The upper transport's.
-    Upper(A::Arbiter),
-    /// The lower's.
-    Lower(B::Arbiter),
 }
 
 /// The parts of a node's random stream that the transports have.
@@ -340,122 +335,6 @@ impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.upper.poll_event().or_else(|| self.lower.poll_event())
-    }
-}
-
-impl<A: Family, B: Family> Endpoint for BesideArbiter<A, B> {
-    type Header = Either<A::Header, B::Header>;
-    type Config = Both<A::Config, B::Config>;
-
-    fn new(config: Arc<Self::Config>, node: NodeId, rng: Rng, now: Time) -> Self {
-        Beside::<A, B>::arbiter(config, 0, node, rng, now)
-    }
-
-    fn set_clock_origin(&mut self, now: Time, origin: ClockOrigin) {
-        match self {
-            Self::Upper(arbiter) => arbiter.set_clock_origin(now, origin),
-            Self::Lower(arbiter) => arbiter.set_clock_origin(now, origin),
-        }
-    }
-
-    fn submit(&mut self, now: Time, message: Message) {
-        match self {
-            Self::Upper(arbiter) => arbiter.submit(now, message),
-            Self::Lower(arbiter) => arbiter.submit(now, message),
-        }
-    }
-
-    fn cancel(&mut self, now: Time, msg: MsgId) {
-        match self {
-            Self::Upper(arbiter) => arbiter.cancel(now, msg),
-            Self::Lower(arbiter) => arbiter.cancel(now, msg),
-        }
-    }
-
-    fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt {
-        match (self, packet.header) {
-            (Self::Upper(arbiter), Either::Upper(header)) => {
-                arbiter.handle_packet(now, &with(packet, header))
-            }
-            (Self::Lower(arbiter), Either::Lower(header)) => {
-                arbiter.handle_packet(now, &with(packet, header))
-            }
-            // The other transport has no arbiter.
-            (Self::Upper(_), Either::Lower(_)) | (Self::Lower(_), Either::Upper(_)) => {
-                Receipt::Ignored
-            }
-        }
-    }
-
-    fn has_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
-        false
-    }
-
-    fn has_arrived(&mut self, _packet: &Packet<Self::Header>) -> bool {
-        true
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        match self {
-            Self::Upper(arbiter) => arbiter.counters(each),
-            Self::Lower(arbiter) => arbiter.counters(each),
-        }
-    }
-
-    fn phases(&self, each: &mut dyn FnMut(Phase)) {
-        match self {
-            Self::Upper(arbiter) => arbiter.phases(each),
-            Self::Lower(arbiter) => arbiter.phases(each),
-        }
-    }
-
-    fn forget_peer(&mut self, now: Time, peer: NodeId) {
-        match self {
-            Self::Upper(arbiter) => arbiter.forget_peer(now, peer),
-            Self::Lower(arbiter) => arbiter.forget_peer(now, peer),
-        }
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        match self {
-            Self::Upper(arbiter) => arbiter.handle_timeout(now),
-            Self::Lower(arbiter) => arbiter.handle_timeout(now),
-        }
-    }
-
-    fn handle_links(&mut self, now: Time, down: &LinksDown) {
-        match self {
-            Self::Upper(arbiter) => arbiter.handle_links(now, down),
-            Self::Lower(arbiter) => arbiter.handle_links(now, down),
-        }
-    }
-
-    fn poll_transmit(&mut self, now: Time) -> Option<Packet<Self::Header>> {
-        match self {
-            Self::Upper(arbiter) => arbiter.poll_transmit(now).map(|packet| raised(&packet)),
-            Self::Lower(arbiter) => arbiter.poll_transmit(now).map(|packet| lowered(&packet)),
-        }
-    }
-
-    fn wants_transmit(&self) -> bool {
-        match self {
-            Self::Upper(arbiter) => arbiter.wants_transmit(),
-            Self::Lower(arbiter) => arbiter.wants_transmit(),
-        }
-    }
-
-    fn poll_timeout(&self) -> Time {
-        match self {
-            Self::Upper(arbiter) => arbiter.poll_timeout(),
-            Self::Lower(arbiter) => arbiter.poll_timeout(),
-        }
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        match self {
-            Self::Upper(arbiter) => arbiter.poll_event(),
-            Self::Lower(arbiter) => arbiter.poll_event(),
-        }
     }
 }
 

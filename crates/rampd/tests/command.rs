@@ -47,189 +47,183 @@ fn error_of(text: &str) -> String {
     said.trim().to_owned()
 }
 
+/// Replacements in [`GOOD`] that make it invalid, and a part of the error of each.
+const BROKEN: &[(&str, &str, &str)] = &[
+    ("[node]", "[nod]", "n.toml: line 2, column 2: nod: unknown field `nod`"),
+    (
+        "id = 0\nclock",
+        "id = -1\nclock",
+        "line 3, column 6: node.id: expected a whole number from 0 to 4294967295, got -1",
+    ),
+    ("id = 0\nclock", "clock", "missing field `id`"),
+    ("id = 0\nclock", "id = 9\nclock", "node.id: expected the id of one of the peers, got 9"),
+    ("\"monotonic\"", "\"sundial\"", "node.clock: unknown variant `sundial`"),
+    ("clock", "speed = 1\nclock", "node.speed: unknown field `speed`"),
+    ("id = 1", "id = \"one\"", "peer[1].id: expected a whole number, got \"one\""),
+    ("clock", "spin-us = -1\nclock", "node.spin-us: expected a number from 0"),
+    ("clock", "gather-us = 20000\nclock", "node.gather-us: expected a number from 0 to 10000"),
+    ("clock", "message-max = 0\nclock", "node.message-max: expected a number from 1"),
+    ("clock", "datapath = \"xdp\"\nclock", "node.interface: expected the interface"),
+    ("clock", "interface = \"eth0\"\nclock", "node.interface: expected datapath = \"xdp\""),
+    ("clock", "patience-ms = 0\nclock", "node.patience-ms"),
+    ("[node]", "[programs]\nattached-max = 0\n[node]", "programs.attached-max: expected 1 or"),
+    (
+        "[node]",
+        "[programs]\nattached-max = 3\n[node]",
+        "programs: expected none at an arbiter, or without node.socket, got one",
+    ),
+    (
+        "[node]",
+        "[[service]]\nid = 7\nusers = [\"nobody-at-all\"]\n[node]",
+        "service[0].users: expected users of this machine, got nobody-at-all",
+    ),
+    (
+        "[node]",
+        "[[service]]\nid = 7\n[[service]]\nid = 7\n[node]",
+        "service[1].id: expected a service that no other table has, got 7",
+    ),
+    (
+        "127.0.0.1:7631",
+        "0.0.0.0:7631",
+        "peer[1].address: expected the address of one host, got 0.0.0.0:7631",
+    ),
+    (
+        "127.0.0.1:7631",
+        "224.0.0.9:7631",
+        "peer[1].address: expected the address of one host, got 224.0.0.9:7631",
+    ),
+    (
+        "127.0.0.1:7631",
+        "255.255.255.255:7631",
+        "peer[1].address: expected the address of one host, got 255.255.255.255:7631",
+    ),
+    (
+        "127.0.0.1:7631",
+        "127.255.255.255:7631",
+        "peer[1].address: expected the address of one host, got 127.255.255.255:7631",
+    ),
+    (
+        "127.0.0.1:7631",
+        "10.9.9.9:7631",
+        "peer[1].address: expected a loopback address, as this node's own is 127.0.0.1:7621, \
+         got 10.9.9.9:7631",
+    ),
+    ("clock", "metrics = \"here\"\nclock", "invalid socket address syntax"),
+    ("rate-mbps = 100", "rate-mbps = 0", "network.rate-mbps: expected a number from 0.1"),
+    (
+        "rate-mbps = 100",
+        "rate-mbps = \"fast\"",
+        "network.rate-mbps: expected a number, got \"fast\"",
+    ),
+    ("rate-mbps = 100\n", "", "missing field `rate-mbps`"),
+    ("rate-mbps = 100", "rate-mbps = 100\nmtu = 100", "network.mtu: expected a number from 576"),
+    ("rate-mbps = 100", "rate-mbps = 100\nspray = 0", "network.spray: expected a number from 1"),
+    (
+        "clock = \"monotonic\"\n\n[network]",
+        "datapath = \"xdp\"\ninterface = \"eth0\"\n\n[network]\nspray = 1\n\
+         segment-offload = true",
+        "node.datapath: expected udp, where segment-offload = true, got xdp",
+    ),
+    ("rtt-us = 300", "rtt-us = 0", "network.control-rtt-us: expected a number from 0.1"),
+    (
+        "rtt-us = 300",
+        "rtt-us = 1e9",
+        "network.control-rtt-us: expected a number from 0.1 to 1000000, got 1000000000",
+    ),
+    (
+        "rtt-us = 300",
+        "rtt-us = 300\ndata-rtt-us = 2e6",
+        "network.data-rtt-us: expected a number from 300 to 1000000, got 2000000",
+    ),
+    (
+        "rtt-us = 300",
+        "rtt-us = 300\nunreachable-after-ms = 1",
+        "network.unreachable-after-ms: expected a number from 3.1",
+    ),
+    (
+        "rtt-us = 300",
+        "rtt-us = 300\ndata-rtt-us = 200",
+        "network.data-rtt-us: expected a number from 300",
+    ),
+    ("\"dcpim\"", "\"quic\"", "transport.name: expected one of dcpim, phost"),
+    ("\"dcpim\"", "\"ideal\"", "transport.name: expected one of dcpim, phost"),
+    ("\"dcpim\"", "\"fastpass\"", "peer: expected 2 with arbiter = true"),
+    ("\"dcpim\"", "\"dcpim\"\nrounds = 99", "transport.rounds: expected 1 to 32, got 99"),
+    ("\"dcpim\"", "\"phost\"\npayload-bytes = 9", "transport.payload-bytes: expected left out"),
+    (
+        "\"dcpim\"",
+        "\"dcpim\"\ncontrol-rtt-us = -1",
+        "transport.control-rtt-us: expected a number from 0.001",
+    ),
+    (
+        "\"dcpim\"",
+        "\"dcpim\"\nbest-effort = { name = \"phost\" }",
+        "transport.best-effort: expected no such key for dcpim, got phost",
+    ),
+    (
+        "\"dcpim\"",
+        "\"cosy\"\nbest-effort = { name = \"fastpass\" }",
+        "transport.best-effort.name: expected dcpim or phost, got \"fastpass\"",
+    ),
+    (
+        "\"dcpim\"",
+        "\"cosy\"\nbest-effort = { preset = \"paper\" }",
+        "transport.best-effort.name: expected the name of a transport, got none",
+    ),
+    (
+        "\"dcpim\"",
+        "\"cosy\"\nbest-effort = \"phost\"",
+        "transport.best-effort: expected a transport table, got \"phost\"",
+    ),
+    (
+        "\"dcpim\"",
+        "\"cosy\"\nbest-effort = { name = \"dcpim\", rounds = 99 }",
+        "transport.best-effort.rounds: expected 1 to 32, got 99",
+    ),
+    (
+        "\"dcpim\"",
+        "\"cosy\"\nbest-effort = { name = \"dcpim\", payload-bytes = 9 }",
+        "transport.best-effort.payload-bytes: expected left out",
+    ),
+    ("id = 1", "id = 2", "peer[1].id: expected ids from 0 to 1, without gaps, got 2"),
+    ("id = 1", "id = 0", "peer[1].id: expected an id of its own, got 0"),
+    ("id = 1", "arbiter = true\nid = 1", "peer: expected at least 2 hosts, got 1"),
+    ("0.1:7631", "0.1:7622", "peer[1].address: expected two ports that peer 0 does not use"),
+    ("0.1:7631", "0.1:65535", "peer[1].address: expected a port from 1 to 65534"),
+    ("127.0.0.1:7631", "[::1]:7631", "peer[1].address: expected all IPv4 or all IPv6"),
+    (
+        "127.0.0.1:7631",
+        "localhost",
+        "expected an address or a host name, and a port, got \"localhost\"",
+    ),
+    ("security = \"none\"\n", "", "node.private-key: expected the file that `rampd keygen`"),
+    (
+        "clock",
+        "private-key = \"a.key\"\nclock",
+        "node.private-key: expected network.security = \"encrypted\" beside it, got a.key",
+    ),
+    (
+        "clock",
+        "key-log = \"keys.log\"\nclock",
+        "node.key-log: expected network.security = \"encrypted\" beside it, got keys.log",
+    ),
+    (
+        "security = \"none\"",
+        "security = \"some\"",
+        "unknown variant `some`, expected `encrypted` or `none`",
+    ),
+    (
+        "0.1:7631\"",
+        "0.1:7631\"\npublic-key = \"AAAA\"",
+        "peer[1].public-key: expected network.security = \"encrypted\" beside it, got AAAA",
+    ),
+    ("[network]", "[network", "n.toml: line 6, column 9"),
+];
+
 /// Every mistake is one line with the place, the expected and the actual value.
 #[test]
 fn broken_configurations_are_explained() {
-    let broken: &[(&str, &str, &str)] = &[
-        ("[node]", "[nod]", "n.toml: line 2, column 2: nod: unknown field `nod`"),
-        (
-            "id = 0\nclock",
-            "id = -1\nclock",
-            "line 3, column 6: node.id: expected a whole number from 0 to 4294967295, got -1",
-        ),
-        ("id = 0\nclock", "clock", "missing field `id`"),
-        ("id = 0\nclock", "id = 9\nclock", "node.id: expected the id of one of the peers, got 9"),
-        ("\"monotonic\"", "\"sundial\"", "node.clock: unknown variant `sundial`"),
-        ("clock", "speed = 1\nclock", "node.speed: unknown field `speed`"),
-        ("id = 1", "id = \"one\"", "peer[1].id: expected a whole number, got \"one\""),
-        ("clock", "spin-us = -1\nclock", "node.spin-us: expected a number from 0"),
-        ("clock", "gather-us = 20000\nclock", "node.gather-us: expected a number from 0 to 10000"),
-        ("clock", "message-max = 0\nclock", "node.message-max: expected a number from 1"),
-        ("clock", "datapath = \"xdp\"\nclock", "node.interface: expected the interface"),
-        ("clock", "interface = \"eth0\"\nclock", "node.interface: expected datapath = \"xdp\""),
-        ("clock", "patience-ms = 0\nclock", "node.patience-ms"),
-        ("[node]", "[programs]\nattached-max = 0\n[node]", "programs.attached-max: expected 1 or"),
-        (
-            "[node]",
-            "[programs]\nattached-max = 3\n[node]",
-            "programs: expected none at an arbiter, or without node.socket, got one",
-        ),
-        (
-            "[node]",
-            "[[service]]\nid = 7\nusers = [\"nobody-at-all\"]\n[node]",
-            "service[0].users: expected users of this machine, got nobody-at-all",
-        ),
-        (
-            "[node]",
-            "[[service]]\nid = 7\n[[service]]\nid = 7\n[node]",
-            "service[1].id: expected a service that no other table has, got 7",
-        ),
-        (
-            "127.0.0.1:7631",
-            "0.0.0.0:7631",
-            "peer[1].address: expected the address of one host, got 0.0.0.0:7631",
-        ),
-        (
-            "127.0.0.1:7631",
-            "224.0.0.9:7631",
-            "peer[1].address: expected the address of one host, got 224.0.0.9:7631",
-        ),
-        (
-            "127.0.0.1:7631",
-            "255.255.255.255:7631",
-            "peer[1].address: expected the address of one host, got 255.255.255.255:7631",
-        ),
-        (
-            "127.0.0.1:7631",
-            "127.255.255.255:7631",
-            "peer[1].address: expected the address of one host, got 127.255.255.255:7631",
-        ),
-        (
-            "127.0.0.1:7631",
-            "10.9.9.9:7631",
-            "peer[1].address: expected a loopback address, as this node's own is 127.0.0.1:7621, \
-             got 10.9.9.9:7631",
-        ),
-        ("clock", "metrics = \"here\"\nclock", "invalid socket address syntax"),
-        ("rate-mbps = 100", "rate-mbps = 0", "network.rate-mbps: expected a number from 0.1"),
-        (
-            "rate-mbps = 100",
-            "rate-mbps = \"fast\"",
-            "network.rate-mbps: expected a number, got \"fast\"",
-        ),
-        ("rate-mbps = 100\n", "", "missing field `rate-mbps`"),
-        (
-            "rate-mbps = 100",
-            "rate-mbps = 100\nmtu = 100",
-            "network.mtu: expected a number from 576",
-        ),
-        (
-            "rate-mbps = 100",
-            "rate-mbps = 100\nspray = 0",
-            "network.spray: expected a number from 1",
-        ),
-        (
-            "clock = \"monotonic\"\n\n[network]",
-            "datapath = \"xdp\"\ninterface = \"eth0\"\n\n[network]\nspray = 1\n\
-             segment-offload = true",
-            "node.datapath: expected udp, where segment-offload = true, got xdp",
-        ),
-        ("rtt-us = 300", "rtt-us = 0", "network.control-rtt-us: expected a number from 0.1"),
-        (
-            "rtt-us = 300",
-            "rtt-us = 1e9",
-            "network.control-rtt-us: expected a number from 0.1 to 1000000, got 1000000000",
-        ),
-        (
-            "rtt-us = 300",
-            "rtt-us = 300\ndata-rtt-us = 2e6",
-            "network.data-rtt-us: expected a number from 300 to 1000000, got 2000000",
-        ),
-        (
-            "rtt-us = 300",
-            "rtt-us = 300\nunreachable-after-ms = 1",
-            "network.unreachable-after-ms: expected a number from 3.1",
-        ),
-        (
-            "rtt-us = 300",
-            "rtt-us = 300\ndata-rtt-us = 200",
-            "network.data-rtt-us: expected a number from 300",
-        ),
-        ("\"dcpim\"", "\"quic\"", "transport.name: expected one of dcpim, phost"),
-        ("\"dcpim\"", "\"ideal\"", "transport.name: expected one of dcpim, phost"),
-        ("\"dcpim\"", "\"fastpass\"", "peer: expected 2 with arbiter = true"),
-        ("\"dcpim\"", "\"dcpim\"\nrounds = 99", "transport.rounds: expected 1 to 32, got 99"),
-        ("\"dcpim\"", "\"phost\"\npayload-bytes = 9", "transport.payload-bytes: expected left out"),
-        (
-            "\"dcpim\"",
-            "\"dcpim\"\ncontrol-rtt-us = -1",
-            "transport.control-rtt-us: expected a number from 0.001",
-        ),
-        (
-            "\"dcpim\"",
-            "\"dcpim\"\nbest-effort = { name = \"phost\" }",
-            "transport.best-effort: expected no such key for dcpim, got phost",
-        ),
-        (
-            "\"dcpim\"",
-            "\"cosy\"\nbest-effort = { name = \"fastpass\" }",
-            "transport.best-effort.name: expected dcpim or phost, got \"fastpass\"",
-        ),
-        (
-            "\"dcpim\"",
-            "\"cosy\"\nbest-effort = { preset = \"paper\" }",
-            "transport.best-effort.name: expected the name of a transport, got none",
-        ),
-        (
-            "\"dcpim\"",
-            "\"cosy\"\nbest-effort = \"phost\"",
-            "transport.best-effort: expected a transport table, got \"phost\"",
-        ),
-        (
-            "\"dcpim\"",
-            "\"cosy\"\nbest-effort = { name = \"dcpim\", rounds = 99 }",
-            "transport.best-effort.rounds: expected 1 to 32, got 99",
-        ),
-        (
-            "\"dcpim\"",
-            "\"cosy\"\nbest-effort = { name = \"dcpim\", payload-bytes = 9 }",
-            "transport.best-effort.payload-bytes: expected left out",
-        ),
-        ("id = 1", "id = 2", "peer[1].id: expected ids from 0 to 1, without gaps, got 2"),
-        ("id = 1", "id = 0", "peer[1].id: expected an id of its own, got 0"),
-        ("id = 1", "arbiter = true\nid = 1", "peer: expected at least 2 hosts, got 1"),
-        ("0.1:7631", "0.1:7622", "peer[1].address: expected two ports that peer 0 does not use"),
-        ("0.1:7631", "0.1:65535", "peer[1].address: expected a port from 1 to 65534"),
-        ("127.0.0.1:7631", "[::1]:7631", "peer[1].address: expected all IPv4 or all IPv6"),
-        (
-            "127.0.0.1:7631",
-            "localhost",
-            "expected an address or a host name, and a port, got \"localhost\"",
-        ),
-        ("security = \"none\"\n", "", "node.private-key: expected the file that `rampd keygen`"),
-        (
-            "clock",
-            "private-key = \"a.key\"\nclock",
-            "node.private-key: expected network.security = \"encrypted\" beside it, got a.key",
-        ),
-        (
-            "clock",
-            "key-log = \"keys.log\"\nclock",
-            "node.key-log: expected network.security = \"encrypted\" beside it, got keys.log",
-        ),
-        (
-            "security = \"none\"",
-            "security = \"some\"",
-            "unknown variant `some`, expected `encrypted` or `none`",
-        ),
-        (
-            "0.1:7631\"",
-            "0.1:7631\"\npublic-key = \"AAAA\"",
-            "peer[1].public-key: expected network.security = \"encrypted\" beside it, got AAAA",
-        ),
-        ("[network]", "[network", "n.toml: line 6, column 9"),
-    ];
-    for (from, to, expected) in broken {
+    for (from, to, expected) in BROKEN {
         assert!(GOOD.contains(from), "{from}");
         let said = error_of(&GOOD.replacen(from, to, 1));
         assert!(said.starts_with("rampd: n.toml: "), "{said}");

@@ -103,23 +103,17 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
 ) -> io::Result<()> {
     // Timers fire up to 50 us late by default. A failure to set this is ignored.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let sleeper = Sleeper::new()?;
-    for fd in node.datapath().wakers().into_iter().chain(node.apps().wakers()) {
-        sleeper.add(fd, Waker::Node)?;
-    }
-    sleeper.add(signals.0.event.as_fd(), Waker::Signals)?;
+    let sleeper = Sleeper::create(node, signals)?;
     let (mut stops_at, mut is_crowded) = (Time::NEVER, false);
-    // A yield gives the processor only to threads of the same priority, so it is useless here.
-    let most = |node: &Node<E, D, A>| if is_realtime() { Span::ZERO } else { node.busy_poll() };
     let mut configured = node.busy_poll();
-    let (mut busy, mut seen) = (BusyPoll::new(most(node)), node.active_at());
+    let (mut busy, mut seen) = (BusyPoll::new(busy_poll_max(node)), node.active_at());
     loop {
         let now = clock.now();
         let next = node.turn(now)?;
         let active_at = node.active_at();
         if node.busy_poll() != configured {
             configured = node.busy_poll();
-            busy = BusyPoll::new(most(node));
+            busy = BusyPoll::new(busy_poll_max(node));
         }
         if active_at > seen {
             busy.on_event(active_at.saturating_since(seen));
@@ -170,6 +164,12 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
     }
 }
 
+/// Returns the maximum duration of busy polling. It is zero at a real-time priority: a yield gives
+/// the processor only to threads of the same priority, so it is useless there.
+fn busy_poll_max<E: Endpoint, D: Datapath, A: Applications>(node: &Node<E, D, A>) -> Span {
+    if is_realtime() { Span::ZERO } else { node.busy_poll() }
+}
+
 /// Returns true if this thread has a real-time priority.
 #[expect(unsafe_code, reason = "a system call that no safe interface offers")]
 fn is_realtime() -> bool {
@@ -192,6 +192,19 @@ enum Waker {
 const SLEEP_MAX: Span = Span::from_us(1_000_000);
 
 impl Sleeper {
+    /// Creates one for the descriptors that wake a node, and for its signals.
+    fn create<E: Endpoint, D: Datapath, A: Applications>(
+        node: &Node<E, D, A>,
+        signals: &Signals,
+    ) -> io::Result<Self> {
+        let sleeper = Self::new()?;
+        for fd in node.datapath().wakers().into_iter().chain(node.apps().wakers()) {
+            sleeper.add(fd, Waker::Node)?;
+        }
+        sleeper.add(signals.0.event.as_fd(), Waker::Signals)?;
+        Ok(sleeper)
+    }
+
     fn new() -> io::Result<Self> {
         Ok(Self(epoll::create(epoll::CreateFlags::CLOEXEC)?))
     }

@@ -11,6 +11,7 @@
 //! the receiver responds. A starting node sends hellos to all its peers, which send hellos back and
 //! so receive its new incarnation.
 
+mod hellos;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -24,23 +25,11 @@ use rampmeter_core::{NodeId, Rng, Span, Time};
 
 pub use self::views::{PeerView, Traffic};
 use crate::agreement::{Agreement, Differences};
-use crate::app::{Failure, Submission};
-use crate::datapath::{Rail, RailSet};
+use crate::app::Submission;
+use crate::datapath::RailSet;
 use crate::liveness::Liveness;
 use crate::mtu::PathMtu;
 use crate::wire::Incarnation;
-
-/// First pause between hellos; each later one is twice as long, up to [`HELLO_MAX`].
-const HELLO_MIN: Span = Span::from_us(5_000);
-const HELLO_MAX: Span = Span::from_us(1_000_000);
-
-/// Number of greetings of which at least one is sent to an unresponsive peer.
-const SELDOM: u32 = 64;
-
-/// Number of peers to which hellos are sent at once, and the interval to the next ones. All hellos
-/// at once would delay the packets of others: a network may have thousands of nodes.
-const GREETED: usize = 16;
-const GREET_STEP: Span = Span::from_us(2_000);
 
 /// State of a peer.
 #[derive(Debug)]
@@ -144,9 +133,6 @@ struct Hello {
     n_sent: u32,
 }
 
-/// Hellos that are sent for a packet that could not be sent, or to confirm a new incarnation.
-const REPEATS: u32 = 8;
-
 /// Result of an answer to a hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Learned {
@@ -242,34 +228,6 @@ impl<P> Peers<P> {
         (gone, waited)
     }
 
-    /// Requests the incarnations of all peers except `node` itself.
-    pub(crate) fn call_all(&mut self, now: Time, node: NodeId) {
-        let others = (0..self.peers.len() as u32).map(NodeId::new).filter(|other| *other != node);
-        for (n, other) in others.enumerate() {
-            self.call_at(now, greets_at(now, n), other);
-        }
-    }
-
-    /// Greets all peers except `node` itself. Those that do not answer are greeted increasingly
-    /// rarely, as each sends hellos itself when it starts: every hello costs a key agreement.
-    pub(crate) fn greet_all(&mut self, now: Time, node: NodeId) {
-        let mut n_called = 0;
-        for other in (0..self.peers.len() as u32).map(NodeId::new) {
-            let Some(peer) = self.get_mut(other).filter(|_| other != node) else { continue };
-            let has_answered = peer.heard_at().is_some_and(|at| at >= peer.greeted_at);
-            peer.unanswered = if has_answered { 0 } else { peer.unanswered.saturating_add(1) };
-            let n = peer.unanswered;
-            let at = greets_at(now, n_called);
-            if n == 0 || n.is_power_of_two() || n.is_multiple_of(SELDOM) {
-                self.call_at(now, at, other);
-                n_called += 1;
-            }
-            if let Some(peer) = self.get_mut(other) {
-                peer.greeted_at = at;
-            }
-        }
-    }
-
     /// Returns the incarnation of this node in packets to and from `node`, whose first is `own`.
     ///
     /// A node that is removed and added again meets another incarnation. This node has forgotten
@@ -317,83 +275,6 @@ impl<P> Peers<P> {
         self.call(now, dst);
     }
 
-    /// Requests the peer's incarnation, unless a request is pending.
-    pub(crate) fn call(&mut self, now: Time, node: NodeId) {
-        self.call_at(now, now, node);
-    }
-
-    /// Requests the peer's incarnation from `first` on, unless a request is pending.
-    fn call_at(&mut self, now: Time, first: Time, node: NodeId) {
-        let nonce = self.rng.bits() as u32;
-        let Some(peer) = self.get_mut(node) else { return };
-        let is_over = peer.hello.is_none_or(|h| h.left == 0 && peer.waiting.is_empty());
-        if is_over {
-            let (pause, left) = (HELLO_MIN, REPEATS);
-            let (first_at, n_sent) = (first, 0);
-            peer.hello = Some(Hello { nonce, at: first, pause, left, first_at, n_sent });
-        } else if let Some(hello) = &mut peer.hello {
-            // The peer has sent something, or there is a message for it: a fast retry pays off.
-            hello.left = REPEATS;
-            hello.at = hello.at.min(now + HELLO_MIN);
-            hello.pause = HELLO_MIN;
-        }
-        let at = peer.hello.map_or(Time::NEVER, |h| h.at);
-        self.next = self.next.min(at);
-    }
-
-    /// Handles the peer's answer to a hello, on a network.
-    pub(crate) fn on_here(
-        &mut self,
-        now: Time,
-        (node, rail): (NodeId, u8),
-        nonce: u32,
-        life: Incarnation,
-    ) -> Learned {
-        let Some(peer) = self.get_mut(node) else { return Learned::Nothing };
-        let (before, were_up) = (peer.mtu.limit(), peer.up());
-        if peer.life == Some(life) && peer.mtu.is_probe(nonce) {
-            peer.awaited = peer.awaited.without(rail);
-            if peer.awaited.and(peer.up()).is_empty() {
-                peer.mtu.on_answer(now, nonce);
-            }
-            let (deadline, limit) = (peer.mtu.deadline(), peer.mtu.limit());
-            self.next = self.next.min(deadline);
-            self.have_limits_changed |= limit != before;
-            return Learned::Nothing;
-        }
-        if peer.life == Some(life)
-            && let Some(liveness) = &mut peer.liveness
-            && liveness.on_answer(nonce)
-        {
-            peer.answered_at = Some(now);
-            let have_changed = peer.on_judged(now, were_up);
-            let deadline = peer.mtu.deadline();
-            self.have_rails_changed |= have_changed;
-            self.next = self.next.min(deadline);
-            return Learned::Nothing;
-        }
-        let Some(hello) = peer.hello.take_if(|h| h.nonce == nonce) else { return Learned::Nothing };
-        peer.answered_at = Some(now);
-        if hello.n_sent == 1 {
-            peer.rtt = Some(now.saturating_since(hello.first_at));
-        }
-        let learned = match peer.life.replace(life) {
-            None => Learned::First,
-            Some(before) if before == life => Learned::Same,
-            Some(_) => Learned::Restarted,
-        };
-        if learned != Learned::Same {
-            peer.probe_path(now);
-            if let Some(liveness) = &mut peer.liveness {
-                liveness.restart(now, Some(rail));
-            }
-            let have_changed = peer.up() != were_up;
-            self.have_rails_changed |= have_changed;
-            self.next = self.next.min(now);
-        }
-        learned
-    }
-
     /// Removes and returns the messages that were queued for the peer.
     pub(crate) fn take_waiting(&mut self, node: NodeId) -> VecDeque<Waiting<P>> {
         self.get_mut(node).map(|p| std::mem::take(&mut p.waiting)).unwrap_or_default()
@@ -408,77 +289,6 @@ impl<P> Peers<P> {
     /// Returns the time of the next [`Peers::fire`].
     pub(crate) fn deadline(&self) -> Time {
         self.next
-    }
-
-    /// Calls `hello` for hellos that are due, with their network, and their minimum length if they
-    /// probe the path. Calls `expired` with messages whose patience has ended, and the reason.
-    pub(crate) fn fire(
-        &mut self,
-        now: Time,
-        mut hello: impl FnMut((NodeId, Rail), u32, Option<usize>),
-        mut expired: impl FnMut(Submission<P>, Failure),
-    ) {
-        if now < self.next {
-            return;
-        }
-        self.next = Time::NEVER;
-        let rng = &mut self.rng;
-        for (idx, peer) in self.peers.iter_mut().enumerate() {
-            let Some(peer) = peer else { continue };
-            let node = NodeId::new(idx as u32);
-            while let Some(waiting) = peer.waiting.pop_front() {
-                if waiting.until > now {
-                    self.next = self.next.min(waiting.until);
-                    peer.waiting.push_front(waiting);
-                    break;
-                }
-                let is_other = peer.other_transport.is_some();
-                let failure = if is_other { Failure::Mismatch } else { Failure::Unreachable };
-                expired(waiting.submission, failure);
-            }
-            if let Some(liveness) = &mut peer.liveness {
-                let before = liveness.up();
-                let Traffic { packets_sent, packets_received, .. } = peer.traffic;
-                let exchanged = packets_sent.saturating_sub(peer.notes_sent) + packets_received;
-                let each = |rail, nonce| hello((node, Rail::Only(rail)), nonce, None);
-                liveness.poll(now, exchanged, || rng.bits() as u32, each);
-                self.next = self.next.min(liveness.deadline());
-                self.have_rails_changed |= peer.on_judged(now, before);
-            }
-            if peer.mtu.deadline() <= now {
-                let (nonce, before) = (rng.bits() as u32, peer.mtu.limit());
-                let is_awaited = peer.mtu.is_awaited();
-                if let Some(len) = peer.mtu.poll(now, peer.heard_at(), nonce) {
-                    peer.awaited = peer.up();
-                    over(peer.awaited, |rail| hello((node, rail), nonce, Some(len)));
-                    if is_awaited && peer.hello.is_none() {
-                        // Its answer shows that the peer is there, and only the probe was lost.
-                        let (nonce, pause) = (rng.bits() as u32, HELLO_MIN);
-                        let (at, first_at, left, n_sent) = (now, now, 2, 0);
-                        peer.hello = Some(Hello { nonce, at, pause, left, first_at, n_sent });
-                    }
-                }
-                self.have_limits_changed |= peer.mtu.limit() != before;
-            }
-            self.next = self.next.min(peer.mtu.deadline());
-            let Some(calling) = &mut peer.hello else { continue };
-            if calling.at <= now {
-                if calling.left == 0 && peer.waiting.is_empty() {
-                    peer.hello = None;
-                    continue;
-                }
-                let all = peer.liveness.as_ref().map_or(RailSet::EMPTY, |l| l.all());
-                over(all, |rail| hello((node, rail), calling.nonce, None));
-                if calling.n_sent == 0 {
-                    calling.first_at = now;
-                }
-                calling.n_sent += 1;
-                calling.left = calling.left.saturating_sub(1);
-                calling.at = now + calling.pause;
-                calling.pause = (calling.pause * 2).min(HELLO_MAX);
-            }
-            self.next = self.next.min(calling.at);
-        }
     }
 
     /// Counts a datagram sent to `node`.
@@ -520,20 +330,7 @@ impl<P> Peers<P> {
     }
 }
 
-/// Returns the time at which the n-th of many peers is greeted.
-fn greets_at(now: Time, n: usize) -> Time {
-    now + GREET_STEP * (n / GREETED) as u64
-}
-
 /// Creates the state of the networks to one of `n_peers` peers, if there are several networks.
 fn liveness(n_rails: u8, n_peers: usize) -> Option<Box<Liveness>> {
     (n_rails > 1).then(|| Box::new(Liveness::new(n_rails, n_peers)))
-}
-
-/// Sends on each of these networks, and on any if there are none.
-fn over(rails: RailSet, mut send: impl FnMut(Rail)) {
-    if rails.is_empty() {
-        return send(Rail::Any);
-    }
-    rails.iter().for_each(|rail| send(Rail::Only(rail)));
 }

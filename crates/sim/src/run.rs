@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Family, Header, Hop, Message, NodeId, Packet, Planes, Purpose, Receipt, Rng,
-    Span, TenantId, Time,
+    Bytes, Family, Header, Hop, Message, NodeId, Packet, Planes, Receipt, Span, TenantId, Time,
 };
 
 use crate::clock::{ClockSpec, HostClock};
@@ -13,7 +12,7 @@ use crate::engine::{Key, Wheel};
 use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
 use crate::ledger::Ledger;
 use crate::probe::{Direction, Passing, Probe};
-use crate::role::{PlaneHost, Role};
+use crate::role::Role;
 use crate::source::Source;
 use crate::topo::Topology;
 
@@ -21,6 +20,7 @@ mod outages;
 mod progress;
 mod rails;
 mod release;
+mod setup;
 mod view;
 
 /// Events without a port.
@@ -147,92 +147,6 @@ where
     A: Source,
     P: Probe,
 {
-    /// A simulation at time zero.
-    pub fn new(spec: SimSpec, config: Arc<F::Config>, arrivals: A, probe: P) -> Self {
-        Self::with_host_configs(spec, config, |_| None, arrivals, probe)
-    }
-
-    /// A simulation at time zero, in which hosts may have configurations of their own, by number.
-    pub fn with_host_configs(
-        spec: SimSpec,
-        config: Arc<F::Config>,
-        of_host: impl Fn(u32) -> Option<Arc<F::Config>>,
-        arrivals: A,
-        probe: P,
-    ) -> Self {
-        let n_hosts = spec.topology.n_hosts();
-        let n_stations = n_hosts + spec.topology.n_arbiters();
-        let n_pulling = match spec.fabric.interface {
-            Interface::Queue => 0,
-            Interface::Pull if spec.topology.has_several_links() => n_hosts,
-            Interface::Pull => n_stations,
-        };
-        // Buckets of about a nanosecond hold nine events each at 144 hosts; larger fabrics have
-        // more events in the same time.
-        let width = Span::from_ps(1 << (1024 * 144 / u64::from(n_hosts)).clamp(128, 4096).ilog2());
-        let planes = spec.planes().map(Arc::new);
-        let station = |number: u32| {
-            let clock = HostClock::draw(&spec.clocks, number, spec.seed);
-            let rng = Rng::new(spec.seed, u64::from(number), Purpose::Endpoint);
-            let (config, node) = (Arc::clone(&config), NodeId::new(number));
-            let now = clock.local(Time::ZERO);
-            let endpoint = match number < n_hosts {
-                true => {
-                    let config = of_host(number).unwrap_or(config);
-                    match planes.as_ref().filter(|planes| planes.count(node) > 1) {
-                        Some(planes) => {
-                            let part = |plane| {
-                                F::Host::new(Arc::clone(&config), node, rng.part(plane as u64), now)
-                            };
-                            Role::Planes(Box::new(PlaneHost::new(node, Arc::clone(planes), part)))
-                        }
-                        None => Role::Host(F::Host::new(config, node, rng, now)),
-                    }
-                }
-                false => Role::Arbiter(F::arbiter(config, number - n_hosts, node, rng, now)),
-            };
-            Station { endpoint, timer_at: Time::NEVER, clock }
-        };
-        let stations = (0..n_stations).map(station).collect();
-        let has_rails = spec.topology.rails().iter().any(|&rails| rails > 1);
-        let n_plain = if has_rails || spec.fabric.has_pauses() { 0 } else { n_pulling };
-        let mut sim = Self {
-            now: Time::ZERO,
-            wheel: Wheel::new(width),
-            n_pulling,
-            n_plain,
-            stations,
-            fabric: Fabric::new(spec.topology, spec.fabric, spec.faults, spec.seed, |switch| {
-                F::hop(&config, switch)
-            })
-            .with_planes(planes),
-            arrivals,
-            next: None,
-            release_at: Time::NEVER,
-            config,
-            ledger: Ledger::new(spec.seed),
-            seed: spec.seed,
-            deadline: Time::NEVER,
-            grace: spec.drain,
-            sample: spec.sample,
-            sampled: (u64::MAX - 1, Vec::new()),
-            paranoid: spec.paranoid,
-            probe,
-        };
-        sim.fabric.start_programs(&mut sim.wheel);
-        sim.fetch_arrival();
-        sim.schedule_release();
-        sim.schedule_outage();
-        if let Some(interval) = sim.sample {
-            sim.push_other(Time::ZERO + interval, SAMPLE);
-        }
-        sim.schedule_progress();
-        for station in 0..n_stations {
-            sim.after_input(station);
-        }
-        sim
-    }
-
     /// Runs until `budget` more events are done or the run is over.
     pub fn run(&mut self, budget: u64) -> Status {
         let stop = self.ledger.counters.events.saturating_add(budget);

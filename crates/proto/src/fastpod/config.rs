@@ -127,16 +127,9 @@ impl FastpodConfig {
     pub fn on(self, facts: &FabricFacts, pods: Option<Pods>) -> Result<Fastpod, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
-        if facts.n_hosts > POD_FLAG.into() {
-            let expected = format!("one for {} hosts", facts.n_hosts);
-            return Err(BadKey::new("name", expected, format!("fastpod, for up to {POD_FLAG}")));
-        }
+        let hosts = self.largest_pod(facts, pods.as_ref())?;
         let all = pods.iter().flat_map(|pods| &pods.pods);
         let rate = pods.as_ref().map_or(facts.access_rate, |pods| pods.pods[0].rate);
-        let mut hosts = if pods.is_some() { 0 } else { HOSTS_ELSEWHERE };
-        for pod in all.clone() {
-            hosts = hosts.max(self.pod_hosts(pod)?);
-        }
         let compute = self.compute.unwrap_or(Span::ZERO);
         let timings = |slots| timings(facts, pods.as_ref(), slots, (compute, self.packing));
         let perfect = self.slots(rate, hosts);
@@ -200,6 +193,22 @@ impl FastpodConfig {
             pods,
             config: self,
         })
+    }
+
+    /// Returns the number of hosts of the largest pod.
+    ///
+    /// # Errors
+    /// More than [`POD_FLAG`] hosts, or a pod that no arbiter of Fastpod can schedule.
+    fn largest_pod(&self, facts: &FabricFacts, pods: Option<&Pods>) -> Result<u16, BadKey> {
+        if facts.n_hosts > POD_FLAG.into() {
+            let expected = format!("one for {} hosts", facts.n_hosts);
+            return Err(BadKey::new("name", expected, format!("fastpod, for up to {POD_FLAG}")));
+        }
+        let mut hosts = if pods.is_some() { 0 } else { HOSTS_ELSEWHERE };
+        for pod in pods.iter().flat_map(|pods| &pods.pods) {
+            hosts = hosts.max(self.pod_hosts(pod)?);
+        }
+        Ok(hosts)
     }
 
     /// Returns the framing of messages.

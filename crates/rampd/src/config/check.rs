@@ -1,21 +1,22 @@
 //! Checks the values of a file, and derives a [`Setup`] from them.
 
+mod programs;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use nix::ifaddrs::getifaddrs;
-use nix::unistd::{Gid, Group, User};
 use rampmeter_core::envelope::{HostPacket, IPV4_UDP, IPV6_UDP, Protection};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::Catalogue;
-use rampmeter_ring::{Access, Allowed, DoorConfig, Limits, Services};
+use rampmeter_ring::{Access, DoorConfig};
 use rampmeter_runtime::datapath::RAILS_MAX;
 use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::{ClockSource, NodeConfig, PublicKey, Wait};
 
 use super::tables::{
-    Addresses, ClockKey, Config, DatapathKey, Name, NetworkTable, NodeTable, PeerTable,
-    ProgramsTable, SecurityKey, ServiceTable, WaitKey,
+    Addresses, ClockKey, Config, DatapathKey, NetworkTable, NodeTable, PeerTable, SecurityKey,
+    WaitKey,
 };
 use super::{ConfigError, Keys, RailAddresses, Setup};
 use crate::host::HostTransport;
@@ -82,61 +83,22 @@ impl Check<'_> {
         let protection = if keys.is_some() { Protection::Sealed } else { Protection::Checksum };
         let HostPacket { payload, header } = HostPacket::new(mtu, ip_udp, protection);
         let (payload, header) = (Bytes::new(payload as u64), Bytes::new(header as u64));
-        let rate = self.range("network.rate-mbps", network.rate_mbps, 0.1, 1e6)? * 1e6;
-        let access_rate = Rate::from_bps(rate as u64)
-            .ok_or_else(|| self.bad("network.rate-mbps", "more than 0", network.rate_mbps))?;
-        let packet = access_rate.tx_time(payload + header);
-        let rtt_us = network.control_rtt_us;
-        let control_rtt = self.range("network.control-rtt-us", rtt_us, 0.1, RTT_MAX_US)?;
-        let control_rtt = self.micros("network.control-rtt-us", control_rtt, 0.1)?;
-        let usual = control_rtt + packet * 4;
-        let data_rtt = match network.data_rtt_us {
-            None => usual,
-            Some(us) => {
-                let most = RTT_MAX_US.max(usual.as_us_f64());
-                let us = self.range("network.data-rtt-us", us, rtt_us, most)?;
-                self.micros("network.data-rtt-us", us, rtt_us)?
-            }
-        };
-        let patience = self.unreachable_after(network.unreachable_after_ms, data_rtt)?;
         let n_hosts = peer.iter().filter(|p| !p.arbiter).count() as u32;
-        let facts =
-            FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, n_pods: 0, patience };
+        let facts = self.facts(&network, n_hosts, payload + header)?;
         let transport = HostTransport::read::<C>(&transport, &facts, payload, header)
             .map_err(|e| self.bad(&format!("transport.{}", e.key), &e.expected, e.got))?;
         self.arbiters(transport.arbiters, peer.len() as u32 - n_hosts)?;
-        let wait = match (node.wait, node.spin_us) {
-            (WaitKey::Poll, _) => Wait::Poll,
-            (WaitKey::Block, Some(us)) => {
-                Wait::Block { spin: self.micros("node.spin-us", us, 0.0)? }
-            }
-            (WaitKey::Block, None) => {
-                let late = Span::from_us(60);
-                Wait::Block { spin: if packet < late { late } else { Span::ZERO } }
-            }
-        };
+        let wait = self.wait(&node, facts.access_rate.tx_time(payload + header))?;
         let interface = self.interface(&node, locals, mtu)?;
-        let message_max = self.range(
-            "node.message-max",
-            node.message_max as f64,
-            1.0,
-            NodeConfig::MESSAGE_MAX.into(),
-        )? as u32;
+        let message_max = self.message_max(&node)?;
         let (limits, services) = (self.limits(&programs)?, self.services(&service)?);
-        if let Some(path) = node.socket.as_ref().filter(|p| p.as_os_str().len() > SOCKET_PATH_MAX) {
-            let expected = format!("a path of at most {SOCKET_PATH_MAX} bytes");
-            return Err(self.bad("node.socket", &expected, path.display()));
-        }
+        self.socket_path(&node)?;
         // An arbiter does not use `socket`, and may share a file with a host of its machine.
         let socket = node.socket.as_ref().filter(|_| !me.arbiter);
         let beside = || socket.map(|path| path.with_extension("status"));
         let status = node.status.clone().or_else(beside);
         self.without_socket(node.socket.is_some() && !me.arbiter, &programs, &service)?;
         let door = node.socket.map(|path| DoorConfig { path, limits, services });
-        let clock = match node.clock {
-            ClockKey::TimeOfDay => ClockSource::TimeOfDay,
-            ClockKey::Monotonic => ClockSource::Monotonic,
-        };
         Ok(Setup {
             id: NodeId::new(node.id),
             is_arbiter: me.arbiter,
@@ -150,7 +112,7 @@ impl Check<'_> {
             },
             more_rails,
             interface,
-            clock,
+            clock: clock_source(node.clock),
             wait,
             spin_us: node.spin_us,
             gather: self.gather(node.gather_us)?,
@@ -169,6 +131,62 @@ impl Check<'_> {
         })
     }
 
+    /// Derives the facts of the network, which has `n_hosts` hosts.
+    fn facts(
+        &self,
+        network: &NetworkTable,
+        n_hosts: u32,
+        full_packet: Bytes,
+    ) -> Result<FabricFacts, ConfigError> {
+        let rate = self.range("network.rate-mbps", network.rate_mbps, 0.1, 1e6)? * 1e6;
+        let access_rate = Rate::from_bps(rate as u64)
+            .ok_or_else(|| self.bad("network.rate-mbps", "more than 0", network.rate_mbps))?;
+        let packet = access_rate.tx_time(full_packet);
+        let rtt_us = network.control_rtt_us;
+        let control_rtt = self.range("network.control-rtt-us", rtt_us, 0.1, RTT_MAX_US)?;
+        let control_rtt = self.micros("network.control-rtt-us", control_rtt, 0.1)?;
+        let usual = control_rtt + packet * 4;
+        let data_rtt = match network.data_rtt_us {
+            None => usual,
+            Some(us) => {
+                let most = RTT_MAX_US.max(usual.as_us_f64());
+                let us = self.range("network.data-rtt-us", us, rtt_us, most)?;
+                self.micros("network.data-rtt-us", us, rtt_us)?
+            }
+        };
+        let patience = self.unreachable_after(network.unreachable_after_ms, data_rtt)?;
+        Ok(FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, n_pods: 0, patience })
+    }
+
+    /// Derives the mode of waiting, for a node that sends a full packet in `packet`.
+    fn wait(&self, node: &NodeTable, packet: Span) -> Result<Wait, ConfigError> {
+        Ok(match (node.wait, node.spin_us) {
+            (WaitKey::Poll, _) => Wait::Poll,
+            (WaitKey::Block, Some(us)) => {
+                Wait::Block { spin: self.micros("node.spin-us", us, 0.0)? }
+            }
+            (WaitKey::Block, None) => {
+                let late = Span::from_us(60);
+                Wait::Block { spin: if packet < late { late } else { Span::ZERO } }
+            }
+        })
+    }
+
+    /// Checks `message-max`, in bytes.
+    fn message_max(&self, node: &NodeTable) -> Result<u32, ConfigError> {
+        let (bytes, most) = (node.message_max as f64, NodeConfig::MESSAGE_MAX.into());
+        Ok(self.range("node.message-max", bytes, 1.0, most)? as u32)
+    }
+
+    /// Checks the length of the socket's path.
+    fn socket_path(&self, node: &NodeTable) -> Result<(), ConfigError> {
+        if let Some(path) = node.socket.as_ref().filter(|p| p.as_os_str().len() > SOCKET_PATH_MAX) {
+            let expected = format!("a path of at most {SOCKET_PATH_MAX} bytes");
+            return Err(self.bad("node.socket", &expected, path.display()));
+        }
+        Ok(())
+    }
+
     /// Checks `unreachable-after-ms`. Below a few round trips, messages fail before an answer can
     /// come.
     fn unreachable_after(&self, ms: f64, data_rtt: Span) -> Result<Span, ConfigError> {
@@ -182,22 +200,6 @@ impl Check<'_> {
     fn gather(&self, us: f64) -> Result<Span, ConfigError> {
         let us = self.range("node.gather-us", us, 0.0, GATHER_MAX_US)?;
         self.micros("node.gather-us", us, 0.0)
-    }
-
-    /// Refuses tables about programs at nodes that have none.
-    fn without_socket(
-        &self,
-        has_programs: bool,
-        programs: &ProgramsTable,
-        services: &[ServiceTable],
-    ) -> Result<(), ConfigError> {
-        let key = match (programs == &ProgramsTable::default(), services) {
-            _ if has_programs => return Ok(()),
-            (true, []) => return Ok(()),
-            (false, _) => "programs",
-            (true, _) => "service",
-        };
-        Err(self.bad(key, "none at an arbiter, or without node.socket", "one"))
     }
 
     /// Checks the keys, if the network has any.
@@ -254,76 +256,6 @@ impl Check<'_> {
         }
         let log = node.key_log.as_ref().map(|file| folder.join(file));
         Ok(Some(Keys { private_file: folder.join(file), public, log }))
-    }
-
-    /// Checks the limits of programs.
-    fn limits(&self, programs: &ProgramsTable) -> Result<Limits, ConfigError> {
-        let usual = Limits::default();
-        let count = |key: &str, value: Option<usize>, usual| match value {
-            Some(0) => Err(self.bad(&format!("programs.{key}"), "1 or more", 0)),
-            value => Ok(value.unwrap_or(usual)),
-        };
-        let bytes = |key: &str, value: Option<u64>, usual: u64| match value {
-            Some(0) => Err(self.bad(&format!("programs.{key}"), "1 or more", 0)),
-            value => Ok(value.map_or(usual, |mb| mb.saturating_mul(1_000_000))),
-        };
-        Ok(Limits {
-            clients_max: count("attached-max", programs.attached_max, usual.clients_max)?,
-            clients_per_user: count(
-                "attached-per-user",
-                programs.attached_per_user,
-                usual.clients_per_user,
-            )?,
-            memory_max: bytes("memory-max-mb", programs.memory_max_mb, usual.memory_max)?,
-            memory_per_user: bytes(
-                "memory-per-user-mb",
-                programs.memory_per_user_mb,
-                usual.memory_per_user,
-            )?,
-            ..usual
-        })
-    }
-
-    /// Checks the services, and the users and groups that may attach to them.
-    fn services(&self, tables: &[ServiceTable]) -> Result<Services, ConfigError> {
-        let mut services = Services::default();
-        for (idx, table) in tables.iter().enumerate() {
-            let key = |name: &str| format!("service[{idx}].{name}");
-            let mut allowed = Allowed::default();
-            for user in &table.users {
-                let uid = match user {
-                    Name::Number(uid) => *uid,
-                    Name::Text(name) => match User::from_name(name) {
-                        Ok(Some(user)) => user.uid.as_raw(),
-                        _ => return Err(self.bad(&key("users"), "users of this machine", name)),
-                    },
-                };
-                allowed.users.insert(uid);
-            }
-            for group in &table.groups {
-                let found = match group {
-                    Name::Number(gid) => Group::from_gid(Gid::from_raw(*gid)),
-                    Name::Text(name) => Group::from_name(name),
-                };
-                match (found, group) {
-                    (Ok(Some(group)), _) => {
-                        allowed.groups.insert(group.gid.as_raw());
-                        // Programs connect with their primary group; members may have this as a
-                        // supplementary one.
-                        let members = group.mem.iter().filter_map(|m| User::from_name(m).ok()?);
-                        allowed.users.extend(members.map(|user| user.uid.as_raw()));
-                    }
-                    (_, Name::Number(gid)) => drop(allowed.groups.insert(*gid)),
-                    (_, Name::Text(name)) => {
-                        return Err(self.bad(&key("groups"), "groups of this machine", name));
-                    }
-                }
-            }
-            if services.0.insert(table.id, allowed).is_some() {
-                return Err(self.bad(&key("id"), "a service that no other table has", table.id));
-            }
-        }
-        Ok(services)
     }
 
     /// Checks segment offload, which only the kernel's UDP supports.
@@ -481,6 +413,14 @@ impl Check<'_> {
         }
         let expected = format!("{wanted} with arbiter = true, as the transport has");
         Err(self.bad("peer", &expected, n))
+    }
+}
+
+/// Returns the clock that a key names.
+fn clock_source(key: ClockKey) -> ClockSource {
+    match key {
+        ClockKey::TimeOfDay => ClockSource::TimeOfDay,
+        ClockKey::Monotonic => ClockSource::Monotonic,
     }
 }
 

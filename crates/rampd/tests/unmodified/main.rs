@@ -33,7 +33,8 @@ macro_rules! ways {
         $(#[test]
         fn $name() {
             all_arrives($way, $streams);
-        })*
+        }
+        )*
     };
 }
 

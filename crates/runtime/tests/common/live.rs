@@ -98,6 +98,42 @@ where
     Running { port, signals, thread }
 }
 
+/// Sends `each` messages from host `src` to others, until all hosts have sent theirs and nothing
+/// more arrives. Counts itself in `n_done` when all of its messages have outcomes.
+fn exchange(
+    port: &mut Port,
+    src: usize,
+    (hosts, each): (usize, u64),
+    n_done: &AtomicUsize,
+) -> Seen {
+    let mut rng = Rng::new(1, src as u64, Purpose::Test);
+    let (mut seen, mut number, mut over) = (Seen::default(), 0, 0);
+    let (mut silent, mut is_done) = (0, false);
+    // Other nodes may still be sending when this one has finished, and may pause meanwhile.
+    while silent < if n_done.load(Ordering::Acquire) < hosts { 1_000 } else { 20 } {
+        if over == each && !is_done {
+            is_done = true;
+            n_done.fetch_add(1, Ordering::AcqRel);
+        }
+        let dst = NodeId::new(((src + 1 + rng.below(hosts - 1)) % hosts) as u32);
+        let bytes = message(src as u32, 1, number, mixed_size(&mut rng));
+        if number < each && number < over + 8 {
+            port.submit(dst, SERVICE, bytes).unwrap();
+            number += 1;
+        }
+        silent += 1;
+        while let Some(completion) = port.wait_for(Duration::from_millis(20)) {
+            over += u64::from(matches!(completion, Completion::Finished { .. }));
+            silent = 0;
+            seen.note(src as u32, 1, completion);
+            if number < each {
+                break;
+            }
+        }
+    }
+    seen
+}
+
 /// Sends `each` messages from every host to others; each arrives once and unaltered. If the
 /// transport promises a bound each has an outcome, and arrives once if it has completed. `open`
 /// opens the datapath of a node, on the node's thread. The last of the addresses are those of
@@ -130,31 +166,7 @@ pub(crate) fn all_arrive<T: Transport, D: Datapath>(
     let applications = nodes.into_iter().enumerate().map(|(src, mut running)| {
         let n_done = Arc::clone(&n_done);
         thread::spawn(move || {
-            let mut rng = Rng::new(1, src as u64, Purpose::Test);
-            let (mut seen, mut number, mut over) = (Seen::default(), 0, 0);
-            let (mut silent, mut is_done) = (0, false);
-            // Other nodes may still be sending when this one has finished, and may pause meanwhile.
-            while silent < if n_done.load(Ordering::Acquire) < hosts { 1_000 } else { 20 } {
-                if over == each && !is_done {
-                    is_done = true;
-                    n_done.fetch_add(1, Ordering::AcqRel);
-                }
-                let dst = NodeId::new(((src + 1 + rng.below(hosts - 1)) % hosts) as u32);
-                let bytes = message(src as u32, 1, number, mixed_size(&mut rng));
-                if number < each && number < over + 8 {
-                    running.port.submit(dst, SERVICE, bytes).unwrap();
-                    number += 1;
-                }
-                silent += 1;
-                while let Some(completion) = running.port.wait_for(Duration::from_millis(20)) {
-                    over += u64::from(matches!(completion, Completion::Finished { .. }));
-                    silent = 0;
-                    seen.note(src as u32, 1, completion);
-                    if number < each {
-                        break;
-                    }
-                }
-            }
+            let seen = exchange(&mut running.port, src, (hosts, each), &n_done);
             (seen, running)
         })
     });

@@ -24,11 +24,13 @@
 //! are separate flows. Notes name the parts that a workload does not have: failures, `prio` and
 //! `addon`. Lines that begin with `#` are comments.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod connection;
+
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{Line, count};
-use crate::trace::{Extra, Import, Options, RawRow, Source, TraceError, parse_ps};
+use crate::trace::{Extra, Import, Options, RawRow, Source, TraceError};
 
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
     parse(source.name, &source.text()?, source.n_hosts)
@@ -132,105 +134,6 @@ impl Matrix {
     fn announce(&mut self, line: Line<'_>, what: &'static str, n: &str) -> Result<(), TraceError> {
         self.announced.insert(what, (line.number(what, n)?, line.number));
         Ok(())
-    }
-
-    fn connection(
-        &mut self,
-        line: Line<'_>,
-        pair: &str,
-        rest: &[&str],
-    ) -> Result<Connection, TraceError> {
-        let (src, dst) = pair.split_once("->").unwrap_or((pair, ""));
-        let mut connection = Connection {
-            place: line.number,
-            src: self.node(line, "src", src)?,
-            dst: self.node(line, "dst", dst)?,
-            ..Connection::default()
-        };
-        let (mut size, mut id, mut is_message) = (None, None, false);
-        let mut seen = BTreeSet::new();
-        let mut words = rest.iter().copied().peekable();
-        while let Some(word) = words.next() {
-            if word == "addon" {
-                self.n_addons += 1;
-                continue;
-            }
-            if word == "msg" {
-                self.n_messages += 1;
-                is_message = true;
-                // The number of the message may be omitted.
-                words.next_if(|next| next.parse::<u64>().is_ok());
-                continue;
-            }
-            let Some(value) = words.next() else {
-                return Err(line.wrong("connection", "a value after every key", word));
-            };
-            if !word.ends_with("_done_trigger") && !seen.insert(word) {
-                return Err(line.wrong("connection", "each key once", &format!("{word} twice")));
-            }
-            match word {
-                "start" => {
-                    let ps = parse_ps(value, 1);
-                    connection.start_ps =
-                        Some(ps.ok_or_else(|| line.wrong("start", "picoseconds", value))?);
-                    self.has_fractions |= value.contains('.') && value.parse() != Ok(0.0);
-                }
-                "size" => size = Some(line.number("size", value)?),
-                "id" => id = Some(line.number("id", value)?),
-                "prio" => {
-                    line.number("prio", value)?;
-                    self.n_priorities += 1;
-                }
-                "trigger" => connection.trigger = Some(line.number("trigger", value)?),
-                "send_done_trigger" => {
-                    let id = line.number("send_done_trigger", value)?;
-                    connection.activates.push((End::Sent, id));
-                }
-                "recv_done_trigger" => {
-                    let id = line.number("recv_done_trigger", value)?;
-                    connection.activates.push((End::Received, id));
-                }
-                _ => {
-                    let expected = "start, size, id, msg, prio, trigger, send_done_trigger or \
-                                    recv_done_trigger";
-                    return Err(line.wrong("connection", expected, word));
-                }
-            }
-        }
-        connection.size = match size {
-            None | Some(0) => {
-                let expected = "at least 1 byte: a flow of size 0 or of no size is endless in htsim, \
-                                and flows of a trace end";
-                return Err(line.wrong(
-                    "size",
-                    expected,
-                    if size.is_none() { "none" } else { "0" },
-                ));
-            }
-            Some(size) => size,
-        };
-        // Messages of one connection share its id.
-        if let Some(id) = id.filter(|_| !is_message)
-            && let Some(first) = self.ids.insert(id, line.number)
-        {
-            let (expected, file) = ("a number that no connection before has", line.file);
-            return Err(line.wrong("id", expected, &format!("{id}, as {file}:{first} has")));
-        }
-        match (connection.start_ps, connection.trigger) {
-            (None, None) => Err(line.wrong("start", "a start time or a trigger", "none")),
-            (Some(_), Some(_)) => Err(line.wrong("start", "a start time or a trigger", "both")),
-            _ => Ok(connection),
-        }
-    }
-
-    fn node(&self, line: Line<'_>, field: &'static str, text: &str) -> Result<u64, TraceError> {
-        let node = line.number(field, text)?;
-        match self.n_nodes {
-            Some(n) if node >= n => {
-                Err(line.wrong(field, &format!("a node below {n}, as Nodes says"), text))
-            }
-            _ => Ok(node),
-        }
     }
 
     fn trigger(&mut self, line: Line<'_>, rest: &[&str]) -> Result<(), TraceError> {

@@ -201,6 +201,30 @@ struct Message {
     chunks: u64,
 }
 
+/// Messages of each channel that no step has received: sender, receiver, channel.
+type OpenMessages = BTreeMap<(u64, u64, u64), VecDeque<Message>>;
+
+/// Removes the message that a step of a block receives, the oldest of its channel.
+fn receive(
+    line: Line<'_>,
+    block: &Block,
+    step: &BlockStep,
+    open: &mut OpenMessages,
+) -> Result<Message, TraceError> {
+    let channel = block.recv.map(|peer| (peer, block.gpu as u64, block.channel));
+    let queue = channel.and_then(|channel| open.get_mut(&channel));
+    let Some(message) = queue.and_then(VecDeque::pop_front) else {
+        let from = block.recv.map_or("-1".to_owned(), |peer| peer.to_string());
+        let expected = format!("a step of GPU {from} that sends here");
+        return Err(line.wrong("recv", &expected, "none"));
+    };
+    if message.chunks != step.chunks {
+        let expected = format!("{} chunks, as line {} sends", message.chunks, message.place);
+        return Err(line.wrong("cnt", &expected, &step.chunks.to_string()));
+    }
+    Ok(message)
+}
+
 /// Returns the rows: a computation for each step, which ends when the step starts to send or is
 /// complete, and a message for each step that sends.
 fn rows(
@@ -211,8 +235,7 @@ fn rows(
     let mut rows = Vec::new();
     // The row of each step, by GPU, block and number.
     let mut steps: BTreeMap<(usize, u64, u64), u64> = BTreeMap::new();
-    // Messages of each channel that no step has received: sender, receiver, channel.
-    let mut open: BTreeMap<(u64, u64, u64), VecDeque<Message>> = BTreeMap::new();
+    let mut open = OpenMessages::new();
     for block in blocks {
         for (number, step) in (0..).zip(&block.steps) {
             let line = Line { file: file.name, number: step.place };
@@ -250,19 +273,7 @@ fn rows(
                 after.push(row);
             }
             if step.receives {
-                let channel = block.recv.map(|peer| (peer, block.gpu as u64, block.channel));
-                let queue = channel.and_then(|channel| open.get_mut(&channel));
-                let Some(message) = queue.and_then(VecDeque::pop_front) else {
-                    let from = block.recv.map_or("-1".to_owned(), |peer| peer.to_string());
-                    let expected = format!("a step of GPU {from} that sends here");
-                    return Err(line.wrong("recv", &expected, "none"));
-                };
-                if message.chunks != step.chunks {
-                    let expected =
-                        format!("{} chunks, as line {} sends", message.chunks, message.place);
-                    return Err(line.wrong("cnt", &expected, &step.chunks.to_string()));
-                }
-                after.push(message.row);
+                after.push(receive(line, block, step, &mut open)?.row);
             }
             after.sort_unstable();
             after.dedup();

@@ -239,6 +239,12 @@ fn parse(source: &Source<'_>, mut records: Records<impl Read>) -> Result<Import,
     Ok(import)
 }
 
+/// Returns the numbers of flows in a field; `None` if there is anything else.
+fn parse_ids(field: &str) -> Option<Vec<u64>> {
+    let ids = field.split([' ', ';']).filter(|id| !id.is_empty());
+    ids.map(|id| id.parse().ok()).collect()
+}
+
 fn parse_record(
     (source, place): (&Source<'_>, u64),
     columns: &Columns,
@@ -284,10 +290,8 @@ fn parse_record(
         column.filter(|(at, _)| !get(*at).is_empty()).map(|column| time(field, column)).transpose()
     };
     let after = columns.after.map_or("", get);
-    let ids: Result<Vec<u64>, _> =
-        after.split([' ', ';']).filter(|id| !id.is_empty()).map(str::parse).collect();
     let expected = "whole numbers, separated by spaces or semicolons";
-    let after = ids.map_err(|_| wrong("after", expected, after))?;
+    let after = parse_ids(after).ok_or_else(|| wrong("after", expected, after))?;
     // Only flows without dependencies need an arrival.
     let arrival_ps = match after.is_empty() {
         true => time("arrival", &columns.arrival)?,

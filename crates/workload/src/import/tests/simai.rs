@@ -75,9 +75,9 @@ fn numbers_beyond_the_largest_network_are_not_cut() {
 
 #[test]
 fn lists_of_checkpoints_are_named() {
-    let text = "\u{feff}HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 checkpoints: 2 0 \
-                1 checkpoint_initiates: 1 1 all_gpus: 4\n1\nl -1 5 ALLGATHER 37632 5 NONE 0 5 NONE 0 \
-                5\n";
+    let text = "\u{feff}HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 \
+                checkpoints: 2 0 1 checkpoint_initiates: 1 1 all_gpus: 4\n1\n\
+                l -1 5 ALLGATHER 37632 5 NONE 0 5 NONE 0 5\n";
     let (graph, notes) = read_text(text, 4).unwrap();
     assert_eq!(graph.n_flows(), 4);
     assert_eq!(

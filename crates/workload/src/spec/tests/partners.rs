@@ -121,81 +121,84 @@ fn periods_make_arrivals_bursty() {
     assert!(on_off > 5.0, "variance over mean {on_off}");
 }
 
+/// Plans with a wrong key, without their sizes, and a part of the error of each.
+const WRONG: &[(&str, &str)] = &[
+    (
+        "pattern = 'permutation'\nhosts = { first = 0, count = 8, step = 3 }",
+        "hosts: expected at least 2 of the hosts 0 to 15, got 8 from 0 to 21",
+    ),
+    (
+        "pattern = 'permutation'\nhosts = { first = 0, count = 8, stride = 3 }",
+        "unknown field `stride`, expected one of `first`, `count`, `step`",
+    ),
+    (
+        "pattern = 'permutation'\nhosts = { first = 0, count = 8, step = 0 }",
+        "hosts: expected a step of at least 1, got 0",
+    ),
+    ("pattern = 'permutation'\nhosts = [1, 2, 1]", "hosts[2]: expected each host once, got 1"),
+    ("pattern = 'permutation'\nhosts = [1, 16]", "hosts[1]: expected a host below 16, got 16"),
+    (
+        "pattern = 'permutation'\nhosts = [1, 'h99']",
+        "hosts[1]: expected a host of h0 to h15, got \"h99\"",
+    ),
+    (
+        "pattern = 'permutation'\nhosts = [1]",
+        "hosts: expected at least 2 of the hosts 0 to 15, got 1",
+    ),
+    (
+        "pattern = 'permutation'\nhosts = ['tor']",
+        "hosts[0]: expected the number or the name of a host, such as h3, got tor",
+    ),
+    ("pattern = 'permutation'\nhosts = [1.5, 2]", "the number or the name of a host"),
+    (
+        "pattern = 'permutation'\nhosts = 'all'",
+        "invalid type: string \"all\", expected { first = 0, count = 16 }, with a step if \
+  wanted, or a list of hosts",
+    ),
+    ("pattern = 'permutation'\non-us = 5.0", "on-us: expected left out without a load, got 5"),
+    (
+        "pattern = 'permutation'\nload = 0.1\non-us = 5.0\nflows = 1",
+        "off-us: expected a time beside on-us, got none",
+    ),
+    (
+        "pattern = 'permutation'\nload = 0.1\nrounds = 2\nflows = 1",
+        "rounds: expected left out beside load, got rounds",
+    ),
+    (
+        "pattern = 'permutation'\nrounds = 2",
+        "period-us: expected a period for several rounds, got none",
+    ),
+    (
+        "pattern = 'permutation'\nload = 0.1",
+        "flows: expected flows or until-us, for a pattern without an end, got neither",
+    ),
+    (
+        "pattern = 'bisection'\nhosts = [0, 1, 2]",
+        "hosts: expected an even number of hosts, for two halves, got 3",
+    ),
+    (
+        "pattern = 'stride'\nstride = 32",
+        "stride: expected no multiple of the 16 hosts, as no host sends to itself, got 32",
+    ),
+    (
+        "pattern = 'staggered'\nrack-share = 0.5\npod-share = 0.6\nhosts-per-pod = 8",
+        "pod-share: expected at most 0.5 beside rack-share = 0.5, got 0.6",
+    ),
+    (
+        "pattern = 'staggered'\nrack-share = 0.5\npod-share = 0.2",
+        "hosts-per-pod: expected a number, as the topology has no pods, got none",
+    ),
+    (
+        "pattern = 'staggered'\nrack-share = 0.5\nhosts = [0, 1, 4]",
+        "rack-share: expected 0, or another host in the rack of each, as host 4 has none, got \
+  0.5",
+    ),
+];
+
 #[test]
 fn wrong_keys_of_partners_are_named() {
     let sizes = "sizes = 'imc10'";
-    for (text, message) in [
-        (
-            "pattern = 'permutation'\nhosts = { first = 0, count = 8, step = 3 }",
-            "hosts: expected at least 2 of the hosts 0 to 15, got 8 from 0 to 21",
-        ),
-        (
-            "pattern = 'permutation'\nhosts = { first = 0, count = 8, stride = 3 }",
-            "unknown field `stride`, expected one of `first`, `count`, `step`",
-        ),
-        (
-            "pattern = 'permutation'\nhosts = { first = 0, count = 8, step = 0 }",
-            "hosts: expected a step of at least 1, got 0",
-        ),
-        ("pattern = 'permutation'\nhosts = [1, 2, 1]", "hosts[2]: expected each host once, got 1"),
-        ("pattern = 'permutation'\nhosts = [1, 16]", "hosts[1]: expected a host below 16, got 16"),
-        (
-            "pattern = 'permutation'\nhosts = [1, 'h99']",
-            "hosts[1]: expected a host of h0 to h15, got \"h99\"",
-        ),
-        (
-            "pattern = 'permutation'\nhosts = [1]",
-            "hosts: expected at least 2 of the hosts 0 to 15, got 1",
-        ),
-        (
-            "pattern = 'permutation'\nhosts = ['tor']",
-            "hosts[0]: expected the number or the name of a host, such as h3, got tor",
-        ),
-        ("pattern = 'permutation'\nhosts = [1.5, 2]", "the number or the name of a host"),
-        (
-            "pattern = 'permutation'\nhosts = 'all'",
-            "invalid type: string \"all\", expected { first = 0, count = 16 }, with a step if \
-          wanted, or a list of hosts",
-        ),
-        ("pattern = 'permutation'\non-us = 5.0", "on-us: expected left out without a load, got 5"),
-        (
-            "pattern = 'permutation'\nload = 0.1\non-us = 5.0\nflows = 1",
-            "off-us: expected a time beside on-us, got none",
-        ),
-        (
-            "pattern = 'permutation'\nload = 0.1\nrounds = 2\nflows = 1",
-            "rounds: expected left out beside load, got rounds",
-        ),
-        (
-            "pattern = 'permutation'\nrounds = 2",
-            "period-us: expected a period for several rounds, got none",
-        ),
-        (
-            "pattern = 'permutation'\nload = 0.1",
-            "flows: expected flows or until-us, for a pattern without an end, got neither",
-        ),
-        (
-            "pattern = 'bisection'\nhosts = [0, 1, 2]",
-            "hosts: expected an even number of hosts, for two halves, got 3",
-        ),
-        (
-            "pattern = 'stride'\nstride = 32",
-            "stride: expected no multiple of the 16 hosts, as no host sends to itself, got 32",
-        ),
-        (
-            "pattern = 'staggered'\nrack-share = 0.5\npod-share = 0.6\nhosts-per-pod = 8",
-            "pod-share: expected at most 0.5 beside rack-share = 0.5, got 0.6",
-        ),
-        (
-            "pattern = 'staggered'\nrack-share = 0.5\npod-share = 0.2",
-            "hosts-per-pod: expected a number, as the topology has no pods, got none",
-        ),
-        (
-            "pattern = 'staggered'\nrack-share = 0.5\nhosts = [0, 1, 4]",
-            "rack-share: expected 0, or another host in the rack of each, as host 4 has none, got \
-          0.5",
-        ),
-    ] {
+    for (text, message) in WRONG {
         let error = plan(&format!("{text}\n{sizes}")).unwrap_err();
         assert!(error.contains(message), "{text}\n{error}");
     }

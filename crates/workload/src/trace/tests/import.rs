@@ -28,101 +28,103 @@ fn a_flow_file_is_read_up_to_its_count() {
     assert_eq!(flows, expected.map(flow));
 }
 
+/// Formats with a wrong file, and the error of each.
+const WRONG: &[(Format, &str, &str)] = &[
+    (Format::Yaps, "no flows\n", "f: expected lines of finished flows, got none"),
+    (
+        Format::Yaps,
+        "0 1460 a 22 1.0 2.0 1.0 1.0 1.0 1/1//1 0/0/0 0\n",
+        "f:1: src: expected a whole number, got \"a\"",
+    ),
+    (
+        Format::Yaps,
+        "0 1460 1 22 soon 2.0 1.0 1.0 1.0 1/1//1 0/0/0 0\n",
+        "f:1: start: expected microseconds, got \"soon\"",
+    ),
+    (
+        Format::Htsim,
+        "Nodes 4\nConnections 2\n1->0 id 1 start 0 size 5\n",
+        "f:2: Connections: expected 1, as many as follow, got \"2\"",
+    ),
+    (
+        Format::Htsim,
+        "1->0 size 5\n",
+        "f:1: start: expected a start time or a trigger, got \"none\"",
+    ),
+    (
+        Format::Htsim,
+        "failure switch_type AGG switch_id 3 link 1\n",
+        "f:1: failure: expected switch_type, switch_id and link_id, each with a value, got \
+         \"link\"",
+    ),
+    (
+        Format::Htsim,
+        "1->0 start 0\n",
+        "f:1: size: expected at least 1 byte: a flow of size 0 or of no size is endless in \
+         htsim, and flows of a trace end, got \"none\"",
+    ),
+    (
+        Format::Htsim,
+        "1->0 start 0 size 5\n0->1 id 2 start 0 size 0\n",
+        "f:2: size: expected at least 1 byte: a flow of size 0 or of no size is endless in \
+         htsim, and flows of a trace end, got \"0\"",
+    ),
+    (
+        Format::Htsim,
+        "1->0 id 7 start 0 size 5\n\n0->1 id 7 start 0 size 5\n",
+        "f:3: id: expected a number that no connection before has, got \"7, as f:1 has\"",
+    ),
+    (
+        Format::Htsim,
+        "1->0 size 5 start 0 size 6\n",
+        "f:1: connection: expected each key once, got \"size twice\"",
+    ),
+    (
+        Format::Htsim,
+        "1->0 start 0 length 5\n",
+        "f:1: connection: expected start, size, id, msg, prio, trigger, send_done_trigger or \
+         recv_done_trigger, got \"length\"",
+    ),
+    (
+        Format::Htsim,
+        "flow 1\n",
+        "f:1: line: expected a connection src->dst, a trigger or a failure, got \"flow\"",
+    ),
+    (
+        Format::Htsim,
+        "Nodes 4\n4->0 start 0 size 5\n",
+        "f:2: src: expected a node below 4, as Nodes says, got \"4\"",
+    ),
+    (Format::Hpcc, "", "f:1: count: expected a whole number, got \"\""),
+    (
+        Format::Hpcc,
+        "2\n2 1 3 100 200000 2\n",
+        "f:1: count: expected 1, as many as follow, got \"2\"",
+    ),
+    (
+        Format::Hpcc,
+        "1\n2 1 200000 2\n",
+        "f:2: line: expected src dst pg dport size start, got \"2 1 200000 2\"",
+    ),
+    (
+        Format::Hpcc,
+        "1\n2 1 3 60000 2.0 9.5\n",
+        "f:2: line: expected src dst pg dport size start, not the src dst pg packets start \
+         stop of ns3-rdma, whose lengths are packets, got \"2 1 3 60000 2.0 9.5\"",
+    ),
+    (Format::Hpcc, "1\n2 1 3 100 0 2\n", "f:2: size_bytes: expected at least 1, got 0"),
+    (
+        Format::Hpcc,
+        "2\n2 1 3 100 5 2\n2 1 3 100 5 1\n",
+        "f:3: arrival: expected at least 2000000000000 ps, the one before, \
+         unless sort is set, got 1000000000000",
+    ),
+];
+
 #[test]
 fn wrong_files_say_where_what_was_expected_and_what_came() {
     let dir = TempDir::new().unwrap();
-    let cases = [
-        (Format::Yaps, "no flows\n", "f: expected lines of finished flows, got none"),
-        (
-            Format::Yaps,
-            "0 1460 a 22 1.0 2.0 1.0 1.0 1.0 1/1//1 0/0/0 0\n",
-            "f:1: src: expected a whole number, got \"a\"",
-        ),
-        (
-            Format::Yaps,
-            "0 1460 1 22 soon 2.0 1.0 1.0 1.0 1/1//1 0/0/0 0\n",
-            "f:1: start: expected microseconds, got \"soon\"",
-        ),
-        (
-            Format::Htsim,
-            "Nodes 4\nConnections 2\n1->0 id 1 start 0 size 5\n",
-            "f:2: Connections: expected 1, as many as follow, got \"2\"",
-        ),
-        (
-            Format::Htsim,
-            "1->0 size 5\n",
-            "f:1: start: expected a start time or a trigger, got \"none\"",
-        ),
-        (
-            Format::Htsim,
-            "failure switch_type AGG switch_id 3 link 1\n",
-            "f:1: failure: expected switch_type, switch_id and link_id, each with a value, got \
-             \"link\"",
-        ),
-        (
-            Format::Htsim,
-            "1->0 start 0\n",
-            "f:1: size: expected at least 1 byte: a flow of size 0 or of no size is endless in \
-             htsim, and flows of a trace end, got \"none\"",
-        ),
-        (
-            Format::Htsim,
-            "1->0 start 0 size 5\n0->1 id 2 start 0 size 0\n",
-            "f:2: size: expected at least 1 byte: a flow of size 0 or of no size is endless in \
-             htsim, and flows of a trace end, got \"0\"",
-        ),
-        (
-            Format::Htsim,
-            "1->0 id 7 start 0 size 5\n\n0->1 id 7 start 0 size 5\n",
-            "f:3: id: expected a number that no connection before has, got \"7, as f:1 has\"",
-        ),
-        (
-            Format::Htsim,
-            "1->0 size 5 start 0 size 6\n",
-            "f:1: connection: expected each key once, got \"size twice\"",
-        ),
-        (
-            Format::Htsim,
-            "1->0 start 0 length 5\n",
-            "f:1: connection: expected start, size, id, msg, prio, trigger, send_done_trigger or \
-             recv_done_trigger, got \"length\"",
-        ),
-        (
-            Format::Htsim,
-            "flow 1\n",
-            "f:1: line: expected a connection src->dst, a trigger or a failure, got \"flow\"",
-        ),
-        (
-            Format::Htsim,
-            "Nodes 4\n4->0 start 0 size 5\n",
-            "f:2: src: expected a node below 4, as Nodes says, got \"4\"",
-        ),
-        (Format::Hpcc, "", "f:1: count: expected a whole number, got \"\""),
-        (
-            Format::Hpcc,
-            "2\n2 1 3 100 200000 2\n",
-            "f:1: count: expected 1, as many as follow, got \"2\"",
-        ),
-        (
-            Format::Hpcc,
-            "1\n2 1 200000 2\n",
-            "f:2: line: expected src dst pg dport size start, got \"2 1 200000 2\"",
-        ),
-        (
-            Format::Hpcc,
-            "1\n2 1 3 60000 2.0 9.5\n",
-            "f:2: line: expected src dst pg dport size start, not the src dst pg packets start \
-             stop of ns3-rdma, whose lengths are packets, got \"2 1 3 60000 2.0 9.5\"",
-        ),
-        (Format::Hpcc, "1\n2 1 3 100 0 2\n", "f:2: size_bytes: expected at least 1, got 0"),
-        (
-            Format::Hpcc,
-            "2\n2 1 3 100 5 2\n2 1 3 100 5 1\n",
-            "f:3: arrival: expected at least 2000000000000 ps, the one before, \
-             unless sort is set, got 1000000000000",
-        ),
-    ];
-    for (format, text, message) in cases {
+    for &(format, text, message) in WRONG {
         let file = dir.path().join("f");
         fs::write(&file, text).unwrap();
         let error = read(&file, format, check(144, Order::Require)).unwrap_err().to_string();

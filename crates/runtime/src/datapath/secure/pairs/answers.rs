@@ -1,0 +1,202 @@
+//! Received messages of handshakes, and the answers to them.
+
+use std::net::IpAddr;
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{NodeId, Priority, Time};
+
+use super::super::cookie::{self, CODE, COOKIE_AGE, Code};
+use super::super::handshake::{self, Ends, INITIATION};
+use super::super::session::Session;
+use super::{NUDGE_EVERY, Pairs, REPORTS_MAX, Refusal};
+use crate::datapath::{Arrived, Rail, Report, Route};
+use crate::wire::{Envelope, Kind, Protection, TransportId};
+
+/// Answer to an initiation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Response,
+    Cookie,
+    Nothing,
+}
+
+impl Pairs {
+    /// Handles a message of a handshake.
+    ///
+    /// # Errors
+    /// The reason for which this node cannot use it.
+    pub(in crate::datapath::secure) fn on_message(
+        &mut self,
+        now: Time,
+        envelope: &Envelope,
+        arrived: Arrived<'_>,
+    ) -> Result<(), Refusal> {
+        let Envelope { transport, src, dst, kind, .. } = *envelope;
+        let is_for_here = dst == self.node && src != self.node;
+        let is_known = self.pairs.get(src.idx()).is_some_and(|pair| !pair.keys.is_empty());
+        if envelope.protection != Protection::Bare || !is_for_here || !is_known {
+            return Err(Refusal::Forged);
+        }
+        if transport != self.transport {
+            return Err(self.refuse_transport(src, transport, arrived));
+        }
+        let body = &arrived.bytes[envelope.wire_len()..];
+        let is_awaited = |session| {
+            let calling = self.pairs[src.idx()].calling.as_ref();
+            calling.is_some_and(|calling| calling.id == session)
+        };
+        let handled = match kind {
+            Kind::Initiation { session } => self.on_initiation(now, src, session, arrived),
+            // The peer may have begun a session at the same time, or answers late.
+            Kind::Response { session } | Kind::Cookie { session } if !is_awaited(session) => {
+                return Err(Refusal::Stray);
+            }
+            Kind::Response { .. } => self.on_response(now, src, body),
+            Kind::Cookie { .. } => self.on_cookie(now, src, body),
+            _ => None,
+        };
+        handled.ok_or(Refusal::Forged)
+    }
+
+    fn on_initiation(
+        &mut self,
+        now: Time,
+        src: NodeId,
+        session: u16,
+        arrived: Arrived<'_>,
+    ) -> Option<()> {
+        let (message, second) = arrived.bytes.split_last_chunk::<CODE>()?;
+        let (start, first) = message.split_last_chunk::<CODE>()?;
+        let noise = start.get(start.len().checked_sub(INITIATION)?..)?;
+        if !cookie::is_equal(&cookie::first_code(&self.public, start), first) {
+            return None;
+        }
+        match self.may_answer(now, (src, arrived.from), message, second) {
+            Answer::Response => {}
+            Answer::Cookie => {
+                let body = self.jar.give(now, (src, arrived.from), &self.public, first);
+                let message = self.message(src, Kind::Cookie { session }, &body);
+                self.messages.push_back((src, Rail::Only(arrived.rail), message));
+                return Some(());
+            }
+            Answer::Nothing => return Some(()),
+        }
+        let ends = Ends { transport: self.transport, initiator: src, responder: self.node };
+        let read = handshake::read(&ends, &self.key, noise)?;
+        let pair = &self.pairs[src.idx()];
+        if !pair.keys.contains(&read.remote) {
+            self.report(src, Report::OtherKey);
+            return None;
+        }
+        if read.time <= pair.heard {
+            self.on_old_initiation(now, src);
+            return Some(());
+        }
+        let time = read.time;
+        let (agreed, response) = read.respond(self.new_id(src))?;
+        let pair = &mut self.pairs[src.idx()];
+        pair.heard = time;
+        pair.next = Some(Session::new(now, &agreed));
+        self.on_agreed(src, &agreed);
+        let message = self.message(src, Kind::Response { session }, &response);
+        self.messages.push_back((src, Rail::Only(arrived.rail), message));
+        Some(())
+    }
+
+    /// Handles an initiation whose time is not later than that of the one before. The peer's clock
+    /// was set back, or the initiation was recorded. Begins a handshake, whose response proves that
+    /// the peer is running now.
+    fn on_old_initiation(&mut self, now: Time, src: NodeId) {
+        self.old_initiations += 1;
+        let pair = &mut self.pairs[src.idx()];
+        if now < pair.nudge_at {
+            return;
+        }
+        pair.nudge_at = now + NUDGE_EVERY;
+        tracing::warn!(
+            peer = src.get(),
+            "handshake of a peer with an earlier time than before: its clock went back, or packets \
+             are replayed; this node begins the handshake"
+        );
+        self.call(now, src);
+    }
+
+    /// Refuses a message of a handshake for another transport. If its first code shows that the
+    /// sender has the public key of this node, the configurations differ.
+    fn refuse_transport(
+        &mut self,
+        src: NodeId,
+        theirs: TransportId,
+        arrived: Arrived<'_>,
+    ) -> Refusal {
+        let is_coded = || {
+            let (message, _) = arrived.bytes.split_last_chunk::<CODE>()?;
+            let (start, first) = message.split_last_chunk::<CODE>()?;
+            Some(cookie::is_equal(&cookie::first_code(&self.public, start), first))
+        };
+        if is_coded() != Some(true) {
+            return Refusal::Forged;
+        }
+        self.report(src, Report::OtherTransport(theirs));
+        Refusal::OtherTransport
+    }
+
+    fn report(&mut self, peer: NodeId, report: Report) {
+        if self.reports.len() < REPORTS_MAX {
+            self.reports.push_back((peer, report));
+        }
+    }
+
+    /// Returns true if an initiation is answered: all while there are few, and those of senders
+    /// with a cookie within the budget of their peer.
+    fn may_answer(
+        &mut self,
+        now: Time,
+        from: (NodeId, Option<IpAddr>),
+        message: &[u8],
+        second: &Code,
+    ) -> Answer {
+        if self.answers.take(now) {
+            Answer::Response
+        } else if !self.jar.knows(now, from, message, second) {
+            Answer::Cookie
+        } else if self.pairs[from.0.idx()].proven.take(now) {
+            Answer::Response
+        } else {
+            Answer::Nothing
+        }
+    }
+
+    fn on_response(&mut self, now: Time, src: NodeId, body: &[u8]) -> Option<()> {
+        let pair = &mut self.pairs[src.idx()];
+        let calling = pair.calling.as_mut()?;
+        let agreed = calling.begun.as_mut()?.finish(body)?;
+        let key = calling.key;
+        pair.calling = None;
+        pair.previous = pair.current.replace(Session::new(now, &agreed));
+        // The key in present use by the peer is tried first.
+        if let Some(place) = pair.keys.iter().position(|other| *other == key) {
+            pair.keys.swap(0, place);
+        }
+        self.on_agreed(src, &agreed);
+        let pair = &mut self.pairs[src.idx()];
+        if pair.kept.is_empty() {
+            // The peer sends with the session after a packet of it has arrived.
+            let confirmation = self.message(src, Kind::Confirmation, &[]);
+            let (class, marks) = (Priority::HIGHEST, Marks::NONE);
+            let route = Route { dst: src, class, path: self.path(), rail: Rail::Any, marks };
+            self.ready.push_back((route, confirmation));
+        } else {
+            self.release(src);
+        }
+        Some(())
+    }
+
+    fn on_cookie(&mut self, now: Time, src: NodeId, body: &[u8]) -> Option<()> {
+        let pair = &mut self.pairs[src.idx()];
+        let calling = pair.calling.as_mut()?;
+        let cookie = cookie::taken(&calling.key, &calling.first_code, body)?;
+        pair.cookie = Some((cookie, now + COOKIE_AGE));
+        Some(())
+    }
+}
