@@ -1,5 +1,6 @@
 """The command `rampmeter sweep`."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -8,6 +9,7 @@ import click
 from rich.console import Console
 
 from rampmeter._core import PlanError
+from rampmeter.commands.common import fail
 from rampmeter.plan import Plan, parse_override
 from rampmeter.sweeps.api import Shard, axes_of, run_sweep
 from rampmeter.sweeps.axes import Uniform
@@ -20,6 +22,7 @@ from rampmeter.sweeps.spec import METRIC, Sweep
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.text import count, counted
 from rampmeter.text_table import TextTable
+from rampmeter.undelivered import Undelivered, has_faults
 
 FAILED: Final = 1
 SIGNALLED: Final = 128
@@ -122,8 +125,10 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
         is_dry=options["dry_run"],
     )
     if not options["dry_run"]:
-        _report(SweepResults(url), complete, outcome)
-        _exit(context, complete, outcome)
+        results = SweepResults(url)
+        _report(results, complete, outcome)
+        _exit(context, outcome)
+        fail(failed_flows(results, complete))
 
 
 def _overrides(options: Mapping[str, Any]) -> SweepOverrides:
@@ -227,8 +232,24 @@ def _not_delivered(point: PointRows) -> str:
     return f"{count(all_flows - row['flows_delivered'])} of {count(all_flows)}"
 
 
-def _exit(context: click.Context, sweep: Sweep, outcome: DriverOutcome) -> None:
-    """Exits with the status of the sweep."""
+def failed_flows(results: SweepResults, sweep: Sweep) -> list[str]:
+    """Returns a line for each transport with flows that failed in points without a fault."""
+    submitted: Counter[str] = Counter()
+    failed: dict[str, dict[str, int]] = {}
+    for point in results.points:
+        submitted[point.transport] += sum(row["flows_submitted"] for row in point.rows)
+        n_failed = sum(row["flows_failed"] for row in point.rows)
+        # Only points with failures are resolved, which takes time.
+        if n_failed and not has_faults(sweep.points[point.number].plan.resolved("faults")):
+            failed.setdefault(point.transport, {})[_point(point)] = n_failed
+    return [
+        Undelivered(label, submitted[label], 0, of_points).failure
+        for label, of_points in failed.items()
+    ]
+
+
+def _exit(context: click.Context, outcome: DriverOutcome) -> None:
+    """Exits with the status of an interrupted or failed sweep."""
     if outcome.failures:
         first = failure(*outcome.failures[0])
         click.echo(f"rampmeter: {counted(len(outcome.failures), 'run')} failed: {first}", err=True)
