@@ -288,32 +288,7 @@ class TestTasks:
         assert execute(task, blobs, lambda: True).state == "stopped"
 
 
-NARROW = """\
-[topology]
-kind = "dumbbell"
-hosts-per-side = 8
-core-gbps = 100.0
-[workload]
-pattern = "shuffle"
-senders = { first = 0, count = 8 }
-receivers = { first = 8, count = 8 }
-flow-bytes = 200_000
-[transport]
-name = "fastpod"
-"""
-"""Fastpod drops its cells in the middle of this network until some flows fail."""
-
-
 class TestFailures:
-    def test_flows_that_fail_without_a_fault_are_an_error(self) -> None:
-        Path("narrow.toml").write_text(NARROW)
-        arguments = ("narrow.toml", "--transports", "fastpod,homa", "--no-estimate")
-        result = call(*arguments)
-        assert result.exit_code == 3
-        assert "rampmeter: fastpod: 4 of 64 flows failed without a fault" in result.stderr
-        assert "homa:" not in result.stderr
-        assert call(*arguments, "--force", "--set", "faults.loss=1e-9").exit_code == 0
-
     def fail(self, monkeypatch: pytest.MonkeyPatch, *, seeds: tuple[int, ...]) -> None:
         def maybe(task: Task, blobs: Any, is_stopped: Any) -> TaskResult:
             if task.seed in seeds:

@@ -163,3 +163,34 @@ def test_a_run_without_flows_is_warned_of(tmp_path: Path) -> None:
     assert done.flows.num_rows == 0
     expected = "no flow was submitted: the workload ends before its first arrival"
     assert expected in done.summary["warnings"]
+
+
+NARROW = """\
+[topology]
+kind = "dumbbell"
+hosts-per-side = 8
+core-gbps = 100.0
+[workload]
+pattern = "shuffle"
+senders = { first = 0, count = 8 }
+receivers = { first = 8, count = 8 }
+flow-bytes = 200_000
+[transport]
+name = "fastpod"
+"""
+"""Fastpod drops its cells in the middle of this network until some flows fail."""
+
+
+def test_a_sweep_whose_flows_fail_without_a_fault_exits_with_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "narrow.toml"
+    file.write_text(NARROW)
+
+    def sweep(out: str, *more: str) -> Result:
+        arguments = [str(file), "--out", str(tmp_path / out), "--no-estimate", *more]
+        return CliRunner().invoke(main, ["sweep", "--transports", "fastpod,homa", *arguments])
+
+    result = sweep("healthy")
+    assert result.exit_code == 3
+    assert "rampmeter: fastpod: 4 of 64 flows failed without a fault" in result.stderr
+    assert "homa:" not in result.stderr
+    assert sweep("faulty", "--set", "faults.loss=1e-9").exit_code == 0

@@ -353,6 +353,12 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_file_without_an_end_is_an_error() {
+        let error = Setup::load::<Builtin>(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert_eq!(error, "/dev/zero: size: expected at most 64 MiB, got more");
+    }
+
     /// Effect of a change at a reload.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Change {

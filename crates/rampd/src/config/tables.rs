@@ -1,6 +1,7 @@
 //! Tables of the file, as written, with their defaults.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read as _;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,9 @@ use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
+
+/// Maximum size of a file. That of 65 536 peers is an eighth of it.
+const BYTES_MAX: u64 = 64 << 20;
 
 /// The file, as written.
 #[derive(Clone, Debug, Deserialize)]
@@ -300,8 +304,18 @@ impl Config {
     /// # Errors
     /// It cannot be read, or is not TOML with these keys.
     pub(super) fn read(file: &Path) -> Result<Self, ConfigError> {
-        let text = fs::read_to_string(file)
-            .map_err(|source| ConfigError::Read { file: file.to_owned(), source })?;
+        let unreadable = |source| ConfigError::Read { file: file.to_owned(), source };
+        let opened = File::open(file).map_err(unreadable)?;
+        let mut text = String::new();
+        opened.take(BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
+        if text.len() as u64 > BYTES_MAX {
+            return Err(ConfigError::Value {
+                file: file.to_owned(),
+                key: "size".to_owned(),
+                expected: format!("at most {} MiB", BYTES_MAX >> 20),
+                got: "more".to_owned(),
+            });
+        }
         toml::from_str(&text).map_err(|error| ConfigError::Syntax {
             file: file.to_owned(),
             message: syntax_message(&text, &error),
