@@ -94,6 +94,29 @@ def test_messages_fail_in_pauses_above_the_default_limit_only(
     network.stop()
 
 
+@pytest.mark.parametrize("transport", [name for name in TRANSPORTS if name != "cosy"])
+def test_messages_to_a_stopped_node_fail_after_the_configured_time(
+    network_of: Start, transport: str
+) -> None:
+    n_arbiters = ARBITERS.get(transport, 0)
+    network = network_of(transport, n_arbiters)
+    network.unreachable_after_ms = 2_000
+    for node in range(network.n_hosts + n_arbiters):
+        network.start(node)
+    with network.port(0) as a, network.port(1) as b:
+        a.send(1, text(0)).result(TIMEOUT)
+        assert number_of(b.receive(TIMEOUT)) == 0
+        network.processes[1].send_signal(signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            sent = [a.send(1, text(n, size)) for n, size in enumerate((80, 400_000), start=1)]
+            assert {outcome(ticket) for ticket in sent} == {"unreachable"}
+            assert 1.9 < time.monotonic() - began < 4.0
+        finally:
+            network.processes[1].send_signal(signal.SIGCONT)
+    network.stop()
+
+
 @pytest.mark.parametrize("paused", [0, 1])
 def test_cosy_reports_each_outcome_and_continues(network_of: Start, paused: int) -> None:
     """It promises bounds shorter than the pause, so messages in flight may fail, once each."""

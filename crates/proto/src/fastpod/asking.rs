@@ -242,7 +242,8 @@ impl Asking {
 
     fn due(&self, fastpod: &Fastpod) -> Time {
         let backoff = 1 << self.attempts.min(BACKOFF_MAX);
-        let after = |since: Time, wait: Span| since.saturating_add(wait * backoff);
+        let doubled = |wait: Span| fastpod.attempt_limit.doubled(wait * backoff, wait);
+        let after = |since: Time, wait: Span| since.saturating_add(doubled(wait));
         let quiet = self.unheard_since.min(self.missing_since);
         let answer = after(quiet, fastpod.retry).min(after(self.heard_at, fastpod.silence));
         // In case that the totals of both ends have parted.

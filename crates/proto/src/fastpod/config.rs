@@ -126,7 +126,7 @@ impl FastpodConfig {
     /// A parameter out of range, or a pod that no arbiter of Fastpod can schedule.
     pub fn on(self, facts: &FabricFacts, pods: Option<Pods>) -> Result<Fastpod, BadKey> {
         check_ranges(&self)?;
-        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
+        let attempt_limit = AttemptLimit::of_doubling(self.attempts_max, facts);
         let hosts = self.largest_pod(facts, pods.as_ref())?;
         let all = pods.iter().flat_map(|pods| &pods.pods);
         let rate = pods.as_ref().map_or(facts.access_rate, |pods| pods.pods[0].rate);

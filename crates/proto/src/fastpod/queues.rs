@@ -271,6 +271,7 @@ impl Queues {
             // Waits longer after each attempt.
             let rto = if dst & POD_FLAG == 0 { fastpod.rto } else { fastpod.rto_far };
             let wait = rto * (1 << flow.retry.attempts().min(BACKOFF_MAX));
+            let wait = fastpod.attempt_limit.doubled(wait, rto);
             self.flows.defer_timer(slot, now + wait);
         } else if fastpod.config.order == Order::Srpt {
             flow.state.key = (flow.packets - flow.state.next).into();

@@ -10,6 +10,9 @@ use rampmeter_core::{FabricFacts, Span};
 /// Maximum number of attempts where the time decides.
 const ATTEMPTS_MAX: u32 = 10_000;
 
+/// The same of transports whose intervals double from the first attempt on.
+const DOUBLING_MAX: u32 = 6;
+
 /// Limits that must both be exceeded before a message fails for lack of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptLimit {
@@ -26,6 +29,22 @@ impl AttemptLimit {
         let time = facts.patience;
         let most = if time > Span::ZERO { ATTEMPTS_MAX } else { u32::MAX };
         Self { attempts: attempts.min(most), time }
+    }
+
+    /// As [`AttemptLimit::new`], for intervals that double from the first attempt on.
+    pub fn of_doubling(attempts: u32, facts: &FabricFacts) -> Self {
+        let limit = Self::new(attempts, facts);
+        let most = if limit.time > Span::ZERO { DOUBLING_MAX } else { u32::MAX };
+        Self { attempts: limit.attempts.min(most), ..limit }
+    }
+
+    /// Returns an interval that has doubled from `first` on, up to an eighth of the time if there is
+    /// one. So the time decides, not the interval to the last attempt.
+    pub fn doubled(&self, interval: Span, first: Span) -> Span {
+        match self.time {
+            Span::ZERO => interval,
+            time => interval.min(first.max(time / 8)),
+        }
     }
 
     /// Returns true if `attempts` without an answer, the first of them `elapsed` ago, are too many.
@@ -51,6 +70,8 @@ impl AttemptLimit {
 
 #[cfg(test)]
 mod tests {
+    use rampmeter_core::Rate;
+
     use super::*;
 
     const HOST: AttemptLimit = AttemptLimit { attempts: 24, time: Span::from_us(10_000_000) };
@@ -63,6 +84,27 @@ mod tests {
         assert!(HOST.is_over(25, Span::from_us(10_000_000)));
         assert!(!HOST.is_over(24, Span::from_us(60_000_000)));
         assert!(SIMULATED.is_over(25, Span::ZERO) && !SIMULATED.is_over(24, Span::ZERO));
+    }
+
+    #[test]
+    fn intervals_that_double_end_soon_after_the_time() {
+        let facts = |patience| FabricFacts {
+            n_hosts: 2,
+            access_rate: Rate::from_gbps(10),
+            data_rtt: Span::from_us(1_000),
+            control_rtt: Span::from_us(500),
+            n_pods: 0,
+            patience,
+        };
+        assert_eq!(AttemptLimit::of_doubling(15, &facts(Span::ZERO)).attempts, 15);
+        let limit = AttemptLimit::of_doubling(15, &facts(Span::from_us(2_000_000)));
+        let (mut elapsed, mut attempts, first) = (Span::ZERO, 0, Span::from_us(64_000));
+        while !limit.is_over(attempts + 1, elapsed) {
+            attempts += 1;
+            elapsed += limit.doubled(first * (1 << attempts.min(8)), first);
+        }
+        assert!(elapsed <= Span::from_us(2_250_000), "{elapsed}");
+        assert_eq!(SIMULATED.doubled(INTERVAL * 64, INTERVAL), INTERVAL * 64);
     }
 
     #[test]

@@ -205,7 +205,7 @@ impl Keys for TcpConfig {
         ("reference", TcpConfig::reference),
     ];
     const SETTINGS: &'static [Setting] =
-        &[Setting { preset: "reference", gbps: 10, payload: None }];
+        &[Setting { preset: "reference", gbps: 10, payload: None, window: None }];
 }
 
 impl TcpConfig {
@@ -327,6 +327,8 @@ impl TcpConfig {
         let rto_initial = least(self.rto_initial_us, RTO_INITIAL_MOST).max(rto_min);
         let derived = || (rto_min * RTO_DOUBLED).min(RTO_MAX_MOST).max(rto_initial);
         let rto_max = self.rto_max_us.map_or_else(derived, Span::from_us);
+        let attempt_limit = AttemptLimit::of_doubling(self.attempts_max, facts);
+        let rto_max = attempt_limit.doubled(rto_max, rto_initial.max(facts.data_rtt * 4));
         if rto_max < rto_min {
             let expected = format!("at least {} (rto-min-us)", rto_min.as_us_f64());
             return Err(BadKey::new("rto-max-us", expected, rto_max.as_us_f64()));
@@ -358,7 +360,6 @@ impl TcpConfig {
             Timeout::Estimated => rto_max,
             Timeout::Fixed => rto_min,
         };
-        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let by_attempts = longest * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
         let forget = attempt_limit.forget_after(by_attempts);
         let packet = self.payload + self.header;
