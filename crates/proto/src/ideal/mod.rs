@@ -103,6 +103,12 @@ impl Active {
         Span::from_ps((ps / u128::from(self.job.rate.as_bps())) as u64)
     }
 
+    /// Returns the place of the flow among others. Numbers are last: they are in the order of
+    /// submission, which simultaneous flows do not have.
+    fn order(&self) -> (u128, Time, NodeId, NodeId, u32) {
+        (self.remaining_size(), self.submitted, self.job.src, self.job.dst, self.job.id)
+    }
+
     /// Returns its remaining size, in bits times picoseconds per second.
     fn remaining_size(&self) -> u128 {
         u128::from(self.remaining.as_ps()) * u128::from(self.job.rate.as_bps())
@@ -120,17 +126,61 @@ impl Active {
 const SENDS: usize = 0;
 const RECEIVES: usize = 1;
 
-/// Shortest remaining size first over access links, and over a core that is not wide.
+/// The capacity of links, and what the flows that are visited so far leave of it.
 #[derive(Debug)]
-pub struct IdealScheduler {
-    now: Time,
-    /// Flows that are not complete, by remaining size and number.
-    active: Vec<Active>,
+struct Capacity {
     /// The rates at which hosts send and receive by their links, in bits per second, and the unused
     /// part of them. Links by which a host reaches the same peers are one.
     links: Vec<[u64; 2]>,
     free: Vec<[u64; 2]>,
     core: Option<Core>,
+    /// Number of links with an unused part, by direction.
+    usable: [usize; 2],
+}
+
+impl Capacity {
+    fn new(links: Vec<[u64; 2]>, core: Option<Core>) -> Self {
+        Self { free: links.clone(), links, core, usable: [0; 2] }
+    }
+
+    fn clear(&mut self) {
+        self.free.clone_from(&self.links);
+        self.usable = [SENDS, RECEIVES].map(|way| self.free.iter().filter(|f| f[way] > 0).count());
+        if let Some(core) = &mut self.core {
+            core.clear();
+        }
+    }
+
+    /// Takes the rate of a flow and returns it, in bits per second.
+    fn take(&mut self, job: &Job) -> u64 {
+        let [from, to] = job.links.map(|links| links as usize);
+        let most = job.rate.as_bps().min(self.free[from][SENDS]).min(self.free[to][RECEIVES]);
+        if most == 0 {
+            return 0;
+        }
+        let (src, dst) = (job.src.idx(), job.dst.idx());
+        let granted = self.core.as_mut().map_or(most, |core| core.take(src, dst, most));
+        for (link, way) in [(from, SENDS), (to, RECEIVES)] {
+            self.free[link][way] -= granted;
+            self.usable[way] -= usize::from(granted > 0 && self.free[link][way] == 0);
+        }
+        granted
+    }
+
+    fn is_used_up(&self) -> bool {
+        self.usable.contains(&0)
+    }
+}
+
+/// Shortest remaining size first over access links, and over a core that is not wide.
+#[derive(Debug)]
+pub struct IdealScheduler {
+    now: Time,
+    /// Flows that are served.
+    running: Vec<Active>,
+    /// Flows that are not, in the order of [`Active::order`], which does not change.
+    waiting: Vec<Active>,
+    capacity: Capacity,
     /// Service given to all flows so far.
     served: Span,
 }
@@ -140,13 +190,11 @@ impl IdealScheduler {
     /// that limits flows or one that is wide.
     pub fn new(links: impl IntoIterator<Item = (Rate, Rate)>, core: Option<Core>) -> Self {
         let bps = |(sends, receives): (Rate, Rate)| [sends.as_bps(), receives.as_bps()];
-        let links: Vec<_> = links.into_iter().map(bps).collect();
         Self {
             now: Time::ZERO,
-            active: Vec::new(),
-            free: links.clone(),
-            links,
-            core,
+            running: Vec::new(),
+            waiting: Vec::new(),
+            capacity: Capacity::new(links.into_iter().map(bps).collect(), core),
             served: Span::ZERO,
         }
     }
@@ -154,14 +202,14 @@ impl IdealScheduler {
     /// A flow arrives at `now`, which is not past [`IdealScheduler::next_completion`].
     pub fn submit(&mut self, now: Time, job: Job) {
         self.advance(now);
-        self.active.push(Active { remaining: job.service, submitted: now, job, granted: 0 });
+        self.running.push(Active { remaining: job.service, submitted: now, job, granted: 0 });
         self.schedule();
     }
 
     /// Returns the time at which the next flow will have been served; [`Time::NEVER`] without
     /// flows.
     pub fn next_completion(&self) -> Time {
-        let left = self.active.iter().filter_map(Active::time_left).min();
+        let left = self.running.iter().filter_map(Active::time_left).min();
         left.map_or(Time::NEVER, |left| self.now.saturating_add(left))
     }
 
@@ -170,16 +218,16 @@ impl IdealScheduler {
     pub fn complete(&mut self, now: Time, done: &mut Vec<u32>) {
         self.advance(now);
         let from = done.len();
-        done.extend(self.active.iter().filter(|a| a.remaining == Span::ZERO).map(|a| a.job.id));
+        done.extend(self.running.iter().filter(|a| a.remaining == Span::ZERO).map(|a| a.job.id));
         done[from..].sort_unstable();
-        self.active.retain(|a| a.remaining > Span::ZERO);
+        self.running.retain(|a| a.remaining > Span::ZERO);
         self.schedule();
     }
 
     /// Service given to all flows up to `now`.
     pub fn served(&self, now: Time) -> Span {
         let elapsed = now - self.now;
-        self.active.iter().map(|a| a.service_in(elapsed)).fold(self.served, |all, one| all + one)
+        self.running.iter().map(|a| a.service_in(elapsed)).fold(self.served, |all, one| all + one)
     }
 
     /// Returns the service that each flow still needs at `now`, by its number. Flows that are
@@ -187,34 +235,51 @@ impl IdealScheduler {
     pub fn remaining(&self, now: Time) -> impl Iterator<Item = (u32, Span)> {
         let elapsed = now - self.now;
         let left = move |a: &Active| (a.job.id, a.remaining.saturating_sub(a.service_in(elapsed)));
-        self.active.iter().map(left)
+        self.running.iter().chain(&self.waiting).map(left)
     }
 
     fn advance(&mut self, now: Time) {
         self.served = self.served(now);
         let elapsed = now - self.now;
-        for flow in &mut self.active {
+        for flow in &mut self.running {
             flow.remaining = flow.remaining.saturating_sub(flow.service_in(elapsed));
         }
         self.now = now;
     }
 
+    /// Visits all flows in order and serves those that get capacity. Above capacity most wait, and
+    /// few of these are touched.
     fn schedule(&mut self) {
-        // Numbers last: they are in the order of submission, which simultaneous flows do not have.
-        let order = |a: &Active| (a.remaining_size(), a.submitted, a.job.src, a.job.dst, a.job.id);
-        self.active.sort_unstable_by_key(order);
-        self.free.clone_from(&self.links);
-        if let Some(core) = &mut self.core {
-            core.clear();
+        let Self { running, waiting, capacity, .. } = self;
+        running.sort_unstable_by_key(Active::order);
+        capacity.clear();
+        let (mut visited, mut n_started) = (0, 0);
+        for flow in running.iter_mut() {
+            let until = visited + waiting[visited..].partition_point(|w| w.order() < flow.order());
+            n_started += start(&mut waiting[visited..until], capacity);
+            visited = until;
+            flow.granted = capacity.take(&flow.job);
         }
-        for flow in &mut self.active {
-            let (src, dst) = (flow.job.src.idx(), flow.job.dst.idx());
-            let [from, to] = flow.job.links.map(|links| links as usize);
-            let free = self.free[from][SENDS].min(self.free[to][RECEIVES]);
-            let most = flow.job.rate.as_bps().min(free);
-            flow.granted = self.core.as_mut().map_or(most, |core| core.take(src, dst, most));
-            self.free[from][SENDS] -= flow.granted;
-            self.free[to][RECEIVES] -= flow.granted;
+        n_started += start(&mut waiting[visited..], capacity);
+        if n_started > 0 {
+            running.extend(waiting.extract_if(.., |flow| flow.granted > 0));
+        }
+        for flow in running.extract_if(.., |flow| flow.granted == 0) {
+            let place = waiting.partition_point(|w| w.order() < flow.order());
+            waiting.insert(place, flow);
         }
     }
+}
+
+/// Gives capacity to flows that wait, in order, and returns the number of those that get some.
+fn start(flows: &mut [Active], capacity: &mut Capacity) -> usize {
+    let mut n_started = 0;
+    for flow in flows {
+        if capacity.is_used_up() {
+            break;
+        }
+        flow.granted = capacity.take(&flow.job);
+        n_started += usize::from(flow.granted > 0);
+    }
+    n_started
 }

@@ -190,13 +190,13 @@ proptest! {
             let src = rng.below(8) as u32;
             let dst = (src + 1 + rng.below(7) as u32) % 8;
             scheduler.submit(Time::ZERO, job(id, src, dst, 1 + rng.below(50) as u64));
-            let served = || scheduler.active.iter().filter(|a| a.granted > 0);
+            let served = || scheduler.running.iter();
             for end in 0..8 {
                 let node = NodeId::new(end);
                 prop_assert!(served().filter(|a| a.job.src == node).count() <= 1);
                 prop_assert!(served().filter(|a| a.job.dst == node).count() <= 1);
             }
-            for idle in scheduler.active.iter().filter(|a| a.granted == 0) {
+            for idle in &scheduler.waiting {
                 let meets = |a: &&Active| a.job.src == idle.job.src || a.job.dst == idle.job.dst;
                 prop_assert!(served().any(|a| meets(&a) && a.remaining <= idle.remaining));
             }
