@@ -75,6 +75,28 @@ def incast_of_phost() -> str:
     return f"{done.flows.num_rows} flows; warned: {warned[0] if warned else 'of nothing'}"
 
 
+LONG_STAR: Final = {
+    **{"kind": "star", "hosts": 9, "access-gbps": 100.0},
+    **{"propagation-ns": 7_500.0, "switch-ns": 0.0, "host-ns": 0.0},
+}
+
+
+def incast_of_hyline() -> str:
+    """Measures 8 messages of 400 KB to a host: Hyline, and TCP with its windows and ports."""
+    windows = {"name": "tcp", "window-initial": 89, "window-max": 255}
+    texts = []
+    for name, transport, fabric in (
+        ("hyline", {"name": "hyline"}, {}),
+        ("tcp, dup-ack", windows | {"loss-detection": "dup-ack"}, {"buffer-bytes": 762_000}),
+        ("tcp, rack-tlp", windows | {"loss-detection": "rack-tlp"}, {"buffer-bytes": 762_000}),
+    ):
+        load = {"pattern": "incast", "fan": 8, "flow-bytes": 400_000, "rounds": 1}
+        parts: Parts = {"fabric": fabric} if fabric else {}
+        done = _run(topology=LONG_STAR, transport=transport, workload=load, **parts)
+        texts.append(f"{name}: ends after {max(done.flows['fct_ps'].to_pylist()) / 1e6:.0f} us")
+    return "; ".join(texts)
+
+
 def rejections_of_cosy() -> str:
     """Counts the flows that cosy rejects: IMC10 at load 0.6."""
     done = _run(
@@ -133,6 +155,7 @@ MEASURES: Final[dict[str, Callable[[], str]]] = {
     "A11": lambda: _dumbbell("capton"),
     "A19": rejections_of_cosy,
     "A22": incast_of_phost,
+    "incast": incast_of_hyline,
     "healthy": retransmitted_in_healthy_networks,
 }
 """Measurement for a finding."""

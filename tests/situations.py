@@ -257,9 +257,14 @@ class JobOutcome:
     error: str = ""
 
 
-def scaled_mean(transport: str, preset: str, scale: float) -> float:
-    """Returns the mean slowdown of the base plan with rates times `scale` and delays over it."""
-    summary = _scaled_run(transport, preset, scale, 0.0).summary
+def scaled_mean(
+    transport: str, preset: str, scale: float, workload: Mapping[str, Any] | None = None
+) -> float:
+    """Returns the mean slowdown with rates times `scale` and delays over it.
+
+    The plan is the base plan, with another workload if one is given.
+    """
+    summary = _scaled_run(transport, preset, scale, 0.0, workload).summary
     return float(summary["slowdown"]["delivered"]["overall"]["mean"])
 
 
@@ -274,11 +279,17 @@ def scaled_geometric_mean(transport: str, preset: str, scale: float, loss: float
     return float(np.exp(np.log(fct[is_done] / ideal[is_done]).mean()))
 
 
-def _scaled_run(transport: str, preset: str, scale: float, loss: float) -> Any:
+def _scaled_run(
+    transport: str,
+    preset: str,
+    scale: float,
+    loss: float,
+    workload: Mapping[str, Any] | None = None,
+) -> Any:
     plan = _base()
     plan["faults"] = {"loss": loss} if loss else {}
     _scaled(scale, 1.0 / scale)(plan)
-    plan["workload"]["flows"] = 500
+    plan["workload"] = workload or plan["workload"] | {"flows": 500}
     plan["run"]["drain-us"] = 1e6 / scale
     plan["transport"] = {"name": transport, "preset": preset}
     warnings.simplefilter("ignore")

@@ -81,6 +81,17 @@ def test_slowdowns_do_not_depend_on_the_unit_of_time(transport: str, preset: str
     assert max(means) / min(means) < most, means
 
 
+@pytest.mark.parametrize(("transport", "preset"), [p for p in PRESETS if p not in RECORDED])
+@pytest.mark.parametrize(("fan", "flow_bytes"), [(31, 100_000), (16, 20_000)])
+def test_incasts_do_not_depend_on_the_unit_of_time(
+    transport: str, preset: str, fan: int, flow_bytes: int
+) -> None:
+    """Ports overflow, so that their memory decides. It must follow the network, too."""
+    load = {"pattern": "incast", "fan": fan, "flow-bytes": flow_bytes, "rounds": 1}
+    means = [situations.scaled_mean(transport, preset, scale, load) for scale in (1.0, 0.1, 4.0)]
+    assert max(means) / min(means) < 1.02, means
+
+
 DEFAULT = [
     (about["name"], about["presets"][0][0])
     for about in schema.transports()
@@ -150,6 +161,27 @@ def test_presets_with_rules_of_another_simulator_have_a_warning(transport: str, 
     for preset, gbps, n_warnings in (("reference", own, 0), ("reference", 25, 1), ("paper", 25, 0)):
         plan = rm.Plan.of(
             topology={"kind": "star", "hosts": 4, "access-gbps": gbps},
+            transport={"name": transport, "preset": preset},
+            workload=load,
+        )
+        warnings = [one for one in plan.warnings() if one.startswith("transport.preset:")]
+        assert len(warnings) == n_warnings, warnings
+
+
+@pytest.mark.parametrize(
+    ("transport", "preset"),
+    [("sird", "reference"), ("homa", "reference"), ("ndp", "reference"), ("hpcc", "dcpim-study")],
+)
+def test_presets_with_windows_of_another_network_are_warned_about(
+    transport: str, preset: str
+) -> None:
+    load: dict[str, Any] = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 10}
+    for propagation, n_warnings in ((2_000.0, 0), (20_000.0, 1)):
+        plan = rm.Plan.of(
+            topology={
+                **{"kind": "star", "hosts": 4, "access-gbps": 100.0},
+                "propagation-ns": propagation,
+            },
             transport={"name": transport, "preset": preset},
             workload=load,
         )

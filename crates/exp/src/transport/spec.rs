@@ -70,7 +70,7 @@ impl TransportSpec {
     }
 
     /// Returns a sentence for each preset of a simulator whose network differs from `topology`.
-    pub(crate) fn foreign_settings(&self, topology: &Topology) -> Vec<String> {
+    pub(crate) fn foreign_settings(&self, topology: &Topology, facts: &FabricFacts) -> Vec<String> {
         let (slowest, fastest) = (topology.slowest_host(), topology.fastest_host());
         let sentence = |table: &ReadTable| {
             let setting = table.keys.setting()?;
@@ -95,7 +95,8 @@ impl TransportSpec {
                 )
             })
         };
-        self.tables.iter().filter_map(sentence).collect()
+        let of_table = |table| sentence(table).or_else(|| foreign_window(table, facts));
+        self.tables.iter().filter_map(of_table).collect()
     }
 
     /// Returns the needs of the transport in a fabric, which is described as in the plan.
@@ -173,4 +174,25 @@ impl fmt::Debug for ValidTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.describe()).finish()
     }
+}
+
+/// Ratio of a bandwidth-delay product to the window that constants assume from which a preset
+/// belongs to another network.
+const FOREIGN_RATIO: f64 = 3.0;
+
+/// Returns a sentence if the preset of a table has windows in bytes that are far from a
+/// bandwidth-delay product of the network.
+fn foreign_window(table: &ReadTable, facts: &FabricFacts) -> Option<String> {
+    let setting = table.keys.setting()?;
+    let window = setting.window?;
+    let own = facts.access_rate.as_bps() as f64 * facts.data_rtt.as_secs_f64() / 8.0;
+    let ratio = own / window as f64;
+    (!(1.0 / FOREIGN_RATIO..=FOREIGN_RATIO).contains(&ratio)).then(|| {
+        format!(
+            "transport.preset: {} of {} has the windows of a simulator with about {window} bytes \
+             in flight between two hosts, and this network has {own:.0}, so that they hold messages \
+             back or fill queues",
+            setting.preset, table.table.name,
+        )
+    })
 }

@@ -182,7 +182,7 @@ impl Keys for DcpimConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", DcpimConfig::paper), ("reference", DcpimConfig::reference)];
     const SETTINGS: &'static [Setting] =
-        &[Setting { preset: "reference", gbps: 100, payload: None }];
+        &[Setting { preset: "reference", gbps: 100, payload: None, window: None }];
 }
 
 impl DcpimConfig {

@@ -177,7 +177,11 @@ impl RxFlow {
         state.phase_seq = state.tokens.next();
         state.is_phase_answered = false;
         state.revisit = self.got.first_missing();
-        state.void_at = phase.began + state.pair.stragglers.max(held_up);
+        state.void_at = match state.open_before {
+            // The next tokens are for packets that have none, or whose earlier ones are void.
+            0 => Time::NEVER,
+            _ => phase.began + state.pair.stragglers.max(held_up),
+        };
     }
 
     /// Records a duplicate packet. It was requested twice because its data was held up, as in an

@@ -73,7 +73,7 @@ impl Keys for FastpassConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", FastpassConfig::paper), ("reference", FastpassConfig::reference)];
     const SETTINGS: &'static [Setting] =
-        &[Setting { preset: "reference", gbps: 10, payload: None }];
+        &[Setting { preset: "reference", gbps: 10, payload: None, window: None }];
 }
 
 impl FastpassConfig {

@@ -118,7 +118,7 @@ impl Keys for HomaConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", HomaConfig::paper), ("reference", HomaConfig::reference)];
     const SETTINGS: &'static [Setting] =
-        &[Setting { preset: "reference", gbps: 100, payload: Some(1456) }];
+        &[Setting { preset: "reference", gbps: 100, payload: Some(1456), window: Some(100_000) }];
 }
 
 impl HomaConfig {

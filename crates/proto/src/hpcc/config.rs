@@ -74,7 +74,7 @@ impl Keys for HpccConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", Self::paper), ("dcpim-study", Self::dcpim_study)];
     const SETTINGS: &'static [Setting] =
-        &[Setting { preset: "dcpim-study", gbps: 100, payload: None }];
+        &[Setting { preset: "dcpim-study", gbps: 100, payload: None, window: Some(72_500) }];
 }
 
 impl HpccConfig {

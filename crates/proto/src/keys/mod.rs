@@ -45,6 +45,8 @@ pub struct Setting {
     pub gbps: u64,
     /// Payload bytes of its full packets, if constants depend on them.
     pub payload: Option<u64>,
+    /// Bytes in flight of a pair of its hosts, if constants depend on them.
+    pub window: Option<u64>,
 }
 
 /// The parameters of a transport. The [`Default`] is the first preset.

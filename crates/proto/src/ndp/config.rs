@@ -110,7 +110,7 @@ impl Keys for NdpConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", Self::paper), ("reference", Self::reference)];
     const SETTINGS: &'static [Setting] =
-        &[Setting { preset: "reference", gbps: 100, payload: None }];
+        &[Setting { preset: "reference", gbps: 100, payload: None, window: Some(75_000) }];
 }
 
 /// Maximum number of times that consecutive timeouts double the next one.

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use rampmeter_core::fabric::Buffer;
-use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
+use rampmeter_core::{Bytes, FabricFacts, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,11 +53,11 @@ pub fn two_bdps(packet: Bytes, facts: &FabricFacts) -> Bytes {
     packet * (2 * u64::from(facts.bdp_packets(packet)))
 }
 
-/// Ports of the pHost study (§4.1): 36 KB at 10 Gbit/s, so much more as hosts are faster, and two
-/// bandwidth-delay products at least.
+/// Ports of the pHost study (§4.1): 36 KB where 10 Gbit/s and 7.6 us make a bandwidth-delay product
+/// of 9500 bytes. Others have as many of their own, and at least two in whole packets.
 pub fn phost_study_buffer(packet: Bytes, facts: &FabricFacts) -> Buffer {
-    let ten_gbps = u128::from(Rate::from_gbps(10).as_bps());
-    let bytes = 36_864 * u128::from(facts.access_rate.as_bps()) / ten_gbps;
+    let product = u128::from(facts.access_rate.as_bps()) * u128::from(facts.data_rtt.as_ps());
+    let bytes = product * 36_864 / (9_500 * 8 * 1_000_000_000_000);
     Buffer::PerPort(Bytes::new(bytes as u64).max(two_bdps(packet, facts)))
 }
 
@@ -73,6 +73,8 @@ pub enum Padding {
 
 #[cfg(test)]
 mod tests {
+    use rampmeter_core::Rate;
+
     use super::*;
 
     fn facts(mbps: u64, data_rtt_ns: u64) -> FabricFacts {
@@ -89,14 +91,15 @@ mod tests {
     /// A round trip of pFabric's study holds 12 packets. That of pHost's is half as long; its ports
     /// hold 36 KB as well.
     #[test]
-    fn buffers_are_those_of_the_studies_and_grow_with_the_rate() {
+    fn buffers_are_those_of_the_studies_and_grow_with_the_bandwidth_delay_product() {
         let packet = Bytes::new(1_500);
         assert_eq!(two_bdps(packet, &facts(10_000, 14_400)), Bytes::new(36_000));
         assert_eq!(two_bdps(packet, &facts(100_000, 14_400)), Bytes::new(360_000));
         let study = |mbps, rtt_ns| phost_study_buffer(packet, &facts(mbps, rtt_ns));
         assert_eq!(study(10_000, 7_600), Buffer::PerPort(Bytes::new(36_864)));
-        assert_eq!(study(100_000, 5_800), Buffer::PerPort(Bytes::new(368_640)));
-        // Slow hosts, whose round trip is long: three packets of 240 us.
-        assert_eq!(study(50, 500_000), Buffer::PerPort(packet * 6));
+        assert_eq!(study(100_000, 5_800), Buffer::PerPort(Bytes::new(281_330)));
+        assert_eq!(study(400_000, 1_450), study(100_000, 5_800));
+        // A round trip shorter than a packet.
+        assert_eq!(study(100, 40_000), Buffer::PerPort(packet * 2));
     }
 }

@@ -9,6 +9,7 @@
 //! * [`AckingReceiver`]: a receiver that answers every packet with an acknowledgement
 //! * [`Stream`] and its [`Window`]: a flow sent by windows, with retransmission
 //! * [`TokenCursor`]: which packet a receiver requests next
+//! * [`Unscheduled`]: time for which announced packets may wait at the receiver's link
 //! * [`Served`]: packets served by tenant
 //! * [`Timers`]: many deadlines behind one
 //!
@@ -32,6 +33,7 @@ mod tenant;
 mod timers;
 mod token_delay;
 mod tokens;
+mod unscheduled;
 
 pub use acking::{AckingReceiver, Arrived, sack_bits};
 pub use arriving::{Announcement, ArrivingFlow, ArrivingFlows, Found};
@@ -54,3 +56,4 @@ pub use timers::Timers;
 pub use token_delay::TokenDelay;
 pub(crate) use token_delay::TokenId;
 pub use tokens::TokenCursor;
+pub use unscheduled::Unscheduled;

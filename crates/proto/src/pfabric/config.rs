@@ -91,8 +91,8 @@ impl Keys for PfabricConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", Self::paper), ("reference", Self::reference), ("ns-2", Self::ns2)];
     const SETTINGS: &'static [Setting] = &[
-        Setting { preset: "reference", gbps: 10, payload: None },
-        Setting { preset: "ns-2", gbps: 10, payload: None },
+        Setting { preset: "reference", gbps: 10, payload: None, window: Some(18_000) },
+        Setting { preset: "ns-2", gbps: 10, payload: None, window: None },
     ];
 }
 

@@ -148,7 +148,7 @@ impl Keys for PhostConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", PhostConfig::paper), ("reference", PhostConfig::reference)];
     const SETTINGS: &'static [Setting] =
-        &[Setting { preset: "reference", gbps: 10, payload: None }];
+        &[Setting { preset: "reference", gbps: 10, payload: None, window: None }];
 }
 
 /// Lifetime of a token in thousandths of a packet time (§3.2: 1.5 times).

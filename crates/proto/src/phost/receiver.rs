@@ -10,7 +10,7 @@ use super::config::{Downgrading, FreeHold, FreeRepair, Pair, Phost, Policy, Wake
 use super::wire::PhostHeader;
 use crate::parts::{
     Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Served, TokenCursor, TokenDelay,
-    held_pause,
+    Unscheduled, held_pause,
 };
 
 /// Expired tokens of a flow, by the time since they were sent.
@@ -106,10 +106,19 @@ impl RxFlow {
     /// Returns the readiness of the flow for a token (§3.2). A downgraded flow gets no other until
     /// data arrives or a timeout expires. If its source does not answer then either, one more token
     /// downgrades it once more.
-    pub(super) fn readiness(&mut self, now: Time, phost: &Phost) -> Readiness {
+    pub(super) fn readiness(
+        &mut self,
+        now: Time,
+        unscheduled: Unscheduled,
+        phost: &Phost,
+    ) -> Readiness {
         let remaining = self.remaining();
         let state = &mut self.state;
         if let Some(at) = state.settles {
+            let at = match phost.config.free_repair {
+                FreeRepair::Measured => at.max(unscheduled.may_wait_until(now, state.pair.resend)),
+                FreeRepair::RoundTrip | FreeRepair::TwicePace => at,
+            };
             if at > now {
                 return Readiness::Waits(at);
             }
@@ -177,9 +186,8 @@ pub(super) struct Receiver {
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
-    /// Time at which the link has carried all packets of announced free tokens, if it carries no
-    /// others.
-    free_until: Time,
+    /// Packets of announced free tokens.
+    unscheduled: Unscheduled,
     /// Delay from tokens to their data, if repairs depend on it.
     delay: TokenDelay,
     ticks: u32,
@@ -194,7 +202,7 @@ impl Receiver {
             choice: Choice::default(),
             clock: Clock::Stopped,
             withheld: 0,
-            free_until: Time::ZERO,
+            unscheduled: Unscheduled::default(),
             delay: TokenDelay::new(phost.rtt, phost.keepalive),
             ticks: 0,
             served: Served::default(),
@@ -228,8 +236,8 @@ impl Receiver {
         let free_time = pair.mtu_time * u64::from(free);
         let wait = match phost.config.free_repair {
             FreeRepair::Measured => {
-                self.free_until = self.free_until.max(now) + phost.mtu_time * u64::from(free);
-                (self.free_until - now).max(free_time) + self.delay.wait(pair.rtt)
+                self.unscheduled.announce(now, phost.mtu_time * u64::from(free));
+                free_time + self.delay.wait(pair.rtt)
             }
             FreeRepair::RoundTrip => free_time + pair.rtt,
             FreeRepair::TwicePace => free_time * 2,
@@ -412,6 +420,7 @@ impl Receiver {
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
+        self.unscheduled.see(now);
         let flow = &mut self.flows[slot];
         if seq >= flow.of.packets {
             return Receipt::Ignored;
@@ -435,7 +444,7 @@ impl Receiver {
         if phost.config.wake == Wake::OnData
             && matches!(self.clock, Clock::Waits(_))
             && self.choice.has_token(now, &self.flows[slot])
-            && matches!(self.flows[slot].readiness(now, phost), Readiness::Ready)
+            && matches!(self.flows[slot].readiness(now, self.unscheduled, phost), Readiness::Ready)
         {
             self.start(now);
         }
@@ -462,8 +471,8 @@ impl Receiver {
             self.clock = Clock::Runs(now + phost.mtu_time);
             return;
         }
-        let Self { choice, flows, served, .. } = self;
-        let slot = match choice.pick(now, flows, served, phost) {
+        let Self { choice, flows, served, unscheduled, .. } = self;
+        let slot = match choice.pick(now, flows, (served, *unscheduled), phost) {
             Ok(slot) => slot,
             Err(Time::NEVER) => {
                 self.choice.reset_pacing();

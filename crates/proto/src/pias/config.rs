@@ -52,7 +52,7 @@ impl Keys for PiasConfig {
         ("reference", PiasConfig::reference),
     ];
     const SETTINGS: &'static [Setting] =
-        &[Setting { preset: "reference", gbps: 10, payload: None }];
+        &[Setting { preset: "reference", gbps: 10, payload: None, window: None }];
 }
 
 impl PiasConfig {

@@ -121,7 +121,7 @@ impl Keys for SirdConfig {
     const PRESETS: &'static [Preset<Self>] =
         &[("paper", SirdConfig::paper), ("reference", SirdConfig::reference)];
     const SETTINGS: &'static [Setting] =
-        &[Setting { preset: "reference", gbps: 100, payload: Some(1456) }];
+        &[Setting { preset: "reference", gbps: 100, payload: Some(1456), window: Some(100_000) }];
 }
 
 impl SirdConfig {

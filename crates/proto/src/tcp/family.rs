@@ -41,8 +41,8 @@ impl Keys for DctcpConfig {
         ("ns-2", || Self(TcpConfig::dctcp_ns2())),
     ];
     const SETTINGS: &'static [Setting] = &[
-        Setting { preset: "reference", gbps: 10, payload: None },
-        Setting { preset: "ns-2", gbps: 10, payload: None },
+        Setting { preset: "reference", gbps: 10, payload: None, window: None },
+        Setting { preset: "ns-2", gbps: 10, payload: None, window: None },
     ];
 }
 

@@ -62,7 +62,10 @@ pub(super) fn of(facts: &PlanFacts<'_>) -> (Warnings, bool) {
     facts.of_links(&states, &mut warnings);
     warnings.add("never-marks", by_port::never_marks(&sim.fabric, &sim.topology));
     warnings.add("many-port-rates", facts.many_rates.clone());
-    warnings.add("foreign-preset", plan.transport.foreign_settings(&sim.topology));
+    warnings.add(
+        "foreign-preset",
+        plan.transport.foreign_settings(&sim.topology, &facts.network.delays.facts()),
+    );
     facts.of_rates(&mut warnings);
     if has_packets {
         facts.of_distances(&mut warnings);
