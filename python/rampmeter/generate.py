@@ -5,7 +5,7 @@
 - `rampmeter.transports`, a class for each transport;
 - `rampmeter.plan_tables`, a class for each table of a plan;
 - the tables of the keys of transports in `docs/plans/transport.md`;
-- the table of kinds of topologies in `docs/plans/topology.md`;
+- the tables of topologies and traffic patterns in `docs/plans/`;
 - the table that compares transports in `docs/protocols.md`;
 - the totals of the ledger in `README.md`.
 
@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,11 +35,15 @@ CLASSES: Final = ROOT / "python/rampmeter/transports.py"
 PLAN_TABLES: Final = ROOT / "python/rampmeter/plan_tables.py"
 PAGE: Final = ROOT / "docs/plans/transport.md"
 TOPOLOGIES: Final = ROOT / "docs/plans/topology.md"
+WORKLOADS: Final = ROOT / "docs/plans/workload.md"
 PROTOCOLS: Final = ROOT / "docs/protocols.md"
 README: Final = ROOT / "README.md"
 
 SYMBOLS: Final = {"dcpim": {"r": "rounds", "k": "channels"}}
 """Short names that classes have for keys, as papers do."""
+
+ROUNDS: Final = ("pattern", "start-us", "rounds", "period-us", "flows", "until-us")
+"""Keys of traffic patterns that have a table or a sentence of their own."""
 
 COMMON: Final = ("kind", "propagation-ns", "switch-ns", "host-ns")
 """Keys of topologies that have a table of their own."""
@@ -68,6 +73,7 @@ def files() -> dict[Path, str]:
         PLAN_TABLES: format_module(plan_tables(COMMAND), PLAN_TABLES),
         PAGE: replace_block(PAGE, "transports", tables()),
         TOPOLOGIES: replace_block(TOPOLOGIES, "topologies", topologies()),
+        WORKLOADS: replace_block(WORKLOADS, "patterns", patterns()),
         PROTOCOLS: replace_block(PROTOCOLS, "comparison", comparison_of_transports()),
         README: replace_block(README, "ledger", ledger_totals()),
     }
@@ -85,20 +91,42 @@ def replace_block(page: Path, name: str, text: str) -> str:
 
 def topologies() -> str:
     """Returns the table of kinds of topologies: keys with their defaults, and a description."""
-    definitions = plan_schema()["definitions"]
     lines = ["| `kind` | keys (defaults) | network |", "|---|---|---|"]
-    for choice in definitions["TopologySpec"]["allOf"]:
-        kind = choice["if"]["properties"]["kind"]["const"]
-        about = definitions[choice["then"]["$ref"].rpartition("/")[2]]
-        fields = {key: f for key, f in about["properties"].items() if key not in COMMON}
-        first = [key for key in about["required"] if key in fields]
-        keys = [
-            f"`{key}`"
-            + (f" ({literal(fields[key]['default'])})" if "default" in fields[key] else "")
-            for key in dict.fromkeys([*first, *fields])
-        ]
-        lines.append(f"| `{kind}` | {', '.join(keys)} | {about['description']} |")
+    for kind, about in variants("TopologySpec", "kind").items():
+        lines.append(f"| `{kind}` | {keys_of(about, COMMON)} | {about['description']} |")
     return "\n".join(lines) + "\n"
+
+
+def patterns() -> str:
+    """Returns the table of traffic patterns: keys with their defaults, and a description."""
+    named = plan_schema()["definitions"]["WorkloadSpec"]["properties"]["pattern"]["oneOf"]
+    lines = ["| `pattern` | keys (defaults) | flows |", "|---|---|---|"]
+    for pattern, about in variants("WorkloadSpec", "pattern").items():
+        text = next(one["description"] for one in named if one["const"] == pattern)
+        rounds = ", rounds" if "period-us" in about["properties"] else ""
+        lines.append(f"| `{pattern}` | {keys_of(about, ROUNDS)}{rounds} | {text} |")
+    return "\n".join(lines) + "\n"
+
+
+def variants(name: str, tag: str) -> dict[str, dict[str, Any]]:
+    """Returns the definitions of a table by the value of its key `tag`."""
+    definitions = plan_schema()["definitions"]
+    return {
+        choice["if"]["properties"][tag]["const"]: definitions[
+            choice["then"]["$ref"].rpartition("/")[2]
+        ]
+        for choice in definitions[name]["allOf"]
+    }
+
+
+def keys_of(about: Mapping[str, Any], common: Collection[str]) -> str:
+    """Returns the keys of a table with their defaults, required ones first."""
+    fields = {key: of for key, of in about["properties"].items() if key not in common}
+    first = [key for key in about["required"] if key in fields]
+    return ", ".join(
+        f"`{key}`" + (f" ({literal(fields[key]['default'])})" if "default" in fields[key] else "")
+        for key in dict.fromkeys([*first, *fields])
+    )
 
 
 def ledger_totals() -> str:

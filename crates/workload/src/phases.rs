@@ -6,12 +6,14 @@
 //! long after the gate.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rampmeter_core::{NodeId, Span, TenantId, Time};
 
 use crate::ValidWorkload;
 use crate::graph::{Graph, GraphBuilder};
 use crate::pattern::collective::Round;
+use crate::source::Source;
 
 /// Workloads one after the other.
 #[derive(Clone, Debug)]
@@ -47,6 +49,20 @@ impl Phases {
         }
         // A phase is a graph, and its hosts depend only on their earlier phases.
         draft.builder.build().unwrap_or_else(|error| panic!("phases: {error}"))
+    }
+}
+
+impl Source for Phases {
+    fn graph(&self, seed: u64) -> Option<Arc<Graph>> {
+        Some(Arc::new(Phases::graph(self, seed)))
+    }
+
+    fn has_graph(&self) -> bool {
+        true
+    }
+
+    fn total_flows(&self, _until: Option<Time>) -> Option<u64> {
+        Phases::total_flows(self)
     }
 }
 

@@ -190,8 +190,8 @@ fn foreign_window(table: &ReadTable, facts: &FabricFacts) -> Option<String> {
     (!(1.0 / FOREIGN_RATIO..=FOREIGN_RATIO).contains(&ratio)).then(|| {
         format!(
             "transport.preset: {} of {} has the windows of a simulator with about {window} bytes \
-             in flight between two hosts, and this network has {own:.0}, so that they hold messages \
-             back or fill queues",
+             in flight between two hosts, and this network has {own:.0}, so that they hold \
+             messages back or fill queues",
             setting.preset, table.table.name,
         )
     })

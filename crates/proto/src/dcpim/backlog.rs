@@ -1,9 +1,9 @@
-//! Time for which a congested core holds up the data of a receiver.
+//! Time for which a congested core, or the last port, holds up the data of a receiver.
 
 use rampmeter_core::{Receipt, Span, Time};
 
-use super::config::Dcpim;
-use crate::parts::{TokenDelay, TokenId};
+use super::config::{Dcpim, TokenWindow};
+use crate::parts::{TokenDelay, TokenId, Unscheduled};
 
 /// Fresh packets that make up for one duplicate.
 const PER_DUPLICATE: u32 = 16;
@@ -33,6 +33,8 @@ pub(super) struct Backlog {
     /// duplicates are rare.
     is_watched: bool,
     rtt: Span,
+    /// Packets of announced short flows; left out if any data closes earlier gaps.
+    unscheduled: Option<Unscheduled>,
 }
 
 impl Backlog {
@@ -45,13 +47,25 @@ impl Backlog {
             slow: dcpim.phase() + dcpim.data_rtt,
             is_watched: dcpim.may_hold_up(),
             rtt: dcpim.data_rtt,
+            unscheduled: (dcpim.config.token_window == TokenWindow::Outstanding)
+                .then(Unscheduled::default),
         }
     }
 
-    /// Returns the minimum time that a receiver waits for data: zero if the core is not congested.
+    /// Records that a short flow is announced, whose packets the host's link carries in `time`.
+    pub(super) fn announce(&mut self, now: Time, time: Span) {
+        if let Some(unscheduled) = &mut self.unscheduled {
+            unscheduled.announce(now, time);
+        }
+    }
+
+    /// Returns the minimum time that a receiver waits for data: zero if neither the core nor the
+    /// last port is congested. Short flows, and others behind them, wait at the last port.
     #[inline]
-    pub(super) fn held_up(&self) -> Span {
-        if self.is_repeated || self.is_slow { self.delay.wait(self.rtt) } else { Span::ZERO }
+    pub(super) fn held_up(&self, now: Time) -> Span {
+        let is_congested = self.is_repeated || self.is_slow;
+        let in_core = if is_congested { self.delay.wait(self.rtt) } else { Span::ZERO };
+        in_core.max(self.unscheduled.map_or(Span::ZERO, |unscheduled| unscheduled.left(now)))
     }
 
     /// Counts a received packet.

@@ -3,16 +3,14 @@
 use rampmeter_core::{ClockOrigin, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
 use super::backlog::Backlog;
-use super::config::{Dcpim, Demand, Handshake, IdleCapacity, Pair, ShortFlows, TokenWindow};
+use super::config::{Dcpim, Demand, Handshake, IdleCapacity, Pair, ShortFlows};
 use super::link::{LinkTimer, Links};
 use super::matching::{Capacity, Inbox, Offer, choose};
 use super::rx_flow::{Phase, Progress, RxFlow, Window};
 use super::sources::Sources;
 use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
-use crate::parts::{
-    Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Unscheduled, held_pause,
-};
+use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, held_pause};
 
 /// Number of phases in which every flow is checked once for an unresponsive sender.
 const FORGET_PHASES: u32 = 256;
@@ -34,8 +32,6 @@ pub(super) struct Receiver {
     /// Channels busy now, in the running data phase or prompted.
     busy: u8,
     withheld: u32,
-    /// Packets of announced short flows, if lost ones are told from those that wait.
-    unscheduled: Unscheduled,
     offers: Vec<Offer>,
     backlog: Backlog,
     clock: ClockOrigin,
@@ -54,7 +50,6 @@ impl Receiver {
             accepted: 0,
             busy: 0,
             withheld: 0,
-            unscheduled: Unscheduled::default(),
             offers: Vec::new(),
             backlog: Backlog::new(dcpim),
             clock: ClockOrigin::default(),
@@ -82,12 +77,6 @@ impl Receiver {
         self.grants.late()
     }
 
-    /// Returns the minimum time that the receiver waits for data. Short flows wait at the last port,
-    /// and others behind them. A congested core holds up all.
-    fn held_up(&self, now: Time) -> Span {
-        self.backlog.held_up().max(self.unscheduled.left(now))
-    }
-
     /// Enters a new flow. Returns `None` if its number is too far ahead, or its source has too many
     /// flows.
     fn enter(&mut self, now: Time, of: Announcement, dcpim: &Dcpim) -> Option<u32> {
@@ -95,10 +84,8 @@ impl Receiver {
         let is_short = of.packets <= pair.short_max;
         let state = match is_short {
             true => {
-                if dcpim.config.token_window == TokenWindow::Outstanding {
-                    self.unscheduled.announce(now, dcpim.mtu_time * u64::from(of.packets));
-                }
-                let silence = pair.silence.max(self.held_up(now));
+                self.backlog.announce(now, dcpim.mtu_time * u64::from(of.packets));
+                let silence = pair.silence.max(self.backlog.held_up(now));
                 Progress::expecting(of.packets, now, self.begun, pair, silence)
             }
             false => Progress::new(now, self.begun, pair),
@@ -212,7 +199,7 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
-        let held_up = self.held_up(now);
+        let held_up = self.backlog.held_up(now);
         let flow = &mut self.flows[slot];
         if seq >= flow.of.packets {
             return Receipt::Ignored;
@@ -471,7 +458,7 @@ impl Receiver {
             return LinkTimer::Paced(now + of_link(dcpim.mtu_time, dcpim.receive_channels));
         }
         let Some(slot) = self.candidate(src, now) else { return LinkTimer::Dead };
-        let held_up = self.held_up(now);
+        let held_up = self.backlog.held_up(now);
         let flow = &mut self.flows[slot];
         flow.enter_phase(self.begun, held_up);
         if let Window::FullUntil(at) = flow.window(now, active, held_up, dcpim) {

@@ -38,8 +38,8 @@ impl AttemptLimit {
         Self { attempts: limit.attempts.min(most), ..limit }
     }
 
-    /// Returns an interval that has doubled from `first` on, up to an eighth of the time if there is
-    /// one. So the time decides, not the interval to the last attempt.
+    /// Returns an interval that has doubled from `first` on, up to an eighth of the time if there
+    /// is one. So the time decides, not the interval to the last attempt.
     pub fn doubled(&self, interval: Span, first: Span) -> Span {
         match self.time {
             Span::ZERO => interval,

@@ -10,6 +10,7 @@
 //! * [`wire`]: the packets
 //! * `sender`: RTS, tokens, the choice among flows with tokens (algorithm 1)
 //! * `receiver`: pending flows, tokens, downgrading, arrival (algorithm 2)
+//! * `expiry`: expired tokens of a flow
 //! * `choice`: the pending flow that is served next
 //! * `pacing`, `queues`: tokens for slow sources, and the flows of these
 //!
@@ -19,6 +20,7 @@ pub mod config;
 pub mod wire;
 
 mod choice;
+mod expiry;
 mod host;
 mod pacing;
 mod queues;

@@ -1,45 +1,16 @@
 //! The destination's side (pHost §3.2, algorithm 2): pending flows, and one token a packet time.
 
-use std::collections::VecDeque;
-
 use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Span, TenantId, Time};
 
 use super::PhostStats;
 use super::choice::Choice;
 use super::config::{Downgrading, FreeHold, FreeRepair, Pair, Phost, Policy, Wake};
+use super::expiry::Expiry;
 use super::wire::PhostHeader;
 use crate::parts::{
     Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Served, TokenCursor, TokenDelay,
     Unscheduled, held_pause,
 };
-
-/// Expired tokens of a flow, by the time since they were sent.
-#[derive(Debug, Default)]
-struct Expiry {
-    /// Times at which the tokens below a number expire, for those that have not.
-    due: VecDeque<(Time, u32)>,
-    /// Tokens below this number have expired or been answered.
-    below: u32,
-}
-
-impl Expiry {
-    /// Tokens below `end` expire at an instant, but not before earlier ones.
-    fn push(&mut self, at: Time, end: u32) {
-        let earlier = self.due.back().map_or(Time::ZERO, |&(at, _)| at);
-        self.due.push_back((at.max(earlier), end));
-    }
-
-    /// Returns the number of expired tokens from `seen` on.
-    fn expired(&mut self, now: Time, seen: u32) -> u32 {
-        while let Some(&(at, end)) = self.due.front()
-            && at <= now
-        {
-            self.due.pop_front();
-            self.below = end;
-        }
-        self.below.saturating_sub(seen)
-    }
-}
 
 /// A flow's own part.
 #[derive(Debug)]

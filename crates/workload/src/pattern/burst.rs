@@ -9,9 +9,10 @@ use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 
 use super::HostSet;
 use super::pairs::skip;
-use super::poisson::PoissonClock;
+use super::poisson::{Poisson, PoissonClock};
 use super::skewed::Skewed;
-use crate::flow::Flow;
+use crate::flow::{Flow, FlowSource, Limit, merge};
+use crate::source::{Period, Process, Source};
 
 /// Times of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,6 +212,20 @@ impl Bursts {
     }
 }
 
+impl Source for Bursts {
+    fn flows(&self, seed: u64) -> FlowSource {
+        Box::new(Bursts::flows(self, seed))
+    }
+
+    fn total_flows(&self, until: Option<Time>) -> Option<u64> {
+        until.is_none().then(|| self.n_flows())
+    }
+
+    fn mean_bytes(&self) -> Option<f64> {
+        Some(Bursts::mean_bytes(self))
+    }
+}
+
 /// Incasts that arrive as a Poisson process: the overlay of the bursty workloads.
 #[derive(Clone, Debug)]
 pub struct PoissonIncast {
@@ -234,5 +249,43 @@ impl PoissonIncast {
             out
         })
         .flatten()
+    }
+}
+
+/// A Poisson process of flows, and one of incasts.
+#[derive(Clone, Debug)]
+pub(crate) struct Overlay {
+    pub(crate) poisson: Poisson,
+    pub(crate) incasts: PoissonIncast,
+}
+
+impl Source for Overlay {
+    fn flows(&self, seed: u64) -> FlowSource {
+        merge(vec![Box::new(self.poisson.flows(seed)), Box::new(self.incasts.flows(seed))])
+    }
+
+    fn is_endless(&self) -> bool {
+        true
+    }
+
+    fn total_flows(&self, until: Option<Time>) -> Option<u64> {
+        until.is_none().then_some(u64::MAX)
+    }
+
+    fn mean_bytes(&self) -> Option<f64> {
+        let Self { poisson, incasts } = self;
+        let flows = incasts.events_per_ps * f64::from(incasts.fan.n);
+        let Volume::PerFlow(size) = incasts.fan.volume else { return None };
+        let bytes =
+            flows * size.get() as f64 + poisson.arrivals_per_ps * poisson.sizes.mean_bytes();
+        Some(bytes / (flows + poisson.arrivals_per_ps))
+    }
+
+    fn process(&self, _limit: Limit) -> Process {
+        Process::Poisson
+    }
+
+    fn periods(&self) -> Vec<Period> {
+        vec![self.poisson.period(self.incasts.events_per_ps * f64::from(self.incasts.fan.n))]
     }
 }

@@ -12,8 +12,9 @@ use rampmeter_core::{Bytes, Purpose, Rate, Rng, Span, Time};
 
 use super::HostSet;
 use super::pairs::{PairSource, Pairs};
-use crate::flow::Flow;
+use crate::flow::{Flow, FlowSource, Limit, merge};
 use crate::size::SizeDist;
+use crate::source::{Period, Process, Source};
 
 /// Offered load of every host, and the rate to which it is relative.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +86,43 @@ impl Poisson {
     }
 }
 
+impl Poisson {
+    /// Returns its period, in which other flows arrive at the rate `more`.
+    pub(crate) fn period(&self, more: f64) -> Period {
+        Period {
+            start: self.start.as_ps() as f64,
+            end: f64::INFINITY,
+            arrivals_per_ps: self.arrivals_per_ps + more,
+        }
+    }
+}
+
+impl Source for Vec<Poisson> {
+    fn flows(&self, seed: u64) -> FlowSource {
+        merge(self.iter().map(|process| Box::new(process.flows(seed)) as FlowSource).collect())
+    }
+
+    fn is_endless(&self) -> bool {
+        true
+    }
+
+    fn total_flows(&self, until: Option<Time>) -> Option<u64> {
+        until.is_none().then_some(u64::MAX)
+    }
+
+    fn mean_bytes(&self) -> Option<f64> {
+        self.first().map(|process| process.sizes.mean_bytes())
+    }
+
+    fn process(&self, _limit: Limit) -> Process {
+        Process::Poisson
+    }
+
+    fn periods(&self) -> Vec<Period> {
+        self.iter().map(|process| process.period(0.0)).collect()
+    }
+}
+
 /// Poisson processes of hosts that send only in some periods, each with separate periods
 /// (interrupted Poisson processes). Lengths of periods are exponential. The first period is on with
 /// the probability of any instant, so that the load is the same at all times.
@@ -123,6 +161,32 @@ impl OnOff {
             let (src, dst) = (hosts.host(src), hosts.host(pairs.partner(src)));
             Some(Flow::new(arrival, src, dst, sizes.sample(&mut size_rng)))
         })
+    }
+}
+
+impl Source for OnOff {
+    fn flows(&self, seed: u64) -> FlowSource {
+        Box::new(OnOff::flows(self, seed))
+    }
+
+    fn is_endless(&self) -> bool {
+        true
+    }
+
+    fn total_flows(&self, until: Option<Time>) -> Option<u64> {
+        until.is_none().then_some(u64::MAX)
+    }
+
+    fn mean_bytes(&self) -> Option<f64> {
+        Some(self.poisson.sizes.mean_bytes())
+    }
+
+    fn process(&self, _limit: Limit) -> Process {
+        Process::Poisson
+    }
+
+    fn periods(&self) -> Vec<Period> {
+        vec![self.poisson.period(0.0)]
     }
 }
 

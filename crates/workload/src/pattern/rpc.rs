@@ -17,6 +17,7 @@ use super::pairs::skip;
 use crate::flow::Flow;
 use crate::graph::{Graph, GraphBuilder};
 use crate::size::SizeDist;
+use crate::source::Source;
 
 /// The law of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -203,5 +204,19 @@ impl Draft<'_> {
                 Span::from_ps(drawn.round() as u64)
             }
         }
+    }
+}
+
+impl Source for Rpc {
+    fn graph(&self, seed: u64) -> Option<Arc<Graph>> {
+        Some(Arc::new(Rpc::graph(self, seed)))
+    }
+
+    fn has_graph(&self) -> bool {
+        true
+    }
+
+    fn total_flows(&self, _until: Option<Time>) -> Option<u64> {
+        Some(self.n_flows())
     }
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Purpose, Rng};
+use rampmeter_core::{Purpose, Rng, Time};
 
 use super::HostSet;
 use super::burst::Rounds;
 use super::pairs::{PairSource, Pairs, skip};
-use crate::flow::Flow;
+use crate::flow::{Flow, FlowSource};
 use crate::size::SizeDist;
+use crate::source::Source;
 
 /// A flow of each host to its partner in every round, or of each pair of an all-to-all. Partners of
 /// a permutation are the same in all rounds.
@@ -58,5 +59,19 @@ impl Together {
             let size = this.sizes.sample(&mut size_rng);
             Flow::new(arrival, this.hosts.host(src), this.hosts.host(dst), size)
         })
+    }
+}
+
+impl Source for Together {
+    fn flows(&self, seed: u64) -> FlowSource {
+        Box::new(Together::flows(self, seed))
+    }
+
+    fn total_flows(&self, until: Option<Time>) -> Option<u64> {
+        until.is_none().then(|| self.n_flows())
+    }
+
+    fn mean_bytes(&self) -> Option<f64> {
+        Some(self.sizes.mean_bytes())
     }
 }

@@ -1,11 +1,13 @@
-//! Checks collective operations.
+//! Collective operations: keys and checks.
 
 use std::sync::Arc;
 
 use rampmeter_core::{Bytes, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::{CollectiveSpec, WorkloadError};
+use super::{Checked, HostsSpec, Pattern, WorkloadError};
 use crate::pattern::HostSet;
 use crate::pattern::collective::{Algorithm, Collective, Demand, Operation};
 
@@ -15,24 +17,67 @@ const FLOWS_MAX: u64 = 50_000_000;
 /// The largest vector, 2^50 bytes.
 const BYTES_MAX: u64 = 1 << 50;
 
-impl Checker<'_> {
-    /// Checks a collective, and returns one for each group of its hosts.
-    pub(super) fn collective(
-        &mut self,
-        spec: CollectiveSpec,
-    ) -> Result<Vec<Collective>, WorkloadError> {
-        let groups = self.groups(&spec)?;
+/// Keys of `collective`.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CollectiveSpec {
+    /// Operation that the collective carries out.
+    pub operation: Operation,
+    /// Algorithm by which the data move; the first that the operation has if left out.
+    pub algorithm: Option<Algorithm>,
+    /// The whole vector: the data of every host at the start (all-reduce, reduce-scatter,
+    /// all-to-all) or at the end (all-reduce, all-gather, broadcast, pipeline). Of an all-to-all it
+    /// includes the host's part for itself. Of an all-to-all-v with a skew it is the data that
+    /// every host sends.
+    pub vector_bytes: Option<u64>,
+    /// Of an all-to-all-v, instead of `vector-bytes`: bytes by sender and receiver, row by row.
+    pub matrix: Option<Vec<Vec<u64>>>,
+    /// Of an all-to-all-v with `vector-bytes`: Zipf exponent of the receivers' popularity, 0 to 10.
+    pub skew: Option<f64>,
+    /// Participating hosts; all if left out.
+    pub hosts: Option<HostsSpec>,
+    /// Number of hosts in each of several groups, which do the operation at once; one group of all
+    /// if left out.
+    pub group_size: Option<u32>,
+    /// Distance of the hosts of a group among `hosts`; 1 if left out.
+    pub group_step: Option<u32>,
+    /// Number of chunks into which a ring, a tree or a chain cuts the data that a host sends.
+    #[serde(default = "one_chunk")]
+    pub chunks: u32,
+    /// Start of the first round.
+    #[serde(default)]
+    pub start_us: f64,
+    /// Time that a host computes after the flows that a flow waits for, before it sends the flow.
+    #[serde(default)]
+    pub compute_us: f64,
+    /// Number of rounds, each after the one before.
+    #[serde(default = "one_chunk")]
+    pub rounds: u32,
+    /// Pause of a host between rounds.
+    #[serde(default)]
+    pub pause_us: f64,
+}
+
+fn one_chunk() -> u32 {
+    1
+}
+
+impl Pattern for CollectiveSpec {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+        let groups = checker.groups(self)?;
         let mut collectives = Vec::with_capacity(groups.len());
         for hosts in groups {
-            collectives.push(self.of_group(&spec, hosts)?);
+            collectives.push(checker.of_group(self, hosts)?);
         }
         match collectives.iter().map(Collective::n_flows).fold(0, u64::saturating_add) {
-            1..=FLOWS_MAX => Ok(collectives),
-            0 => self.wrong("matrix", "bytes from a host to another", "none"),
-            n => self.wrong("rounds", &format!("at most {FLOWS_MAX} flows"), n),
+            1..=FLOWS_MAX => Ok(Checked::new(collectives)),
+            0 => checker.wrong("matrix", "bytes from a host to another", "none"),
+            n => checker.wrong("rounds", &format!("at most {FLOWS_MAX} flows"), n),
         }
     }
+}
 
+impl Checker<'_> {
     /// Returns the groups of hosts, each in its order. The hosts of a group are `group-step` apart,
     /// and blocks of `group-size * group-step` hosts follow one another.
     fn groups(&self, spec: &CollectiveSpec) -> Result<Vec<HostSet>, WorkloadError> {

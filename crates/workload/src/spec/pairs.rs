@@ -10,14 +10,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::valid::Source;
-use super::{HostsSpec, SizeSpec, WorkloadError};
+use super::{Checked, HostsSpec, Pattern, SizeSpec, Stop, WorkloadError};
 use crate::pattern::HostSet;
 use crate::pattern::burst::Rounds;
 use crate::pattern::pairs::{Pairs, Staggered};
 use crate::pattern::poisson::{OnOff, Poisson};
 use crate::pattern::together::Together;
-use crate::size::SizeDist;
 
 /// Defines the keys of a pattern whose hosts have partners: the pattern's keys, and the common
 /// ones.
@@ -72,8 +70,18 @@ macro_rules! pairs_spec {
 }
 
 pairs_spec! {
-    /// Keys of `all-to-all`, `permutation` and `bisection`.
-    PairsSpec {}
+    /// Keys of `all-to-all`.
+    AllToAllSpec {}
+}
+
+pairs_spec! {
+    /// Keys of `permutation`.
+    PermutationSpec {}
+}
+
+pairs_spec! {
+    /// Keys of `bisection`.
+    BisectionSpec {}
 }
 
 pairs_spec! {
@@ -114,114 +122,133 @@ pub(super) struct Arrivals<'a> {
     flows: Option<u64>,
 }
 
-type Keep<'a> = &'a mut Option<Arc<SizeDist>>;
-
-impl Checker<'_> {
-    pub(super) fn all_to_all(
-        &mut self,
-        spec: &PairsSpec,
-        keep: Keep<'_>,
-    ) -> Result<Source, WorkloadError> {
-        let hosts = self.hosts("hosts", spec.hosts.as_ref(), 2)?;
-        self.pairs(spec.arrivals(), Pairs::AllToAll { n_hosts: hosts.count() }, hosts, keep)
+impl Pattern for AllToAllSpec {
+    fn stop(&self) -> Stop {
+        Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    pub(super) fn permutation(
-        &mut self,
-        spec: &PairsSpec,
-        keep: Keep<'_>,
-    ) -> Result<Source, WorkloadError> {
-        let hosts = self.hosts("hosts", spec.hosts.as_ref(), 2)?;
-        self.pairs(spec.arrivals(), Pairs::Permutation { n_hosts: hosts.count() }, hosts, keep)
+    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+        let hosts = checker.hosts("hosts", self.hosts.as_ref(), 2)?;
+        checker.pairs(self.arrivals(), Pairs::AllToAll { n_hosts: hosts.count() }, hosts)
     }
 
-    pub(super) fn bisection(
-        &mut self,
-        spec: &PairsSpec,
-        keep: Keep<'_>,
-    ) -> Result<Source, WorkloadError> {
-        let hosts = self.hosts("hosts", spec.hosts.as_ref(), 2)?;
+    fn uniform_load(&self) -> f64 {
+        if self.hosts.is_none() { self.load.unwrap_or(0.0) } else { 0.0 }
+    }
+}
+
+impl Pattern for PermutationSpec {
+    fn stop(&self) -> Stop {
+        Stop { flows: self.flows, until_us: self.until_us }
+    }
+
+    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+        let hosts = checker.hosts("hosts", self.hosts.as_ref(), 2)?;
+        checker.pairs(self.arrivals(), Pairs::Permutation { n_hosts: hosts.count() }, hosts)
+    }
+}
+
+impl Pattern for BisectionSpec {
+    fn stop(&self) -> Stop {
+        Stop { flows: self.flows, until_us: self.until_us }
+    }
+
+    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+        let hosts = checker.hosts("hosts", self.hosts.as_ref(), 2)?;
         if !hosts.count().is_multiple_of(2) {
-            return self.wrong("hosts", "an even number of hosts, for two halves", hosts.count());
+            return checker.wrong(
+                "hosts",
+                "an even number of hosts, for two halves",
+                hosts.count(),
+            );
         }
-        self.pairs(spec.arrivals(), Pairs::Bisection { n_hosts: hosts.count() }, hosts, keep)
+        checker.pairs(self.arrivals(), Pairs::Bisection { n_hosts: hosts.count() }, hosts)
+    }
+}
+
+impl Pattern for StrideSpec {
+    fn stop(&self) -> Stop {
+        Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    pub(super) fn stride(
-        &mut self,
-        spec: &StrideSpec,
-        keep: Keep<'_>,
-    ) -> Result<Source, WorkloadError> {
-        let hosts = self.hosts("hosts", spec.hosts.as_ref(), 2)?;
+    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+        let hosts = checker.hosts("hosts", self.hosts.as_ref(), 2)?;
         let n_hosts = hosts.count();
-        if spec.stride.is_multiple_of(n_hosts) {
+        if self.stride.is_multiple_of(n_hosts) {
             let expected =
                 format!("no multiple of the {n_hosts} hosts, as no host sends to itself");
-            return self.wrong("stride", &expected, spec.stride);
+            return checker.wrong("stride", &expected, self.stride);
         }
-        let by = spec.stride % n_hosts;
-        self.pairs(spec.arrivals(), Pairs::Stride { n_hosts, by }, hosts, keep)
+        let by = self.stride % n_hosts;
+        checker.pairs(self.arrivals(), Pairs::Stride { n_hosts, by }, hosts)
+    }
+}
+
+impl Pattern for StaggeredSpec {
+    fn stop(&self) -> Stop {
+        Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    pub(super) fn staggered(
-        &mut self,
-        spec: &StaggeredSpec,
-        keep: Keep<'_>,
-    ) -> Result<Source, WorkloadError> {
-        let hosts = self.hosts("hosts", spec.hosts.as_ref(), 2)?;
-        let pod_share = spec.pod_share.unwrap_or(0.0);
-        for (key, share) in [("rack-share", spec.rack_share), ("pod-share", pod_share)] {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+        let hosts = checker.hosts("hosts", self.hosts.as_ref(), 2)?;
+        let pod_share = self.pod_share.unwrap_or(0.0);
+        for (key, share) in [("rack-share", self.rack_share), ("pod-share", pod_share)] {
             if !(0.0..=1.0).contains(&share) {
-                return self.wrong(key, "a probability from 0 to 1", share);
+                return checker.wrong(key, "a probability from 0 to 1", share);
             }
         }
-        if spec.rack_share + pod_share > 1.0 + 1e-9 {
-            let rest = 1.0 - spec.rack_share;
-            let expected = format!("at most {rest} beside rack-share = {}", spec.rack_share);
-            return self.wrong("pod-share", &expected, pod_share);
+        if self.rack_share + pod_share > 1.0 + 1e-9 {
+            let rest = 1.0 - self.rack_share;
+            let expected = format!("at most {rest} beside rack-share = {}", self.rack_share);
+            return checker.wrong("pod-share", &expected, pod_share);
         }
-        let rack = spec.hosts_per_rack.or(self.context().hosts_per_rack);
+        let rack = self.hosts_per_rack.or(checker.context().hosts_per_rack);
         let Some(rack) = rack.filter(|&rack| rack > 0) else {
-            return self.wrong("hosts-per-rack", "a number, as the topology has no racks", "none");
+            return checker.wrong(
+                "hosts-per-rack",
+                "a number, as the topology has no racks",
+                "none",
+            );
         };
-        let pod = spec.hosts_per_pod.or(self.context().hosts_per_pod);
+        let pod = self.hosts_per_pod.or(checker.context().hosts_per_pod);
         let pod = match pod.filter(|&pod| pod > 0) {
             Some(pod) => pod,
             None if pod_share == 0.0 => rack,
             None => {
                 let expected = "a number, as the topology has no pods";
-                return self.wrong("hosts-per-pod", expected, "none");
+                return checker.wrong("hosts-per-pod", expected, "none");
             }
         };
         if !pod.is_multiple_of(rack) {
             let expected = format!("a multiple of the {rack} hosts of a rack");
-            return self.wrong("hosts-per-pod", &expected, pod);
+            return checker.wrong("hosts-per-pod", &expected, pod);
         }
         let mut numbers: Vec<u32> = hosts.iter().map(rampmeter_core::NodeId::get).collect();
         numbers.sort_unstable();
-        let staggered = Staggered::new(&numbers, (rack, pod), (spec.rack_share, pod_share));
+        let staggered = Staggered::new(&numbers, (rack, pod), (self.rack_share, pod_share));
         match staggered {
             Ok(staggered) => {
                 let pairs = Pairs::Staggered(Arc::new(staggered));
-                self.pairs(spec.arrivals(), pairs, HostSet::list(&numbers), keep)
+                checker.pairs(self.arrivals(), pairs, HostSet::list(&numbers))
             }
             Err((key, expected)) => {
-                let share = if key == "pod-share" { pod_share } else { spec.rack_share };
-                self.wrong(key, &expected, share)
+                let share = if key == "pod-share" { pod_share } else { self.rack_share };
+                checker.wrong(key, &expected, share)
             }
         }
     }
+}
 
+impl Checker<'_> {
     fn pairs(
         &mut self,
         of: Arrivals<'_>,
         pairs: Pairs,
         hosts: HostSet,
-        keep: Keep<'_>,
-    ) -> Result<Source, WorkloadError> {
+    ) -> Result<Checked, WorkloadError> {
         let start = self.span("start-us", of.start_us.unwrap_or(0.0))?;
         let Some(fraction) = of.load else {
-            return self.together(of, pairs, hosts, start, keep);
+            return self.together(of, pairs, hosts, start);
         };
         if of.rounds.is_some() {
             return self.wrong("rounds", "left out beside load", "rounds");
@@ -230,18 +257,18 @@ impl Checker<'_> {
             return self.wrong("period-us", "left out beside load", "a period");
         }
         let load = self.load("load", fraction, f64::MIN_POSITIVE)?;
-        let sizes = self.sizes(of.sizes, keep)?;
-        let poisson = Poisson::new(pairs, hosts, sizes, &load, self.stream());
+        let sizes = self.sizes(of.sizes)?;
+        let poisson = Poisson::new(pairs, hosts, Arc::clone(&sizes), &load, self.stream());
         let poisson = Poisson { start: Time::ZERO + start, ..poisson };
         match (of.on_us, of.off_us) {
-            (None, None) => Ok(Source::Poisson(vec![poisson])),
+            (None, None) => Ok(Checked::with_sizes(vec![poisson], sizes)),
             (Some(on), Some(off)) => {
                 let on = self.span("on-us", on)?;
                 if on == Span::ZERO {
                     return self.wrong("on-us", "a time above 0", 0);
                 }
                 let off = self.span("off-us", off)?;
-                Ok(Source::OnOff(OnOff { poisson, on, off }))
+                Ok(Checked::with_sizes(OnOff { poisson, on, off }, sizes))
             }
             (Some(_), None) => self.wrong("off-us", "a time beside on-us", "none"),
             (None, Some(_)) => self.wrong("on-us", "a time beside off-us", "none"),
@@ -255,8 +282,7 @@ impl Checker<'_> {
         pairs: Pairs,
         hosts: HostSet,
         start: Span,
-        keep: Keep<'_>,
-    ) -> Result<Source, WorkloadError> {
+    ) -> Result<Checked, WorkloadError> {
         for (key, value) in [("on-us", of.on_us), ("off-us", of.off_us)] {
             if let Some(value) = value {
                 return self.wrong(key, "left out without a load", value);
@@ -265,8 +291,9 @@ impl Checker<'_> {
         let n = of.rounds.unwrap_or(1);
         let rounds = self.rounds(0.0, of.period_us, n)?;
         let rounds = Rounds { start: Time::ZERO + start, ..rounds };
-        let sizes = self.sizes(of.sizes, keep)?;
-        let together = Together { pairs, hosts, sizes, rounds, stream: self.stream() };
+        let sizes = self.sizes(of.sizes)?;
+        let stream = self.stream();
+        let together = Together { pairs, hosts, sizes: Arc::clone(&sizes), rounds, stream };
         let (per_round, all) = (together.flows_per_round(), together.n_flows());
         if let Some(flows) = of.flows.filter(|&flows| flows > all) {
             let path = &self.path;
@@ -275,6 +302,6 @@ impl Checker<'_> {
                  {per_round} flows in each of {n} rounds"
             ));
         }
-        Ok(Source::Together(together))
+        Ok(Checked::with_sizes(together, sizes))
     }
 }

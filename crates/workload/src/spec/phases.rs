@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::valid::Source;
-use super::{WorkloadError, WorkloadSpec};
+use super::{Checked, Pattern, WorkloadError, WorkloadSpec};
 use crate::flow::Limit;
 use crate::phases::Phases;
 
@@ -35,29 +34,29 @@ const NODES_MAX: u64 = 50_000_000;
 /// Maximum number of rounds if the number of flows of a part is unknown.
 const ROUNDS_MAX: u32 = 10_000;
 
-impl Checker<'_> {
-    pub(super) fn phases(&mut self, spec: PhasesSpec) -> Result<Source, WorkloadError> {
-        if spec.parts.is_empty() {
-            return self.wrong("parts", "at least one workload", "none");
+impl Pattern for PhasesSpec {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+        if self.parts.is_empty() {
+            return checker.wrong("parts", "at least one workload", "none");
         }
-        if spec.rounds == 0 {
-            return self.wrong("rounds", "at least 1", 0);
+        if self.rounds == 0 {
+            return checker.wrong("rounds", "at least 1", 0);
         }
         let mut parts = Vec::new();
-        for (idx, part) in spec.parts.into_iter().enumerate() {
-            parts.push(self.part(idx, part, Limit::default())?);
+        for (idx, part) in self.parts.iter().enumerate() {
+            parts.push(checker.part(idx, part, Limit::default())?);
         }
-        let pause = self.span("pause-us", spec.pause_us)?;
-        let phases = Phases { parts, rounds: spec.rounds, pause };
+        let pause = checker.span("pause-us", self.pause_us)?;
+        let phases = Phases { parts, rounds: self.rounds, pause };
         match phases.total_flows() {
             Some(n) if n > NODES_MAX => {
-                self.wrong("rounds", &format!("at most {NODES_MAX} flows"), n)
+                checker.wrong("rounds", &format!("at most {NODES_MAX} flows"), n)
             }
-            None if spec.rounds > ROUNDS_MAX => {
+            None if self.rounds > ROUNDS_MAX => {
                 let expected = format!("at most {ROUNDS_MAX} if a part ends by until-us");
-                self.wrong("rounds", &expected, spec.rounds)
+                checker.wrong("rounds", &expected, self.rounds)
             }
-            _ => Ok(Source::Phases(phases)),
+            _ => Ok(Checked::new(phases)),
         }
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::{HostsSpec, SizeSpec, WorkloadError};
+use super::{Checked, HostsSpec, Pattern, SizeSpec, WorkloadError};
 pub use crate::pattern::rpc::Times;
 use crate::pattern::rpc::{Pace, Rpc};
 
@@ -55,65 +55,69 @@ fn one() -> u32 {
 /// Maximum number of flows of all calls together: 60 bytes each are 3 GB.
 const FLOWS_MAX: u64 = 50_000_000;
 
-impl Checker<'_> {
-    pub(super) fn rpc(&mut self, spec: &RpcSpec) -> Result<Rpc, WorkloadError> {
-        let clients = self.hosts("clients", spec.clients.as_ref(), 1)?;
-        let servers = self.hosts("servers", spec.servers.as_ref(), 1)?;
+impl Pattern for RpcSpec {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+        let clients = checker.hosts("clients", self.clients.as_ref(), 1)?;
+        let servers = checker.hosts("servers", self.servers.as_ref(), 1)?;
         let inside = clients.iter().any(|client| servers.contains(client));
         let others = servers.count() - u32::from(inside);
         if others == 0 {
-            return self.wrong("servers", "a host other than the client", "none");
+            return checker.wrong("servers", "a host other than the client", "none");
         }
-        if !(1..=others).contains(&spec.fan) {
+        if !(1..=others).contains(&self.fan) {
             let expected = format!("from 1 to {others}, the servers of every client");
-            return self.wrong("fan", &expected, spec.fan);
+            return checker.wrong("fan", &expected, self.fan);
         }
-        for (key, n) in [("calls", spec.calls), ("concurrency", spec.concurrency)] {
+        for (key, n) in [("calls", self.calls), ("concurrency", self.concurrency)] {
             if n == 0 {
-                return self.wrong(key, "at least 1", 0);
+                return checker.wrong(key, "at least 1", 0);
             }
         }
-        let pace = match spec.interval_us {
+        let pace = match self.interval_us {
             None => {
-                let think = self.span("think-us", spec.think_us)?;
-                Pace::Closed { think, concurrency: spec.concurrency.min(spec.calls) }
+                let think = checker.span("think-us", self.think_us)?;
+                Pace::Closed { think, concurrency: self.concurrency.min(self.calls) }
             }
-            Some(_) if spec.think_us != 0.0 => {
-                return self.wrong("think-us", "left out beside interval-us", spec.think_us);
+            Some(_) if self.think_us != 0.0 => {
+                return checker.wrong("think-us", "left out beside interval-us", self.think_us);
             }
-            Some(_) if spec.concurrency != 1 => {
-                return self.wrong("concurrency", "left out beside interval-us", spec.concurrency);
+            Some(_) if self.concurrency != 1 => {
+                return checker.wrong(
+                    "concurrency",
+                    "left out beside interval-us",
+                    self.concurrency,
+                );
             }
-            Some(us) => Pace::Open { interval: self.span("interval-us", us)? },
+            Some(us) => Pace::Open { interval: checker.span("interval-us", us)? },
         };
         let rpc = Rpc {
             clients,
             servers,
-            requests: self.lengths("requests", &spec.requests)?,
-            responses: self.lengths("responses", &spec.responses)?,
-            calls: spec.calls,
-            fan: spec.fan,
+            requests: lengths(checker, "requests", &self.requests)?,
+            responses: lengths(checker, "responses", &self.responses)?,
+            calls: self.calls,
+            fan: self.fan,
             pace,
-            service: self.span("service-us", spec.service_us)?,
-            times: spec.times,
-            start: Time::ZERO + self.span("start-us", spec.start_us)?,
-            stream: self.stream(),
+            service: checker.span("service-us", self.service_us)?,
+            times: self.times,
+            start: Time::ZERO + checker.span("start-us", self.start_us)?,
+            stream: checker.stream(),
         };
         match rpc.n_flows() {
-            n if n > FLOWS_MAX => self.wrong("calls", &format!("at most {FLOWS_MAX} flows"), n),
-            _ => Ok(rpc),
+            n if n > FLOWS_MAX => checker.wrong("calls", &format!("at most {FLOWS_MAX} flows"), n),
+            _ => Ok(Checked::new(rpc)),
         }
     }
+}
 
-    fn lengths(
-        &mut self,
-        key: &str,
-        spec: &SizeSpec,
-    ) -> Result<Arc<crate::SizeDist>, WorkloadError> {
-        let context = self.context();
-        let key = format!("{}{key}", self.path);
-        let (dist, notes) = spec.resolve_at(&key, context.payload, &context.base_dir)?;
-        notes.into_iter().for_each(|note| self.warn(note));
-        Ok(Arc::new(dist))
-    }
+fn lengths(
+    checker: &mut Checker<'_>,
+    key: &str,
+    spec: &SizeSpec,
+) -> Result<Arc<crate::SizeDist>, WorkloadError> {
+    let context = checker.context();
+    let key = format!("{}{key}", checker.path);
+    let (dist, notes) = spec.resolve_at(&key, context.payload, &context.base_dir)?;
+    notes.into_iter().for_each(|note| checker.warn(note));
+    Ok(Arc::new(dist))
 }

@@ -88,7 +88,7 @@ impl PlanFacts<'_> {
         let overload = overload::warning(topology, rate, workload)
             .or_else(|| overload::full_link(topology, names, rate, workload));
         if overload.is_none() {
-            let load = overload::uniform_load(workload);
+            let load = workload.uniform_load();
             warnings.add("overload-while-down", link_states::overload(states, names, rate, load));
         }
         warnings.add("hosts-cut-off", link_states::cut_off(states, names));

@@ -14,7 +14,7 @@ pub(crate) fn warning(
     access: Rate,
     workload: &WorkloadSpec,
 ) -> Option<String> {
-    let load = uniform_load(workload);
+    let load = workload.uniform_load();
     let n_hosts = topology.n_hosts();
     let cuts = topology.host_cuts();
     let (most, cut) = cuts
@@ -41,7 +41,7 @@ pub(crate) fn full_link(
     access: Rate,
     workload: &WorkloadSpec,
 ) -> Option<String> {
-    let load = uniform_load(workload);
+    let load = workload.uniform_load();
     if load == 0.0 {
         return None;
     }
@@ -63,16 +63,6 @@ fn load_max(cut: HostCut, n_hosts: u32, access: Rate) -> f64 {
 fn crossing(cut: HostCut, n_hosts: u32) -> f64 {
     let (inside, all) = (f64::from(cut.hosts), f64::from(n_hosts));
     inside * (all - inside) / (all - 1.0)
-}
-
-/// The load, of the hosts' links, of traffic that goes between all pairs alike.
-pub(crate) fn uniform_load(workload: &WorkloadSpec) -> f64 {
-    match workload {
-        WorkloadSpec::AllToAll(spec) if spec.hosts.is_none() => spec.load.unwrap_or(0.0),
-        WorkloadSpec::IncastOverlay(spec) => spec.load + spec.incast_load,
-        WorkloadSpec::Mix(spec) => spec.parts.iter().map(uniform_load).sum(),
-        _ => 0.0,
-    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
+use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, TenantId, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,7 @@ use super::HostSet;
 use super::skewed::shares;
 use crate::flow::Flow;
 use crate::graph::{Graph, GraphBuilder};
+use crate::source::{Source, joined};
 
 /// Operation of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -354,4 +355,20 @@ impl Draft<'_> {
 fn part(total: u64, n: u32, idx: u32) -> u64 {
     let (n, idx) = (u64::from(n), u64::from(idx));
     total / n + u64::from(idx < total % n)
+}
+
+/// A collective of each group of hosts.
+impl Source for Vec<Collective> {
+    fn graph(&self, seed: u64) -> Option<Arc<Graph>> {
+        let graphs = self.iter().map(|group| (group.graph(seed), TenantId::default()));
+        Some(Arc::new(joined(graphs)))
+    }
+
+    fn has_graph(&self) -> bool {
+        true
+    }
+
+    fn total_flows(&self, _until: Option<Time>) -> Option<u64> {
+        Some(self.iter().map(Collective::n_flows).sum())
+    }
 }

@@ -1,0 +1,80 @@
+//! Flows from a file: keys and checks.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::Checker;
+use super::{Checked, Pattern, Stop, WorkloadError};
+use crate::source::Recorded;
+use crate::trace::{self, Check, Format, Order, Trace};
+
+/// Keys of `trace`.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TraceSpec {
+    /// The file.
+    pub file: PathBuf,
+    /// Its format; by its name or contents if left out.
+    pub format: Option<Format>,
+    /// Sort flows that are not in arrival order instead of rejecting the file.
+    #[serde(default)]
+    pub sort: bool,
+    /// The file's names of columns, such as `{ src = "from", arrival_us = "start" }`. Other columns
+    /// of the file are then left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub columns: BTreeMap<String, String>,
+    /// The vector of an MSCCL algorithm, whose file has no sizes: all that a host has at the start
+    /// or at the end, the larger of the two.
+    pub vector_bytes: Option<u64>,
+    /// The file with the groups of ranks that a Chakra trace names: lists of ranks by name in JSON,
+    /// the format of ASTRA-sim. If left out, `comm_group.json` next to the trace, if there is one.
+    pub groups: Option<PathBuf>,
+    /// Stop after this many flows.
+    pub flows: Option<u64>,
+    /// Stop before this instant.
+    pub until_us: Option<f64>,
+}
+
+impl Pattern for TraceSpec {
+    fn stop(&self) -> Stop {
+        Stop { flows: self.flows, until_us: self.until_us }
+    }
+
+    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+        let file = checker.context().base_dir.join(&self.file);
+        let known =
+            self.format.or_else(|| Format::of(&file)).or_else(|| Format::of_contents(&file));
+        let Some(format) = known else {
+            let names = Format::names();
+            let expected = format!(
+                "one of {names}, as neither the name nor the contents of the file suggest one"
+            );
+            return checker.wrong("format", &expected, "none");
+        };
+        let order = if self.sort { Order::Sort } else { Order::Require };
+        let options = trace::Options {
+            hosts: checker.names().cloned(),
+            columns: self.columns.clone(),
+            vector_bytes: self.vector_bytes,
+            groups: self.groups.as_ref().map(|groups| checker.context().base_dir.join(groups)),
+        };
+        let check = Check { n_hosts: checker.n(), order };
+        let (trace, notes) = trace::read_with_notes(&file, format, check, &options)?;
+        notes.into_iter().for_each(|note| checker.warn(note));
+        match trace {
+            Trace::Flows(rows) => {
+                let flows = rows.into_iter().map(|row| row.flow).collect();
+                Ok(Checked::new(Recorded(flows)))
+            }
+            Trace::Graph(_) if self.flows.is_some() || self.until_us.is_some() => {
+                let expected = "neither flows nor until-us, as flows of the trace wait for others";
+                checker.wrong("flows", expected, "one of them")
+            }
+            Trace::Graph(graph) => Ok(Checked::new(Arc::new(graph))),
+        }
+    }
+}
