@@ -64,6 +64,21 @@ def test_packets_that_wait_at_a_host_are_not_requested_again(
     assert result.summary["counters"].get("duplicate_bytes", 0) <= most
 
 
+@pytest.mark.parametrize("transport", ["phost", "homa", "ndp", "pfabric", "sird", "dcpim"])
+def test_many_messages_of_a_host_at_once_end_when_its_link_has_sent_them(transport: str) -> None:
+    """pHost's free tokens expired while the host's link sent other messages."""
+    n = 200
+    flows = {"arrival_us": [1.0] * n, "src": [0] * n, "dst": [1] * n, "size_bytes": [1_460] * n}
+    result = rm.run(
+        topology={"kind": "star", "hosts": 4, "access-gbps": 100.0},
+        transport={"name": transport},
+        workload={"pattern": "trace", "file": str(rm.flows(flows).file)},
+        quiet=True,
+    )
+    # Each is 120 ns on the link, and a lone one takes about 2 us.
+    assert max(result.flows["fct_ps"].to_pylist()) < 1.25 * (n * 120_000 + 2_000_000)
+
+
 def test_no_message_of_homa_is_faster_than_its_ideal() -> None:
     assert fidelity.MEASURES["A5"]().count(" 0 below 1") == 2
 

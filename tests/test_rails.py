@@ -216,6 +216,49 @@ class TestPlanes:
         assert any("holds up those that a host sends" in warning for warning in warnings)
 
 
+def both_ways(transport: str, gbps: float) -> rm.Run:
+    """Runs 2 MB each way between two hosts with links of 100 Gbit/s and of another rate."""
+    links: list[Any] = [
+        {"between": [f"h{host}", f"s{switch}"], "gbps": rate, "propagation-ns": 500}
+        for switch, rate in ((0, 100.0), (1, gbps))
+        for host in range(5)
+    ]
+    flows = rm.flows(
+        {"arrival_us": [1.0, 1.0], "src": [0, 4], "dst": [4, 0], "size_bytes": [SIZE] * 2}
+    )
+    return rm.run(
+        topology={"kind": "links", "hosts": 5, "switches": 2, "links": links},
+        transport={"name": transport},
+        workload={"pattern": "trace", "file": str(flows.file)},
+        quiet=True,
+    )
+
+
+SIZE = 2_000_000
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("gbps", [10.0, 25.0, 40.0])
+@pytest.mark.parametrize("transport", ["pfabric", "ndp", "homa", "sird"])
+def test_traffic_both_ways_fills_links_of_two_rates(transport: str, gbps: float) -> None:
+    """Control packets that waited at the slow link kept the host from the fast one."""
+    assert slowdown(both_ways(transport, gbps)).max() < 1.15
+
+
+def test_transports_with_slots_are_warned_of_links_of_two_rates() -> None:
+    links = [
+        {"between": [f"h{h}", f"s{s}"], "gbps": r} for h in range(4) for s, r in ((0, 100), (1, 25))
+    ]
+    for transport, n_warnings in (("fastpod", 1), ("fastpass", 1), ("homa", 0)):
+        plan = rm.Plan.of(
+            topology={"kind": "links", "hosts": 4, "switches": 2, "links": links},
+            transport={"name": transport},
+            workload={"pattern": "all-to-all", "sizes": "imc10", "load": 0.1, "flows": 10},
+        )
+        found = [one for one in plan.warnings() if "slots of the whole rate of a host" in one]
+        assert len(found) == n_warnings, plan.warnings()
+
+
 class TestParallelLinks:
     """Hosts with two links to the switch of their rack, as link aggregation has them."""
 

@@ -334,7 +334,9 @@ class TestTable:
         [
             ("", "plan: sweep: requires keys to vary, transports or seeds"),
             ("[sweep]\nseed = 3", "sweep: unknown key seed"),
-            ("[sweep]\nseeds = 0", "seeds: expected at least 1, got 0"),
+            ("[sweep]\nseeds = 0", "seeds: expected a number from 1 to 1000000, got 0"),
+            ("[sweep]\nseeds = 9000000000", "seeds: expected a number from 1 to 1000000"),
+            ("[sweep]\nseeds = [-3]", "seeds: expected seeds from 0 to"),
             ("[sweep]\nseeds = [1, 1]", "seeds: expected seeds that differ"),
             ("[sweep]\nseeds = true", "seeds: expected a number or a list of seeds, got True"),
             ("[sweep]\nseeds = 3\nprecision = 2.0", "precision: expected between 0 and 1"),

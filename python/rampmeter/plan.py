@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -99,8 +100,7 @@ class Plan:
         try:
             table = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
-            message = str(error)
-            raise PlanError(f"{self.origin}: {message[:1].lower()}{message[1:]}") from None
+            raise PlanError(f"{self.origin}: {_syntax(str(error), self.text)}") from None
         match table.get("transport"):
             case [dict(only)]:
                 table["transport"] = only
@@ -228,7 +228,7 @@ class Plan:
         if error.line is not None and not is_of_arguments and not self.is_rewritten:
             column = "" if error.column is None else f", column {error.column}"
             place = f"line {error.line}{column}"
-            source = "" if error._source is None else f" (at: {error._source})"
+            source = "" if not error._source else f" (at: {error._source})"
         file = "" if is_of_arguments else self.origin
         parts = (file, place, key, f"{error.problem}{source}")
         named = PlanError(": ".join(part for part in parts if part))
@@ -283,6 +283,16 @@ def parse_value(text: str) -> TomlValue:
     except tomllib.TOMLDecodeError:
         return text
     return table["value"] if len(table) == 1 else text
+
+
+def _syntax(message: str, text: str) -> str:
+    """Returns a message of the TOML reader with its line first, and the text of the line."""
+    found = re.fullmatch(r"(.+) \(at line (\d+), column (\d+)\)", message)
+    if found is None:
+        return f"{message[:1].lower()}{message[1:]}"
+    what, line, column = found[1], int(found[2]), int(found[3])
+    at = text.splitlines()[line - 1].strip()
+    return f"line {line}, column {column}: {what[:1].lower()}{what[1:]} (at: {at})"
 
 
 def _value_at(table: Mapping[str, Any], key: str, default: Any) -> Any:

@@ -138,6 +138,8 @@ class PHost(Transport):
     """Priorities of data packets."""
     free_repair: Literal["measured", "round-trip", "twice-pace"] | None = None
     """Repair of packets of free tokens."""
+    free_expiry: Literal["never", "pace"] | None = None
+    """Expiry of free tokens at their source."""
     free_hold: Literal["ignore", "withhold"] | None = None
     """Suppression of tokens by announced free tokens."""
     wake: Literal["on-data", "on-clock"] | None = None

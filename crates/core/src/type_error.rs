@@ -23,6 +23,11 @@ impl TypeError {
         let rest =
             ["invalid type: ", "invalid value: "].iter().find_map(|it| message.strip_prefix(it));
         let (got, expected) = rest?.split_once(", expected ")?;
+        let beyond = ["` as i128", "` as u128"].iter().find_map(|kind| got.strip_suffix(kind));
+        if let Some(number) = beyond.and_then(|got| got.strip_prefix("integer `")) {
+            let expected = "a whole number below 2^63".to_owned();
+            return Some(Self { expected, got: number.to_owned() });
+        }
         let expected = match (expected, is_of_range) {
             ("u64" | "usize" | "u32" | "u16" | "u8", false) => "a whole number",
             ("u64" | "usize", true) => "a whole number from 0",
@@ -64,6 +69,10 @@ mod tests {
             ),
             ("invalid type: string \"fast\", expected f64", ("a number", "\"fast\"")),
             ("invalid type: map, expected a string", ("a text", "a table")),
+            (
+                "invalid type: integer `99999999999999999999` as i128, expected any value",
+                ("a whole number below 2^63", "99999999999999999999"),
+            ),
             ("invalid length 3, expected an array of length 2", ("a list of 2 values", "3")),
         ];
         for (message, (expected, got)) in cases {

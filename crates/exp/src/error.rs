@@ -114,8 +114,11 @@ impl fmt::Display for PlanError {
             write!(f, "{}: ", self.key)?;
         }
         write!(f, "{}", self.problem)?;
-        if let Some(Place { column: Some((_, text)), .. }) = self.place.as_deref() {
-            write!(f, " (at: {text})")?;
+        match self.place.as_deref() {
+            Some(Place { column: Some((_, text)), .. }) if !text.is_empty() => {
+                write!(f, " (at: {text})")?;
+            }
+            _ => {}
         }
         Ok(())
     }

@@ -15,6 +15,9 @@ from rampmeter.toml import TomlValue
 
 METRIC: Final = "slowdown_mean"
 """Column that `precision` applies to."""
+SEED_MAX: Final = 2**63 - 1
+"""The largest whole number of a plan."""
+N_SEEDS_MAX: Final = 1_000_000
 RATES: Final = "run.rates-us"
 UNKEPT: Final = ("run.capture", "run.links", "run.paths", RATES, "run.trace")
 """Keys that request files which a sweep does not store."""
@@ -34,7 +37,10 @@ class Replication:
     """Maximum number of seeds of a point."""
 
     def __post_init__(self) -> None:
-        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
+        outside = [seed for seed in self.seeds if not 0 <= seed <= SEED_MAX]
+        if outside:
+            raise PlanError(f"seeds: expected seeds from 0 to {SEED_MAX}, got {outside[0]}")
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise PlanError(f"seeds: expected seeds that differ, got {list(self.seeds)}")
         if self.precision is not None and not 0.0 < self.precision < 1.0:
             raise PlanError(f"precision: expected between 0 and 1, got {self.precision}")
@@ -59,8 +65,8 @@ class Replication:
         if seeds is None:
             seeds = SEEDS_FIRST if precision is not None else 1
         if isinstance(seeds, int):
-            if seeds < 1:
-                raise PlanError(f"seeds: expected at least 1, got {seeds}")
+            if not 1 <= seeds <= N_SEEDS_MAX:
+                raise PlanError(f"seeds: expected a number from 1 to {N_SEEDS_MAX}, got {seeds}")
             seeds = range(first, first + seeds)
         limit = max(SEEDS_MAX, len(seeds)) if seeds_max is None else seeds_max
         return cls(tuple(seeds), precision, metric, limit)

@@ -66,6 +66,17 @@ pub enum FreeRepair {
     TwicePace,
 }
 
+/// Expiry of free tokens that their source has not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FreeExpiry {
+    /// They do not expire: algorithm 1 gives a time to tokens of destinations alone.
+    Never,
+    /// After the time of the flow's free packets and the lifetime of a token, also while packets of
+    /// other flows use the link. The authors' simulator does this.
+    Pace,
+}
+
 /// Reaction of a destination to free tokens that have been announced to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -119,6 +130,8 @@ pub struct PhostConfig {
     pub data_priority: DataPriority,
     /// Repair of packets of free tokens.
     pub free_repair: FreeRepair,
+    /// Expiry of free tokens at their source.
+    pub free_expiry: FreeExpiry,
     /// Suppression of tokens by announced free tokens.
     pub free_hold: FreeHold,
     /// Event that wakes a destination without a flow to serve.
@@ -168,6 +181,7 @@ impl PhostConfig {
             policy: Policy::Srpt,
             data_priority: DataPriority::Size,
             free_repair: FreeRepair::Measured,
+            free_expiry: FreeExpiry::Never,
             free_hold: FreeHold::Ignore,
             wake: Wake::OnData,
             padding: Padding::Exact,
@@ -184,6 +198,7 @@ impl PhostConfig {
             downgrade_on: Downgrading::Unanswered,
             data_priority: DataPriority::Single,
             free_repair: FreeRepair::TwicePace,
+            free_expiry: FreeExpiry::Pace,
             free_hold: FreeHold::Withhold,
             wake: Wake::OnClock,
             padding: Padding::Full,

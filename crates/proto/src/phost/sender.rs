@@ -7,7 +7,7 @@ use rampmeter_core::{
 };
 
 use super::PhostStats;
-use super::config::{DataPriority, Phost, Policy};
+use super::config::{DataPriority, FreeExpiry, Phost, Policy};
 use super::wire::PhostHeader;
 use crate::parts::{OutgoingFlow, OutgoingFlows, Output, Ready, Served, held_pause};
 
@@ -124,7 +124,10 @@ impl Sender {
             is_short: packets <= pair.free,
             free_next: 0,
             free_end,
-            free_until: now + pair.free_life(free_end),
+            free_until: match phost.config.free_expiry {
+                FreeExpiry::Never => Time::NEVER,
+                FreeExpiry::Pace => now + pair.free_life(free_end),
+            },
             tokens: VecDeque::new(),
         };
         let slot = self.flows.submit(&message, packets, state);
@@ -255,6 +258,8 @@ impl Sender {
         let (seq, header) = if state.free_next < state.free_end {
             let seq = state.free_next;
             state.free_next += 1;
+            // Its destination may have taken it for lost.
+            state.tokens.retain(|token| token.seq != seq);
             let header = PhostHeader::Free { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
             (seq, header)
         } else {

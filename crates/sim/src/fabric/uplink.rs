@@ -192,7 +192,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             true => self.queue_ends(port, packet, now),
             false => {
                 let start = self.loads[port as usize].ends.max(since);
-                start + rate(port).tx_time(Bytes::new(packet.wire_bytes.into()))
+                let ends = start + rate(port).tx_time(Bytes::new(packet.wire_bytes.into()));
+                match self.uplink_idle(port, now) {
+                    true => ends,
+                    // A packet that waits here would keep the endpoint from the fast link.
+                    false => ends.max(self.queue_ends(port, packet, now)),
+                }
             }
         };
         let stops = |port: u32| self.ports[port as usize].stops(packet.priority);

@@ -121,6 +121,14 @@ pub(crate) fn one_rate(topology: &Topology, slots: Rate, transport: &str) -> Opt
     })
 }
 
+/// The sentence for a transport with slots if links of a host have several rates.
+pub(crate) fn unequal_slots(transport: &str) -> String {
+    format!(
+        "transport.name: {transport} has slots of the whole rate of a host, and their packets meet \
+         at the slower link of a host with several: expect losses, and long messages that fail"
+    )
+}
+
 /// Returns a sentence if a link becomes slower during the run than the slots of a transport, which
 /// are of the rate `slots`.
 pub(crate) fn slowed_links(

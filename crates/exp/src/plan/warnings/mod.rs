@@ -120,6 +120,8 @@ impl PlanFacts<'_> {
             warnings.add("one-slot-rate", assumptions::one_rate(topology, slots, name));
             let slowed = assumptions::slowed_links(self.sim, names, slots, name);
             warnings.add("slower-than-slots", slowed);
+            let unequal = links::unequal_links(topology, names);
+            warnings.add("unequal-links", unequal.map(|_| assumptions::unequal_slots(name)));
         }
         let slow_returns = links::slow_returns(topology, names, name, self.cuts, slots);
         warnings.add("slow-returns", slow_returns);
