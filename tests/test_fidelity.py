@@ -79,6 +79,23 @@ def test_many_messages_of_a_host_at_once_end_when_its_link_has_sent_them(transpo
     assert max(result.flows["fct_ps"].to_pylist()) < 1.25 * (n * 120_000 + 2_000_000)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_packets_of_expired_tokens_are_requested_in_the_same_phase(seed: int) -> None:
+    """A link whose flows were all silent was dead for the rest of its phase, and the next."""
+    result = rm.run(
+        topology={
+            **{"kind": "fat-tree", "k": 4, "access-gbps": 25.0, "core-gbps": 25.0},
+            **{"propagation-ns": 500.0, "switch-ns": 450.0, "host-ns": 450.0},
+        },
+        transport={"name": "dcpim"},
+        workload={"pattern": "permutation", "sizes": {"fixed": 150_001}},
+        seed=seed,
+        quiet=True,
+    )
+    # Four phases of 67 us; it was 352.
+    assert max(result.flows["fct_ps"].to_pylist()) < 270e6
+
+
 def test_no_message_of_homa_is_faster_than_its_ideal() -> None:
     assert fidelity.MEASURES["A5"]().count(" 0 below 1") == 2
 

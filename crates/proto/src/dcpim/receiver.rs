@@ -3,7 +3,7 @@
 use rampmeter_core::{ClockOrigin, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
 use super::backlog::Backlog;
-use super::config::{Dcpim, Demand, Handshake, IdleCapacity, Pair, ShortFlows};
+use super::config::{Dcpim, Demand, Handshake, IdleCapacity, Pair, ShortFlows, TokenWindow};
 use super::link::{LinkTimer, Links};
 use super::matching::{Capacity, Inbox, Offer, choose};
 use super::rx_flow::{Phase, Progress, RxFlow, Window};
@@ -457,7 +457,15 @@ impl Receiver {
             stats.tokens_withheld += 1;
             return LinkTimer::Paced(now + of_link(dcpim.mtu_time, dcpim.receive_channels));
         }
-        let Some(slot) = self.candidate(src, now) else { return LinkTimer::Dead };
+        let Some(slot) = self.candidate(src, now) else {
+            // Behind a narrow core the missing packets may wait there for longer.
+            let continues =
+                dcpim.config.token_window == TokenWindow::Outstanding && !dcpim.may_hold_up();
+            return match self.sources.silent_until(src, &self.flows) {
+                at if continues && at < Time::NEVER => LinkTimer::Stalled(at),
+                _ => LinkTimer::Dead,
+            };
+        };
         let held_up = self.backlog.held_up(now);
         let flow = &mut self.flows[slot];
         flow.enter_phase(self.begun, held_up);

@@ -156,6 +156,16 @@ impl Sources {
         }
     }
 
+    /// Returns the first time at which a flow of a source without a candidate may be served;
+    /// [`Time::NEVER`] if there is none.
+    pub(super) fn silent_until(&self, src: NodeId, flows: &ArrivingFlows<Progress>) -> Time {
+        match self.of(src) {
+            Flows::None => Time::NEVER,
+            Flows::One(slot) => flows[slot].silent_until(),
+            Flows::Several(place) => self.several.sources[place as usize].flows.deadline(),
+        }
+    }
+
     /// Returns the missing packets of the flows that were awake when the source's candidate was
     /// last computed. There must have been one.
     pub(super) fn missing(&self, src: NodeId, flows: &ArrivingFlows<Progress>) -> u64 {

@@ -56,10 +56,14 @@ impl TokenDelay {
         }
         self.timed = None;
         if token.2 == number {
-            let took = now.saturating_since(at);
-            let sample = took.scale_floor(self.rtt.as_ps(), rtt.as_ps());
-            let new = || Rtt::new(self.rtt, self.max);
-            self.estimate.get_or_insert_with(new).sample(sample);
+            self.sample(now.saturating_since(at), rtt);
         }
+    }
+
+    /// Records that data took `took`, a round trip of `rtt` included.
+    pub fn sample(&mut self, took: Span, rtt: Span) {
+        let sample = took.scale_floor(self.rtt.as_ps(), rtt.as_ps());
+        let new = || Rtt::new(self.rtt, self.max);
+        self.estimate.get_or_insert_with(new).sample(sample);
     }
 }

@@ -364,6 +364,11 @@ impl Receiver {
                 }
             }
         };
+        if seq == 0 && phost.config.free_repair == FreeRepair::Measured {
+            // It has waited at its source or at a port since the flow was announced.
+            let Pending { announced, pair, .. } = &self.flows[slot].state;
+            self.delay.sample(now.saturating_since(*announced) + pair.rtt, pair.rtt);
+        }
         self.on_packet(now, slot, (seq, seq), phost, out)
     }
 
