@@ -108,6 +108,7 @@ class TestValues:
             ("a.b=", "a.b: expected values between commas, got ''"),
             ("a.b=1,,2", "expected values between commas"),
             ("a.b=0.1..0.3", r"expected a step as in 0\.1\.\.0\.3:0\.1"),
+            ("a.b=0.1..nan:0.1", r"expected a range such as 0\.3\.\.0\.9:0\.1, got 0\.1\.\.nan"),
             ("a.b=1..3:-1", "expected a step from 1 towards 3, got -1"),
             ("a.b=1..3:0", "expected a step from 1 towards 3, got 0"),
             ("a.b=0..3*2", "expected 0 < first <= last and a factor above 1"),

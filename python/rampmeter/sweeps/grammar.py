@@ -25,6 +25,7 @@ KEY: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 _NUMBER = r"[+-]?(?:\d[\d_]*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([:*])({_NUMBER}))?")
+_BEGUN = re.compile(rf"{_NUMBER}\.\.")
 _DRAWN = re.compile(rf"(uniform|log-uniform)\(\s*({_NUMBER})\s*,\s*({_NUMBER})\s*\)")
 _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"
 
@@ -55,6 +56,8 @@ def parse_values(text: str, where: str) -> list[TomlValue] | Uniform:
         match = _RANGE.fullmatch(item)
         if match is not None:
             values += _range(*match.groups(), where=where)
+        elif _BEGUN.match(item):
+            raise PlanError(f"{where}: expected a range such as 0.3..0.9:0.1, got {item}")
         elif item:
             values.append(_value(item))
         else:
