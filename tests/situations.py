@@ -289,7 +289,7 @@ def _scaled_run(
     plan = _base()
     plan["faults"] = {"loss": loss} if loss else {}
     _scaled(scale, 1.0 / scale)(plan)
-    plan["workload"] = workload or plan["workload"] | {"flows": 500}
+    plan["workload"] = dict(workload or plan["workload"] | {"flows": 500})
     plan["run"]["drain-us"] = 1e6 / scale
     plan["transport"] = {"name": transport, "preset": preset}
     warnings.simplefilter("ignore")

@@ -246,7 +246,7 @@ def test_traffic_both_ways_fills_links_of_two_rates(transport: str, gbps: float)
 
 
 def test_transports_with_slots_are_warned_of_links_of_two_rates() -> None:
-    links = [
+    links: list[Any] = [
         {"between": [f"h{h}", f"s{s}"], "gbps": r} for h in range(4) for s, r in ((0, 100), (1, 25))
     ]
     for transport, n_warnings in (("fastpod", 1), ("fastpass", 1), ("homa", 0)):

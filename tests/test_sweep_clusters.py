@@ -236,8 +236,8 @@ def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
     with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as driver:
         until(lambda: len(dataset.done()) >= 15 or driver.poll() is not None)
         # A worker of Ray is idle, and has another name, between two runs.
-        workers: list[psutil.Process] = []
-        until(lambda: bool(workers.extend(cluster.workers()) or workers))
+        while not (workers := cluster.workers()):
+            assert driver.poll() is None
         killed = workers[0]
         killed.kill()
         n_then = len(dataset.done())
