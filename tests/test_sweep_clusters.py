@@ -238,6 +238,7 @@ def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
         # A worker of Ray is idle, and has another name, between two runs.
         while not (workers := cluster.workers()):
             assert driver.poll() is None
+            time.sleep(0.01)
         killed = workers[0]
         killed.kill()
         n_then = len(dataset.done())
