@@ -103,7 +103,8 @@ impl Rounds {
             let took = (*delivered == *flows).then(|| (*end - *start).as_ps());
             let gbps = |ps: u64| round.bytes.get() as f64 * 8e3 / ps as f64;
             let algorithm_gbps = took.filter(|&ps| ps > 0).map(gbps);
-            let bound_ps = bound(graph, round, network).as_ps();
+            let began = (*start < Time::NEVER).then_some(*start);
+            let bound_ps = bound(graph, round, network, began).as_ps();
             CollectiveRound {
                 operation: round.operation.name(),
                 algorithm: round.algorithm.name(),
@@ -191,7 +192,8 @@ impl Network for Ideals {
 }
 
 /// Returns the least time that `round` can take, from its first flow's start to its last delivery.
-/// It is the longest of
+/// The first flow started at `began`; if left out, as early as it can. Flows of hosts that come from
+/// an earlier phase may start then or later. It is the longest of
 ///
 /// - its longest chain of flows that wait for each other, each alone in the network, with the time
 ///   that hosts compute between them. In a ring these are `2 (n - 1)` flows of one part each.
@@ -200,8 +202,13 @@ impl Network for Ideals {
 ///   carry all, and the time from there to the end of the round.
 /// - the same for each set of a host's links by which some destination is reached. It counts the
 ///   flows that can take only links of the set.
-pub(crate) fn bound(graph: &Graph, round: &Round, network: &mut impl Network) -> Span {
-    let times = Times::new(graph, round, network);
+pub(crate) fn bound(
+    graph: &Graph,
+    round: &Round,
+    network: &mut impl Network,
+    began: Option<Time>,
+) -> Span {
+    let times = Times::new(graph, round, network, began);
     let flows = || round.nodes.clone().filter(|&node| !graph.is_computation(node));
     let start = flows().map(|node| times.head(node)).min().unwrap_or(Span::ZERO);
     let chain = flows().map(|node| times.head(node) + times.tail(node)).fold(Span::ZERO, Span::max);
@@ -349,7 +356,7 @@ struct Times {
 
 impl Times {
     /// Nodes of a round wait for nodes with lower numbers only.
-    fn new(graph: &Graph, round: &Round, network: &mut impl Network) -> Self {
+    fn new(graph: &Graph, round: &Round, network: &mut impl Network, began: Option<Time>) -> Self {
         let (base, n) = (round.nodes.start, round.nodes.len());
         let (alone, zero) = (vec![[Span::ZERO; 2]; n], vec![Span::ZERO; n]);
         let mut times = Self { base, alone, heads: zero.clone(), tails: zero };
@@ -357,10 +364,12 @@ impl Times {
             |from: u32| graph.dependents(from).iter().filter(|to| round.nodes.contains(to));
         for node in round.nodes.clone() {
             let (flow, at) = (graph.node(node), times.at(node));
+            times.heads[at] = times.heads[at].max(flow.arrival - Time::ZERO) + graph.delay(node);
             if !graph.is_computation(node) {
                 times.alone[at] = network.alone(flow.src, flow.dst, flow.size);
+                let began = began.map_or(Span::ZERO, |began| began - Time::ZERO);
+                times.heads[at] = times.heads[at].max(began);
             }
-            times.heads[at] += graph.delay(node);
             for &to in inside(node) {
                 assert!(to > node, "node {to} of a round waits for node {node}");
                 let known = times.heads[at] + times.known(graph, node, to);
@@ -381,7 +390,7 @@ impl Times {
         (node - self.base) as usize
     }
 
-    /// Returns the time from the start of the round to that of a node, which it computes before.
+    /// Returns the earliest time at which a node starts, after its computation.
     fn head(&self, node: u32) -> Span {
         self.heads[self.at(node)]
     }

@@ -28,7 +28,7 @@ mod wire {
 mod tokens {
     use std::sync::Arc;
 
-    use super::super::config::Downgrading;
+    use super::super::config::{Downgrading, FreeExpiry};
     use super::super::wire::PhostHeader;
     use super::super::{Phost, PhostConfig, PhostHost};
     use crate::test_packet::control;
@@ -185,8 +185,24 @@ mod tokens {
     }
 
     #[test]
+    fn free_tokens_wait_for_the_link_and_expire_in_the_authors_simulator_only() {
+        for (free_expiry, expires) in [(FreeExpiry::Never, false), (FreeExpiry::Pace, true)] {
+            let (mut host, phost) = host_with(PhostConfig { free_expiry, ..PhostConfig::paper() });
+            host.submit(Time::ZERO, Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(SIZE)));
+            host.poll_transmit(Time::ZERO).unwrap();
+            let late = Time::ZERO + phost.rtt * 100;
+            let first = host.poll_transmit(late).map(|packet| packet.header);
+            let is_free = matches!(first, Some(PhostHeader::Free { seq: 0, .. }));
+            assert_eq!(is_free, !expires);
+            let expired = if expires { phost.free.into() } else { 0 };
+            assert_eq!(host.stats().tokens_expired, expired);
+        }
+    }
+
+    #[test]
     fn tokens_expire_at_their_source_one_life_after_they_arrive() {
-        let (mut host, phost) = host();
+        let config = PhostConfig { free_expiry: FreeExpiry::Pace, ..PhostConfig::paper() };
+        let (mut host, phost) = host_with(config);
         let message = Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(SIZE));
         host.submit(Time::ZERO, message);
         assert!(matches!(
