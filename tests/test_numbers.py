@@ -210,7 +210,8 @@ class TestTrust:
     def test_retransmissions_are_warned_of(self, tmp_path: Path) -> None:
         """pHost sends a first window unasked, for which an incast has no room (finding A22)."""
         incast = 'pattern = "incast"\nfan = 7\nflow-bytes = 100000'
-        done = run(plan(tmp_path, incast, transport="phost"), tmp_path / "r")
+        ports = "[fabric]\nbuffer-bytes = 30_000"
+        done = run(plan(tmp_path, incast, transport="phost", rest=ports), tmp_path / "r")
         again, sent = (column(done, name).sum() for name in ("retransmitted_bytes", "sent_bytes"))
         [warning] = [line for line in done.summary["warnings"] if "had been sent before" in line]
         assert warning.startswith(f"{100 * again / sent:.0f} % of the payload")

@@ -192,8 +192,8 @@ impl Network for Ideals {
 }
 
 /// Returns the least time that `round` can take, from its first flow's start to its last delivery.
-/// The first flow started at `began`; if left out, as early as it can. Flows of hosts that come from
-/// an earlier phase may start then or later. It is the longest of
+/// The first flow started at `began`; if left out, as early as it can. Flows of hosts that come
+/// from an earlier phase may start then or later. It is the longest of
 ///
 /// - its longest chain of flows that wait for each other, each alone in the network, with the time
 ///   that hosts compute between them. In a ring these are `2 (n - 1)` flows of one part each.

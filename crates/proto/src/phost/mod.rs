@@ -42,7 +42,7 @@ use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 use crate::keys::BadKey;
 use crate::parts::{Framing, phost_study_buffer};
 use crate::transport::{Assumptions, Derived, Peers, Place, Site, Transport};
-use config::TOKEN_LIFE_MILLI;
+use config::{FreeExpiry, TOKEN_LIFE_MILLI};
 
 /// The pHost family.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +86,10 @@ impl Transport for PhostFamily {
     fn configure(keys: PhostConfig, site: &Site) -> Result<Phost, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let mut keys = PhostConfig { payload, header, ..keys };
+        if matches!(site.place, Place::Hosts { .. }) {
+            // Free packets of many messages would be sent to a program that does not read.
+            keys.free_expiry = FreeExpiry::Pace;
+        }
         if matches!(site.place, Place::Hosts { .. }) && keys.token_life_milli.is_none() {
             // A host that was not on its processor when tokens arrived must find some that are
             // valid.

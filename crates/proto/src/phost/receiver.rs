@@ -365,9 +365,13 @@ impl Receiver {
             }
         };
         if seq == 0 && phost.config.free_repair == FreeRepair::Measured {
-            // It has waited at its source or at a port since the flow was announced.
+            // Longer than a round trip after the announcement it has waited at its source or at a
+            // port, and so will others.
             let Pending { announced, pair, .. } = &self.flows[slot].state;
-            self.delay.sample(now.saturating_since(*announced) + pair.rtt, pair.rtt);
+            let waited = now.saturating_since(*announced);
+            if waited > pair.rtt {
+                self.delay.sample(waited + pair.rtt, pair.rtt);
+            }
         }
         self.on_packet(now, slot, (seq, seq), phost, out)
     }
