@@ -88,7 +88,10 @@ def test_messages_fail_in_pauses_above_the_default_limit_only(
         sent = [a.send(1, text(n, SIZE)) for n in range(N)]
         assert number_of(b.receive(TIMEOUT)) in range(N)
         pause(network, 1, sent, for_s)
-        assert {outcome(ticket) for ticket in sent} == outcomes
+        found = {outcome(ticket) for ticket in sent}
+        # On a busy machine none may be complete before the pause.
+        assert found <= outcomes
+        assert ("unreachable" in found) == ("unreachable" in outcomes)
         later = a.send(1, text(N))
         assert outcome(later) == "completed"
     network.stop()
