@@ -1,21 +1,18 @@
 """The examples: plans run, notebooks show their stored outputs, and the command copies them."""
 
-import os
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 from click.testing import CliRunner
-from nbclient import NotebookClient
 
 import rampmeter as rm
 from rampmeter.cli import main
 
+from . import notebooks
 from .conftest import ROOT
 
 PLANS = sorted((ROOT / "examples/plans").glob("*.toml"))
-NOTEBOOKS = sorted((ROOT / "examples/notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("file", PLANS, ids=lambda file: file.stem)
@@ -31,17 +28,10 @@ def test_a_plan_runs(file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
-def test_a_notebook_shows_what_it_gives(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("file", notebooks.FILES, ids=lambda file: file.stem)
+def test_a_notebook_shows_what_it_gives(file: Path, tmp_path: Path) -> None:
     shown = nbformat.read(file, as_version=4)  # type: ignore[no-untyped-call]
-    made = nbformat.read(file, as_version=4)  # type: ignore[no-untyped-call]
-    # The kernel is that of this Python, not another of the user's.
-    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "none"))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    where = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(made, timeout=120, kernel_name="python3", resources=where).execute()
+    made = notebooks.executed(file, tmp_path)
     for before, after in zip(shown.cells, made.cells, strict=True):
         if before.cell_type != "code":
             continue
@@ -59,7 +49,7 @@ def test_examples_are_listed_and_copied_once(tmp_path: Path) -> None:
     assert "plans/first.toml  16 hosts at one switch" in listed.output
     copied = CliRunner().invoke(main, ["examples", str(tmp_path / "mine")])
     assert copied.exit_code == 0, copied.output
-    for file in (*PLANS, *NOTEBOOKS):
+    for file in (*PLANS, *notebooks.FILES):
         copy = tmp_path / "mine" / file.parent.name / file.name
         assert copy.read_bytes() == file.read_bytes()
     (tmp_path / "mine/plans/first.toml").write_text("mine")
