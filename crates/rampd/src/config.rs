@@ -125,6 +125,9 @@ pub(crate) struct Keys {
     pub(crate) log: Option<PathBuf>,
 }
 
+/// Beginning of each line of a log of keys.
+const KEY_LINE: &[u8] = b"RAMPMETER_KEY ";
+
 impl Keys {
     /// Reads the node's private key.
     ///
@@ -174,14 +177,14 @@ impl Keys {
         let unreadable = |source| ConfigError::Read { file: path.clone(), source };
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
         let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o600).custom_flags(flags);
+        options.append(true).read(true).create(true).mode(0o600).custom_flags(flags);
         let bad = |key: &str, expected: &str, got: String| ConfigError::Value {
             file: path.clone(),
             key: key.to_owned(),
             expected: expected.to_owned(),
             got,
         };
-        let file = options.open(path).map_err(|error| match error.raw_os_error() {
+        let mut file = options.open(path).map_err(|error| match error.raw_os_error() {
             Some(libc::ELOOP) => bad("type", "a log of keys that is a file", "a link".to_owned()),
             _ => unreadable(error),
         })?;
@@ -192,6 +195,13 @@ impl Keys {
         if about.nlink() != 1 {
             let got = format!("{} links to it", about.nlink());
             return Err(bad("links", "a log of keys with one name", got));
+        }
+        // A private key or a configuration, say.
+        let mut start = Vec::new();
+        file.by_ref().take(KEY_LINE.len() as u64).read_to_end(&mut start).map_err(unreadable)?;
+        if !start.is_empty() && start != KEY_LINE {
+            let expected = "an empty file, or a log of keys";
+            return Err(bad("contents", expected, "something else".to_owned()));
         }
         Ok(Some(file))
     }

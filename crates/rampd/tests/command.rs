@@ -381,6 +381,34 @@ fn keygen(folder: &Path, file: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
+/// Keys of sessions are appended to nothing but a log of keys.
+#[test]
+fn keys_are_not_logged_to_links_or_files_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let [a, b] = ["a.key", "b.key"].map(|file| keygen(path, file));
+    let said = |command: &str, log: &str| {
+        let keys = format!("private-key = \"a.key\"\nkey-log = {log:?}\nclock");
+        let text = GOOD
+            .replacen("security = \"none\"\n", "", 1)
+            .replacen("clock", &keys, 1)
+            .replacen("0.1:7621\"", &format!("0.1:7621\"\npublic-key = {a:?}"), 1)
+            .replacen("0.1:7631\"", &format!("0.1:7631\"\npublic-key = {b:?}"), 1);
+        fs::write(path.join("n.toml"), text).unwrap();
+        String::from_utf8(rampd(&[command, "n.toml"], path).stderr).unwrap()
+    };
+    fs::write(path.join("notes"), "mine").unwrap();
+    fs::set_permissions(path.join("notes"), Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink("notes", path.join("keys.log")).unwrap();
+    let link = said("node", "keys.log");
+    assert!(link.contains("keys.log: type: expected a log of keys that is a file, got a link"));
+    let other = said("node", "notes");
+    assert!(other.contains("notes: contents: expected an empty file, or a log of keys"), "{other}");
+    assert_eq!(fs::read(path.join("notes")).unwrap(), b"mine");
+    let own = said("check", "a.key");
+    assert!(own.contains("node.key-log: expected a file other than node.private-key"), "{own}");
+}
+
 /// Configurations with keys: missing, wrong and readable ones are reported.
 #[test]
 fn keys_are_made_and_checked() {
@@ -429,18 +457,6 @@ fn keys_are_made_and_checked() {
         assert!(said.contains("owner: expected a private key that user"), "{said}");
         std::os::unix::fs::chown(path.join("a.key"), Some(0), None).unwrap();
     }
-    // Keys are not written through a symbolic link.
-    fs::write(path.join("target"), "").unwrap();
-    fs::set_permissions(path.join("target"), Permissions::from_mode(0o600)).unwrap();
-    std::os::unix::fs::symlink("target", path.join("keys.log")).unwrap();
-    fs::write(path.join("n.toml"), good.replacen("clock", "key-log = \"keys.log\"\nclock", 1))
-        .unwrap();
-    let output = rampd(&["node", "n.toml"], path);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        said.contains("keys.log: type: expected a log of keys that is a file, got a link"),
-        "{said}"
-    );
     fs::write(path.join("a.key"), "short").unwrap();
     let said = check(&good);
     assert!(said.contains("a.key: private key: expected 32 bytes in base64 (44 characters)"));

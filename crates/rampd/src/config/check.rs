@@ -3,7 +3,7 @@
 mod programs;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::ifaddrs::getifaddrs;
 use rampmeter_core::envelope::{HostPacket, IPV4_UDP, IPV6_UDP, Protection};
@@ -95,8 +95,7 @@ impl Check<'_> {
         self.socket_path(&node)?;
         // An arbiter does not use `socket`, and may share a file with a host of its machine.
         let socket = node.socket.as_ref().filter(|_| !me.arbiter);
-        let beside = || socket.map(|path| path.with_extension("status"));
-        let status = node.status.clone().or_else(beside);
+        let status = self.status(&node, socket)?;
         self.without_socket(node.socket.is_some() && !me.arbiter, &programs, &service)?;
         let door = node.socket.map(|path| DoorConfig { path, limits, services });
         Ok(Setup {
@@ -202,6 +201,21 @@ impl Check<'_> {
         self.micros("node.gather-us", us, 0.0)
     }
 
+    /// Returns the path of the status socket, if there is one: beside `socket` if left out.
+    fn status(
+        &self,
+        node: &NodeTable,
+        socket: Option<&PathBuf>,
+    ) -> Result<Option<PathBuf>, ConfigError> {
+        let beside = || socket.map(|path| path.with_extension("status"));
+        match node.status.clone().or_else(beside) {
+            Some(path) if Some(&path) == socket => {
+                Err(self.bad("node.status", "a path other than node.socket", path.display()))
+            }
+            status => Ok(status),
+        }
+    }
+
     /// Checks the keys, if the network has any.
     fn keys(
         &self,
@@ -253,6 +267,10 @@ impl Check<'_> {
                 }
                 public[peer.id as usize].push(key);
             }
+        }
+        if let Some(log) = node.key_log.as_ref().filter(|log| *log == file) {
+            let expected = "a file other than node.private-key";
+            return Err(self.bad("node.key-log", expected, log.display()));
         }
         let log = node.key_log.as_ref().map(|file| folder.join(file));
         Ok(Some(Keys { private_file: folder.join(file), public, log }))
