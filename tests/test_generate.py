@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import rampmeter as rm
-from rampmeter import generate, schema, transports
+from rampmeter import generate, generate_notes, schema, transports
 from rampmeter.spec import Transport
 
 RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
@@ -20,8 +20,9 @@ RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
         generate.PAGE,
         generate.PROTOCOLS,
         generate.README,
+        *generate_notes.notes(generate.ROOT),
     ],
-    ids=lambda file: file.name,
+    ids=lambda file: str(file.relative_to(generate.ROOT)),
 )
 def test_generated_files_match_the_core_and_the_ledger(file: Path) -> None:
     assert file.read_text(encoding="utf-8") == generate.files()[file], RENEW

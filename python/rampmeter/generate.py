@@ -7,7 +7,8 @@
 - the tables of the keys of transports in `docs/plans/transport.md`;
 - the tables of topologies and traffic patterns in `docs/plans/`;
 - the table that compares transports in `docs/protocols.md`;
-- the totals of the ledger in `README.md`.
+- the totals of the ledger in `README.md`;
+- sentences in notes of figures whose measured values are older than results.
 
 A test compares all with the core and the ledger.
 """
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rampmeter.generate_comparison import comparison_of_transports
+from rampmeter.generate_notes import notes
 from rampmeter.generate_plan_tables import plan_tables
 from rampmeter.papers import list_figures, load_figure
 from rampmeter.papers.ledger import Ledger
@@ -76,6 +78,7 @@ def files() -> dict[Path, str]:
         WORKLOADS: replace_block(WORKLOADS, "patterns", patterns()),
         PROTOCOLS: replace_block(PROTOCOLS, "comparison", comparison_of_transports()),
         README: replace_block(README, "ledger", ledger_totals()),
+        **notes(ROOT),
     }
 
 
