@@ -42,6 +42,16 @@ def test_warnings_of_plans_have_codes() -> None:
     assert caution.startswith("the load of 0.9 is more than")
 
 
+def test_clocks_that_are_apart_are_warned_about_where_hosts_send_in_slots() -> None:
+    def codes(transport: str, offset_us: float) -> list[str]:
+        plan = rm.Plan(OVERLOAD.replace("homa", transport).replace("0.9", "0.4"))
+        return [caution.code for caution in plan.with_(("clocks.offset-us", offset_us)).warnings()]
+
+    assert "clock-offset" in codes("fastpass", 10.0)
+    assert "clock-offset" not in codes("fastpass", 0.5)
+    assert "clock-offset" not in codes("homa", 10.0)
+
+
 def test_warnings_of_runs_have_codes(tmp_path: Path) -> None:
     run = rm.run(rm.Plan(OVERLOAD), out=tmp_path / "run", quiet=True)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())

@@ -81,3 +81,24 @@ def test_tasks_run_concurrently_and_can_be_cancelled(tmp_path: Path) -> None:
         asyncio.run(impatient())
     assert time.monotonic() - began < 20
     assert is_interrupted(tmp_path / "out")
+
+
+def test_samples_are_as_far_apart_as_packets_and_round_trips_are_long() -> None:
+    def samples(gbps: float, rtt_us: float) -> int:
+        done = rm.run(
+            topology={
+                "kind": "star",
+                "hosts": 4,
+                "access-gbps": gbps,
+                "propagation-ns": rtt_us * 250,
+            },
+            transport={"name": "homa"},
+            workload={"pattern": "permutation", "sizes": {"fixed": 100_000}},
+            seed=1,
+            quiet=True,
+        )
+        return len(set(done.series["time_ps"].to_pylist()))
+
+    # A run of 0.7 s has 70 000 samples at intervals of 10 us.
+    assert samples(10.0, 10.0) > 5
+    assert samples(0.01, 300_000.0) < 200

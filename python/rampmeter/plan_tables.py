@@ -211,7 +211,8 @@ class RunOptions(PlanTable):
     """Interval of the rates of flows in `rates.parquet`, and of windows and credits in
     `windows.parquet`; these are not written if it is 0."""
     sample_us: float | str | None = None
-    """Interval at which queues and links are sampled."""
+    """Interval at which queues and links are sampled; none if it is 0. If left out, the longest of
+    10 us, eight packets of the slowest host and a twentieth of a round trip."""
     trace: str | None = None
     """The file, in the folder of results, that a timeline is written to."""
     trace_events: int | None = None

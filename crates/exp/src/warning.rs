@@ -31,8 +31,9 @@ impl Warnings {
 }
 
 /// The codes of all warnings, which the package explains in `explanations.toml`.
-pub const WARNING_CODES: [&str; 45] = [
+pub const WARNING_CODES: [&str; 46] = [
     "alike-batches",
+    "clock-offset",
     "common-time",
     "cut-off-by-drain",
     "deadlock",

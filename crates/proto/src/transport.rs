@@ -110,6 +110,9 @@ pub struct Assumptions {
     pub window_grows: bool,
     /// It schedules links between switches at the rates that these have at the start of a run.
     pub schedules_core: bool,
+    /// Hosts send in slots by clocks of their own, which nothing sets: messages wait for as long as
+    /// these are apart.
+    pub one_clock: bool,
 }
 
 impl Assumptions {
@@ -132,6 +135,7 @@ impl Assumptions {
             chooses_paths: self.chooses_paths || other.chooses_paths,
             window_grows: self.window_grows && other.window_grows,
             schedules_core: self.schedules_core || other.schedules_core,
+            one_clock: self.one_clock || other.one_clock,
         }
     }
 }

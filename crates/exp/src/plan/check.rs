@@ -62,7 +62,9 @@ impl Plan {
         let trace = timeline::check(&self.run, has_packets, topology, names, &cx)?;
         let rates = self.rates(has_packets, &cx)?;
         let clocks = clocks(&self.clocks, needs.clocks_within, &cx)?;
-        let sim = self.sim(fabric, faults, clocks, topology.clone(), &cx)?;
+        let packet = facts.access_rate.tx_time(cut.payload + cut.header);
+        let sample = Span::from_us(10).max(packet * 8).max(facts.data_rtt / 20);
+        let sim = self.sim(fabric, faults, clocks, topology.clone(), sample, &cx)?;
         let deadlines = self.deadlines(&cx)?;
         let (warnings, is_overloaded) = warnings::of(&PlanFacts {
             plan: &self,
@@ -157,6 +159,7 @@ impl Plan {
         faults: FaultSpec,
         clocks: ClockSpec,
         topology: Topology,
+        sample: Span,
         cx: &Context<'_>,
     ) -> Result<SimSpec, PlanError> {
         Ok(SimSpec {
@@ -167,8 +170,9 @@ impl Plan {
             seed: self.seed,
             drain: cx.micros("run.drain-us", self.run.drain_us, 0.0)?,
             sample: match self.run.sample_us {
-                0.0 => None,
-                us => Some(cx.micros("run.sample-us", us, 0.001)?),
+                None => Some(sample),
+                Some(0.0) => None,
+                Some(us) => Some(cx.micros("run.sample-us", us, 0.001)?),
             },
             paranoid: self.run.paranoid,
         })

@@ -115,8 +115,9 @@ pub enum SwitchingSpec {
 pub struct RunSpec {
     /// Time after the last arrival until the run ends although flows are unfinished.
     pub drain_us: f64,
-    /// Interval at which queues and links are sampled.
-    pub sample_us: f64,
+    /// Interval at which queues and links are sampled; none if it is 0. If left out, the longest of
+    /// 10 us, eight packets of the slowest host and a twentieth of a round trip.
+    pub sample_us: Option<f64>,
     /// Interval of the rates of flows in `rates.parquet`, and of windows and credits in
     /// `windows.parquet`; these are not written if it is 0.
     pub rates_us: f64,
@@ -152,7 +153,7 @@ impl Default for RunSpec {
     fn default() -> Self {
         Self {
             drain_us: 1e6,
-            sample_us: 10.0,
+            sample_us: None,
             rates_us: 0.0,
             paranoid: false,
             capture: None,

@@ -138,6 +138,7 @@ impl Transport for FastpassFamily {
             full_bisection: true,
             one_rate: true,
             one_round_trip: true,
+            one_clock: config.config.model == Model::Slots,
             chooses_paths: config.paths.is_some() && config.config.model == Model::Slots,
             ..Assumptions::default()
         }

@@ -333,6 +333,10 @@ impl TcpConfig {
             let expected = format!("at least {} (rto-min-us)", rto_min.as_us_f64());
             return Err(BadKey::new("rto-max-us", expected, rto_max.as_us_f64()));
         }
+        if self.window_initial > self.window_max {
+            let expected = format!("at most {} (window-max)", self.window_max);
+            return Err(BadKey::new("window-initial", expected, self.window_initial));
+        }
         if self.congestion_control == Algorithm::Dctcp && !self.ecn {
             return Err(BadKey::new("ecn", "true, as DCTCP needs marks", self.ecn));
         }

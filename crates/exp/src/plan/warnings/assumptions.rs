@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rampmeter_core::{Rate, Span};
 use rampmeter_proto::transport::{Derived, Quantity, Slowed};
 use rampmeter_sim::topo::Link;
-use rampmeter_sim::{LinkChange, Node, SimSpec, Target, Topology};
+use rampmeter_sim::{ClockSpec, LinkChange, Node, SimSpec, Target, Topology};
 
 use super::link_states::State;
 use crate::plan::tables::FaultsSpec;
@@ -203,4 +203,18 @@ pub(crate) fn slowed(slowed: &Slowed, transport: &str) -> String {
         shared.as_us_f64(),
         fastest.as_us_f64()
     )
+}
+
+/// Returns a sentence if clocks start farther apart than a round trip, for a transport whose hosts
+/// send in slots by their own.
+pub(crate) fn clock_offset(clocks: &ClockSpec, rtt: Span, transport: &str) -> Option<String> {
+    let offset = clocks.offset_max;
+    (offset > rtt).then(|| {
+        format!(
+            "clocks.offset-us: {} is more than a round trip ({:.1} us), and hosts send in slots of \
+         {transport} by their own clocks, so that messages wait for as long",
+            offset.as_us_f64(),
+            rtt.as_us_f64(),
+        )
+    })
 }

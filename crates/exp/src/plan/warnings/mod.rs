@@ -189,6 +189,9 @@ impl PlanFacts<'_> {
         warnings.add("slow-recovery", slow);
         let slowed = self.transport.ready.slowed();
         warnings.add("common-time", slowed.map(|slowed| assumptions::slowed(&slowed, name)));
+        if assumptions.one_clock {
+            warnings.add("clock-offset", assumptions::clock_offset(&self.sim.clocks, rtt, name));
+        }
         let core = assumptions::Core::narrowest(topology, states, self.names());
         if assumptions.full_bisection {
             warnings.add("narrow-core", assumptions::narrow_core(&core, name));
