@@ -116,3 +116,40 @@ def test_a_manifest_repeats_marks_of_a_share(tmp_path: Path) -> None:
     assert fabric["ecn-max-probability"] == 0.01
     again = {key: value for key, value in fabric.items() if value is not None}
     assert run(again, tmp_path).flows.equals(first.flows)
+
+
+def star(gbps: float, rtt_us: float) -> dict[str, Any]:
+    """Returns nine hosts at one switch."""
+    delays = {"propagation-ns": rtt_us * 250, "switch-ns": 0.0, "host-ns": 0.0}
+    return {"kind": "star", "hosts": 9, "access-gbps": gbps, **delays}
+
+
+def web_search(transport: str, topology: dict[str, Any], flows: int) -> rm.Run:
+    """Runs Web Search at load 0.6."""
+    return rm.run(
+        topology=topology,
+        transport={"name": transport},
+        workload={"pattern": "all-to-all", "sizes": "web-search", "load": 0.6, "flows": flows},
+        run={"sample-us": 0, "drain-us": 1e9},
+        seed=1,
+        quiet=True,
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("transport", ["capton", "hyline"])
+def test_ports_hold_unscheduled_messages_where_round_trips_are_short(transport: str) -> None:
+    """A bandwidth-delay product of 3 us at 10 Gbit/s is three packets, a message has up to ten."""
+    flows = web_search(transport, star(10.0, 3.0), 1000).flows
+    assert float((flows["fct_ps"].to_numpy() / flows["ideal_ps"].to_numpy()).max()) < 25
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ports_of_dcpim_grow_with_round_trips() -> None:
+    """Ports of 500 KB would hold a twenty-fifth of a bandwidth-delay product of 1 ms."""
+    done = web_search("dcpim", star(100.0, 1000.0), 600)
+    assert done.summary["slowdown"]["delivered"]["overall"]["mean"] < 2.0
+    again, size = (
+        int(done.flows[name].to_numpy().sum()) for name in ("retransmitted_bytes", "size_bytes")
+    )
+    assert again < 0.05 * size

@@ -139,8 +139,8 @@ class PHost(Transport):
     free_repair: Literal["measured", "round-trip", "twice-pace"] | None = None
     """Repair of packets of free tokens."""
     free_expiry: Literal["never", "pace"] | None = None
-    """Expiry of free tokens at their source."""
-    free_hold: Literal["ignore", "withhold"] | None = None
+    """Expiry of free tokens at their source. If left out, never, and between real hosts by pace."""
+    free_hold: Literal["ignore", "until-data", "withhold"] | None = None
     """Suppression of tokens by announced free tokens."""
     wake: Literal["on-data", "on-clock"] | None = None
     """Event that wakes a destination without a flow to serve."""
@@ -614,8 +614,8 @@ class Capton(Transport):
     """Reordering window before a segment counts as lost, in quarters of the shortest round trip (1
     to 64)."""
     queue: int | None = None
-    """Packet memory of a port in full packets; two bandwidth-delay products if left out (1 to
-    1000000)."""
+    """Packet memory of a port in full packets. If left out, two bandwidth-delay products, at least
+    142 (1 to 1000000)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None
@@ -670,8 +670,8 @@ class Hyline(Transport):
     """Smallest retransmission timeout in microseconds; that of TCP if left out. The CAPTON paper's
     study has 4000 (table 3) (1 to 60000000)."""
     queue: int | None = None
-    """Packet memory of a port in full packets; two bandwidth-delay products if left out (1 to
-    1000000)."""
+    """Packet memory of a port in full packets. If left out, two bandwidth-delay products, at least
+    142 (1 to 1000000)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None

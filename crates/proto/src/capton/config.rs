@@ -77,7 +77,8 @@ pub struct CaptonConfig {
     /// Reordering window before a segment counts as lost, in quarters of the shortest round trip.
     #[schemars(range(min = 1, max = 64))]
     pub rack_quarters: u8,
-    /// Packet memory of a port in full packets; two bandwidth-delay products if left out.
+    /// Packet memory of a port in full packets. If left out, two bandwidth-delay products, at least
+    /// 142.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub queue: Option<u32>,
     /// Charged length of last packets.

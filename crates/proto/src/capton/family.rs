@@ -62,7 +62,8 @@ impl Transport for CaptonFamily {
         Framing { payload, header, padding }
     }
 
-    /// Switches without priorities or marks whose ports hold two bandwidth-delay products (§V).
+    /// Switches without priorities or marks whose ports hold two bandwidth-delay products (§V), and
+    /// at least as many packets as in the paper.
     /// They choose paths in turn, regardless of `spray`.
     fn needs(keys: &CaptonConfig, facts: &FabricFacts) -> FabricNeeds {
         let packet = keys.payload + keys.header;

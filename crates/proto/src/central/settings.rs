@@ -9,7 +9,7 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Rate, Span};
 
 use super::controller::ControllerConfig;
 use crate::keys::BadKey;
-use crate::parts::two_bdps;
+use crate::parts::{CAPTON_PORT_PACKETS, two_bdps};
 use crate::tcp::Tcp;
 use crate::transport::Derived;
 
@@ -118,15 +118,17 @@ impl Settings {
 }
 
 /// Returns the needs of a transport with `controllers` controllers and packets of `packet` bytes.
-/// Ports have no classes or marks. They hold `queue` packets, two bandwidth-delay products if left
-/// out.
+/// Ports have no classes or marks. They hold `queue` packets. If left out, these are two
+/// bandwidth-delay products, and at least as many packets as in the CAPTON study: messages of up to
+/// a number of packets are unscheduled.
 pub(crate) fn needs(
     (packet, queue): (Bytes, Option<u32>),
     controllers: u32,
     facts: &FabricFacts,
 ) -> FabricNeeds {
     let own = |packets: u32| packet * u64::from(packets);
-    let buffer = queue.map_or_else(|| two_bdps(packet, facts), own);
+    let port = || two_bdps(packet, facts).max(packet * CAPTON_PORT_PACKETS);
+    let buffer = queue.map_or_else(port, own);
     let need = ArbiterNeed { rate: ArbiterRate::Slowest, place: ArbiterPlace::FirstRack };
     FabricNeeds {
         buffer: Need::Prefer(Buffer::PerPort(buffer)),

@@ -14,7 +14,7 @@ use super::receiver::Receiver;
 use super::schedule::Schedule;
 use super::sender::Sender;
 use super::wire::{DcpimHeader, Match, Step};
-use crate::parts::{Announcement, Output};
+use crate::parts::{Announcement, Output, SizedFlow};
 
 /// dcPIM at one host.
 #[derive(Debug)]
@@ -46,14 +46,16 @@ impl DcpimHost {
         flow: u32,
         slot: u32,
         size: u64,
-    ) -> Announcement {
-        Announcement {
+    ) -> SizedFlow {
+        let size = Bytes::new(size);
+        let of = Announcement {
             src: packet.src,
             msg: packet.payload.msg,
             flow,
             tx_slot: slot,
-            packets: self.dcpim.framing().packets(Bytes::new(size)),
-        }
+            packets: self.dcpim.framing().packets(size),
+        };
+        SizedFlow { of, size }
     }
 
     fn on_match(&mut self, peer: NodeId, fields: Match) {
@@ -173,7 +175,9 @@ impl Endpoint for DcpimHost {
             }
             DcpimHeader::Match(fields) => self.on_match(src, fields),
             DcpimHeader::Finish { flow, tx_slot, packets } => {
-                let flow = Announcement { src, msg, flow, tx_slot, packets };
+                let of = Announcement { src, msg, flow, tx_slot, packets };
+                let size = self.dcpim.config.payload * u64::from(packets);
+                let flow = SizedFlow { of, size };
                 self.receiver.on_finish(now, flow, &self.dcpim, &mut self.out);
             }
             DcpimHeader::Finished { tx_slot } => {

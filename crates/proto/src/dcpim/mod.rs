@@ -40,11 +40,11 @@ use matching::Order;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::FabricNeeds;
+use rampmeter_core::fabric::{FabricNeeds, Need};
 use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::{Framing, dcpim_study_buffer};
 use crate::transport::{Assumptions, Derived, Peers, Place, Site, Slowed, Transport};
 
 /// The dcPIM family.
@@ -79,10 +79,18 @@ impl Transport for DcpimFamily {
     /// With strict rounds, hosts ignore messages of another stage than their own. They may never
     /// match if their clocks are apart by more than the slack of a stage. The slack is the stage
     /// less half a control round trip.
+    ///
+    /// Ports hold as many bandwidth-delay products as in the paper's study.
     fn needs(keys: &DcpimConfig, facts: &FabricFacts) -> FabricNeeds {
         let slack = keys.stage(facts).saturating_sub(facts.control_rtt / 2);
         let clocks_within = (keys.round_view == Rounds::Strict).then_some(slack);
-        FabricNeeds { control_class: true, priorities: 8, clocks_within, ..FabricNeeds::default() }
+        FabricNeeds {
+            buffer: Need::Prefer(dcpim_study_buffer(facts)),
+            control_class: true,
+            priorities: 8,
+            clocks_within,
+            ..FabricNeeds::default()
+        }
     }
 
     fn configure(keys: DcpimConfig, site: &Site) -> Result<Dcpim, BadKey> {

@@ -1,16 +1,18 @@
 //! The receiver's side: announced flows, requests and accepts, tokens, arrived data.
 
+mod announced;
+
 use rampmeter_core::{ClockOrigin, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
 use super::backlog::Backlog;
-use super::config::{Dcpim, Demand, Handshake, IdleCapacity, Pair, ShortFlows, TokenWindow};
+use super::config::{Dcpim, Demand, Handshake, IdleCapacity, Pair, TokenWindow};
 use super::link::{LinkTimer, Links};
 use super::matching::{Capacity, Inbox, Offer, choose};
 use super::rx_flow::{Phase, Progress, RxFlow, Window};
 use super::sources::Sources;
 use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
-use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, held_pause};
+use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Output, held_pause};
 
 /// Number of phases in which every flow is checked once for an unresponsive sender.
 const FORGET_PHASES: u32 = 256;
@@ -77,27 +79,6 @@ impl Receiver {
         self.grants.late()
     }
 
-    /// Enters a new flow. Returns `None` if its number is too far ahead, or its source has too many
-    /// flows.
-    fn enter(&mut self, now: Time, of: Announcement, dcpim: &Dcpim) -> Option<u32> {
-        let pair = dcpim.pair_from(of.src);
-        let is_short = of.packets <= pair.short_max;
-        let state = match is_short {
-            true => {
-                self.backlog.announce(now, dcpim.mtu_time * u64::from(of.packets));
-                let silence = pair.silence.max(self.backlog.held_up(now));
-                Progress::expecting(of.packets, now, self.begun, pair, silence)
-            }
-            false => Progress::new(now, self.begun, pair),
-        };
-        let slot = self.flows.enter(now, of, state)?;
-        if is_short && dcpim.config.short_flows == ShortFlows::Withhold {
-            self.withheld = of.packets;
-        }
-        self.sources.enter(now, slot, &mut self.flows);
-        Some(slot)
-    }
-
     /// Stops requests for a message until it is released.
     pub(super) fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
         if let Some(slot) = self.flows.hold(src, msg) {
@@ -113,63 +94,6 @@ impl Receiver {
         if self.links.is_waiting(src) && self.candidate(src, now) == Some(slot) {
             self.links.wake(src, now);
         }
-    }
-
-    pub(super) fn on_notification(
-        &mut self,
-        now: Time,
-        flow: Announcement,
-        repeated: bool,
-        dcpim: &Dcpim,
-        out: &mut Output<DcpimHeader>,
-    ) {
-        let explicit = dcpim.config.handshake == Handshake::Explicit;
-        let slot = match self.flows.find(&flow) {
-            Found::New => {
-                let Some(slot) = self.enter(now, flow, dcpim) else { return };
-                // A match of the running phase serves new flows too, without a request.
-                if self.links.is_waiting(flow.src) && self.candidate(flow.src, now) == Some(slot) {
-                    self.links.wake(flow.src, now);
-                }
-                slot
-            }
-            Found::Arriving(slot) => {
-                self.flows[slot].heard = now;
-                slot
-            }
-            Found::Over => {
-                if repeated {
-                    let tx_slot = flow.tx_slot;
-                    out.send(flow.src, flow.msg, DcpimHeader::Finished { tx_slot });
-                }
-                return;
-            }
-            Found::Abandoned => return,
-        };
-        if explicit || repeated {
-            out.send(flow.src, flow.msg, ack(&self.flows[slot]));
-        }
-    }
-
-    /// Handles a packet of a short flow, which may arrive before its notification.
-    pub(super) fn on_unscheduled(
-        &mut self,
-        now: Time,
-        flow: Announcement,
-        seq: u32,
-        dcpim: &Dcpim,
-        out: &mut Output<DcpimHeader>,
-    ) -> Receipt {
-        let slot = match self.flows.find(&flow) {
-            Found::Arriving(slot) => slot,
-            Found::Over => return Receipt::Duplicate,
-            Found::Abandoned => return Receipt::Ignored,
-            Found::New => match self.enter(now, flow, dcpim) {
-                Some(slot) => slot,
-                None => return Receipt::Ignored,
-            },
-        };
-        self.on_packet(now, slot, seq, seq, dcpim, out)
     }
 
     /// Handles a packet that a token requested.
@@ -253,39 +177,6 @@ impl Receiver {
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<DcpimHeader>) {
         let Self { flows, sources, .. } = self;
         flows.forget_peer(peer, out, |slot, flow| sources.leave(slot, flow));
-    }
-
-    /// Handles a finish: the sender has sent every packet (§3.2). The response is sent once all
-    /// have arrived.
-    pub(super) fn on_finish(
-        &mut self,
-        now: Time,
-        flow: Announcement,
-        dcpim: &Dcpim,
-        out: &mut Output<DcpimHeader>,
-    ) {
-        match self.flows.find(&flow) {
-            Found::Arriving(slot) => {
-                let entry = &mut self.flows[slot];
-                entry.heard = now;
-                // A repeated finish is unnecessary: packets are missing and will get tokens.
-                if std::mem::replace(&mut entry.state.asked, true) {
-                    out.send(flow.src, flow.msg, ack(entry));
-                }
-            }
-            Found::Over => {
-                let tx_slot = flow.tx_slot;
-                out.send(flow.src, flow.msg, DcpimHeader::Finished { tx_slot });
-            }
-            Found::Abandoned => {}
-            // All earlier packets of the flow were lost.
-            Found::New => {
-                if let Some(slot) = self.enter(now, flow, dcpim) {
-                    self.flows[slot].state.asked = true;
-                    out.send(flow.src, flow.msg, ack(&self.flows[slot]));
-                }
-            }
-        }
     }
 
     pub(super) fn on_grant(&mut self, offer: Offer, dcpim: &Dcpim) {

@@ -61,7 +61,8 @@ pub struct HylineConfig {
     /// study has 4000 (table 3).
     #[schemars(range(min = 1, max = 60_000_000))]
     pub rto_min_us: Option<u64>,
-    /// Packet memory of a port in full packets; two bandwidth-delay products if left out.
+    /// Packet memory of a port in full packets. If left out, two bandwidth-delay products, at least
+    /// 142.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub queue: Option<u32>,
     /// Charged length of last packets.

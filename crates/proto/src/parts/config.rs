@@ -61,6 +61,18 @@ pub fn phost_study_buffer(packet: Bytes, facts: &FabricFacts) -> Buffer {
     Buffer::PerPort(Bytes::new(bytes as u64).max(two_bdps(packet, facts)))
 }
 
+/// Ports of dcPIM's study (§4.1): 500 000 bytes, where 100 Gbit/s and 5.8 us make a
+/// bandwidth-delay product of 72 500 bytes. Networks of a larger product have as many of their own.
+pub fn dcpim_study_buffer(facts: &FabricFacts) -> Buffer {
+    let product = u128::from(facts.access_rate.as_bps()) * u128::from(facts.data_rtt.as_ps());
+    let bytes = product * 500_000 / (72_500 * 8 * 1_000_000_000_000);
+    Buffer::PerPort(Bytes::new((bytes as u64).max(500_000)))
+}
+
+/// Packets that a port holds in the CAPTON study: two bandwidth-delay products of 71 packets, 213
+/// 000 bytes.
+pub const CAPTON_PORT_PACKETS: u64 = 142;
+
 /// Charging of data packets to links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,7 +1,7 @@
 //! Cutting messages into packets.
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, MsgId, NodeId, Packet, PayloadRef, Priority};
+use rampmeter_core::{Bytes, MsgId, NodeId, Packet, PayloadRef, Priority, Span};
 
 use super::Padding;
 
@@ -38,6 +38,18 @@ impl Framing {
     /// Packets of a message of `size`; at most `u32::MAX`.
     pub fn packets(&self, size: Bytes) -> u32 {
         u32::try_from(size.packets_ceil(self.payload)).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the time that a link needs for the first `packets` of a message of `size`, given
+    /// that of a full packet.
+    pub fn link_time(&self, full: Span, size: Bytes, packets: u32) -> Span {
+        let most = self.payload * u64::from(packets);
+        let body = match self.padding {
+            Padding::Full => most,
+            Padding::Exact => most.min(size),
+        };
+        let bytes = body + self.header * u64::from(packets);
+        full.scale_floor(bytes.get(), self.full().get())
     }
 
     /// Packet number `seq` of a message. Panics if the message is shorter.

@@ -40,7 +40,8 @@ pub use arriving::{Announcement, ArrivingFlow, ArrivingFlows, Found};
 pub use attempt_limit::AttemptLimit;
 pub use candidates::Candidates;
 pub use config::{
-    Padding, forget_after, held_pause, keepalive, phost_study_buffer, timeout_of, two_bdps, within,
+    CAPTON_PORT_PACKETS, Padding, dcpim_study_buffer, forget_after, held_pause, keepalive,
+    phost_study_buffer, timeout_of, two_bdps, within,
 };
 pub use framing::{Framing, Outgoing};
 pub use numbers::{FlowNumbers, Known, NextNumber};
@@ -56,4 +57,4 @@ pub use timers::Timers;
 pub use token_delay::TokenDelay;
 pub(crate) use token_delay::TokenId;
 pub use tokens::TokenCursor;
-pub use unscheduled::Unscheduled;
+pub use unscheduled::{SizedFlow, Unscheduled};

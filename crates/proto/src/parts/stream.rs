@@ -294,6 +294,11 @@ impl Rtt {
         Self { smoothed: None, min, max }
     }
 
+    /// With a round-trip time that is known before the first sample, and is the shortest timeout.
+    pub fn known(rtt: Span, max: Span) -> Self {
+        Self { smoothed: Some((rtt, Span::ZERO)), min: rtt, max }
+    }
+
     /// The smoothed round-trip time, once there is a sample.
     pub fn smoothed(&self) -> Option<Span> {
         self.smoothed.map(|(rtt, _)| rtt)

@@ -26,6 +26,11 @@ impl TokenDelay {
         Self { rtt, max, timed: None, estimate: None }
     }
 
+    /// The same, with the unloaded round trip as an estimate. A single sample has less weight.
+    pub fn known(rtt: Span, max: Span) -> Self {
+        Self { estimate: Some(Rtt::known(rtt, max)), ..Self::new(rtt, max) }
+    }
+
     /// Returns how long a destination waits for data of a source at the round trip `rtt`: that long
     /// before the first sample.
     pub fn wait(&self, rtt: Span) -> Span {

@@ -33,13 +33,9 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Spray};
 use rampmeter_core::{FabricFacts, Family, NoArbiter, Ranked, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::{Framing, two_bdps};
+use crate::parts::{CAPTON_PORT_PACKETS, Framing, two_bdps};
 use crate::transport::{Derived, Peers, Place, Site, Transport};
 use config::Network;
-
-/// Packets that a port holds in the CAPTON study: two bandwidth-delay products of 71 packets, 213
-/// 000 bytes.
-const CAPTON_PORT_PACKETS: u64 = 142;
 
 /// The pFabric family.
 #[derive(Clone, Copy, Debug)]

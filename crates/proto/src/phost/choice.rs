@@ -14,8 +14,8 @@ use rampmeter_core::{TenantId, Time};
 use super::config::{Phost, Policy};
 use super::pacing::Pacing;
 use super::queues::SourceQueues;
-use super::receiver::{Pending, Readiness, RxFlow};
-use crate::parts::{ArrivingFlows, Candidates, Served, Unscheduled};
+use super::receiver::{Arrivals, Pending, Readiness, RxFlow};
+use crate::parts::{ArrivingFlows, Candidates, Served};
 
 /// Preference among the flows of a tenant: the policy's measure, then the announcement.
 pub(super) type Key = (u64, u64);
@@ -171,7 +171,7 @@ impl Choice {
         &mut self,
         now: Time,
         pending: &mut ArrivingFlows<Pending>,
-        (served, unscheduled): (&Served, Unscheduled),
+        (served, arrivals): (&Served, Arrivals),
         phost: &Phost,
     ) -> Result<u32, Time> {
         let policy = phost.config.policy;
@@ -181,7 +181,7 @@ impl Choice {
             {
                 self.looks += 1;
             }
-            match pending[slot].readiness(now, unscheduled, phost) {
+            match pending[slot].readiness(now, arrivals, phost) {
                 Readiness::Ready => return Ok(slot),
                 Readiness::Waits(until) => {
                     let wait = |flows: &mut Candidates<Key>, places: &mut Places| {

@@ -55,9 +55,9 @@ pub enum Downgrading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FreeRepair {
-    /// The time that all packets of announced free tokens take, and the time that data for tokens
-    /// has lately taken to arrive (RFC 6298). It waits as long for the data of a flow's last tokens
-    /// too.
+    /// While packets arrive, the time that all packets of announced free tokens take. In any case
+    /// the time that those of the flow take, and the time that packets have lately taken to arrive
+    /// (RFC 6298). It waits that long for the data of a flow's last tokens too.
     Measured,
     /// As long as the flow's own take, and a round trip.
     RoundTrip,
@@ -83,6 +83,9 @@ pub enum FreeExpiry {
 pub enum FreeHold {
     /// Nothing.
     Ignore,
+    /// It sends a flow no tokens until its first free packet arrives, because its source serves
+    /// other flows until then. If none arrives in the time that free packets take, it sends tokens.
+    UntilData,
     /// It sends no tokens for as long as their packets take. The authors' simulator does this.
     Withhold,
 }
@@ -130,8 +133,8 @@ pub struct PhostConfig {
     pub data_priority: DataPriority,
     /// Repair of packets of free tokens.
     pub free_repair: FreeRepair,
-    /// Expiry of free tokens at their source.
-    pub free_expiry: FreeExpiry,
+    /// Expiry of free tokens at their source. If left out, never, and between real hosts by pace.
+    pub free_expiry: Option<FreeExpiry>,
     /// Suppression of tokens by announced free tokens.
     pub free_hold: FreeHold,
     /// Event that wakes a destination without a flow to serve.
@@ -181,8 +184,8 @@ impl PhostConfig {
             policy: Policy::Srpt,
             data_priority: DataPriority::Size,
             free_repair: FreeRepair::Measured,
-            free_expiry: FreeExpiry::Never,
-            free_hold: FreeHold::Ignore,
+            free_expiry: None,
+            free_hold: FreeHold::UntilData,
             wake: Wake::OnData,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
@@ -198,7 +201,7 @@ impl PhostConfig {
             downgrade_on: Downgrading::Unanswered,
             data_priority: DataPriority::Single,
             free_repair: FreeRepair::TwicePace,
-            free_expiry: FreeExpiry::Pace,
+            free_expiry: Some(FreeExpiry::Pace),
             free_hold: FreeHold::Withhold,
             wake: Wake::OnClock,
             padding: Padding::Full,

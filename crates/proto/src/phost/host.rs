@@ -11,7 +11,7 @@ use super::config::Phost;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::wire::PhostHeader;
-use crate::parts::{Announcement, Output};
+use crate::parts::{Announcement, Output, SizedFlow};
 
 /// pHost at one host.
 #[derive(Debug)]
@@ -41,14 +41,16 @@ impl PhostHost {
         flow: u32,
         tx_slot: u32,
         size: u64,
-    ) -> Announcement {
-        Announcement {
+    ) -> SizedFlow {
+        let size = Bytes::new(size);
+        let of = Announcement {
             src: packet.src,
             msg: packet.payload.msg,
             flow,
             tx_slot,
-            packets: self.phost.framing().packets(Bytes::new(size)),
-        }
+            packets: self.phost.framing().packets(size),
+        };
+        SizedFlow { of, size }
     }
 }
 

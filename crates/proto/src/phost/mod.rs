@@ -88,7 +88,7 @@ impl Transport for PhostFamily {
         let mut keys = PhostConfig { payload, header, ..keys };
         if matches!(site.place, Place::Hosts { .. }) {
             // Free packets of many messages would be sent to a program that does not read.
-            keys.free_expiry = FreeExpiry::Pace;
+            keys.free_expiry.get_or_insert(FreeExpiry::Pace);
         }
         if matches!(site.place, Place::Hosts { .. }) && keys.token_life_milli.is_none() {
             // A host that was not on its processor when tokens arrived must find some that are

@@ -1,14 +1,16 @@
 //! The destination's side (pHost §3.2, algorithm 2): pending flows, and one token a packet time.
 
+mod announced;
+
 use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Span, TenantId, Time};
 
 use super::PhostStats;
 use super::choice::Choice;
-use super::config::{Downgrading, FreeHold, FreeRepair, Pair, Phost, Policy, Wake};
+use super::config::{Downgrading, FreeRepair, Pair, Phost, Policy, Wake};
 use super::expiry::Expiry;
 use super::wire::PhostHeader;
 use crate::parts::{
-    Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Served, TokenCursor, TokenDelay,
+    Announcement, ArrivingFlow, ArrivingFlows, Output, Served, TokenCursor, TokenDelay,
     Unscheduled, held_pause,
 };
 
@@ -21,12 +23,16 @@ pub(super) struct Pending {
     tokens: TokenCursor,
     /// Empty if expired tokens do not count.
     expiry: Expiry,
-    /// Until when it is downgraded, where expired tokens count.
-    downgraded: Option<Time>,
+    /// Where expired tokens count.
+    downgraded: Option<Downgraded>,
     /// Number of tokens before the next count of missing packets.
     goal: u32,
-    /// Every packet has had a token: no more before this instant, which is for those in flight.
-    settles: Option<Time>,
+    /// Its last free packet.
+    free: Option<u32>,
+    /// No tokens before this instant unless data arrives.
+    begins: Option<Time>,
+    /// Every packet has had a token: the wait for those in flight.
+    settles: Option<Wait>,
     /// The parameters of the two ends.
     pub(super) pair: Pair,
     /// True if its source is slower than this host.
@@ -34,6 +40,36 @@ pub(super) struct Pending {
 }
 
 pub(super) type RxFlow = ArrivingFlow<Pending>;
+
+/// A downgrading of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Downgraded {
+    until: Time,
+    /// Tokens that had been answered when it began.
+    seen: u32,
+    /// Tokens since then, one a timeout.
+    probes: u32,
+}
+
+/// Packets that arrive at a destination.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Arrivals {
+    /// Packets of announced free tokens.
+    free: Unscheduled,
+    /// Arrival of the latest of any packet.
+    latest: Time,
+}
+
+/// Wait for missing packets.
+#[derive(Clone, Copy, Debug)]
+enum Wait {
+    Until(Time),
+    /// Earliest and latest end. It ends between these if packets cease to arrive.
+    WhileArriving(Time, Time),
+}
+
+/// Doublings of the time for which a flow is downgraded while its source is silent.
+const PROBES_DOUBLED: u32 = 2;
 
 /// Readiness of a flow for a token.
 pub(super) enum Readiness {
@@ -50,13 +86,25 @@ impl Pending {
             self.downgraded = None;
             return Readiness::Ready;
         }
-        let until = *self.downgraded.get_or_insert(now + self.pair.downgrade);
-        if until > now {
-            return Readiness::Waits(until);
+        let (until, seen) = (now + self.pair.downgrade, self.tokens.seen());
+        let of = *self.downgraded.get_or_insert(Downgraded { until, seen, probes: 0 });
+        if of.until > now {
+            return Readiness::Waits(of.until);
         }
-        self.downgraded = None;
-        self.tokens.answer_below(self.expiry.below - self.pair.threshold);
+        if of.seen < seen {
+            // Its source answers, late.
+            self.downgraded = None;
+            self.tokens.answer_below(self.expiry.below - self.pair.threshold);
+        }
         Readiness::Ready
+    }
+
+    /// Downgrades a flow of a silent source anew after one token, for twice as long as before.
+    fn on_token(&mut self, now: Time) {
+        if let Some(Downgraded { until, probes, .. }) = &mut self.downgraded {
+            *probes += 1;
+            *until = now + self.pair.downgrade * (1 << (*probes).min(PROBES_DOUBLED));
+        }
     }
 
     /// Downgrades a flow when as many tokens as the threshold are unanswered.
@@ -77,18 +125,19 @@ impl RxFlow {
     /// Returns the readiness of the flow for a token (§3.2). A downgraded flow gets no other until
     /// data arrives or a timeout expires. If its source does not answer then either, one more token
     /// downgrades it once more.
-    pub(super) fn readiness(
-        &mut self,
-        now: Time,
-        unscheduled: Unscheduled,
-        phost: &Phost,
-    ) -> Readiness {
+    pub(super) fn readiness(&mut self, now: Time, arrivals: Arrivals, phost: &Phost) -> Readiness {
         let remaining = self.remaining();
         let state = &mut self.state;
-        if let Some(at) = state.settles {
-            let at = match phost.config.free_repair {
-                FreeRepair::Measured => at.max(unscheduled.may_wait_until(now, state.pair.resend)),
-                FreeRepair::RoundTrip | FreeRepair::TwicePace => at,
+        if let Some(at) = state.begins.filter(|&at| at > now) {
+            return Readiness::Waits(at);
+        }
+        if let Some(wait) = state.settles {
+            let at = match wait {
+                Wait::Until(at) => at,
+                Wait::WhileArriving(least, most) => {
+                    let idle = state.pair.resend;
+                    most.min(arrivals.latest + idle).max(arrivals.free.end(idle)).max(least)
+                }
             };
             if at > now {
                 return Readiness::Waits(at);
@@ -99,6 +148,19 @@ impl RxFlow {
         match phost.config.downgrade_on {
             Downgrading::Expired => state.by_expired(now),
             Downgrading::Unanswered => state.by_unanswered(now),
+        }
+    }
+
+    /// Ends the wait for missing packets when no more are in flight: the last free packet and data
+    /// for the last token have arrived. Packets that took other paths have a quarter of a round
+    /// trip.
+    fn shorten_wait(&mut self, now: Time) {
+        let Pending { settles, tokens, free, pair, .. } = &mut self.state;
+        if let Some(wait @ Wait::WhileArriving(..)) = settles
+            && tokens.open() == 0
+            && free.is_none_or(|last| self.got.contains(last))
+        {
+            *wait = Wait::Until(now + pair.rtt / 4);
         }
     }
 
@@ -122,11 +184,15 @@ impl RxFlow {
         stats.tokens_sent += 1;
         stats.tokens_again += u64::from(is_again);
         let number = state.tokens.issue(now);
+        state.on_token(now);
         if phost.config.downgrade_on == Downgrading::Expired {
             state.expiry.push(now + state.pair.token_expiry(), number + 1);
         }
         if state.tokens.issued() >= state.goal {
-            state.settles = Some(now + resend);
+            state.settles = Some(match phost.config.free_repair {
+                FreeRepair::Measured => Wait::WhileArriving(now + state.pair.resend, now + resend),
+                FreeRepair::RoundTrip | FreeRepair::TwicePace => Wait::Until(now + resend),
+            });
         }
         (seq, number)
     }
@@ -157,10 +223,11 @@ pub(super) struct Receiver {
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
-    /// Packets of announced free tokens.
-    unscheduled: Unscheduled,
+    arrivals: Arrivals,
     /// Delay from tokens to their data, if repairs depend on it.
     delay: TokenDelay,
+    /// Delay of free packets, which also wait at their source behind others, and a round trip.
+    free_delay: TokenDelay,
     ticks: u32,
     /// Packets received, by tenant, if the policy requires it.
     served: Served,
@@ -173,8 +240,9 @@ impl Receiver {
             choice: Choice::default(),
             clock: Clock::Stopped,
             withheld: 0,
-            unscheduled: Unscheduled::default(),
-            delay: TokenDelay::new(phost.rtt, phost.keepalive),
+            arrivals: Arrivals::default(),
+            delay: TokenDelay::known(phost.rtt, phost.keepalive),
+            free_delay: TokenDelay::new(phost.rtt, phost.keepalive),
             ticks: 0,
             served: Served::default(),
         }
@@ -191,51 +259,6 @@ impl Receiver {
             Clock::Stopped => Time::NEVER,
             Clock::Runs(at) | Clock::Waits(at) => at,
         }
-    }
-
-    /// Enters a flow that is new. `None` if its number is too far ahead, or its source has too
-    /// many.
-    fn enter(
-        &mut self,
-        now: Time,
-        of: Announcement,
-        (deadline, tenant): (Time, TenantId),
-        phost: &Phost,
-    ) -> Option<u32> {
-        let pair = phost.pair_from(of.src);
-        let free = pair.free_of(of.packets, phost.config.free_for);
-        let free_time = pair.mtu_time * u64::from(free);
-        let wait = match phost.config.free_repair {
-            FreeRepair::Measured => {
-                self.unscheduled.announce(now, phost.mtu_time * u64::from(free));
-                free_time + self.delay.wait(pair.rtt)
-            }
-            FreeRepair::RoundTrip => free_time + pair.rtt,
-            FreeRepair::TwicePace => free_time * 2,
-        };
-        let mut expiry = Expiry::default();
-        if phost.config.downgrade_on == Downgrading::Expired && free > 0 && free < of.packets {
-            expiry.push(now + pair.free_life(free) + pair.rtt, free);
-        }
-        let state = Pending {
-            expiry,
-            downgraded: None,
-            deadline,
-            tenant,
-            announced: now,
-            tokens: TokenCursor::new(now, free),
-            goal: of.packets,
-            settles: (free == of.packets).then(|| now + wait),
-            pair,
-            is_paced: pair.mtu_time > phost.mtu_time,
-        };
-        let slot = self.flows.enter(now, of, state)?;
-        self.choice.enter(slot, &self.flows[slot], phost.config.policy);
-        if phost.config.free_hold == FreeHold::Withhold {
-            self.withheld = free;
-        }
-        self.start(now);
-        Some(slot)
     }
 
     /// Starts the clock if it does not run.
@@ -285,97 +308,6 @@ impl Receiver {
         flows.forget_peer(peer, out, |slot, flow| choice.leave(slot, flow, policy));
     }
 
-    pub(super) fn on_rts(
-        &mut self,
-        now: Time,
-        of: Announcement,
-        terms: (Time, TenantId),
-        repeated: bool,
-        phost: &Phost,
-        out: &mut Output<PhostHeader>,
-    ) {
-        let tx_slot = of.tx_slot;
-        let slot = match self.flows.find(&of) {
-            Found::New => {
-                let Some(slot) = self.enter(now, of, terms, phost) else {
-                    // The source has too many flows in flight. This one waits until others have
-                    // ended.
-                    if repeated {
-                        out.send(of.src, of.msg, PhostHeader::Heard { tx_slot, held: true });
-                    }
-                    return;
-                };
-                slot
-            }
-            Found::Arriving(slot) => {
-                // A free packet, which carries less, may have arrived first.
-                let flow = &mut self.flows[slot];
-                flow.heard = now;
-                if (flow.state.deadline, flow.state.tenant) != terms {
-                    if phost.config.policy == Policy::TenantFair {
-                        let arrived = flow.of.packets - flow.remaining();
-                        self.served.transfer(flow.state.tenant, terms.1, arrived);
-                    }
-                    self.choice.leave(slot, flow, phost.config.policy);
-                    (flow.state.deadline, flow.state.tenant) = terms;
-                    self.choice.enter(slot, &self.flows[slot], phost.config.policy);
-                }
-                slot
-            }
-            Found::Over => {
-                if repeated {
-                    out.send(of.src, of.msg, PhostHeader::Ack { tx_slot });
-                }
-                return;
-            }
-            Found::Abandoned => return,
-        };
-        if repeated {
-            out.send(
-                of.src,
-                of.msg,
-                PhostHeader::Heard { tx_slot, held: self.flows[slot].is_held },
-            );
-        }
-    }
-
-    /// Handles a packet sent with a free token, which may arrive before the RTS.
-    pub(super) fn on_free(
-        &mut self,
-        now: Time,
-        of: Announcement,
-        seq: u32,
-        phost: &Phost,
-        out: &mut Output<PhostHeader>,
-    ) -> Receipt {
-        let slot = match self.flows.find(&of) {
-            Found::Arriving(slot) => slot,
-            Found::Over => {
-                let tx_slot = of.tx_slot;
-                out.send(of.src, of.msg, PhostHeader::Ack { tx_slot });
-                return Receipt::Duplicate;
-            }
-            Found::Abandoned => return Receipt::Ignored,
-            Found::New => {
-                let terms = (Time::NEVER, TenantId::default());
-                match self.enter(now, of, terms, phost) {
-                    Some(slot) => slot,
-                    None => return Receipt::Ignored,
-                }
-            }
-        };
-        if seq == 0 && phost.config.free_repair == FreeRepair::Measured {
-            // Longer than a round trip after the announcement it has waited at its source or at a
-            // port, and so will others.
-            let Pending { announced, pair, .. } = &self.flows[slot].state;
-            let waited = now.saturating_since(*announced);
-            if waited > pair.rtt {
-                self.delay.sample(waited + pair.rtt, pair.rtt);
-            }
-        }
-        self.on_packet(now, slot, (seq, seq), phost, out)
-    }
-
     /// Handles a packet that a token requested: the flow's slot, the packet's and the token's
     /// number.
     pub(super) fn on_data(
@@ -400,18 +332,20 @@ impl Receiver {
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
-        self.unscheduled.see(now);
+        self.arrivals.latest = now;
         let flow = &mut self.flows[slot];
         if seq >= flow.of.packets {
             return Receipt::Ignored;
         }
         flow.heard = now;
+        flow.state.begins = None;
         flow.state.tokens.see(number);
         self.delay.see(now, (flow.of.src, flow.of.flow, number), flow.state.pair.rtt);
         if phost.config.policy == Policy::TenantFair {
             self.served.count(flow.state.tenant);
         }
         let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
+        flow.shorten_wait(now);
         if flow.remaining() == 0 {
             if let Some(flow) = self.flows.deliver(slot, out) {
                 self.choice.leave(slot, &flow, phost.config.policy);
@@ -424,7 +358,7 @@ impl Receiver {
         if phost.config.wake == Wake::OnData
             && matches!(self.clock, Clock::Waits(_))
             && self.choice.has_token(now, &self.flows[slot])
-            && matches!(self.flows[slot].readiness(now, self.unscheduled, phost), Readiness::Ready)
+            && matches!(self.flows[slot].readiness(now, self.arrivals, phost), Readiness::Ready)
         {
             self.start(now);
         }
@@ -451,8 +385,8 @@ impl Receiver {
             self.clock = Clock::Runs(now + phost.mtu_time);
             return;
         }
-        let Self { choice, flows, served, unscheduled, .. } = self;
-        let slot = match choice.pick(now, flows, (served, *unscheduled), phost) {
+        let Self { choice, flows, served, arrivals, .. } = self;
+        let slot = match choice.pick(now, flows, (served, *arrivals), phost) {
             Ok(slot) => slot,
             Err(Time::NEVER) => {
                 self.choice.reset_pacing();

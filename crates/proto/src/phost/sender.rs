@@ -53,6 +53,15 @@ impl Tokens {
         }
         self.free_next < self.free_end || !self.tokens.is_empty()
     }
+
+    /// Returns whether a free token is used next. A token of the destination for a later packet is
+    /// used first if free ones do not expire.
+    #[inline]
+    fn is_free_next(&self) -> bool {
+        let is_later = |token: &Token| token.seq >= self.free_end;
+        self.free_next < self.free_end
+            && (self.free_until != Time::NEVER || !self.tokens.front().is_some_and(is_later))
+    }
 }
 
 fn rts(of: &OutgoingFlow<Tokens>, now: Time, tx_slot: u32, repeated: bool) -> PhostHeader {
@@ -125,8 +134,8 @@ impl Sender {
             free_next: 0,
             free_end,
             free_until: match phost.config.free_expiry {
-                FreeExpiry::Never => Time::NEVER,
-                FreeExpiry::Pace => now + pair.free_life(free_end),
+                None | Some(FreeExpiry::Never) => Time::NEVER,
+                Some(FreeExpiry::Pace) => now + pair.free_life(free_end),
             },
             tokens: VecDeque::new(),
         };
@@ -255,7 +264,7 @@ impl Sender {
         if phost.config.policy == Policy::TenantFair {
             self.served.count(state.tenant);
         }
-        let (seq, header) = if state.free_next < state.free_end {
+        let (seq, header) = if state.is_free_next() {
             let seq = state.free_next;
             state.free_next += 1;
             // Its destination may have taken it for lost.

@@ -28,7 +28,7 @@ mod wire {
 mod tokens {
     use std::sync::Arc;
 
-    use super::super::config::{Downgrading, FreeExpiry};
+    use super::super::config::{Downgrading, FreeExpiry, FreeHold};
     use super::super::wire::PhostHeader;
     use super::super::{Phost, PhostConfig, PhostHost};
     use crate::test_packet::control;
@@ -101,28 +101,47 @@ mod tokens {
     }
 
     /// Algorithm 2: the free tokens, as many as the threshold, do not downgrade a flow when they
-    /// expire; the next that expires does.
+    /// expire; the next that expires does. Then there is one token a timeout, which doubles.
     #[test]
     fn a_flow_is_downgraded_when_more_tokens_than_the_threshold_have_expired() {
-        let (mut host, phost) = host();
+        let free_hold = FreeHold::Ignore;
+        let (mut host, phost) = host_with(PhostConfig { free_hold, ..PhostConfig::paper() });
         host.handle_packet(Time::ZERO, &rts());
         let expired =
             Time::ZERO + phost.pair_from(NodeId::new(0)).free_life(phost.free) + phost.rtt;
         let ticks = |until: Time| (until - Time::ZERO).div_floor(phost.mtu_time) + 1;
         let sent = run_until(&mut host, before(expired));
         assert_eq!(sent, ticks(before(expired)));
-        assert_eq!(run_until(&mut host, expired + phost.downgrade), sent);
-        // Then some until they have expired too: as many as are sent in the time that this takes.
         let resumed = expired + phost.mtu_time + phost.downgrade;
-        let again = run_until(&mut host, resumed + phost.downgrade);
-        let burst = phost.pair_from(NodeId::new(0)).token_expiry().div_floor(phost.mtu_time) + 2;
-        assert!(again > sent && again <= sent + burst, "{again} {sent}");
-        // Data for the latest token ends the next downgrading at once.
-        let end = resumed + phost.downgrade;
-        let number = phost.free + again as u32 - 1;
+        assert_eq!(run_until(&mut host, expired + phost.downgrade), sent);
+        assert_eq!(run_until(&mut host, resumed + phost.downgrade), sent + 1);
+        assert_eq!(run_until(&mut host, resumed + phost.downgrade * 2), sent + 2);
+        assert_eq!(run_until(&mut host, resumed + phost.downgrade * 5), sent + 2);
+        // Data for the latest token ends it at once.
+        let end = resumed + phost.downgrade * 5;
+        let number = phost.free + sent as u32 + 1;
         let data = PhostHeader::Data { rx_slot: 0, seq: number, number };
         host.handle_packet(end, &packet(data));
-        assert_eq!(run_until(&mut host, end + phost.mtu_time * 3), again + 4);
+        assert_eq!(run_until(&mut host, end + phost.mtu_time * 3), sent + 2 + 4);
+    }
+
+    #[test]
+    fn tokens_of_a_flow_begin_with_its_first_free_packet_or_when_that_is_late() {
+        let late = |phost: &Phost| {
+            Time::ZERO + phost.pair_from(NodeId::new(0)).free_life(phost.free) + phost.rtt
+        };
+        let (mut host, phost) = host();
+        host.handle_packet(Time::ZERO, &rts());
+        assert_eq!(run_until(&mut host, before(late(&phost))), 0);
+        assert_eq!(run_until(&mut host, late(&phost)), 1);
+
+        let (mut host, phost) = self::host();
+        host.handle_packet(Time::ZERO, &rts());
+        let at = Time::ZERO + phost.rtt;
+        assert_eq!(run_until(&mut host, at), 0);
+        let free = PhostHeader::Free { flow: 0, tx_slot: 0, seq: 3, size: SIZE };
+        host.handle_packet(at, &packet(free));
+        assert_eq!(run_until(&mut host, at), 1);
     }
 
     #[test]
@@ -147,14 +166,20 @@ mod tokens {
     }
 
     /// Returns the time at which the destination requests the free packet of a flow that is
-    /// announced at `at`.
-    fn repaired(host: &mut PhostHost, at: Time) -> Time {
+    /// announced at `at`. A packet of the first flow arrives after each `gap`.
+    fn repaired(host: &mut PhostHost, at: Time, gap: Span) -> Time {
         let (time_left, tenant, repeated) = (Span::from_ps(u64::MAX), 0, false);
         let (flow, tx_slot, size) = (1, 1, 1_000);
         let rts = PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated };
-        host.handle_packet(at, &packet(rts));
+        host.handle_packet(at, &control(rts, 8, (1, 0)));
+        let mut next = at + gap;
         loop {
-            let now = host.poll_timeout().max(at);
+            let now = host.poll_timeout().max(at).min(next);
+            if now == next {
+                let free = PhostHeader::Free { flow: 0, tx_slot: 0, seq: 0, size: SIZE };
+                host.handle_packet(now, &packet(free));
+                next += gap;
+            }
             host.handle_timeout(now);
             while let Some(sent) = host.poll_transmit(now) {
                 if matches!(sent.header, PhostHeader::Token { tx_slot: 1, .. }) {
@@ -165,28 +190,28 @@ mod tokens {
     }
 
     #[test]
-    fn repairs_wait_for_as_long_as_data_has_lately_taken() {
-        let (mut host, phost) = host();
-        let at = Time::ZERO + phost.rtt * 10;
-        let soon = at + phost.mtu_time + phost.rtt;
-        let first = repaired(&mut host, at);
-        assert!(first >= soon && first < soon + phost.mtu_time * 2, "{first} {soon}");
-
-        let (mut host, phost) = self::host();
-        host.handle_packet(Time::ZERO, &rts());
-        host.handle_timeout(Time::ZERO);
-        // The first token's data takes ten round trips; four times the deviation, a half, are
-        // added.
-        let data = PhostHeader::Data { rx_slot: 0, seq: phost.free, number: phost.free };
-        host.handle_packet(at, &packet(data));
-        let late = at + phost.mtu_time + phost.rtt * 30;
-        let first = repaired(&mut host, at);
-        assert!(first >= late && first < late + phost.rtt, "{first} {late}");
+    fn repairs_wait_while_packets_arrive_as_long_as_free_packets_have_taken() {
+        let never = Span::from_us(1_000_000);
+        for gap in [never, Span::from_us(1)] {
+            let (mut host, phost) = host();
+            host.handle_packet(Time::ZERO, &rts());
+            // The first free packet takes ten round trips, and data an eleventh. Four times the
+            // deviation, a half, are added.
+            let at = Time::ZERO + phost.rtt * 10;
+            let free = PhostHeader::Free { flow: 0, tx_slot: 0, seq: 0, size: SIZE };
+            host.handle_packet(at, &packet(free));
+            let end = match gap == never {
+                true => at + phost.resend.max(phost.mtu_time + phost.rtt),
+                false => at + phost.mtu_time + phost.rtt * 33,
+            };
+            let first = repaired(&mut host, at, gap);
+            assert!(first >= end && first < end + phost.rtt, "{first} {end}");
+        }
     }
 
     #[test]
     fn free_tokens_wait_for_the_link_and_expire_in_the_authors_simulator_only() {
-        for (free_expiry, expires) in [(FreeExpiry::Never, false), (FreeExpiry::Pace, true)] {
+        for (free_expiry, expires) in [(None, false), (Some(FreeExpiry::Pace), true)] {
             let (mut host, phost) = host_with(PhostConfig { free_expiry, ..PhostConfig::paper() });
             host.submit(Time::ZERO, Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(SIZE)));
             host.poll_transmit(Time::ZERO).unwrap();
@@ -201,7 +226,7 @@ mod tokens {
 
     #[test]
     fn tokens_expire_at_their_source_one_life_after_they_arrive() {
-        let config = PhostConfig { free_expiry: FreeExpiry::Pace, ..PhostConfig::paper() };
+        let config = PhostConfig { free_expiry: Some(FreeExpiry::Pace), ..PhostConfig::paper() };
         let (mut host, phost) = host_with(config);
         let message = Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(SIZE));
         host.submit(Time::ZERO, message);

@@ -1,0 +1,127 @@
+//! Announced flows: by a notification, a packet of a short flow, or a sender that has finished.
+
+use rampmeter_core::{Receipt, Time};
+
+use super::{Receiver, ack};
+use crate::dcpim::config::{Dcpim, Handshake, ShortFlows};
+use crate::dcpim::rx_flow::Progress;
+use crate::dcpim::wire::DcpimHeader;
+use crate::parts::{Found, Output, SizedFlow};
+
+impl Receiver {
+    /// Enters a new flow. Returns `None` if its number is too far ahead, or its source has too many
+    /// flows.
+    fn enter(&mut self, now: Time, flow: SizedFlow, dcpim: &Dcpim) -> Option<u32> {
+        let SizedFlow { of, size } = flow;
+        let pair = dcpim.pair_from(of.src);
+        let is_short = of.packets <= pair.short_max;
+        let state = match is_short {
+            true => {
+                let framing = dcpim.framing();
+                self.backlog.announce(now, framing.link_time(dcpim.mtu_time, size, of.packets));
+                let silence = pair.silence.max(self.backlog.held_up(now));
+                Progress::expecting(of.packets, now, self.begun, pair, silence)
+            }
+            false => Progress::new(now, self.begun, pair),
+        };
+        let slot = self.flows.enter(now, of, state)?;
+        if is_short && dcpim.config.short_flows == ShortFlows::Withhold {
+            self.withheld = of.packets;
+        }
+        self.sources.enter(now, slot, &mut self.flows);
+        Some(slot)
+    }
+
+    pub(crate) fn on_notification(
+        &mut self,
+        now: Time,
+        flow: SizedFlow,
+        repeated: bool,
+        dcpim: &Dcpim,
+        out: &mut Output<DcpimHeader>,
+    ) {
+        let of = flow.of;
+        let explicit = dcpim.config.handshake == Handshake::Explicit;
+        let slot = match self.flows.find(&of) {
+            Found::New => {
+                let Some(slot) = self.enter(now, flow, dcpim) else { return };
+                // A match of the running phase serves new flows too, without a request.
+                if self.links.is_waiting(of.src) && self.candidate(of.src, now) == Some(slot) {
+                    self.links.wake(of.src, now);
+                }
+                slot
+            }
+            Found::Arriving(slot) => {
+                self.flows[slot].heard = now;
+                slot
+            }
+            Found::Over => {
+                if repeated {
+                    let tx_slot = of.tx_slot;
+                    out.send(of.src, of.msg, DcpimHeader::Finished { tx_slot });
+                }
+                return;
+            }
+            Found::Abandoned => return,
+        };
+        if explicit || repeated {
+            out.send(of.src, of.msg, ack(&self.flows[slot]));
+        }
+    }
+
+    /// Handles a packet of a short flow, which may arrive before its notification.
+    pub(crate) fn on_unscheduled(
+        &mut self,
+        now: Time,
+        flow: SizedFlow,
+        seq: u32,
+        dcpim: &Dcpim,
+        out: &mut Output<DcpimHeader>,
+    ) -> Receipt {
+        let slot = match self.flows.find(&flow.of) {
+            Found::Arriving(slot) => slot,
+            Found::Over => return Receipt::Duplicate,
+            Found::Abandoned => return Receipt::Ignored,
+            Found::New => match self.enter(now, flow, dcpim) {
+                Some(slot) => slot,
+                None => return Receipt::Ignored,
+            },
+        };
+        self.backlog.on_unscheduled(now);
+        self.on_packet(now, slot, seq, seq, dcpim, out)
+    }
+
+    /// Handles a finish: the sender has sent every packet (§3.2). The response is sent once all
+    /// have arrived.
+    pub(crate) fn on_finish(
+        &mut self,
+        now: Time,
+        flow: SizedFlow,
+        dcpim: &Dcpim,
+        out: &mut Output<DcpimHeader>,
+    ) {
+        let of = flow.of;
+        match self.flows.find(&of) {
+            Found::Arriving(slot) => {
+                let entry = &mut self.flows[slot];
+                entry.heard = now;
+                // A repeated finish is unnecessary: packets are missing and will get tokens.
+                if std::mem::replace(&mut entry.state.asked, true) {
+                    out.send(of.src, of.msg, ack(entry));
+                }
+            }
+            Found::Over => {
+                let tx_slot = of.tx_slot;
+                out.send(of.src, of.msg, DcpimHeader::Finished { tx_slot });
+            }
+            Found::Abandoned => {}
+            // All earlier packets of the flow were lost.
+            Found::New => {
+                if let Some(slot) = self.enter(now, flow, dcpim) {
+                    self.flows[slot].state.asked = true;
+                    out.send(of.src, of.msg, ack(&self.flows[slot]));
+                }
+            }
+        }
+    }
+}
