@@ -12,9 +12,10 @@ measured. If one has changed since, the block says so:
 
     <!-- /measured -->
 
-Who measures values anew writes `now` in place of the digests, and `make generate` fills them in.
+To record new measurements, replace the digests with `now` and run `make generate`.
 """
 
+import functools
 import json
 import re
 import textwrap
@@ -41,14 +42,15 @@ def notes(root: Path) -> dict[Path, str]:
     contents = {}
     for file in sorted(root.glob("papers/*/*/NOTES.md")):
         text = file.read_text(encoding="utf-8")
-        if match := BLOCK.search(text):
-            block = renewed(file.parent, match["digests"], recorded)
-            contents[file] = text[: match.start()] + block + text[match.end() :]
+        again, n = BLOCK.subn(functools.partial(renewed, file.parent, recorded), text)
+        if n:
+            contents[file] = again
     return contents
 
 
-def renewed(folder: Path, digests: str, recorded: Recorded) -> str:
-    """Returns the block of a figure's notes, given the digests in the present one."""
+def renewed(folder: Path, recorded: Recorded, block: re.Match[str]) -> str:
+    """Returns a block of a figure's notes, given the present one."""
+    digests = block["digests"]
     if digests == "now":
         digests = "\n".join(
             f"- {name} {preset} {recorded[name][preset][NETWORK][:LENGTH]}"

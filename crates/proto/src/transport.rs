@@ -110,8 +110,8 @@ pub struct Assumptions {
     pub window_grows: bool,
     /// It schedules links between switches at the rates that these have at the start of a run.
     pub schedules_core: bool,
-    /// Hosts send in slots by clocks of their own, which nothing sets: messages wait for as long as
-    /// these are apart.
+    /// Hosts send in slots by clocks of their own, which nothing sets. Messages may wait for as
+    /// long as the clocks are apart.
     pub one_clock: bool,
 }
 

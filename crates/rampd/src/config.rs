@@ -196,7 +196,7 @@ impl Keys {
             let got = format!("{} links to it", about.nlink());
             return Err(bad("links", "a log of keys with one name", got));
         }
-        // A private key or a configuration, say.
+        // Other files, such as private keys, are rejected.
         let mut start = Vec::new();
         file.by_ref().take(KEY_LINE.len() as u64).read_to_end(&mut start).map_err(unreadable)?;
         if !start.is_empty() && start != KEY_LINE {

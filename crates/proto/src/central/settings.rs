@@ -119,8 +119,8 @@ impl Settings {
 
 /// Returns the needs of a transport with `controllers` controllers and packets of `packet` bytes.
 /// Ports have no classes or marks. They hold `queue` packets. If left out, these are two
-/// bandwidth-delay products, and at least as many packets as in the CAPTON study: messages of up to
-/// a number of packets are unscheduled.
+/// bandwidth-delay products, and at least as many packets as in the CAPTON study, as unscheduled
+/// messages have up to `threshold` packets.
 pub(crate) fn needs(
     (packet, queue): (Bytes, Option<u32>),
     controllers: u32,

@@ -59,13 +59,19 @@ impl Backlog {
         }
     }
 
+    /// Returns the time in which the packets of a new short flow arrive, after all that are
+    /// announced; the link carries them in `time`.
+    pub(super) fn left_with(&self, now: Time, time: Span) -> Span {
+        self.unscheduled.map_or(Span::ZERO, |unscheduled| unscheduled.left_with(now, time))
+    }
+
     /// Returns the minimum time that a receiver waits for data: zero if neither the core nor the
     /// last port is congested. Short flows, and others behind them, wait at the last port.
     #[inline]
     pub(super) fn held_up(&self, now: Time) -> Span {
         let is_congested = self.is_repeated || self.is_slow;
         let in_core = if is_congested { self.delay.wait(self.rtt) } else { Span::ZERO };
-        let of_port = |link: Unscheduled| link.end(self.rtt).saturating_since(now);
+        let of_port = |link: Unscheduled| link.left(now, self.rtt);
         in_core.max(self.unscheduled.map_or(Span::ZERO, of_port))
     }
 

@@ -69,8 +69,7 @@ pub fn dcpim_study_buffer(facts: &FabricFacts) -> Buffer {
     Buffer::PerPort(Bytes::new((bytes as u64).max(500_000)))
 }
 
-/// Packets that a port holds in the CAPTON study: two bandwidth-delay products of 71 packets, 213
-/// 000 bytes.
+/// Packets that a port holds in the CAPTON study: two bandwidth-delay products of 71 packets.
 pub const CAPTON_PORT_PACKETS: u64 = 142;
 
 /// Charging of data packets to links.

@@ -294,7 +294,7 @@ impl Rtt {
         Self { smoothed: None, min, max }
     }
 
-    /// With a round-trip time that is known before the first sample, and is the shortest timeout.
+    /// Returns an estimator that starts at the unloaded round trip, the shortest timeout.
     pub fn known(rtt: Span, max: Span) -> Self {
         Self { smoothed: Some((rtt, Span::ZERO)), min: rtt, max }
     }

@@ -26,7 +26,8 @@ impl TokenDelay {
         Self { rtt, max, timed: None, estimate: None }
     }
 
-    /// The same, with the unloaded round trip as an estimate. A single sample has less weight.
+    /// Returns an estimate that starts at the unloaded round trip, so that a single sample has less
+    /// weight.
     pub fn known(rtt: Span, max: Span) -> Self {
         Self { estimate: Some(Rtt::known(rtt, max)), ..Self::new(rtt, max) }
     }

@@ -120,6 +120,11 @@ impl Choice {
         });
     }
 
+    /// Lets a flow wait until `end`.
+    pub(super) fn wait(&mut self, slot: u32, flow: &RxFlow, end: Time, policy: Policy) {
+        self.change(flow, policy, |flows, places| flows.wait(places, slot, end));
+    }
+
     /// Notes that a packet of the flow has arrived, which may end a wait for data.
     #[inline]
     pub(super) fn on_packet(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {

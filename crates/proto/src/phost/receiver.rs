@@ -23,7 +23,7 @@ pub(super) struct Pending {
     tokens: TokenCursor,
     /// Empty if expired tokens do not count.
     expiry: Expiry,
-    /// Where expired tokens count.
+    /// Its downgrading, if expired tokens count.
     downgraded: Option<Downgraded>,
     /// Number of tokens before the next count of missing packets.
     goal: u32,
@@ -45,9 +45,9 @@ pub(super) type RxFlow = ArrivingFlow<Pending>;
 #[derive(Clone, Copy, Debug)]
 struct Downgraded {
     until: Time,
-    /// Tokens that had been answered when it began.
+    /// Answered tokens at its start.
     seen: u32,
-    /// Tokens since then, one a timeout.
+    /// Tokens since then, one a timeout if its source does not respond.
     probes: u32,
 }
 
@@ -68,7 +68,7 @@ enum Wait {
     WhileArriving(Time, Time),
 }
 
-/// Doublings of the time for which a flow is downgraded while its source is silent.
+/// Doublings of the time for which a flow of an unresponsive source is downgraded.
 const PROBES_DOUBLED: u32 = 2;
 
 /// Readiness of a flow for a token.
@@ -88,18 +88,18 @@ impl Pending {
         }
         let (until, seen) = (now + self.pair.downgrade, self.tokens.seen());
         let of = *self.downgraded.get_or_insert(Downgraded { until, seen, probes: 0 });
-        if of.until > now {
-            return Readiness::Waits(of.until);
-        }
         if of.seen < seen {
             // Its source answers, late.
             self.downgraded = None;
             self.tokens.answer_below(self.expiry.below - self.pair.threshold);
+        } else if of.until > now {
+            return Readiness::Waits(of.until);
         }
         Readiness::Ready
     }
 
-    /// Downgrades a flow of a silent source anew after one token, for twice as long as before.
+    /// Downgrades a flow of an unresponsive source anew after one token, for twice as long as
+    /// before.
     fn on_token(&mut self, now: Time) {
         if let Some(Downgraded { until, probes, .. }) = &mut self.downgraded {
             *probes += 1;
@@ -153,15 +153,18 @@ impl RxFlow {
 
     /// Ends the wait for missing packets when no more are in flight: the last free packet and data
     /// for the last token have arrived. Packets that took other paths have a quarter of a round
-    /// trip.
-    fn shorten_wait(&mut self, now: Time) {
+    /// trip. Returns its new end.
+    fn shorten_wait(&mut self, now: Time) -> Option<Time> {
         let Pending { settles, tokens, free, pair, .. } = &mut self.state;
         if let Some(wait @ Wait::WhileArriving(..)) = settles
             && tokens.open() == 0
             && free.is_none_or(|last| self.got.contains(last))
         {
-            *wait = Wait::Until(now + pair.rtt / 4);
+            let end = now + pair.rtt / 4;
+            *wait = Wait::Until(end);
+            return Some(end);
         }
+        None
     }
 
     /// Returns whether data that arrives may end its wait.
@@ -318,6 +321,7 @@ impl Receiver {
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
+        self.arrivals.latest = now;
         if !self.flows.hear(now, slot, packet.src, packet.payload.msg) {
             return Receipt::Duplicate;
         }
@@ -332,7 +336,6 @@ impl Receiver {
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
-        self.arrivals.latest = now;
         let flow = &mut self.flows[slot];
         if seq >= flow.of.packets {
             return Receipt::Ignored;
@@ -345,7 +348,7 @@ impl Receiver {
             self.served.count(flow.state.tenant);
         }
         let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
-        flow.shorten_wait(now);
+        let end = flow.shorten_wait(now);
         if flow.remaining() == 0 {
             if let Some(flow) = self.flows.deliver(slot, out) {
                 self.choice.leave(slot, &flow, phost.config.policy);
@@ -354,7 +357,15 @@ impl Receiver {
             }
             return receipt;
         }
-        self.choice.on_packet(slot, flow, phost.config.policy);
+        match end {
+            Some(end) if !flow.is_held => {
+                self.choice.wait(slot, flow, end, phost.config.policy);
+                if let Clock::Waits(until) = &mut self.clock {
+                    *until = end.min(*until);
+                }
+            }
+            _ => self.choice.on_packet(slot, flow, phost.config.policy),
+        }
         if phost.config.wake == Wake::OnData
             && matches!(self.clock, Clock::Waits(_))
             && self.choice.has_token(now, &self.flows[slot])

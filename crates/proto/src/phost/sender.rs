@@ -54,8 +54,8 @@ impl Tokens {
         self.free_next < self.free_end || !self.tokens.is_empty()
     }
 
-    /// Returns whether a free token is used next. A token of the destination for a later packet is
-    /// used first if free ones do not expire.
+    /// Returns true if the next packet uses a free token. Tokens for later packets go first unless
+    /// free tokens expire.
     #[inline]
     fn is_free_next(&self) -> bool {
         let is_later = |token: &Token| token.seq >= self.free_end;

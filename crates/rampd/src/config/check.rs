@@ -201,7 +201,7 @@ impl Check<'_> {
         self.micros("node.gather-us", us, 0.0)
     }
 
-    /// Returns the path of the status socket, if there is one: beside `socket` if left out.
+    /// Returns the path of the status socket, if there is one; next to `socket` if left out.
     fn status(
         &self,
         node: &NodeTable,

@@ -15,16 +15,19 @@ impl Receiver {
         let SizedFlow { of, size } = flow;
         let pair = dcpim.pair_from(of.src);
         let is_short = of.packets <= pair.short_max;
+        let time = dcpim.framing().link_time(dcpim.mtu_time, size, of.packets);
         let state = match is_short {
             true => {
-                let framing = dcpim.framing();
-                self.backlog.announce(now, framing.link_time(dcpim.mtu_time, size, of.packets));
-                let silence = pair.silence.max(self.backlog.held_up(now));
+                let held_up = self.backlog.held_up(now).max(self.backlog.left_with(now, time));
+                let silence = pair.silence.max(held_up);
                 Progress::expecting(of.packets, now, self.begun, pair, silence)
             }
             false => Progress::new(now, self.begun, pair),
         };
         let slot = self.flows.enter(now, of, state)?;
+        if is_short {
+            self.backlog.announce(now, time);
+        }
         if is_short && dcpim.config.short_flows == ShortFlows::Withhold {
             self.withheld = of.packets;
         }
@@ -78,6 +81,7 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
+        self.backlog.on_unscheduled(now);
         let slot = match self.flows.find(&flow.of) {
             Found::Arriving(slot) => slot,
             Found::Over => return Receipt::Duplicate,
@@ -87,7 +91,6 @@ impl Receiver {
                 None => return Receipt::Ignored,
             },
         };
-        self.backlog.on_unscheduled(now);
         self.on_packet(now, slot, seq, seq, dcpim, out)
     }
 

@@ -24,8 +24,6 @@ impl Receiver {
         let free_time = pair.mtu_time * u64::from(free);
         let wait = match phost.config.free_repair {
             FreeRepair::Measured => {
-                let framing = phost.framing();
-                self.arrivals.free.announce(now, framing.link_time(phost.mtu_time, size, free));
                 let arrived = now + free_time;
                 Wait::WhileArriving(arrived + pair.rtt, arrived + self.free_delay.wait(pair.rtt))
             }
@@ -54,6 +52,8 @@ impl Receiver {
             is_paced: pair.mtu_time > phost.mtu_time,
         };
         let slot = self.flows.enter(now, of, state)?;
+        let time = phost.framing().link_time(phost.mtu_time, size, free);
+        self.arrivals.free.announce(now, time);
         self.choice.enter(slot, &self.flows[slot], phost.config.policy);
         if phost.config.free_hold == FreeHold::Withhold {
             self.withheld = free;
@@ -126,6 +126,8 @@ impl Receiver {
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
+        self.arrivals.latest = now;
+        self.arrivals.free.see(now);
         let of = flow.of;
         let slot = match self.flows.find(&of) {
             Found::Arriving(slot) => slot,
@@ -152,7 +154,6 @@ impl Receiver {
                 self.free_delay.sample(waited + pair.rtt, pair.rtt);
             }
         }
-        self.arrivals.free.see(now);
         self.on_packet(now, slot, (seq, seq), phost, out)
     }
 }
