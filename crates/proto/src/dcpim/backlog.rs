@@ -71,8 +71,7 @@ impl Backlog {
     pub(super) fn held_up(&self, now: Time) -> Span {
         let is_congested = self.is_repeated || self.is_slow;
         let in_core = if is_congested { self.delay.wait(self.rtt) } else { Span::ZERO };
-        let of_port = |link: Unscheduled| link.left(now, self.rtt);
-        in_core.max(self.unscheduled.map_or(Span::ZERO, of_port))
+        in_core.max(self.left_with(now, Span::ZERO))
     }
 
     /// Counts a received packet.
@@ -91,14 +90,6 @@ impl Backlog {
     /// Records that a token is sent: source, flow and number.
     pub(super) fn start(&mut self, now: Time, token: TokenId) {
         self.delay.start(now, token);
-    }
-
-    /// Records that a packet of a short flow has arrived.
-    #[inline]
-    pub(super) fn on_unscheduled(&mut self, now: Time) {
-        if let Some(unscheduled) = &mut self.unscheduled {
-            unscheduled.see(now);
-        }
     }
 
     /// Records that data for a token has arrived.

@@ -38,18 +38,9 @@ impl Unscheduled {
 
     /// Returns the time that the link needs for all announced packets and further ones, which take
     /// `time`.
+    #[inline]
     pub fn left_with(&self, now: Time, time: Span) -> Span {
         self.until.saturating_since(now) + time
-    }
-
-    /// Returns the time that the link needs for all announced packets; zero if none has arrived for
-    /// `idle`.
-    #[inline]
-    pub fn left(&self, now: Time, idle: Span) -> Span {
-        match now.saturating_since(self.arrived) < idle {
-            true => self.until.saturating_since(now),
-            false => Span::ZERO,
-        }
     }
 
     /// Returns the time until which missing packets may arrive. It ends early if none has arrived
@@ -72,8 +63,6 @@ mod tests {
         assert_eq!(link.end(idle), at(13));
         link.announce(at(11), Span::from_us(20));
         assert_eq!(link.end(idle), at(16));
-        assert_eq!(link.left(at(12), idle), Span::from_us(21));
-        assert_eq!(link.left(at(16), idle), Span::ZERO);
         assert_eq!(link.left_with(at(11), Span::from_us(4)), Span::from_us(26));
         link.see(at(27));
         assert_eq!(link.end(idle), at(32));

@@ -81,7 +81,6 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
-        self.backlog.on_unscheduled(now);
         let slot = match self.flows.find(&flow.of) {
             Found::Arriving(slot) => slot,
             Found::Over => return Receipt::Duplicate,
