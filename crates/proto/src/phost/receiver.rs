@@ -47,8 +47,6 @@ struct Downgraded {
     until: Time,
     /// Answered tokens at its start.
     seen: u32,
-    /// Tokens since then, one a timeout if its source does not respond.
-    probes: u32,
 }
 
 /// Packets that arrive at a destination.
@@ -68,9 +66,6 @@ enum Wait {
     WhileArriving(Time, Time),
 }
 
-/// Doublings of the time for which a flow of an unresponsive source is downgraded.
-const PROBES_DOUBLED: u32 = 2;
-
 /// Readiness of a flow for a token.
 pub(super) enum Readiness {
     Ready,
@@ -87,7 +82,7 @@ impl Pending {
             return Readiness::Ready;
         }
         let (until, seen) = (now + self.pair.downgrade, self.tokens.seen());
-        let of = *self.downgraded.get_or_insert(Downgraded { until, seen, probes: 0 });
+        let of = *self.downgraded.get_or_insert(Downgraded { until, seen });
         if of.seen < seen {
             // Its source answers, late.
             self.downgraded = None;
@@ -98,12 +93,10 @@ impl Pending {
         Readiness::Ready
     }
 
-    /// Downgrades a flow of an unresponsive source anew after one token, for twice as long as
-    /// before.
+    /// Downgrades a flow of an unresponsive source anew after one token.
     fn on_token(&mut self, now: Time) {
-        if let Some(Downgraded { until, probes, .. }) = &mut self.downgraded {
-            *probes += 1;
-            *until = now + self.pair.downgrade * (1 << (*probes).min(PROBES_DOUBLED));
+        if let Some(Downgraded { until, .. }) = &mut self.downgraded {
+            *until = now + self.pair.downgrade;
         }
     }
 
