@@ -43,6 +43,11 @@ impl Unscheduled {
         self.until.saturating_since(now) + time
     }
 
+    /// Returns the time at which the link has carried all announced packets.
+    pub fn until(&self) -> Time {
+        self.until
+    }
+
     /// Returns the time until which missing packets may arrive. It ends early if none has arrived
     /// for `idle`.
     pub fn end(&self, idle: Span) -> Time {

@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::collections::Places;
-use rampmeter_core::{TenantId, Time};
+use rampmeter_core::collections::{KeyedHeap, Places};
+use rampmeter_core::{Span, TenantId, Time};
 
 use super::config::{Phost, Policy};
 use super::pacing::Pacing;
@@ -65,6 +65,9 @@ pub(super) struct Choice {
     /// Those of other tenants, of which each has some.
     others: BTreeMap<TenantId, TenantFlows>,
     places: Places,
+    /// Flows that wait only while packets arrive, by the silence that ends their waits.
+    arriving: KeyedHeap<Span>,
+    arriving_places: Places,
     pacing: Pacing,
     /// Flows that [`Self::pick`] has looked at.
     #[cfg(test)]
@@ -111,6 +114,7 @@ impl Choice {
 
     /// Enters a flow that is new, or notes that it is held or not any more.
     pub(super) fn enter(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {
+        self.arriving.remove(&mut self.arriving_places, slot);
         self.change(flow, policy, |flows, places| {
             if flow.is_held {
                 flows.wait(places, slot, Time::NEVER);
@@ -122,6 +126,7 @@ impl Choice {
 
     /// Lets a flow wait until `end`.
     pub(super) fn wait(&mut self, slot: u32, flow: &RxFlow, end: Time, policy: Policy) {
+        self.arriving.remove(&mut self.arriving_places, slot);
         self.change(flow, policy, |flows, places| flows.wait(places, slot, end));
     }
 
@@ -137,6 +142,7 @@ impl Choice {
 
     /// Removes a flow that has ended, or whose tenant or deadline is about to change.
     pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {
+        self.arriving.remove(&mut self.arriving_places, slot);
         self.change(flow, policy, |flows, places| flows.remove(places, slot));
         let tenant = tenant(flow, policy);
         if self.others.get(&tenant).is_some_and(TenantFlows::is_empty) {
@@ -144,10 +150,10 @@ impl Choice {
         }
     }
 
-    /// Returns true if the pace of the flow's source allows a token.
+    /// Returns the instant from which the pace of the flow's source allows a token.
     #[inline]
-    pub(super) fn has_token(&self, now: Time, flow: &RxFlow) -> bool {
-        !flow.state.is_paced || self.pacing.next(flow.of.src) <= now
+    pub(super) fn next_token(&self, flow: &RxFlow) -> Time {
+        if flow.state.is_paced { self.pacing.next(flow.of.src) } else { Time::ZERO }
     }
 
     /// Counts a token for a flow. Its source gets no other before the next is due.
@@ -181,6 +187,7 @@ impl Choice {
     ) -> Result<u32, Time> {
         let policy = phost.config.policy;
         self.wake_due(now, pending, policy);
+        self.end_waits(now, pending, arrivals, policy);
         while let Some(slot) = self.best(served) {
             #[cfg(test)]
             {
@@ -188,22 +195,43 @@ impl Choice {
             }
             match pending[slot].readiness(now, arrivals, phost) {
                 Readiness::Ready => return Ok(slot),
-                Readiness::Waits(until) => {
-                    let wait = |flows: &mut Candidates<Key>, places: &mut Places| {
-                        flows.wait(places, slot, until)
-                    };
-                    self.change(&pending[slot], policy, wait);
+                Readiness::Waits(until) => self.wait(slot, &pending[slot], until, policy),
+                Readiness::WhileArriving(until, idle) => {
+                    self.wait(slot, &pending[slot], until, policy);
+                    self.arriving.set(&mut self.arriving_places, slot, idle);
                 }
             }
         }
+        let silence = self.arriving.first().map_or(Time::NEVER, |(idle, _)| arrivals.latest + idle);
         let others = self.others.values().map(TenantFlows::deadline);
-        Err(others.fold(self.first.deadline(), Time::min))
+        Err(others.fold(self.first.deadline().min(silence), Time::min))
+    }
+
+    /// Ends the waits of flows that only wait while packets arrive, if none has for long enough.
+    #[inline]
+    fn end_waits(
+        &mut self,
+        now: Time,
+        pending: &mut ArrivingFlows<Pending>,
+        arrivals: Arrivals,
+        policy: Policy,
+    ) {
+        while let Some((idle, slot)) = self.arriving.first()
+            && arrivals.latest + idle <= now
+        {
+            #[cfg(test)]
+            {
+                self.looks += 1;
+            }
+            pending[slot].end_wait();
+            self.enter(slot, &pending[slot], policy);
+        }
     }
 
     /// Ends the waits that are due.
     #[inline]
     fn wake_due(&mut self, now: Time, pending: &ArrivingFlows<Pending>, policy: Policy) {
-        let Self { first, others, places, .. } = self;
+        let Self { first, others, places, arriving, arriving_places, .. } = self;
         #[cfg(test)]
         let looks = &mut self.looks;
         let mut wake = |flows: &mut Candidates<Key>| {
@@ -212,6 +240,7 @@ impl Choice {
                 {
                     *looks += 1;
                 }
+                arriving.remove(arriving_places, slot);
                 flows.wake(places, slot, key(&pending[slot], policy));
             }
         };

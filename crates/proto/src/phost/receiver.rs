@@ -54,16 +54,19 @@ struct Downgraded {
 pub(super) struct Arrivals {
     /// Packets of announced free tokens.
     free: Unscheduled,
-    /// Arrival of the latest of any packet.
-    latest: Time,
+    /// Arrival of the latest packet or announcement.
+    pub(super) latest: Time,
 }
 
 /// Wait for missing packets.
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     Until(Time),
-    /// Earliest and latest end. It ends between these if packets cease to arrive.
-    WhileArriving(Time, Time),
+    /// Until the first instant. Then while packets arrive, until the second and until the link has
+    /// carried the free packets announced by then.
+    AtLeast(Time, Time),
+    /// Until an instant, or until packets cease to arrive.
+    WhileArriving(Time),
 }
 
 /// Readiness of a flow for a token.
@@ -71,6 +74,8 @@ pub(super) enum Readiness {
     Ready,
     /// It needs none before this instant.
     Waits(Time),
+    /// It needs none before this instant unless no packet arrives for this time.
+    WhileArriving(Time, Span),
 }
 
 impl Pending {
@@ -119,37 +124,49 @@ impl RxFlow {
     /// data arrives or a timeout expires. If its source does not answer then either, one more token
     /// downgrades it once more.
     pub(super) fn readiness(&mut self, now: Time, arrivals: Arrivals, phost: &Phost) -> Readiness {
-        let remaining = self.remaining();
         let state = &mut self.state;
         if let Some(at) = state.begins.filter(|&at| at > now) {
             return Readiness::Waits(at);
         }
-        if let Some(wait) = state.settles {
-            let at = match wait {
-                Wait::Until(at) => at,
-                Wait::WhileArriving(least, most) => {
-                    let idle = state.pair.resend;
-                    most.min(arrivals.latest + idle).max(arrivals.free.end(idle)).max(least)
-                }
-            };
-            if at > now {
+        match state.settles {
+            None => {}
+            Some(Wait::Until(at) | Wait::AtLeast(at, _)) if at > now => {
                 return Readiness::Waits(at);
             }
-            state.settles = None;
-            state.goal = state.tokens.issued() + remaining;
+            Some(Wait::Until(_)) => self.end_wait(),
+            Some(Wait::AtLeast(_, until)) => {
+                let until = until.max(arrivals.free.until());
+                state.settles = Some(Wait::WhileArriving(until));
+                return self.readiness(now, arrivals, phost);
+            }
+            Some(Wait::WhileArriving(until)) => {
+                let idle = state.pair.resend;
+                if until.min(arrivals.latest + idle) > now {
+                    return Readiness::WhileArriving(until, idle);
+                }
+                self.end_wait();
+            }
         }
+        let state = &mut self.state;
         match phost.config.downgrade_on {
             Downgrading::Expired => state.by_expired(now),
             Downgrading::Unanswered => state.by_unanswered(now),
         }
     }
 
-    /// Ends the wait for missing packets when no more are in flight: the last free packet and data
+    /// Ends the wait for missing packets, which need tokens.
+    pub(super) fn end_wait(&mut self) {
+        let remaining = self.remaining();
+        self.state.settles = None;
+        self.state.goal = self.state.tokens.issued() + remaining;
+    }
+
+    /// Shortens the wait for missing packets when no more are in flight: the last free packet and data
     /// for the last token have arrived. Packets that took other paths have a quarter of a round
     /// trip. Returns its new end.
     fn shorten_wait(&mut self, now: Time) -> Option<Time> {
         let Pending { settles, tokens, free, pair, .. } = &mut self.state;
-        if let Some(wait @ Wait::WhileArriving(..)) = settles
+        if let Some(wait @ (Wait::AtLeast(..) | Wait::WhileArriving(_))) = settles
             && tokens.open() == 0
             && free.is_none_or(|last| self.got.contains(last))
         {
@@ -186,7 +203,7 @@ impl RxFlow {
         }
         if state.tokens.issued() >= state.goal {
             state.settles = Some(match phost.config.free_repair {
-                FreeRepair::Measured => Wait::WhileArriving(now + state.pair.resend, now + resend),
+                FreeRepair::Measured => Wait::AtLeast(now + state.pair.resend, now + resend),
                 FreeRepair::RoundTrip | FreeRepair::TwicePace => Wait::Until(now + resend),
             });
         }
@@ -360,11 +377,17 @@ impl Receiver {
             _ => self.choice.on_packet(slot, flow, phost.config.policy),
         }
         if phost.config.wake == Wake::OnData
-            && matches!(self.clock, Clock::Waits(_))
-            && self.choice.has_token(now, &self.flows[slot])
-            && matches!(self.flows[slot].readiness(now, self.arrivals, phost), Readiness::Ready)
+            && let Clock::Waits(until) = self.clock
         {
-            self.start(now);
+            let flow = &mut self.flows[slot];
+            let at = match self.choice.next_token(flow) {
+                at if at > now => at,
+                _ => match flow.readiness(now, self.arrivals, phost) {
+                    Readiness::Ready => now,
+                    Readiness::Waits(_) | Readiness::WhileArriving(..) => until,
+                },
+            };
+            self.clock = if at <= now { Clock::Runs(now) } else { Clock::Waits(until.min(at)) };
         }
         receipt
     }

@@ -320,4 +320,26 @@ mod slow_sources {
             assert!(looks <= 3 * tokens, "{looks} looks for {tokens} tokens");
         }
     }
+
+    /// Flows that wait for free packets while others arrive are not looked at for each of these.
+    #[test]
+    fn a_packet_among_many_flows_that_wait_takes_few_looks() {
+        let n = 2_000;
+        let (mut host, phost) = host(PhostConfig::paper(), &[10, 10]);
+        for flow in 0..n {
+            host.handle_packet(Time::ZERO, &rts(1, flow, 3_000, (Span::from_ps(u64::MAX), 0)));
+        }
+        let free = PhostHeader::Free { flow: 0, tx_slot: 0, seq: 0, size: 3_000 };
+        for packet in 0..8_000 {
+            let now = Time::ZERO + phost.mtu_time * packet;
+            host.handle_packet(now, &control(free, 0, (1, 0)));
+            while host.poll_timeout() <= now {
+                host.handle_timeout(now);
+            }
+            while host.poll_transmit(now).is_some() {}
+        }
+        let (tokens, looks) = (host.stats().tokens_sent, host.looks());
+        assert!(tokens > 1_000, "{tokens}");
+        assert!(looks <= 5 * (tokens + u64::from(n)), "{looks} looks for {tokens} tokens");
+    }
 }

@@ -25,7 +25,7 @@ impl Receiver {
         let wait = match phost.config.free_repair {
             FreeRepair::Measured => {
                 let arrived = now + free_time;
-                Wait::WhileArriving(arrived + pair.rtt, arrived + self.free_delay.wait(pair.rtt))
+                Wait::AtLeast(arrived + pair.rtt, arrived + self.free_delay.wait(pair.rtt))
             }
             FreeRepair::RoundTrip => Wait::Until(now + free_time + pair.rtt),
             FreeRepair::TwicePace => Wait::Until(now + free_time * 2),
@@ -54,6 +54,7 @@ impl Receiver {
         let slot = self.flows.enter(now, of, state)?;
         let time = phost.framing().link_time(phost.mtu_time, size, free);
         self.arrivals.free.announce(now, time);
+        self.arrivals.latest = now;
         self.choice.enter(slot, &self.flows[slot], phost.config.policy);
         if phost.config.free_hold == FreeHold::Withhold {
             self.withheld = free;
@@ -127,7 +128,6 @@ impl Receiver {
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
         self.arrivals.latest = now;
-        self.arrivals.free.see(now);
         let of = flow.of;
         let slot = match self.flows.find(&of) {
             Found::Arriving(slot) => slot,
