@@ -41,9 +41,8 @@ def test_few_packets_of_dcpim_arrive_twice_in_narrow_cores(
         quiet=True,
     )
     assert result.summary["flows"]["delivered"] == 64
-    # Flows of 20 KB are 14 packets, of which four are requested while they wait. Ports follow round
-    # trips of full packets, which a slow core lengthens: 584 KB at 10 Gbit/s.
-    assert result.summary["counters"]["duplicate_bytes"] <= 0.3 * 64 * size_bytes
+    # Flows of 20 KB are 14 packets, of which four are requested while they wait.
+    assert result.summary["counters"]["duplicate_bytes"] <= 0.25 * 64 * size_bytes
 
 
 # pFabric's timeout is three round trips, Fastpod retransmits unscheduled cells.

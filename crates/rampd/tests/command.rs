@@ -9,9 +9,11 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+/// Runs a command that ends by itself. A node that starts by mistake is stopped.
 fn rampd(args: &[&str], folder: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rampd"));
-    command.args(args).current_dir(folder).output().expect("rampd starts")
+    let mut command = Command::new("timeout");
+    command.arg("60").arg(env!("CARGO_BIN_EXE_rampd")).args(args);
+    command.current_dir(folder).output().expect("rampd starts")
 }
 
 const GOOD: &str = r#"

@@ -61,11 +61,12 @@ pub fn phost_study_buffer(packet: Bytes, facts: &FabricFacts) -> Buffer {
     Buffer::PerPort(Bytes::new(bytes as u64).max(two_bdps(packet, facts)))
 }
 
-/// Ports of dcPIM's study (§4.1): 500 000 bytes, where 100 Gbit/s and 5.8 us make a
-/// bandwidth-delay product of 72 500 bytes. Networks of a larger product have as many of their own.
+/// Ports of dcPIM's study (§4.1): 500 000 bytes, where hosts of 100 Gbit/s have control round trips
+/// of 5.216 us. Networks with a larger product have as many of their own. Those of full packets do
+/// not count, as a slow core lengthens them.
 pub fn dcpim_study_buffer(facts: &FabricFacts) -> Buffer {
-    let product = u128::from(facts.access_rate.as_bps()) * u128::from(facts.data_rtt.as_ps());
-    let bytes = product * 500_000 / (72_500 * 8 * 1_000_000_000_000);
+    let product = u128::from(facts.access_rate.as_bps()) * u128::from(facts.control_rtt.as_ps());
+    let bytes = product * 500_000 / (65_200 * 8 * 1_000_000_000_000);
     Buffer::PerPort(Bytes::new((bytes as u64).max(500_000)))
 }
 
@@ -112,5 +113,19 @@ mod tests {
         assert_eq!(study(400_000, 1_450), study(100_000, 5_800));
         // A round trip shorter than a packet.
         assert_eq!(study(100, 40_000), Buffer::PerPort(packet * 2));
+    }
+
+    #[test]
+    fn ports_of_dcpim_grow_with_delays_and_not_with_packet_times() {
+        let ports = |mbps, control_rtt_ns, data_rtt_ns| {
+            let control_rtt = Span::from_ns(control_rtt_ns);
+            dcpim_study_buffer(&FabricFacts { control_rtt, ..facts(mbps, data_rtt_ns) })
+        };
+        let paper = Buffer::PerPort(Bytes::new(500_000));
+        assert_eq!(ports(100_000, 5_216, 5_800), paper);
+        assert_eq!(ports(100_000, 5_000, 12_000), paper);
+        assert_eq!(ports(10_000, 5_216, 11_000), paper);
+        assert_eq!(ports(400_000, 5_216, 5_500), Buffer::PerPort(Bytes::new(2_000_000)));
+        assert_eq!(ports(100_000, 52_160, 60_000), Buffer::PerPort(Bytes::new(5_000_000)));
     }
 }

@@ -79,3 +79,23 @@ impl Framing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_carries_short_last_packets_in_less_time() {
+        let (payload, header) = (Bytes::new(1_460), Bytes::new(40));
+        let exact = Framing { payload, header, padding: Padding::Exact };
+        let full = Framing { padding: Padding::Full, ..exact };
+        let packet = Span::from_ns(1_500);
+        for (size, packets, expected) in [(64, 1, 104), (1_460, 1, 1_500), (2_000, 2, 2_080)] {
+            let size = Bytes::new(size);
+            assert_eq!(exact.link_time(packet, size, packets), Span::from_ns(expected));
+            assert_eq!(full.link_time(packet, size, packets), packet * u64::from(packets));
+        }
+        assert_eq!(exact.link_time(packet, Bytes::new(100_000), 3), packet * 3);
+        assert_eq!(exact.link_time(packet, Bytes::new(100_000), 0), Span::ZERO);
+    }
+}

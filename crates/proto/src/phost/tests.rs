@@ -208,6 +208,51 @@ mod tokens {
         }
     }
 
+    /// The wait ends a quarter of a round trip after both the last free packet and the data of the
+    /// last token, while other packets are missing.
+    #[test]
+    fn a_wait_for_missing_packets_ends_soon_after_the_last_packet_in_flight() {
+        let (mut host, phost) = host();
+        let size = 1_460 * u64::from(phost.free + 2);
+        let free = |seq| packet(PhostHeader::Free { flow: 0, tx_slot: 0, seq, size });
+        let data = |number| packet(PhostHeader::Data { rx_slot: 0, seq: number, number });
+        host.handle_packet(Time::ZERO, &free(0));
+        let end = Time::ZERO + phost.mtu_time * 2;
+        assert_eq!(run_until(&mut host, end), 2);
+        // Packet 1 is lost.
+        for seq in 2..phost.free {
+            host.handle_packet(end, &free(seq));
+        }
+        host.handle_packet(end, &data(phost.free));
+        assert_eq!(run_until(&mut host, end + phost.rtt / 4), 2);
+        host.handle_packet(end + phost.rtt / 4, &data(phost.free + 1));
+        let resumed = end + phost.rtt / 4 + phost.rtt / 4;
+        assert_eq!(run_until(&mut host, before(resumed)), 2);
+        assert_eq!(run_until(&mut host, resumed), 3);
+    }
+
+    #[test]
+    fn packets_of_tokens_go_before_free_ones_that_come_earlier_in_the_flow() {
+        let (mut host, phost) = host();
+        host.submit(Time::ZERO, Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(SIZE)));
+        let mut next = || host.poll_transmit(Time::ZERO).map(|packet| packet.header);
+        assert!(matches!(next(), Some(PhostHeader::Rts { .. })));
+        assert!(matches!(next(), Some(PhostHeader::Free { seq: 0, .. })));
+        let token = |seq, number| {
+            packet(PhostHeader::Token { tx_slot: 0, rx_slot: 3, seq, number, remaining: 900 })
+        };
+        // The second is for a free packet that has not been sent.
+        host.handle_packet(Time::ZERO, &token(phost.free, phost.free));
+        host.handle_packet(Time::ZERO, &token(1, phost.free + 1));
+        let mut next = || host.poll_transmit(Time::ZERO).map(|packet| packet.header);
+        let data = PhostHeader::Data { rx_slot: 3, seq: phost.free, number: phost.free };
+        assert_eq!(next(), Some(data));
+        for expected in 1..phost.free {
+            assert!(matches!(next(), Some(PhostHeader::Free { seq, .. }) if seq == expected));
+        }
+        assert_eq!(next(), None);
+    }
+
     #[test]
     fn free_tokens_wait_for_the_link_and_expire_in_the_authors_simulator_only() {
         for (free_expiry, expires) in [(None, false), (Some(FreeExpiry::Pace), true)] {
