@@ -161,9 +161,9 @@ impl RxFlow {
         self.state.goal = self.state.tokens.issued() + remaining;
     }
 
-    /// Shortens the wait for missing packets when no more are in flight: the last free packet and data
-    /// for the last token have arrived. Packets that took other paths have a quarter of a round
-    /// trip. Returns its new end.
+    /// Shortens the wait for missing packets when no more are in flight: the last free packet and
+    /// data for the last token have arrived. Packets that took other paths have a quarter of a
+    /// round trip. Returns its new end.
     fn shorten_wait(&mut self, now: Time) -> Option<Time> {
         let Pending { settles, tokens, free, pair, .. } = &mut self.state;
         if let Some(wait @ (Wait::AtLeast(..) | Wait::WhileArriving(_))) = settles
