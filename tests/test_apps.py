@@ -13,8 +13,8 @@ from rampmeter.apps.capture import Arrivals, read_arrivals
 from rampmeter.apps.detector import Outage, Probes
 from rampmeter.apps.storage import Host, Network
 from rampmeter.papers import Mode
-from rampmeter.papers.application import of_application
 from rampmeter.papers.draw import draw
+from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.series import series_of
 from rampmeter.papers.verdict import rows_of
 from rampmeter.text import thousands
@@ -170,10 +170,10 @@ class TestStorage:
         figure = papers.load_figure(ROOT / "papers/cosy/fig6")
         run = rm.run(figure.plan_of(figure.run("quiet-alone"), 1_600, 1), quiet=True)
         tails = [
-            of_application("tail-us", run, (), {"policy": "polling", "service-us": service})[0]
+            METRICS["tail-us"].values(run, (), {"policy": "polling", "service-us": service})[0]
             for service in (1.0, 14.5)
         ]
-        assert of_application("tail-us", run, (), {"policy": "polling"}) == tails[:1]
+        assert METRICS["tail-us"].values(run, (), {"policy": "polling"}) == tails[:1]
         assert tails[1] - tails[0] == pytest.approx(13.5, abs=1.0)
 
 

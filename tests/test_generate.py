@@ -19,6 +19,7 @@ RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
         generate.PLAN_TABLES,
         generate.PAGE,
         generate.PROTOCOLS,
+        generate.FIGURES,
         generate.README,
         *generate_notes.notes(generate.ROOT),
     ],

@@ -315,7 +315,7 @@ def rows(rejected: dict[str, list[float]]) -> list[ValueRow]:
         bound = BOUNDS[run.rpartition("-")[0]]
         for metric, values in (("rejected", shares), ("bound-us", [bound] * len(shares))):
             measured = Measurement(dict(enumerate(values, 1)), 1)
-            cell = CellId("a", run, metric)  # type: ignore[arg-type]
+            cell = CellId("a", run, metric)
             made.append(ValueRow(cell, None, measured, None, "not judged", ""))
     return made
 

@@ -13,7 +13,7 @@ import pytest
 import rampmeter as rm
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.measure import measure
-from rampmeter.papers.metric import Metric
+from rampmeter.papers.metrics import Metric
 from rampmeter.results import FLOWS, LINKS, MANIFEST, SUMMARY, TENANTS
 
 from .conftest import SMALL, write_results

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pytest
 
 import rampmeter as rm
-from rampmeter.papers.measure import BY_POINT
+from rampmeter.papers.metrics import METRICS
 from rampmeter.results import overall_slowdown, slowdown_groups
 
 from .conftest import SMALL
@@ -74,7 +74,8 @@ def test_latencies_are_those_of_the_summary(small_run: rm.Run) -> None:
     data = [row for row in table.to_pylist() if row["packets"] == "data"]
     total = sum(row["count"] for row in data)
     at_most = [sum(r["count"] for r in data if r["latency_ps"] <= 1e6 * us) for us in points]
-    assert BY_POINT["packets-below"](small_run, points) == [n / total for n in at_most]
+    below = METRICS["packets-below"].values(small_run, points, {})
+    assert below == [n / total for n in at_most]
     assert 0 == at_most[0] < at_most[1] < at_most[2] <= at_most[3] == total
 
 

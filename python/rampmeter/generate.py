@@ -7,6 +7,7 @@
 - the tables of the keys of transports in `docs/plans/transport.md`;
 - the tables of topologies and traffic patterns in `docs/plans/`;
 - the table that compares transports in `docs/protocols.md`;
+- the table of metrics in `docs/howto/figures.md`;
 - the totals of the ledger in `README.md`;
 - sentences in notes of figures whose measured values are older than results.
 
@@ -27,6 +28,7 @@ from rampmeter.generate_notes import notes
 from rampmeter.generate_plan_tables import plan_tables
 from rampmeter.papers import list_figures, load_figure
 from rampmeter.papers.ledger import Ledger
+from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.status import NAMES, FigureStatus, columns, totals
 from rampmeter.schema import KeyInfo, TransportInfo, plan_schema, transports
 from rampmeter.toml import literal
@@ -39,6 +41,7 @@ PAGE: Final = ROOT / "docs/plans/transport.md"
 TOPOLOGIES: Final = ROOT / "docs/plans/topology.md"
 WORKLOADS: Final = ROOT / "docs/plans/workload.md"
 PROTOCOLS: Final = ROOT / "docs/protocols.md"
+FIGURES: Final = ROOT / "docs/howto/figures.md"
 README: Final = ROOT / "README.md"
 
 SYMBOLS: Final = {"dcpim": {"r": "rounds", "k": "channels"}}
@@ -77,6 +80,7 @@ def files() -> dict[Path, str]:
         TOPOLOGIES: replace_block(TOPOLOGIES, "topologies", topologies()),
         WORKLOADS: replace_block(WORKLOADS, "patterns", patterns()),
         PROTOCOLS: replace_block(PROTOCOLS, "comparison", comparison_of_transports()),
+        FIGURES: replace_block(FIGURES, "metrics", metrics()),
         README: replace_block(README, "ledger", ledger_totals()),
         **notes(ROOT),
     }
@@ -130,6 +134,15 @@ def keys_of(about: Mapping[str, Any], common: Collection[str]) -> str:
         f"`{key}`" + (f" ({literal(fields[key]['default'])})" if "default" in fields[key] else "")
         for key in dict.fromkeys([*first, *fields])
     )
+
+
+def metrics() -> str:
+    """Returns the table of metrics of figures; those with one definition share a row."""
+    names: dict[str, list[str]] = {}
+    for name, metric in METRICS.items():
+        names.setdefault(metric.definition, []).append(f"`{name}`")
+    rows = [f"| {', '.join(of)} | {definition} |" for definition, of in names.items()]
+    return "\n".join(["| metric | definition |", "|---|---|", *rows]) + "\n"
 
 
 def ledger_totals() -> str:

@@ -1,7 +1,7 @@
 """Tables of TOML files that reject unknown keys."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class StrictTable:
             raise PlanError(f"{self.where}: {key}: expected {kind.__name__}, got {value!r}")
         return value
 
-    def choice(self, key: str, value: object, allowed: tuple[str, ...]) -> str:
+    def choice(self, key: str, value: object, allowed: Collection[str]) -> str:
         """Returns the value of a key; raises `PlanError` if it is not allowed."""
         if value not in allowed:
             raise PlanError(

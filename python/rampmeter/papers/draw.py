@@ -9,7 +9,7 @@ from rampmeter import plots
 from rampmeter.papers.draw_series import draw_series
 from rampmeter.papers.figure import Figure, SubFigure
 from rampmeter.papers.label import load, workload
-from rampmeter.papers.metric import Y_LABELS, Metric
+from rampmeter.papers.metrics import METRICS, Metric
 from rampmeter.papers.pareto import LeastBound
 from rampmeter.papers.series import Series
 from rampmeter.papers.verdict import Measurement, ValueRow
@@ -46,7 +46,7 @@ def draw(
             names = [workload(figure, run) for run in panel.runs]
             marks = _series(rows, [(run, None) for run in panel.runs])
             if "mean" not in panel.metrics:
-                y_label = Y_LABELS[panel.metrics[0]]
+                y_label = METRICS[panel.metrics[0]].label
                 if WHISKERS.get(panel.metrics[0]) in panel.metrics:
                     y_label = y_label.replace(", mean (KB)", ", KB (mark: mean, whisker: max.)")
                 return plots.grouped(names, marks, title=title, y_label=y_label, is_slowdown=False)
@@ -69,7 +69,7 @@ def draw(
             return plots.curves(
                 _by_point(figure, panel, rows),
                 x_label=panel.x_label,
-                y_label=Y_LABELS[panel.metrics[0]],
+                y_label=METRICS[panel.metrics[0]].label,
                 title=title,
                 log=panel.log,
             )
@@ -88,7 +88,7 @@ def draw(
                 _by_size(figure, panel, rows),
                 title=title,
                 x_label=f"Flow size ({panel.size_unit})" if panel.size_unit else "Flow size",
-                y_label=Y_LABELS[panel.metrics[0]] if not is_slowdown else plots.SLOWDOWN,
+                y_label=METRICS[panel.metrics[0]].label if not is_slowdown else plots.SLOWDOWN,
                 is_slowdown=is_slowdown,
             )
 
@@ -110,7 +110,7 @@ def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow], title: 
                 [plots.Point(x, r.variant.mean) for x, r in at if r.variant is not None],
             )
         )
-    y_label = Y_LABELS[rows[0].cell.metric]
+    y_label = METRICS[rows[0].cell.metric].label
     return plots.by_load(
         lines,
         x_label=panel.x_label,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 from rampmeter._core import PlanError
-from rampmeter.papers.metric import METRICS, Metric
+from rampmeter.papers.metrics import METRICS, Metric
 from rampmeter.papers.runs import match_runs
 from rampmeter.strict_table import StrictTable
 
@@ -159,7 +159,7 @@ def _facts(section: StrictTable) -> tuple[int | None, list[tuple[CellId, Expecte
 def _claim(section: StrictTable, kind: Kind, run_ids: Sequence[str]) -> Claim:
     panel = section.pop("sub-figure", str)
     metric = section.pop("metric", str, None)
-    default = CellId(panel, "", cast(Metric, metric), section.pop("bin", int, None))
+    default = CellId(panel, "", metric, section.pop("bin", int, None))
     if kind == "ratio":
         named = [section.pop("of", object), section.pop("to", object)]
     else:
@@ -225,4 +225,4 @@ def _published_flows(section: StrictTable) -> int | None:
 def _metric(section: StrictTable, name: str | None) -> Metric:
     if name is None:
         raise PlanError(f"{section.where}: expected the key metric, it is missing")
-    return cast(Metric, section.choice("metric", name, METRICS))
+    return section.choice("metric", name, METRICS)

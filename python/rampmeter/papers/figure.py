@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, cast, get_args
 from rampmeter import cosy
 from rampmeter._core import PlanError
 from rampmeter.papers.expected import EXPECTED, CellId, Expectations, load_expected
-from rampmeter.papers.metric import MAX_LOAD, METRICS, Metric
+from rampmeter.papers.metrics import MAX_LOAD, METRICS, Metric
 from rampmeter.papers.runs import match_runs, runs_of_grid
 from rampmeter.papers.search import LOAD, Search
 from rampmeter.plan import Override, Plan
@@ -262,9 +262,7 @@ def _run(section: StrictTable, search: Search | None = None) -> FigureRun:
 
 def _sub_figure(section: StrictTable, ids: Sequence[str]) -> SubFigure:
     drawing = section.choice("drawing", section.pop("drawing", str), DRAWINGS)
-    metrics = [
-        section.choice("metrics", metric, METRICS) for metric in section.pop("metrics", list)
-    ]
+    metrics = tuple(section.choice("metrics", one, METRICS) for one in section.pop("metrics", list))
     bins = [_bin(bin_) for bin_ in section.tables("bins", default=[])]
     points = tuple(float(point) for point in section.pop("points", list, []))
     runs = [id_ for name in section.pop("runs", list) for id_ in match_runs(section, name, ids)]
@@ -272,7 +270,7 @@ def _sub_figure(section: StrictTable, ids: Sequence[str]) -> SubFigure:
         id=section.pop("id", str),
         title=section.pop("title", str),
         drawing=cast(Drawing, drawing),
-        metrics=tuple(cast(Metric, metric) for metric in metrics),
+        metrics=metrics,
         # A run that several patterns match is shown once.
         runs=tuple(dict.fromkeys(runs)),
         x=section.pop("x", str, "workload.load"),
@@ -295,6 +293,9 @@ def _sub_figure(section: StrictTable, ids: Sequence[str]) -> SubFigure:
         theorems=_theorems(section),
     )
     section.reject_unread()
+    for metric in metrics:
+        if METRICS[metric].needs_points and not points:
+            raise PlanError(f"{section.where}: points: expected some for {metric}, got none")
     if sub_figure.drawing == "pareto":
         for metric in LEAST_BOUND_OF:
             if metric not in sub_figure.metrics:

@@ -19,7 +19,8 @@ from rampmeter._core import ResultError
 from rampmeter.papers.claims import ClaimRow, claim_rows
 from rampmeter.papers.entry import Entry, run_provenance, write_atomically
 from rampmeter.papers.figure import Figure, FigureRun, Mode
-from rampmeter.papers.measure import CellValues, measure, of_run
+from rampmeter.papers.measure import CellValues, measure
+from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.reproduce import cost_of, job_name, probe_name
 from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import Series, series_of
@@ -144,7 +145,7 @@ class Ledger:
             submitted = int(done.summary["flows"]["submitted"])
             metric = run.search.metric
             cells: dict[str, CellValues] = {
-                metric: {(metric, None): (of_run(done, metric), submitted)}
+                metric: {(metric, None): (METRICS[metric].of(done), submitted)}
             }
             series: dict[str, Series] = {}
         else:

@@ -8,13 +8,12 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import cast
 
 from rampmeter._core import PlanError
 from rampmeter.papers.claims import ClaimRow
 from rampmeter.papers.expected import CellId
 from rampmeter.papers.figure import Figure
-from rampmeter.papers.metric import METRICS, Metric
+from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.verdict import ValueRow
 from rampmeter.strict_table import StrictTable
 
@@ -120,7 +119,7 @@ def _explanation(section: StrictTable, figure: Figure) -> Explanation:
 def _cell(section: StrictTable, figure: Figure) -> CellId:
     metric = section.choice("metric", section.pop("metric", str), METRICS)
     panel, run = section.pop("sub-figure", str), section.pop("run", str)
-    cell = CellId(panel, run, cast(Metric, metric), section.pop("bin", int, None))
+    cell = CellId(panel, run, metric, section.pop("bin", int, None))
     section.reject_unread()
     if cell not in figure.expected.facts:
         raise PlanError(f"{section.where}: expected a published value of the figure, got {cell}")

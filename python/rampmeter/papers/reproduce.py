@@ -10,8 +10,7 @@ from rampmeter import _core
 from rampmeter.papers.claims import ClaimRow, claim_rows
 from rampmeter.papers.figure import Figure, FigureRun, Mode
 from rampmeter.papers.label import position, workload
-from rampmeter.papers.measure import of_run
-from rampmeter.papers.metric import Y_LABELS
+from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.pareto import LeastBound, least_bounds
 from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import Series, series_of
@@ -129,7 +128,7 @@ def searches_of(
                 for load in run.search.loads
                 if (name := probe_name(run.id, load, seed)) in by_name
             }
-            values = {load: of_run(one, run.search.metric) for load, one in probed.items()}
+            values = {load: METRICS[run.search.metric].of(one) for load, one in probed.items()}
             flows = sum(int(one.summary["flows"]["submitted"]) for one in probed.values())
             found.setdefault(run.id, {})[seed] = SearchProbes(run.search, values, flows)
     return found
@@ -302,7 +301,7 @@ def _panel_json(figure: Figure, panel: Panel) -> dict[str, Any]:
             {
                 "label": workload(figure, row.cell.run),
                 "x": position(figure, spec, row.cell),
-                "y_label": Y_LABELS[row.cell.metric],
+                "y_label": METRICS[row.cell.metric].label,
                 **row.to_json(),
             }
             for row in panel.rows

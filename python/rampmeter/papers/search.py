@@ -9,17 +9,17 @@ and the next one, which is not sustained.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, cast
 
 from rampmeter._core import PlanError
-from rampmeter.papers.metric import Metric
+from rampmeter.papers.metrics import Metric
 from rampmeter.strict_table import StrictTable
 from rampmeter.sweeps.grammar import parse_values
 
 LOAD = "workload.load"
 """The key of the plan in which probes differ."""
 
-Searched: TypeAlias = Literal["delivered-share", "throughput", "drop-rate", "rejected"]
+SEARCHED: tuple[Metric, ...] = ("delivered-share", "throughput", "drop-rate", "rejected")
 """Metrics of whole runs that can decide whether a load is sustained."""
 
 
@@ -36,13 +36,13 @@ class Search:
     @classmethod
     def of(cls, section: StrictTable) -> "Search":
         """Reads the keys of a search; raises `PlanError` with the place and the fault."""
-        metric = section.choice("metric", section.pop("metric", str), get_args(Searched))
+        metric = section.choice("metric", section.pop("metric", str), SEARCHED)
         limit, value = section.one_of("at-least", "at-most")
         loads = _loads(section.pop("loads", str), f"{section.where}: loads")
         is_least = limit == "at-least"
         return cls(
             loads,
-            cast(Metric, metric),
+            metric,
             at_least=value if is_least else None,
             at_most=None if is_least else value,
         )

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from rampmeter.papers.application import crashes_of, probes_of
+import numpy as np
+
+from rampmeter.apps import detector
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.slots import slots_of
 from rampmeter.results import Run
@@ -25,3 +27,26 @@ def series_of(panel: SubFigure, run: Run) -> Series | None:
             return crashes_of(run)
         case _:
             return None
+
+
+def probes_of(run: Run) -> dict[str, Any]:
+    """Returns probes, suspicions and crashes of a run as plain values, in microseconds."""
+    probes = detector.Probes.of(run)
+    return {
+        "sent": probes.sent_us.tolist(),
+        "answered": (probes.sent_us + probes.fate_us)[probes.answered].tolist(),
+        "suspected": detector.suspicions_us(probes).tolist(),
+        "crashes": [[one.from_us, one.until_us] for one in detector.outages(run)],
+    }
+
+
+def crashes_of(run: Run) -> dict[str, Any]:
+    """Returns the detections of crashes of a run as plain values, in microseconds."""
+    probes, crashes = detector.Probes.of(run), detector.outages(run)
+    at = np.array([crash.from_us for crash in crashes])
+    last = probes.sent_us[np.searchsorted(probes.sent_us, at, side="right") - 1]
+    return {
+        "since_probe": (at - last).tolist(),
+        "detection": detector.detections_us(probes, crashes).tolist(),
+        "limit": detector.limit_us(probes),
+    }

@@ -9,7 +9,7 @@ from rampmeter.papers.entry import Entry
 from rampmeter.papers.expected import CellId, ExpectedValue, Tolerance
 from rampmeter.papers.figure import Figure, Mode, SubFigure
 from rampmeter.papers.measure import CellValues, measure
-from rampmeter.papers.metric import MAX_LOAD, Metric
+from rampmeter.papers.metrics import MAX_LOAD, Metric
 from rampmeter.papers.search import SearchProbes
 from rampmeter.results import Run
 from rampmeter.text import count

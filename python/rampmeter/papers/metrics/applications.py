@@ -1,54 +1,15 @@
-"""Values and series of applications, computed from finished runs."""
+"""Metrics of applications, computed from finished runs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from rampmeter._core import PlanError
 from rampmeter.apps import detector, reframer, storage
 from rampmeter.apps.capture import Arrivals
-from rampmeter.papers.metric import Metric
+from rampmeter.papers.metrics.spec import Metric, MetricSpec, Points, Settings
 from rampmeter.results import Run
-from rampmeter.toml import TomlValue
-
-Settings: TypeAlias = Mapping[str, TomlValue]
-"""The `app` table of a figure's run."""
-
-Points: TypeAlias = Sequence[float]
-"""The values at which a metric is computed; empty for one value a run."""
-
-Compute: TypeAlias = Callable[[Run, Points, Settings], list[float]]
-"""A metric: a value a point, or a single one."""
-
-
-def of_application(metric: Metric, run: Run, points: Points, settings: Settings) -> list[float]:
-    """Returns the values of a metric of an application: one for each point, or a single one."""
-    return OF_APPLICATIONS[metric](run, points, settings)
-
-
-def probes_of(run: Run) -> dict[str, Any]:
-    """Returns probes, suspicions and crashes of a run as plain values, in microseconds."""
-    probes = detector.Probes.of(run)
-    return {
-        "sent": probes.sent_us.tolist(),
-        "answered": (probes.sent_us + probes.fate_us)[probes.answered].tolist(),
-        "suspected": detector.suspicions_us(probes).tolist(),
-        "crashes": [[one.from_us, one.until_us] for one in detector.outages(run)],
-    }
-
-
-def crashes_of(run: Run) -> dict[str, Any]:
-    """Returns the detections of crashes of a run as plain values, in microseconds."""
-    probes, crashes = detector.Probes.of(run), detector.outages(run)
-    at = np.array([crash.from_us for crash in crashes])
-    last = probes.sent_us[np.searchsorted(probes.sent_us, at, side="right") - 1]
-    return {
-        "since_probe": (at - last).tolist(),
-        "detection": detector.detections_us(probes, crashes).tolist(),
-        "limit": detector.limit_us(probes),
-    }
 
 
 def _detection_us(run: Run, points: Points, settings: Settings) -> list[float]:
@@ -70,7 +31,9 @@ def _false_positive(run: Run, points: Points, settings: Settings) -> list[float]
     return [detector.false_positive(probes, int(misses)) for misses in points or (1,)]
 
 
-def _of_storage(value: Callable[[storage.PolicyResult], float]) -> Compute:
+def _of_storage(
+    value: Callable[[storage.PolicyResult], float],
+) -> Callable[[Run, Points, Settings], list[float]]:
     """Returns a value of a storage client; points are durations of a switch."""
 
     def compute(run: Run, points: Points, settings: Settings) -> list[float]:
@@ -122,15 +85,53 @@ def _number(settings: Settings, key: str) -> float:
     return float(value)
 
 
-OF_APPLICATIONS: dict[Metric, Compute] = {
-    "detection-us": _detection_us,
-    "detection-limit-us": _detection_limit_us,
-    "false-suspicions": _false_suspicions,
-    "false-positive": _false_positive,
-    "tail-us": _of_storage(lambda outcome: outcome.tail_us),
-    "spinner-share": _of_storage(lambda outcome: outcome.spinner_share),
-    "kiops": _of_storage(lambda outcome: outcome.kiops),
-    "batch": _batch,
-    "gaps-below": _gaps_below,
+_STORAGE = "`app` has `policy`, `threshold-us`, `service-us`; points are times of a switch in us"
+_DELAYED = "`app` has `delay-us`"
+
+APPLICATIONS: dict[Metric, MetricSpec] = {
+    "detection-us": MetricSpec(
+        "Maximum time to detection (µs)",
+        "longest time from a crash to its detection, in us",
+        of_application=_detection_us,
+    ),
+    "detection-limit-us": MetricSpec(
+        "Limit of the time to detection (µs)",
+        "limit that cosy promises for that time, in us",
+        of_application=_detection_limit_us,
+    ),
+    "false-suspicions": MetricSpec(
+        "False suspicions",
+        "suspicions of hosts that are up",
+        of_application=_false_suspicions,
+    ),
+    "false-positive": MetricSpec(
+        "Probability of a false positive",
+        "at points: probability of so many unanswered probes in a row",
+        of_application=_false_positive,
+    ),
+    "tail-us": MetricSpec(
+        "Read latency, p99.9 (µs)",
+        f"99.9th percentile of the latency of reads, in us; {_STORAGE}",
+        of_application=_of_storage(lambda outcome: outcome.tail_us),
+    ),
+    "spinner-share": MetricSpec(
+        "Spinner's throughput (of alone)",
+        f"progress of a spinner beside a client, over that alone; {_STORAGE}",
+        of_application=_of_storage(lambda outcome: outcome.spinner_share),
+    ),
+    "kiops": MetricSpec(
+        "Reads (thousands per second)",
+        f"reads of the client, in thousands per second; {_STORAGE}",
+        of_application=_of_storage(lambda outcome: outcome.kiops),
+    ),
+    "batch": MetricSpec(
+        "Packets per batch",
+        f"at points, which are timeouts in us: mean batch; {_DELAYED}",
+        of_application=_batch,
+    ),
+    "gaps-below": MetricSpec(
+        "Fraction of times",
+        f"at points in us: share of times between packets of at most that; {_DELAYED}",
+        of_application=_gaps_below,
+    ),
 }
-"""The function that computes each metric of an application."""
