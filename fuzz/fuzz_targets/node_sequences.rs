@@ -10,10 +10,10 @@ mod sequences;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use libfuzzer_sys::fuzz_target;
-use sequences::{Counting, sequence};
+use sequences::{CountingAllocator, sequence};
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: CountingAllocator = CountingAllocator;
 
 /// Packets of all sequences, and sequences.
 static PACKETS: AtomicU64 = AtomicU64::new(0);

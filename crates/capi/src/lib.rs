@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rampmeter_core::NodeId;
 use rampmeter_ring::{
-    Completion, Options, Outcome, Port, PortConfig, Received, SubmitError, Submitted,
+    Completion, Options, Outcome, Port, PortConfig, ReceivedMessage, Submission, SubmitError,
 };
 
 /// A submitted message has completed or failed.
@@ -57,7 +57,7 @@ pub const RM_MISMATCH: u32 = 10;
 pub struct rm_port(Port);
 
 /// A message that has arrived.
-pub struct rm_message(#[allow(dead_code, reason = "held until it is dropped")] Received);
+pub struct rm_message(#[allow(dead_code, reason = "held until it is dropped")] ReceivedMessage);
 
 /// Resources that a port requests from its node.
 #[repr(C)]
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn rm_submit(
         tenant: o.tenant,
     });
     match port.submit_with(NodeId::new(dst), service, bytes, options) {
-        Ok(Submitted { ticket, bound }) => {
+        Ok(Submission { ticket, bound }) => {
             if !submitted.is_null() {
                 let answer = rm_submitted { ticket: ticket.0, bound_ns: nanoseconds(bound) };
                 // SAFETY: the caller's promise.

@@ -56,7 +56,7 @@ pub struct SwitchFacts {
 
 /// A packet in transit through a switch.
 #[derive(Clone, Copy, Debug)]
-pub struct Crossing<'a> {
+pub struct TransitPacket<'a> {
     /// Time of the decision.
     pub now: Time,
     /// Port by which the packet arrived.
@@ -113,7 +113,7 @@ pub trait Hop<H> {
     }
 
     /// Handles a packet that is about to be queued for an output port.
-    fn on_forward(&mut self, crossing: Crossing<'_>, packet: &mut Packet<H>) -> Verdict;
+    fn on_forward(&mut self, crossing: TransitPacket<'_>, packet: &mut Packet<H>) -> Verdict;
 
     /// Handles a packet that starts on the link of one of the switch's ports: the moment at which
     /// INT is stamped (HPCC §4.1). The program may change its header, marks and length.
@@ -146,20 +146,20 @@ pub struct Passive;
 impl<H> Hop<H> for Passive {
     const ACTIVE: bool = false;
 
-    fn on_forward(&mut self, _crossing: Crossing<'_>, _packet: &mut Packet<H>) -> Verdict {
+    fn on_forward(&mut self, _crossing: TransitPacket<'_>, _packet: &mut Packet<H>) -> Verdict {
         Verdict::Forward
     }
 }
 
 /// Program of a switch that only queues by rank.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ranked;
+pub struct RankProgram;
 
-impl<H> Hop<H> for Ranked {
+impl<H> Hop<H> for RankProgram {
     const ACTIVE: bool = false;
     const QUEUEING: Queueing = Queueing::Ranks;
 
-    fn on_forward(&mut self, _crossing: Crossing<'_>, _packet: &mut Packet<H>) -> Verdict {
+    fn on_forward(&mut self, _crossing: TransitPacket<'_>, _packet: &mut Packet<H>) -> Verdict {
         Verdict::Forward
     }
 }
@@ -172,7 +172,7 @@ impl<H> Hop<H> for Trimming {
     const ACTIVE: bool = false;
     const QUEUEING: Queueing = Queueing::Trimming;
 
-    fn on_forward(&mut self, _crossing: Crossing<'_>, _packet: &mut Packet<H>) -> Verdict {
+    fn on_forward(&mut self, _crossing: TransitPacket<'_>, _packet: &mut Packet<H>) -> Verdict {
         Verdict::Forward
     }
 }

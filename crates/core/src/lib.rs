@@ -31,8 +31,8 @@ pub mod wire;
 pub use clock::ClockOrigin;
 pub use endpoint::{Endpoint, Event, Gauge, Message, Phase, Promise, Receipt};
 pub use family::{
-    Crossing, Departure, FabricFacts, Family, Hop, NoArbiter, Passive, Queueing, Ranked,
-    SwitchFacts, Trimming, Verdict,
+    Departure, FabricFacts, Family, Hop, NoArbiter, Passive, Queueing, RankProgram, SwitchFacts,
+    TransitPacket, Trimming, Verdict,
 };
 pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};

@@ -12,7 +12,7 @@ use rampmeter_workload::trace::{
 use thiserror::Error;
 
 use crate::topology::names::sample;
-use crate::topology::{self, Imported};
+use crate::topology::{self, ImportedTopology};
 
 /// Reason why a trace could not be converted.
 #[derive(Debug, Error)]
@@ -76,7 +76,7 @@ pub enum ConvertError {
 
 /// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Converted {
+pub struct ConvertedFile {
     /// Number of flows, or of the links of a topology.
     pub n_rows: usize,
     /// Sentences about parts of the source that the target does not have, and about likely
@@ -99,7 +99,7 @@ pub fn convert(
     sort: bool,
     topology: Option<&Path>,
     options: &Options,
-) -> Result<Converted, ConvertError> {
+) -> Result<ConvertedFile, ConvertError> {
     if target.extension().is_some_and(|extension| extension == "toml") {
         return convert_topology(source, target);
     }
@@ -138,7 +138,7 @@ pub fn convert(
             notes.push(note?);
         }
     }
-    Ok(Converted { n_rows: write(target, form, trace, &names)?, notes })
+    Ok(ConvertedFile { n_rows: write(target, form, trace, &names)?, notes })
 }
 
 /// Returns the format of `source` by its name, or else by its contents, if `name` is `auto`.
@@ -200,7 +200,7 @@ fn write(
 
 /// Returns a failure as an outage of a plan. Link `n` of a switch leads to the `n`-th of the
 /// switches above it; of a bundle the first link fails, as in htsim. An error is what was expected.
-fn outage(imported: &Imported, failure: &Failure) -> Result<String, String> {
+fn outage(imported: &ImportedTopology, failure: &Failure) -> Result<String, String> {
     let built = imported.spec.build().map_err(|error| imported.explain(&error))?;
     let below = format!("{}{}", failure.tier.to_ascii_lowercase(), failure.switch);
     let switch = imported.names.switches.iter().position(|name| *name == below);
@@ -240,14 +240,14 @@ fn outage(imported: &Imported, failure: &Failure) -> Result<String, String> {
 }
 
 /// Builds the network of a file.
-fn built(file: &Path, imported: &Imported) -> Result<Topology, ConvertError> {
+fn built(file: &Path, imported: &ImportedTopology) -> Result<Topology, ConvertError> {
     imported.spec.build().map_err(|error| {
         ConvertError::Topology(format!("{}: {}", file.display(), imported.explain(&error)))
     })
 }
 
 /// Writes the topology in `source` as a list of links.
-fn convert_topology(source: &Path, target: &Path) -> Result<Converted, ConvertError> {
+fn convert_topology(source: &Path, target: &Path) -> Result<ConvertedFile, ConvertError> {
     let imported =
         topology::read_or_plan(source).map_err(|error| match Format::of_contents(source) {
             Some(format) if topology::format_of(source).is_none() => ConvertError::IsTrace {
@@ -261,5 +261,5 @@ fn convert_topology(source: &Path, target: &Path) -> Result<Converted, ConvertEr
     let text = imported.to_toml().map_err(ConvertError::Topology)?;
     std::fs::write(target, &text.0)
         .map_err(|error| ConvertError::Topology(format!("{}: {error}", target.display())))?;
-    Ok(Converted { n_rows: text.1, notes: imported.notes })
+    Ok(ConvertedFile { n_rows: text.1, notes: imported.notes })
 }

@@ -44,7 +44,7 @@ fn results(text: &str) -> Results {
 }
 
 /// A captured packet: when, at which interface, whether it arrived there, and the datagram.
-struct Seen {
+struct CapturedPacket {
     at_ps: u64,
     interface: u32,
     is_in: bool,
@@ -59,14 +59,14 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(*bytes[at..].first_chunk().unwrap())
 }
 
-fn packets(mut file: &[u8]) -> Vec<Seen> {
+fn packets(mut file: &[u8]) -> Vec<CapturedPacket> {
     let mut packets = Vec::new();
     while !file.is_empty() {
         let (kind, length) = (word(file, 0), word(file, 4) as usize);
         if kind == 6 {
             let captured = word(file, 20) as usize;
             let flags = 28 + captured.next_multiple_of(4) + 4;
-            packets.push(Seen {
+            packets.push(CapturedPacket {
                 at_ps: u64::from(word(file, 12)) << 32 | u64::from(word(file, 16)),
                 interface: word(file, 8),
                 is_in: word(file, flags) & 3 == 1,
@@ -78,14 +78,14 @@ fn packets(mut file: &[u8]) -> Vec<Seen> {
     packets
 }
 
-fn captured(text: &str) -> Vec<Seen> {
+fn captured(text: &str) -> Vec<CapturedPacket> {
     packets(&results(text).capture.expect("the plan asks for a capture"))
 }
 
 /// Decodes every packet to its last byte, and checks that each arrives unchanged and later than it
 /// was sent. Switches with a program may change headers and send packets of their own, and those
 /// that trim cut payloads off. For these only the order of time is checked.
-fn check<T: Transport>(seen: &[Seen]) {
+fn check<T: Transport>(seen: &[CapturedPacket]) {
     let has_program = <T::Hop as Hop<T::Header>>::ACTIVE
         || <T::Hop as Hop<T::Header>>::DEPARTURES
         || <T::Hop as Hop<T::Header>>::QUEUEING == Queueing::Trimming;
@@ -158,7 +158,7 @@ fn only_the_hosts_that_the_plan_names_are_captured() {
     let all = captured(&plan("dcpim", "", CAPTURE));
     // Interfaces are numbered in order: 2 is the first, 5 the second.
     for (interface, host) in [(0, 2), (1, 5)] {
-        let of = |seen: &[Seen], interface| {
+        let of = |seen: &[CapturedPacket], interface| {
             let packets = seen.iter().filter(|p| p.interface == interface);
             packets.map(|p| (p.at_ps, p.is_in, p.datagram.clone())).collect::<Vec<_>>()
         };

@@ -96,9 +96,9 @@ fn another_seed_or_preset_gives_other_results() {
 }
 
 /// Stops a run at the first report of progress.
-struct Impatient;
+struct EarlyStop;
 
-impl Observer for Impatient {
+impl Observer for EarlyStop {
     fn on_progress(&mut self, _progress: &Progress) -> bool {
         false
     }
@@ -111,7 +111,7 @@ fn an_interrupted_run_keeps_what_it_has() {
         .check("plan", Path::new("."))
         .unwrap();
     let out = tempfile::tempdir().unwrap();
-    let summary = run(&plan, out.path(), &mut Impatient).unwrap();
+    let summary = run(&plan, out.path(), &mut EarlyStop).unwrap();
     assert_eq!(summary.status, RunStatus::Interrupted);
     let (flows, _) = rampmeter_metrics::read_flows(&out.path().join("flows.parquet")).unwrap();
     assert!(flows.len() as u64 == summary.flows.submitted && summary.flows.delivered > 0);

@@ -27,5 +27,5 @@ pub use ideal::{Forwarding, Framing, Ideal, IdealModel, LastPacket, PathHop};
 pub use row::{FlowColumns, FlowRow, Status};
 pub use slowdown::{BinStats, Bins, Order, Sample, Stats, by_size};
 pub use table::TableError;
-pub use ways::{Least, WayLink, Ways};
+pub use ways::{MinimumTime, WayLink, Ways};
 pub use writer::{FlowWriter, read_flows};

@@ -5,7 +5,7 @@
 //! the fastest path to the link has delivered it there, and each then uses the fastest path to the
 //! receiver. Under these rules each hop has a minimum time in which it can carry all packets. The
 //! maximum of these times is a lower bound. It is the ideal if one path reaches it, and otherwise a
-//! bound: see [`Least::is_exact`].
+//! bound: see [`MinimumTime::is_exact`].
 //!
 //! Slow links of several hops may be a narrower cut than the links of any one hop, so the narrowest
 //! cut counts, too.
@@ -24,7 +24,7 @@ pub type WayLink = (PathHop, Vec<usize>);
 
 /// Minimum time of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Least {
+pub struct MinimumTime {
     /// Time below which no transport can deliver it.
     pub time: Span,
     /// True if a transport can deliver it in this time; otherwise it is a lower bound.
@@ -110,12 +110,12 @@ impl Ways {
     }
 
     /// Returns the minimum time until a message of `size` is delivered.
-    pub fn least(&self, size: Bytes) -> Least {
+    pub fn least(&self, size: Bytes) -> MinimumTime {
         let framing = &self.model.framing;
         let last = framing.last_wire(size);
         let n = framing.packets(size);
         if n == 1 {
-            return Least { time: self.alone(last), is_exact: true };
+            return MinimumTime { time: self.alone(last), is_exact: true };
         }
         let is_shaped = matches!(self.model.forwarding, Forwarding::Shaped { .. });
         let in_order = self.model.delivered(size, &self.path).as_ps();
@@ -124,7 +124,7 @@ impl Ways {
             false if is_shaped => self.of_shaped(n - 1, last),
             false => self.of_fulls_and_short(n - 1, last, in_order),
         };
-        Least { time: Span::from_ps(time), is_exact: time == in_order }
+        MinimumTime { time: Span::from_ps(time), is_exact: time == in_order }
     }
 
     /// Returns the minimum time of `n` full packets and one of `last` bytes. `in_order` is that of

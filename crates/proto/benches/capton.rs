@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng};
 use rampmeter_proto::capton::network::Member;
-use rampmeter_proto::capton::{Narrow, Network, Pending, Scheduler, figure6};
-use rampmeter_proto::central::{Arrival, FlowId, Left};
+use rampmeter_proto::capton::{Narrow, Network, PendingFlow, Scheduler, figure6};
+use rampmeter_proto::central::{Arrival, FlowId, RemainingSize};
 use rampmeter_workload::SizeDist;
 use rampmeter_workload::size::named;
 
@@ -68,10 +68,10 @@ impl Load {
     }
 
     /// Returns the active flows, in the order of their arrival.
-    fn pending(&self) -> Vec<Pending> {
+    fn pending(&self) -> Vec<PendingFlow> {
         let flows = (0..).zip(&self.ends).filter_map(|(id, &(src, dst))| {
-            let left: Left = self.scheduler.left(FlowId(id))?;
-            Some(Pending { src, dst, left })
+            let left: RemainingSize = self.scheduler.left(FlowId(id))?;
+            Some(PendingFlow { src, dst, left })
         });
         flows.collect()
     }

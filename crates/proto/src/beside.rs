@@ -12,9 +12,9 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{
-    ClockOrigin, Crossing, Departure, Endpoint, Event, FabricFacts, Family, Gauge, Header, Hop,
-    Message, MsgId, NodeId, Packet, Phase, Priority, Promise, Queueing, Receipt, Rng, SwitchFacts,
-    TenantId, Time, Verdict, WireError,
+    ClockOrigin, Departure, Endpoint, Event, FabricFacts, Family, Gauge, Header, Hop, Message,
+    MsgId, NodeId, Packet, Phase, Priority, Promise, Queueing, Receipt, Rng, SwitchFacts, TenantId,
+    Time, TransitPacket, Verdict, WireError,
 };
 
 pub use self::arbiter::BesideArbiter;
@@ -362,7 +362,11 @@ where
         _ => panic!("the two transports want ports to queue in different ways"),
     };
 
-    fn on_forward(&mut self, crossing: Crossing<'_>, packet: &mut Packet<Either<A, B>>) -> Verdict {
+    fn on_forward(
+        &mut self,
+        crossing: TransitPacket<'_>,
+        packet: &mut Packet<Either<A, B>>,
+    ) -> Verdict {
         match packet.header {
             Either::Upper(header) => {
                 let mut own = with(packet, header);

@@ -60,7 +60,7 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
 
     /// Returns a time of `network` that all hosts must agree on, if it would be shorter with all
     /// hosts as fast as one with `own`.
-    fn slowed(_own: &Self::Config, _network: &Self::Config) -> Option<Slowed> {
+    fn slowed(_own: &Self::Config, _network: &Self::Config) -> Option<SharedTime> {
         None
     }
 
@@ -76,7 +76,7 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     }
 
     /// Returns the values that follow from the parameters: windows, timeouts, epochs.
-    fn describe(_config: &Self::Config) -> Vec<Derived> {
+    fn describe(_config: &Self::Config) -> Vec<DerivedValue> {
         Vec::new()
     }
 }
@@ -358,7 +358,7 @@ impl Site {
 
 /// A time that all hosts share, in a network of hosts of several rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slowed {
+pub struct SharedTime {
     /// Its name in the words of plans: `phase`.
     pub name: &'static str,
     /// Its length, which follows from the slowest host.
@@ -369,7 +369,7 @@ pub struct Slowed {
 
 /// A number that follows from the parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Derived {
+pub struct DerivedValue {
     /// Its name in the words of plans: `token-life`.
     pub name: &'static str,
     /// Its value.
@@ -389,7 +389,7 @@ pub enum Quantity {
     Count(u64),
 }
 
-impl Derived {
+impl DerivedValue {
     /// A time.
     pub fn time(name: &'static str, span: Span) -> Self {
         Self { name, quantity: Quantity::Time(span) }

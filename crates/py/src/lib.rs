@@ -20,7 +20,9 @@ use pyo3::types::PyDict;
 use rampmeter_core::quantity::Unit;
 use rampmeter_core::{Bytes, Family};
 pub use rampmeter_exp::Registry;
-use rampmeter_exp::{Broken, Observer, Plan, Problem, Progress, RunError, ValidPlan, caught};
+use rampmeter_exp::{
+    InvariantViolation, Observer, Plan, Problem, Progress, RunError, ValidPlan, caught,
+};
 use rampmeter_metrics::Order;
 use rampmeter_workload::size::{self, Shape};
 use rampmeter_workload::spec::SizeSpec;
@@ -127,7 +129,7 @@ fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {
 }
 
 /// Returns the error of a run that has broken off.
-fn broken_error(py: Python<'_>, broken: &Broken, plan: &ValidPlan) -> PyErr {
+fn broken_error(py: Python<'_>, broken: &InvariantViolation, plan: &ValidPlan) -> PyErr {
     let seed = plan.plan().seed;
     if let Some(Failure { place, error }) = failure::take() {
         // As Python prints an exception: `ValueError: what is wrong`.

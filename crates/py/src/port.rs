@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rampmeter_core::NodeId;
 use rampmeter_ring::{
-    Completion, NodeGone, Options, Outcome, PortConfig, Received, SubmitError, Submitted,
+    Completion, NodeGone, Options, Outcome, PortConfig, ReceivedMessage, Submission, SubmitError,
 };
 
 create_exception!(rampmeter._core, AttachError, PyOSError, "There is no node, or it refuses.");
@@ -36,7 +36,7 @@ pub(crate) struct Finished {
 /// A message that has arrived.
 #[pyclass(frozen, module = "rampmeter._core")]
 pub(crate) struct Message {
-    received: Received,
+    received: ReceivedMessage,
 }
 
 #[pymethods]
@@ -138,7 +138,7 @@ impl Port {
         let mut buffer = port.alloc(data.item_count()).map_err(submit_error)?;
         data.copy_to_slice(py, buffer.bytes_mut())?;
         match port.submit_buffer(NodeId::new(dst), service, buffer, options) {
-            Ok(Submitted { ticket, bound }) => Ok((ticket.0, bound.map(|b| b.as_secs_f64()))),
+            Ok(Submission { ticket, bound }) => Ok((ticket.0, bound.map(|b| b.as_secs_f64()))),
             Err((error, _)) => Err(submit_error(error)),
         }
     }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use rampmeter_proto::Catalogue;
-use rampmeter_ring::Allowed;
+use rampmeter_ring::AllowedUsers;
 use rampmeter_runtime::PublicKey;
 
 use crate::config::Setup;
@@ -89,7 +89,7 @@ fn describe(setup: &Setup, text: &mut String) {
             [limits.memory_max, limits.memory_per_user].map(|bytes| bytes as f64 / 1e9);
         line("programs", format!("{all}, {each} of each user"));
         line("their memory", format!("{all_gb:.1} GB, {each_gb:.1} GB of each user"));
-        for (service, Allowed { users, groups }) in &door.services.0 {
+        for (service, AllowedUsers { users, groups }) in &door.services.0 {
             let numbers = |of: &BTreeSet<u32>| {
                 let of: Vec<_> = of.iter().map(u32::to_string).collect();
                 if of.is_empty() { "none".to_owned() } else { of.join(", ") }

@@ -6,7 +6,7 @@ use rampmeter_core::{Bytes, FabricFacts};
 use rampmeter_proto::beside::{Both, below, wire};
 use rampmeter_proto::catalogue::{Action, Catalogue, by_name};
 use rampmeter_proto::keys::{BadKey, TransportTable};
-use rampmeter_proto::transport::{Derived, Place, Site, Transport};
+use rampmeter_proto::transport::{DerivedValue, Place, Site, Transport};
 use toml::Table;
 
 /// The transport of a node.
@@ -25,7 +25,7 @@ pub(crate) struct HostTransport {
     /// Path choice of its packets; with a transport in lower classes, both use the upper one's.
     pub(crate) spray: Spray,
     /// Parameters derived from its keys.
-    pub(crate) derived: Vec<Derived>,
+    pub(crate) derived: Vec<DerivedValue>,
 }
 
 impl HostTransport {

@@ -19,7 +19,7 @@ use rampmeter_runtime::app::{Admission, Failure};
 use rampmeter_runtime::{Applications, Clock, ClockSource, Outcome, Signals, Submission, Ticket};
 
 use crate::config::Setup;
-use crate::pattern::{Checked, Pattern};
+use crate::pattern::{CheckedMessage, Pattern};
 use crate::run::{Error, clock, run_host, stop_signals};
 use crate::tcp;
 use crate::timetable::{Log, Timetable, read};
@@ -136,7 +136,7 @@ impl Load {
 
 impl Applications for Load {
     type Payload = Pattern;
-    type Assembly = Checked;
+    type Assembly = CheckedMessage;
 
     fn poll_submission(&mut self) -> Option<Submission<Pattern>> {
         self.stop_if_over();
@@ -177,11 +177,11 @@ impl Applications for Load {
         Admission::Accept
     }
 
-    fn open(&mut self, _service: u16, size: u32) -> Checked {
-        Checked::new(size)
+    fn open(&mut self, _service: u16, size: u32) -> CheckedMessage {
+        CheckedMessage::new(size)
     }
 
-    fn deliver(&mut self, _from: NodeId, _service: u16, message: Checked) {
+    fn deliver(&mut self, _from: NodeId, _service: u16, message: CheckedMessage) {
         self.missing = self.missing.saturating_sub(1);
         let (flow, is_good) = message.verdict();
         self.note(if is_good { "delivered" } else { "altered" }, flow);

@@ -58,7 +58,7 @@ static LOG: OnceLock<Log> = OnceLock::new();
 struct Log {
     writer: Queue,
     full: ErrorCounter,
-    reported: Mutex<Reported>,
+    reported: Mutex<LossReport>,
 }
 
 /// Numbers of lines that were queued, handled by the thread, not written because of errors, and
@@ -69,14 +69,14 @@ static FAILED: AtomicU64 = AtomicU64::new(0);
 static LIMITED: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug, Default)]
-struct Reported {
+struct LossReport {
     at_ns: u64,
-    left_out: LeftOut,
+    left_out: OmittedLines,
 }
 
 /// Lines that are missing in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LeftOut {
+pub(crate) struct OmittedLines {
     /// Lines that could not be written to standard error.
     pub(crate) dropped: u64,
     /// Lines beyond the limit of one place in the code.
@@ -146,10 +146,10 @@ pub(crate) fn end_on_panic() {
 }
 
 /// Returns the numbers of dropped lines since the start.
-pub(crate) fn left_out() -> LeftOut {
+pub(crate) fn left_out() -> OmittedLines {
     let full = LOG.get().map_or(0, |log| log.full.dropped_lines() as u64);
     let dropped = full + FAILED.load(Ordering::Relaxed);
-    LeftOut { dropped, limited: LIMITED.load(Ordering::Relaxed) }
+    OmittedLines { dropped, limited: LIMITED.load(Ordering::Relaxed) }
 }
 
 /// Logs the number of dropped lines, if it has grown and the latest report was a minute ago.
@@ -162,9 +162,9 @@ pub(crate) fn report() {
         if reported.left_out == left_out || is_recent {
             return;
         }
-        *reported = Reported { at_ns: now_ns, left_out };
+        *reported = LossReport { at_ns: now_ns, left_out };
     }
-    let LeftOut { dropped, limited } = left_out;
+    let OmittedLines { dropped, limited } = left_out;
     warn!(
         dropped,
         limited,

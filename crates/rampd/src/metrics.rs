@@ -298,7 +298,7 @@ fn text(view: &View, node: &str) -> String {
     for (name, help, value) in gauges {
         registry.register(name, help, ConstGauge::new(value as i64));
     }
-    let log::LeftOut { dropped, limited } = log::left_out();
+    let log::OmittedLines { dropped, limited } = log::left_out();
     let of_log = [
         ("log_lines_dropped", "Log lines that standard error did not take", dropped),
         ("log_lines_limited", "Log lines left out because one cause had too many", limited),

@@ -93,13 +93,13 @@ struct Counts {
 }
 
 /// A delayed frame: its time, its sequence number, the end at which it is sent, and its bytes.
-type Held = (Time, u64, usize, Vec<u8>);
+type DelayedFrame = (Time, u64, usize, Vec<u8>);
 
 struct Cable<'a> {
     args: &'a MiddleboxArgs,
     delay_max: Span,
     rng: Rng,
-    held: BinaryHeap<Reverse<Held>>,
+    held: BinaryHeap<Reverse<DelayedFrame>>,
     number: u64,
     counts: Counts,
 }

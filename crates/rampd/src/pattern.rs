@@ -34,13 +34,13 @@ impl Payload for Pattern {
 
 /// A message whose bytes are compared as they arrive.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedMessage {
     size: u32,
     label: [u8; SIZE_MIN as usize],
     is_good: bool,
 }
 
-impl Checked {
+impl CheckedMessage {
     /// Creates a message of `size` bytes, none of which has arrived.
     pub(crate) fn new(size: u32) -> Self {
         Self { size, label: [0; SIZE_MIN as usize], is_good: true }
@@ -53,7 +53,7 @@ impl Checked {
     }
 }
 
-impl Assembly for Checked {
+impl Assembly for CheckedMessage {
     fn write(&mut self, offset: usize, bytes: &[u8]) {
         for (label, got) in self.label.iter_mut().skip(offset).zip(bytes) {
             *label = *got;
@@ -84,13 +84,13 @@ fn fill(size: u32, offset: usize, out: &mut [u8]) {
 mod tests {
     use super::*;
 
-    fn arrive(flow: u32, size: u32, cuts: &[usize], spoil: Option<usize>) -> Checked {
+    fn arrive(flow: u32, size: u32, cuts: &[usize], spoil: Option<usize>) -> CheckedMessage {
         let mut bytes = vec![0; size as usize];
         Pattern { flow, size }.copy_to(0, &mut bytes);
         if let Some(at) = spoil {
             bytes[at] ^= 1;
         }
-        let mut message = Checked::new(size);
+        let mut message = CheckedMessage::new(size);
         let ends = cuts.iter().skip(1).copied().chain([bytes.len()]);
         let parts: Vec<_> = cuts.iter().copied().zip(ends).collect();
         for (from, to) in parts.into_iter().rev() {

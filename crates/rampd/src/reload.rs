@@ -4,8 +4,8 @@
 //!
 //! The problem: to read a configuration needs the file system, the name server and the directory of
 //! users, which may take seconds or hang. The node's thread therefore reads no files. Another
-//! thread reads and checks the files ([`Loading`]) and wakes the node, whose thread applies the
-//! result in one step. After a SIGHUP meanwhile it reads the files once more.
+//! thread reads and checks the files ([`ConfigLoader`]) and wakes the node, whose thread applies
+//! the result in one step. After a SIGHUP meanwhile it reads the files once more.
 //!
 //! Either all changes are applied, or none is and a line in the log names the keys that need a
 //! restart.
@@ -15,7 +15,9 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use rampmeter_core::{Endpoint, Span, Time};
 use rampmeter_proto::keys::BadKey;
-use rampmeter_runtime::{Applications, Datapath, Node, NodeConfig, PrivateKey, Secured, Signals};
+use rampmeter_runtime::{
+    Applications, Datapath, Node, NodeConfig, PrivateKey, SecureDatapath, Signals,
+};
 use tracing::{info, warn};
 
 use crate::config::Setup;
@@ -32,7 +34,7 @@ const STALLED_MAX: u32 = 8;
 
 /// Result of reading.
 #[derive(Debug)]
-struct Loaded {
+struct LoadResult {
     setup: Setup,
     config: NodeConfig,
     key: Option<PrivateKey>,
@@ -40,8 +42,8 @@ struct Loaded {
 
 /// Reads configurations in a separate thread, one at a time.
 #[derive(Debug, Default)]
-pub(crate) struct Loading {
-    result: Option<Receiver<Result<Loaded, Error>>>,
+pub(crate) struct ConfigLoader {
+    result: Option<Receiver<Result<LoadResult, Error>>>,
     /// True if another SIGHUP arrived while the files were being read.
     again: bool,
     /// Start of the present thread.
@@ -49,7 +51,7 @@ pub(crate) struct Loading {
     n_stalled: u32,
 }
 
-impl Loading {
+impl ConfigLoader {
     /// Handles SIGHUP, and applies what has been read. To be called after every iteration of the
     /// node.
     pub(crate) fn poll<E: Endpoint, D: Datapath, A: Applications>(
@@ -57,7 +59,7 @@ impl Loading {
         signals: &Signals,
         setup: &mut Setup,
         protocol: Protocol<'_, E>,
-        node: &mut Node<E, Secured<D>, A>,
+        node: &mut Node<E, SecureDatapath<D>, A>,
         now: Time,
     ) {
         if signals.take_reload() {
@@ -93,7 +95,7 @@ impl Loading {
     }
 
     /// Returns the result of the thread, once there is one.
-    fn take_result(&mut self) -> Option<Result<Loaded, Error>> {
+    fn take_result(&mut self) -> Option<Result<LoadResult, Error>> {
         match self.result.as_ref()?.try_recv() {
             Ok(result) => {
                 self.result = None;
@@ -116,7 +118,7 @@ impl Loading {
                 let setup = reread(&file)?;
                 let config = node_config(&setup)?;
                 let key = setup.keys.as_ref().map(|keys| keys.private(setup.id)).transpose()?;
-                Ok(Loaded { setup, config, key })
+                Ok(LoadResult { setup, config, key })
             };
             let _ = sender.send(read());
             signals.wake();
@@ -130,10 +132,10 @@ impl Loading {
 
 /// Applies all of a configuration, or nothing. Messages continue.
 fn apply<E: Endpoint, D: Datapath, A: Applications>(
-    Loaded { setup: mut new, config, key }: Loaded,
+    LoadResult { setup: mut new, config, key }: LoadResult,
     setup: &mut Setup,
     protocol: Protocol<'_, E>,
-    node: &mut Node<E, Secured<D>, A>,
+    node: &mut Node<E, SecureDatapath<D>, A>,
     now: Time,
 ) -> Result<(), Error> {
     let refuse = |what: &str| Err(Error::Input(format!("{what}: changes need a restart")));
@@ -182,7 +184,7 @@ fn changed_parameters(before: &Setup, new: &Setup) -> Vec<&'static str> {
 /// Changes the addresses of all nodes on all networks; returns false if the datapath does not
 /// support it.
 fn set_peers<E: Endpoint, D: Datapath, A: Applications>(
-    node: &mut Node<E, Secured<D>, A>,
+    node: &mut Node<E, SecureDatapath<D>, A>,
     setup: &Setup,
 ) -> bool {
     let mut rails = (0..).zip(setup.rails());

@@ -16,7 +16,8 @@ use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::datapath::xdp::XdpDatapath;
 use rampmeter_runtime::wire::Incarnation;
 use rampmeter_runtime::{
-    Applications, Clock, Datapath, Node, NodeConfig, SealConfig, Secured, Security, Signals, drive,
+    Applications, Clock, Datapath, Node, NodeConfig, SealConfig, SecureDatapath, Security, Signals,
+    drive,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sd_notify::NotifyState;
@@ -29,7 +30,7 @@ use crate::check::joined;
 use crate::config::{ConfigError, Setup};
 use crate::key_log::KeyLogQueue;
 use crate::metrics::Watch;
-use crate::reload::{Loading, Protocol};
+use crate::reload::{ConfigLoader, Protocol};
 
 /// Reason for which rampd ends.
 #[derive(Debug, Error)]
@@ -218,7 +219,7 @@ pub(crate) fn secured<D: Datapath>(
     setup: &Setup,
     config: &NodeConfig,
     datapath: D,
-) -> Result<Secured<D>, Error> {
+) -> Result<SecureDatapath<D>, Error> {
     let security = match &setup.keys {
         None => Security::Checksum,
         Some(keys) => Security::Sealed(SealConfig {
@@ -230,7 +231,7 @@ pub(crate) fn secured<D: Datapath>(
             peers: keys.public.iter().cloned().map(Some).collect(),
         }),
     };
-    let mut secured = Secured::new(datapath, security);
+    let mut secured = SecureDatapath::new(datapath, security);
     if let Some(keys) = &setup.keys
         && let Some(file) = keys.open_log()?
     {
@@ -264,7 +265,7 @@ pub(crate) fn node_config(setup: &Setup) -> io::Result<NodeConfig> {
 fn serve<E: Endpoint, D: Datapath, A: Applications>(
     setup: &Setup,
     clock: &Clock,
-    mut node: Node<E, Secured<D>, A>,
+    mut node: Node<E, SecureDatapath<D>, A>,
     protocol: Protocol<'_, E>,
     signals: &Signals,
 ) -> Result<(), Error> {
@@ -273,8 +274,8 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
     let mut current = setup.clone();
     info!(node = setup.id.get(), address = %joined(setup), "started");
     tell_systemd(NotifyState::Ready);
-    let (mut loading, mut is_clock_over) = (Loading::default(), false);
-    let each = |node: &mut Node<E, Secured<D>, A>, now: Time| {
+    let (mut loading, mut is_clock_over) = (ConfigLoader::default(), false);
+    let each = |node: &mut Node<E, SecureDatapath<D>, A>, now: Time| {
         watch.look(&current, node, now);
         loading.poll(signals, &mut current, protocol, node, now);
         if Clock::is_over(now) && !is_clock_over {

@@ -122,9 +122,9 @@ pub(crate) fn state_name(state: RailState) -> &'static str {
 
 /// Latest status, as JSON.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shown(Arc<Mutex<String>>);
+pub(crate) struct LatestStatus(Arc<Mutex<String>>);
 
-impl Shown {
+impl LatestStatus {
     pub(crate) fn text(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -133,7 +133,7 @@ impl Shown {
 /// Server of the status.
 #[derive(Debug)]
 pub(crate) struct StatusServer {
-    shown: Shown,
+    shown: LatestStatus,
     started: Option<Time>,
     before: Time,
     /// Socket, which is closed with the node.
@@ -146,7 +146,7 @@ impl StatusServer {
     /// # Errors
     /// The socket cannot be opened, or another node owns it.
     pub(crate) fn start(setup: &Setup) -> io::Result<Self> {
-        let (shown, mut held) = (Shown::default(), None);
+        let (shown, mut held) = (LatestStatus::default(), None);
         if let Some(path) = &setup.status {
             let listener = Listener::open(path, SocketType::STREAM, BACKLOG)
                 .map_err(|error| io::Error::other(error.to_string()))?;
@@ -162,7 +162,7 @@ impl StatusServer {
     }
 
     /// Returns the shared status.
-    pub(crate) fn shown(&self) -> Shown {
+    pub(crate) fn shown(&self) -> LatestStatus {
         self.shown.clone()
     }
 

@@ -142,7 +142,7 @@ impl Client {
     }
 
     /// Returns the next message, if there is one and its fields are valid.
-    pub(crate) fn poll_submission(&mut self, clock: &Clock) -> Option<Submission<Outgoing>> {
+    pub(crate) fn poll_submission(&mut self, clock: &Clock) -> Option<Submission<OutgoingMessage>> {
         if self.is_broken {
             return None;
         }
@@ -167,7 +167,7 @@ impl Client {
             service: submit.service,
             deadline: deadline(submit.deadline_ns, clock),
             tenant: TenantId::new(submit.tenant),
-            payload: Outgoing { memory, offset, size },
+            payload: OutgoingMessage { memory, offset, size },
         })
     }
 
@@ -204,13 +204,13 @@ impl Client {
     }
 
     /// Allocates memory for a message of `size` bytes, which has just been accepted.
-    pub(crate) fn open(&self, size: u32) -> Incoming {
+    pub(crate) fn open(&self, size: u32) -> IncomingMessage {
         let mut intake = lock(&self.intake);
         let extent = intake.arena.alloc(size.into());
         let extent = extent.expect("room for a message that has just been accepted");
         intake.n += 1;
         let located = self.layout.receive.locate(extent.offset(), size.into());
-        Incoming {
+        IncomingMessage {
             memory: Arc::clone(&self.memory),
             intake: Arc::clone(&self.intake),
             offset: located.expect("the arena is within its part of the memory"),
@@ -220,13 +220,13 @@ impl Client {
     }
 
     /// Returns true if the message is in this application's memory.
-    pub(crate) fn has_opened(&self, message: &Incoming) -> bool {
+    pub(crate) fn has_opened(&self, message: &IncomingMessage) -> bool {
         Arc::ptr_eq(&self.memory, &message.memory)
     }
 
     /// Delivers a complete message to the application. `uid` is the user of the sending program if
     /// the node has it. The application holds the memory until it releases it.
-    pub(crate) fn deliver(&mut self, from: NodeId, uid: Option<u32>, mut message: Incoming) {
+    pub(crate) fn deliver(&mut self, from: NodeId, uid: Option<u32>, mut message: IncomingMessage) {
         let Some(extent) = message.extent.take() else { return };
         let (offset, size) = (extent.offset(), message.size as u32);
         lock(&self.intake).held.insert(offset, extent);
@@ -268,7 +268,7 @@ struct Intake {
 
 /// Message that an application sends. Keeps its memory allocated.
 #[derive(Debug)]
-pub struct Outgoing {
+pub struct OutgoingMessage {
     memory: Arc<Memory>,
     offset: usize,
     size: usize,
@@ -276,7 +276,7 @@ pub struct Outgoing {
 
 /// Message that arrives for an application. Keeps its memory allocated.
 #[derive(Debug)]
-pub struct Incoming {
+pub struct IncomingMessage {
     memory: Arc<Memory>,
     intake: Arc<Mutex<Intake>>,
     /// `None` once the application holds it.
@@ -289,7 +289,7 @@ fn lock(intake: &Mutex<Intake>) -> MutexGuard<'_, Intake> {
     intake.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Payload for Outgoing {
+impl Payload for OutgoingMessage {
     fn size(&self) -> usize {
         self.size
     }
@@ -301,7 +301,7 @@ impl Payload for Outgoing {
     }
 }
 
-impl Assembly for Incoming {
+impl Assembly for IncomingMessage {
     fn write(&mut self, offset: usize, bytes: &[u8]) {
         let is_within = offset.checked_add(bytes.len()).is_some_and(|end| end <= self.size);
         assert!(is_within, "{} bytes at {offset} are not within {}", bytes.len(), self.size);
@@ -309,7 +309,7 @@ impl Assembly for Incoming {
     }
 }
 
-impl Drop for Incoming {
+impl Drop for IncomingMessage {
     fn drop(&mut self) {
         if let Some(extent) = self.extent.take() {
             let mut intake = lock(&self.intake);

@@ -66,7 +66,7 @@ pub(crate) struct Opening {
 
 /// A running acceptor, as the node has it.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct Acceptor {
     pub(crate) events: Receiver<Event>,
     pub(crate) bells: Arc<OwnedFd>,
     pub(crate) stop: Arc<OwnedFd>,
@@ -131,7 +131,7 @@ const LETTING_GO: Duration = Duration::from_secs(2);
 const SWEEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Opens the acceptor. From now on `access` has the limits and services of `config`.
-pub(crate) fn open(config: DoorConfig, access: &Access) -> Result<Opened, DoorError> {
+pub(crate) fn open(config: DoorConfig, access: &Access) -> Result<Acceptor, DoorError> {
     let DoorConfig { path, limits, services } = config;
     let system = |source: io::Error| DoorError::System { path: path.clone(), source };
     let listener = Listener::open(&path, SocketType::SEQPACKET, BACKLOG)?;
@@ -168,7 +168,7 @@ pub(crate) fn open(config: DoorConfig, access: &Access) -> Result<Opened, DoorEr
     let (door, events) = setup().map_err(system)?;
     let (bells, stop) = (Arc::clone(&door.bells), Arc::clone(&door.stop));
     let thread = thread::Builder::new().name("door".into()).spawn(|| door.run()).map_err(system)?;
-    Ok(Opened { events, bells, stop, thread })
+    Ok(Acceptor { events, bells, stop, thread })
 }
 
 impl Door {

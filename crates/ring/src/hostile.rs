@@ -11,7 +11,7 @@ use rampmeter_core::NodeId;
 use rampmeter_runtime::app::{self, Admission};
 use rampmeter_runtime::{Applications, Assembly, Clock, ClockSource, Payload, Submission};
 
-use crate::attached::{Incoming, Outgoing};
+use crate::attached::{IncomingMessage, OutgoingMessage};
 use crate::client::{Port, PortConfig};
 use crate::entry::Submit;
 use crate::layout::Layout;
@@ -92,8 +92,8 @@ fn step() -> impl Strategy<Value = Step> {
 /// The node, with the messages in flight.
 #[derive(Default)]
 struct Busy {
-    sending: Vec<Submission<Outgoing>>,
-    arriving: Vec<Incoming>,
+    sending: Vec<Submission<OutgoingMessage>>,
+    arriving: Vec<IncomingMessage>,
 }
 
 impl Busy {
@@ -177,7 +177,7 @@ proptest! {
         // Entries that are still in the application's ring are read first: at most one more than
         // its depth.
         let mut submissions = std::iter::from_fn(|| clients.poll_submission()).take(6);
-        let is_its = |submission: &Submission<Outgoing>| {
+        let is_its = |submission: &Submission<OutgoingMessage>| {
             let mut bytes = vec![0; submission.payload.size()];
             submission.payload.copy_to(0, &mut bytes);
             submission.ticket == ticket && bytes == b"unharmed"

@@ -25,10 +25,10 @@ mod ring;
 mod server;
 mod users;
 
-pub use attached::{Incoming, Outgoing};
+pub use attached::{IncomingMessage, OutgoingMessage};
 pub use client::{
-    AttachError, Completion, NodeGone, Options, Port, PortConfig, Received, SendBuffer,
-    SubmitError, Submitted,
+    AttachError, Completion, NodeGone, Options, Port, PortConfig, ReceivedMessage, SendBuffer,
+    Submission, SubmitError,
 };
 pub use door::DoorConfig;
 pub use entry::{Failure, Outcome};
@@ -36,4 +36,4 @@ pub use layout::{Layout, LayoutError};
 pub use listener::{DoorError, Listener};
 pub use rampmeter_runtime::Ticket;
 pub use server::Clients;
-pub use users::{Access, Allowed, Limits, Services};
+pub use users::{Access, AllowedUsers, Limits, Services};

@@ -55,12 +55,12 @@ pub enum DoorError {
 pub struct Listener {
     socket: OwnedFd,
     /// The file; `None` if it belongs to the service manager.
-    _own: Option<Own>,
+    _own: Option<OwnSocket>,
 }
 
 /// File of a socket that this process has made.
 #[derive(Debug)]
-struct Own {
+struct OwnSocket {
     path: PathBuf,
     /// Device and inode number, which identify the file.
     file: (u64, u64),
@@ -103,7 +103,7 @@ impl Listener {
             Ok((socket, identity(path)?))
         };
         let (socket, file) = open().map_err(system)?;
-        Ok(Self { socket, _own: Some(Own { path: owned(), file, _lock: lock }) })
+        Ok(Self { socket, _own: Some(OwnSocket { path: owned(), file, _lock: lock }) })
     }
 }
 
@@ -113,7 +113,7 @@ impl AsFd for Listener {
     }
 }
 
-impl Drop for Own {
+impl Drop for OwnSocket {
     fn drop(&mut self) {
         // If another process has replaced the file, it is not removed.
         if identity(&self.path).is_ok_and(|file| file == self.file) {

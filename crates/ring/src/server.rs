@@ -11,7 +11,7 @@ use rampmeter_runtime::app::{self, Admission};
 use rampmeter_runtime::{Applications, Clock, Submission, Ticket};
 use rustix::event::{Timespec, epoll};
 
-use crate::attached::{Client, Incoming, Outgoing};
+use crate::attached::{Client, IncomingMessage, OutgoingMessage};
 use crate::door::{self, DoorConfig, Event, Opening};
 use crate::listener::DoorError;
 use crate::users::Access;
@@ -59,7 +59,7 @@ impl Clients {
         clock: Clock,
     ) -> Result<Self, DoorError> {
         let opened = door::open(config, access)?;
-        let door::Opened { events, bells, stop, thread: door } = opened;
+        let door::Acceptor { events, bells, stop, thread: door } = opened;
         Ok(Self {
             clients: Vec::new(),
             unsealed: Vec::new(),
@@ -124,7 +124,7 @@ impl Clients {
     }
 
     /// Delivers a message to the application whose memory it is in.
-    fn hand(&mut self, from: NodeId, uid: Option<u32>, service: u16, message: Incoming) {
+    fn hand(&mut self, from: NodeId, uid: Option<u32>, service: u16, message: IncomingMessage) {
         // An application that has ended cannot use it, and its successor did not request it.
         let is_its = |c: &&mut Client| c.service() == service && c.has_opened(&message);
         let Some(client) = self.clients.iter_mut().find(is_its) else { return };
@@ -138,14 +138,14 @@ impl Clients {
 }
 
 impl Applications for Clients {
-    type Payload = Outgoing;
-    type Assembly = Incoming;
+    type Payload = OutgoingMessage;
+    type Assembly = IncomingMessage;
 
     fn on_promise(&mut self, promise: Promise) {
         self.promise = Some(promise);
     }
 
-    fn poll_submission(&mut self) -> Option<Submission<Outgoing>> {
+    fn poll_submission(&mut self) -> Option<Submission<OutgoingMessage>> {
         if std::mem::take(&mut self.is_armed) {
             self.clients.iter().for_each(Client::disarm);
         }
@@ -181,16 +181,16 @@ impl Applications for Clients {
         client.admission(size)
     }
 
-    fn open(&mut self, service: u16, size: u32) -> Incoming {
+    fn open(&mut self, service: u16, size: u32) -> IncomingMessage {
         let client = self.client(service);
         client.expect("room for a message that has just been accepted").open(size)
     }
 
-    fn deliver(&mut self, from: NodeId, service: u16, message: Incoming) {
+    fn deliver(&mut self, from: NodeId, service: u16, message: IncomingMessage) {
         self.hand(from, None, service, message);
     }
 
-    fn deliver_local(&mut self, own: NodeId, app: u32, service: u16, message: Incoming) {
+    fn deliver_local(&mut self, own: NodeId, app: u32, service: u16, message: IncomingMessage) {
         let mut senders = self.clients.iter().chain(&self.leaving);
         let uid = senders.find(|client| client.app() == app).map(Client::uid);
         self.hand(own, uid, service, message);

@@ -42,7 +42,7 @@ impl Default for Limits {
 
 /// Users and groups that may attach to a service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Allowed {
+pub struct AllowedUsers {
     /// Users, by number.
     pub users: BTreeSet<u32>,
     /// Groups, by number: those that programs have when they connect.
@@ -51,17 +51,17 @@ pub struct Allowed {
 
 /// Services with restricted access, and the users and groups that have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Services(pub BTreeMap<u16, Allowed>);
+pub struct Services(pub BTreeMap<u16, AllowedUsers>);
 
 /// Limits and services in force, which may change while applications are attached.
 ///
 /// A request that arrives after [`Access::set`] has returned is checked against the new rules.
 /// Attached applications that are no longer allowed are disconnected.
 #[derive(Clone, Debug, Default)]
-pub struct Access(Arc<Shared>);
+pub struct Access(Arc<AccessRules>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct AccessRules {
     rules: Mutex<(Limits, Services)>,
     /// Written to when the rules change, once the acceptor is open.
     changed: Mutex<Option<Arc<OwnedFd>>>,
@@ -104,7 +104,7 @@ impl From<UCred> for User {
 impl Services {
     /// Returns true if programs of `user` may attach to `service`.
     pub(crate) fn allow(&self, service: u16, user: User) -> bool {
-        let is_of = |allowed: &Allowed| {
+        let is_of = |allowed: &AllowedUsers| {
             allowed.users.contains(&user.uid) || allowed.groups.contains(&user.gid)
         };
         self.0.get(&service).is_none_or(is_of)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use common::{Bed, BedConfig};
 use rampmeter_core::{Bytes, NodeId, Span};
 use rampmeter_proto::cosy::CosyFamily;
-use rampmeter_ring::{Completion, Options, Outcome, Port, PortConfig, Submitted};
+use rampmeter_ring::{Completion, Options, Outcome, Port, PortConfig, Submission};
 
 const SERVICE: u16 = 7;
 /// Maximum delay of this program and two nodes on a fully loaded machine.
@@ -70,7 +70,7 @@ fn outcomes_come_within_the_bound() {
         let start = Instant::now();
         let buffer = a.alloc(size).unwrap();
         let submitted = a.submit_buffer(NodeId::new(dst), service, buffer, Options::default());
-        let Submitted { ticket, bound } = submitted.unwrap();
+        let Submission { ticket, bound } = submitted.unwrap();
         let limit = bound.unwrap() + LATE;
         let Some(Completion::Finished { ticket: ended, outcome }) = a.wait(Some(limit)).unwrap()
         else {

@@ -15,7 +15,7 @@ use common::{Bed, BedConfig};
 use rampmeter_core::NodeId;
 use rampmeter_ring::handshake::{Answer, MAPPED, Request};
 use rampmeter_ring::{
-    Allowed, AttachError, Completion, Layout, Limits, Port, PortConfig, Services,
+    AllowedUsers, AttachError, Completion, Layout, Limits, Port, PortConfig, Services,
 };
 use rustix::fs::{FallocateFlags, SealFlags, fallocate, fcntl_add_seals};
 use rustix::io::Errno;
@@ -173,8 +173,8 @@ fn memory_of_all_is_limited() {
 #[test]
 fn services_are_for_whom_they_are() {
     let dir = tempfile::tempdir().unwrap();
-    let for_user = |uid| Allowed { users: [uid].into(), groups: [].into() };
-    let for_group = Allowed { users: [].into(), groups: [OTHER].into() };
+    let for_user = |uid| AllowedUsers { users: [uid].into(), groups: [].into() };
+    let for_group = AllowedUsers { users: [].into(), groups: [OTHER].into() };
     let of_all = [(1, for_user(me())), (2, for_user(OTHER)), (3, for_group)];
     let services = Services(of_all.into());
     let bed = Bed::start(dir.path(), &BedConfig { services, ..BedConfig::default() });

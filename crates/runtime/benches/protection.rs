@@ -9,9 +9,9 @@ use std::rc::Rc;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Time};
-use rampmeter_runtime::datapath::{Arrived, Rail, Route};
+use rampmeter_runtime::datapath::{ArrivedPacket, Rail, Route};
 use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
-use rampmeter_runtime::{Datapath, PrivateKey, SealConfig, Secured, Security};
+use rampmeter_runtime::{Datapath, PrivateKey, SealConfig, SecureDatapath, Security};
 
 /// Bytes of a full datagram in a 1500-byte packet.
 const FULL: usize = 1_472;
@@ -46,11 +46,15 @@ impl Datapath for Pipe {
         Ok(())
     }
 
-    fn receive(&mut self, _now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+    fn receive(
+        &mut self,
+        _now: Time,
+        mut each: impl FnMut(ArrivedPacket<'_>),
+    ) -> io::Result<usize> {
         let arrived = std::mem::take(&mut self.lanes.borrow_mut()[self.node]);
         let n = arrived.len();
         for bytes in arrived {
-            each(Arrived { bytes: &bytes, from: None, rail: 0, marks: Marks::NONE });
+            each(ArrivedPacket { bytes: &bytes, from: None, rail: 0, marks: Marks::NONE });
             self.spare.borrow_mut().push(bytes);
         }
         Ok(n)
@@ -96,7 +100,7 @@ fn protection(c: &mut Criterion) {
     let mut bare = ends(|pipe| pipe);
     let bench = |name: &str| BenchmarkId::from_parameter(name.to_owned());
     group.bench_function(bench("bare"), |b| b.iter(|| carry(&mut bare)));
-    let mut checksum = ends(|pipe| Secured::new(pipe, Security::Checksum));
+    let mut checksum = ends(|pipe| SecureDatapath::new(pipe, Security::Checksum));
     group.bench_function(bench("checksum"), |b| b.iter(|| carry(&mut checksum)));
     let keys = [0, 1].map(|_| PrivateKey::generate().expect("random numbers"));
     let mut sealed = ends(|pipe| {
@@ -108,7 +112,7 @@ fn protection(c: &mut Criterion) {
             key: keys[pipe.node].clone(),
             peers: keys.iter().map(|key| Some(vec![key.public()])).collect(),
         };
-        Secured::new(pipe, Security::Sealed(config))
+        SecureDatapath::new(pipe, Security::Sealed(config))
     });
     shake_hands(&mut sealed);
     group.bench_function(bench("sealed"), |b| b.iter(|| carry(&mut sealed)));

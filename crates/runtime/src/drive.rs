@@ -31,10 +31,10 @@ pub enum Wait {
 
 /// Signals to a running node, from other threads and from signal handlers.
 #[derive(Clone, Debug)]
-pub struct Signals(Arc<Told>);
+pub struct Signals(Arc<SignalState>);
 
 #[derive(Debug)]
-struct Told {
+struct SignalState {
     stop: AtomicBool,
     reload: AtomicBool,
     event: OwnedFd,
@@ -48,7 +48,7 @@ impl Signals {
     pub fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (stop, reload) = (AtomicBool::new(false), AtomicBool::new(false));
-        Ok(Self(Arc::new(Told { stop, reload, event })))
+        Ok(Self(Arc::new(SignalState { stop, reload, event })))
     }
 
     /// Requests that the node finishes messages in flight, and stops.

@@ -10,7 +10,7 @@ use crate::wire::Fragment;
 
 /// Message of which some bytes have arrived.
 #[derive(Debug)]
-pub(crate) struct Arriving<A> {
+pub(crate) struct PartialMessage<A> {
     pub(crate) service: u16,
     pub(crate) size: u32,
     /// Bytes that have arrived.
@@ -22,7 +22,7 @@ pub(crate) struct Arriving<A> {
 
 /// State of a fragment's message in the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FragmentState {
     /// No byte of it has arrived.
     New,
     /// It is arriving with this number of bytes, and the fragment agrees with earlier ones.
@@ -149,7 +149,7 @@ impl Absences {
 /// Messages deferred until their application has memory or attaches, by service, the oldest first.
 /// The endpoint pauses them.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct DeferredMessages {
     services: BTreeMap<u16, VecDeque<(u64, HeldMessage)>>,
     /// Deferred messages, with their positions in a queue. Other entries of a queue are skipped.
     numbers: IdMap<(NodeId, MsgId), u64>,
@@ -168,7 +168,7 @@ pub(crate) struct HeldMessage {
 /// Maximum number of deferred messages; packets of further messages are dropped.
 const HELD_MAX: usize = 1 << 20;
 
-impl Held {
+impl DeferredMessages {
     /// Adds a message, if it is not deferred already. Returns false if there are too many.
     pub(crate) fn enter(&mut self, message: HeldMessage) -> bool {
         let HeldMessage { src, msg, service, .. } = message;
@@ -228,7 +228,7 @@ impl Held {
 /// Messages that are arriving, by sender and its number.
 #[derive(Debug)]
 pub(crate) struct Inbox<A> {
-    messages: IdMap<(NodeId, MsgId), Arriving<A>>,
+    messages: IdMap<(NodeId, MsgId), PartialMessage<A>>,
 }
 
 impl<A> Inbox<A> {
@@ -236,13 +236,13 @@ impl<A> Inbox<A> {
         Self { messages: IdMap::default() }
     }
 
-    pub(crate) fn find(&self, src: NodeId, msg: MsgId, fragment: &Fragment) -> Found {
+    pub(crate) fn find(&self, src: NodeId, msg: MsgId, fragment: &Fragment) -> FragmentState {
         match self.messages.get(&(src, msg)) {
-            None => Found::New,
+            None => FragmentState::New,
             Some(m) if m.size == fragment.size && m.service == fragment.service => {
-                Found::Arriving(m.got)
+                FragmentState::Arriving(m.got)
             }
-            Some(_) => Found::Contradicts,
+            Some(_) => FragmentState::Contradicts,
         }
     }
 
@@ -263,16 +263,16 @@ impl<A> Inbox<A> {
         msg: MsgId,
         fragment: &Fragment,
         open: impl FnOnce() -> A,
-    ) -> &mut Arriving<A> {
+    ) -> &mut PartialMessage<A> {
         let Fragment { service, size, .. } = *fragment;
         self.messages.entry((src, msg)).or_insert_with(|| {
             let (digest, assembly) = (ArrivingDigest::default(), open());
-            Arriving { service, size, got: 0, digest, assembly }
+            PartialMessage { service, size, got: 0, digest, assembly }
         })
     }
 
     /// Removes and returns a message whose end the endpoint reports.
-    pub(crate) fn take(&mut self, src: NodeId, msg: MsgId) -> Option<Arriving<A>> {
+    pub(crate) fn take(&mut self, src: NodeId, msg: MsgId) -> Option<PartialMessage<A>> {
         self.messages.remove(&(src, msg))
     }
 

@@ -37,7 +37,7 @@ pub use app::{Applications, Assembly, Outcome, Payload, Submission, Ticket};
 pub use busy::BusyPoll;
 pub use clock::{Clock, ClockError, ClockSource};
 pub use datapath::Datapath;
-pub use datapath::secure::{PrivateKey, PublicKey, SealConfig, Secured, Security};
+pub use datapath::secure::{PrivateKey, PublicKey, SealConfig, SecureDatapath, Security};
 pub use drive::{Signals, Wait, drive};
 pub use liveness::{RailState, RailView};
 pub use node::{Node, NodeConfig};

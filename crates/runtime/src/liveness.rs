@@ -68,7 +68,7 @@ pub struct RailView {
 /// Networks to one peer.
 #[derive(Debug)]
 pub(crate) struct Liveness {
-    rails: Vec<Watched>,
+    rails: Vec<RailHistory>,
     every: Span,
     next_at: Time,
     /// Intervals since the latest hellos.
@@ -78,7 +78,7 @@ pub(crate) struct Liveness {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Watched {
+struct RailHistory {
     state: RailState,
     /// Numbers of the latest hellos without an answer, the newest first.
     hellos: [Option<u32>; FALL],
@@ -92,7 +92,7 @@ impl Liveness {
     /// Creates `n` networks in an unknown state; `n_peers` peers have as many.
     pub(crate) fn new(n: u8, n_peers: usize) -> Self {
         let every = EVERY.max(PROBE_SPACING * (u64::from(n) * n_peers as u64));
-        let rails = vec![Watched::default(); n.into()];
+        let rails = vec![RailHistory::default(); n.into()];
         Self { rails, every, next_at: Time::NEVER, n_silent: 0, exchanged: 0 }
     }
 
@@ -131,7 +131,7 @@ impl Liveness {
 
     /// Counts a packet of the peer that arrived on `rail` and passed all checks.
     pub(crate) fn on_received(&mut self, rail: u8, bytes: usize) {
-        if let Some(Watched { received, .. }) = self.rails.get_mut(usize::from(rail)) {
+        if let Some(RailHistory { received, .. }) = self.rails.get_mut(usize::from(rail)) {
             *received = (received.0 + 1, received.1 + bytes as u64);
         }
     }

@@ -39,7 +39,7 @@ pub(crate) struct Peer<P> {
     /// The hello that has not been answered.
     hello: Option<Hello>,
     /// Messages that are queued until the peer responds, by the end of their patience.
-    waiting: VecDeque<Waiting<P>>,
+    waiting: VecDeque<QueuedMessage<P>>,
     traffic: Traffic,
     mtu: PathMtu,
     /// Its networks, if there are several, and those whose answer to a probe of the path is
@@ -112,7 +112,7 @@ impl<P> Peer<P> {
 
 /// Message that is queued until its peer responds.
 #[derive(Debug)]
-pub(crate) struct Waiting<P> {
+pub(crate) struct QueuedMessage<P> {
     /// End of its patience.
     pub(crate) until: Time,
     /// End of its bound; [`Time::NEVER`] if it has none.
@@ -261,7 +261,7 @@ impl<P> Peers<P> {
     }
 
     /// Queues a message until the peer responds, or until its patience ends.
-    pub(crate) fn wait(&mut self, now: Time, mut waiting: Waiting<P>) {
+    pub(crate) fn wait(&mut self, now: Time, mut waiting: QueuedMessage<P>) {
         let dst = waiting.submission.dst;
         if let Some(peer) = self.get_mut(dst) {
             if peer.other_transport.is_some() {
@@ -276,7 +276,7 @@ impl<P> Peers<P> {
     }
 
     /// Removes and returns the messages that were queued for the peer.
-    pub(crate) fn take_waiting(&mut self, node: NodeId) -> VecDeque<Waiting<P>> {
+    pub(crate) fn take_waiting(&mut self, node: NodeId) -> VecDeque<QueuedMessage<P>> {
         self.get_mut(node).map(|p| std::mem::take(&mut p.waiting)).unwrap_or_default()
     }
 

@@ -13,15 +13,15 @@ use rampmeter_runtime::wire::Kind;
 
 const GATHER: Span = Span::from_us(30);
 
-fn node(gather: Span) -> Fed<PhostHost> {
+fn node(gather: Span) -> FedNode<PhostHost> {
     let facts = facts(2, 10_000, Span::from_us(100));
     let port = PortConfig { depth: 1_000, budget: 1 << 30 };
     let protocol = protocol::<PhostFamily>(&facts);
-    Fed::gathering(gather, protocol, facts.access_rate, port)
+    FedNode::gathering(gather, protocol, facts.access_rate, port)
 }
 
 /// Sends requests for the state of flows of the peer: each is answered at once.
-fn ask(fed: &mut Fed<PhostHost>, flows: std::ops::Range<u32>) {
+fn ask(fed: &mut FedNode<PhostHost>, flows: std::ops::Range<u32>) {
     for flow in flows {
         let rts = PhostHeader::Rts {
             flow,
@@ -39,7 +39,7 @@ fn ask(fed: &mut Fed<PhostHost>, flows: std::ops::Range<u32>) {
 }
 
 /// Returns the number of datagrams with answers that the node has sent, and of answers in them.
-fn answers(fed: &mut Fed<PhostHost>) -> (usize, usize) {
+fn answers(fed: &mut FedNode<PhostHost>) -> (usize, usize) {
     let n_datagrams = fed.feed.0.borrow().sent.len();
     let packets = fed.take_packets::<PhostHeader>();
     let is_answer =

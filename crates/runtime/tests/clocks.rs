@@ -20,9 +20,9 @@ const START_NS: u64 = 20_100 * 86_400 * 1_000_000_000 + 123_456_789;
 const MESSAGES: u64 = 400;
 const UNTIL: Time = Time::from_ps(200_000_000_000);
 
-struct Started;
+struct ClockOrigins;
 
-impl Visitor for Started {
+impl Visitor for ClockOrigins {
     fn transport<T: Transport>(&mut self) {
         // Days since the origin of each node's clock.
         let run = |days: fn(u32) -> u64| {
@@ -51,5 +51,5 @@ impl Visitor for Started {
 
 #[test]
 fn transports_do_not_depend_on_when_nodes_were_started() {
-    OnHosts::<Builtin>::visit(&mut Started);
+    OnHosts::<Builtin>::visit(&mut ClockOrigins);
 }

@@ -49,9 +49,9 @@ fn star() -> Topology {
 
 /// Arm of the simulator.
 #[derive(Clone, Copy)]
-struct Simulated;
+struct SimulatorArm;
 
-impl Body for Simulated {
+impl Body for SimulatorArm {
     const NAME: &'static str = "conformance";
 
     fn test<T: Transport>(self, case: &Case<T>) {
@@ -163,7 +163,7 @@ impl Body for OverXdp {
 
 fn main() {
     let suite = Suite::new(here!())
-        .each_transport::<Builtin, _>("sim", Simulated)
+        .each_transport::<Builtin, _>("sim", SimulatorArm)
         .each_transport::<OnHosts<Builtin>, _>("udp", OverUdp);
     #[cfg(feature = "xdp")]
     let suite = suite.each_transport::<OnHosts<Builtin>, _>("xdp", OverXdp);

@@ -18,24 +18,24 @@ use rampmeter_core::{
 use rampmeter_proto::{Builtin, OnHosts, Transport};
 use rampmeter_runtime::app::{Failure, Hub, Port, PortConfig};
 use rampmeter_runtime::datapath::mem::{MemDatapath, MemNet, Weather};
-use rampmeter_runtime::datapath::{Arrived, Route};
+use rampmeter_runtime::datapath::{ArrivedPacket, Route};
 use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, TransportId};
 use rampmeter_runtime::{Datapath, Node, NodeConfig, Outcome};
 use rampmeter_testkit::network::n_arbiters;
 use rampmeter_testkit::{Body, Case, Suite, here};
 
 /// Changed messages.
-type Changed = Rc<RefCell<BTreeSet<MsgId>>>;
+type ChangedMessages = Rc<RefCell<BTreeSet<MsgId>>>;
 
 /// Datapath that changes arriving data packets.
-struct Changing {
+struct CorruptingDatapath {
     inner: MemDatapath,
     chance: Rc<Cell<f64>>,
     rng: Rng,
-    changed: Changed,
+    changed: ChangedMessages,
 }
 
-impl Changing {
+impl CorruptingDatapath {
     /// Changes a byte of the payload, or its offset, or the digest.
     fn change<H: Header>(bytes: &mut [u8], rng: &mut Rng) -> Option<MsgId> {
         let (mut envelope, read) = Envelope::decode(bytes).ok()?;
@@ -53,7 +53,7 @@ impl Changing {
 }
 
 /// Datapath for packets with headers of one kind.
-struct Of<H>(Changing, std::marker::PhantomData<H>);
+struct Of<H>(CorruptingDatapath, std::marker::PhantomData<H>);
 
 impl<H: Header> Datapath for Of<H> {
     fn datagram_max(&self) -> usize {
@@ -72,14 +72,14 @@ impl<H: Header> Datapath for Of<H> {
         self.0.inner.flush()
     }
 
-    fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
-        let Changing { inner, chance, rng, changed } = &mut self.0;
+    fn receive(&mut self, now: Time, mut each: impl FnMut(ArrivedPacket<'_>)) -> io::Result<usize> {
+        let CorruptingDatapath { inner, chance, rng, changed } = &mut self.0;
         inner.receive(now, |arrived| {
             let mut bytes = arrived.bytes.to_vec();
             if rng.chance(chance.get()) {
-                changed.borrow_mut().extend(Changing::change::<H>(&mut bytes, rng));
+                changed.borrow_mut().extend(CorruptingDatapath::change::<H>(&mut bytes, rng));
             }
-            each(Arrived { bytes: &bytes, ..arrived });
+            each(ArrivedPacket { bytes: &bytes, ..arrived });
         })
     }
 
@@ -102,11 +102,11 @@ struct Pair<T: Transport> {
     nodes: Vec<(TestNode<T>, Port)>,
     now: Time,
     next: [Time; 2],
-    seen: Seen,
+    seen: ApplicationEvents,
 }
 
 impl<T: Transport> Pair<T> {
-    fn new(keys: &T::Keys, chance: &Rc<Cell<f64>>, changed: &Changed, seed: u64) -> Self {
+    fn new(keys: &T::Keys, chance: &Rc<Cell<f64>>, changed: &ChangedMessages, seed: u64) -> Self {
         let facts = facts(2, 1_000, Span::from_us(100));
         let weather =
             Weather { delay: Span::from_us(30), loss: 0.01, duplicate: 0.05, reorder: 0.1 };
@@ -130,7 +130,7 @@ impl<T: Transport> Pair<T> {
             };
             let (hub, handle) = Hub::new().unwrap();
             let port = handle.open(SERVICE, PortConfig::default()).unwrap();
-            let datapath = Changing {
+            let datapath = CorruptingDatapath {
                 inner: net.datapath(NodeId::new(node)),
                 chance: if node == RECEIVER { Rc::clone(chance) } else { Rc::default() },
                 rng: Rng::new(seed, u64::from(node), Purpose::Test),
@@ -141,7 +141,13 @@ impl<T: Transport> Pair<T> {
             (Node::new(config, protocol, datapath, hub, Time::ZERO), port)
         };
         let nodes = vec![node(SENDER), node(RECEIVER)];
-        Self { net, nodes, now: Time::ZERO, next: [Time::ZERO; 2], seen: Seen::default() }
+        Self {
+            net,
+            nodes,
+            now: Time::ZERO,
+            next: [Time::ZERO; 2],
+            seen: ApplicationEvents::default(),
+        }
     }
 
     fn run_until(&mut self, end: Time) {
@@ -180,7 +186,7 @@ impl Body for Corrupt {
 }
 
 fn changes_are_found<T: Transport>(keys: &T::Keys, seed: u64) {
-    let (chance, changed) = (Rc::new(Cell::new(0.0)), Changed::default());
+    let (chance, changed) = (Rc::new(Cell::new(0.0)), ChangedMessages::default());
     let mut pair = Pair::<T>::new(keys, &chance, &changed, seed);
     pair.run_until(Time::ZERO + Span::from_us(10_000));
     chance.set(0.01);
@@ -231,7 +237,7 @@ fn a_wrong_digest_is_told<T: Transport>(keys: &T::Keys) {
     const SIZE: usize = 1_000;
     let facts = facts(2, 1_000, Span::from_us(100));
     let protocol = || with_keys::<T>(keys, &facts);
-    let mut fed = Fed::<T::Host>::new(protocol(), facts.access_rate, PortConfig::default());
+    let mut fed = FedNode::<T::Host>::new(protocol(), facts.access_rate, PortConfig::default());
     let rng = Rng::new(1, 1, Purpose::Endpoint);
     let mut peer = T::Host::new(Arc::new(protocol()), PEER, rng, fed.now);
     let msg = MsgId::new(3);
@@ -260,9 +266,9 @@ fn a_wrong_digest_is_told<T: Transport>(keys: &T::Keys) {
 
 /// Every transport reports it.
 #[derive(Clone, Copy)]
-struct Told;
+struct ReportVisitor;
 
-impl Body for Told {
+impl Body for ReportVisitor {
     const NAME: &'static str = "told";
 
     fn test<T: Transport>(self, case: &Case<T>) {
@@ -278,7 +284,7 @@ fn messages_need_a_digest() {
     use rampmeter_proto::phost::{PhostFamily, PhostHost};
     let facts = facts(2, 1_000, Span::from_us(100));
     let protocol = protocol::<PhostFamily>(&facts);
-    let mut fed = Fed::<PhostHost>::new(protocol, facts.access_rate, PortConfig::default());
+    let mut fed = FedNode::<PhostHost>::new(protocol, facts.access_rate, PortConfig::default());
     let header = PhostHeader::Free { flow: 0, tx_slot: 0, seq: 0, size: 10 };
     let mut body = vec![0; header.wire_len()];
     header.encode(&mut body).unwrap();
@@ -290,6 +296,6 @@ fn messages_need_a_digest() {
 
 fn main() {
     let suite = Suite::new(here!()).each_preset::<OnHosts<Builtin>, _>(Corrupt);
-    let suite = suite.each_preset::<OnHosts<Builtin>, _>(Told);
+    let suite = suite.each_preset::<OnHosts<Builtin>, _>(ReportVisitor);
     suite.and("messages_need_a_digest", messages_need_a_digest).run();
 }

@@ -29,7 +29,7 @@ enum App {
 
 /// A node, and as its peer an endpoint with its arbiters, without delay between them.
 struct Pair<T: Transport> {
-    fed: Fed<T::Host>,
+    fed: FedNode<T::Host>,
     peer: T::Host,
     arbiters: Vec<T::Arbiter>,
     /// Events of the peer about its message.
@@ -44,7 +44,7 @@ impl<T: Transport> Pair<T> {
         let config = Arc::new(protocol());
         let port = PortConfig { depth: 1, budget: SIZE };
         let (n_arbiters, rate) = (n_arbiters::<T>(keys, &facts), facts.access_rate);
-        let fed = Fed::<T::Host>::with_arbiters(n_arbiters, protocol(), rate, port);
+        let fed = FedNode::<T::Host>::with_arbiters(n_arbiters, protocol(), rate, port);
         let rng = |node: u32| Rng::new(1, node.into(), Purpose::Endpoint);
         let arbiter = |number: u32| {
             let node = 2 + number;

@@ -87,7 +87,7 @@ fn acts<H: Header + 'static>() -> impl Strategy<Value = Vec<Act>> {
 
 fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
     let rate = facts(2, 1_000, Span::from_us(100)).access_rate;
-    let mut fed = Fed::<E>::new(protocol, rate, PortConfig { depth: 32, budget: 20_000 });
+    let mut fed = FedNode::<E>::new(protocol, rate, PortConfig { depth: 32, budget: 20_000 });
     let mut submitted = 0;
     for act in acts {
         let good = |kind, body: &[u8]| Some(datagram(kind, body));
@@ -136,7 +136,7 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
 /// Announcements of a peer use memory before any application is involved.
 fn a_peer_that_announces_without_end_is_held_to_its_limit() {
     let facts = facts(2, 1_000, Span::from_us(100));
-    let mut fed = Fed::<PhostHost>::new(
+    let mut fed = FedNode::<PhostHost>::new(
         protocol::<PhostFamily>(&facts),
         facts.access_rate,
         PortConfig::default(),
@@ -159,7 +159,7 @@ fn a_peer_that_announces_without_end_is_held_to_its_limit() {
 /// Answers to hellos are sent at once, but occupy the link: later packets wait for them.
 fn answers_of_the_node_itself_are_paced() {
     let facts = facts(2, 1_000, Span::from_us(100));
-    let mut fed = Fed::<PhostHost>::new(
+    let mut fed = FedNode::<PhostHost>::new(
         protocol::<PhostFamily>(&facts),
         facts.access_rate,
         PortConfig::default(),

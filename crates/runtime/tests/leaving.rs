@@ -44,9 +44,9 @@ fn idle<T: Transport>(duration: Span) -> u64 {
     n_handled(&bed) - before
 }
 
-struct Refused;
+struct RefusalVisitor;
 
-impl Visitor for Refused {
+impl Visitor for RefusalVisitor {
     fn transport<T: Transport>(&mut self) {
         let (mut bed, left_at) = left_by::<T>();
         let is_over = |fates: &Fates| fates.completed + fates.failed == MESSAGES;
@@ -68,12 +68,12 @@ impl Visitor for Refused {
 
 #[test]
 fn messages_for_a_program_that_has_ended_are_refused_and_cost_nothing_afterwards() {
-    OnHosts::<Builtin>::visit(&mut Refused);
+    OnHosts::<Builtin>::visit(&mut RefusalVisitor);
 }
 
-struct Resumed;
+struct ResumptionVisitor;
 
-impl Visitor for Resumed {
+impl Visitor for ResumptionVisitor {
     fn transport<T: Transport>(&mut self) {
         // The bound of cosy's messages is shorter.
         if T::NAME == CosyFamily::NAME {
@@ -93,5 +93,5 @@ impl Visitor for Resumed {
 /// A program that is restarted within a second receives all messages.
 #[test]
 fn messages_wait_for_a_program_that_is_restarted() {
-    OnHosts::<Builtin>::visit(&mut Resumed);
+    OnHosts::<Builtin>::visit(&mut ResumptionVisitor);
 }

@@ -20,9 +20,9 @@ const RECOVERY: Span = Span::from_us(2_000_000);
 const PINGS: Span = Span::from_us(100_000);
 const PING_MAX: Span = Span::from_us(50_000);
 
-struct Mutated(Vec<String>);
+struct MutationVisitor(Vec<String>);
 
-impl Visitor for Mutated {
+impl Visitor for MutationVisitor {
     fn transport<T: Transport>(&mut self) {
         for (seed, to) in (0..4).flat_map(|seed| [0, 2].map(|to| (seed, to))) {
             let mut bed = Bed::new::<T>(Shape::Third, 0);
@@ -47,7 +47,7 @@ impl Visitor for Mutated {
 
 #[test]
 fn a_host_recovers_from_mutated_packets() {
-    let mut mutated = Mutated(Vec::new());
+    let mut mutated = MutationVisitor(Vec::new());
     OnHosts::<Builtin>::visit(&mut mutated);
     assert!(mutated.0.is_empty(), "{:#?}", mutated.0);
 }

@@ -5,10 +5,10 @@
 mod sequences;
 
 use rampmeter_core::{Purpose, Rng};
-use sequences::{Counting, Tally, transports};
+use sequences::{CountingAllocator, Tally, transports};
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: CountingAllocator = CountingAllocator;
 
 #[test]
 fn whatever_a_peer_sends_memory_and_work_are_bounded() {

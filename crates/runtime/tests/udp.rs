@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use common::live::Running;
+use common::live::LiveNode;
 use common::ports::addresses;
 use common::*;
 use rampmeter_core::envelope::{HostPacket, IPV6_UDP, Protection};
@@ -19,7 +19,7 @@ use rampmeter_proto::phost::{PhostFamily, PhostHost};
 use rampmeter_runtime::app::{Completion, Failure, PortConfig, SubmitError};
 use rampmeter_runtime::datapath::fault::Faults;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
-use rampmeter_runtime::datapath::{Arrived, Datapath, Rail, Route};
+use rampmeter_runtime::datapath::{ArrivedPacket, Datapath, Rail, Route};
 use rampmeter_runtime::{Clock, ClockSource, Outcome};
 
 fn start<E: Endpoint>(
@@ -29,7 +29,7 @@ fn start<E: Endpoint>(
     node: usize,
     faults: Faults,
     port: PortConfig,
-) -> Running
+) -> LiveNode
 where
     E::Config: Send + Sync + 'static,
 {
@@ -137,7 +137,7 @@ fn joined_packets_are_taken_apart_where_they_were_joined() {
             a.flush().unwrap();
             for (datapath, sent) in [&mut b, &mut c].into_iter().zip(sent) {
                 let mut got = Vec::new();
-                let mut take = |arrived: Arrived<'_>| got.push(arrived.bytes.to_vec());
+                let mut take = |arrived: ArrivedPacket<'_>| got.push(arrived.bytes.to_vec());
                 while datapath.receive(Time::ZERO, &mut take).unwrap() > 0 {}
                 assert_eq!(got, sent, "round {round}");
             }
@@ -168,7 +168,7 @@ fn marks_arrive_as_they_were_sent() {
                 }
                 a.flush().unwrap();
                 let mut got = Vec::new();
-                let mut take = |arrived: Arrived<'_>| got.push(arrived.marks);
+                let mut take = |arrived: ArrivedPacket<'_>| got.push(arrived.marks);
                 while b.receive(Time::ZERO, &mut take).unwrap() > 0 {}
                 let sent: Vec<Marks> = marks.iter().flat_map(|&marks| [marks; 3]).collect();
                 assert_eq!(got, sent, "{ip}, {class:?}, joined {joins}");

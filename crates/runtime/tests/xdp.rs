@@ -61,7 +61,7 @@ fn receive_marked(datapath: &mut impl Datapath, n: usize) -> Vec<(Vec<u8>, Marks
     let mut got = Vec::new();
     let mut silent = 0;
     while got.len() < n && silent < 1_000 {
-        let each = |arrived: rampmeter_runtime::datapath::Arrived<'_>| {
+        let each = |arrived: rampmeter_runtime::datapath::ArrivedPacket<'_>| {
             got.push((arrived.bytes.to_vec(), arrived.marks));
         };
         if datapath.receive(Time::ZERO, each).unwrap() == 0 {

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use common::{Blast, Cut};
+use common::{Blast, Segmentation};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 use rampmeter_sim::engine::{Key, Wheel};
@@ -115,7 +115,7 @@ fn run(topology: &Topology, packets: u64) -> u64 {
         sample: None,
         paranoid: false,
     };
-    let config = Arc::new(Cut::default());
+    let config = Arc::new(Segmentation::default());
     let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, NoProbe);
     while sim.run(u64::MAX) == Status::Running {}
     sim.fabric().stats().hops

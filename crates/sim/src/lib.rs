@@ -18,10 +18,10 @@ mod watched;
 
 pub use clock::ClockSpec;
 pub use fabric::{Buffer, FabricConfig, FaultSpec, Interface, LinkFault, Outage, Overflow, Spray};
-pub use fabric::{LinkChange, PfcConfig, PfcStats, Switching, Target, Unscheduled};
+pub use fabric::{LinkChange, PacketFate, PfcConfig, PfcStats, Switching, Target};
 pub use fabric::{PortBytes, PortGroup, link_tiers, port_groups, tier_capacities};
 pub use ledger::Counters;
-pub use probe::{Direction, FlowRecord, NoProbe, Passing, Probe};
+pub use probe::{Direction, FlowRecord, InterfacePacket, NoProbe, Probe};
 pub use run::{Arrival, Sim, SimSpec, Status};
 pub use source::Source;
 pub use topo::kinds as topologies;
@@ -29,4 +29,4 @@ pub use topo::{
     ArbiterLink, Delays, HostCut, LinkSpec, Node, PathHop, PathLink, Paths, RegularPaths, Shape,
     Topology, TopologyError, TopologySpec,
 };
-pub use watched::{Watched, WatchedHop};
+pub use watched::{WatchedFamily, WatchedHop};

@@ -82,7 +82,7 @@ pub enum Direction {
 
 /// A packet at the interface of a host or arbiter.
 #[derive(Clone, Copy, Debug)]
-pub struct Passing<'a, H> {
+pub struct InterfacePacket<'a, H> {
     /// The simulated time.
     pub now: Time,
     /// The host, or the arbiter: those are numbered after the hosts.
@@ -128,7 +128,7 @@ pub trait Probe {
     fn on_deliver(&mut self, _latency: Span, _is_data: bool) {}
 
     /// A packet is sent or received by a host or an arbiter.
-    fn on_packet<H: Header>(&mut self, _passing: &Passing<'_, H>) {}
+    fn on_packet<H: Header>(&mut self, _passing: &InterfacePacket<'_, H>) {}
 
     /// The run has ended.
     fn on_end<H, P>(&mut self, _now: Time, _fabric: &mut Fabric<H, P>)
@@ -138,7 +138,8 @@ pub trait Probe {
     {
     }
 
-    /// Something happened at a port. Only of families that are [`Watched`](crate::Watched).
+    /// Something happened at a port. Only of families that are
+    /// [`WatchedFamily`](crate::WatchedFamily).
     fn on_port<H: Header>(&mut self, _event: &PortEvent<H>) {}
 
     /// A host or an arbiter has had an input, and reports its phases on request.
@@ -194,7 +195,7 @@ impl<P: Probe> Probe for &mut P {
         (**self).on_deliver(latency, is_data);
     }
 
-    fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+    fn on_packet<H: Header>(&mut self, passing: &InterfacePacket<'_, H>) {
         (**self).on_packet(passing);
     }
 

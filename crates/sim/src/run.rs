@@ -11,7 +11,7 @@ use crate::engine::event::{ARRIVE, OTHER, PFC, PROGRAM, READY, TIMER, WAKE, even
 use crate::engine::{Key, Wheel};
 use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
 use crate::ledger::Ledger;
-use crate::probe::{Direction, Passing, Probe};
+use crate::probe::{Direction, InterfacePacket, Probe};
 use crate::role::Role;
 use crate::source::Source;
 use crate::topo::Topology;
@@ -428,7 +428,7 @@ fn observe<P: Probe, H: Header>(
     if P::PACKETS {
         let message = ledger.size(packet.payload.msg);
         let end = NodeId::new(station);
-        probe.on_packet(&Passing { now, end, direction, packet, message });
+        probe.on_packet(&InterfacePacket { now, end, direction, packet, message });
     }
 }
 

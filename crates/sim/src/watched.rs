@@ -5,18 +5,19 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Crossing, Departure, Family, Hop, NodeId, Packet, Queueing, Rng, SwitchFacts, Time, Verdict,
+    Departure, Family, Hop, NodeId, Packet, Queueing, Rng, SwitchFacts, Time, TransitPacket,
+    Verdict,
 };
 
 /// The family `F`, watched: its probe gets [`Probe::on_port`](crate::Probe::on_port).
 #[derive(Clone, Copy, Debug)]
-pub struct Watched<F>(PhantomData<fn() -> F>);
+pub struct WatchedFamily<F>(PhantomData<fn() -> F>);
 
 /// The program of a switch whose ports are watched.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchedHop<P>(P);
 
-impl<F: Family> Family for Watched<F> {
+impl<F: Family> Family for WatchedFamily<F> {
     const NAME: &'static str = F::NAME;
     const HAS_ARBITERS: bool = F::HAS_ARBITERS;
     const BATCH: u64 = F::BATCH;
@@ -49,7 +50,7 @@ impl<H, P: Hop<H>> Hop<H> for WatchedHop<P> {
     const QUEUEING: Queueing = P::QUEUEING;
     const WATCHED: bool = true;
 
-    fn on_forward(&mut self, crossing: Crossing<'_>, packet: &mut Packet<H>) -> Verdict {
+    fn on_forward(&mut self, crossing: TransitPacket<'_>, packet: &mut Packet<H>) -> Verdict {
         self.0.on_forward(crossing, packet)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rampmeter_core::{Bytes, FabricFacts, Header, Hop, Rate, Span, Time};
 use rampmeter_proto::Transport;
 use rampmeter_sim::fabric::Fabric;
-use rampmeter_sim::{Arrival, FlowRecord, Passing, Probe, Sim, SimSpec, Status};
+use rampmeter_sim::{Arrival, FlowRecord, InterfacePacket, Probe, Sim, SimSpec, Status};
 use rampmeter_workload::{WorkloadContext, WorkloadSpec};
 
 use crate::idle::IdleTimes;
@@ -335,7 +335,7 @@ impl Probe for Idle {
         self.records.push(*record);
     }
 
-    fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+    fn on_packet<H: Header>(&mut self, passing: &InterfacePacket<'_, H>) {
         // A packet without its payload (NDP) is a sign of service too.
         if passing.message.is_some() {
             self.times.pass(passing.now, passing.end.idx(), passing.direction);

@@ -35,7 +35,7 @@ struct Changes {
 }
 
 /// End of a run.
-struct Ended {
+struct RunEnd {
     at: Time,
     packets: u64,
 }
@@ -58,7 +58,7 @@ fn run<T: Transport>(
     messages: Messages,
     changes: &Changes,
     limit: Span,
-) -> Ended {
+) -> RunEnd {
     let mut net = Net::<T>::new(on_wire, Manners::of(&on_wire.0), (1, 0.0));
     net.jitter = 0.0;
     net.delays = changes.delays.iter().copied().collect();
@@ -72,7 +72,7 @@ fn run<T: Transport>(
         assert!(net.now < Time::ZERO + limit, "not over after {limit}: {messages:?}, {changes:?}");
         net.run_until(net.now + step);
     }
-    Ended { at: net.now, packets: net.number }
+    RunEnd { at: net.now, packets: net.number }
 }
 
 /// Every packet of two messages is delayed, then every two of shorter ones. If ports trim, every
@@ -93,7 +93,7 @@ impl Body for Reorder {
             let of = |sizes: [u64; 2]| {
                 [(ends[0].0, ends[0].1, sizes[0]), (ends[1].0, ends[1].1, sizes[1])]
             };
-            let test = |messages: Messages, changes: Changes, base: &Ended| {
+            let test = |messages: Messages, changes: Changes, base: &RunEnd| {
                 let delayed = changes.delays.iter().fold(Span::ZERO, |sum, (_, d)| sum + *d);
                 let limit = (base.at - Time::ZERO) + delayed * 2 + rtt * SLACK;
                 run::<T>(&on_wire, messages, &changes, limit);

@@ -95,7 +95,7 @@ impl Suite {
     /// Adds a test of a body for every transport and preset: `faults::dcpim::paper`.
     #[must_use]
     pub fn each_preset<C: Catalogue, B: Body>(mut self, body: B) -> Self {
-        C::visit(&mut Adding { suite: &mut self, body, as_preset: None });
+        C::visit(&mut CaseVisitor { suite: &mut self, body, as_preset: None });
         self
     }
 
@@ -103,7 +103,7 @@ impl Suite {
     /// `conformance::dcpim::udp`.
     #[must_use]
     pub fn each_transport<C: Catalogue, B: Body>(mut self, name: &'static str, body: B) -> Self {
-        C::visit(&mut Adding { suite: &mut self, body, as_preset: Some(name) });
+        C::visit(&mut CaseVisitor { suite: &mut self, body, as_preset: Some(name) });
         self
     }
 
@@ -126,14 +126,14 @@ impl Suite {
     }
 }
 
-struct Adding<'a, B> {
+struct CaseVisitor<'a, B> {
     suite: &'a mut Suite,
     body: B,
     /// Only the first preset, under this name.
     as_preset: Option<&'static str>,
 }
 
-impl<B: Body> Visitor for Adding<'_, B> {
+impl<B: Body> Visitor for CaseVisitor<'_, B> {
     fn transport<T: Transport>(&mut self) {
         let n = if self.as_preset.is_some() { 1 } else { T::Keys::PRESETS.len() };
         for &(preset, keys) in &T::Keys::PRESETS[..n] {

@@ -41,7 +41,7 @@ pub fn facts() -> FabricFacts {
 
 /// A message of a host to one of the two others, and how long after its submission it is cancelled.
 #[derive(Clone, Copy, Debug)]
-pub struct Planned {
+pub struct PlannedMessage {
     pause: Span,
     src: u32,
     dst: u32,
@@ -54,7 +54,7 @@ pub struct Planned {
 pub struct Plan {
     seed: u64,
     loss: f64,
-    messages: Vec<Planned>,
+    messages: Vec<PlannedMessage>,
 }
 
 /// Any messages, of which half are cancelled: before their first packet is sent, in flight, or
@@ -68,7 +68,7 @@ pub fn plans() -> impl Strategy<Value = Plan> {
         1 => (0u64..600_000).prop_map(Some),
     ];
     let message = (0u64..60_000, 0..N_HOSTS, 1..N_HOSTS, size, cancelled);
-    let message = message.prop_map(|(pause, src, to, size, cancelled)| Planned {
+    let message = message.prop_map(|(pause, src, to, size, cancelled)| PlannedMessage {
         pause: Span::from_ns(pause),
         src,
         dst: (src + to) % N_HOSTS,
@@ -470,7 +470,8 @@ pub fn cancels_cleanly<F: Family>(
             let (_, src, msg) = cancels.pop_first().expect("one is due");
             net.cancel(src, msg);
         } else {
-            let &Planned { src, dst, size, cancelled, .. } = to_submit.next().expect("one is due");
+            let &PlannedMessage { src, dst, size, cancelled, .. } =
+                to_submit.next().expect("one is due");
             at = submits_at;
             let msg = net.submit(src, dst, size);
             cancels.extend(cancelled.map(|after| (at + after, src, msg)));

@@ -76,9 +76,9 @@ pub(crate) trait Source: Debug + Send + Sync {
 
 /// Flows of a file, in arrival order.
 #[derive(Clone, Debug)]
-pub(crate) struct Recorded(pub(crate) Arc<[Flow]>);
+pub(crate) struct RecordedFlows(pub(crate) Arc<[Flow]>);
 
-impl Source for Recorded {
+impl Source for RecordedFlows {
     fn flows(&self, _seed: u64) -> FlowSource {
         let flows = Arc::clone(&self.0);
         Box::new((0..flows.len()).map(move |i| flows[i]))

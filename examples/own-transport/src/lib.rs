@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{Family, NoArbiter, Passive, SwitchFacts};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor};
-use rampmeter_proto::transport::{Derived, Site};
+use rampmeter_proto::transport::{DerivedValue, Site};
 use rampmeter_proto::{BadKey, Framing, Transport};
 use rampmeter_py::Registry;
 
@@ -57,8 +57,8 @@ impl Transport for StopAndWait {
         SawKeys { payload, header, ..keys }.on(&site.facts)
     }
 
-    fn describe(saw: &Saw) -> Vec<Derived> {
-        vec![Derived::time("timeout", saw.timeout), Derived::time("forget", saw.forget)]
+    fn describe(saw: &Saw) -> Vec<DerivedValue> {
+        vec![DerivedValue::time("timeout", saw.timeout), DerivedValue::time("forget", saw.forget)]
     }
 }
 

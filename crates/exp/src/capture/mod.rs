@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
 use rampmeter_core::{Header, PayloadRef};
-use rampmeter_sim::Passing;
+use rampmeter_sim::InterfacePacket;
 use rampmeter_sim::topo::Node;
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ use crate::error::{RunError, io as io_error};
 use crate::topology::names::NamesSpec;
 use crate::version::{COMMIT, VERSION};
 use frame::{FRAME_MAX, Frame};
-use pcapng::{Captured, InterfaceId, PcapngWriter};
+use pcapng::{CapturedPacket, InterfaceId, PcapngWriter};
 
 pub use sample::every_packet;
 
@@ -108,7 +108,7 @@ impl Capture {
     }
 
     /// A packet passes the interface of a host or an arbiter.
-    pub(crate) fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+    pub(crate) fn on_packet<H: Header>(&mut self, passing: &InterfacePacket<'_, H>) {
         let end = passing.end.get() as usize;
         let Some(interface) = self.interfaces.get(end).copied().flatten() else { return };
         if self.limit_reached {
@@ -122,7 +122,7 @@ impl Capture {
         let Some(writer) = &mut self.writer else { return };
         let frame = Frame::of(&envelope, passing.packet);
         let frame = frame.expect("headers are shorter than 256 bytes");
-        let captured = Captured {
+        let captured = CapturedPacket {
             at: passing.now,
             interface,
             direction: passing.direction,
@@ -139,7 +139,7 @@ impl Capture {
         }
     }
 
-    fn envelope<H: Header>(&mut self, passing: &Passing<'_, H>) -> Envelope {
+    fn envelope<H: Header>(&mut self, passing: &InterfacePacket<'_, H>) -> Envelope {
         let packet = passing.packet;
         let PayloadRef { msg, offset, len } = packet.payload;
         let word = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
@@ -182,14 +182,14 @@ fn partial(file: &Path) -> PathBuf {
     file.with_extension("pcapng.partial")
 }
 
-type Started = (PcapngWriter<BufWriter<File>>, Vec<Option<InterfaceId>>);
+type OpenCapture = (PcapngWriter<BufWriter<File>>, Vec<Option<InterfaceId>>);
 
 fn start(
     file: &Path,
     config: &CaptureConfig,
     n_hosts: u32,
     names: &NamesSpec,
-) -> io::Result<Started> {
+) -> io::Result<OpenCapture> {
     let application = format!("rampmeter {VERSION} ({COMMIT})");
     let mut writer = PcapngWriter::new(BufWriter::new(File::create(file)?), &application)?;
     let mut interfaces = Vec::new();

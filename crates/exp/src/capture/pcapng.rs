@@ -35,7 +35,7 @@ pub(crate) struct InterfaceId(u32);
 
 /// A packet of which a file holds the first bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Captured<'a> {
+pub(crate) struct CapturedPacket<'a> {
     pub(crate) at: Time,
     pub(crate) interface: InterfaceId,
     pub(crate) direction: Direction,
@@ -83,8 +83,8 @@ impl<W: Write> PcapngWriter<W> {
     }
 
     /// Adds a packet.
-    pub(crate) fn packet(&mut self, packet: &Captured<'_>) -> io::Result<()> {
-        let Captured { at, interface, direction, bytes, original } = *packet;
+    pub(crate) fn packet(&mut self, packet: &CapturedPacket<'_>) -> io::Result<()> {
+        let CapturedPacket { at, interface, direction, bytes, original } = *packet;
         let ps = at.as_ps();
         self.u32(interface.0);
         self.u32((ps >> 32) as u32);
@@ -156,7 +156,7 @@ mod tests {
         let mut writer = PcapngWriter::new(Vec::new(), "rampmeter").unwrap();
         let _other = writer.interface("h0", 64).unwrap();
         let interface = writer.interface("h1", 64).unwrap();
-        let packet = Captured { at, interface, direction, bytes, original: 1_500 };
+        let packet = CapturedPacket { at, interface, direction, bytes, original: 1_500 };
         writer.packet(&packet).unwrap();
         writer.finish().unwrap()
     }

@@ -18,7 +18,7 @@ use super::valid::ValidPlan;
 use super::warnings::{self, PlanFacts};
 use super::{capture, pfc, timeline};
 use crate::error::PlanError;
-use crate::traffic::cut::Cut;
+use crate::traffic::cut::Segmentation;
 use crate::traffic::deadlines::DeadlinesSpec;
 use crate::transport::ValidTransport;
 
@@ -101,7 +101,7 @@ impl Plan {
     fn ports(
         &mut self,
         network: &PlanNetwork,
-        cuts: &[Cut],
+        cuts: &[Segmentation],
         cx: &Context<'_>,
     ) -> Result<Ports, PlanError> {
         let PlanNetwork { topology, imported, needs, .. } = network;

@@ -330,7 +330,7 @@ fn buffer(
 mod tests {
     use std::path::Path;
 
-    use rampmeter_sim::Unscheduled;
+    use rampmeter_sim::PacketFate;
 
     use super::*;
 
@@ -372,10 +372,10 @@ mod tests {
     fn resolved_fabrics_have_what_was_left_out() {
         let (spec, config) = resolved("", Need::Prefer(Forwarding::CutThrough)).unwrap();
         assert_eq!(spec.switching, Some(SwitchingSpec::CutThrough));
-        assert_eq!(spec.unscheduled, Some(Unscheduled::CutOff));
-        assert_eq!(config.unscheduled, Unscheduled::CutOff);
+        assert_eq!(spec.unscheduled, Some(PacketFate::CutOff));
+        assert_eq!(config.unscheduled, PacketFate::CutOff);
         let (spec, config) = resolved("unscheduled = 'vanish'", Need::Any).unwrap();
-        assert_eq!(spec.unscheduled, Some(Unscheduled::Vanish));
-        assert_eq!(config.unscheduled, Unscheduled::Vanish);
+        assert_eq!(spec.unscheduled, Some(PacketFate::Vanish));
+        assert_eq!(config.unscheduled, PacketFate::Vanish);
     }
 }

@@ -17,7 +17,7 @@ use super::context::Context;
 use super::faults::faults;
 use crate::error::PlanError;
 use crate::topology::names::NamesSpec;
-use crate::topology::{self, Imported};
+use crate::topology::{self, ImportedTopology};
 use crate::transport::{TransportSpec, ValidTransport};
 
 /// The network of a plan, before the settings of its ports are known.
@@ -25,7 +25,7 @@ pub(super) struct PlanNetwork {
     /// Hosts, switches, and the arbiters that the transport needs.
     pub(super) topology: Topology,
     /// The topology as read, with the names of its nodes.
-    pub(super) imported: Imported,
+    pub(super) imported: ImportedTopology,
     pub(super) delays: Delays,
     /// Needs of the transport in this network.
     pub(super) needs: FabricNeeds,
@@ -143,14 +143,14 @@ fn topology(
     spec: &TopologySpec,
     names: &NamesSpec,
     cx: &Context<'_>,
-) -> Result<(Topology, Imported), PlanError> {
+) -> Result<(Topology, ImportedTopology), PlanError> {
     let (mut imported, key) = match spec {
         TopologySpec::File(topologies::File { file, hosts_forward }) => {
             let bad = |message| cx.bad("topology.file", message);
             let imported = topology::read(&cx.path(file)).map_err(bad)?;
             (imported.with_forwarding(*hosts_forward), "topology.file")
         }
-        spec => (Imported::plain(spec.clone()), "topology"),
+        spec => (ImportedTopology::plain(spec.clone()), "topology"),
     };
     imported.rename(names);
     if let TopologySpec::Links(_) = spec {

@@ -27,7 +27,7 @@ const ERRORS: f64 = 4.0;
 
 /// The traffic that a workload offers.
 #[derive(Clone, Debug, Serialize)]
-pub struct Offered {
+pub struct OfferedTraffic {
     /// Flows that were examined: the first of the plan under its seed.
     pub flows: u64,
     /// Mean message size of the workload, in bytes; of these flows if it follows from no
@@ -73,7 +73,7 @@ struct Port {
 
 impl ValidPlan {
     /// Returns the traffic that the workload offers, by tier.
-    pub fn offered(&self) -> Offered {
+    pub fn offered(&self) -> OfferedTraffic {
         self.offered_by(FLOWS_MAX)
     }
 
@@ -139,7 +139,7 @@ impl ValidPlan {
         ))
     }
 
-    fn offered_by(&self, flows_max: usize) -> Offered {
+    fn offered_by(&self, flows_max: usize) -> OfferedTraffic {
         let framings: Vec<Framing> = self.cuts.iter().map(|cut| cut.framing()).collect();
         let has_tenants = self.workload.has_tenants();
         // A flow, and its bytes on the wire.
@@ -170,7 +170,7 @@ impl ValidPlan {
         let span = span.map(|(first, last)| last - first);
         let tiers = self.offered_tiers(&ports, span);
         let seconds = span.map(|span| span.as_ps() as f64 * 1e-12);
-        Offered { flows: flows.len() as u64, mean_bytes, seconds, tiers }
+        OfferedTraffic { flows: flows.len() as u64, mean_bytes, seconds, tiers }
     }
 
     fn offered_tiers(&self, ports: &[[Port; 2]], span: Option<Span>) -> Vec<OfferedTier> {

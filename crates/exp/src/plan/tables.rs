@@ -1,7 +1,7 @@
 //! Tables of a plan: keys, defaults and documentation.
 
 use rampmeter_core::fabric::{HeaderOverflow, MarkingPorts, PfcClasses, TrimChoice};
-use rampmeter_sim::{Interface, Overflow, Spray, Unscheduled};
+use rampmeter_sim::{Interface, Overflow, PacketFate, Spray};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ pub struct FabricSpec {
     /// Time at which forwarding begins.
     pub switching: Option<SwitchingSpec>,
     /// Fate of packets without a schedule that are cut off, if packets may not wait in switches.
-    pub unscheduled: Option<Unscheduled>,
+    pub unscheduled: Option<PacketFate>,
     /// Place of the packet queue in hosts.
     pub interface: Option<Interface>,
     /// Bytes that must be in before cut-through forwarding begins.

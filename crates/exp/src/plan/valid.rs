@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rampmeter_core::{Bytes, FabricFacts, Span};
-use rampmeter_proto::transport::{Derived, Quantity};
+use rampmeter_proto::transport::{DerivedValue, Quantity};
 use rampmeter_sim::SimSpec;
 use rampmeter_workload::ValidWorkload;
 
@@ -12,7 +12,7 @@ use super::fabric::port_memory;
 use crate::capture::CaptureConfig;
 use crate::topology::names::NamesSpec;
 use crate::trace::TraceConfig;
-use crate::traffic::cut::Cut;
+use crate::traffic::cut::Segmentation;
 use crate::traffic::deadlines::DeadlinesSpec;
 use crate::transport::ValidTransport;
 use crate::warning::Warnings;
@@ -26,9 +26,9 @@ pub struct ValidPlan {
     pub(crate) transport: ValidTransport,
     pub(crate) workload: ValidWorkload,
     /// The packets of messages; those of the first of several transports.
-    pub(crate) cut: Cut,
+    pub(crate) cut: Segmentation,
     /// The packets of each transport's messages.
-    pub(crate) cuts: Vec<Cut>,
+    pub(crate) cuts: Vec<Segmentation>,
     pub(crate) deadlines: Option<DeadlinesSpec>,
     pub(crate) capture: Option<CaptureConfig>,
     pub(crate) warnings: Warnings,
@@ -56,23 +56,24 @@ impl ValidPlan {
     pub fn derived(&self) -> BTreeMap<String, f64> {
         let FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, .. } = self.facts;
         let packet = self.cut.payload + self.cut.header;
-        let bytes = |name, bytes: Bytes| Derived { name, quantity: Quantity::Bytes(bytes.get()) };
+        let bytes =
+            |name, bytes: Bytes| DerivedValue { name, quantity: Quantity::Bytes(bytes.get()) };
         let common = [
-            Derived::count("hosts", n_hosts.into()),
-            Derived::count("access-rate-bps", access_rate.as_bps()),
-            Derived::time("data-rtt", data_rtt),
-            Derived::time("control-rtt", control_rtt),
+            DerivedValue::count("hosts", n_hosts.into()),
+            DerivedValue::count("access-rate-bps", access_rate.as_bps()),
+            DerivedValue::time("data-rtt", data_rtt),
+            DerivedValue::time("control-rtt", control_rtt),
             bytes("bdp", access_rate.bytes_floor(data_rtt)),
-            Derived::packets("bdp", self.facts.bdp_packets(packet)),
+            DerivedValue::packets("bdp", self.facts.bdp_packets(packet)),
             bytes("packet", packet),
             bytes("payload", self.cut.payload),
-            Derived::time("packet", access_rate.tx_time(packet)),
+            DerivedValue::time("packet", access_rate.tx_time(packet)),
             bytes("port-buffer", port_memory(&self.sim.fabric.buffer)),
-            Derived::count("arbiters", self.transport.needs.arbiters.len() as u64),
-            Derived::count("priorities", self.transport.needs.priorities.into()),
+            DerivedValue::count("arbiters", self.transport.needs.arbiters.len() as u64),
+            DerivedValue::count("priorities", self.transport.needs.priorities.into()),
         ];
         let own = self.transport.describe();
-        let own = own.iter().map(Derived::entry).map(|(k, v)| (format!("transport.{k}"), v));
-        common.iter().map(Derived::entry).chain(own).collect()
+        let own = own.iter().map(DerivedValue::entry).map(|(k, v)| (format!("transport.{k}"), v));
+        common.iter().map(DerivedValue::entry).chain(own).collect()
     }
 }

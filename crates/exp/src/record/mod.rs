@@ -23,7 +23,7 @@ use sampling::Samples;
 
 /// Data of a finished flow that the statistics need.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct FlowSample {
     pub(crate) number: u32,
     pub(crate) arrival: Time,
     pub(crate) size: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Kept {
     pub(crate) ideal: [u64; 3],
 }
 
-impl Kept {
+impl FlowSample {
     /// Returns the picoseconds from its arrival to the completion that `ideal` is about; `None` if
     /// it has not completed.
     pub(crate) fn completion(&self, ideal: Ideal) -> Option<u64> {
@@ -59,7 +59,7 @@ pub(crate) struct Recorder {
     ideals: Vec<Ideals>,
     writer: Option<FlowWriter>,
     pub(crate) error: Option<TableError>,
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Vec<FlowSample>,
     pub(crate) failed: u64,
     pub(crate) rejected: u64,
     pub(crate) unfinished: u64,
@@ -173,7 +173,7 @@ impl Recorder {
     ) {
         let all = ideals.all();
         match status {
-            Status::Finished => self.kept.push(Kept {
+            Status::Finished => self.kept.push(FlowSample {
                 number: record.number,
                 arrival: record.arrival,
                 size: record.size.get(),

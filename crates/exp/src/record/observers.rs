@@ -6,7 +6,7 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{Gauge, Header, Hop, NodeId, Phase, Span, Time};
 use rampmeter_metrics::TableError;
 use rampmeter_sim::fabric::{Fabric, PortEvent};
-use rampmeter_sim::{Arrival, FlowRecord, Passing, Probe, SimSpec};
+use rampmeter_sim::{Arrival, FlowRecord, InterfacePacket, Probe, SimSpec};
 use serde::Serialize;
 
 use super::Recorder;
@@ -15,11 +15,11 @@ use crate::capture::{Capture, CaptureConfig, CaptureReport};
 use crate::error::RunError;
 use crate::topology::names::NamesSpec;
 use crate::trace::{Timeline, TraceConfig, TraceReport};
-use crate::traffic::cut::Cut;
+use crate::traffic::cut::Segmentation;
 use crate::traffic::ideals::Ideals;
 
 /// Observers that a run has: capture, timeline, table of paths.
-pub(crate) struct Observed {
+pub(crate) struct RunObservers {
     capture: Option<Capture>,
     timeline: Option<Timeline>,
     paths: Option<PathTable>,
@@ -34,7 +34,7 @@ pub(crate) struct ObserverSpec<'a> {
     pub(crate) has_paths: bool,
     pub(crate) sim: &'a SimSpec,
     pub(crate) names: &'a NamesSpec,
-    pub(crate) cut: Cut,
+    pub(crate) cut: Segmentation,
 }
 
 /// Files written by observers.
@@ -46,7 +46,7 @@ pub(crate) struct ObservedReport {
     trace: Option<TraceReport>,
 }
 
-impl Observed {
+impl RunObservers {
     /// Starts the observers of `spec`, in the folder `out`; `None` if it has none.
     ///
     /// # Errors
@@ -88,12 +88,12 @@ impl Observed {
 }
 
 /// A probe around a recorder that observes packets too.
-pub(crate) struct Observing<'a> {
+pub(crate) struct ObserverProbe<'a> {
     pub(crate) recorder: &'a mut Recorder,
-    pub(crate) observed: &'a mut Observed,
+    pub(crate) observed: &'a mut RunObservers,
 }
 
-impl Probe for Observing<'_> {
+impl Probe for ObserverProbe<'_> {
     const LATENCY: bool = Recorder::LATENCY;
     const PACKETS: bool = true;
     const COUNTERS: bool = Recorder::COUNTERS;
@@ -129,7 +129,7 @@ impl Probe for Observing<'_> {
         self.recorder.on_deliver(latency, is_data);
     }
 
-    fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+    fn on_packet<H: Header>(&mut self, passing: &InterfacePacket<'_, H>) {
         if let Some(capture) = &mut self.observed.capture {
             capture.on_packet(passing);
         }

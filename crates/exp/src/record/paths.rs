@@ -24,14 +24,14 @@ pub(crate) struct PathTable {
     numbers: IdMap<(u32, u32), u32>,
     /// The path so far of each packet in flight, by handle.
     at: Vec<u32>,
-    rows: Vec<Counted>,
+    rows: Vec<PathCount>,
     row_of: IdMap<(u32, u32), u32>,
     /// The numbers of flows that are not submitted in the order of their numbers.
     flows: IdMap<u32, u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Counted {
+struct PathCount {
     flow: u32,
     path: u32,
     packets: u64,
@@ -107,7 +107,7 @@ impl PathTable {
         let next = self.rows.len() as u32;
         let row = *self.row_of.entry((flow, path)).or_insert(next);
         if row == next {
-            self.rows.push(Counted { flow, path, packets: 0, bytes: 0 });
+            self.rows.push(PathCount { flow, path, packets: 0, bytes: 0 });
         }
         let row = &mut self.rows[row as usize];
         row.packets += 1;
@@ -147,7 +147,7 @@ impl PathTable {
         let mut rows = self.rows;
         rows.sort_unstable_by_key(|row| (row.flow, names[row.path as usize].as_str()));
         let mut writer = RowWriter::create(file)?;
-        for Counted { flow, path, packets, bytes } in rows {
+        for PathCount { flow, path, packets, bytes } in rows {
             let path = names[path as usize].clone().into();
             writer.push(&PathRow { flow: flow.into(), path, packets, bytes })?;
         }

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use crate::plan::tables::MeasureSpec;
 use crate::record::sampling::Knot;
-use crate::record::{Kept, Recorder};
+use crate::record::{FlowSample, Recorder};
 use crate::simulation::status::RunStatus;
 use crate::traffic::collective::CollectiveRound;
 use crate::traffic::rpc::RpcSummary;
@@ -30,7 +30,7 @@ use collisions::CollisionReport;
 use outcome::Outcome;
 use report::{DeadlockReport, FlowCounts, Slowdown};
 use tier::Tier;
-use window::{Measured, WarmUpReport, Window, carried_until};
+use window::{WarmUpReport, Window, WindowInput, carried_until};
 
 /// The summary of a run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -120,11 +120,11 @@ impl Summary {
         let process = outcome.process(&all);
         let warmup = WarmUpReport::of(measure, process, &all);
         let choice = Choice { first: warmup.flows, mark };
-        let counted: Vec<&Kept> =
+        let counted: Vec<&FlowSample> =
             all.iter().filter(|k| choice.counts(k, Ideal::Delivered)).collect();
         let order = order_of(process);
         let slowdown = slowdowns(&all, choice, outcome.bdp_bytes, order);
-        let window = Window::of(&Measured {
+        let window = Window::of(&WindowInput {
             counted: &counted,
             open: &recorder.open,
             unfinished: recorder.unfinished,
@@ -193,8 +193,8 @@ fn order_of(process: Process) -> Order {
 }
 
 /// Returns the sum of completion times over the sum of ideals.
-fn nfct(counted: &[&Kept]) -> Option<f64> {
-    let sum = |of: &dyn Fn(&Kept) -> u64| counted.iter().map(|k| of(k) as f64).sum::<f64>();
+fn nfct(counted: &[&FlowSample]) -> Option<f64> {
+    let sum = |of: &dyn Fn(&FlowSample) -> u64| counted.iter().map(|k| of(k) as f64).sum::<f64>();
     let ideals = sum(&|k| k.ideal[0]);
     (ideals > 0.0).then(|| sum(&|k| k.fct[0]) / ideals)
 }
@@ -294,7 +294,7 @@ struct Choice {
 
 impl Choice {
     /// Returns true if a flow is counted by the completion that `ideal` is about.
-    fn counts(self, k: &Kept, ideal: Ideal) -> bool {
+    fn counts(self, k: &FlowSample, ideal: Ideal) -> bool {
         let Some(completion) = k.completion(ideal) else { return false };
         let finish = k.arrival.as_ps().saturating_add(completion);
         u64::from(k.number) >= self.first && self.mark.is_none_or(|mark| finish < mark)
@@ -303,14 +303,15 @@ impl Choice {
 
 /// Slowdown by ideal, of flows that are in the order of arrival.
 fn slowdowns(
-    all: &[Kept],
+    all: &[FlowSample],
     choice: Choice,
     bdp_bytes: u64,
     order: Order,
 ) -> BTreeMap<&'static str, Slowdown> {
     let of = |ideal: Ideal| {
-        let sample =
-            |k: &Kept| k.slowdown(ideal).map(|slowdown| Sample { size_bytes: k.size, slowdown });
+        let sample = |k: &FlowSample| {
+            k.slowdown(ideal).map(|slowdown| Sample { size_bytes: k.size, slowdown })
+        };
         let samples = || all.iter().filter(|k| choice.counts(k, ideal)).filter_map(sample);
         (ideal.name(), by_all_bins(samples, bdp_bytes, order))
     };
@@ -322,11 +323,11 @@ fn slowdowns(
 fn with_ends(
     mut knots: Vec<Knot>,
     outcome: &Outcome<'_>,
-    all: &[Kept],
+    all: &[FlowSample],
     delivered: &BTreeMap<u32, u64>,
 ) -> Vec<Knot> {
     if knots.is_empty() {
-        let delivery = |k: &Kept| (k.arrival.as_ps().saturating_add(k.fct[0]), k.size);
+        let delivery = |k: &FlowSample| (k.arrival.as_ps().saturating_add(k.fct[0]), k.size);
         let mut deliveries: Vec<(u64, u64)> = all.iter().map(delivery).collect();
         deliveries.sort_unstable();
         let mut fresh = 0;
@@ -368,7 +369,7 @@ fn exact_at_last_arrival(outcome: &Outcome<'_>, knots: &mut Vec<Knot>) {
     knots.insert(after, Knot { at, fresh, tiers, tenants });
 }
 
-fn by_tenant(counted: &[&Kept], order: Order) -> BTreeMap<u32, Stats> {
+fn by_tenant(counted: &[&FlowSample], order: Order) -> BTreeMap<u32, Stats> {
     let mut samples: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for k in counted {
         if let Some(slowdown) = k.slowdown(Ideal::Delivered) {

@@ -8,7 +8,7 @@ use rampmeter_sim::{Counters, PfcStats, Topology};
 use rampmeter_workload::Process;
 
 use super::report::{DeadlockReport, FlowCounts};
-use crate::record::Kept;
+use crate::record::FlowSample;
 use crate::simulation::status::RunStatus;
 use crate::topology::names::NamesSpec;
 use crate::traffic::collective::CollectiveRound;
@@ -52,7 +52,7 @@ pub(crate) struct Outcome<'a> {
 impl Outcome<'_> {
     /// Returns the process of the arrivals of `flows`. With an outage no run is stationary, nor is
     /// a trace of one burst.
-    pub(super) fn process(&self, flows: &[Kept]) -> Process {
+    pub(super) fn process(&self, flows: &[FlowSample]) -> Process {
         let is_one_burst = flows.len() > 1 && flows.iter().all(|k| k.arrival == flows[0].arrival);
         match self.has_outages || is_one_burst {
             true => Process::Bursts,

@@ -15,10 +15,10 @@ use super::report::DeadlockReport;
 use crate::error::{RunError, io};
 use crate::plan::valid::ValidPlan;
 use crate::record::Recorder;
-use crate::record::observers::Observed;
+use crate::record::observers::RunObservers;
 use crate::record::sampling::Samples;
-use crate::simulation::clock::Elapsed;
-use crate::simulation::status::Ran;
+use crate::simulation::clock::ElapsedTime;
+use crate::simulation::status::CompletedRun;
 use crate::version::{COMMIT, PROFILE, VERSION};
 
 /// Files that not every run writes, and the manifest.
@@ -54,9 +54,9 @@ pub(crate) fn clear(out: &Path) -> Result<(), RunError> {
 pub(crate) fn publish(
     plan: &ValidPlan,
     mut recorder: Recorder,
-    observed: Option<Observed>,
-    ran: &Ran,
-    elapsed: Elapsed,
+    observed: Option<RunObservers>,
+    ran: &CompletedRun,
+    elapsed: ElapsedTime,
     out: &Path,
 ) -> Result<Summary, RunError> {
     let metadata = metadata(plan);
@@ -165,7 +165,7 @@ fn outages(plan: &ValidPlan) -> Vec<OutageRow> {
 }
 
 /// Returns the part of the summary about the run as a whole.
-fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
+fn outcome<'a>(plan: &'a ValidPlan, ran: &'a CompletedRun) -> Outcome<'a> {
     let bdp_packets = plan.facts.bdp_packets(plan.cut.payload + plan.cut.header);
     Outcome {
         status: ran.status,
@@ -193,7 +193,7 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
 }
 
 /// The deadlocks of a run, with the names of their ports.
-fn deadlocks(plan: &ValidPlan, ran: &Ran) -> Vec<DeadlockReport> {
+fn deadlocks(plan: &ValidPlan, ran: &CompletedRun) -> Vec<DeadlockReport> {
     let name =
         |&(from, to): &(Node, Node)| format!("{}>{}", plan.names.node(from), plan.names.node(to));
     let report = |(since, ports): &(Time, Vec<(Node, Node)>)| DeadlockReport {

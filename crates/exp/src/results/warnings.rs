@@ -12,7 +12,7 @@ use super::outcome::Outcome;
 use super::report::{DeadlockReport, FlowCounts, Slowdown};
 use super::window::WarmUpReport;
 use crate::plan::offered::seconds;
-use crate::record::{Kept, Recorder};
+use crate::record::{FlowSample, Recorder};
 use crate::simulation::status::RunStatus;
 use crate::warning::{Warning, Warnings};
 
@@ -41,7 +41,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) warmup: &'a WarmUpReport,
     pub(crate) slowdown: &'a BTreeMap<&'static str, Slowdown>,
     /// The flows that are counted, in the order of arrival.
-    pub(crate) counted: &'a [&'a Kept],
+    pub(crate) counted: &'a [&'a FlowSample],
     /// The process of the arrivals; that of bursts in runs with outages or changes of links.
     pub(crate) process: Process,
     pub(crate) delivered_share: Option<f64>,

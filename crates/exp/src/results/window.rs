@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::plan::tables::MeasureSpec;
 use crate::plan::warmup::WarmUp;
-use crate::record::Kept;
+use crate::record::FlowSample;
 use crate::record::sampling::Knot;
 
 /// Returns the amount carried by the instant `ps` of `of`, a quantity of the knots: interpolated
@@ -37,14 +37,14 @@ pub struct WarmUpReport {
 
 impl WarmUpReport {
     /// The warm-up of `flows`, which are in the order of arrival.
-    pub(crate) fn of(measure: &MeasureSpec, process: Process, flows: &[Kept]) -> Self {
+    pub(crate) fn of(measure: &MeasureSpec, process: Process, flows: &[FlowSample]) -> Self {
         let by_rule = match measure.warmup_flows {
             WarmUp::Flows(0) => return Self { rule: "none", flows: 0, is_found: true },
             WarmUp::Flows(flows) => return Self { rule: "flows", flows, is_found: true },
             WarmUp::Mser5 => true,
             WarmUp::Auto => process == Process::Poisson,
         };
-        let slowdown = |k: &Kept| k.slowdown(Ideal::Delivered);
+        let slowdown = |k: &FlowSample| k.slowdown(Ideal::Delivered);
         let series: Vec<f64> = flows.iter().filter_map(slowdown).collect();
         if !by_rule || series.len() < FLOWS_MIN {
             return Self { rule: "none", flows: 0, is_found: true };
@@ -70,9 +70,9 @@ pub struct Window {
 }
 
 /// Properties of a run from which its window follows.
-pub(crate) struct Measured<'a> {
+pub(crate) struct WindowInput<'a> {
     /// The flows counted.
-    pub(crate) counted: &'a [&'a Kept],
+    pub(crate) counted: &'a [&'a FlowSample],
     /// Numbers and arrivals of the flows that were not delivered, without those that were rejected.
     pub(crate) open: &'a [(u32, Time)],
     /// Flows that the end of the run cut off.
@@ -96,7 +96,7 @@ impl Window {
     /// The window of Poisson processes of one period ends with the arrivals, because the network is
     /// in the same state until then. Other flows that the end of the run cuts off load the network
     /// to the end, and the window ends there: flows that never end have a goodput.
-    pub(crate) fn of(run: &Measured<'_>) -> Option<Self> {
+    pub(crate) fn of(run: &WindowInput<'_>) -> Option<Self> {
         let mark = run.mark.unwrap_or(u64::MAX);
         let counted = run.counted.iter().map(|k| k.arrival.as_ps()).min();
         let open = run.open.iter().filter(|(number, _)| u64::from(*number) >= run.warmup);
@@ -150,17 +150,21 @@ mod tests {
         assert_eq!(carried(100, 301), None);
     }
 
-    fn kept(number: u32, arrival: u64, fct: u64) -> Kept {
+    fn kept(number: u32, arrival: u64, fct: u64) -> FlowSample {
         let arrival = Time::from_ps(arrival);
-        Kept { number, arrival, size: 1, tenant: 0, fct: [fct; 2], ideal: [1; 3] }
+        FlowSample { number, arrival, size: 1, tenant: 0, fct: [fct; 2], ideal: [1; 3] }
     }
 
-    fn window(process: Process, counted: &[&Kept], open: &[(u32, Time)]) -> Option<(u64, u64)> {
+    fn window(
+        process: Process,
+        counted: &[&FlowSample],
+        open: &[(u32, Time)],
+    ) -> Option<(u64, u64)> {
         let unfinished = open.len() as u64;
         let last_arrival = Time::from_ps(300);
         let (warmup, end_ps, mark) = (0, 1000, None);
         let run =
-            Measured { counted, open, unfinished, warmup, process, last_arrival, end_ps, mark };
+            WindowInput { counted, open, unfinished, warmup, process, last_arrival, end_ps, mark };
         Window::of(&run).map(|w| (w.from_ps, w.to_ps))
     }
 

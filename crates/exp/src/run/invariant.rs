@@ -10,7 +10,7 @@ use thiserror::Error;
 /// An invariant of this program does not hold: a mistake in it, not in a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("an invariant is broken at {place}: {message}")]
-pub struct Broken {
+pub struct InvariantViolation {
     /// File and line.
     pub place: String,
     /// The message of the panic.
@@ -25,8 +25,8 @@ thread_local! {
 /// Runs `work`; a panic in it becomes an error with its place, and is not printed.
 ///
 /// # Errors
-/// [`Broken`] if `work` panics on this thread.
-pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Broken> {
+/// [`InvariantViolation`] if `work` panics on this thread.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, InvariantViolation> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = panic::take_hook();
@@ -44,7 +44,7 @@ pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Broken> {
     let outer = PLACE.replace(Some(String::new()));
     let result = panic::catch_unwind(AssertUnwindSafe(work));
     let place = PLACE.replace(outer).unwrap_or_default();
-    result.map_err(|payload| Broken { place, message: text(payload.as_ref()) })
+    result.map_err(|payload| InvariantViolation { place, message: text(payload.as_ref()) })
 }
 
 fn text(payload: &(dyn Any + Send)) -> String {

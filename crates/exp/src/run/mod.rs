@@ -12,14 +12,14 @@ use crate::error::RunError;
 use crate::plan::valid::ValidPlan;
 use crate::record::Recorder;
 use crate::record::bounded_table::BoundedTable;
-use crate::record::observers::{Observed, ObserverSpec};
+use crate::record::observers::{ObserverSpec, RunObservers};
 use crate::record::rates::Rates;
 use crate::results::Summary;
 use crate::results::publish::{clear, publish};
 use crate::simulation::Task;
 use crate::simulation::clock::Stopwatch;
 use crate::simulation::progress::Observer;
-use crate::simulation::status::Ran;
+use crate::simulation::status::CompletedRun;
 use crate::traffic::deadlines::Deadlines;
 use crate::traffic::ideals::Ideals;
 use crate::traffic::source::PlanSource;
@@ -48,7 +48,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
         names: &plan.names,
         cut: plan.cut,
     };
-    let mut observed = Observed::start(&requested, out)?;
+    let mut observed = RunObservers::start(&requested, out)?;
     let watch = Stopwatch::start();
     let ran = simulate(plan, &mut recorder, observed.as_mut(), observer);
     publish(plan, recorder, observed, &ran, watch.elapsed(), out)
@@ -64,9 +64,9 @@ pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder
 pub(crate) fn simulate(
     plan: &ValidPlan,
     recorder: &mut Recorder,
-    observed: Option<&mut Observed>,
+    observed: Option<&mut RunObservers>,
     observer: &mut dyn Observer,
-) -> Ran {
+) -> CompletedRun {
     let seed = plan.plan().seed;
     let ideals = || Ideals::new(&plan.sim, plan.cut);
     let deadlines = Deadlines::new(plan.deadlines.clone(), seed, ideals);
@@ -82,7 +82,7 @@ pub(crate) fn simulate(
     });
     let mut ideals = ideals();
     let (collectives, rpcs) = (source.collectives(&mut ideals), source.rpcs(&mut ideals));
-    Ran { offered_packets: source.offered_packets, collectives, rpcs, ..ran }
+    CompletedRun { offered_packets: source.offered_packets, collectives, rpcs, ..ran }
 }
 
 #[cfg(test)]

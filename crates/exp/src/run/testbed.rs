@@ -25,8 +25,8 @@ use crate::error::{RunError, io};
 use crate::plan::valid::ValidPlan;
 use crate::results::Summary;
 use crate::results::publish::{clear, publish};
-use crate::simulation::clock::Elapsed;
-use crate::simulation::status::{Ran, RunStatus};
+use crate::simulation::clock::ElapsedTime;
+use crate::simulation::status::{CompletedRun, RunStatus};
 use crate::traffic::collective::{Rounds, latest_start};
 use crate::traffic::ideals::Ideals;
 use crate::traffic::rpc::Calls;
@@ -121,7 +121,7 @@ pub fn prepare(plan: &ValidPlan, table: &Path) -> Result<HostRun, RunError> {
 
 /// Times of a flow in logs, in picoseconds.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct LogTimes {
     submitted: Option<u64>,
     delivered: Option<u64>,
     completed: Option<u64>,
@@ -194,12 +194,17 @@ pub fn collect(
     let status = if is_finished { RunStatus::Finished } else { RunStatus::Censored };
     let mut ideals = Ideals::new(&plan.sim, plan.cut);
     let (collectives, rpcs) = (rounds.results(&graph, &mut ideals), calls.results(&mut ideals));
-    let ran = Ran { collectives, rpcs, offered_packets, ..Ran::new(status, counters, end) };
-    let elapsed = Elapsed { wall, cpu_seconds: None };
+    let ran = CompletedRun {
+        collectives,
+        rpcs,
+        offered_packets,
+        ..CompletedRun::new(status, counters, end)
+    };
+    let elapsed = ElapsedTime { wall, cpu_seconds: None };
     Ok(publish(plan, recorder, None, &ran, elapsed, out)?)
 }
 
-fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: Seen) -> FlowRecord {
+fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: LogTimes) -> FlowRecord {
     let packets = flow.size.packets_ceil(plan.cut.payload);
     let last = flow.size.get() - (packets - 1) * plan.cut.payload.get() + plan.cut.header.get();
     let link = plan.facts.access_rate.tx_time(Bytes::new(last));
@@ -228,7 +233,7 @@ fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: Seen) -> FlowRecord 
 }
 
 /// Reads a log. Its last line may be cut off if the load was killed.
-fn read_log(log: &Path, seen: &mut BTreeMap<u64, Seen>) -> Result<(), CollectError> {
+fn read_log(log: &Path, seen: &mut BTreeMap<u64, LogTimes>) -> Result<(), CollectError> {
     let text = fs::read_to_string(log).map_err(|source| io(log, source))?;
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     for (idx, line) in whole.lines().enumerate().skip(1) {
@@ -243,7 +248,7 @@ fn read_log(log: &Path, seen: &mut BTreeMap<u64, Seen>) -> Result<(), CollectErr
         let flow: u64 = flow.parse().map_err(|_| bad())?;
         let at: u64 = at.parse().map_err(|_| bad())?;
         let broken = |what| CollectError::Broken { file: log.to_owned(), flow, what };
-        let of: &mut Seen = seen.entry(flow).or_default();
+        let of: &mut LogTimes = seen.entry(flow).or_default();
         match what {
             "delivered" if of.delivered.replace(at).is_some() => {
                 return Err(broken("delivered twice"));
@@ -263,7 +268,7 @@ fn read_log(log: &Path, seen: &mut BTreeMap<u64, Seen>) -> Result<(), CollectErr
 mod tests {
     use super::*;
 
-    fn log(text: &str) -> Result<BTreeMap<u64, Seen>, CollectError> {
+    fn log(text: &str) -> Result<BTreeMap<u64, LogTimes>, CollectError> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("log.csv");
         fs::write(&file, text).expect("room for a log");

@@ -35,7 +35,7 @@ pub(crate) struct Stopwatch {
 
 /// Time that a run took.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Elapsed {
+pub(crate) struct ElapsedTime {
     pub(crate) wall: Duration,
     /// Processor time of the thread in seconds. Other work on the machine lengthens `wall` alone.
     pub(crate) cpu_seconds: Option<f64>,
@@ -47,9 +47,9 @@ impl Stopwatch {
     }
 
     /// Returns the time since the start, which was in the same thread.
-    pub(crate) fn elapsed(&self) -> Elapsed {
+    pub(crate) fn elapsed(&self) -> ElapsedTime {
         let cpu_seconds = self.cpu.zip(thread_cpu_seconds()).map(|(from, until)| until - from);
-        Elapsed { wall: self.wall.elapsed(), cpu_seconds }
+        ElapsedTime { wall: self.wall.elapsed(), cpu_seconds }
     }
 }
 

@@ -9,9 +9,9 @@ use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe, Source};
 use super::Task;
 use super::clock::Pace;
 use super::progress::Progress;
-use super::status::{Ran, RunStatus};
+use super::status::{CompletedRun, RunStatus};
 use crate::record::Recorder;
-use crate::traffic::cut::Cut;
+use crate::traffic::cut::Segmentation;
 use crate::traffic::ideals::{FlowIdeals, Ideals};
 
 /// Events between two reads of the clock.
@@ -19,7 +19,7 @@ const PACE_EVENTS: u64 = 256;
 
 /// Flows in progress in an ideal network.
 struct Run {
-    cut: Cut,
+    cut: Segmentation,
     scheduler: IdealScheduler,
     links: LinkNumbers,
     /// State of each flow that is not complete.
@@ -79,7 +79,7 @@ struct Open {
 }
 
 /// Runs the task's flows through the ideal scheduler, over a core that limits them or a wide one.
-pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
+pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> CompletedRun {
     let Task { sim, cut, total_flows: total, mut source, recorder, observer, .. } = task;
     let rates = sim.topology.pairs();
     let links = LinkNumbers::of(&rates);
@@ -144,7 +144,7 @@ pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
     while let Some(arrival) = source.withheld() {
         recorder.on_withheld(now, &arrival);
     }
-    Ran::new(status, run.counters, now)
+    CompletedRun::new(status, run.counters, now)
 }
 
 impl Run {

@@ -9,27 +9,27 @@ use std::sync::Arc;
 
 use rampmeter_core::Family;
 use rampmeter_sim::fabric::PortId;
-use rampmeter_sim::{Probe, Sim, SimSpec, Source, Status, Watched};
+use rampmeter_sim::{Probe, Sim, SimSpec, Source, Status, WatchedFamily};
 
 use crate::record::Recorder;
-use crate::record::observers::{Observed, Observing};
-use crate::traffic::cut::Cut;
+use crate::record::observers::{ObserverProbe, RunObservers};
+use crate::traffic::cut::Segmentation;
 use crate::traffic::source::PlanSource;
 use clock::Pace;
 use progress::{Observer, Progress};
-use status::{Ran, RunStatus};
+use status::{CompletedRun, RunStatus};
 
 /// Input of a simulation: network, flows, and observers.
 pub(crate) struct Task<'a> {
     /// The network and its faults.
     pub(crate) sim: &'a SimSpec,
-    pub(crate) cut: Cut,
+    pub(crate) cut: Segmentation,
     /// Total number of flows of the run, if it is determined.
     pub(crate) total_flows: Option<u64>,
     pub(crate) source: &'a mut PlanSource,
     pub(crate) recorder: &'a mut Recorder,
     /// Present in runs whose packets are captured, shown in a timeline, or counted by path.
-    pub(crate) observed: Option<&'a mut Observed>,
+    pub(crate) observed: Option<&'a mut RunObservers>,
     pub(crate) observer: &'a mut dyn Observer,
 }
 
@@ -42,7 +42,10 @@ pub(crate) struct Configs<C> {
 }
 
 /// Runs the task's flows through family `F`.
-pub(crate) fn simulate_family<F: Family>(task: Task<'_>, configs: &Configs<F::Config>) -> Ran {
+pub(crate) fn simulate_family<F: Family>(
+    task: Task<'_>,
+    configs: &Configs<F::Config>,
+) -> CompletedRun {
     let Task { sim, total_flows: total, source, recorder, observed, observer, .. } = task;
     let spec = sim.clone();
     let of_host = |host: u32| configs.by_host.get(host as usize).cloned().flatten();
@@ -50,9 +53,10 @@ pub(crate) fn simulate_family<F: Family>(task: Task<'_>, configs: &Configs<F::Co
     // Runs without observers must not pay for them: two simulators are compiled.
     match observed {
         Some(observed) => {
-            let probe = Observing { recorder, observed };
-            let sim =
-                Sim::<Watched<F>, _, _>::with_host_configs(spec, config, of_host, source, probe);
+            let probe = ObserverProbe { recorder, observed };
+            let sim = Sim::<WatchedFamily<F>, _, _>::with_host_configs(
+                spec, config, of_host, source, probe,
+            );
             drive(total, sim, observer)
         }
         None => {
@@ -66,7 +70,7 @@ fn drive<F: Family, A: Source, P: Probe>(
     total: Option<u64>,
     mut sim: Sim<F, A, P>,
     observer: &mut dyn Observer,
-) -> Ran {
+) -> CompletedRun {
     let mut pace = Pace::new();
     let status = loop {
         match sim.run(F::BATCH) {
@@ -100,14 +104,14 @@ fn drive<F: Family, A: Source, P: Probe>(
         (from, to)
     };
     let deadlocks = deadlocks.iter().map(|d| (d.since, d.ports.iter().map(ends).collect()));
-    let ran = Ran {
+    let ran = CompletedRun {
         hops: sim.fabric().stats().hops,
         tiers: sim.fabric().tier_stats(),
         pfc: sim.fabric().pfc_stats().map(<[_]>::to_vec),
         deadlocks: deadlocks.collect(),
         collisions: sim.fabric().stats().collisions.clone(),
         transport: sim.transport_counters(),
-        ..Ran::new(status, *sim.counters(), sim.now())
+        ..CompletedRun::new(status, *sim.counters(), sim.now())
     };
     sim.into_probe();
     ran

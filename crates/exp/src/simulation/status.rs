@@ -24,7 +24,7 @@ pub enum RunStatus {
 }
 
 /// A run that has ended.
-pub(crate) struct Ran {
+pub(crate) struct CompletedRun {
     pub(crate) status: RunStatus,
     pub(crate) counters: Counters,
     pub(crate) hops: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Ran {
     pub(crate) offered_packets: u64,
 }
 
-impl Ran {
+impl CompletedRun {
     /// A run without switches, collectives and calls.
     pub(crate) fn new(status: RunStatus, counters: Counters, end: Time) -> Self {
         Self {

@@ -17,7 +17,7 @@ use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
 use serde_json::Value;
 
 use super::draft::{Draft, Link};
-use super::import::Imported;
+use super::import::ImportedTopology;
 use crate::text::units;
 
 /// The keys of a network, and those of the first versions.
@@ -42,7 +42,7 @@ struct Dimension {
     latency_ns: f64,
 }
 
-pub(super) fn read(text: &str) -> Result<Imported, String> {
+pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
     let is_json = text.trim_start().starts_with('{');
     let value = if is_json {
         let value = serde_json::from_str(text);

@@ -7,7 +7,7 @@ use rampmeter_workload::import::count;
 use serde::Deserialize as _;
 use toml::{Table, Value};
 
-use super::import::Imported;
+use super::import::ImportedTopology;
 use super::names::NamesSpec;
 
 /// Pairs of nodes with parallel links that notes name at most.
@@ -94,7 +94,7 @@ impl Draft {
     }
 
     /// Returns the topology.
-    pub(super) fn finish(self) -> Result<Imported, String> {
+    pub(super) fn finish(self) -> Result<ImportedTopology, String> {
         let mut names = NamesSpec::default();
         let mut numbers = Vec::new();
         let mut ends = Vec::with_capacity(self.nodes.len());
@@ -127,6 +127,6 @@ impl Draft {
         let spec = TopologySpec::deserialize(Value::Table(table)).map_err(|e| e.to_string())?;
         let losses = (0..).zip(&self.links).filter(|(_, link)| link.loss > 0.0);
         let losses = losses.map(|(number, link)| (number, link.loss)).collect();
-        Ok(Imported { spec, names, losses, numbers, notes: self.notes, lines: self.lines })
+        Ok(ImportedTopology { spec, names, losses, numbers, notes: self.notes, lines: self.lines })
     }
 }

@@ -23,7 +23,7 @@
 //! are not part of a topology.
 
 use super::draft::{Draft, Link};
-use super::import::Imported;
+use super::import::ImportedTopology;
 use crate::text::units;
 
 /// Keys that only these files have.
@@ -61,7 +61,7 @@ struct Tier {
     oversubscribed: Option<u64>,
 }
 
-pub(super) fn read(text: &str) -> Result<Imported, String> {
+pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
     let mut draft = Draft::default();
     let (mut nodes, mut n_tiers, mut pod) = (None, None, None);
     let mut lines = Lines::default();

@@ -10,7 +10,7 @@ use super::names::NamesSpec;
 
 /// A topology of a file, and what a topology of a plan does not hold.
 #[derive(Clone, Debug)]
-pub(crate) struct Imported {
+pub(crate) struct ImportedTopology {
     pub(crate) spec: TopologySpec,
     pub(crate) names: NamesSpec,
     /// Loss probabilities by link.
@@ -23,7 +23,7 @@ pub(crate) struct Imported {
     pub(crate) lines: Vec<usize>,
 }
 
-impl Imported {
+impl ImportedTopology {
     /// Returns the topology of a file or a plan that names no nodes.
     pub(crate) fn plain(spec: TopologySpec) -> Self {
         let (losses, numbers, notes, lines) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -14,7 +14,7 @@ use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::defaults::Defaults;
-use super::import::Imported;
+use super::import::ImportedTopology;
 use super::names::{NamesSpec, sample};
 use crate::text::parse::{of_table, parse};
 use crate::text::units::{self, DELAY, RATE};
@@ -51,7 +51,7 @@ pub(super) fn has_ends(header: &str) -> bool {
     has(&["from", "to", "gbps", "propagation-ns"]) && !has(&["src", "dst", "size-bytes"])
 }
 
-pub(super) fn read_toml(text: &str) -> Result<Imported, String> {
+pub(super) fn read_toml(text: &str) -> Result<ImportedTopology, String> {
     let mut table: Table = parse(text, "").map_err(|error| error.to_string())?;
     if table.get("kind").and_then(Value::as_str) == Some("links") {
         return canonical(&mut table, &lines_of(text, &[]), NamesSpec::default());
@@ -61,10 +61,10 @@ pub(super) fn read_toml(text: &str) -> Result<Imported, String> {
     if let TopologySpec::File(_) = spec {
         return Err("expected a topology, got another file".to_owned());
     }
-    Ok(Imported::plain(spec))
+    Ok(ImportedTopology::plain(spec))
 }
 
-pub(super) fn read_json(text: &str) -> Result<Imported, String> {
+pub(super) fn read_json(text: &str) -> Result<ImportedTopology, String> {
     let value: serde_json::Value =
         serde_json::from_str(text).map_err(|e| format!("line {}: {e}", e.line()))?;
     if !value.is_object() {
@@ -89,7 +89,7 @@ pub(super) fn read_json(text: &str) -> Result<Imported, String> {
         let lines: Vec<usize> = lines.collect();
         return canonical(&mut table, &lines, NamesSpec::default());
     }
-    of_table(&table).map(Imported::plain)
+    of_table(&table).map(ImportedTopology::plain)
 }
 
 /// Returns the path of a null, which TOML has no word for.
@@ -114,7 +114,7 @@ fn null_in(value: &serde_json::Value) -> Option<String> {
 
 /// Reads a file with the columns `from`, `to`, `gbps`, `propagation-ns` and, if wanted, `loss`. A
 /// node that is never in `to` is a host, so that each link must be listed in one direction.
-pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
+pub(super) fn read_csv(text: &str) -> Result<ImportedTopology, String> {
     let header = text.lines().find(|line| !line.is_empty() && !line.starts_with('#'));
     let separator = separator(header.unwrap_or_default());
     let mut records = Records::separated(text.as_bytes(), Some(b'#'), separator);
@@ -178,7 +178,7 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
     table.insert("switches".to_owned(), switches.into());
     table.insert("links".to_owned(), Value::Array(links));
     let imported = canonical(&mut table, &places, NamesSpec::default())?;
-    Ok(Imported { notes: [notes, imported.notes].concat(), ..imported })
+    Ok(ImportedTopology { notes: [notes, imported.notes].concat(), ..imported })
 }
 
 /// Divides nodes into hosts, which are never the second end of a link, and switches. Links that
@@ -289,7 +289,11 @@ fn check_ends(
 }
 
 /// Reads the `topology` table of a plan that lists links; `text` is the plan.
-pub(crate) fn inline(mut table: Table, text: &str, names: NamesSpec) -> Result<Imported, String> {
+pub(crate) fn inline(
+    mut table: Table,
+    text: &str,
+    names: NamesSpec,
+) -> Result<ImportedTopology, String> {
     canonical(&mut table, &lines_of(text, &["topology"]), names)
 }
 
@@ -324,7 +328,11 @@ fn lines_of(text: &str, path: &[&str]) -> Vec<usize> {
 }
 
 /// Converts names and units of a table of links to those of plans.
-fn canonical(table: &mut Table, lines: &[usize], names: NamesSpec) -> Result<Imported, String> {
+fn canonical(
+    table: &mut Table,
+    lines: &[usize],
+    names: NamesSpec,
+) -> Result<ImportedTopology, String> {
     let names = NamesSpec {
         hosts: listed(table, "hosts", names.hosts)?,
         switches: listed(table, "switches", names.switches)?,
@@ -353,7 +361,8 @@ fn canonical(table: &mut Table, lines: &[usize], names: NamesSpec) -> Result<Imp
     let spec = of_table(table)?;
     let notes = defaults.note().into_iter().collect();
     let lines = lines.to_vec();
-    let mut imported = Imported { names, losses, notes, lines, ..Imported::plain(spec) };
+    let mut imported =
+        ImportedTopology { names, losses, notes, lines, ..ImportedTopology::plain(spec) };
     imported.note_both_directions();
     Ok(imported)
 }

@@ -30,7 +30,7 @@ use toml::Table;
 use crate::text;
 use names::NamesSpec;
 
-pub(crate) use import::Imported;
+pub(crate) use import::ImportedTopology;
 pub(crate) use links::{inline, lists_links};
 
 /// A line of the table of readers.
@@ -42,7 +42,7 @@ struct Reader {
     /// Returns true if a text that is recognised, right or wrong, is no trace of flows.
     is_topology: fn(first: &str, text: &str) -> bool,
     /// Reads a text. Errors begin with the line.
-    read: fn(text: &str) -> Result<Imported, String>,
+    read: fn(text: &str) -> Result<ImportedTopology, String>,
 }
 
 const READERS: &[Reader] = &[
@@ -88,7 +88,7 @@ const READERS: &[Reader] = &[
 ///
 /// # Errors
 /// The file's name, the line, and what was expected there.
-pub(crate) fn read(file: &Path) -> Result<Imported, String> {
+pub(crate) fn read(file: &Path) -> Result<ImportedTopology, String> {
     let name = file.display().to_string();
     let mut imported = parse(&name, &text_of(file)?).map_err(|error| format!("{name}: {error}"))?;
     imported.notes.iter_mut().for_each(|note| *note = format!("{name}: {note}"));
@@ -99,7 +99,7 @@ pub(crate) fn read(file: &Path) -> Result<Imported, String> {
 ///
 /// # Errors
 /// The file's name, the line, and what was expected there.
-pub(crate) fn read_or_plan(file: &Path) -> Result<Imported, String> {
+pub(crate) fn read_or_plan(file: &Path) -> Result<ImportedTopology, String> {
     let name = file.display().to_string();
     let text = text_of(file)?;
     let plan = toml::from_str::<Table>(without_mark(&text)).ok();
@@ -118,7 +118,7 @@ struct NetworkTables<T> {
 }
 
 /// Reads the network of the plan `text` in `file`.
-fn of_plan(file: &Path, text: &str) -> Result<Imported, String> {
+fn of_plan(file: &Path, text: &str) -> Result<ImportedTopology, String> {
     let text = without_mark(text);
     if lists_links(text) {
         let tables: NetworkTables<Table> =
@@ -132,7 +132,7 @@ fn of_plan(file: &Path, text: &str) -> Result<Imported, String> {
             let base = file.parent().unwrap_or(Path::new(""));
             read(&base.join(inner))?.with_forwarding(*hosts_forward)
         }
-        spec => Imported::plain(spec.clone()),
+        spec => ImportedTopology::plain(spec.clone()),
     };
     imported.rename(&tables.names);
     Ok(imported)
@@ -165,7 +165,7 @@ fn reader_of(name: &str, first: &str, text: &str) -> Option<&'static Reader> {
     READERS.iter().find(|reader| (reader.recognises)(name, first, text))
 }
 
-fn parse(name: &str, text: &str) -> Result<Imported, String> {
+fn parse(name: &str, text: &str) -> Result<ImportedTopology, String> {
     let text = without_mark(text);
     let first = first_line(text);
     let Some(reader) = reader_of(name, first, text) else { return Err(unknown(first)) };

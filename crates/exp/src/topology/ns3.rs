@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use rampmeter_workload::import::count;
 
 use super::draft::{Draft, Link};
-use super::import::Imported;
+use super::import::ImportedTopology;
 use crate::text::units::{self, DELAY};
 
 /// The first line is of three, four or six whole numbers, or of five and a word. If it is not, a
@@ -54,7 +54,7 @@ pub(super) fn has_links(_first: &str, text: &str) -> bool {
     text.lines().filter(|line| !line.trim().is_empty()).skip(2).any(is_link)
 }
 
-pub(super) fn read(text: &str) -> Result<Imported, String> {
+pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
     let mut lines = (1..)
         .zip(text.lines().map(str::trim))
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

@@ -4,10 +4,10 @@ mod kinds;
 
 use rampmeter_sim::Topology;
 
-use super::import::Imported;
+use super::import::ImportedTopology;
 use super::parse;
 
-fn read(name: &str, text: &str) -> (Topology, Imported) {
+fn read(name: &str, text: &str) -> (Topology, ImportedTopology) {
     let imported = parse(name, text).unwrap();
     (imported.spec.build().unwrap(), imported)
 }

@@ -9,7 +9,7 @@ use rampmeter_sim::FlowRecord;
 
 use super::tracks::{Tracks, Way};
 use super::window::Window;
-use super::writer::{Arrow, Label, Said, Value};
+use super::writer::{Arrow, EventContent, Label, Value};
 use crate::traffic::ideals::Ideals;
 
 /// Flows of a timeline.
@@ -92,7 +92,8 @@ impl Flows {
             if tracks.is_shown(node) {
                 window.events += 1;
                 let name = format!("flow {} {to} {}", id.get(), tracks.name(peer));
-                let said = Said { label: Label::Text(&name), args: &args, arrow: Arrow::None };
+                let said =
+                    EventContent { label: Label::Text(&name), args: &args, arrow: Arrow::None };
                 tracks.on_flow(node, way, arrival, end, &said)?;
             }
         }

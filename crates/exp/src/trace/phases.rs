@@ -6,11 +6,11 @@ use rampmeter_core::{Phase, Time};
 
 use super::tracks::Tracks;
 use super::window::Window;
-use super::writer::{Arrow, Label, Said, Track, Value};
+use super::writer::{Arrow, EventContent, Label, Track, Value};
 
 /// The phase that a node is in, of one kind.
 #[derive(Clone, Copy, Debug)]
-struct Running {
+struct CurrentPhase {
     kind: &'static str,
     phase: Option<Phase>,
     since: Time,
@@ -20,7 +20,7 @@ struct Running {
 /// The phases of all hosts and arbiters.
 #[derive(Debug)]
 pub(super) struct Phases {
-    nodes: Vec<Vec<Running>>,
+    nodes: Vec<Vec<CurrentPhase>>,
     /// Phases that a node has just reported.
     told: Vec<Phase>,
 }
@@ -47,7 +47,7 @@ impl Phases {
         tell(&mut |phase| self.told.push(phase));
         for phase in &self.told {
             if all.iter().all(|running| running.kind != phase.track) {
-                all.push(Running { kind: phase.track, phase: None, since: now, track: None });
+                all.push(CurrentPhase { kind: phase.track, phase: None, since: now, track: None });
             }
         }
         for (number, running) in all.iter_mut().enumerate() {
@@ -79,7 +79,7 @@ impl Phases {
 /// Writes a phase that ends now.
 fn end<W: Write>(
     (node, number): (u32, usize),
-    running: &mut Running,
+    running: &mut CurrentPhase,
     now: Time,
     window: &mut Window,
     tracks: &mut Tracks<W>,
@@ -95,6 +95,6 @@ fn end<W: Write>(
     };
     let name = format!("{} {}", phase.name, phase.number);
     let args = [("number", Value::Count(phase.number))];
-    let said = Said { label: Label::Text(&name), args: &args, arrow: Arrow::None };
+    let said = EventContent { label: Label::Text(&name), args: &args, arrow: Arrow::None };
     tracks.on_phase(track, running.since, now, &said)
 }

@@ -7,7 +7,7 @@ use rampmeter_sim::fabric::{DropReason, PortChange, PortEvent};
 
 use super::tracks::{Row, Tracks};
 use super::window::Window;
-use super::writer::{Arrow, Label, Said, Value};
+use super::writer::{Arrow, EventContent, Label, Value};
 
 /// Level of detail about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Arrows {
                 let kind = Value::Word(packet.header.kind());
                 let said = self.said(packet, arrow, Says::Ends);
                 let args = [&[("reason", reason), ("kind", kind)], said.args].concat();
-                let said = Said { label: Label::Word("drop"), args: &args, ..said };
+                let said = EventContent { label: Label::Word("drop"), args: &args, ..said };
                 tracks.at_port(port, at, &said)
             }
             PortChange::Marks { packet, .. } => {
@@ -96,14 +96,14 @@ impl Arrows {
                     return Ok(());
                 }
                 let said = self.said(packet, Arrow::None, Says::Ends);
-                tracks.at_port(port, at, &Said { label: Label::Word("mark"), ..said })
+                tracks.at_port(port, at, &EventContent { label: Label::Word("mark"), ..said })
             }
             PortChange::Cuts { packet, .. } => {
                 if !window.holds(at) || !tracks.is_port_shown(port) || !window.take(at) {
                     return Ok(());
                 }
                 let said = self.said(packet, Arrow::None, Says::Ends);
-                tracks.at_port(port, at, &Said { label: Label::Word("cut"), ..said })
+                tracks.at_port(port, at, &EventContent { label: Label::Word("cut"), ..said })
             }
             PortChange::Keeps { handle } => {
                 self.end(*handle);
@@ -138,7 +138,12 @@ impl Arrows {
     }
 
     /// Returns the label and the arguments of a packet's event.
-    fn said<H: Header>(&mut self, packet: &Packet<H>, arrow: Arrow, says: Says) -> Said<'_> {
+    fn said<H: Header>(
+        &mut self,
+        packet: &Packet<H>,
+        arrow: Arrow,
+        says: Says,
+    ) -> EventContent<'_> {
         let args = &mut self.args;
         args.clear();
         let payload = packet.payload;
@@ -168,7 +173,7 @@ impl Arrows {
                 args.push(("header", Value::Group(fields)));
             }
         }
-        Said { label: Label::Word(packet.header.kind()), args, arrow }
+        EventContent { label: Label::Word(packet.header.kind()), args, arrow }
     }
 }
 
@@ -187,6 +192,6 @@ fn on_outage<H, W: Write>(
     if !tracks.is_port_shown(port) || !window.take(at) {
         return Ok(());
     }
-    let said = Said { label: Label::Word(what), args: &[], arrow: Arrow::None };
+    let said = EventContent { label: Label::Word(what), args: &[], arrow: Arrow::None };
     tracks.at_port(port, at, &said)
 }

@@ -6,7 +6,7 @@ use rampmeter_core::Time;
 use rampmeter_sim::Topology;
 
 use super::window::Window;
-use super::writer::{Arrow, Label, Said, TraceWriter, Track};
+use super::writer::{Arrow, EventContent, Label, TraceWriter, Track};
 use crate::topology::names::{Names, NamesSpec};
 
 /// The tracks of a node that are not a port's, by place. Phases are between.
@@ -113,7 +113,7 @@ impl<W: Write> Tracks<W> {
         port: u32,
         from: Time,
         until: Time,
-        said: &Said<'_>,
+        said: &EventContent<'_>,
     ) -> io::Result<()> {
         let track = match self.ports[port as usize].link {
             Some(track) => track,
@@ -126,7 +126,12 @@ impl<W: Write> Tracks<W> {
     }
 
     /// Something happens to a packet at a port, or to its link.
-    pub(super) fn at_port(&mut self, port: u32, at: Time, said: &Said<'_>) -> io::Result<()> {
+    pub(super) fn at_port(
+        &mut self,
+        port: u32,
+        at: Time,
+        said: &EventContent<'_>,
+    ) -> io::Result<()> {
         let track = match self.ports[port as usize].happenings {
             Some(track) => track,
             None => {
@@ -183,7 +188,7 @@ impl<W: Write> Tracks<W> {
         node: u32,
         row: Row,
         at: Time,
-        said: &Said<'_>,
+        said: &EventContent<'_>,
     ) -> io::Result<()> {
         let track = match self.nodes[node as usize].rows[row as usize] {
             Some(track) => track,
@@ -208,7 +213,7 @@ impl<W: Write> Tracks<W> {
         way: Way,
         from: Time,
         until: Time,
-        said: &Said<'_>,
+        said: &EventContent<'_>,
     ) -> io::Result<()> {
         let lanes = &mut self.nodes[node as usize].lanes[way as usize];
         let free = lanes.iter_mut().filter(|(end, _)| *end <= from).max_by_key(|(end, _)| *end);
@@ -243,7 +248,7 @@ impl<W: Write> Tracks<W> {
         track: Track,
         from: Time,
         until: Time,
-        said: &Said<'_>,
+        said: &EventContent<'_>,
     ) -> io::Result<()> {
         self.writer.slice(track, from, until, said)
     }
@@ -262,7 +267,7 @@ impl<W: Write> Tracks<W> {
             }
         };
         let name = format!("{} {what}", self.names.links[link as usize]);
-        let said = Said { label: Label::Text(&name), args: &[], arrow: Arrow::None };
+        let said = EventContent { label: Label::Text(&name), args: &[], arrow: Arrow::None };
         self.writer.instant(track, at, &said)
     }
 

@@ -12,8 +12,8 @@ use rampmeter_core::Time;
 use rampmeter_core::collections::IdMap;
 
 use super::schema::{
-    COUNTER, CounterDescriptor, DebugAnnotation, INCREMENTAL_STATE_CLEARED, INSTANT, Interned,
-    InternedData, NEEDS_INCREMENTAL_STATE, ORDER_EXPLICIT, ProcessDescriptor, SLICE_BEGIN,
+    COUNTER, CounterDescriptor, DebugAnnotation, INCREMENTAL_STATE_CLEARED, INSTANT, InternedData,
+    InternedName, NEEDS_INCREMENTAL_STATE, ORDER_EXPLICIT, ProcessDescriptor, SLICE_BEGIN,
     SLICE_END, TRACE_PACKET, TracePacket, TrackDescriptor, TrackEvent, UNIT_BYTES,
 };
 
@@ -54,7 +54,7 @@ pub(super) enum Arrow {
 
 /// Contents of an event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Said<'a> {
+pub(super) struct EventContent<'a> {
     pub(super) label: Label<'a>,
     pub(super) args: &'a [(&'static str, Value)],
     pub(super) arrow: Arrow,
@@ -133,7 +133,7 @@ impl<W: Write> TraceWriter<W> {
         track: Track,
         from: Time,
         until: Time,
-        said: &Said<'_>,
+        said: &EventContent<'_>,
     ) -> io::Result<()> {
         let event = self.event(track, SLICE_BEGIN, said);
         self.write_event(from, event)?;
@@ -146,7 +146,12 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// Writes an instant.
-    pub(super) fn instant(&mut self, track: Track, at: Time, said: &Said<'_>) -> io::Result<()> {
+    pub(super) fn instant(
+        &mut self,
+        track: Track,
+        at: Time,
+        said: &EventContent<'_>,
+    ) -> io::Result<()> {
         let event = self.event(track, INSTANT, said);
         self.write_event(at, event)
     }
@@ -167,7 +172,7 @@ impl<W: Write> TraceWriter<W> {
         self.out.flush()
     }
 
-    fn event(&mut self, track: Track, kind: i32, said: &Said<'_>) -> TrackEvent {
+    fn event(&mut self, track: Track, kind: i32, said: &EventContent<'_>) -> TrackEvent {
         let (name_iid, name) = match said.label {
             Label::Word(word) => {
                 let new = &mut self.interned.event_names;
@@ -245,7 +250,7 @@ struct Words {
 
 impl Words {
     /// The number of a word, which is new if it has none yet.
-    fn number(&mut self, word: &'static str, new: &mut Vec<Interned>) -> u64 {
+    fn number(&mut self, word: &'static str, new: &mut Vec<InternedName>) -> u64 {
         let place = (word.as_ptr().addr(), word.len());
         if let Some(number) = self.by_place.get(&place) {
             return *number;
@@ -253,7 +258,7 @@ impl Words {
         let next = self.numbers.len() as u64 + 1;
         let number = *self.numbers.entry(word).or_insert(next);
         if number == next {
-            new.push(Interned { iid: Some(next), name: Some(word.to_owned()) });
+            new.push(InternedName { iid: Some(next), name: Some(word.to_owned()) });
         }
         self.by_place.insert(place, number);
         number
@@ -288,7 +293,7 @@ mod tests {
         let trace = written(|writer| {
             let node = writer.node(1, "h0", "")?;
             let track = writer.track(node, "h0>s0", 7)?;
-            let said = Said {
+            let said = EventContent {
                 label: Label::Word("data"),
                 args: &[("flow", Value::Count(17)), ("slowdown", Value::Ratio(1.5))],
                 arrow: Arrow::Through(5),
@@ -321,7 +326,8 @@ mod tests {
             let track = writer.track(node, "sent", 0)?;
             for n in 0..3 {
                 let args = [("flow", Value::Count(n))];
-                let said = Said { label: Label::Word("token"), args: &args, arrow: Arrow::None };
+                let said =
+                    EventContent { label: Label::Word("token"), args: &args, arrow: Arrow::None };
                 writer.instant(track, at(n), &said)?;
             }
             Ok(())

@@ -5,7 +5,7 @@ use rampmeter_metrics::ideal::{Framing, LastPacket};
 
 /// Segmentation of messages into packets by a transport.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cut {
+pub(crate) struct Segmentation {
     /// Payload of a full packet.
     pub(crate) payload: Bytes,
     /// Headers on the wire; also the length of a control packet.
@@ -15,7 +15,7 @@ pub(crate) struct Cut {
     pub(crate) reply: Bytes,
 }
 
-impl Cut {
+impl Segmentation {
     /// Returns the lengths of packets.
     pub(crate) fn framing(self) -> Framing {
         let Self { payload, header: ack, last, .. } = self;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Bytes, NodeId, Rate, Span};
 use rampmeter_metrics::ideal::{Forwarding, Framing, PathHop};
-use rampmeter_metrics::{DetourLink, Detours, Ideal, IdealModel, Least, Ways};
+use rampmeter_metrics::{DetourLink, Detours, Ideal, IdealModel, MinimumTime, Ways};
 use rampmeter_sim::{Node, PathLink, Paths, SimSpec, Switching, Topology};
 
-use super::cut::Cut;
+use super::cut::Segmentation;
 
 /// The ideals of every pair of hosts.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ pub(crate) struct Ideals {
     /// True if packets may then take faster paths than the shortest ones.
     has_detours: bool,
     /// Between hosts of two classes; `None` if there is no way.
-    by_classes: IdMap<(u32, u32), Option<Arc<Between>>>,
+    by_classes: IdMap<(u32, u32), Option<Arc<ClassPaths>>>,
     /// Different ways that were found last: hosts of regular networks have few.
-    recent: VecDeque<Arc<Between>>,
+    recent: VecDeque<Arc<ClassPaths>>,
 }
 
 /// Number of different ways with which new ones are compared.
@@ -35,7 +35,7 @@ const RECENT: usize = 16;
 
 /// The ways between hosts of two classes.
 #[derive(Debug, PartialEq)]
-struct Between {
+struct ClassPaths {
     ways: Ways,
     /// An acknowledgement on its fastest way back.
     ack: Span,
@@ -82,7 +82,7 @@ impl FlowIdeals {
 
 impl Ideals {
     /// Returns the ideals of flows in the network of `sim`, cut into packets by `cut`.
-    pub(crate) fn new(sim: &SimSpec, cut: Cut) -> Self {
+    pub(crate) fn new(sim: &SimSpec, cut: Segmentation) -> Self {
         let forwarding = match sim.fabric.switching {
             Switching::StoreAndForward => Forwarding::StoreAndForward,
             Switching::CutThrough { header } => Forwarding::CutThrough { header },
@@ -105,12 +105,12 @@ impl Ideals {
         let classes = (self.hosts[src.idx()].class, self.hosts[dst.idx()].class);
         let Self { paths, model, by_classes, recent, has_changes, has_detours, .. } = self;
         let between = by_classes.entry(classes).or_insert_with(|| {
-            let found = Between::of(paths, *model, (src.get(), dst.get()), *has_detours)?;
+            let found = ClassPaths::of(paths, *model, (src.get(), dst.get()), *has_detours)?;
             Some(share(found, recent))
         });
         let Some(between) = between else { return FlowIdeals::default() };
-        let Between { ways, ack, path, detours } = &**between;
-        let Least { time, is_exact } = ways.least(size);
+        let ClassPaths { ways, ack, path, detours } = &**between;
+        let MinimumTime { time, is_exact } = ways.least(size);
         let figure = model.fct(Ideal::Figure, size, path);
         let [there, back] = detours;
         let open = there.as_ref().map_or(time, |detours| detours.least(size).min(time));
@@ -152,7 +152,7 @@ impl Ideals {
     }
 }
 
-impl Between {
+impl ClassPaths {
     fn of(
         paths: &Paths,
         model: IdealModel,
@@ -184,7 +184,7 @@ impl Between {
 }
 
 /// Returns the same ways as found before, if they were found lately.
-fn share(found: Between, recent: &mut VecDeque<Arc<Between>>) -> Arc<Between> {
+fn share(found: ClassPaths, recent: &mut VecDeque<Arc<ClassPaths>>) -> Arc<ClassPaths> {
     if let Some(known) = recent.iter().find(|known| ***known == found) {
         return Arc::clone(known);
     }

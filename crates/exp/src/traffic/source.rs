@@ -5,7 +5,7 @@ use rampmeter_sim::{Arrival, Source};
 use rampmeter_workload::{Flow, FlowSource, Releases, ValidWorkload};
 
 use super::collective::{CollectiveRound, Rounds};
-use super::cut::Cut;
+use super::cut::Segmentation;
 use super::deadlines::Deadlines;
 use super::ideals::Ideals;
 use super::rpc::{Calls, RpcSummary};
@@ -31,7 +31,7 @@ impl PlanSource {
     pub(crate) fn new(
         workload: &ValidWorkload,
         seed: u64,
-        cuts: &[Cut],
+        cuts: &[Segmentation],
         deadlines: Deadlines,
     ) -> Self {
         let graph = workload.graph(seed);

@@ -10,12 +10,12 @@ use rampmeter_core::{Bytes, FabricFacts, Queueing};
 use rampmeter_proto::Framing;
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, Setting, TransportTable, values};
 use rampmeter_proto::mixed::Member;
-use rampmeter_proto::transport::{Assumptions, Derived, Site, Slowed};
+use rampmeter_proto::transport::{Assumptions, DerivedValue, SharedTime, Site};
 use serde::Serialize;
 use toml::Table;
 
 use crate::simulation::Task;
-use crate::simulation::status::Ran;
+use crate::simulation::status::CompletedRun;
 
 /// Description of a transport for documents and the Python package.
 #[derive(Clone, Debug, Serialize)]
@@ -98,13 +98,13 @@ pub(crate) trait Ready: Send + Sync {
         vec![self.assumptions()]
     }
     /// Returns a time that all hosts share and that fast hosts alone would have shorter.
-    fn slowed(&self) -> Option<Slowed> {
+    fn slowed(&self) -> Option<SharedTime> {
         None
     }
     /// Returns the values derived from its parameters.
-    fn describe(&self) -> Vec<Derived>;
+    fn describe(&self) -> Vec<DerivedValue>;
     /// Runs a task. From here on every type is static.
-    fn simulate(&self, task: Task<'_>) -> Ran;
+    fn simulate(&self, task: Task<'_>) -> CompletedRun;
 }
 
 /// A transport that shares the network with others.

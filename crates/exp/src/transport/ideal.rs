@@ -8,13 +8,13 @@ use rampmeter_core::{Bytes, FabricFacts, Queueing};
 use rampmeter_proto::Framing;
 use rampmeter_proto::ideal::{Core, IdealConfig, Reach};
 use rampmeter_proto::keys::{BadKey, TransportTable, key_infos, values};
-use rampmeter_proto::transport::{Derived, Network, Place, Site};
+use rampmeter_proto::transport::{DerivedValue, Network, Place, Site};
 use toml::Table;
 
 use super::erased::{About, AnyKeys, Entry, Ready, presets};
 use crate::simulation::Task;
 use crate::simulation::ideal::simulate_ideal;
-use crate::simulation::status::Ran;
+use crate::simulation::status::CompletedRun;
 
 /// The entry of the ideal.
 pub(super) fn entry() -> Entry {
@@ -108,11 +108,11 @@ impl Ready for Scheduler {
         Bytes::ZERO
     }
 
-    fn describe(&self) -> Vec<Derived> {
+    fn describe(&self) -> Vec<DerivedValue> {
         Vec::new()
     }
 
-    fn simulate(&self, task: Task<'_>) -> Ran {
+    fn simulate(&self, task: Task<'_>) -> CompletedRun {
         simulate_ideal(task, self.core.clone())
     }
 }

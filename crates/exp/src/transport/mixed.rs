@@ -6,12 +6,12 @@ use rampmeter_core::Bytes;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Spray};
 use rampmeter_proto::keys::BadKey;
-use rampmeter_proto::mixed::{Mixed, MixedConfig};
-use rampmeter_proto::transport::{Assumptions, Derived, Site, Slowed};
+use rampmeter_proto::mixed::{MixedConfig, MixedTransports};
+use rampmeter_proto::transport::{Assumptions, DerivedValue, SharedTime, Site};
 
 use super::erased::{MixedPart, Ready};
 use super::table::ReadTable;
-use crate::simulation::status::Ran;
+use crate::simulation::status::CompletedRun;
 use crate::simulation::{Configs, Task, simulate_family};
 use crate::text::words::Words;
 
@@ -77,17 +77,17 @@ impl Ready for Together {
         self.alone.iter().map(|ready| ready.assumptions()).collect()
     }
 
-    fn slowed(&self) -> Option<Slowed> {
+    fn slowed(&self) -> Option<SharedTime> {
         self.alone.iter().find_map(|ready| ready.slowed())
     }
 
     /// Parameters of several transports have no unique names.
-    fn describe(&self) -> Vec<Derived> {
+    fn describe(&self) -> Vec<DerivedValue> {
         Vec::new()
     }
 
-    fn simulate(&self, task: Task<'_>) -> Ran {
-        simulate_family::<Mixed>(task, &self.configs)
+    fn simulate(&self, task: Task<'_>) -> CompletedRun {
+        simulate_family::<MixedTransports>(task, &self.configs)
     }
 }
 

@@ -10,11 +10,13 @@ use rampmeter_core::{Bytes, FabricFacts, Family, Hop, NodeId, Queueing, Rate};
 use rampmeter_proto::Framing;
 use rampmeter_proto::keys::{BadKey, Keys, Setting, key_infos, values};
 use rampmeter_proto::mixed::Member;
-use rampmeter_proto::transport::{Assumptions, Derived, Peers, Place, Site, Slowed, Transport};
+use rampmeter_proto::transport::{
+    Assumptions, DerivedValue, Peers, Place, SharedTime, Site, Transport,
+};
 use toml::Table;
 
 use super::erased::{About, AnyKeys, Entry, MixedPart, Ready, presets};
-use crate::simulation::status::Ran;
+use crate::simulation::status::CompletedRun;
 use crate::simulation::{Configs, Task, simulate_family};
 
 /// The entry of transport `T`.
@@ -103,7 +105,7 @@ impl<T: Transport> AnyKeys for OneKeys<T> {
 type ByHost<C> = Vec<Option<Arc<C>>>;
 
 impl<T: Transport> OneKeys<T> {
-    fn configured(&self, site: &Site) -> Result<Configured<T>, BadKey> {
+    fn configured(&self, site: &Site) -> Result<ConfiguredFamily<T>, BadKey> {
         let config = T::configure(self.keys.clone(), site)?;
         let derived = T::describe(&config);
         let buffer_min = T::buffer_min(&config).max(self.framing().full());
@@ -111,7 +113,7 @@ impl<T: Transport> OneKeys<T> {
         let slowed = self.slowed(&config, site)?;
         let by_host = if assumptions.one_rate { Vec::new() } else { self.by_host(&config, site)? };
         let (configs, wire) = (Configs { network: Arc::new(config), by_host }, Some(T::WIRE));
-        Ok(Configured { configs, buffer_min, derived, wire, assumptions, slowed })
+        Ok(ConfiguredFamily { configs, buffer_min, derived, wire, assumptions, slowed })
     }
 
     /// Returns the configurations of hosts with special peers. Their rate to a peer is not that of
@@ -146,7 +148,7 @@ impl<T: Transport> OneKeys<T> {
     }
 
     /// Returns a time that all hosts share and that the fastest hosts alone would have shorter.
-    fn slowed(&self, config: &T::Config, site: &Site) -> Result<Option<Slowed>, BadKey> {
+    fn slowed(&self, config: &T::Config, site: &Site) -> Result<Option<SharedTime>, BadKey> {
         let Place::Network(network) = &site.place else { return Ok(None) };
         let access_rate = network.pairs.fastest();
         if access_rate == site.facts.access_rate {
@@ -159,16 +161,16 @@ impl<T: Transport> OneKeys<T> {
 }
 
 /// A family with its parameters for one network.
-pub(super) struct Configured<F: Family> {
+pub(super) struct ConfiguredFamily<F: Family> {
     pub(super) configs: Configs<F::Config>,
     pub(super) buffer_min: Bytes,
-    pub(super) derived: Vec<Derived>,
+    pub(super) derived: Vec<DerivedValue>,
     pub(super) wire: Option<TransportId>,
     pub(super) assumptions: Assumptions,
-    pub(super) slowed: Option<Slowed>,
+    pub(super) slowed: Option<SharedTime>,
 }
 
-impl<F: Family> Ready for Configured<F> {
+impl<F: Family> Ready for ConfiguredFamily<F> {
     fn wire(&self) -> Option<TransportId> {
         self.wire
     }
@@ -181,15 +183,15 @@ impl<F: Family> Ready for Configured<F> {
         self.assumptions
     }
 
-    fn slowed(&self) -> Option<Slowed> {
+    fn slowed(&self) -> Option<SharedTime> {
         self.slowed
     }
 
-    fn describe(&self) -> Vec<Derived> {
+    fn describe(&self) -> Vec<DerivedValue> {
         self.derived.clone()
     }
 
-    fn simulate(&self, task: Task<'_>) -> Ran {
+    fn simulate(&self, task: Task<'_>) -> CompletedRun {
         simulate_family::<F>(task, &self.configs)
     }
 }

@@ -8,7 +8,7 @@ use rampmeter_core::fabric::{FabricNeeds, Spray};
 use rampmeter_core::{FabricFacts, Queueing, Rate};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::keys::BadKey;
-use rampmeter_proto::transport::{Derived, Site};
+use rampmeter_proto::transport::{DerivedValue, Site};
 use rampmeter_proto::{Framing, Padding};
 use rampmeter_sim::Topology;
 use serde::{Serialize, Serializer};
@@ -17,7 +17,7 @@ use toml::Value;
 use super::erased::Ready;
 use super::mixed;
 use super::table::ReadTable;
-use crate::traffic::cut::Cut;
+use crate::traffic::cut::Segmentation;
 
 /// The `transport` table, or the tables of several transports that share the network.
 #[derive(Clone)]
@@ -52,14 +52,14 @@ impl TransportSpec {
     }
 
     /// Returns the packets of each transport's messages.
-    pub(crate) fn cuts(&self) -> Vec<Cut> {
+    pub(crate) fn cuts(&self) -> Vec<Segmentation> {
         let cut = |table: &ReadTable| {
             let Framing { payload, header, padding } = table.keys.framing();
             let last = match padding {
                 Padding::Exact => LastPacket::OwnSize,
                 Padding::Full => LastPacket::Padded,
             };
-            Cut { payload, header, last, reply: table.keys.reply_bytes() }
+            Segmentation { payload, header, last, reply: table.keys.reply_bytes() }
         };
         self.tables.iter().map(cut).collect()
     }
@@ -165,7 +165,7 @@ impl ValidTransport {
     }
 
     /// Returns the values derived from its parameters.
-    pub(crate) fn describe(&self) -> Vec<Derived> {
+    pub(crate) fn describe(&self) -> Vec<DerivedValue> {
         self.ready.describe()
     }
 }

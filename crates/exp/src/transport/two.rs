@@ -11,7 +11,7 @@ use rampmeter_proto::transport::{Assumptions, Site, Transport};
 use toml::Table;
 
 use super::erased::{AnyKeys, Entry, Ready};
-use super::one::{Configured, OneKeys, about};
+use super::one::{ConfiguredFamily, OneKeys, about};
 use crate::simulation::Configs;
 
 /// The entry of transport `A` above transport `B`.
@@ -84,7 +84,7 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
         let assumptions = A::assumptions(&both.upper, site).and(B::assumptions(&both.lower, site));
         let assumptions = Assumptions { one_rate: true, one_round_trip: true, ..assumptions };
         let (configs, wire) = (Configs { network: Arc::new(both), by_host: Vec::new() }, None);
-        let configured = Configured::<Beside<A, B>> {
+        let configured = ConfiguredFamily::<Beside<A, B>> {
             configs,
             buffer_min,
             derived,

@@ -30,7 +30,7 @@ fn leaf_spine(spines: usize, core_gbps: u64) -> Links {
 }
 
 fn least(links: &Links, bytes: u64) -> (u64, bool) {
-    let Least { time, is_exact } = Ways::new(MODEL, links).least(Bytes::new(bytes));
+    let MinimumTime { time, is_exact } = Ways::new(MODEL, links).least(Bytes::new(bytes));
     (time.as_ps(), is_exact)
 }
 
@@ -253,7 +253,7 @@ proptest! {
         let next = |at: usize| if at + 1 < rates.len() { vec![0] } else { vec![] };
         let link = |(at, &(gbps, delay)): (usize, &(u64, u64))| vec![(hop(gbps, delay), next(at))];
         let links: Links = rates.iter().enumerate().map(link).collect();
-        let Least { time, is_exact } =
+        let MinimumTime { time, is_exact } =
             Ways::new(shaped(), &links).least(Bytes::new(1460 * n as u64));
         prop_assert_eq!(time.as_ps(), simulate_shaped(&links, &vec![1500; n], &[0]));
         prop_assert!(is_exact);

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::network::{CAPACITY_MAX, Member, Narrow, Network};
-use super::sharing::Sharing;
+use super::sharing::SharingPolicy;
 use super::split::LeastShare;
 use crate::central::{Settings, Waits};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
@@ -161,7 +161,7 @@ pub struct Capton {
     /// Settings shared by hosts and controllers.
     pub settings: Settings,
     /// Sharing of links between flows.
-    pub sharing: Sharing,
+    pub sharing: SharingPolicy,
     /// The network as the controller sees it.
     pub network: Network,
 }
@@ -191,8 +191,8 @@ impl CaptonConfig {
         let settings = Settings::new(tcp, unscheduled, config.controllers, waits, of)?;
         let share = LeastShare::from_milli(config.least_share_milli);
         let sharing = match (config.shares, share) {
-            (Shares::Split, Some(share)) => Sharing::Split(share),
-            (Shares::Split, None) | (Shares::Serial, _) => Sharing::Serial,
+            (Shares::Split, Some(share)) => SharingPolicy::Split(share),
+            (Shares::Split, None) | (Shares::Serial, _) => SharingPolicy::Serial,
         };
         Ok(Capton { config, settings, sharing, network })
     }

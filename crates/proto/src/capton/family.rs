@@ -7,7 +7,7 @@ use rampmeter_core::fabric::FabricNeeds;
 use rampmeter_core::{FabricFacts, Family, Rate, SwitchFacts};
 
 use super::config::{Capton, CaptonConfig};
-use super::sharing::{AnyScheduler, Sharing};
+use super::sharing::{AnyScheduler, SharingPolicy};
 use super::spray::AllPaths;
 use super::wire::{CaptonHeader, OrderHeader};
 use super::{CaptonArbiter, CaptonHost};
@@ -15,7 +15,7 @@ use crate::central::Central;
 use crate::central::settings::{Settings, needs};
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Assumptions, Derived, Peers, Site, Transport};
+use crate::transport::{Assumptions, DerivedValue, Peers, Site, Transport};
 
 /// The CAPTON family.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ impl Transport for CaptonFamily {
 
     fn assumptions(config: &Self::Config, site: &Site) -> Assumptions {
         Assumptions {
-            one_flow: config.sharing == Sharing::Serial,
+            one_flow: config.sharing == SharingPolicy::Serial,
             one_round_trip: true,
             wide_inner_links: !site.has_regular_paths(),
             schedules_core: true,
@@ -89,7 +89,7 @@ impl Transport for CaptonFamily {
         }
     }
 
-    fn describe(config: &Capton) -> Vec<Derived> {
+    fn describe(config: &Capton) -> Vec<DerivedValue> {
         config.settings.describe()
     }
 }

@@ -22,22 +22,22 @@
 use rampmeter_core::{NodeId, Rate};
 
 use super::network::Network;
-use crate::central::Left;
+use crate::central::RemainingSize;
 
 /// A flow to be scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pending {
+pub struct PendingFlow {
     /// The sending host.
     pub src: NodeId,
     /// The receiving host, another one.
     pub dst: NodeId,
     /// Its remaining size.
-    pub left: Left,
+    pub left: RemainingSize,
 }
 
 /// Schedules `flows`, which are in the order of their arrival. The answer has, in the same order,
 /// the rate of each flow that is to transmit, and `None` for each that is to stop.
-pub fn figure6(network: &Network, flows: &[Pending]) -> Vec<Option<Rate>> {
+pub fn figure6(network: &Network, flows: &[PendingFlow]) -> Vec<Option<Rate>> {
     let mut granted = vec![None; flows.len()];
     let mut in_use = vec![0; network.n_links()];
     let mut n = 0;

@@ -5,20 +5,20 @@ use std::ops::Bound;
 
 use rampmeter_core::{Rate, Time};
 
-use crate::central::left::{Left, Line};
+use crate::central::left::{Line, RemainingSize};
 
 /// A place in the order of figure 6: least remaining size first, then in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
-    pub(super) left: Left,
+    pub(super) left: RemainingSize,
     pub(super) arrival: u64,
 }
 
 impl Position {
     /// Before every flow.
-    pub(super) const FIRST: Self = Self { left: Left::LEAST, arrival: 0 };
+    pub(super) const FIRST: Self = Self { left: RemainingSize::LEAST, arrival: 0 };
     /// After every flow.
-    const LAST: Self = Self { left: Left::MOST, arrival: u64::MAX };
+    const LAST: Self = Self { left: RemainingSize::MOST, arrival: u64::MAX };
 }
 
 /// A granted flow.

@@ -34,10 +34,10 @@ pub(crate) mod tests;
 
 pub use config::{Capton, CaptonConfig};
 pub use family::CaptonFamily;
-pub use figure6::{Pending, figure6};
+pub use figure6::{PendingFlow, figure6};
 pub use network::{LinkId, Narrow, Network};
 pub use scheduler::Scheduler;
-pub use sharing::{AnyScheduler, Sharing};
+pub use sharing::{AnyScheduler, SharingPolicy};
 pub use split::{LeastShare, SplitScheduler, split};
 pub use spray::AllPaths;
 

@@ -45,7 +45,7 @@ use rampmeter_core::{Bytes, Rate, Time};
 
 use super::link::{Link, Position, User, Waiter};
 use super::network::{LinkId, Network, Path};
-use crate::central::left::{Left, Line};
+use crate::central::left::{Line, RemainingSize};
 use crate::central::{Arrival, Change, FlowId};
 
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +53,9 @@ enum State {
     /// It transmits, along a line of remaining sizes.
     Granted(Line),
     /// It is stopped, and a link has no room for it.
-    Waiting(Left, LinkId),
+    Waiting(RemainingSize, LinkId),
     /// It is in the heap of the sweep, and at no link.
-    Unplaced(Left),
+    Unplaced(RemainingSize),
 }
 
 #[derive(Debug)]
@@ -157,7 +157,7 @@ impl Scheduler {
     }
 
     /// Returns the remaining bytes of a flow (equation 1); `None` if the flow is not known.
-    pub fn left(&self, id: FlowId) -> Option<Left> {
+    pub fn left(&self, id: FlowId) -> Option<RemainingSize> {
         self.slots.get(&id).map(|&slot| self.flows[slot].position(self.now).left)
     }
 
@@ -184,7 +184,7 @@ impl Scheduler {
             arrival: self.arrivals,
             path,
             rate: self.network.rate(&path),
-            state: State::Unplaced(Left::of(left)),
+            state: State::Unplaced(RemainingSize::of(left)),
             is_noted: false,
         });
         let before = self.slots.insert(id, slot);
@@ -209,7 +209,7 @@ impl Scheduler {
         if let Some(&slot) = self.slots.get(&id) {
             self.note(slot);
             self.displace(slot);
-            self.flows[slot].state = State::Unplaced(Left::of(left));
+            self.flows[slot].state = State::Unplaced(RemainingSize::of(left));
             self.queue(slot);
         }
         self.finish()

@@ -6,11 +6,11 @@ use rampmeter_core::{Bytes, Rate, Time};
 use super::network::{LinkId, Network};
 use super::scheduler::Scheduler;
 use super::split::{LeastShare, SplitScheduler};
-use crate::central::{Arrival, Change, Controller, FlowId, Left, Schedule};
+use crate::central::{Arrival, Change, Controller, FlowId, RemainingSize, Schedule};
 
 /// Sharing of links between flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
+pub enum SharingPolicy {
     /// One flow at a time from each host and to each host, at full rate (figure 6).
     Serial,
     /// A flow takes the capacity that others do not use, unless that is less than this share.
@@ -37,10 +37,12 @@ macro_rules! either {
 
 impl AnyScheduler {
     /// Returns a scheduler without flows.
-    pub fn new(network: Network, sharing: Sharing) -> Self {
+    pub fn new(network: Network, sharing: SharingPolicy) -> Self {
         match sharing {
-            Sharing::Serial => Self::Serial(Box::new(Scheduler::new(network))),
-            Sharing::Split(least) => Self::Split(Box::new(SplitScheduler::new(network, least))),
+            SharingPolicy::Serial => Self::Serial(Box::new(Scheduler::new(network))),
+            SharingPolicy::Split(least) => {
+                Self::Split(Box::new(SplitScheduler::new(network, least)))
+            }
         }
     }
 
@@ -66,7 +68,7 @@ impl Schedule for AnyScheduler {
         either!(self, scheduler => scheduler.rate(id))
     }
 
-    fn left(&self, id: FlowId) -> Option<Left> {
+    fn left(&self, id: FlowId) -> Option<RemainingSize> {
         either!(self, scheduler => scheduler.left(id))
     }
 

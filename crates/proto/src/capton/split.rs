@@ -20,9 +20,9 @@ use std::collections::BTreeMap;
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Bytes, Rate, Time};
 
-use super::figure6::Pending;
+use super::figure6::PendingFlow;
 use super::network::{LinkId, Network};
-use crate::central::left::{Left, Line};
+use crate::central::left::{Line, RemainingSize};
 use crate::central::{Arrival, Change, FlowId};
 
 /// The least share of a flow, in thousandths of the rate that it has alone: 1 to 1000.
@@ -44,7 +44,7 @@ impl LeastShare {
 
 /// Schedules `flows`, which are in the order of their arrival. The answer has, in the same order,
 /// the rate of each flow that is to transmit, and `None` for each that is to stop.
-pub fn split(network: &Network, flows: &[Pending], least: LeastShare) -> Vec<Option<Rate>> {
+pub fn split(network: &Network, flows: &[PendingFlow], least: LeastShare) -> Vec<Option<Rate>> {
     let mut granted = vec![None; flows.len()];
     let free = |link| network.capacity(link).map_or(0, Rate::as_bps);
     let mut free: Vec<u64> = network.links().map(free).collect();
@@ -66,7 +66,7 @@ pub fn split(network: &Network, flows: &[Pending], least: LeastShare) -> Vec<Opt
 #[derive(Debug)]
 struct Flow {
     id: FlowId,
-    pending: Pending,
+    pending: PendingFlow,
     rate: Option<Rate>,
 }
 
@@ -111,7 +111,7 @@ impl SplitScheduler {
     }
 
     /// Returns the remaining bytes of a flow (equation 1); `None` if the flow is not known.
-    pub fn left(&self, id: FlowId) -> Option<Left> {
+    pub fn left(&self, id: FlowId) -> Option<RemainingSize> {
         self.numbers.get(&id).map(|number| self.flows[number].pending.left)
     }
 
@@ -140,7 +140,7 @@ impl SplitScheduler {
         let Arrival { id, src, dst, left } = flow;
         let n_hosts = self.network.n_hosts();
         assert!(src != dst && src.get().max(dst.get()) < n_hosts, "{flow:?} among {n_hosts} hosts");
-        let pending = Pending { src, dst, left: Left::of(left) };
+        let pending = PendingFlow { src, dst, left: RemainingSize::of(left) };
         self.flows.insert(self.arrivals, Flow { id, pending, rate: None });
         let before = self.numbers.insert(id, self.arrivals);
         assert!(before.is_none(), "{flow:?} is known");
@@ -161,7 +161,7 @@ impl SplitScheduler {
         let Some(flow) = self.numbers.get(&id).and_then(|number| self.flows.get_mut(number)) else {
             return &[];
         };
-        flow.pending.left = Left::of(left);
+        flow.pending.left = RemainingSize::of(left);
         self.renew()
     }
 
@@ -172,7 +172,7 @@ impl SplitScheduler {
     }
 
     fn renew(&mut self) -> &[Change<Rate>] {
-        let pending: Vec<Pending> = self.flows.values().map(|flow| flow.pending).collect();
+        let pending: Vec<PendingFlow> = self.flows.values().map(|flow| flow.pending).collect();
         let rates = split(&self.network, &pending, self.least);
         self.changes.clear();
         self.next = None;

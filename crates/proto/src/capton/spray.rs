@@ -1,7 +1,7 @@
 //! All-path transmission at switches: packets to a destination take its paths round robin (§IV.B).
 
 use rampmeter_core::collections::IdTable;
-use rampmeter_core::{Crossing, Hop, Packet, Verdict};
+use rampmeter_core::{Hop, Packet, TransitPacket, Verdict};
 
 use super::wire::CaptonHeader;
 
@@ -20,7 +20,11 @@ impl Hop<CaptonHeader> for AllPaths {
     const ACTIVE: bool = true;
 
     #[inline]
-    fn on_forward(&mut self, crossing: Crossing<'_>, packet: &mut Packet<CaptonHeader>) -> Verdict {
+    fn on_forward(
+        &mut self,
+        crossing: TransitPacket<'_>,
+        packet: &mut Packet<CaptonHeader>,
+    ) -> Verdict {
         let choices = crossing.choices;
         if choices.len() < 2 {
             return Verdict::Forward;

@@ -12,10 +12,10 @@ use rampmeter_core::{
     Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Rate, Receipt, Rng, Time,
 };
 
-use super::asking::{Asking, Due};
+use super::asking::{Due, RequestingFlows};
 use super::settings::Settings;
 use super::wire::{CentralHeader, Control};
-use super::{Central, Granted, HostStats};
+use super::{Central, FlowGrant, HostStats};
 use crate::parts::Output;
 
 /// Verdict on a flow: the sending that it is allowed.
@@ -42,7 +42,7 @@ struct Flow {
 #[derive(Debug)]
 pub struct CentralAgent<C: Central> {
     config: Arc<C::Config>,
-    asking: Asking<C, Flow>,
+    asking: RequestingFlows<C, Flow>,
     verdicts: VecDeque<(MsgId, Verdict)>,
     next: u32,
 }
@@ -158,7 +158,7 @@ impl<C: Central> Endpoint for CentralAgent<C> {
     type Config = C::Config;
 
     fn new(config: Arc<C::Config>, node: NodeId, _rng: Rng, _now: Time) -> Self {
-        let asking = Asking::new(Arc::clone(&config), node);
+        let asking = RequestingFlows::new(Arc::clone(&config), node);
         Self { config, asking, verdicts: VecDeque::new(), next: 0 }
     }
 
@@ -173,7 +173,7 @@ impl<C: Central> Endpoint for CentralAgent<C> {
         if packet.src >= self.settings().first_controller
             && let Control::Order { number, order, grant } = order.into()
         {
-            self.on_order(now, packet.src, (number, order), grant.map(Granted::rate));
+            self.on_order(now, packet.src, (number, order), grant.map(FlowGrant::rate));
         }
         Receipt::Control
     }

@@ -17,7 +17,7 @@ use crate::parts::{Output, Timers};
 
 /// A flow with requests to controllers; `F` is the state of its owner.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<F> {
+pub(super) struct RequestingFlow<F> {
     pub(super) flow: F,
     dst: NodeId,
     /// The highest number of an order that was received.
@@ -30,9 +30,9 @@ pub(super) struct Asked<F> {
 
 /// The flows of a host with requests to controllers.
 #[derive(Debug)]
-pub(super) struct Asking<C: Central, F> {
+pub(super) struct RequestingFlows<C: Central, F> {
     config: Arc<C::Config>,
-    flows: BTreeMap<MsgId, Asked<F>>,
+    flows: BTreeMap<MsgId, RequestingFlow<F>>,
     pub(super) out: Output<CentralHeader<C::Orders>>,
     timers: Timers<MsgId>,
     /// Controller that receives the requests.
@@ -53,7 +53,7 @@ pub(super) struct Due {
     pub(super) falls_back: bool,
 }
 
-impl<C: Central, F> Asking<C, F> {
+impl<C: Central, F> RequestingFlows<C, F> {
     pub(super) fn new(config: Arc<C::Config>, node: NodeId) -> Self {
         Self {
             flows: BTreeMap::new(),
@@ -105,7 +105,7 @@ impl<C: Central, F> Asking<C, F> {
 
     /// Enters a flow. Its first request is up to the owner.
     pub(super) fn enter(&mut self, msg: MsgId, dst: NodeId, flow: F) {
-        let asked = Asked { flow, dst, heard: 0, reported: 0, due: Time::NEVER };
+        let asked = RequestingFlow { flow, dst, heard: 0, reported: 0, due: Time::NEVER };
         self.flows.insert(msg, asked);
     }
 
@@ -131,7 +131,8 @@ impl<C: Central, F> Asking<C, F> {
     }
 
     /// Takes an order of a controller. Returns whether it must be obeyed: not if a later one was
-    /// received before. Returns `None` for a flow that has ended. [`Asking::obeyed`] must follow.
+    /// received before. Returns `None` for a flow that has ended. [`RequestingFlows::obeyed`] must
+    /// follow.
     pub(super) fn hear(&mut self, src: NodeId, flow: u32, order: u32) -> Option<bool> {
         (self.unanswered, self.is_alone) = (None, false);
         let Some(asked) = self.flows.get_mut(&MsgId::new(flow)) else {
@@ -147,7 +148,7 @@ impl<C: Central, F> Asking<C, F> {
     /// to the controller if it differs from the reported one. A receiver that does not answer is
     /// queried at leisure.
     pub(super) fn obeyed(&mut self, now: Time, msg: MsgId, left: Option<u64>) {
-        let Some(&Asked { due, reported, .. }) = self.flows.get(&msg) else { return };
+        let Some(&RequestingFlow { due, reported, .. }) = self.flows.get(&msg) else { return };
         if let Some(left) = left.filter(|&left| left != reported) {
             self.request(now, msg, left);
         } else if due <= now + self.settings().repeat {
@@ -156,7 +157,7 @@ impl<C: Central, F> Asking<C, F> {
         }
     }
 
-    /// The next request that is due. To be followed by [`Asking::request`].
+    /// The next request that is due. To be followed by [`RequestingFlows::request`].
     pub(super) fn poll_due(&mut self, now: Time) -> Option<Due> {
         while let Some((at, msg)) = self.timers.pop_due(now) {
             if self.flows.get(&msg).is_none_or(|asked| asked.due != at) {
@@ -189,8 +190,8 @@ impl<C: Central, F> Asking<C, F> {
         Some(asked.flow)
     }
 
-    /// Withdraws the request of a flow until [`Asking::request`]: notifies the controller, and
-    /// repeats nothing.
+    /// Withdraws the request of a flow until [`RequestingFlows::request`]: notifies the controller,
+    /// and repeats nothing.
     pub(super) fn withdraw(&mut self, msg: MsgId) {
         let controller = self.controller();
         let Some(asked) = self.flows.get_mut(&msg) else { return };
@@ -203,7 +204,7 @@ impl<C: Central, F> Asking<C, F> {
         self.unanswered = None;
     }
 
-    /// Returns the time at which [`Asking::poll_due`] has something.
+    /// Returns the time at which [`RequestingFlows::poll_due`] has something.
     #[inline]
     pub(super) fn next_due(&self) -> Time {
         self.timers.next()

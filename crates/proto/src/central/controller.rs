@@ -123,7 +123,7 @@ struct Entry<G> {
     dst: NodeId,
     /// The number of the last order, of this controller or of an earlier one.
     order: u32,
-    told: Told<G>,
+    told: LastOrder<G>,
     /// The highest number in its requests: that of an order that its host has received.
     heard: u32,
     /// Time at which the host of an ended flow is queried. `None` for active flows, which are those
@@ -138,7 +138,7 @@ const ASKS_MAX: u8 = 16;
 
 /// Content of the last order of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told<G> {
+enum LastOrder<G> {
     /// This controller has given none.
     Nothing,
     /// GRANT, or STOP.
@@ -215,7 +215,7 @@ impl<S: Schedule> Controller<S> {
             entry.heard = request.heard;
             if request.heard > before.order {
                 // The host has orders of an earlier controller.
-                (entry.order, entry.told) = (request.heard, Told::Nothing);
+                (entry.order, entry.told) = (request.heard, LastOrder::Nothing);
             }
             entry.ask_at = None;
             let changes = match (self.scheduler.left(id), before.ask_at) {
@@ -316,7 +316,7 @@ impl<S: Schedule> Controller<S> {
             self.alarms.push(now + self.config.lease, Alarm::Lease(id.src()));
         }
         let (dst, order, heard) = (request.dst, request.heard, request.heard);
-        let entry = Entry { dst, order, told: Told::Nothing, heard, ask_at: None, asks: 0 };
+        let entry = Entry { dst, order, told: LastOrder::Nothing, heard, ask_at: None, asks: 0 };
         self.register.insert(id, entry);
         Some(entry)
     }
@@ -328,7 +328,7 @@ impl<S: Schedule> Controller<S> {
         if entry.order > last {
             return;
         }
-        if entry.told != Told::Order(grant) {
+        if entry.told != LastOrder::Order(grant) {
             give(id, entry, grant, &mut self.orders, &mut self.stats);
             return;
         }
@@ -405,7 +405,7 @@ fn give<G: Copy>(
 ) {
     // Only a host that invents numbers reaches the last one. It then ignores its orders.
     entry.order = entry.order.saturating_add(1);
-    entry.told = Told::Order(grant);
+    entry.told = LastOrder::Order(grant);
     match grant {
         Some(_) => stats.grants += 1,
         None => stats.stops += 1,

@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{Bytes, NodeId, Time};
 
-use super::Granted;
-use super::left::Left;
+use super::FlowGrant;
+use super::left::RemainingSize;
 
 /// A flow's number: unique among all flows that a scheduler has at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,7 +55,7 @@ pub struct Change<G> {
 /// are granted something else than before. A flow that arrives and is stopped is not among them.
 pub trait Schedule: Debug {
     /// Grant of a flow.
-    type Grant: Granted;
+    type Grant: FlowGrant;
 
     /// Returns the number of hosts.
     fn n_hosts(&self) -> u32;
@@ -64,7 +64,7 @@ pub trait Schedule: Debug {
     fn grant(&self, id: FlowId) -> Option<Self::Grant>;
 
     /// Returns the remaining bytes of a flow (equation 1); `None` if the flow is not known.
-    fn left(&self, id: FlowId) -> Option<Left>;
+    fn left(&self, id: FlowId) -> Option<RemainingSize>;
 
     /// Returns the flow that is predicted to complete next, and when (equation 3).
     fn next_completion(&self) -> Option<(Time, FlowId)>;

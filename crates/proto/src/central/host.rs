@@ -9,10 +9,10 @@ use rampmeter_core::{
     Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
 };
 
-use super::asking::{Asking, Due};
+use super::asking::{Due, RequestingFlows};
 use super::settings::Settings;
 use super::wire::{CentralHeader, Control};
-use super::{Central, Granted, HostStats};
+use super::{Central, FlowGrant, HostStats};
 use crate::beside::with;
 use crate::tcp::wire::TcpHeader;
 use crate::tcp::{Grant, TcpHost};
@@ -32,7 +32,7 @@ struct Flow {
 pub struct CentralHost<C: Central> {
     config: Arc<C::Config>,
     tcp: TcpHost,
-    asking: Asking<C, Flow>,
+    asking: RequestingFlows<C, Flow>,
     /// Scheduled messages for which their receivers have no room. Controllers have no record of
     /// them, so that they take no capacity; TCP probes the receiver's window.
     shut: BTreeSet<MsgId>,
@@ -139,7 +139,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
         let tcp = &C::settings(&config).tcp;
         Self {
             tcp: TcpHost::new(Arc::clone(tcp), node, rng, now),
-            asking: Asking::new(Arc::clone(&config), node),
+            asking: RequestingFlows::new(Arc::clone(&config), node),
             shut: BTreeSet::new(),
             config,
         }

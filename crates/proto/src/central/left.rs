@@ -12,9 +12,9 @@ const PER_BYTE: i128 = 8 * PS_PER_SECOND as i128;
 
 /// The remaining size of a flow. Negative if the flow should have completed by now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Left(i128);
+pub struct RemainingSize(i128);
 
-impl Left {
+impl RemainingSize {
     /// Less than the remaining size of any flow.
     pub(crate) const LEAST: Self = Self(i128::MIN);
     /// More than the remaining size of any flow.
@@ -43,14 +43,14 @@ pub(crate) struct Line(i128);
 impl Line {
     /// Returns the line of a flow that transmits from `now` on.
     #[inline]
-    pub(crate) fn new(left: Left, rate: Rate, now: Time) -> Self {
+    pub(crate) fn new(left: RemainingSize, rate: Rate, now: Time) -> Self {
         Self(left.0 + sent(rate, now))
     }
 
     /// Returns the remaining bytes at `now` (equation 1).
     #[inline]
-    pub(crate) fn left(self, rate: Rate, now: Time) -> Left {
-        Left(self.0 - sent(rate, now))
+    pub(crate) fn left(self, rate: Rate, now: Time) -> RemainingSize {
+        RemainingSize(self.0 - sent(rate, now))
     }
 
     /// Returns the time at which nothing remains, rounded up to a picosecond (equations 2 and 3).

@@ -3,7 +3,7 @@
 //!
 //! Short messages are sent at once. Hosts send the controller requests for longer ones. It orders
 //! which of them transmit, at which rate, and by which path if it chooses paths. A transport
-//! defines its grants ([`Granted`]), the flows that have one ([`Schedule`]) and the packets
+//! defines its grants ([`FlowGrant`]), the flows that have one ([`Schedule`]) and the packets
 //! ([`Orders`]); its [`Central`] joins these.
 //!
 //! * [`flow`]: flows, their numbers, and the interface of schedulers
@@ -38,12 +38,12 @@ pub use arbiter::CentralArbiter;
 pub use controller::{Controller, ControllerConfig, ControllerStats, Order, Request};
 pub use flow::{Arrival, Change, FlowId, Schedule};
 pub use host::CentralHost;
-pub use left::Left;
+pub use left::RemainingSize;
 pub use settings::{Settings, Waits};
 pub use wire::{CentralHeader, Control, Orders};
 
 /// Grant of a controller to a flow.
-pub trait Granted: Copy + Eq + Debug + Send + Sync + 'static {
+pub trait FlowGrant: Copy + Eq + Debug + Send + Sync + 'static {
     /// True if a grant may have a path.
     const HAS_PATH: bool;
 
@@ -55,7 +55,7 @@ pub trait Granted: Copy + Eq + Debug + Send + Sync + 'static {
 }
 
 /// A rate, over all paths.
-impl Granted for Rate {
+impl FlowGrant for Rate {
     const HAS_PATH: bool = false;
 
     fn rate(self) -> Rate {
@@ -70,7 +70,7 @@ impl Granted for Rate {
 /// A transport with a central controller.
 pub trait Central: Debug + 'static {
     /// Grant of its controller.
-    type Grant: Granted;
+    type Grant: FlowGrant;
     /// Its control messages on the wire.
     type Orders: Orders<Self::Grant>;
     /// Its scheduler.

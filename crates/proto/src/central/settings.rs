@@ -11,7 +11,7 @@ use super::controller::ControllerConfig;
 use crate::keys::BadKey;
 use crate::parts::{CAPTON_PORT_PACKETS, two_bdps};
 use crate::tcp::Tcp;
-use crate::transport::Derived;
+use crate::transport::DerivedValue;
 
 /// Times as plans give them; `None` for those that follow from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,14 +103,14 @@ impl Settings {
     }
 
     /// Derives further values from the parameters.
-    pub(crate) fn describe(&self) -> Vec<Derived> {
+    pub(crate) fn describe(&self) -> Vec<DerivedValue> {
         let window = self.tcp.start.granted / self.tcp.config.payload.get();
         let mut derived = vec![
-            Derived::packets("window", window as u32),
-            Derived::time("repeat", self.repeat),
-            Derived::time("fallback", self.fallback),
-            Derived::time("refresh", self.refresh),
-            Derived::count("threshold-bytes", self.threshold.get()),
+            DerivedValue::packets("window", window as u32),
+            DerivedValue::time("repeat", self.repeat),
+            DerivedValue::time("fallback", self.fallback),
+            DerivedValue::time("refresh", self.refresh),
+            DerivedValue::count("threshold-bytes", self.threshold.get()),
         ];
         derived.extend(self.tcp.describe());
         derived

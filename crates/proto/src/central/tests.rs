@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 use proptest::prelude::*;
 use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
 
-use super::{Controller, ControllerConfig, Granted, Order, Request, Schedule};
+use super::{Controller, ControllerConfig, FlowGrant, Order, Request, Schedule};
 use crate::capton::tests::two_racks;
-use crate::capton::{AnyScheduler, LeastShare, Sharing};
+use crate::capton::{AnyScheduler, LeastShare, SharingPolicy};
 use crate::hyline;
 
 /// One step of the simulation.
@@ -75,7 +75,7 @@ impl<S: Schedule> World<S> {
         };
         flow.spoke = step;
         if order > flow.heard {
-            (flow.heard, flow.rate) = (order, grant.map(Granted::rate));
+            (flow.heard, flow.rate) = (order, grant.map(FlowGrant::rate));
             if grant.is_none() {
                 self.request(host.get(), number);
             }
@@ -210,8 +210,8 @@ proptest! {
         mishaps in mishaps(),
         is_split in any::<bool>(),
     ) {
-        let split = Sharing::Split(LeastShare::from_milli(100).unwrap());
-        let sharing = if is_split { split } else { Sharing::Serial };
+        let split = SharingPolicy::Split(LeastShare::from_milli(100).unwrap());
+        let sharing = if is_split { split } else { SharingPolicy::Serial };
         check(mishaps, || AnyScheduler::new(two_racks(), sharing))?;
     }
 

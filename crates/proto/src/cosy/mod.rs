@@ -42,7 +42,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Assumptions, Derived, Network, Place, Site, Transport};
+use crate::transport::{Assumptions, DerivedValue, Network, Place, Site, Transport};
 use config::PathFacts;
 
 /// The cosy family.
@@ -129,17 +129,17 @@ impl Transport for CosyFamily {
         }
     }
 
-    fn describe(config: &Cosy) -> Vec<Derived> {
+    fn describe(config: &Cosy) -> Vec<DerivedValue> {
         let bound = |bytes| config.bound(Bytes::new(bytes));
         vec![
-            Derived::time("frame", config.frame),
-            Derived::count("slots-of-a-message", config.share.into()),
-            Derived::time("hold", config.hold),
-            Derived::time("queueing", config.queueing),
-            Derived::time("slack", config.slack),
-            Derived::time("pause", config.pause),
-            Derived::time("bound-of-1-kb", bound(1_000)),
-            Derived::time("bound-of-128-kb", bound(128_000)),
+            DerivedValue::time("frame", config.frame),
+            DerivedValue::count("slots-of-a-message", config.share.into()),
+            DerivedValue::time("hold", config.hold),
+            DerivedValue::time("queueing", config.queueing),
+            DerivedValue::time("slack", config.slack),
+            DerivedValue::time("pause", config.pause),
+            DerivedValue::time("bound-of-1-kb", bound(1_000)),
+            DerivedValue::time("bound-of-128-kb", bound(128_000)),
         ]
     }
 }

@@ -10,8 +10,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Crossing, Endpoint, Event, FabricFacts, Family, Hop, Message, MsgId, NodeId, Packet,
-    Purpose, Rate, Rng, Span, SwitchFacts, Time, Verdict,
+    Bytes, Endpoint, Event, FabricFacts, Family, Hop, Message, MsgId, NodeId, Packet, Purpose,
+    Rate, Rng, Span, SwitchFacts, Time, TransitPacket, Verdict,
 };
 use stateright::{Checker, Model, Property};
 
@@ -180,7 +180,7 @@ impl World {
         let mut of_pick = seeds.filter(|rng| rng.clone().below(2) == pick);
         switch.reseed(of_pick.next().expect("half of all seeds"));
         let crossing =
-            Crossing { now: self.now, ingress, egress: up.first().copied(), choices: &up };
+            TransitPacket { now: self.now, ingress, egress: up.first().copied(), choices: &up };
         let verdict = switch.on_forward(crossing, &mut packet);
         let own: Vec<_> = std::iter::from_fn(|| switch.poll_transmit()).collect();
         for (port, packet) in own {

@@ -6,7 +6,7 @@ use rampmeter_core::{Bytes, Event, MsgId, NodeId, Packet, Receipt, Rng, Span, Ti
 use super::CosyStats;
 use super::config::Cosy;
 use super::wire::{CosyHeader, Route, Why};
-use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Timers};
+use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Output, Timers};
 
 /// Messages to receive, and their slots.
 #[derive(Clone, Debug)]
@@ -109,9 +109,9 @@ impl Receiver {
 
     pub(super) fn on_request(&mut self, now: Time, of: Announcement, cx: &mut Context<'_>) {
         match self.flows.find(&of) {
-            Found::New => {}
-            Found::Arriving(idx) => return self.on_repeated_request(now, idx, cx),
-            Found::Over | Found::Abandoned => return,
+            FlowStatus::New => {}
+            FlowStatus::Arriving(idx) => return self.on_repeated_request(now, idx, cx),
+            FlowStatus::Over | FlowStatus::Abandoned => return,
         }
         if cx.cosy.hold == Span::ZERO && self.free.is_empty() {
             if self.flows.refuse(of) {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use rampmeter_core::packet::{Marks, Packet};
 use rampmeter_core::{
-    Crossing, Hop, NodeId, PayloadRef, Priority, Rng, Span, SwitchFacts, Time, Verdict,
+    Hop, NodeId, PayloadRef, Priority, Rng, Span, SwitchFacts, Time, TransitPacket, Verdict,
 };
 
 use super::config::Cosy;
@@ -235,7 +235,7 @@ impl CosySwitch {
     /// Forwards a rsvp with a reserved virtual link, or turns it into a reject.
     fn on_rsvp(
         &mut self,
-        crossing: Crossing<'_>,
+        crossing: TransitPacket<'_>,
         packet: &mut Packet<CosyHeader>,
         rsvp: Rsvp,
         mut route: Route,
@@ -295,7 +295,11 @@ fn control(
 impl Hop<CosyHeader> for CosySwitch {
     const ACTIVE: bool = true;
 
-    fn on_forward(&mut self, crossing: Crossing<'_>, packet: &mut Packet<CosyHeader>) -> Verdict {
+    fn on_forward(
+        &mut self,
+        crossing: TransitPacket<'_>,
+        packet: &mut Packet<CosyHeader>,
+    ) -> Verdict {
         let ingress = crossing.ingress - self.first_port;
         let next = match &mut packet.header {
             &mut CosyHeader::Rsvp { tx_slot, seq, lease_us, rx_slot, link, last, route } => {

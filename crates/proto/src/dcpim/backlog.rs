@@ -3,7 +3,7 @@
 use rampmeter_core::{Receipt, Span, Time};
 
 use super::config::{Dcpim, TokenWindow};
-use crate::parts::{TokenDelay, TokenId, Unscheduled};
+use crate::parts::{TokenDelay, TokenId, UnscheduledTime};
 
 /// Fresh packets that make up for one duplicate.
 const PER_DUPLICATE: u32 = 16;
@@ -34,7 +34,7 @@ pub(super) struct Backlog {
     is_watched: bool,
     rtt: Span,
     /// Packets of announced short flows; left out if any data closes earlier gaps.
-    unscheduled: Option<Unscheduled>,
+    unscheduled: Option<UnscheduledTime>,
 }
 
 impl Backlog {
@@ -48,7 +48,7 @@ impl Backlog {
             is_watched: dcpim.may_hold_up(),
             rtt: dcpim.data_rtt,
             unscheduled: (dcpim.config.token_window == TokenWindow::Outstanding)
-                .then(Unscheduled::default),
+                .then(UnscheduledTime::default),
         }
     }
 

@@ -45,7 +45,7 @@ use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::{Framing, dcpim_study_buffer};
-use crate::transport::{Assumptions, Derived, Peers, Place, Site, Slowed, Transport};
+use crate::transport::{Assumptions, DerivedValue, Peers, Place, SharedTime, Site, Transport};
 
 /// The dcPIM family.
 #[derive(Clone, Copy, Debug)]
@@ -111,25 +111,25 @@ impl Transport for DcpimFamily {
         Assumptions { one_round_trip: true, one_window_each: true, ..Assumptions::default() }
     }
 
-    fn slowed(own: &Dcpim, network: &Dcpim) -> Option<Slowed> {
+    fn slowed(own: &Dcpim, network: &Dcpim) -> Option<SharedTime> {
         let (shared, fastest) = (network.phase(), own.phase());
-        (fastest < shared).then_some(Slowed { name: "phase", shared, fastest })
+        (fastest < shared).then_some(SharedTime { name: "phase", shared, fastest })
     }
 
-    fn describe(config: &Dcpim) -> Vec<Derived> {
+    fn describe(config: &Dcpim) -> Vec<DerivedValue> {
         vec![
-            Derived::packets("bdp", config.bdp),
-            Derived::time("matching-stage", config.stage),
-            Derived::count("stages", config.stages.into()),
-            Derived::time("phase", config.phase()),
-            Derived::packets("short-flow", config.short_max),
-            Derived::packets("channel", config.channel_packets),
-            Derived::time("grace", config.grace),
-            Derived::time("silence", config.own_pair().silence),
-            Derived::time("window-timeout", config.own_pair().window_timeout),
-            Derived::time("retry", config.retry),
-            Derived::time("keepalive", config.keepalive),
-            Derived::time("forget", config.forget),
+            DerivedValue::packets("bdp", config.bdp),
+            DerivedValue::time("matching-stage", config.stage),
+            DerivedValue::count("stages", config.stages.into()),
+            DerivedValue::time("phase", config.phase()),
+            DerivedValue::packets("short-flow", config.short_max),
+            DerivedValue::packets("channel", config.channel_packets),
+            DerivedValue::time("grace", config.grace),
+            DerivedValue::time("silence", config.own_pair().silence),
+            DerivedValue::time("window-timeout", config.own_pair().window_timeout),
+            DerivedValue::time("retry", config.retry),
+            DerivedValue::time("keepalive", config.keepalive),
+            DerivedValue::time("forget", config.forget),
         ]
     }
 }

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// Colours multigraphs, one after the other, in buffers that it keeps.
 #[derive(Clone, Debug, Default)]
-pub struct Colouring {
+pub struct EdgeColourer {
     n_racks: usize,
     /// The two ends of each edge: a source rack, and a destination rack counted behind those.
     ends: Vec<(u32, u32)>,
@@ -72,7 +72,7 @@ impl Around {
     }
 }
 
-impl Colouring {
+impl EdgeColourer {
     /// Colours `edges`, pairs of a source rack and a destination rack below `n_racks`, so that
     /// edges of one colour share neither. Returns a colour for each edge, and how many colours
     /// there are: the largest degree.

@@ -17,7 +17,7 @@ use super::wire::{FastpassHeader, List};
 use crate::parts::Output;
 
 #[derive(Clone, Copy, Debug)]
-struct Announced {
+struct FlowDemand {
     src: NodeId,
     tx_slot: u32,
     dst: u16,
@@ -29,7 +29,7 @@ struct Announced {
 /// The arbiter of epochs.
 #[derive(Debug)]
 pub(super) struct EpochArbiter {
-    flows: Vec<Announced>,
+    flows: Vec<FlowDemand>,
     /// The latest announcement of each source's flow.
     numbers: IdMap<(u32, u32), u32>,
     order: u64,
@@ -80,7 +80,7 @@ impl EpochArbiter {
         if remaining > 0 {
             self.order += 1;
             let order = self.order;
-            self.flows.push(Announced { src, tx_slot, dst, remaining, order });
+            self.flows.push(FlowDemand { src, tx_slot, dst, remaining, order });
         }
         // Epochs follow one another while there are flows.
         while self.next_epoch < now {

@@ -45,7 +45,7 @@ use rampmeter_core::{FabricFacts, Family, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::{Framing, phost_study_buffer};
-use crate::transport::{Assumptions, Derived, Network, Place, Site, Transport};
+use crate::transport::{Assumptions, DerivedValue, Network, Place, Site, Transport};
 use config::Model;
 
 /// The rate of the arbiter's link: allocations to all hosts take at most nine tenths of a batch.
@@ -144,16 +144,16 @@ impl Transport for FastpassFamily {
         }
     }
 
-    fn describe(config: &Fastpass) -> Vec<Derived> {
+    fn describe(config: &Fastpass) -> Vec<DerivedValue> {
         vec![
-            Derived::time("slot", config.slot),
-            Derived::time("compute", config.compute),
-            Derived::count("planned-ahead-slots", config.ahead),
-            Derived::time("epoch", config.epoch),
-            Derived::time("timeout", config.rto),
-            Derived::time("retry", config.retry),
-            Derived::time("watchdog", config.watchdog),
-            Derived::time("forget", config.forget),
+            DerivedValue::time("slot", config.slot),
+            DerivedValue::time("compute", config.compute),
+            DerivedValue::count("planned-ahead-slots", config.ahead),
+            DerivedValue::time("epoch", config.epoch),
+            DerivedValue::time("timeout", config.rto),
+            DerivedValue::time("retry", config.retry),
+            DerivedValue::time("watchdog", config.watchdog),
+            DerivedValue::time("forget", config.forget),
         ]
     }
 }

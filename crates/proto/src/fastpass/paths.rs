@@ -3,12 +3,12 @@
 use rampmeter_core::fabric::RegularPaths;
 
 use super::allocate::Allocation;
-use super::colour::Colouring;
+use super::colour::EdgeColourer;
 
 /// Chooses paths, slot after slot, in buffers that it keeps.
 #[derive(Debug, Default)]
 pub struct Paths {
-    colouring: Colouring,
+    colouring: EdgeColourer,
     /// Allocations between racks, by their places, and the racks.
     between: Vec<usize>,
     racks: Vec<(u16, u16)>,

@@ -18,7 +18,7 @@ use crate::parts::Output;
 
 /// Demand of a host for one destination.
 #[derive(Clone, Copy, Debug, Default)]
-struct Wanted {
+struct DestinationDemand {
     /// Packets that wait for a slot.
     unsent: u32,
     /// Slots in the timetable.
@@ -37,7 +37,7 @@ pub(super) struct Timetable {
     /// The number of the latest request.
     number: u32,
     heard: u32,
-    wanted: IdMap<u16, Wanted>,
+    wanted: IdMap<u16, DestinationDemand>,
     /// Packets that wait and slots held, of all destinations.
     unsent: u32,
     held: u32,

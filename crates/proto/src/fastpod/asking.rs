@@ -15,7 +15,7 @@ use super::wire::{Demand, List};
 
 /// Demand of a host for one destination, in slots.
 #[derive(Clone, Copy, Debug, Default)]
-struct Wanted {
+struct DestinationDemand {
     /// Slots requested and given in this incarnation.
     total: u32,
     given: u32,
@@ -44,12 +44,12 @@ pub(super) struct Answer {
 
 /// The demands of one host.
 #[derive(Clone, Debug)]
-pub(super) struct Asking {
+pub(super) struct HostDemands {
     incarnation: u32,
     /// RTSs with demands in this incarnation.
     number: u32,
     heard: u32,
-    wanted: IdMap<u16, Wanted>,
+    wanted: IdMap<u16, DestinationDemand>,
     /// Destinations whose totals have not been sent.
     dirty: VecDeque<u16>,
     /// Future slots.
@@ -76,7 +76,7 @@ const BACKOFF_MAX: u32 = 6;
 /// Multiples of `retry` without a slot after which a waiting host repeats its requests.
 const WAITS: u64 = 64;
 
-impl Asking {
+impl HostDemands {
     pub(super) fn new(now: Time, incarnation: u32) -> Self {
         Self {
             incarnation,
@@ -219,7 +219,7 @@ impl Asking {
         Some((slot, grant))
     }
 
-    /// Clears all requests. [`Asking::want`] repeats those that are still needed.
+    /// Clears all requests. [`HostDemands::want`] repeats those that are still needed.
     pub(super) fn start_anew(&mut self) {
         self.incarnation += 1;
         (self.number, self.heard, self.given) = (0, 0, 0);
@@ -227,7 +227,7 @@ impl Asking {
         (self.missing_since, self.unheard_since) = (Time::NEVER, Time::NEVER);
         self.dirty.clear();
         self.wanted.retain(|_, wanted| {
-            *wanted = Wanted { held: wanted.held, ..Wanted::default() };
+            *wanted = DestinationDemand { held: wanted.held, ..DestinationDemand::default() };
             wanted.held > 0
         });
     }
@@ -307,7 +307,7 @@ mod tests {
         FastpodConfig::paper().on(&facts, None).unwrap()
     }
 
-    fn take(asking: &mut Asking, now: Time) -> List<Demand, 3> {
+    fn take(asking: &mut HostDemands, now: Time) -> List<Demand, 3> {
         asking.take(now)
     }
 
@@ -320,7 +320,7 @@ mod tests {
     /// Three cells fit a slot; requested slots are not requested twice.
     #[test]
     fn totals_cover_what_waits_and_no_more() {
-        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO, 1));
+        let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
         assert!(asking.want(1, 4, &fastpod));
         assert_eq!(take(&mut asking, Time::ZERO).as_slice(), [Demand { dst: 1, total: 2 }]);
         assert!(!asking.want(1, 6, &fastpod));
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_host_asks_anew_where_an_rts_is_not_heard_or_a_slot_is_missing() {
-        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO, 1));
+        let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
         asking.want(1, 3, &fastpod);
         take(&mut asking, Time::ZERO);
         let late = Time::ZERO + fastpod.retry;
@@ -355,7 +355,7 @@ mod tests {
     /// A broken arbiter gives one slot twice: the first grant holds.
     #[test]
     fn a_slot_that_is_given_twice_is_held_once() {
-        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO, 1));
+        let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
         asking.want(1, 3, &fastpod);
         take(&mut asking, Time::ZERO);
         asking.on_schd(Time::ZERO, answer(1, 1, 1), Some((50, GRANT)));
@@ -367,7 +367,7 @@ mod tests {
     /// It does so regardless of the totals at both ends.
     #[test]
     fn a_host_that_waits_long_for_a_slot_asks_anew() {
-        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO, 1));
+        let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
         asking.want(1, 6, &fastpod);
         take(&mut asking, Time::ZERO);
         for given in [1, 2] {

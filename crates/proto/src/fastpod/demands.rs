@@ -12,11 +12,11 @@ use super::failures::{FailureStats, Failures};
 use super::seen::of_brief;
 use super::wire::{ACKS_MAX, Ack, Demand, FastpodHeader, List, POD_FLAG, RELAYS_MAX, Relay};
 use crate::fastpass::allocate::{Allocation, Allocator};
-use crate::fastpass::colour::Colouring;
+use crate::fastpass::colour::EdgeColourer;
 
 /// One end of the pod sends to another in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct SlotAssignment {
     pub(super) src: u16,
     pub(super) dst: u16,
     /// Receiver as named to the sender: a host, or a pod with [`POD_FLAG`].
@@ -64,7 +64,7 @@ pub(super) struct Clients {
     n_pods: u16,
     /// Destinations are ends, and behind them pods.
     allocator: Allocator,
-    colouring: Colouring,
+    colouring: EdgeColourer,
     clients: Vec<Client>,
     /// Number of requested slots, and of ends with changes.
     wanted: u64,
@@ -91,7 +91,7 @@ impl Clients {
             n_pods,
             failures: fastpod.pods.is_some().then(|| Failures::new(fastpod, pod, from)),
             allocator: Allocator::new(all, 1).that_remembers().that_shares(n_ends),
-            colouring: Colouring::default(),
+            colouring: EdgeColourer::default(),
             clients: (0..n_ends).map(|_| Client::default()).collect(),
             wanted: 0,
             n_news: 0,
@@ -289,7 +289,7 @@ impl Clients {
     }
 
     /// A slot begins in which these pairs are scheduled.
-    pub(super) fn on_slot(&mut self, slot: u64, mut pairs: Vec<Given>) {
+    pub(super) fn on_slot(&mut self, slot: u64, mut pairs: Vec<SlotAssignment>) {
         if let Some(failures) = &mut self.failures {
             // Core switches do not report what arrives.
             let n_hosts = self.n_hosts;

@@ -9,13 +9,13 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::FastpodStats;
-use super::asking::{Answer, Asking, Grant, Outcome};
+use super::asking::{Answer, Grant, HostDemands, Outcome};
 use super::clocks::{AHEAD_SLACK, is_jump, is_next_epoch};
 use super::config::Fastpod;
 use super::queues::Queues;
 use super::receiver::Receiver;
 use super::routes;
-use super::seen::Seen;
+use super::seen::HostObservations;
 use super::timing::{Instant, Timing, instant};
 use super::wire::{Ack, FastpodHeader, POD_FLAG};
 use crate::parts::{Announcement, Output};
@@ -31,9 +31,9 @@ pub struct FastpodHost {
     end: u16,
     rng: Rng,
     queues: Queues,
-    asking: Asking,
+    asking: HostDemands,
     receiver: Receiver,
-    seen: Seen,
+    seen: HostObservations,
     out: Output<FastpodHeader>,
     /// The greatest epoch received, and its arbiter.
     epoch: u32,
@@ -121,7 +121,7 @@ impl FastpodHost {
         if is_other || self.offset.is_some_and(|before| is_jump(before, offset)) {
             self.stats.turn_overs += u64::from(is_other && self.epoch > 0);
             (self.epoch, self.arbiter, self.open) = (epoch, arbiter, None);
-            self.seen = Seen::new(&self.fastpod, self.pod);
+            self.seen = HostObservations::new(&self.fastpod, self.pod);
             self.offset = Some(offset);
             self.asking.turn_over(now);
             self.want_all(now);
@@ -195,9 +195,9 @@ impl Endpoint for FastpodHost {
             end: config.end_of(host),
             rng,
             queues: Queues::new(node, config.pod_of(host), &config),
-            asking: Asking::new(now, 1),
+            asking: HostDemands::new(now, 1),
             receiver: Receiver::default(),
-            seen: Seen::new(&config, config.pod_of(host)),
+            seen: HostObservations::new(&config, config.pod_of(host)),
             out: Output::new(node, config.config.control.get() as u16),
             epoch: 0,
             arbiter: 0,

@@ -60,7 +60,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Assumptions, Derived, Network, Place, Site, Transport};
+use crate::transport::{Assumptions, DerivedValue, Network, Place, Site, Transport};
 
 /// Full cells in a port with memory above which it drops unscheduled cells, as many as Homa Aeolus
 /// has: cells of several slots meet there.
@@ -165,23 +165,23 @@ impl Transport for FastpodFamily {
         }
     }
 
-    fn describe(config: &Fastpod) -> Vec<Derived> {
+    fn describe(config: &Fastpod) -> Vec<DerivedValue> {
         let mut all = vec![
-            Derived::count("pod-without-memory", config.is_exact().into()),
-            Derived::time("slot", config.slot),
-            Derived::count("cells-of-a-slot", config.slots.cells().into()),
-            Derived::time("clock-error", config.slots.error),
-            Derived::count("planned-ahead-slots", config.ahead),
-            Derived::time("answer", config.answer),
-            Derived::time("timeout", config.rto),
-            Derived::time("retry", config.retry),
-            Derived::time("silence", config.silence),
-            Derived::count("watchdog-slots", config.watchdog_slots),
-            Derived::time("patience", config.patience),
-            Derived::time("forget", config.forget),
+            DerivedValue::count("pod-without-memory", config.is_exact().into()),
+            DerivedValue::time("slot", config.slot),
+            DerivedValue::count("cells-of-a-slot", config.slots.cells().into()),
+            DerivedValue::time("clock-error", config.slots.error),
+            DerivedValue::count("planned-ahead-slots", config.ahead),
+            DerivedValue::time("answer", config.answer),
+            DerivedValue::time("timeout", config.rto),
+            DerivedValue::time("retry", config.retry),
+            DerivedValue::time("silence", config.silence),
+            DerivedValue::count("watchdog-slots", config.watchdog_slots),
+            DerivedValue::time("patience", config.patience),
+            DerivedValue::time("forget", config.forget),
         ];
         if config.n_cores() > 0 {
-            all.push(Derived::count("core-cells-max", config.core_cells_max()));
+            all.push(DerivedValue::count("core-cells-max", config.core_cells_max()));
         }
         all
     }

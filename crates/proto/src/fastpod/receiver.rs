@@ -6,7 +6,7 @@ use rampmeter_core::{NodeId, Receipt, Time};
 use super::backlog::Backlog;
 use super::config::Fastpod;
 use super::wire::{ACKS_MAX, Ack, FastpodHeader, List};
-use crate::parts::{Announcement, ArrivingFlows, Found, Output};
+use crate::parts::{Announcement, ArrivingFlows, FlowStatus, Output};
 
 /// The messages that arrive at a host.
 #[derive(Clone, Debug, Default)]
@@ -31,13 +31,13 @@ impl Receiver {
         }
         self.flows.sweep(now, fastpod.forget, out);
         let slot = match self.flows.find(&of) {
-            Found::Arriving(slot) => slot,
-            Found::New => match self.flows.enter(now, of, ()) {
+            FlowStatus::Arriving(slot) => slot,
+            FlowStatus::New => match self.flows.enter(now, of, ()) {
                 Some(slot) => slot,
                 None => return Receipt::Ignored,
             },
-            Found::Abandoned => return Receipt::Ignored,
-            Found::Over => {
+            FlowStatus::Abandoned => return Receipt::Ignored,
+            FlowStatus::Over => {
                 // The acknowledgement is lost or in flight: it is repeated once a round.
                 if seq + 1 == of.packets {
                     self.acknowledge(of);
@@ -64,9 +64,9 @@ impl Receiver {
     /// Handles a probe of a source whose message is held.
     pub(super) fn on_ask(&mut self, of: Announcement, out: &mut Output<FastpodHeader>) {
         match self.flows.find(&of) {
-            Found::Over => self.acknowledge(of),
-            Found::Abandoned => {}
-            Found::Arriving(_) | Found::New => {
+            FlowStatus::Over => self.acknowledge(of),
+            FlowStatus::Abandoned => {}
+            FlowStatus::Arriving(_) | FlowStatus::New => {
                 let held = self.flows.is_held(of.src, of.msg);
                 out.send(of.src, of.msg, FastpodHeader::Hold { held });
             }

@@ -11,13 +11,13 @@ const BRIEF: u64 = 64;
 
 /// Slots of the last 128.
 #[derive(Clone, Copy, Debug, Default)]
-struct Marked {
+struct SlotBitmap {
     last: u64,
     /// Bit n represents the slot n before the last.
     bits: u128,
 }
 
-impl Marked {
+impl SlotBitmap {
     fn set(&mut self, slot: u64, is_marked: bool) {
         if slot > self.last {
             let more = u32::try_from(slot - self.last).unwrap_or(u32::MAX);
@@ -42,9 +42,9 @@ impl Marked {
 
 /// Observations of a host.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
-    sent: Marked,
-    got: Marked,
+pub(super) struct HostObservations {
+    sent: SlotBitmap,
+    got: SlotBitmap,
     /// Instant, by the arbiter's clock, before which arrivals belong to a marked slot.
     got_until: Instant,
     /// Slots from one report to the next at most, and until what happens in a slot is known.
@@ -54,12 +54,12 @@ pub(super) struct Seen {
     due: u64,
 }
 
-impl Seen {
+impl HostObservations {
     /// Returns the observations of a host of a pod that has observed nothing.
     pub(super) fn new(fastpod: &Fastpod, pod: u16) -> Self {
         Self {
-            sent: Marked::default(),
-            got: Marked::default(),
+            sent: SlotBitmap::default(),
+            got: SlotBitmap::default(),
             got_until: Instant::MIN,
             interval: fastpod.report_slots,
             settled: fastpod.timing(pod).settled,
@@ -117,7 +117,7 @@ impl Seen {
     /// the slot's number, a bit if the host sent, and a bit if something arrived.
     pub(super) fn brief(&self, slot: u64) -> u8 {
         let Some(latest) = slot.checked_sub(self.settled) else { return 0 };
-        let bit = |marked: &Marked| (marked.until(latest) & 1) as u8;
+        let bit = |marked: &SlotBitmap| (marked.until(latest) & 1) as u8;
         (latest % BRIEF) as u8 | bit(&self.sent) << 6 | bit(&self.got) << 7
     }
 }
@@ -147,9 +147,9 @@ mod tests {
             off in 0u64..50,
             (is_sent, is_got) in any::<(bool, bool)>(),
         ) {
-            let mut seen = Seen {
-                sent: Marked::default(),
-                got: Marked::default(),
+            let mut seen = HostObservations {
+                sent: SlotBitmap::default(),
+                got: SlotBitmap::default(),
                 got_until: Instant::MIN,
                 interval: COVERED,
                 settled,
@@ -171,7 +171,7 @@ mod tests {
             slots in prop::collection::vec((0u64..300, any::<bool>()), 1..60),
             back in 0u64..64,
         ) {
-            let mut marked = Marked::default();
+            let mut marked = SlotBitmap::default();
             let mut all = BTreeSet::new();
             let mut last = 0;
             for (slot, is_marked) in slots {

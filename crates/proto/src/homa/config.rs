@@ -4,7 +4,7 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cut::Cut;
+use super::cut::Segmentation;
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, timeout_of, within};
 use crate::transport::Peers;
@@ -184,7 +184,7 @@ pub struct Homa {
     /// The parameters.
     pub config: HomaConfig,
     /// Segmentation of messages into packets.
-    pub(super) cut: Cut,
+    pub(super) cut: Segmentation,
     /// The rate of access links, by which grants are paced.
     pub rate: Rate,
     /// Bytes of a message on the wire below which more is granted.
@@ -242,7 +242,7 @@ impl HomaConfig {
             Some(bytes) => (u64::from(bytes), u64::from(bytes)),
             None => (u64::from(bdp) * first, u64::from(bdp) * full.get()),
         };
-        let cut = Cut::new(self.payload.get(), first, bytes, full.get());
+        let cut = Segmentation::new(self.payload.get(), first, bytes, full.get());
         let timeout = timeout_of(facts, self.timeout_rtts, full);
         let overcommitment = self.overcommitment.unwrap_or(u32::from(priorities - unscheduled));
         Ok(Homa {

@@ -5,7 +5,7 @@
 
 /// Division of messages into packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(super) struct Segmentation {
     /// Payload of each of the first packets.
     first: u64,
     /// Bytes of a message that are cut so, and how many packets they make.
@@ -17,7 +17,7 @@ pub(super) struct Cut {
     full: u64,
 }
 
-impl Cut {
+impl Segmentation {
     /// The first `bytes` of a message are sent in packets of `first`, the others in packets of
     /// `payload`. If both are equal, the first packets are all full.
     pub(super) fn new(payload: u64, first: u64, bytes: u64, full: u64) -> Self {

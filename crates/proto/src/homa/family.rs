@@ -13,7 +13,7 @@ use super::host::HomaHost;
 use super::wire::HomaHeader;
 use crate::keys::{BadKey, Keys, Preset};
 use crate::parts::Framing;
-use crate::transport::{Assumptions, Derived, Peers, Place, Quantity, Site, Transport};
+use crate::transport::{Assumptions, DerivedValue, Peers, Place, Quantity, Site, Transport};
 
 /// Homa.
 #[derive(Clone, Copy, Debug)]
@@ -107,14 +107,14 @@ impl Homa {
     }
 
     /// Derives further values from the parameters.
-    fn describe(&self) -> Vec<Derived> {
+    fn describe(&self) -> Vec<DerivedValue> {
         vec![
-            Derived { name: "window", quantity: Quantity::Bytes(self.window) },
-            Derived::packets("unscheduled", self.unscheduled),
-            Derived::packets("unscheduled-in-incast", self.unscheduled_in_incast),
-            Derived::count("overcommitment", self.overcommitment as u64),
-            Derived::time("timeout", self.timeout),
-            Derived::time("forget", self.forget),
+            DerivedValue { name: "window", quantity: Quantity::Bytes(self.window) },
+            DerivedValue::packets("unscheduled", self.unscheduled),
+            DerivedValue::packets("unscheduled-in-incast", self.unscheduled_in_incast),
+            DerivedValue::count("overcommitment", self.overcommitment as u64),
+            DerivedValue::time("timeout", self.timeout),
+            DerivedValue::time("forget", self.forget),
         ]
     }
 }
@@ -146,7 +146,7 @@ impl Transport for HomaFamily {
         Assumptions { one_window_each: true, ..Assumptions::default() }
     }
 
-    fn describe(config: &Homa) -> Vec<Derived> {
+    fn describe(config: &Homa) -> Vec<DerivedValue> {
         config.describe()
     }
 }
@@ -190,7 +190,7 @@ impl Transport for HomaAeolusFamily {
         Assumptions { one_window_each: true, ..Assumptions::default() }
     }
 
-    fn describe(config: &Homa) -> Vec<Derived> {
+    fn describe(config: &Homa) -> Vec<DerivedValue> {
         config.describe()
     }
 }

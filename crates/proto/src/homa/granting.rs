@@ -13,7 +13,7 @@ use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::{Bytes, Rate, Time};
 
 use super::config::{Grants, Homa};
-use super::receiver::Incoming;
+use super::receiver::MessageProgress;
 use super::receiver::RxFlow;
 use super::wire::HomaHeader;
 use crate::parts::{ArrivingFlows, Output};
@@ -134,7 +134,7 @@ impl Granting {
     /// Sends the grants that may be sent now.
     pub(super) fn grant(
         &mut self,
-        flows: &mut ArrivingFlows<Incoming>,
+        flows: &mut ArrivingFlows<MessageProgress>,
         by: &Grantor<'_>,
         out: &mut Output<HomaHeader>,
     ) {

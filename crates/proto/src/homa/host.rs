@@ -6,11 +6,11 @@ use rampmeter_core::{Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Rec
 
 use super::HomaStats;
 use super::config::{Homa, Mode};
-use super::receiver::{Described, Receiver, Whole};
+use super::receiver::{MessageDescription, Receiver, Whole};
 use super::rpc::Requests;
 use super::sender::{Grant, Relation, Sender};
 use super::wire::HomaHeader;
-use crate::parts::{Announcement, Found, Output};
+use crate::parts::{Announcement, FlowStatus, Output};
 
 /// Homa at one host.
 #[derive(Debug)]
@@ -44,10 +44,10 @@ impl HomaHost {
         (flow, tx_slot): (u32, u32),
         size: u64,
         (unscheduled, answers): (u32, u32),
-    ) -> Described {
+    ) -> MessageDescription {
         let packets = self.homa.cut.packets(size);
         let of = Announcement { src: packet.src, msg: packet.payload.msg, flow, tx_slot, packets };
-        Described { of, size, unscheduled, answers }
+        MessageDescription { of, size, unscheduled, answers }
     }
 
     fn acknowledge(&mut self, of: &Announcement) {
@@ -81,7 +81,7 @@ impl HomaHost {
         &mut self,
         now: Time,
         packet: &Packet<HomaHeader>,
-        message: &Described,
+        message: &MessageDescription,
         seq: u32,
     ) -> Receipt {
         if seq >= message.of.packets {
@@ -89,7 +89,7 @@ impl HomaHost {
         }
         let slot = match self.receiver.find(now, message, &self.homa) {
             Ok(slot) => slot,
-            Err(Found::Over) => {
+            Err(FlowStatus::Over) => {
                 self.acknowledge(&message.of);
                 return Receipt::Duplicate;
             }
@@ -118,14 +118,14 @@ impl HomaHost {
         }
     }
 
-    fn on_probe(&mut self, now: Time, message: &Described, is_burst_over: bool) {
+    fn on_probe(&mut self, now: Time, message: &MessageDescription, is_burst_over: bool) {
         match self.receiver.find(now, message, &self.homa) {
             Ok(slot) => {
                 let Self { receiver, homa, out, .. } = self;
                 receiver.on_probe(now, slot, is_burst_over, homa, out);
                 self.grant(now);
             }
-            Err(Found::Over) => self.acknowledge(&message.of),
+            Err(FlowStatus::Over) => self.acknowledge(&message.of),
             Err(_) => {}
         }
     }

@@ -9,11 +9,11 @@ use super::config::{Grants, Homa};
 use super::granting::{Granting, Grantor, Key};
 use super::sender::RANGES_MAX;
 use super::wire::HomaHeader;
-use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Retry, Timers};
+use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Output, Retry, Timers};
 
 /// A message's own part.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(super) struct MessageProgress {
     /// Its bytes.
     pub(super) size: u64,
     /// Packets that arrive without a grant.
@@ -39,13 +39,13 @@ pub(super) struct Incoming {
     is_asked: bool,
 }
 
-pub(super) type RxFlow = ArrivingFlow<Incoming>;
+pub(super) type RxFlow = ArrivingFlow<MessageProgress>;
 
 impl RxFlow {
     /// Returns its preference for grants; `None` if everything has been granted.
     #[inline]
     pub(super) fn key(&self, homa: &Homa) -> Option<Key> {
-        let Incoming { goal, issued, size, age, .. } = self.state;
+        let MessageProgress { goal, issued, size, age, .. } = self.state;
         let to_grant = || homa.cut.left(self.of.packets - (goal - issued), size);
         (issued < goal).then(|| (to_grant(), age))
     }
@@ -74,7 +74,7 @@ impl RxFlow {
 
 /// A message as its first packet describes it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Described {
+pub(super) struct MessageDescription {
     pub(super) of: Announcement,
     pub(super) size: u64,
     pub(super) unscheduled: u32,
@@ -96,7 +96,7 @@ type TimerKey = (u32, u32, u32);
 /// The receiver of one host.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    pub(super) flows: ArrivingFlows<Incoming>,
+    pub(super) flows: ArrivingFlows<MessageProgress>,
     granting: Granting,
     timers: Timers<TimerKey>,
     /// Messages whose probes have arrived, and when their missing unscheduled packets count as
@@ -150,11 +150,11 @@ impl Receiver {
 
     /// Enters a message that is new. `None` if its number is too far ahead, or its sender has too
     /// many.
-    fn enter(&mut self, now: Time, message: &Described, homa: &Homa) -> Option<u32> {
-        let Described { of, size, answers, .. } = *message;
+    fn enter(&mut self, now: Time, message: &MessageDescription, homa: &Homa) -> Option<u32> {
+        let MessageDescription { of, size, answers, .. } = *message;
         let unscheduled = message.unscheduled.min(of.packets).min(homa.cut.first_packets());
         let in_flight = (0..unscheduled).map(|seq| homa.cut.wire(seq, size)).sum();
-        let state = Incoming {
+        let state = MessageProgress {
             size,
             unscheduled,
             in_flight,
@@ -224,13 +224,13 @@ impl Receiver {
     pub(super) fn find(
         &mut self,
         now: Time,
-        message: &Described,
+        message: &MessageDescription,
         homa: &Homa,
-    ) -> Result<u32, Found> {
+    ) -> Result<u32, FlowStatus> {
         match self.flows.find(&message.of) {
-            Found::Arriving(slot) => Ok(slot),
-            Found::New => self.enter(now, message, homa).ok_or(Found::Abandoned),
-            found @ (Found::Over | Found::Abandoned) => Err(found),
+            FlowStatus::Arriving(slot) => Ok(slot),
+            FlowStatus::New => self.enter(now, message, homa).ok_or(FlowStatus::Abandoned),
+            found @ (FlowStatus::Over | FlowStatus::Abandoned) => Err(found),
         }
     }
 
@@ -417,7 +417,7 @@ fn key(slot: u32, of: &Announcement) -> TimerKey {
 
 /// Requests packets that are expected: the first gaps.
 fn ask_again(slot: u32, flow: &RxFlow, out: &mut Output<HomaHeader>, stats: &mut HomaStats) {
-    let Incoming { in_flight, issued, goal, unscheduled, .. } = flow.state;
+    let MessageProgress { in_flight, issued, goal, unscheduled, .. } = flow.state;
     if in_flight == 0 && issued < goal {
         return;
     }

@@ -47,12 +47,12 @@ fn grants(packets: &[Packet<HomaHeader>]) -> Vec<(u32, u32, u8)> {
 }
 
 mod cut {
-    use super::super::cut::Cut;
+    use super::super::cut::Segmentation;
 
     /// protocol-notes: 100 000 unscheduled bytes in packets of 1442, others of 1456, all of 1538.
     #[test]
     fn the_reference_cuts_unscheduled_bytes_apart() {
-        let cut = Cut::new(1_456, 1_442, 100_000, 1_538);
+        let cut = Segmentation::new(1_456, 1_442, 100_000, 1_538);
         assert_eq!((cut.first_packets(), cut.packets(500_000)), (70, 70 + 275));
         assert_eq!((cut.len(69, 500_000), cut.wire(69, 500_000)), (502, 502 + 96));
         assert_eq!(
@@ -65,7 +65,7 @@ mod cut {
     #[test]
     fn packets_cover_a_message_without_overlap() {
         for (payload, first, bytes) in [(1_456, 1_442, 100_000), (1_460, 1_460, 9_700)] {
-            let cut = Cut::new(payload, first, bytes, 1_538);
+            let cut = Segmentation::new(payload, first, bytes, 1_538);
             for size in [1, 1_441, 1_442, 1_443, 9_700, 10_220, 99_999, 100_000, 100_001, 500_000] {
                 let packets = cut.packets(size);
                 let lens: Vec<u64> = (0..packets).map(|seq| cut.len(seq, size)).collect();

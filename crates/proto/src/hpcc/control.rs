@@ -15,7 +15,7 @@ use super::int::Records;
 
 /// Telemetry as an acknowledgement brings it.
 #[derive(Clone, Copy, Debug)]
-pub struct Telemetered<'a> {
+pub struct AckTelemetry<'a> {
     /// The path.
     pub path: u16,
     /// The records of its ports.
@@ -67,7 +67,13 @@ impl Control {
     /// Takes the telemetry of an acknowledgement (procedure NewAck). All packets below `cumulative`
     /// have arrived, and `next` is the first that has not been sent. Returns false if it is of
     /// another path than the one before: nothing follows from it then.
-    pub fn on_ack(&mut self, of: Telemetered<'_>, cumulative: u32, next: u32, hpcc: &Hpcc) -> bool {
+    pub fn on_ack(
+        &mut self,
+        of: AckTelemetry<'_>,
+        cumulative: u32,
+        next: u32,
+        hpcc: &Hpcc,
+    ) -> bool {
         let last = self.last.replace((of.path, *of.records));
         let Some((path, last)) = last else {
             self.update_at = next;

@@ -1,6 +1,6 @@
 //! The program of switches: telemetry on every data packet that departs (§4.1).
 
-use rampmeter_core::{Crossing, Departure, Hop, Packet, Verdict};
+use rampmeter_core::{Departure, Hop, Packet, TransitPacket, Verdict};
 
 use super::int::Record;
 use super::wire::HpccHeader;
@@ -14,7 +14,11 @@ impl Hop<HpccHeader> for Telemetry {
     const ACTIVE: bool = false;
     const DEPARTURES: bool = true;
 
-    fn on_forward(&mut self, _crossing: Crossing<'_>, _packet: &mut Packet<HpccHeader>) -> Verdict {
+    fn on_forward(
+        &mut self,
+        _crossing: TransitPacket<'_>,
+        _packet: &mut Packet<HpccHeader>,
+    ) -> Verdict {
         Verdict::Forward
     }
 

@@ -41,7 +41,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Assumptions, Derived, Peers, Place, Quantity, Site, Transport};
+use crate::transport::{Assumptions, DerivedValue, Peers, Place, Quantity, Site, Transport};
 
 /// Memory of each switch (§5.1: 32 MB).
 const SWITCH_MEMORY: Bytes = Bytes::new(32_000_000);
@@ -108,15 +108,15 @@ impl Transport for HpccFamily {
         Assumptions { in_order: true, ..Assumptions::default() }
     }
 
-    fn describe(config: &Hpcc) -> Vec<Derived> {
-        let bytes = |name, n: f64| Derived { name, quantity: Quantity::Bytes(n as u64) };
+    fn describe(config: &Hpcc) -> Vec<DerivedValue> {
+        let bytes = |name, n: f64| DerivedValue { name, quantity: Quantity::Bytes(n as u64) };
         vec![
-            Derived::time("base-rtt", config.rtt),
+            DerivedValue::time("base-rtt", config.rtt),
             bytes("first-window", config.windows.max),
             bytes("additive-step", config.windows.step),
-            Derived::time("timeout-min", config.timeout_min),
-            Derived::time("timeout-max", config.timeout_max),
-            Derived::time("forget", config.forget),
+            DerivedValue::time("timeout-min", config.timeout_min),
+            DerivedValue::time("timeout-max", config.timeout_max),
+            DerivedValue::time("forget", config.forget),
         ]
     }
 }

@@ -9,7 +9,7 @@ use rampmeter_core::{Bytes, Packet, Receipt, Time};
 use super::HpccStats;
 use super::config::{Hpcc, Recovery};
 use super::wire::HpccHeader;
-use crate::parts::{Announcement, ArrivingFlows, Found, Output, sack_bits};
+use crate::parts::{Announcement, ArrivingFlows, FlowStatus, Output, sack_bits};
 
 /// The last NACK of a flow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,15 +55,15 @@ impl Receiver {
         self.flows.sweep(now, hpcc.forget, out);
         let of = Announcement { src, msg, flow, tx_slot, packets };
         let slot = match self.flows.find(&of) {
-            Found::Arriving(slot) => slot,
-            Found::New => {
+            FlowStatus::Arriving(slot) => slot,
+            FlowStatus::New => {
                 let Some(slot) = self.flows.enter(now, of, Gap::default()) else {
                     return Receipt::Ignored;
                 };
                 slot
             }
-            Found::Abandoned => return Receipt::Ignored,
-            Found::Over => {
+            FlowStatus::Abandoned => return Receipt::Ignored,
+            FlowStatus::Over => {
                 out.send(src, msg, ack(packets, 0, false));
                 return Receipt::Duplicate;
             }

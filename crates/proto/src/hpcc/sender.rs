@@ -9,16 +9,16 @@ use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rat
 
 use super::HpccStats;
 use super::config::{Hpcc, Recovery};
-use super::control::{Control, Telemetered};
+use super::control::{AckTelemetry, Control};
 use super::wire::{HpccHeader, Records};
-use crate::parts::{Ack, Acked, OutgoingFlows, Output, Rtt, Stream, Window};
+use crate::parts::{Ack, AckEffect, OutgoingFlows, Output, Rtt, Stream, Window};
 
 /// The class of data, below that of acknowledgements.
 const DATA: Priority = Priority::new(1);
 
 /// The window of one flow, in packets for its [`Stream`].
 #[derive(Debug)]
-pub(super) struct Paced {
+pub(super) struct FlowWindow {
     control: Control,
     rtt: Rtt,
     /// Timeout before a round trip is measured.
@@ -31,7 +31,7 @@ pub(super) struct Paced {
     selective: bool,
 }
 
-impl Paced {
+impl FlowWindow {
     /// Other flows of the host have lately had the timeout `known`.
     fn new(dst: NodeId, known: Option<Span>, hpcc: &Hpcc) -> Self {
         let rtt = hpcc.timeouts_to(dst);
@@ -65,7 +65,7 @@ impl Paced {
     }
 }
 
-impl Window for Paced {
+impl Window for FlowWindow {
     fn cwnd(&self) -> u32 {
         self.cwnd
     }
@@ -75,7 +75,7 @@ impl Window for Paced {
         self.selective.then_some(1)
     }
 
-    fn on_ack(&mut self, acked: &Acked) {
+    fn on_ack(&mut self, acked: &AckEffect) {
         if let Some(rtt) = acked.rtt {
             self.rtt.sample(rtt);
         }
@@ -96,7 +96,7 @@ const FIRST_TIMES: u64 = 4;
 /// The sender of one host.
 #[derive(Debug)]
 pub(super) struct Sender {
-    flows: OutgoingFlows<Stream<Paced>>,
+    flows: OutgoingFlows<Stream<FlowWindow>>,
     /// Flows that may send, by the instant from which their pace allows it.
     ready: KeyedHeap<(Time, u32)>,
     /// Flows whose window is open and whose pace allows a packet later.
@@ -146,7 +146,7 @@ impl Sender {
 
     pub(super) fn submit(&mut self, now: Time, message: &Message, hpcc: &Hpcc) {
         let packets = hpcc.framing().packets(message.size);
-        let state = Stream::new(packets, Paced::new(message.dst, self.known, hpcc));
+        let state = Stream::new(packets, FlowWindow::new(message.dst, self.known, hpcc));
         let slot = self.flows.submit(message, packets, state);
         self.update(now, slot);
     }
@@ -198,7 +198,7 @@ impl Sender {
         }
         let next = flow.state.sent();
         let window = &mut flow.state.window;
-        let of = Telemetered { path, records };
+        let of = AckTelemetry { path, records };
         let follows = window.control.on_ack(of, cumulative, next, hpcc);
         stats.path_changes += u64::from(!follows);
         window.follow(hpcc);

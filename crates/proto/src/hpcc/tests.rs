@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use rampmeter_core::{Bytes, FabricFacts, Rate, Span, Time};
 
 use super::config::{Hpcc, HpccConfig};
-use super::control::{Control, Telemetered};
+use super::control::{AckTelemetry, Control};
 use super::int::{Record, Records};
 
 /// 100 Gbit/s and a round trip of 8 us: 100 000 bytes.
@@ -134,7 +134,7 @@ mod algorithm {
     use super::*;
 
     fn ack(control: &mut Control, of: &Records, cumulative: u32, next: u32) -> bool {
-        control.on_ack(Telemetered { path: 1, records: of }, cumulative, next, &hpcc())
+        control.on_ack(AckTelemetry { path: 1, records: of }, cumulative, next, &hpcc())
     }
 
     /// A link that sent 50 000 bytes in 8 us has u = 0.5. With 20 000 bytes queued at both ends of
@@ -200,7 +200,7 @@ mod algorithm {
         assert_eq!(n, 6);
         // Another path with as many switches is no sample.
         let of = records(&[(100_000, 0, 0)]);
-        let other = Telemetered { path: 2, records: &of };
+        let other = AckTelemetry { path: 2, records: &of };
         assert!(!control.on_ack(other, 99, 100, &hpcc()));
         assert_eq!(control.window(), before);
     }
@@ -218,11 +218,11 @@ mod algorithm {
 
     /// An acknowledgement: `ack.L` of each link (time in seconds, bytes, queue), `ack.seq` and
     /// `snd_nxt`.
-    type Printed = (Vec<(f64, f64, f64)>, u32, u32);
+    type PrintedAck = (Vec<(f64, f64, f64)>, u32, u32);
 
     /// Algorithm 1 as the paper prints it, with its names. Returns the windows.
     #[expect(non_snake_case)]
-    fn as_printed(acks: &[Printed]) -> Vec<f64> {
+    fn as_printed(acks: &[PrintedAck]) -> Vec<f64> {
         let (T, B, eta, maxStage, W_AI, W_init) = (8e-6, 12.5e9, 0.95, 5, 50.0, 1e5);
         let (mut W, mut Wc, mut U, mut incStage) = (W_init, W_init, 1.0, 0);
         let (mut L, mut lastUpdateSeq) = (acks[0].0.clone(), acks[0].2);

@@ -14,7 +14,7 @@ use crate::central::Central;
 use crate::central::settings::{Settings, needs};
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Assumptions, Derived, Peers, Site, Transport};
+use crate::transport::{Assumptions, DerivedValue, Peers, Site, Transport};
 
 /// The Hyline family.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ impl Transport for HylineFamily {
         }
     }
 
-    fn describe(config: &Hyline) -> Vec<Derived> {
+    fn describe(config: &Hyline) -> Vec<DerivedValue> {
         config.settings.describe()
     }
 }

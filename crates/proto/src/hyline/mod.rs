@@ -30,7 +30,7 @@ pub use family::HylineFamily;
 pub use paths::Paths;
 pub use scheduler::PathScheduler;
 
-use crate::central::{CentralArbiter, CentralHost, Granted};
+use crate::central::{CentralArbiter, CentralHost, FlowGrant};
 
 /// Hyline at one host.
 pub type HylineHost = CentralHost<HylineFamily>;
@@ -47,7 +47,7 @@ pub struct PathGrant {
     pub path: Option<u16>,
 }
 
-impl Granted for PathGrant {
+impl FlowGrant for PathGrant {
     const HAS_PATH: bool = true;
 
     fn rate(self) -> Rate {

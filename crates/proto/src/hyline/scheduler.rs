@@ -19,7 +19,7 @@ use rampmeter_core::{Bytes, NodeId, Rate, Time};
 
 use super::PathGrant;
 use super::paths::{Links, Paths};
-use crate::central::left::{Left, Line};
+use crate::central::left::{Line, RemainingSize};
 use crate::central::{Arrival, Change, FlowId, Schedule};
 
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ struct Flow {
     src: NodeId,
     dst: NodeId,
     /// Remaining bytes now.
-    left: Left,
+    left: RemainingSize,
     grant: Option<PathGrant>,
 }
 
@@ -57,7 +57,7 @@ pub struct PathScheduler {
     /// By link.
     loads: Vec<Load>,
     /// All flows: remaining size, number of arrival, slot.
-    order: Vec<(Left, u64, u32)>,
+    order: Vec<(RemainingSize, u64, u32)>,
     next: Option<(Time, FlowId)>,
     changes: Vec<Change<PathGrant>>,
 }
@@ -179,7 +179,7 @@ impl Schedule for PathScheduler {
         self.slots.get(&id).and_then(|&slot| self.flows[slot].grant)
     }
 
-    fn left(&self, id: FlowId) -> Option<Left> {
+    fn left(&self, id: FlowId) -> Option<RemainingSize> {
         self.slots.get(&id).map(|&slot| self.flows[slot].left)
     }
 
@@ -207,7 +207,7 @@ impl Schedule for PathScheduler {
         let Arrival { id, src, dst, left } = flow;
         let n_hosts = self.n_hosts();
         assert!(src != dst && src.get().max(dst.get()) < n_hosts, "{flow:?} among {n_hosts} hosts");
-        let (arrival, left) = (self.arrivals, Left::of(left));
+        let (arrival, left) = (self.arrivals, RemainingSize::of(left));
         let slot = self.flows.insert(Flow { id, arrival, src, dst, left, grant: None });
         let before = self.slots.insert(id, slot);
         assert!(before.is_none(), "{flow:?} is known");
@@ -223,7 +223,7 @@ impl Schedule for PathScheduler {
 
     fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<PathGrant>] {
         let Some(&slot) = self.slots.get(&id) else { return &[] };
-        self.flows[slot].left = Left::of(left);
+        self.flows[slot].left = RemainingSize::of(left);
         self.renew()
     }
 }

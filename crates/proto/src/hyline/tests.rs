@@ -11,7 +11,7 @@ use super::scheduler::PathScheduler;
 use super::wire::SignalHeader;
 use super::{HylineConfig, PathGrant};
 use crate::central::left::Line;
-use crate::central::{Arrival, Change, Control, FlowId, Left, Schedule};
+use crate::central::{Arrival, Change, Control, FlowId, RemainingSize, Schedule};
 
 fn gbps(n: u64) -> Rate {
     Rate::from_gbps(n)
@@ -104,7 +104,7 @@ fn what_was_sent_counts_and_the_next_completion_is_known() {
     let us = |us| Time::ZERO + Span::from_us(us);
     assert_eq!(scheduler.next_completion(), Some((us(100), FlowId(1))));
     scheduler.advance(us(90));
-    assert_eq!(scheduler.left(FlowId(1)), Some(Left::of(Bytes::new(12_500))));
+    assert_eq!(scheduler.left(FlowId(1)), Some(RemainingSize::of(Bytes::new(12_500))));
     assert_eq!(said(scheduler.arrive(arrival(2, 0, 5, 25))), []);
     assert_eq!(said(scheduler.correct(FlowId(1), Bytes::new(26_000))).len(), 2);
     assert_eq!(scheduler.next_completion(), Some((us(110), FlowId(2))));
@@ -118,7 +118,7 @@ fn a_window_delays_completions_and_nothing_else() {
     let us = |us| Time::ZERO + Span::from_us(us);
     assert_eq!(scheduler.next_completion(), Some((us(200), FlowId(1))));
     scheduler.advance(us(80));
-    assert_eq!(scheduler.left(FlowId(1)), Some(Left::of(Bytes::new(75_000))));
+    assert_eq!(scheduler.left(FlowId(1)), Some(RemainingSize::of(Bytes::new(75_000))));
     let paths = [(2, 1, 5), (3, 2, 6)]
         .map(|(id, src, dst)| said(scheduler.arrive(arrival(id, src, dst, 500)))[0].1.flatten());
     assert_eq!(paths, [Some(0), Some(1)]);
@@ -226,7 +226,11 @@ impl World {
     }
 
     /// Returns the use of each link by the flows before a place in the order, and their number.
-    fn used(&self, scheduler: &PathScheduler, before: Option<(Left, FlowId)>) -> Vec<(u64, u32)> {
+    fn used(
+        &self,
+        scheduler: &PathScheduler,
+        before: Option<(RemainingSize, FlowId)>,
+    ) -> Vec<(u64, u32)> {
         let mut used = vec![(0, 0); scheduler.paths().n_links()];
         for (&id, &(src, dst)) in &self.flows {
             let is_before = before.is_none_or(|at| (scheduler.left(id).unwrap(), id) < at);

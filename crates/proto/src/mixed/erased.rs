@@ -37,13 +37,13 @@ pub(super) trait AnyHost {
 }
 
 /// The endpoint of transport `T` at one host.
-pub(super) struct Erased<T: Transport> {
+pub(super) struct ErasedEndpoint<T: Transport> {
     /// The number of its transport.
     member: u8,
     host: T::Host,
 }
 
-impl<T: Transport> Erased<T> {
+impl<T: Transport> ErasedEndpoint<T> {
     pub(super) fn new(
         member: u8,
         config: Arc<T::Config>,
@@ -63,7 +63,7 @@ impl<T: Transport> Erased<T> {
     }
 }
 
-impl<T: Transport> AnyHost for Erased<T> {
+impl<T: Transport> AnyHost for ErasedEndpoint<T> {
     fn submit(&mut self, now: Time, message: Message) {
         self.host.submit(now, message);
     }

@@ -20,11 +20,11 @@ pub use host::MixedHost;
 
 use crate::keys::BadKey;
 use crate::transport::Transport;
-use erased::{AnyHost, Erased};
+use erased::{AnyHost, ErasedEndpoint};
 
 /// Several transports in one network.
 #[derive(Clone, Copy, Debug)]
-pub struct Mixed;
+pub struct MixedTransports;
 
 /// The transports of a network, in the order of the tenants whose messages they carry.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ impl Member {
         (spray, class): (Option<Spray>, u8),
     ) -> Self {
         let make: Make = Arc::new(move |node, rng, now| {
-            Box::new(Erased::<T>::new(number, Arc::clone(&config), node, rng, now))
+            Box::new(ErasedEndpoint::<T>::new(number, Arc::clone(&config), node, rng, now))
         });
         Self { make, spray, class }
     }
@@ -88,7 +88,7 @@ impl Member {
     }
 }
 
-impl Family for Mixed {
+impl Family for MixedTransports {
     const NAME: &'static str = "mixed";
     type Config = MixedConfig;
     type Header = MixedHeader;

@@ -38,7 +38,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts, Trimmin
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Assumptions, Derived, Peers, Place, Site, Transport};
+use crate::transport::{Assumptions, DerivedValue, Peers, Place, Site, Transport};
 
 /// The NDP family.
 #[derive(Clone, Copy, Debug)]
@@ -121,13 +121,13 @@ impl Transport for NdpFamily {
         }
     }
 
-    fn describe(config: &Ndp) -> Vec<Derived> {
+    fn describe(config: &Ndp) -> Vec<DerivedValue> {
         vec![
-            Derived::packets("window", config.window),
-            Derived::time("pull-spacing", config.spacing),
-            Derived::time("timeout", config.rto),
-            Derived::count("paths", config.paths.into()),
-            Derived::time("forget", config.forget),
+            DerivedValue::packets("window", config.window),
+            DerivedValue::time("pull-spacing", config.spacing),
+            DerivedValue::time("timeout", config.rto),
+            DerivedValue::count("paths", config.paths.into()),
+            DerivedValue::time("forget", config.forget),
         ]
     }
 }

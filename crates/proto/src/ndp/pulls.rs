@@ -7,7 +7,7 @@ use super::config::PullOrder;
 /// Flows that have pulls to send, each once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PullQueue {
-    /// Round robin: slot, and the entry's number in `Owed::entry`.
+    /// Round robin: slot, and the entry's number in `FlowPulls::entry`.
     turns: VecDeque<(u32, u32)>,
     /// By missing packets, then by slot.
     shortest: BTreeSet<(u32, u32)>,
@@ -16,7 +16,7 @@ pub(super) struct PullQueue {
 
 /// The pulls of one flow.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Owed {
+pub(super) struct FlowPulls {
     /// Pulls that wait to be sent.
     pub(super) pulls: u32,
     /// Its place in the queue.
@@ -40,7 +40,13 @@ impl PullQueue {
     }
 
     /// Puts a flow with `missing` packets into the queue, or changes its place.
-    pub(super) fn enter(&mut self, slot: u32, missing: u32, owed: &mut Owed, order: PullOrder) {
+    pub(super) fn enter(
+        &mut self,
+        slot: u32,
+        missing: u32,
+        owed: &mut FlowPulls,
+        order: PullOrder,
+    ) {
         match (order, owed.place) {
             (PullOrder::Fair, Place::Out) => {
                 self.entries = self.entries.wrapping_add(1);
@@ -59,7 +65,7 @@ impl PullQueue {
     }
 
     /// Takes a flow out of the queue.
-    pub(super) fn leave(&mut self, slot: u32, owed: &mut Owed) {
+    pub(super) fn leave(&mut self, slot: u32, owed: &mut FlowPulls) {
         if let Place::Missing(before) = owed.place {
             self.shortest.remove(&(before, slot));
         }
@@ -69,7 +75,7 @@ impl PullQueue {
     }
 
     /// Removes the flow that had `owed`.
-    pub(super) fn forget(&mut self, slot: u32, owed: &Owed) {
+    pub(super) fn forget(&mut self, slot: u32, owed: &FlowPulls) {
         if let Place::Missing(missing) = owed.place {
             self.shortest.remove(&(missing, slot));
         }
@@ -77,7 +83,7 @@ impl PullQueue {
 
     /// Returns the next flow, and removes it from the queue. `owed` finds the pulls of the flow in
     /// a slot.
-    pub(super) fn pop<'a>(&mut self, owed: impl Fn(u32) -> Option<&'a Owed>) -> Option<u32> {
+    pub(super) fn pop<'a>(&mut self, owed: impl Fn(u32) -> Option<&'a FlowPulls>) -> Option<u32> {
         while let Some((slot, entry)) = self.turns.pop_front() {
             if owed(slot).is_some_and(|o| o.place == Place::Turn(entry)) {
                 return Some(slot);
@@ -91,15 +97,16 @@ impl PullQueue {
 mod tests {
     use super::*;
 
-    fn queue(order: PullOrder, missing: &[u32]) -> (PullQueue, Vec<Owed>) {
-        let (mut queue, mut flows) = (PullQueue::default(), vec![Owed::default(); missing.len()]);
+    fn queue(order: PullOrder, missing: &[u32]) -> (PullQueue, Vec<FlowPulls>) {
+        let (mut queue, mut flows) =
+            (PullQueue::default(), vec![FlowPulls::default(); missing.len()]);
         for (slot, &missing) in missing.iter().enumerate() {
             queue.enter(slot as u32, missing, &mut flows[slot], order);
         }
         (queue, flows)
     }
 
-    fn drain(queue: &mut PullQueue, flows: &mut [Owed]) -> Vec<u32> {
+    fn drain(queue: &mut PullQueue, flows: &mut [FlowPulls]) -> Vec<u32> {
         let mut order = Vec::new();
         while let Some(slot) = queue.pop(|slot| flows.get(slot as usize)) {
             queue.leave(slot, &mut flows[slot as usize]);

@@ -9,16 +9,16 @@ use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Span, Time};
 
 use super::NdpStats;
 use super::config::Ndp;
-use super::pulls::{Owed, PullQueue};
+use super::pulls::{FlowPulls, PullQueue};
 use super::wire::NdpHeader;
-use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output};
+use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Output};
 
 /// A flow's own part.
 #[derive(Debug, Default)]
 pub(super) struct Pulls {
     /// Packets pulled so far.
     issued: u32,
-    owed: Owed,
+    owed: FlowPulls,
 }
 
 type RxFlow = ArrivingFlow<Pulls>;
@@ -67,13 +67,13 @@ impl Receiver {
         }
         self.sweep(now, ndp, out);
         let slot = match self.flows.find(&of) {
-            Found::Arriving(slot) => slot,
-            Found::New => match self.flows.enter(now, of, Pulls::default()) {
+            FlowStatus::Arriving(slot) => slot,
+            FlowStatus::New => match self.flows.enter(now, of, Pulls::default()) {
                 Some(slot) => slot,
                 None => return Receipt::Ignored,
             },
-            Found::Abandoned => return Receipt::Ignored,
-            Found::Over => {
+            FlowStatus::Abandoned => return Receipt::Ignored,
+            FlowStatus::Over => {
                 let cumulative = of.packets;
                 out.send(of.src, of.msg, answer(&arrival, cumulative, 0));
                 return if is_trimmed { Receipt::Control } else { Receipt::Duplicate };

@@ -18,7 +18,7 @@ use crate::parts::{OutgoingFlows, Output};
 
 /// A packet that was sent and not answered.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct UnansweredPacket {
     seq: u32,
     path: u16,
     at: Time,
@@ -40,7 +40,7 @@ struct Window {
     again: VecDeque<u32>,
     /// Packets in flight, in the order in which they were sent. Those acknowledged are removed when
     /// they are first.
-    sent: VecDeque<Sent>,
+    sent: VecDeque<UnansweredPacket>,
     paths: Paths,
     /// True if the flow is queued for sending.
     has_turn: bool,
@@ -92,7 +92,7 @@ impl Window {
     /// Counts packets as lost that were sent a timeout ago, and allows them to be retransmitted.
     fn expire(&mut self, now: Time, timeout: Span, ndp: &Ndp) -> u32 {
         let mut lost = 0;
-        while let Some(&Sent { seq, path, at }) = self.sent.front()
+        while let Some(&UnansweredPacket { seq, path, at }) = self.sent.front()
             && at + timeout <= now
         {
             self.sent.pop_front();
@@ -264,7 +264,7 @@ impl Sender {
                 n if flow.packets == 1 => Some(self.rng.below(n.into()) as u16),
                 n => Some(state.paths.next(n, ndp.config.path_penalty, &mut self.rng)),
             };
-            state.sent.push_back(Sent { seq, path: path.unwrap_or(0), at: now });
+            state.sent.push_back(UnansweredPacket { seq, path: path.unwrap_or(0), at: now });
             let header = NdpHeader::Data { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
             let outgoing = self.flows.outgoing(slot);
             self.give_turn(slot);

@@ -4,11 +4,11 @@
 use rampmeter_core::collections::SeqSet;
 use rampmeter_core::{NodeId, Receipt, Span, Time};
 
-use super::{Announcement, ArrivingFlows, Found, Output};
+use super::{Announcement, ArrivingFlows, FlowStatus, Output};
 
 /// Content of an acknowledgement.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrived<'a> {
+pub struct AckContent<'a> {
     /// Every packet below has arrived.
     pub cumulative: u32,
     /// Packets that have arrived; `None` if the flow has ended.
@@ -37,21 +37,21 @@ impl AckingReceiver {
         seq: Option<u32>,
         forget: Span,
         out: &mut Output<H>,
-        ack: impl Fn(&Arrived<'_>) -> H,
+        ack: impl Fn(&AckContent<'_>) -> H,
     ) -> Receipt {
         if seq.is_some_and(|seq| seq >= of.packets) {
             return Receipt::Ignored;
         }
         self.flows.sweep(now, forget, out);
         let slot = match self.flows.find(&of) {
-            Found::Arriving(slot) => slot,
-            Found::New => match self.flows.enter(now, of, ()) {
+            FlowStatus::Arriving(slot) => slot,
+            FlowStatus::New => match self.flows.enter(now, of, ()) {
                 Some(slot) => slot,
                 None => return Receipt::Ignored,
             },
-            Found::Abandoned => return Receipt::Ignored,
-            Found::Over => {
-                let all = Arrived { cumulative: of.packets, got: None, seq, is_held: false };
+            FlowStatus::Abandoned => return Receipt::Ignored,
+            FlowStatus::Over => {
+                let all = AckContent { cumulative: of.packets, got: None, seq, is_held: false };
                 out.send(of.src, of.msg, ack(&all));
                 return if seq.is_some() { Receipt::Duplicate } else { Receipt::Control };
             }
@@ -70,7 +70,7 @@ impl AckingReceiver {
         let cumulative = flow.got.first_missing();
         let is_complete = cumulative == flow.of.packets;
         let (got, is_held) = (Some(&flow.got), flow.is_held);
-        out.send(of.src, of.msg, ack(&Arrived { cumulative, got, seq, is_held }));
+        out.send(of.src, of.msg, ack(&AckContent { cumulative, got, seq, is_held }));
         if is_complete {
             self.flows.deliver(slot, out);
         }

@@ -10,9 +10,9 @@ mod tests;
 use rampmeter_core::collections::{IdMap, SeqSet, Slab};
 use rampmeter_core::{Event, MsgId, NodeId, Span, Time};
 
-use super::held::Held;
+use super::held::MessageSet;
 use super::output::BACKLOG;
-use super::{FlowNumbers, Known, Output};
+use super::{FlowNumbers, NumberState, Output};
 
 /// A flow as its sender describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl<T> ArrivingFlow<T> {
 
 /// State of a flow at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum FlowStatus {
     /// Nothing has arrived of it.
     New,
     /// It is in this slot.
@@ -89,7 +89,7 @@ const SWEEP_STEP: usize = 256;
 #[derive(Clone, Debug, Default)]
 struct Rest {
     numbers: FlowNumbers,
-    held: Held,
+    held: MessageSet,
     /// Slots, by source and message, where a driver may hold messages back. Simulations do without.
     messages: Option<IdMap<(NodeId, MsgId), u32>>,
 }
@@ -130,37 +130,37 @@ impl<T> ArrivingFlows<T> {
     }
 
     /// Returns the state of a flow, which each of its packets describes alike.
-    pub fn find(&mut self, of: &Announcement) -> Found {
+    pub fn find(&mut self, of: &Announcement) -> FlowStatus {
         match self.find_number(of.src, of.flow) {
-            Found::Arriving(slot) if self.flows[slot].of != *of => Found::Abandoned,
+            FlowStatus::Arriving(slot) if self.flows[slot].of != *of => FlowStatus::Abandoned,
             found => found,
         }
     }
 
     /// Returns the state of a source's flow of that number.
-    fn find_number(&mut self, src: NodeId, flow: u32) -> Found {
+    fn find_number(&mut self, src: NodeId, flow: u32) -> FlowStatus {
         if let Some(&slot) = self.slots.get(&(src.get(), flow)) {
-            return Found::Arriving(slot);
+            return FlowStatus::Arriving(slot);
         }
         match self.rest.numbers.known(src, flow) {
-            Known::New => Found::New,
-            Known::Entered => Found::Over,
-            Known::Abandoned => Found::Abandoned,
+            NumberState::New => FlowStatus::New,
+            NumberState::Entered => FlowStatus::Over,
+            NumberState::Abandoned => FlowStatus::Abandoned,
         }
     }
 
     /// Returns whether a source's flow was delivered.
     pub fn has_delivered(&mut self, src: NodeId, flow: u32) -> bool {
-        self.find_number(src, flow) == Found::Over
+        self.find_number(src, flow) == FlowStatus::Over
     }
 
     /// Returns whether packet `seq` of a source's flow has arrived, or the flow has completed or
     /// failed.
     pub fn has_arrived(&mut self, src: NodeId, flow: u32, seq: u32) -> bool {
         match self.find_number(src, flow) {
-            Found::New => false,
-            Found::Arriving(slot) => self.flows[slot].got.contains(seq),
-            Found::Over | Found::Abandoned => true,
+            FlowStatus::New => false,
+            FlowStatus::Arriving(slot) => self.flows[slot].got.contains(seq),
+            FlowStatus::Over | FlowStatus::Abandoned => true,
         }
     }
 

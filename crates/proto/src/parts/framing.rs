@@ -18,7 +18,7 @@ pub struct Framing {
 
 /// A message being sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Outgoing {
+pub struct OutgoingMessage {
     /// Its sender.
     pub src: NodeId,
     /// Its receiver.
@@ -53,7 +53,13 @@ impl Framing {
     }
 
     /// Packet number `seq` of a message. Panics if the message is shorter.
-    pub fn data<H>(&self, message: Outgoing, seq: u32, priority: Priority, header: H) -> Packet<H> {
+    pub fn data<H>(
+        &self,
+        message: OutgoingMessage,
+        seq: u32,
+        priority: Priority,
+        header: H,
+    ) -> Packet<H> {
         let payload = self.payload.get();
         let offset = u64::from(seq) * payload;
         let len = payload.min(message.size - offset) as u16;
@@ -62,7 +68,12 @@ impl Framing {
 
     /// Returns a packet of the highest class with `len` bytes of a message from `offset` on;
     /// without any it is as long as its header.
-    pub fn segment<H>(&self, message: Outgoing, (offset, len): (u64, u16), header: H) -> Packet<H> {
+    pub fn segment<H>(
+        &self,
+        message: OutgoingMessage,
+        (offset, len): (u64, u16),
+        header: H,
+    ) -> Packet<H> {
         let body = match self.padding {
             Padding::Full if len > 0 => self.payload.get() as u16,
             Padding::Full | Padding::Exact => len,

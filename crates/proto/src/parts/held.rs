@@ -6,9 +6,9 @@ use rampmeter_core::{MsgId, NodeId};
 /// A set of messages, by sender and its number. Usually it is empty, and then a lookup costs a
 /// comparison.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Held(IdMap<(NodeId, MsgId), ()>);
+pub(crate) struct MessageSet(IdMap<(NodeId, MsgId), ()>);
 
-impl Held {
+impl MessageSet {
     pub(crate) fn hold(&mut self, src: NodeId, msg: MsgId) {
         self.0.insert((src, msg), ());
     }

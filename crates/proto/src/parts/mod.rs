@@ -9,8 +9,8 @@
 //! * [`AckingReceiver`]: a receiver that answers every packet with an acknowledgement
 //! * [`Stream`] and its [`Window`]: a flow sent by windows, with retransmission
 //! * [`TokenCursor`]: which packet a receiver requests next
-//! * [`Unscheduled`]: time for which announced packets may wait at the receiver's link
-//! * [`Served`]: packets served by tenant
+//! * [`UnscheduledTime`]: time for which announced packets may wait at the receiver's link
+//! * [`TenantCounts`]: packets served by tenant
 //! * [`Timers`]: many deadlines behind one
 //!
 //! Memory is bounded by submitted messages and arrived packets, never by a number in a header.
@@ -35,26 +35,26 @@ mod token_delay;
 mod tokens;
 mod unscheduled;
 
-pub use acking::{AckingReceiver, Arrived, sack_bits};
-pub use arriving::{Announcement, ArrivingFlow, ArrivingFlows, Found};
+pub use acking::{AckContent, AckingReceiver, sack_bits};
+pub use arriving::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus};
 pub use attempt_limit::AttemptLimit;
 pub use candidates::Candidates;
 pub use config::{
     CAPTON_PORT_PACKETS, Padding, dcpim_study_buffer, forget_after, held_pause, keepalive,
     phost_study_buffer, timeout_of, two_bdps, within,
 };
-pub use framing::{Framing, Outgoing};
-pub use numbers::{FlowNumbers, Known, NextNumber};
+pub use framing::{Framing, OutgoingMessage};
+pub use numbers::{FlowNumbers, NextNumber, NumberState};
 pub use outgoing::{OutgoingFlow, OutgoingFlows};
 pub use output::Output;
 pub use ready::Ready;
 pub(crate) use repeats::Repeats;
 pub use repeats::repeat_gap;
 pub use retry::Retry;
-pub use stream::{Ack, Acked, Limit, Rtt, Stream, Window};
-pub use tenant::Served;
+pub use stream::{Ack, AckEffect, Limit, Rtt, Stream, Window};
+pub use tenant::TenantCounts;
 pub use timers::Timers;
 pub use token_delay::TokenDelay;
 pub(crate) use token_delay::TokenId;
 pub use tokens::TokenCursor;
-pub use unscheduled::{SizedFlow, Unscheduled};
+pub use unscheduled::{SizedFlow, UnscheduledTime};

@@ -35,7 +35,7 @@ impl NextNumber {
 
 /// State of a flow's number at a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum NumberState {
     /// Nothing has arrived of the flow.
     New,
     /// The flow was entered.
@@ -156,16 +156,16 @@ impl FlowNumbers {
     }
 
     /// Returns the state of a source's flow.
-    pub fn known(&mut self, src: NodeId, flow: u32) -> Known {
+    pub fn known(&mut self, src: NodeId, flow: u32) -> NumberState {
         let numbers = self.of(src);
         if flow >= numbers.next {
-            return Known::New;
+            return NumberState::New;
         }
         match &numbers.gaps {
-            Some(gaps) if gaps.is_skipped(flow) => Known::New,
-            Some(gaps) if flow < gaps.forgotten => Known::Abandoned,
-            Some(gaps) if gaps.abandoned.contains(&flow) => Known::Abandoned,
-            _ => Known::Entered,
+            Some(gaps) if gaps.is_skipped(flow) => NumberState::New,
+            Some(gaps) if flow < gaps.forgotten => NumberState::Abandoned,
+            Some(gaps) if gaps.abandoned.contains(&flow) => NumberState::Abandoned,
+            _ => NumberState::Entered,
         }
     }
 
@@ -261,8 +261,8 @@ mod tests {
             let mut model = BTreeSet::new();
             for (src, flow) in flows {
                 let known = numbers.known(NodeId::new(src), flow);
-                prop_assert_eq!(known == Known::New, !model.contains(&(src, flow)));
-                if known == Known::New {
+                prop_assert_eq!(known == NumberState::New, !model.contains(&(src, flow)));
+                if known == NumberState::New {
                     prop_assert!(numbers.enter(NodeId::new(src), flow));
                     model.insert((src, flow));
                 }
@@ -277,10 +277,10 @@ mod tests {
         assert!(!numbers.enter(src, SKIP_MAX + 1));
         assert!(numbers.enter(src, 3));
         numbers.abandon(src, 3);
-        assert_eq!(numbers.known(src, 3), Known::Abandoned);
-        assert_eq!(numbers.known(src, 2), Known::New);
+        assert_eq!(numbers.known(src, 3), NumberState::Abandoned);
+        assert_eq!(numbers.known(src, 2), NumberState::New);
         numbers.reset(src);
-        assert_eq!(numbers.known(src, 3), Known::New);
+        assert_eq!(numbers.known(src, 3), NumberState::New);
     }
 
     /// The number of flows that a source has begun and abandoned does not matter.
@@ -296,10 +296,10 @@ mod tests {
             numbers.abandon(src, flow);
         }
         for flow in 0..n {
-            let known = if flow % 10 > 0 { Known::Abandoned } else { Known::New };
+            let known = if flow % 10 > 0 { NumberState::Abandoned } else { NumberState::New };
             assert_eq!(numbers.known(src, flow), known, "{flow}");
         }
-        assert!(numbers.enter(src, n) && numbers.known(src, n) == Known::Entered);
+        assert!(numbers.enter(src, n) && numbers.known(src, n) == NumberState::Entered);
     }
 
     /// Flows that are cancelled before any packet arrives never use their numbers.
@@ -308,11 +308,14 @@ mod tests {
         let mut numbers = FlowNumbers::default();
         let src = NodeId::new(7);
         for flow in (0..400_000).step_by(2) {
-            assert!(numbers.known(src, flow) == Known::New && numbers.enter(src, flow), "{flow}");
-            assert_eq!(numbers.known(src, flow), Known::Entered);
+            assert!(
+                numbers.known(src, flow) == NumberState::New && numbers.enter(src, flow),
+                "{flow}"
+            );
+            assert_eq!(numbers.known(src, flow), NumberState::Entered);
         }
-        assert_eq!(numbers.known(src, 399_997), Known::New);
-        assert_eq!(numbers.known(src, 1), Known::Abandoned);
+        assert_eq!(numbers.known(src, 399_997), NumberState::New);
+        assert_eq!(numbers.known(src, 1), NumberState::Abandoned);
         for leap in 0..200 {
             assert!(numbers.enter(src, 400_000 + leap * 10_000));
         }
@@ -332,13 +335,13 @@ mod tests {
             for bit in 0..32 {
                 for flow in 0..used {
                     let damaged = flow ^ 1 << bit;
-                    if numbers.known(src, damaged) == Known::New {
+                    if numbers.known(src, damaged) == NumberState::New {
                         numbers.enter(src, damaged);
                     }
                 }
             }
             for flow in used..30_000 {
-                let is_new = numbers.known(src, flow) == Known::New;
+                let is_new = numbers.known(src, flow) == NumberState::New;
                 let is_damaged = (0..32).any(|bit| flow ^ 1 << bit < used);
                 assert_eq!(is_new, !is_damaged, "{used}: {flow}");
             }

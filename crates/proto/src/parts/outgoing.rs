@@ -7,7 +7,7 @@ use rampmeter_core::collections::{IdMap, Slab};
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Span, Time};
 
 use super::repeats::Repeats;
-use super::{NextNumber, Outgoing, Output, Retry, Timers};
+use super::{NextNumber, OutgoingMessage, Output, Retry, Timers};
 
 /// A flow that is sent.
 #[derive(Clone, Debug)]
@@ -138,9 +138,9 @@ impl<T> OutgoingFlows<T> {
     }
 
     /// Returns the source of the packets of the flow in `slot`.
-    pub fn outgoing(&self, slot: u32) -> Outgoing {
+    pub fn outgoing(&self, slot: u32) -> OutgoingMessage {
         let OutgoingFlow { dst, msg, size, .. } = self.flows[slot];
-        Outgoing { src: self.node, dst, msg, size }
+        OutgoingMessage { src: self.node, dst, msg, size }
     }
 
     /// Removes a flow. Its timer is void.

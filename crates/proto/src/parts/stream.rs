@@ -27,7 +27,7 @@ pub enum Limit {
 
 /// Effect of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Acked {
+pub struct AckEffect {
     /// The time.
     pub now: Time,
     /// By how many packets the cumulative acknowledgement rose.
@@ -59,7 +59,7 @@ pub trait Window {
     }
 
     /// Handles an acknowledgement.
-    fn on_ack(&mut self, acked: &Acked);
+    fn on_ack(&mut self, acked: &AckEffect);
 
     /// A loss was found by later packets: once for all losses of a window.
     fn on_loss(&mut self, _now: Time, _in_flight: u32) {}
@@ -204,7 +204,7 @@ impl<W: Window> Stream<W> {
 
     /// Takes an acknowledgement. Returns what it brought; `None` if it is older than another that
     /// has arrived, or acknowledges packets that do not exist.
-    pub fn on_ack(&mut self, now: Time, ack: &Ack) -> Option<Acked> {
+    pub fn on_ack(&mut self, now: Time, ack: &Ack) -> Option<AckEffect> {
         let before = (self.cumulative(), self.acked.len());
         if ack.cumulative < before.0 || ack.cumulative > self.packets {
             return None;
@@ -228,7 +228,7 @@ impl<W: Window> Stream<W> {
         }
         let cumulative = self.cumulative() - before.0;
         let recovers = before.0 < self.recovery_end;
-        let acked = Acked {
+        let acked = AckEffect {
             now,
             cumulative,
             fresh: self.acked.len() - before.1,
@@ -349,7 +349,7 @@ mod tests {
             Some(3)
         }
 
-        fn on_ack(&mut self, acked: &Acked) {
+        fn on_ack(&mut self, acked: &AckEffect) {
             self.acked += acked.fresh;
             let needed = if self.cwnd < self.threshold { 1 } else { self.cwnd };
             while self.acked >= needed {

@@ -10,12 +10,12 @@ const DENSE: usize = 1_024;
 
 /// Counters by tenant. Memory is that of the tenants served, regardless of numbers in headers.
 #[derive(Clone, Debug, Default)]
-pub struct Served {
+pub struct TenantCounts {
     dense: Vec<u64>,
     others: BTreeMap<u32, u64>,
 }
 
-impl Served {
+impl TenantCounts {
     /// Packets served to a tenant.
     pub fn get(&self, tenant: TenantId) -> u64 {
         match self.dense.get(tenant.idx()) {
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn what_was_counted_for_one_tenant_is_counted_for_another() {
         let [none, other] = [0, 7_000].map(TenantId::new);
-        let mut served = Served::default();
+        let mut served = TenantCounts::default();
         (0..5).for_each(|_| served.count(none));
         served.transfer(none, other, 3);
         assert_eq!((served.get(none), served.get(other)), (2, 3));

@@ -18,11 +18,11 @@ pub struct SizedFlow {
 /// are missing may wait at their sources or at the last port, so they are not taken for lost while
 /// others arrive.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unscheduled {
+pub struct UnscheduledTime {
     until: Time,
 }
 
-impl Unscheduled {
+impl UnscheduledTime {
     /// Records that packets are announced which the link carries in `time`.
     pub fn announce(&mut self, now: Time, time: Span) {
         self.until = self.until.max(now) + time;
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn announced_packets_follow_each_other_on_the_link() {
         let at = |us| Time::ZERO + Span::from_us(us);
-        let mut link = Unscheduled::default();
+        let mut link = UnscheduledTime::default();
         assert_eq!(link.until(), at(0));
         link.announce(at(10), Span::from_us(3));
         link.announce(at(11), Span::from_us(20));

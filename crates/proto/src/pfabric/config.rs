@@ -11,7 +11,7 @@ use crate::transport::Peers;
 /// Reaction of a flow to several consecutive timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Starving {
+pub enum TimeoutReaction {
     /// It sends probes without payload until one is answered (§4.3).
     Probe,
     /// It sends one packet a timeout, as before. The authors' simulator does this.
@@ -61,7 +61,7 @@ pub struct PfabricConfig {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub starving_after: u32,
     /// Reaction of a starving flow.
-    pub starving: Starving,
+    pub starving: TimeoutReaction,
     /// The priority of its probes.
     pub probe_rank: ProbeRank,
     /// Ports, paths and interfaces that it needs; keys of the fabric have precedence.
@@ -107,7 +107,7 @@ impl PfabricConfig {
             rto_ns: None,
             duplicate_acks: None,
             starving_after: 5,
-            starving: Starving::Probe,
+            starving: TimeoutReaction::Probe,
             probe_rank: ProbeRank::First,
             network: Network::Paper,
             padding: Padding::Exact,
@@ -139,7 +139,7 @@ impl PfabricConfig {
             window: Some(12),
             window_max: Some(15),
             rto_ns: Some(45_000),
-            starving: Starving::Persist,
+            starving: TimeoutReaction::Persist,
             network: Network::Phost,
             padding: Padding::Full,
             attempts_max: 50_000,

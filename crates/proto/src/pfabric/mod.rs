@@ -30,11 +30,11 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Spray};
-use rampmeter_core::{FabricFacts, Family, NoArbiter, Ranked, SwitchFacts};
+use rampmeter_core::{FabricFacts, Family, NoArbiter, RankProgram, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::{CAPTON_PORT_PACKETS, Framing, two_bdps};
-use crate::transport::{Derived, Peers, Place, Site, Transport};
+use crate::transport::{DerivedValue, Peers, Place, Site, Transport};
 use config::Network;
 
 /// The pFabric family.
@@ -47,10 +47,10 @@ impl Family for PfabricFamily {
     type Header = wire::PfabricHeader;
     type Host = PfabricHost;
     type Arbiter = NoArbiter<wire::PfabricHeader, Pfabric>;
-    type Hop = Ranked;
+    type Hop = RankProgram;
 
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Ranked {
-        Ranked
+    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> RankProgram {
+        RankProgram
     }
 }
 
@@ -103,12 +103,12 @@ impl Transport for PfabricFamily {
         Pfabric { peers: Some(peers.clone()), ..own }
     }
 
-    fn describe(config: &Pfabric) -> Vec<Derived> {
+    fn describe(config: &Pfabric) -> Vec<DerivedValue> {
         vec![
-            Derived::packets("window", config.window),
-            Derived::packets("window-max", config.window_max),
-            Derived::time("timeout", config.rto),
-            Derived::time("forget", config.forget),
+            DerivedValue::packets("window", config.window),
+            DerivedValue::packets("window-max", config.window_max),
+            DerivedValue::time("timeout", config.rto),
+            DerivedValue::time("forget", config.forget),
         ]
     }
 }

@@ -4,9 +4,11 @@ use rampmeter_core::collections::{KeyedHeap, Places};
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Time};
 
 use super::PfabricStats;
-use super::config::{Pfabric, ProbeRank, Starving};
+use super::config::{Pfabric, ProbeRank, TimeoutReaction};
 use super::wire::PfabricHeader;
-use crate::parts::{Ack, Acked, Limit, OutgoingFlow, OutgoingFlows, Output, Ready, Stream, Window};
+use crate::parts::{
+    Ack, AckEffect, Limit, OutgoingFlow, OutgoingFlows, Output, Ready, Stream, Window,
+};
 
 /// pFabric's rate control (§4.3). The window grows by one packet with each acknowledgement of new
 /// packets. It is one packet after a timeout, and halved after a loss that others overtook.
@@ -28,7 +30,7 @@ impl Window for Minimal {
         self.reorder_max
     }
 
-    fn on_ack(&mut self, acked: &Acked) {
+    fn on_ack(&mut self, acked: &AckEffect) {
         if acked.cumulative > 0 {
             self.cwnd = (self.cwnd + 1).min(self.cwnd_max);
         }
@@ -53,7 +55,7 @@ fn sendable(flow: &TxFlow, pfabric: &Pfabric) -> Option<u32> {
 
 fn is_starving(flow: &TxFlow, pfabric: &Pfabric) -> bool {
     let timeouts = flow.retry.attempts();
-    timeouts >= pfabric.config.starving_after && pfabric.config.starving == Starving::Probe
+    timeouts >= pfabric.config.starving_after && pfabric.config.starving == TimeoutReaction::Probe
 }
 
 /// The sender of one host.

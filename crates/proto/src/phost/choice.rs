@@ -14,8 +14,8 @@ use rampmeter_core::{Span, TenantId, Time};
 use super::config::{Phost, Policy};
 use super::pacing::Pacing;
 use super::queues::SourceQueues;
-use super::receiver::{Arrivals, Pending, Readiness, RxFlow};
-use crate::parts::{ArrivingFlows, Candidates, Served};
+use super::receiver::{Arrivals, PendingFlow, Readiness, RxFlow};
+use crate::parts::{ArrivingFlows, Candidates, TenantCounts};
 
 /// Preference among the flows of a tenant: the policy's measure, then the announcement.
 pub(super) type Key = (u64, u64);
@@ -181,8 +181,8 @@ impl Choice {
     pub(super) fn pick(
         &mut self,
         now: Time,
-        pending: &mut ArrivingFlows<Pending>,
-        (served, arrivals): (&Served, Arrivals),
+        pending: &mut ArrivingFlows<PendingFlow>,
+        (served, arrivals): (&TenantCounts, Arrivals),
         phost: &Phost,
     ) -> Result<u32, Time> {
         let policy = phost.config.policy;
@@ -212,7 +212,7 @@ impl Choice {
     fn end_waits(
         &mut self,
         now: Time,
-        pending: &mut ArrivingFlows<Pending>,
+        pending: &mut ArrivingFlows<PendingFlow>,
         arrivals: Arrivals,
         policy: Policy,
     ) {
@@ -230,7 +230,7 @@ impl Choice {
 
     /// Ends the waits that are due.
     #[inline]
-    fn wake_due(&mut self, now: Time, pending: &ArrivingFlows<Pending>, policy: Policy) {
+    fn wake_due(&mut self, now: Time, pending: &ArrivingFlows<PendingFlow>, policy: Policy) {
         let Self { first, others, places, arriving, arriving_places, .. } = self;
         #[cfg(test)]
         let looks = &mut self.looks;
@@ -252,7 +252,7 @@ impl Choice {
 
     /// Returns the slot of the first flow that may have a token.
     #[inline]
-    fn best(&self, served: &Served) -> Option<u32> {
+    fn best(&self, served: &TenantCounts) -> Option<u32> {
         let none = TenantId::default();
         if self.others.is_empty() {
             return self.first.first().map(|(_, slot)| slot);

@@ -41,7 +41,7 @@ use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::{Framing, phost_study_buffer};
-use crate::transport::{Assumptions, Derived, Peers, Place, Site, Transport};
+use crate::transport::{Assumptions, DerivedValue, Peers, Place, Site, Transport};
 use config::{FreeExpiry, TOKEN_LIFE_MILLI};
 
 /// The pHost family.
@@ -111,15 +111,15 @@ impl Transport for PhostFamily {
         Assumptions { paced_by_receivers: true, ..Assumptions::default() }
     }
 
-    fn describe(config: &Phost) -> Vec<Derived> {
+    fn describe(config: &Phost) -> Vec<DerivedValue> {
         vec![
-            Derived::packets("free-tokens", config.free),
-            Derived::time("token-life", config.token_life),
-            Derived::packets("downgrade-threshold", config.threshold),
-            Derived::time("downgrade", config.downgrade),
-            Derived::time("resend", config.resend),
-            Derived::time("keepalive", config.keepalive),
-            Derived::time("forget", config.forget),
+            DerivedValue::packets("free-tokens", config.free),
+            DerivedValue::time("token-life", config.token_life),
+            DerivedValue::packets("downgrade-threshold", config.threshold),
+            DerivedValue::time("downgrade", config.downgrade),
+            DerivedValue::time("resend", config.resend),
+            DerivedValue::time("keepalive", config.keepalive),
+            DerivedValue::time("forget", config.forget),
         ]
     }
 }

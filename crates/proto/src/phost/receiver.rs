@@ -10,13 +10,13 @@ use super::config::{Downgrading, FreeRepair, Pair, Phost, Policy, Wake};
 use super::expiry::Expiry;
 use super::wire::PhostHeader;
 use crate::parts::{
-    Announcement, ArrivingFlow, ArrivingFlows, Output, Served, TokenCursor, TokenDelay,
-    Unscheduled, held_pause,
+    Announcement, ArrivingFlow, ArrivingFlows, Output, TenantCounts, TokenCursor, TokenDelay,
+    UnscheduledTime, held_pause,
 };
 
 /// A flow's own part.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingFlow {
     pub(super) deadline: Time,
     pub(super) tenant: TenantId,
     pub(super) announced: Time,
@@ -24,7 +24,7 @@ pub(super) struct Pending {
     /// Empty if expired tokens do not count.
     expiry: Expiry,
     /// Its downgrading, if expired tokens count.
-    downgraded: Option<Downgraded>,
+    downgraded: Option<Downgrade>,
     /// Number of tokens before the next count of missing packets.
     goal: u32,
     /// Its last free packet.
@@ -39,11 +39,11 @@ pub(super) struct Pending {
     pub(super) is_paced: bool,
 }
 
-pub(super) type RxFlow = ArrivingFlow<Pending>;
+pub(super) type RxFlow = ArrivingFlow<PendingFlow>;
 
 /// A downgrading of a flow.
 #[derive(Clone, Copy, Debug)]
-struct Downgraded {
+struct Downgrade {
     until: Time,
     /// Answered tokens at its start.
     seen: u32,
@@ -53,7 +53,7 @@ struct Downgraded {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arrivals {
     /// Packets of announced free tokens.
-    free: Unscheduled,
+    free: UnscheduledTime,
     /// Arrival of the latest packet or announcement.
     pub(super) latest: Time,
 }
@@ -78,7 +78,7 @@ pub(super) enum Readiness {
     WhileArriving(Time, Span),
 }
 
-impl Pending {
+impl PendingFlow {
     /// Downgrades a flow when more tokens than the threshold have expired (algorithm 2).
     fn by_expired(&mut self, now: Time) -> Readiness {
         let expired = self.expiry.expired(now, self.tokens.seen());
@@ -87,7 +87,7 @@ impl Pending {
             return Readiness::Ready;
         }
         let (until, seen) = (now + self.pair.downgrade, self.tokens.seen());
-        let of = *self.downgraded.get_or_insert(Downgraded { until, seen });
+        let of = *self.downgraded.get_or_insert(Downgrade { until, seen });
         if of.seen < seen {
             // Its source answers, late.
             self.downgraded = None;
@@ -100,7 +100,7 @@ impl Pending {
 
     /// Downgrades a flow of an unresponsive source anew after one token.
     fn on_token(&mut self, now: Time) {
-        if let Some(Downgraded { until, .. }) = &mut self.downgraded {
+        if let Some(Downgrade { until, .. }) = &mut self.downgraded {
             *until = now + self.pair.downgrade;
         }
     }
@@ -165,7 +165,7 @@ impl RxFlow {
     /// data for the last token have arrived. Packets that took other paths have a quarter of a
     /// round trip. Returns its new end.
     fn shorten_wait(&mut self, now: Time) -> Option<Time> {
-        let Pending { settles, tokens, free, pair, .. } = &mut self.state;
+        let PendingFlow { settles, tokens, free, pair, .. } = &mut self.state;
         if let Some(wait @ (Wait::AtLeast(..) | Wait::WhileArriving(_))) = settles
             && tokens.open() == 0
             && free.is_none_or(|last| self.got.contains(last))
@@ -231,7 +231,7 @@ enum Clock {
 /// The receiver of one host.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    pub(super) flows: ArrivingFlows<Pending>,
+    pub(super) flows: ArrivingFlows<PendingFlow>,
     choice: Choice,
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
@@ -243,7 +243,7 @@ pub(super) struct Receiver {
     free_delay: TokenDelay,
     ticks: u32,
     /// Packets received, by tenant, if the policy requires it.
-    served: Served,
+    served: TenantCounts,
 }
 
 impl Receiver {
@@ -257,7 +257,7 @@ impl Receiver {
             delay: TokenDelay::known(phost.rtt, phost.keepalive),
             free_delay: TokenDelay::new(phost.rtt, phost.keepalive),
             ticks: 0,
-            served: Served::default(),
+            served: TenantCounts::default(),
         }
     }
 

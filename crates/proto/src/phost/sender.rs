@@ -9,7 +9,7 @@ use rampmeter_core::{
 use super::PhostStats;
 use super::config::{DataPriority, FreeExpiry, Phost, Policy};
 use super::wire::PhostHeader;
-use crate::parts::{OutgoingFlow, OutgoingFlows, Output, Ready, Served, held_pause};
+use crate::parts::{OutgoingFlow, OutgoingFlows, Output, Ready, TenantCounts, held_pause};
 
 /// A token at its source.
 #[derive(Clone, Copy, Debug)]
@@ -81,12 +81,16 @@ pub(super) struct Sender {
     /// Flows that have tokens, some perhaps expired.
     ready: Ready,
     /// Packets sent, by tenant, if the policy requires it.
-    served: Served,
+    served: TenantCounts,
 }
 
 impl Sender {
     pub(super) fn new(node: NodeId) -> Self {
-        Self { flows: OutgoingFlows::new(node), ready: Ready::default(), served: Served::default() }
+        Self {
+            flows: OutgoingFlows::new(node),
+            ready: Ready::default(),
+            served: TenantCounts::default(),
+        }
     }
 
     #[inline]

@@ -28,7 +28,7 @@ use crate::keys::BadKey;
 use crate::parts::Framing;
 use crate::tcp::wire::TcpHeader;
 use crate::tcp::{Tcp, TcpHost};
-use crate::transport::{Assumptions, Derived, Site, Transport};
+use crate::transport::{Assumptions, DerivedValue, Site, Transport};
 
 /// PIAS.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ impl Transport for PiasFamily {
         Assumptions { in_order: true, window_grows: true, ..Assumptions::default() }
     }
 
-    fn describe(config: &Tcp) -> Vec<Derived> {
+    fn describe(config: &Tcp) -> Vec<DerivedValue> {
         config.describe()
     }
 }

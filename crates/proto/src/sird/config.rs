@@ -226,7 +226,7 @@ impl SirdConfig {
         // Rounded up: never faster than the link.
         let full_time = facts.access_rate.tx_time(Bytes::new(full)).as_ps() * 100;
         Ok(Sird {
-            cut: Cut { payload: self.payload.get(), first, unscheduled, full },
+            cut: Segmentation { payload: self.payload.get(), first, unscheduled, full },
             credit,
             sender_credit,
             unscheduled,
@@ -245,7 +245,7 @@ impl SirdConfig {
 
 /// Segmentation of messages into packets: those without credit may carry less in a full packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(super) struct Segmentation {
     payload: u64,
     first: u64,
     /// Size up to which messages need no credit.
@@ -253,7 +253,7 @@ pub(super) struct Cut {
     full: u64,
 }
 
-impl Cut {
+impl Segmentation {
     /// Returns true if messages that need no credit are cut like others.
     pub(super) fn is_even(&self) -> bool {
         self.first == self.payload
@@ -312,7 +312,7 @@ pub struct Sird {
     /// The parameters.
     pub config: SirdConfig,
     /// Segmentation of messages into packets.
-    pub(super) cut: Cut,
+    pub(super) cut: Segmentation,
     /// Bytes for which a receiver may have credit outstanding (B).
     pub credit: u64,
     /// Maximum of these of one sender.

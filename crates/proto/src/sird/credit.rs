@@ -10,7 +10,7 @@ use rampmeter_core::{Gauge, NodeId, Time};
 
 use super::config::{ReceiverPolicy, Sird};
 use super::control::{Laws, Limit};
-use super::receiver::{Incoming, RxFlow};
+use super::receiver::{MessageProgress, RxFlow};
 use super::wire::SirdHeader;
 use crate::parts::{ArrivingFlows, Output};
 
@@ -182,7 +182,7 @@ impl Bucket {
     pub(super) fn grant(
         &mut self,
         now: Time,
-        flows: &mut ArrivingFlows<Incoming>,
+        flows: &mut ArrivingFlows<MessageProgress>,
         sird: &Sird,
         out: &mut Output<SirdHeader>,
     ) {

@@ -9,7 +9,7 @@ use super::config::Sird;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::wire::SirdHeader;
-use crate::parts::{Announcement, Found, Output};
+use crate::parts::{Announcement, FlowStatus, Output};
 
 /// SIRD at one host.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl SirdHost {
         }
         match self.receiver.find(now, (of, size), false, &self.sird) {
             Ok((slot, _)) => self.on_data(now, packet, (slot, seq, csn)),
-            Err(Found::Over) => {
+            Err(FlowStatus::Over) => {
                 self.acknowledge(of);
                 Receipt::Duplicate
             }
@@ -97,7 +97,7 @@ impl SirdHost {
                 let known = SirdHeader::Known { tx_slot: of.tx_slot, rx_slot: slot };
                 self.out.send(of.src, of.msg, known);
             }
-            Err(Found::Over) => self.acknowledge(of),
+            Err(FlowStatus::Over) => self.acknowledge(of),
             Err(_) => {}
         }
     }

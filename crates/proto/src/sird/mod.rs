@@ -39,7 +39,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, Passive, SwitchFacts
 use self::config::UnscheduledClass;
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Peers, Place, Quantity, Site, Transport};
+use crate::transport::{DerivedValue, Peers, Place, Quantity, Site, Transport};
 
 /// Memory of a port that never fills: the recorded run of the authors' simulator drops nothing.
 const DEEP: Bytes = Bytes::new(4_000_000_000);
@@ -106,15 +106,15 @@ impl Transport for SirdFamily {
         Sird { cut: network.cut, unscheduled: network.unscheduled, ..own }
     }
 
-    fn describe(config: &Sird) -> Vec<Derived> {
-        let bytes = |name, n| Derived { name, quantity: Quantity::Bytes(n) };
+    fn describe(config: &Sird) -> Vec<DerivedValue> {
+        let bytes = |name, n| DerivedValue { name, quantity: Quantity::Bytes(n) };
         vec![
             bytes("credit", config.credit),
             bytes("sender-credit", config.sender_credit),
             bytes("unscheduled", config.unscheduled),
             bytes("mark-above", config.mark_above),
-            Derived::time("timeout", config.timeout),
-            Derived::time("forget", config.forget),
+            DerivedValue::time("timeout", config.timeout),
+            DerivedValue::time("forget", config.forget),
         ]
     }
 }

@@ -1,10 +1,10 @@
 //! The receiver's side: messages that arrive, and credit of packets that do not.
 //!
-//! The packets of a message that have credit are those below [`Incoming::next`] that have not
-//! arrived. Those of an unscheduled message have credit from the start. When the first of them has
-//! had credit for a timeout, the credit of all is taken back and `next` starts from the first, so
-//! that they get credit again in turn with all others. Late arrivals then return no credit, unless
-//! they have been given some again.
+//! The packets of a message that have credit are those below [`MessageProgress::next`] that have
+//! not arrived. Those of an unscheduled message have credit from the start. When the first of them
+//! has had credit for a timeout, the credit of all is taken back and `next` starts from the first,
+//! so that they get credit again in turn with all others. Late arrivals then return no credit,
+//! unless they have been given some again.
 //!
 //! Packets behind the first do not defer the timer: a few that survive an outage would keep the
 //! message alive with a fraction of its window until its end.
@@ -16,11 +16,11 @@ use super::SirdStats;
 use super::config::Sird;
 use super::credit::{Bucket, Key};
 use super::wire::SirdHeader;
-use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Retry, Timers};
+use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Output, Retry, Timers};
 
 /// A message's own part.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(super) struct MessageProgress {
     /// Its bytes.
     pub(super) size: u64,
     /// The first packet above all that may arrive.
@@ -37,7 +37,7 @@ pub(super) struct Incoming {
     retry: Retry,
 }
 
-pub(super) type RxFlow = ArrivingFlow<Incoming>;
+pub(super) type RxFlow = ArrivingFlow<MessageProgress>;
 
 impl RxFlow {
     /// Order of preference for credit: bytes that have not arrived, then age. `None` if it needs no
@@ -69,7 +69,7 @@ type TimerKey = (u32, u32, u32);
 /// The receiver of one host.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    pub(super) flows: ArrivingFlows<Incoming>,
+    pub(super) flows: ArrivingFlows<MessageProgress>,
     bucket: Bucket,
     timers: Timers<TimerKey>,
     next_age: u64,
@@ -103,16 +103,16 @@ impl Receiver {
         (of, size): (&Announcement, u64),
         is_requested: bool,
         sird: &Sird,
-    ) -> Result<(u32, bool), Found> {
+    ) -> Result<(u32, bool), FlowStatus> {
         match self.flows.find(of) {
-            Found::Arriving(slot) => Ok((slot, false)),
-            Found::New => {
+            FlowStatus::Arriving(slot) => Ok((slot, false)),
+            FlowStatus::New => {
                 // A long message arrives by credit alone.
                 let needs_credit = is_requested || !sird.is_unscheduled_from(of.src, size);
                 let slot = self.enter(now, (of, size), needs_credit, sird);
-                slot.map(|slot| (slot, true)).ok_or(Found::Abandoned)
+                slot.map(|slot| (slot, true)).ok_or(FlowStatus::Abandoned)
             }
-            found @ (Found::Over | Found::Abandoned) => Err(found),
+            found @ (FlowStatus::Over | FlowStatus::Abandoned) => Err(found),
         }
     }
 
@@ -124,7 +124,7 @@ impl Receiver {
         sird: &Sird,
     ) -> Option<u32> {
         let unscheduled = if needs_credit { 0 } else { sird.cut.total(size) };
-        let state = Incoming {
+        let state = MessageProgress {
             size,
             next: if needs_credit { 0 } else { of.packets },
             outstanding: unscheduled,

@@ -10,7 +10,7 @@ use rampmeter_core::{Bytes, MsgId, NodeId, Priority, Rate, Span, Time};
 
 use super::TcpStats;
 use super::config::{Connections, RoundTrips, Tcp};
-use super::control::{Acked, CongestionControl, Control};
+use super::control::{AckEffect, CongestionControl, Control};
 use super::prr::Prr;
 use super::rack::Rack;
 use super::scoreboard::Scoreboard;
@@ -474,7 +474,7 @@ impl Connection {
             self.on_echo(now, flight, stats);
         }
         let is_fast = matches!(self.recovery, Recovery::Fast(_));
-        self.control.on_ack(&Acked {
+        self.control.on_ack(&AckEffect {
             now,
             bytes: told_of.cumulative,
             una: ack,

@@ -13,7 +13,7 @@ use super::host::TcpHost;
 use super::wire::TcpHeader;
 use crate::keys::{BadKey, Keys, Preset, Setting};
 use crate::parts::Framing;
-use crate::transport::{Assumptions, Derived, Quantity, Site, Transport};
+use crate::transport::{Assumptions, DerivedValue, Quantity, Site, Transport};
 
 /// TCP with Cubic or NewReno.
 #[derive(Clone, Copy, Debug)]
@@ -112,13 +112,13 @@ impl TcpConfig {
 
 impl Tcp {
     /// Derives further values from the parameters.
-    pub(crate) fn describe(&self) -> Vec<Derived> {
-        let bytes = |name, n| Derived { name, quantity: Quantity::Bytes(n) };
+    pub(crate) fn describe(&self) -> Vec<DerivedValue> {
+        let bytes = |name, n| DerivedValue { name, quantity: Quantity::Bytes(n) };
         vec![
             bytes("window-initial", self.start.initial),
             bytes("window-max", self.start.max),
-            Derived::time("rto-min", self.rto_min),
-            Derived::time("forget", self.forget),
+            DerivedValue::time("rto-min", self.rto_min),
+            DerivedValue::time("forget", self.forget),
         ]
     }
 }
@@ -145,7 +145,7 @@ impl Transport for TcpFamily {
         Assumptions { in_order: true, window_grows: true, ..Assumptions::default() }
     }
 
-    fn describe(config: &Tcp) -> Vec<Derived> {
+    fn describe(config: &Tcp) -> Vec<DerivedValue> {
         config.describe()
     }
 }
@@ -172,7 +172,7 @@ impl Transport for DctcpFamily {
         Assumptions { in_order: true, window_grows: true, ..Assumptions::default() }
     }
 
-    fn describe(config: &Tcp) -> Vec<Derived> {
+    fn describe(config: &Tcp) -> Vec<DerivedValue> {
         config.describe()
     }
 }

@@ -2,7 +2,7 @@
 
 use rampmeter_core::{Span, Time};
 
-use super::scoreboard::{Scoreboard, Told};
+use super::scoreboard::{AckReport, Scoreboard};
 
 /// Recoveries after which a wider window for reordering ends (RFC 8985 §6.2.4).
 const PERSIST: u8 = 16;
@@ -54,7 +54,7 @@ impl Rack {
     }
 
     /// Learns from an acknowledgement (RFC 8985 §6.2, steps 1 to 4).
-    pub(super) fn on_ack(&mut self, now: Time, told: &Told, board: &Scoreboard) {
+    pub(super) fn on_ack(&mut self, now: Time, told: &AckReport, board: &Scoreboard) {
         if let Some(rtt) = told.rtt {
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
         }
@@ -130,7 +130,7 @@ impl Rack {
 
     /// Returns whether an acknowledgement shows that the probe has repaired a loss (RFC 8985
     /// §7.4.2): then the window must be reduced.
-    pub(super) fn has_repaired(&mut self, told: &Told, board: &Scoreboard) -> bool {
+    pub(super) fn has_repaired(&mut self, told: &AckReport, board: &Scoreboard) -> bool {
         let Some((end, is_sent_before)) = self.probe else { return false };
         if board.una() < end {
             return false;

@@ -7,21 +7,21 @@ use rampmeter_core::collections::{IdMap, Slab};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, MsgId, NodeId, Packet, Priority, Receipt, Span, Time};
 
-use self::holding::Held;
-use self::incoming::{Entry, Incoming};
+use self::holding::HeldMessages;
+use self::incoming::{Entry, IncomingConnection};
 use super::config::{Connections, Tcp};
 use super::seq::{CONFLICTS_MAX, Range, unwrap, wrap};
 use super::wire::TcpHeader;
-use crate::parts::{FlowNumbers, Known, Output, Timers};
+use crate::parts::{FlowNumbers, NumberState, Output, Timers};
 
 /// The receiver of one host.
 #[derive(Debug, Default)]
 pub(super) struct Receiver {
-    connections: Slab<Incoming>,
+    connections: Slab<IncomingConnection>,
     /// Slots by sender and number.
     slots: IdMap<(u32, u32), u32>,
     numbers: FlowNumbers,
-    held: Held,
+    held: HeldMessages,
     timers: Timers<(u32, u32)>,
     sweep_at: Time,
     /// Messages that a sender may have in flight, and how often others arrived.
@@ -50,7 +50,7 @@ impl Receiver {
         match tcp.config.connections {
             Connections::PerMessage => self.connections.len(),
             Connections::Persistent | Connections::Pool => {
-                let messages = |incoming: &Incoming| {
+                let messages = |incoming: &IncomingConnection| {
                     incoming.messages.len().max(usize::from(incoming.is_busy))
                 };
                 self.connections.iter().map(|(_, incoming)| messages(incoming)).sum()
@@ -80,7 +80,7 @@ impl Receiver {
         if !self.numbers.enter(src, number) {
             return None;
         }
-        let slot = self.connections.insert(Incoming::new(now, (src, number, initial)));
+        let slot = self.connections.insert(IncomingConnection::new(now, (src, number, initial)));
         self.slots.insert((src.get(), number), slot);
         Some(slot)
     }
@@ -97,13 +97,15 @@ impl Receiver {
             return Some(slot);
         }
         let answer = match self.numbers.known(src, conn) {
-            Known::New if !tcp.config.handshake && (conn == 0 || !tcp.has_late_handshakes()) => {
+            NumberState::New
+                if !tcp.config.handshake && (conn == 0 || !tcp.has_late_handshakes()) =>
+            {
                 return self.enter(now, (src, conn, 0));
             }
             // The SYN may still arrive, if packets overtake one another.
-            Known::New => return None,
-            Known::Abandoned => TcpHeader::Refused { conn },
-            Known::Entered => TcpHeader::Ended { conn },
+            NumberState::New => return None,
+            NumberState::Abandoned => TcpHeader::Refused { conn },
+            NumberState::Entered => TcpHeader::Ended { conn },
         };
         out.send(src, msg, answer);
         None
@@ -117,7 +119,7 @@ impl Receiver {
         out: &mut Output<TcpHeader>,
     ) {
         self.sweep(now, tcp, out);
-        if self.find(src, conn).is_none() && self.numbers.known(src, conn) == Known::New {
+        if self.find(src, conn).is_none() && self.numbers.known(src, conn) == NumberState::New {
             self.enter(now, (src, conn, seq));
         }
         let Some(slot) = self.connection_of(now, (src, conn, msg), tcp, out) else { return };
@@ -151,7 +153,7 @@ impl Receiver {
         self.sweep(now, tcp, out);
         let of = (arrival.src, arrival.conn, arrival.msg);
         let Some(slot) = self.connection_of(now, of, tcp, out) else {
-            let is_over = self.numbers.known(arrival.src, arrival.conn) == Known::Entered;
+            let is_over = self.numbers.known(arrival.src, arrival.conn) == NumberState::Entered;
             return if is_over { Receipt::Duplicate } else { Receipt::Ignored };
         };
         let incoming = &mut self.connections[slot];
@@ -300,7 +302,7 @@ impl Receiver {
 
     fn abandon(&mut self, slot: u32, out: &mut Output<TcpHeader>) {
         let Some(incoming) = self.remove(slot) else { return };
-        let Incoming { src, number, is_busy, .. } = incoming;
+        let IncomingConnection { src, number, is_busy, .. } = incoming;
         for message in incoming.messages {
             out.say(Event::Abandoned { src, msg: message.msg });
         }
@@ -311,7 +313,7 @@ impl Receiver {
         }
     }
 
-    fn remove(&mut self, slot: u32) -> Option<Incoming> {
+    fn remove(&mut self, slot: u32) -> Option<IncomingConnection> {
         let incoming = self.connections.remove(slot)?;
         self.slots.remove(&(incoming.src.get(), incoming.number));
         self.held.forget_connection(&incoming);
@@ -325,7 +327,7 @@ impl Receiver {
             return;
         }
         self.sweep_at = now.saturating_add(tcp.forget);
-        let is_silent = |incoming: &Incoming| {
+        let is_silent = |incoming: &IncomingConnection| {
             let silence = now.saturating_since(incoming.heard);
             silence > tcp.forget && incoming.is_busy && incoming.held.is_empty()
         };
@@ -347,7 +349,7 @@ impl Receiver {
     /// case.
     pub(super) fn has_delivered(&mut self, now: Time, arrival: &Arrival) -> bool {
         let Some(slot) = self.find(arrival.src, arrival.conn) else {
-            let is_over = self.numbers.known(arrival.src, arrival.conn) != Known::New;
+            let is_over = self.numbers.known(arrival.src, arrival.conn) != NumberState::New;
             if !is_over {
                 self.held.ask(arrival);
             }
@@ -365,7 +367,7 @@ impl Receiver {
     /// Returns whether part of a segment has arrived before, or its connection has ended.
     pub(super) fn has_arrived(&mut self, arrival: &Arrival) -> bool {
         let Some(slot) = self.find(arrival.src, arrival.conn) else {
-            return self.numbers.known(arrival.src, arrival.conn) != Known::New;
+            return self.numbers.known(arrival.src, arrival.conn) != NumberState::New;
         };
         let incoming = &self.connections[slot];
         let start = unwrap(arrival.seq, incoming.initial, incoming.next);
@@ -379,7 +381,7 @@ impl Receiver {
     pub(super) fn handle_timeout(&mut self, now: Time, tcp: &Tcp, out: &mut Output<TcpHeader>) {
         while let Some((at, (slot, number))) = self.timers.pop_due(now) {
             let incoming = self.connections.get_mut(slot);
-            let is_due = |i: &&mut Incoming| i.number == number && i.ack_at == at;
+            let is_due = |i: &&mut IncomingConnection| i.number == number && i.ack_at == at;
             if let Some(incoming) = incoming.filter(is_due) {
                 incoming.acknowledge(tcp, out);
                 incoming.reminders = incoming.reminders.saturating_sub(1);

@@ -48,7 +48,7 @@ impl Segment {
 
 /// Report of an acknowledgement about segments.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct AckReport {
     /// By how many bytes the cumulative acknowledgement rose.
     pub(super) cumulative: u64,
     /// Bytes that it reported for the first time.
@@ -221,8 +221,8 @@ impl Scoreboard {
         now: Time,
         ack: u64,
         sacks: impl Iterator<Item = Range>,
-    ) -> Told {
-        let mut told = Told::default();
+    ) -> AckReport {
+        let mut told = AckReport::default();
         while let Some(&segment) = self.segments.front().filter(|segment| segment.end() <= ack) {
             self.segments.pop_front();
             let len = u64::from(segment.len);
@@ -254,7 +254,7 @@ impl Scoreboard {
         told
     }
 
-    fn sack(&mut self, now: Time, (start, end): Range, told: &mut Told) {
+    fn sack(&mut self, now: Time, (start, end): Range, told: &mut AckReport) {
         let touches = |known: &Range| known.0 <= end && start <= known.1;
         let place = self.known.iter().position(touches).unwrap_or(KNOWN - 1);
         self.known[..=place].rotate_right(1);
@@ -272,7 +272,7 @@ impl Scoreboard {
         self.known[0] = (start, end.min(self.next));
     }
 
-    fn sack_new(&mut self, now: Time, (start, end): Range, told: &mut Told) {
+    fn sack_new(&mut self, now: Time, (start, end): Range, told: &mut AckReport) {
         if start >= end {
             return;
         }
@@ -293,7 +293,7 @@ impl Scoreboard {
         }
     }
 
-    fn learn(&mut self, now: Time, segment: Segment, told: &mut Told) {
+    fn learn(&mut self, now: Time, segment: Segment, told: &mut AckReport) {
         told.delivered += u64::from(segment.len);
         if segment.sends == 1 {
             told.is_reordered |= segment.end() < self.fack;

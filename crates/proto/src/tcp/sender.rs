@@ -12,7 +12,7 @@ use super::config::{Connections, Tcp};
 use super::connection::{Acknowledgement, Connection, Due, Grant, Heard, Next, Outbound};
 use super::seq::wrap;
 use super::wire::TcpHeader;
-use crate::parts::{NextNumber, Outgoing, Output, Repeats, Timers};
+use crate::parts::{NextNumber, OutgoingMessage, Output, Repeats, Timers};
 
 /// The sender of one host.
 #[derive(Debug)]
@@ -429,7 +429,7 @@ fn packet_of(
     let (conn, seq) = (connection.number, wrap(next.start, connection.initial));
     let (src, dst) = (node, connection.dst);
     if next.len == 0 {
-        let message = Outgoing { src, dst, msg: connection.last_message(), size: 0 };
+        let message = OutgoingMessage { src, dst, msg: connection.last_message(), size: 0 };
         let mut packet = tcp.framing().segment(message, (0, 0), TcpHeader::Fin { conn, seq });
         packet.marks = tcp.control_marks();
         return Some(packet);
@@ -438,7 +438,7 @@ fn packet_of(
     let &Outbound { msg, size, start } = connection.message_at(next.start)?;
     let cwr = std::mem::take(&mut connection.owes_cwr);
     let header = TcpHeader::Data { conn, seq, size, cwr };
-    let message = Outgoing { src, dst, msg, size };
+    let message = OutgoingMessage { src, dst, msg, size };
     let part = (next.start - start, next.len as u16);
     let mut packet = tcp.framing().segment(message, part, header);
     packet.priority = priority;

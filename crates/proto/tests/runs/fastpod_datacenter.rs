@@ -62,7 +62,7 @@ fn arrivals(n: usize, (hosts, of): (u32, u32), us: usize, within: f64, seed: u64
 }
 
 /// Results of a run: the records of its messages, and the counters.
-struct Ran {
+struct RunResult {
     records: Vec<FlowRecord>,
     counts: BTreeMap<&'static str, u64>,
     collisions: [u64; 4],
@@ -70,7 +70,7 @@ struct Ran {
 
 /// Runs to the end: every message arrives once, no core switch has had more cells than its bound,
 /// and nothing but unscheduled cells has collided.
-fn simulate(fastpod: Fastpod, spec: SimSpec, arrivals: Vec<Arrival>) -> Ran {
+fn simulate(fastpod: Fastpod, spec: SimSpec, arrivals: Vec<Arrival>) -> RunResult {
     let n = arrivals.len();
     let mut records = Records::default();
     let arrivals = arrivals.into_iter();
@@ -87,7 +87,7 @@ fn simulate(fastpod: Fastpod, spec: SimSpec, arrivals: Vec<Arrival>) -> Ran {
     let open: Vec<_> =
         records.iter().filter(|r| r.failed.is_some() || r.completed.is_none()).collect();
     assert!(open.is_empty(), "{open:?}");
-    Ran { records, counts, collisions: collisions.kinds }
+    RunResult { records, counts, collisions: collisions.kinds }
 }
 
 /// Nothing is lost, nothing collides, and no message waits for a timeout. That holds with two pods

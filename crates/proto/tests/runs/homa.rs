@@ -40,18 +40,18 @@ fn observe<F: Family, P: Probe + Default>(
 /// queue.
 fn on_star(config: HomaConfig, arrivals: Vec<Arrival>) -> (Vec<u64>, u64) {
     let (spec, config, _) = deep::<HomaFamily>(&config);
-    let mut seen: Delivered = observe::<HomaFamily, _>((spec, config), arrivals);
+    let mut seen: Deliveries = observe::<HomaFamily, _>((spec, config), arrivals);
     seen.flows.sort_by_key(|&(id, _)| id);
     (seen.flows.into_iter().map(|(_, took)| took).collect(), seen.queue_max)
 }
 
 #[derive(Default)]
-struct Delivered {
+struct Deliveries {
     flows: Vec<(u32, u64)>,
     queue_max: u64,
 }
 
-impl Probe for Delivered {
+impl Probe for Deliveries {
     fn on_flow(&mut self, r: &FlowRecord) {
         self.flows.push((r.id.get(), (r.delivered.unwrap() - r.arrival).as_ps()));
     }
@@ -248,7 +248,8 @@ mod selective_dropping {
     #[test]
     fn only_unscheduled_packets_that_find_a_long_queue_are_dropped() {
         let (spec, config, _) = deep::<HomaAeolusFamily>(&AeolusConfig::default());
-        let early: Early = observe::<Watched<HomaAeolusFamily>, _>((spec, config), incast(300_000));
+        let early: Early =
+            observe::<WatchedFamily<HomaAeolusFamily>, _>((spec, config), incast(300_000));
         assert!(early.dropped > 100 && early.failed == 0, "{} dropped", early.dropped);
     }
 
@@ -257,7 +258,8 @@ mod selective_dropping {
     fn no_unscheduled_packet_waits_behind_more_than_the_threshold() {
         let (spec, config, fabric) = deep::<HomaAeolusFamily>(&AeolusConfig::default());
         assert_eq!(fabric.drop_unscheduled_above, Some(Bytes::new(ABOVE)));
-        let early: Early = observe::<Watched<HomaAeolusFamily>, _>((spec, config), incast(300_000));
+        let early: Early =
+            observe::<WatchedFamily<HomaAeolusFamily>, _>((spec, config), incast(300_000));
         let longest = early.longest_unscheduled;
         assert!(longest > ABOVE && longest <= ABOVE + 1_500, "{longest}");
     }
@@ -266,7 +268,7 @@ mod selective_dropping {
     #[test]
     fn an_incast_recovers_from_early_drops_without_a_timeout() {
         let (spec, config, _) = deep::<HomaAeolusFamily>(&AeolusConfig::default());
-        let seen: Delivered = observe::<HomaAeolusFamily, _>((spec, config), incast(300_000));
+        let seen: Deliveries = observe::<HomaAeolusFamily, _>((spec, config), incast(300_000));
         let last = seen.flows.iter().map(|&(_, took)| took).max().unwrap();
         let needed = 12 * 206 * 1_500 * BYTE;
         assert!(last > needed && last < needed + 20_000_000, "{last} of {needed}");

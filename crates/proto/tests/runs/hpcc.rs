@@ -90,12 +90,12 @@ mod telemetry {
 
     /// The records of the data packets that reach hosts, in order.
     #[derive(Default)]
-    struct Seen(Vec<(u32, Vec<Record>)>);
+    struct DataRecords(Vec<(u32, Vec<Record>)>);
 
-    impl Probe for Seen {
+    impl Probe for DataRecords {
         const PACKETS: bool = true;
 
-        fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+        fn on_packet<H: Header>(&mut self, passing: &InterfacePacket<'_, H>) {
             let mut bytes = [0; 128];
             let length = passing.packet.header.encode(&mut bytes).unwrap();
             let (header, _) = HpccHeader::decode(&bytes[..length]).unwrap();
@@ -106,7 +106,7 @@ mod telemetry {
     }
 
     fn seen(topology: Topology, arrivals: Vec<Arrival>) -> Vec<(u32, Vec<Record>)> {
-        let mut sim = sim(HpccConfig::paper(), spec(topology), arrivals, Seen::default());
+        let mut sim = sim(HpccConfig::paper(), spec(topology), arrivals, DataRecords::default());
         assert_eq!(sim.run(u64::MAX), Status::Finished);
         sim.into_probe().0
     }

@@ -6,7 +6,7 @@ use rampmeter_core::{Header, NodeId, Priority};
 use rampmeter_proto::pias::config::Thresholds;
 use rampmeter_proto::pias::{PiasConfig, PiasFamily};
 use rampmeter_proto::tcp::TcpConfig;
-use rampmeter_sim::{Direction, Passing, Probe, Sim};
+use rampmeter_sim::{Direction, InterfacePacket, Probe, Sim};
 use rampmeter_testkit::*;
 
 const PACKET: u64 = 1_460;
@@ -26,7 +26,7 @@ struct Classes(Vec<(Option<u64>, Priority)>);
 impl Probe for Classes {
     const PACKETS: bool = true;
 
-    fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+    fn on_packet<H: Header>(&mut self, passing: &InterfacePacket<'_, H>) {
         if passing.direction == Direction::Out && passing.end == NodeId::new(0) {
             let part = passing.packet.payload;
             let offset = (part.len > 0).then_some(part.offset);

@@ -38,7 +38,7 @@ fn observe<P: Probe>(
             self.0.on_flow(record);
         }
 
-        fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+        fn on_packet<H: Header>(&mut self, passing: &InterfacePacket<'_, H>) {
             self.1.on_packet(passing);
         }
     }
@@ -226,16 +226,16 @@ mod senders {
 
     /// Packets that host 0 may send, and the most of them after a while.
     #[derive(Default)]
-    struct Held {
+    struct PacketCounts {
         now: BTreeMap<u32, i64>,
         most: i64,
         after: u64,
     }
 
-    impl Probe for Held {
+    impl Probe for PacketCounts {
         const PACKETS: bool = true;
 
-        fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+        fn on_packet<H: Header>(&mut self, passing: &InterfacePacket<'_, H>) {
             let packet = passing.packet;
             let held = self.now.entry(passing.end.get()).or_default();
             match passing.direction {
@@ -257,7 +257,7 @@ mod senders {
             ..SirdConfig::reference()
         };
         let arrivals = (1..=receivers).map(|dst| arrival(0, 0, dst, 20_000_000)).collect();
-        let held = Held { after: 5_000_000_000, ..Held::default() };
+        let held = PacketCounts { after: 5_000_000_000, ..PacketCounts::default() };
         let topology = star(1 + u64::from(receivers)).build().unwrap();
         let (_, _, held) = observe(spec(topology, 1), &keys, arrivals, held);
         held.most

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Bytes, Event, MsgId, NodeId, Packet, PayloadRef, Priority, Span};
 use rampmeter_proto::Framing;
-use rampmeter_proto::parts::Outgoing;
+use rampmeter_proto::parts::OutgoingMessage;
 
 use super::ScriptedConfig;
 use super::wire::ScriptedHeader;
@@ -81,7 +81,7 @@ pub(crate) struct Host {
 #[derive(Default)]
 struct Sending {
     /// Messages that are neither completed nor failed.
-    open: BTreeMap<u32, Outgoing>,
+    open: BTreeMap<u32, OutgoingMessage>,
     events: VecDeque<Event>,
 }
 
@@ -103,7 +103,8 @@ impl Host {
     /// Records a message that is submitted, and returns it as Python's object.
     pub(super) fn open(&self, message: &rampmeter_core::Message) -> MessageToSend {
         let (id, dst, size) = (message.id, message.dst, message.size);
-        let outgoing = Outgoing { src: NodeId::new(self.node), dst, msg: id, size: size.get() };
+        let outgoing =
+            OutgoingMessage { src: NodeId::new(self.node), dst, msg: id, size: size.get() };
         self.lock().open.insert(id.get(), outgoing);
         MessageToSend {
             id: id.get(),
@@ -171,7 +172,7 @@ impl Host {
     }
 
     /// Returns a message that is neither completed nor failed.
-    fn outgoing(&self, id: u32) -> PyResult<Outgoing> {
+    fn outgoing(&self, id: u32) -> PyResult<OutgoingMessage> {
         self.lock().open.get(&id).copied().ok_or_else(|| {
             let expected =
                 "expected a message that this host sends and that is neither completed nor failed";

@@ -20,7 +20,7 @@ use rampmeter_proto::central::agent::Verdict;
 use tracing::debug;
 
 use super::probe::Probe;
-use super::programs::{Programs, Said};
+use super::programs::{ProgramEvent, Programs};
 
 /// A burst of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -79,9 +79,9 @@ impl Bursts {
     pub(super) fn turn(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
         for said in self.programs.hear(now)? {
             match said {
-                Said::Begins { program, slot } => self.begin(now, program, slot, agent)?,
-                Said::Closed { program, slot } => self.look(now, program, slot, agent)?,
-                Said::Gone { program } => self.forget(program, agent),
+                ProgramEvent::Begins { program, slot } => self.begin(now, program, slot, agent)?,
+                ProgramEvent::Closed { program, slot } => self.look(now, program, slot, agent)?,
+                ProgramEvent::Gone { program } => self.forget(program, agent),
             }
         }
         if now >= self.next() {

@@ -27,7 +27,7 @@ use rampmeter_proto::capton::{Capton, CaptonAgent, CaptonFamily};
 use rampmeter_ring::DoorConfig;
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::udp::UdpDatapath;
-use rampmeter_runtime::{Applications, Node, Outcome, Secured, Submission, Ticket, drive};
+use rampmeter_runtime::{Applications, Node, Outcome, SecureDatapath, Submission, Ticket, drive};
 use tracing::info;
 
 use self::bursts::Bursts;
@@ -36,7 +36,7 @@ use self::programs::Programs;
 use crate::apps::Nothing;
 use crate::config::Setup;
 use crate::metrics::Watch;
-use crate::reload::Loading;
+use crate::reload::ConfigLoader;
 use crate::run::{Error, clock, node_config, raise_descriptor_limit, secured, stop_signals};
 
 /// Minimum number of bytes that the kernel accepts of a burst ahead of sending: those that are sent
@@ -88,8 +88,8 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     let mut watch = Watch::start(&setup)?;
     info!(node = setup.id.get(), address = %setup.udp.local, "started");
     let mut current = setup.clone();
-    let (mut loading, mut failed) = (Loading::default(), Ok(()));
-    let each = |node: &mut Node<CaptonAgent, Secured<UdpDatapath>, Host>, now: Time| {
+    let (mut loading, mut failed) = (ConfigLoader::default(), Ok(()));
+    let each = |node: &mut Node<CaptonAgent, SecureDatapath<UdpDatapath>, Host>, now: Time| {
         let (endpoint, host) = node.parts_mut();
         if let Err(error) = host.turn(now, endpoint) {
             failed = Err(error);

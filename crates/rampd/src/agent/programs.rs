@@ -44,7 +44,7 @@ pub(super) struct Program {
 
 /// Event of a program.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Said {
+pub(super) enum ProgramEvent {
     /// A burst begins on a connection.
     Begins { program: u64, slot: u32 },
     /// A connection may be closed.
@@ -117,7 +117,7 @@ impl Programs {
     ///
     /// # Errors
     /// Errors of the system's calls for waiting.
-    pub(super) fn hear(&mut self, now: Time) -> io::Result<Vec<Said>> {
+    pub(super) fn hear(&mut self, now: Time) -> io::Result<Vec<ProgramEvent>> {
         if self.accept_at > Time::ZERO && self.accept_at <= now {
             self.accept_at = Time::ZERO;
             self.watch_listener(EventFlags::IN)?;
@@ -181,7 +181,7 @@ impl Programs {
         Ok(region)
     }
 
-    fn take_notes(&mut self, number: u64, said: &mut Vec<Said>) {
+    fn take_notes(&mut self, number: u64, said: &mut Vec<ProgramEvent>) {
         let Some(program) = self.programs.get_mut(&number) else { return };
         for _ in 0..NOTES {
             let (note, gate) = match receive(&program.socket) {
@@ -189,7 +189,7 @@ impl Programs {
                 Err(Errno::WOULDBLOCK | Errno::INTR) => return,
                 // A program that violates the protocol is removed, like one that has ended.
                 Ok(None) | Err(_) => {
-                    said.push(Said::Gone { program: number });
+                    said.push(ProgramEvent::Gone { program: number });
                     return;
                 }
             };
@@ -198,7 +198,7 @@ impl Programs {
                     if program.region.slot(slot).is_none()
                         || program.connections.contains_key(&slot) =>
                 {
-                    said.push(Said::Gone { program: number });
+                    said.push(ProgramEvent::Gone { program: number });
                     return;
                 }
                 (Note::Connected { slot, tuple }, Some(gate)) => {
@@ -208,8 +208,12 @@ impl Programs {
                     program.connections.insert(slot, connection);
                 }
                 (Note::Connected { .. }, None) => {}
-                (Note::Begins { slot }, _) => said.push(Said::Begins { program: number, slot }),
-                (Note::Closed { slot }, _) => said.push(Said::Closed { program: number, slot }),
+                (Note::Begins { slot }, _) => {
+                    said.push(ProgramEvent::Begins { program: number, slot })
+                }
+                (Note::Closed { slot }, _) => {
+                    said.push(ProgramEvent::Closed { program: number, slot })
+                }
             }
         }
     }

@@ -24,7 +24,7 @@ use crate::map::Memory;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Memory and descriptors that a node sends to an application that it admits.
-pub(super) struct Granted {
+pub(super) struct AttachGrant {
     pub(super) socket: OwnedFd,
     pub(super) doorbell: OwnedFd,
     pub(super) memory: Memory,
@@ -37,7 +37,7 @@ pub(super) fn attach(
     path: &Path,
     service: u16,
     config: PortConfig,
-) -> Result<Granted, AttachError> {
+) -> Result<AttachGrant, AttachError> {
     let PortConfig { depth, send: send_bytes, receive } = config;
     let flags = SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
@@ -66,7 +66,7 @@ pub(super) fn attach(
     let memory = Memory::map(memory.as_fd(), layout.total as usize)?;
     send(&socket, &MAPPED, SendFlags::NOSIGNAL).map_err(io::Error::from)?;
     receive_seal(&socket)?;
-    Ok(Granted { socket, doorbell, memory, layout, promise: grant.promise })
+    Ok(AttachGrant { socket, doorbell, memory, layout, promise: grant.promise })
 }
 
 /// Waits until the node has sealed the memory.

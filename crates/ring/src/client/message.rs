@@ -7,27 +7,27 @@ use rampmeter_runtime::Ticket;
 
 use super::error::SubmitError;
 use super::options::Options;
-use super::shared::Shared;
+use super::shared::SharedMemory;
 use crate::arena::Extent;
 use crate::map::Region;
 
 /// A message that has arrived. Its memory is released when it is dropped, which may be after its
 /// port was dropped. Until then it counts against the port's receive arena.
 #[derive(Debug)]
-pub struct Received {
+pub struct ReceivedMessage {
     /// Sending node.
     pub from: NodeId,
     /// User of the sending program, if that program is on the same node.
     pub uid: Option<u32>,
     region: Region,
     offset: u64,
-    shared: Arc<Shared>,
+    shared: Arc<SharedMemory>,
 }
 
-impl Received {
+impl ReceivedMessage {
     /// Returns a received message; `None` if the entry is not within the receive arena.
     pub(super) fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedMemory>,
         (from, uid): (NodeId, Option<u32>),
         offset: u64,
         size: u32,
@@ -42,7 +42,7 @@ impl Received {
     }
 }
 
-impl Drop for Received {
+impl Drop for ReceivedMessage {
     fn drop(&mut self) {
         self.shared.release(self.offset);
     }
@@ -54,12 +54,12 @@ pub struct SendBuffer {
     region: Region,
     /// `None` once it is submitted.
     extent: Option<Extent>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedMemory>,
 }
 
 impl SendBuffer {
     /// Allocates memory for a message of `size` bytes.
-    pub(super) fn new(shared: &Arc<Shared>, size: usize) -> Result<Self, SubmitError> {
+    pub(super) fn new(shared: &Arc<SharedMemory>, size: usize) -> Result<Self, SubmitError> {
         let (region, extent) = shared.alloc(size)?;
         Ok(Self { region, extent: Some(extent), shared: Arc::clone(shared) })
     }
@@ -74,7 +74,7 @@ impl SendBuffer {
         self.region.bytes_mut()
     }
 
-    pub(super) fn is_of(&self, shared: &Shared) -> bool {
+    pub(super) fn is_of(&self, shared: &SharedMemory) -> bool {
         std::ptr::eq(&*self.shared, shared)
     }
 

@@ -8,6 +8,6 @@ mod port;
 mod shared;
 
 pub use error::{AttachError, NodeGone, SubmitError};
-pub use message::{Received, SendBuffer};
+pub use message::{ReceivedMessage, SendBuffer};
 pub use options::{Options, PortConfig};
-pub use port::{Completion, Port, Submitted};
+pub use port::{Completion, Port, Submission};

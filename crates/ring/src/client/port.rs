@@ -15,11 +15,11 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use rustix::thread::sched_yield;
 
-use super::attach::{Granted, attach};
+use super::attach::{AttachGrant, attach};
 use super::error::{AttachError, NodeGone, SubmitError};
-use super::message::{Received, SendBuffer};
+use super::message::{ReceivedMessage, SendBuffer};
 use super::options::{Options, PortConfig};
-use super::shared::Shared;
+use super::shared::SharedMemory;
 use crate::clock::{monotonic_ns, nanoseconds};
 use crate::entry::{Complete, Failure, Outcome};
 
@@ -34,12 +34,12 @@ pub enum Completion {
         outcome: Outcome,
     },
     /// A message has arrived.
-    Received(Received),
+    Received(ReceivedMessage),
 }
 
 /// Result of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Submitted {
+pub struct Submission {
     /// Number of the message.
     pub ticket: Ticket,
     /// Time until its outcome is reported, if the node's transport promises a bound: see
@@ -68,7 +68,7 @@ pub struct Submitted {
 /// ```
 #[derive(Debug)]
 pub struct Port {
-    shared: Arc<Shared>,
+    shared: Arc<SharedMemory>,
     socket: OwnedFd,
     /// Eventfd of the node; a write to it wakes the node.
     doorbell: OwnedFd,
@@ -104,7 +104,7 @@ impl Port {
         config: PortConfig,
     ) -> Result<Self, AttachError> {
         let granted = attach(path.as_ref(), service, config)?;
-        let Granted { socket, doorbell, memory, layout, promise } = granted;
+        let AttachGrant { socket, doorbell, memory, layout, promise } = granted;
         let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let setup = || -> Result<_, Errno> {
             let (kick, watch) = (event()?, epoll::create(epoll::CreateFlags::CLOEXEC)?);
@@ -114,7 +114,7 @@ impl Port {
         };
         let (kick, epoll) = setup().map_err(io::Error::from)?;
         Ok(Self {
-            shared: Arc::new(Shared::new(memory, layout)),
+            shared: Arc::new(SharedMemory::new(memory, layout)),
             socket,
             doorbell,
             kick,
@@ -137,7 +137,7 @@ impl Port {
         dst: NodeId,
         service: u16,
         bytes: &[u8],
-    ) -> Result<Submitted, SubmitError> {
+    ) -> Result<Submission, SubmitError> {
         self.submit_with(dst, service, bytes, Options::default())
     }
 
@@ -151,7 +151,7 @@ impl Port {
         service: u16,
         bytes: &[u8],
         options: Options,
-    ) -> Result<Submitted, SubmitError> {
+    ) -> Result<Submission, SubmitError> {
         let mut buffer = self.alloc(bytes.len())?;
         buffer.bytes_mut().copy_from_slice(bytes);
         self.submit_buffer(dst, service, buffer, options).map_err(|(error, _)| error)
@@ -179,7 +179,7 @@ impl Port {
         service: u16,
         buffer: SendBuffer,
         options: Options,
-    ) -> Result<Submitted, (SubmitError, SendBuffer)> {
+    ) -> Result<Submission, (SubmitError, SendBuffer)> {
         assert!(buffer.is_of(&self.shared), "the buffer is this port's");
         let bound = self.bound(buffer.bytes().len(), options.tenant);
         let (ticket, must_wake) = buffer.submit(dst, service, options)?;
@@ -187,7 +187,7 @@ impl Port {
             // The eventfd counter cannot overflow in practice.
             let _ = rustix::io::write(&self.doorbell, &1u64.to_ne_bytes());
         }
-        Ok(Submitted { ticket, bound })
+        Ok(Submission { ticket, bound })
     }
 
     /// Returns the time until the outcome of a message of `size` bytes is determined. The bound
@@ -342,7 +342,7 @@ impl Port {
                 Ok(Some(Completion::Finished { ticket: Ticket(ticket), outcome }))
             }
             Ok(Some(Complete::Received { offset, size, from, uid })) => {
-                match Received::new(&self.shared, (NodeId::new(from), uid), offset, size) {
+                match ReceivedMessage::new(&self.shared, (NodeId::new(from), uid), offset, size) {
                     Some(received) => Ok(Some(Completion::Received(received))),
                     None => self.part(),
                 }

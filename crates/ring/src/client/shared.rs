@@ -18,7 +18,7 @@ use crate::ring::{Consumer, Corrupt, Producer};
 
 /// Application's half of the memory.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedMemory {
     memory: Arc<Memory>,
     layout: Layout,
     sending: Mutex<Sending>,
@@ -42,7 +42,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
+impl SharedMemory {
     pub(crate) fn new(memory: Memory, layout: Layout) -> Self {
         let memory = Arc::new(memory);
         let sending = Sending {

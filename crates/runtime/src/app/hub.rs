@@ -71,12 +71,12 @@ pub enum Completion {
         outcome: Outcome,
     },
     /// A message has arrived.
-    Received(Received),
+    Received(ReceivedMessage),
 }
 
 /// A message that has arrived. Its bytes count against the port's budget until it is dropped.
 #[derive(Debug)]
-pub struct Received {
+pub struct ReceivedMessage {
     /// Sending node.
     pub from: NodeId,
     room: Room,
@@ -101,7 +101,7 @@ impl Drop for Room {
     }
 }
 
-impl Received {
+impl ReceivedMessage {
     /// Returns the bytes of the message.
     pub fn bytes(&self) -> &[u8] {
         &self.room.bytes
@@ -363,7 +363,7 @@ impl Applications for Hub {
         // it.
         let side = self.side(service).filter(|side| Arc::ptr_eq(&side.used, &message.used));
         if let Some(side) = side {
-            let received = Received { from, room: message };
+            let received = ReceivedMessage { from, room: message };
             let _ = side.completions.send(Completion::Received(received));
         }
     }

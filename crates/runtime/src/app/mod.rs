@@ -6,7 +6,9 @@ use std::os::fd::BorrowedFd;
 
 use rampmeter_core::{NodeId, Promise, TenantId, Time};
 
-pub use hub::{Completion, Hub, HubHandle, OpenError, Port, PortConfig, Received, SubmitError};
+pub use hub::{
+    Completion, Hub, HubHandle, OpenError, Port, PortConfig, ReceivedMessage, SubmitError,
+};
 
 /// Number of a message at the application that submitted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

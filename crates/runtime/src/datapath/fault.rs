@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
 
-use super::{Arrived, Counts, Datapath, RailSet, Route};
+use super::{ArrivedPacket, Counts, Datapath, RailSet, Route};
 
 /// Impairments of arriving packets, each independent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -81,13 +81,13 @@ impl<D: Datapath> Datapath for Faulty<D> {
         self.inner.flush()
     }
 
-    fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+    fn receive(&mut self, now: Time, mut each: impl FnMut(ArrivedPacket<'_>)) -> io::Result<usize> {
         let Self { inner, faults, rng, held, lost } = self;
         let mut n = 0;
         held.retain(|(at, bytes, (from, rail, marks))| {
             let is_due = *at <= now;
             if is_due {
-                each(Arrived { bytes, from: *from, rail: *rail, marks: *marks });
+                each(ArrivedPacket { bytes, from: *from, rail: *rail, marks: *marks });
                 n += 1;
             }
             !is_due
@@ -101,7 +101,7 @@ impl<D: Datapath> Datapath for Faulty<D> {
             let arrived = if rng.chance(faults.flip) {
                 damaged = arrived.bytes.to_vec();
                 flip_two(&mut damaged, rng);
-                Arrived { bytes: &damaged, ..arrived }
+                ArrivedPacket { bytes: &damaged, ..arrived }
             } else {
                 arrived
             };

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
 
-use super::{Arrived, Datapath, Route};
+use super::{ArrivedPacket, Datapath, Route};
 
 /// Impairments of packets, each independent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +35,7 @@ impl Weather {
 type InFlight = Reverse<(Time, u64, u8, Vec<u8>)>;
 
 #[derive(Debug)]
-struct Shared {
+struct MemNetwork {
     weather: Weather,
     rng: Rng,
     now: Time,
@@ -47,12 +47,12 @@ struct Shared {
 
 /// Network: creates a datapath for each node.
 #[derive(Clone, Debug)]
-pub struct MemNet(Rc<RefCell<Shared>>);
+pub struct MemNet(Rc<RefCell<MemNetwork>>);
 
 impl MemNet {
     /// Creates a network of `n_nodes` nodes.
     pub fn new(n_nodes: usize, weather: Weather, seed: u64) -> Self {
-        Self(Rc::new(RefCell::new(Shared {
+        Self(Rc::new(RefCell::new(MemNetwork {
             weather,
             rng: Rng::new(seed, 0, Purpose::Fault),
             now: Time::ZERO,
@@ -133,13 +133,13 @@ impl Datapath for MemDatapath {
         Ok(())
     }
 
-    fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+    fn receive(&mut self, now: Time, mut each: impl FnMut(ArrivedPacket<'_>)) -> io::Result<usize> {
         let mut n = 0;
         while self.next_arrival() <= now {
             let arrived = self.net.0.borrow_mut().in_flight[self.node.idx()].pop();
             let Some(Reverse((.., class, bytes))) = arrived else { break };
             let marks = Marks::from_traffic_class(class);
-            each(Arrived { bytes: &bytes, from: None, rail: 0, marks });
+            each(ArrivedPacket { bytes: &bytes, from: None, rail: 0, marks });
             n += 1;
         }
         Ok(n)

@@ -21,7 +21,7 @@ pub use self::rails::{RAILS_MAX, RailSet, Rails};
 
 /// A packet that has arrived.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrived<'a> {
+pub struct ArrivedPacket<'a> {
     /// Bytes of the datagram.
     pub bytes: &'a [u8],
     /// Source address, if the datapath reports it. If a peer has several addresses, this is its
@@ -114,7 +114,7 @@ pub trait Datapath {
     ///
     /// # Errors
     /// Errors of the system that no retry can fix.
-    fn receive(&mut self, now: Time, each: impl FnMut(Arrived<'_>)) -> io::Result<usize>;
+    fn receive(&mut self, now: Time, each: impl FnMut(ArrivedPacket<'_>)) -> io::Result<usize>;
 
     /// Changes the addresses of all nodes on a network, by number. Returns false, and changes
     /// nothing, if the datapath does not support that while it is open.

@@ -10,8 +10,9 @@
 //! ([`Datapath::set_rails`]). Packets of a network that is down are sent over those that are up;
 //! all others stay on their network.
 //!
-//! [`Rails`] is below [`Secured`](super::secure::Secured): two nodes have one session, whose
-//! packets may use any network. A node with one network has no [`Rails`], and no additional cost.
+//! [`Rails`] is below [`SecureDatapath`](super::secure::SecureDatapath): two nodes have one
+//! session, whose packets may use any network. A node with one network has no [`Rails`], and no
+//! additional cost.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +20,7 @@ use std::os::fd::BorrowedFd;
 
 use rampmeter_core::{NodeId, Time};
 
-use super::{Arrived, Counts, Datapath, Rail, Report, Route};
+use super::{ArrivedPacket, Counts, Datapath, Rail, Report, Route};
 
 /// Maximum number of networks of a node.
 pub const RAILS_MAX: usize = 8;
@@ -230,12 +231,12 @@ impl<D: Datapath> Datapath for Rails<D> {
         Ok(())
     }
 
-    fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+    fn receive(&mut self, now: Time, mut each: impl FnMut(ArrivedPacket<'_>)) -> io::Result<usize> {
         let (ips, mut n) = (&self.ips, 0);
         for (idx, rail) in self.rails.iter_mut().enumerate() {
             n += rail.receive(now, |arrived| {
                 let from = first_address(ips, idx, arrived.from, arrived.bytes);
-                each(Arrived { from, rail: idx as u8, ..arrived });
+                each(ArrivedPacket { from, rail: idx as u8, ..arrived });
             })?;
         }
         Ok(n)

@@ -36,7 +36,7 @@ impl Payload for Memory {
 
 /// A packet in flight.
 #[derive(Clone, Debug)]
-struct Sent {
+struct PacketInFlight {
     fragment: Fragment,
     payload: Vec<u8>,
 }
@@ -57,7 +57,7 @@ impl Sender {
     }
 
     /// Sends the bytes from `from` to `to`, as a node does.
-    fn send(&self, (from, to): (u32, u32)) -> Sent {
+    fn send(&self, (from, to): (u32, u32)) -> PacketInFlight {
         let digest = digest_to_be(&self.digest, from, to - from, self.size());
         let fragment = Fragment { service: 0, offset: from, size: self.size(), digest };
         let (head, len) = (Envelope::LEN_MAX, (to - from) as usize);
@@ -66,7 +66,7 @@ impl Sender {
         count_out(&self.digest, &self.memory, &fragment, len, &mut datagram);
         let told = datagram[Envelope::DATA_LEN..].first_chunk().map(|b| u32::from_be_bytes(*b));
         let fragment = Fragment { digest: fragment.digest.and(told), ..fragment };
-        Sent { fragment, payload: datagram.split_off(head) }
+        PacketInFlight { fragment, payload: datagram.split_off(head) }
     }
 }
 
@@ -104,7 +104,7 @@ impl Receiver {
     }
 
     /// Receives a packet, if it is no duplicate.
-    fn take(&mut self, Sent { fragment, payload }: &Sent) {
+    fn take(&mut self, PacketInFlight { fragment, payload }: &PacketInFlight) {
         let place = &mut self.bytes[fragment.offset as usize..][..payload.len()];
         if place.iter().all(Option::is_none) {
             place.iter_mut().zip(payload).for_each(|(place, byte)| *place = Some(*byte));
@@ -216,7 +216,7 @@ proptest! {
         let which = which.index(schedule.len());
         let (mut memory, mut digest) = (vec![0; bytes.len()], ArrivingDigest::default());
         for (n, part) in schedule.into_iter().enumerate() {
-            let Sent { mut fragment, payload } = sender.send(part);
+            let PacketInFlight { mut fragment, payload } = sender.send(part);
             if n == which {
                 fragment.offset = to.index(bytes.len() - payload.len() + 1) as u32;
             }

@@ -39,7 +39,7 @@ use self::local::LocalCopies;
 use self::transmit::{Note, Paths};
 use crate::app::{Applications, Failure, Outcome, Submission};
 use crate::datapath::{Datapath, Report};
-use crate::inbox::{Absences, Held, Inbox, Refusals};
+use crate::inbox::{Absences, DeferredMessages, Inbox, Refusals};
 use crate::liveness::RailView;
 use crate::outbox::Outbox;
 use crate::pacer::Pacer;
@@ -301,7 +301,7 @@ struct State<E: Endpoint, A: Applications> {
     send_queues: SendQueues,
     inbox: Inbox<A::Assembly>,
     absences: Absences,
-    held: Held,
+    held: DeferredMessages,
     refusals: Refusals,
     local: LocalCopies<A::Payload, A::Assembly>,
     pacer: Pacer,
@@ -350,7 +350,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             send_queues: SendQueues::new(config.rate),
             inbox: Inbox::new(),
             absences: Absences::default(),
-            held: Held::default(),
+            held: DeferredMessages::default(),
             refusals: Refusals::default(),
             local: LocalCopies::default(),
             pacer: Pacer::new(config.rate, config.burst),

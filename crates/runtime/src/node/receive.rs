@@ -13,9 +13,9 @@ use rampmeter_core::{
 use super::verify::{Brings, Corrupt};
 use super::{BATCH, State};
 use crate::app::{Admission, Applications, Assembly, Failure, Outcome};
-use crate::datapath::Arrived;
+use crate::datapath::ArrivedPacket;
 use crate::digest::ArrivingDigest;
-use crate::inbox::{Found, HeldMessage, Why};
+use crate::inbox::{FragmentState, HeldMessage, Why};
 use crate::outbox::Sending;
 use crate::peer::Learned;
 use crate::wire::{Envelope, Fragment, Incarnation, Kind, bundled};
@@ -25,8 +25,8 @@ const ROOM_EVERY: Span = Span::from_us(100);
 
 impl<E: Endpoint, A: Applications> State<E, A> {
     /// Handles a datagram: a packet of the endpoint, or a note of another node.
-    pub(super) fn on_datagram(&mut self, now: Time, arrived: Arrived<'_>) {
-        let Arrived { bytes, from, rail, marks } = arrived;
+    pub(super) fn on_datagram(&mut self, now: Time, arrived: ArrivedPacket<'_>) {
+        let ArrivedPacket { bytes, from, rail, marks } = arrived;
         self.stats.packets_received += 1;
         self.stats.bytes_received += bytes.len() as u64;
         let Ok((envelope, read)) = Envelope::decode(bytes) else {
@@ -200,12 +200,12 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
         let brings = |got: u64| Some(Brings::of(got + len as u64, size));
         match self.inbox.find(src, msg, fragment) {
-            Found::Arriving(got) => brings(got),
-            Found::Contradicts => {
+            FragmentState::Arriving(got) => brings(got),
+            FragmentState::Contradicts => {
                 self.stats.malformed += 1;
                 None
             }
-            Found::New => match self.apps.admission(service, size) {
+            FragmentState::New => match self.apps.admission(service, size) {
                 Admission::Accept => {
                     self.absences.end(service);
                     brings(0)

@@ -7,7 +7,7 @@ use rampmeter_core::{Bytes, Endpoint, Message, MsgId, Time};
 use super::{BATCH, State};
 use crate::app::{Applications, Failure, Outcome, Payload, Submission};
 use crate::outbox::Sending;
-use crate::peer::Waiting;
+use crate::peer::QueuedMessage;
 use crate::send_queues::QueueKey;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
@@ -35,7 +35,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     .and_then(|promise| promise.bound(Bytes::new(size as u64), submission.tenant));
                 let ends = bound.map_or(Time::NEVER, |bound| now.saturating_add(bound));
                 let until = now.saturating_add(self.config.patience).min(ends);
-                self.peers.wait(now, Waiting { until, ends, submission });
+                self.peers.wait(now, QueuedMessage { until, ends, submission });
                 continue;
             } else {
                 self.submit(now, submission);
@@ -47,8 +47,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 
     /// Submits a message that was queued for its receiver.
-    pub(super) fn submit_late(&mut self, now: Time, waiting: Waiting<A::Payload>) {
-        let Waiting { ends, submission, .. } = waiting;
+    pub(super) fn submit_late(&mut self, now: Time, waiting: QueuedMessage<A::Payload>) {
+        let QueuedMessage { ends, submission, .. } = waiting;
         let id = self.submit(now, submission);
         if ends < Time::NEVER {
             self.overdue.insert((ends, id));

@@ -92,12 +92,12 @@ trait Turns {
 }
 
 /// A node whose clock is ahead of the time of the simulation.
-struct Shifted<E: Endpoint> {
+struct ShiftedNode<E: Endpoint> {
     node: Node<E, Link, Source>,
     shift: Span,
 }
 
-impl<E: Endpoint> Turns for Shifted<E> {
+impl<E: Endpoint> Turns for ShiftedNode<E> {
     fn turn(&mut self, now: Time) -> Time {
         let next = self.node.turn(now + self.shift).expect("no datapath fails");
         match next {
@@ -139,7 +139,7 @@ fn node<E: Endpoint + 'static>(
     let (link, now) = (Link(Rc::clone(links), node, shift), Time::ZERO + shift);
     let mut node = Node::<E, _, _>::new(config, Arc::clone(protocol), link, source, now);
     node.set_clock_origin(now, origin);
-    Box::new(Shifted { node, shift })
+    Box::new(ShiftedNode { node, shift })
 }
 
 /// Result of a run.

@@ -11,7 +11,7 @@ use rampmeter_core::{
     Bytes, Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Rate, Span, Time,
 };
 use rampmeter_runtime::app::{Hub, HubHandle, Port, PortConfig};
-use rampmeter_runtime::datapath::{Arrived, Route};
+use rampmeter_runtime::datapath::{ArrivedPacket, Route};
 use rampmeter_runtime::wire::{
     Envelope, Fragment, Incarnation, Kind, Protection, TransportId, bundled,
 };
@@ -58,11 +58,15 @@ impl Datapath for Feed {
         Ok(())
     }
 
-    fn receive(&mut self, _now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+    fn receive(
+        &mut self,
+        _now: Time,
+        mut each: impl FnMut(ArrivedPacket<'_>),
+    ) -> io::Result<usize> {
         let arriving = std::mem::take(&mut self.0.borrow_mut().arriving);
-        arriving
-            .iter()
-            .for_each(|bytes| each(Arrived { bytes, from: None, rail: 0, marks: Marks::NONE }));
+        arriving.iter().for_each(|bytes| {
+            each(ArrivedPacket { bytes, from: None, rail: 0, marks: Marks::NONE })
+        });
         Ok(arriving.len())
     }
 }
@@ -106,7 +110,7 @@ pub(crate) fn whole_message(msg: MsgId, header: &impl Header, size: usize) -> Ve
 
 /// A node that has exchanged hellos with one peer, and with arbiters if there are any, and its
 /// application.
-pub(crate) struct Fed<E: Endpoint> {
+pub(crate) struct FedNode<E: Endpoint> {
     pub(crate) node: Node<E, Feed, Hub>,
     pub(crate) feed: Feed,
     pub(crate) handle: HubHandle,
@@ -114,7 +118,7 @@ pub(crate) struct Fed<E: Endpoint> {
     pub(crate) now: Time,
 }
 
-impl<E: Endpoint> Fed<E> {
+impl<E: Endpoint> FedNode<E> {
     pub(crate) fn new(protocol: E::Config, rate: Rate, port: PortConfig) -> Self {
         Self::with_arbiters(0, protocol, rate, port)
     }

@@ -16,23 +16,23 @@ use rampmeter_runtime::datapath::fault::{Faults, Faulty};
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{
     BusyPoll, Clock, ClockSource, Datapath, Node, NodeConfig, NodeStats, Outcome, PrivateKey,
-    SealConfig, Secured, Security, Signals, Wait, drive,
+    SealConfig, SecureDatapath, Security, Signals, Wait, drive,
 };
 
 use rampmeter_testkit::network::promises;
 
-use super::{SERVICE, Seen, facts, message, mixed_size, protocol};
+use super::{ApplicationEvents, SERVICE, facts, message, mixed_size, protocol};
 
 const WAIT: Wait = Wait::Block { spin: Span::ZERO };
 
 /// A running node.
-pub(crate) struct Running {
+pub(crate) struct LiveNode {
     pub(crate) port: Port,
     signals: Signals,
     thread: JoinHandle<NodeStats>,
 }
 
-impl Running {
+impl LiveNode {
     pub(crate) fn stop(self) -> NodeStats {
         self.signals.stop();
         drop(self.port);
@@ -55,7 +55,7 @@ pub(crate) fn start<E: Endpoint, D: Datapath>(
     faults: Faults,
     port: PortConfig,
     open: impl FnOnce() -> D + Send + 'static,
-) -> Running
+) -> LiveNode
 where
     E::Config: Send + Sync + 'static,
 {
@@ -90,12 +90,12 @@ where
     let thread = thread::spawn(move || {
         let clock = Clock::start(ClockSource::Monotonic).unwrap();
         let datapath = Faulty::new(open(), faults, node as u64);
-        let datapath = Secured::new(datapath, Security::Sealed(seal));
+        let datapath = SecureDatapath::new(datapath, Security::Sealed(seal));
         let mut node = Node::<E, _, _>::new(config, protocol, datapath, hub, clock.now());
         drive(&mut node, &clock, WAIT, &stop, Span::from_us(1_000_000), |_, _| ()).unwrap();
         node.stats()
     });
-    Running { port, signals, thread }
+    LiveNode { port, signals, thread }
 }
 
 /// Sends `each` messages from host `src` to others, until all hosts have sent theirs and nothing
@@ -105,9 +105,9 @@ fn exchange(
     src: usize,
     (hosts, each): (usize, u64),
     n_done: &AtomicUsize,
-) -> Seen {
+) -> ApplicationEvents {
     let mut rng = Rng::new(1, src as u64, Purpose::Test);
-    let (mut seen, mut number, mut over) = (Seen::default(), 0, 0);
+    let (mut seen, mut number, mut over) = (ApplicationEvents::default(), 0, 0);
     let (mut silent, mut is_done) = (0, false);
     // Other nodes may still be sending when this one has finished, and may pause meanwhile.
     while silent < if n_done.load(Ordering::Acquire) < hosts { 1_000 } else { 20 } {
@@ -160,8 +160,8 @@ pub(crate) fn all_arrive<T: Transport, D: Datapath>(
             start::<T::Arbiter, D>(&protocol, &facts, ips, node, faults, port, move || open(node))
         }
     };
-    let arbiters: Vec<Running> = (hosts..ips.len()).map(start).collect();
-    let nodes: Vec<Running> = (0..hosts).map(start).collect();
+    let arbiters: Vec<LiveNode> = (hosts..ips.len()).map(start).collect();
+    let nodes: Vec<LiveNode> = (0..hosts).map(start).collect();
     let n_done = Arc::new(AtomicUsize::new(0));
     let applications = nodes.into_iter().enumerate().map(|(src, mut running)| {
         let n_done = Arc::clone(&n_done);

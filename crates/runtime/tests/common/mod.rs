@@ -46,14 +46,14 @@ pub(crate) struct MemNode<E: Endpoint> {
 
 /// Events that every application of a test has received.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ApplicationEvents {
     /// Number of deliveries of each message, by source, incarnation and number.
     pub(crate) delivered: BTreeMap<(u32, u32, u64), u32>,
     /// Outcome of each message, by the same key.
     pub(crate) outcomes: BTreeMap<(u32, u32, u64), Outcome>,
 }
 
-impl Seen {
+impl ApplicationEvents {
     pub(crate) fn note(&mut self, node: u32, life: u32, completion: Completion) {
         match completion {
             Completion::Finished { ticket, outcome } => {
@@ -76,7 +76,7 @@ pub(crate) struct MemBed<E: Endpoint> {
     pub(crate) net: MemNet,
     pub(crate) nodes: Vec<Option<MemNode<E>>>,
     pub(crate) now: Time,
-    pub(crate) seen: Seen,
+    pub(crate) seen: ApplicationEvents,
     protocol: Arc<E::Config>,
     rate: Rate,
     lives: u32,
@@ -110,7 +110,7 @@ impl<E: Endpoint> MemBed<E> {
             net: MemNet::new(n, weather, seed),
             nodes: (0..n).map(|_| None).collect(),
             now,
-            seen: Seen::default(),
+            seen: ApplicationEvents::default(),
             protocol: Arc::new(protocol),
             rate: facts.access_rate,
             lives: 0,

@@ -7,7 +7,7 @@
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Header, Hop, MsgId, NodeId, Packet, Time};
 
-use super::config::{FabricConfig, Switching, Unscheduled};
+use super::config::{FabricConfig, PacketFate, Switching};
 use super::stats::DropReason;
 use super::{Fabric, PortChange};
 use crate::engine::{Handle, NIL, Wheel};
@@ -183,7 +183,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let bytes = u64::from(self.pool.get(handle).wire_bytes);
         match self.config.switching {
             Switching::CutThrough { header } => {
-                is_end || self.config.unscheduled == Unscheduled::Vanish || bytes < header.get()
+                is_end || self.config.unscheduled == PacketFate::Vanish || bytes < header.get()
             }
             // The whole packet is received before it is forwarded, and the damage is detected.
             Switching::StoreAndForward | Switching::Shaped { .. } => true,
@@ -235,8 +235,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let mut last = port;
         while let Some(next) = self.port_ahead(last, handle, life, now) {
             match self.config.unscheduled {
-                Unscheduled::CutOff => self.shorten(next, stump),
-                Unscheduled::Vanish => {
+                PacketFate::CutOff => self.shorten(next, stump),
+                PacketFate::Vanish => {
                     self.shorten(next, self.sent_by(next, now));
                     self.ports[next as usize].busy_until = now;
                 }

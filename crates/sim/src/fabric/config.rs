@@ -30,7 +30,7 @@ pub enum Switching {
 /// Fate of a packet that is cut off in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unscheduled {
+pub enum PacketFate {
     /// The part that has been sent is forwarded, and keeps the links ahead busy.
     #[default]
     CutOff,
@@ -52,7 +52,7 @@ pub struct FabricConfig {
     /// Time at which forwarding begins.
     pub switching: Switching,
     /// Fate of packets without a schedule that are cut off for others, if packets may not wait.
-    pub unscheduled: Unscheduled,
+    pub unscheduled: PacketFate,
     /// Place of the packet queue in hosts.
     pub interface: Interface,
     /// Packets of the highest priority up to this length get their departure time when they reach a
@@ -102,7 +102,7 @@ impl Default for FabricConfig {
             overflow: Overflow::PushOut,
             spray: Spray::SourceRoundRobin,
             switching: Switching::StoreAndForward,
-            unscheduled: Unscheduled::default(),
+            unscheduled: PacketFate::default(),
             interface: Interface::Pull,
             express: 64,
             mark_above: None,

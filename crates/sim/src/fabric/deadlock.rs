@@ -23,7 +23,7 @@ pub struct Deadlock {
 }
 
 /// Waiting bytes by the ingress that they are charged to and the port that they wait for.
-type Waiting = BTreeMap<(u32, u32), u64>;
+type WaitingBytes = BTreeMap<(u32, u32), u64>;
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// Returns the deadlocks at `now`; none without priority flow control.
@@ -44,8 +44,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Bytes that wait for the ports that `pausing` ingresses pause.
-    fn waiting_for(&self, pausing: &BTreeSet<u32>, config: &PfcConfig) -> Waiting {
-        let mut waiting = Waiting::new();
+    fn waiting_for(&self, pausing: &BTreeSet<u32>, config: &PfcConfig) -> WaitingBytes {
+        let mut waiting = WaitingBytes::new();
         for &ingress in pausing {
             let egress = self.opposite[ingress as usize];
             if egress < self.n_interfaces {
@@ -63,7 +63,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// Returns the `stuck` ingresses that resume their links when all packets have departed that
     /// wait for other ports than theirs.
-    fn clear(&self, stuck: &BTreeSet<u32>, waiting: &Waiting, config: &PfcConfig) -> BTreeSet<u32> {
+    fn clear(
+        &self,
+        stuck: &BTreeSet<u32>,
+        waiting: &WaitingBytes,
+        config: &PfcConfig,
+    ) -> BTreeSet<u32> {
         let mut held: BTreeMap<u32, u64> = BTreeMap::new();
         for (&(ingress, egress), &bytes) in waiting {
             if stuck.contains(&self.opposite[egress as usize]) {
@@ -96,7 +101,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Returns the circles of paused ports among `stuck` ingresses.
-    fn circles(&self, stuck: &BTreeSet<u32>, waiting: &Waiting, now: Time) -> Vec<Deadlock> {
+    fn circles(&self, stuck: &BTreeSet<u32>, waiting: &WaitingBytes, now: Time) -> Vec<Deadlock> {
         let next = |ingress: u32| {
             let egresses = waiting.range((ingress, 0)..=(ingress, u32::MAX));
             let mut ends = egresses.map(|(&(_, egress), _)| self.opposite[egress as usize]);

@@ -28,7 +28,7 @@ mod watch;
 
 pub use by_port::{PortBytes, PortGroup};
 pub use collide::{CollisionKind, Collisions, Party, Violation};
-pub use config::{Buffer, FabricConfig, Interface, Overflow, Spray, Switching, Unscheduled};
+pub use config::{Buffer, FabricConfig, Interface, Overflow, PacketFate, Spray, Switching};
 pub use deadlock::Deadlock;
 pub use fault::{FaultSpec, LinkChange, LinkFault, Outage, Target};
 pub use pfc::{PfcConfig, PfcStats};
@@ -55,7 +55,7 @@ use rampmeter_core::fabric::SourceRoute;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::rng::mix;
 use rampmeter_core::{
-    Crossing, Header, Hop, Packet, Planes, Priority, Queueing, Rate, Rng, Time, Verdict,
+    Header, Hop, Packet, Planes, Priority, Queueing, Rate, Rng, Time, TransitPacket, Verdict,
 };
 use stats::PathDigit;
 use watch::Watch;
@@ -215,7 +215,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 true => &[],
             };
             let ingress = self.opposite[via as usize];
-            let crossing = Crossing { now, ingress, egress, choices };
+            let crossing = TransitPacket { now, ingress, egress, choices };
             match self.hops[switch as usize].on_forward(crossing, packet) {
                 Verdict::Forward => {}
                 Verdict::Via(port) => egress = Some(port),

@@ -12,7 +12,7 @@ const PAIRS_MAX: usize = 4_096;
 
 /// A topology in which some links and nodes are down.
 #[derive(Clone, Debug)]
-pub struct Degraded {
+pub struct DegradedTopology {
     paths: Paths,
     /// The hosts that are up, by kind: those whose links and links that are down are alike.
     kinds: Vec<Vec<u32>>,
@@ -67,7 +67,7 @@ impl Topology {
     }
 
     /// Returns the topology while `down` is down; `None` if too many hosts differ.
-    pub fn degraded(&self, down: &[Target]) -> Option<Degraded> {
+    pub fn degraded(&self, down: &[Target]) -> Option<DegradedTopology> {
         let is_up = self.links_up(down);
         // Of hosts with links that are down: what distinguishes these links.
         let mut lost: BTreeMap<u32, Vec<(Node, Rate, Rate, Span)>> = BTreeMap::new();
@@ -91,11 +91,11 @@ impl Topology {
             return None;
         }
         let paths = Paths::while_up(self.clone(), &|link| is_up[link as usize]);
-        Some(Degraded { paths, kinds, is_up })
+        Some(DegradedTopology { paths, kinds, is_up })
     }
 }
 
-impl Degraded {
+impl DegradedTopology {
     /// Returns the link that uniform traffic between all hosts fills first; `access` is the rate
     /// that loads count. Traffic that has no path is left out.
     pub fn first_full(&self, access: Rate) -> Option<FullLink> {

@@ -20,7 +20,7 @@ mod uneven;
 
 pub use build::TopologyError;
 pub use cut::{HostCut, Return};
-pub use degraded::{CutOff, Degraded};
+pub use degraded::{CutOff, DegradedTopology};
 pub use delayed::DelayedPath;
 pub use delays::Delays;
 pub use kinds::{LinkSpec, TopologySpec};

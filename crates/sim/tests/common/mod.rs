@@ -8,12 +8,12 @@ use rampmeter_core::collections::{IdMap, SeqSet};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
     Endpoint, Event, Family, Header, Message, MsgId, NoArbiter, NodeId, Packet, Passive,
-    PayloadRef, Priority, Ranked, Receipt, Rng, SwitchFacts, Time, WireError,
+    PayloadRef, Priority, RankProgram, Receipt, Rng, SwitchFacts, Time, WireError,
 };
 
 /// Segmentation and priorities of packets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cut {
+pub(crate) struct Segmentation {
     pub(crate) payload: u16,
     pub(crate) header: u16,
     pub(crate) priority: Priority,
@@ -23,7 +23,7 @@ pub(crate) struct Cut {
     pub(crate) marks: Marks,
 }
 
-impl Default for Cut {
+impl Default for Segmentation {
     fn default() -> Self {
         Self {
             payload: 1460,
@@ -83,14 +83,14 @@ pub(crate) struct RankedBlast;
 
 impl Family for RankedBlast {
     const NAME: &'static str = "ranked-blast";
-    type Config = Cut;
+    type Config = Segmentation;
     type Header = BlastHeader;
     type Host = BlastHost;
-    type Arbiter = NoArbiter<BlastHeader, Cut>;
-    type Hop = Ranked;
+    type Arbiter = NoArbiter<BlastHeader, Segmentation>;
+    type Hop = RankProgram;
 
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Ranked {
-        Ranked
+    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> RankProgram {
+        RankProgram
     }
 }
 
@@ -98,10 +98,10 @@ pub(crate) struct Blast;
 
 impl Family for Blast {
     const NAME: &'static str = "blast";
-    type Config = Cut;
+    type Config = Segmentation;
     type Header = BlastHeader;
     type Host = BlastHost;
-    type Arbiter = NoArbiter<BlastHeader, Cut>;
+    type Arbiter = NoArbiter<BlastHeader, Segmentation>;
     type Hop = Passive;
 
     fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
@@ -110,7 +110,7 @@ impl Family for Blast {
 }
 
 pub(crate) struct BlastHost {
-    cut: Cut,
+    cut: Segmentation,
     node: NodeId,
     sending: VecDeque<(Message, u64)>,
     acks: VecDeque<(NodeId, MsgId)>,
@@ -125,9 +125,9 @@ pub(crate) struct BlastHost {
 
 impl Endpoint for BlastHost {
     type Header = BlastHeader;
-    type Config = Cut;
+    type Config = Segmentation;
 
-    fn new(config: Arc<Cut>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+    fn new(config: Arc<Segmentation>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
             cut: *config,
             node,

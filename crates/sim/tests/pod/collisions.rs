@@ -7,7 +7,7 @@ use super::*;
 
 /// Two packets for host 2: the first from the arbiter, the second, a nanosecond later at the port,
 /// from host 3.
-fn meet(mut first: Send, mut second: Send) -> Ran {
+fn meet(mut first: Send, mut second: Send) -> ScriptSim {
     let pod = pod();
     first.path = route(&[pod.hosts[2].port]);
     (second.path, second.at) = (first.path, second.at + Span::from_ns(1));

@@ -76,7 +76,7 @@ fn looks_at(pod: &Pod, link: usize, time: Time) -> Send {
 }
 
 /// Bytes that the port of a link has sent.
-fn sent_on(sim: &Ran, link: usize) -> u64 {
+fn sent_on(sim: &ScriptSim, link: usize) -> u64 {
     let ends = [("h0", "s0"), ("s0", "s2"), ("s2", "s1"), ("s1", "h2")][link];
     let is_it = |port: &u32| {
         let fabric::PortId { from, to, .. } = sim.fabric().port(*port);
@@ -118,7 +118,7 @@ fn check(case: Case) {
     let victim = Send { is_control: false, is_unscheduled: true, ..victim };
     let sends = [victim, meets(&pod, cut, stop), looks_at(&pod, seen, time)];
     let mut spec = spec(topology(0.0));
-    spec.fabric.unscheduled = if goes_on { Unscheduled::CutOff } else { Unscheduled::Vanish };
+    spec.fabric.unscheduled = if goes_on { PacketFate::CutOff } else { PacketFate::Vanish };
     let sim = run(spec, sends.into());
     let heard: Vec<u64> = script::heard(&sim).iter().map(|heard| heard.id).collect();
     // Until it is cut off, the whole victim is to be sent.

@@ -12,7 +12,7 @@ use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, Pod, Source
 use rampmeter_core::{Bytes, Span, Time};
 use rampmeter_sim::*;
 
-use script::{Heard, Ran, Send, run};
+use script::{Heard, ScriptSim, Send, run};
 
 /// Bytes of a header, which a switch receives before it forwards.
 const HEADER: u64 = 64;
@@ -143,7 +143,7 @@ fn ports_that_a_switch_does_not_have_and_links_that_are_down_drop() {
 }
 
 /// Packets dropped by reason, without those that did not occur.
-fn dropped(sim: &Ran) -> Vec<(&'static str, u64)> {
+fn dropped(sim: &ScriptSim) -> Vec<(&'static str, u64)> {
     let tiers = sim.fabric().tier_stats();
     let sum = |reason: usize| tiers.iter().map(|tier| tier.drops[reason]).sum::<u64>();
     let all = fabric::DropReason::NAMES.into_iter().zip((0..).map(sum));

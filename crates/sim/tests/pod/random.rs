@@ -60,7 +60,7 @@ proptest! {
         is_lossy: bool,
     ) {
         let mut spec = spec(topology(300.0));
-        spec.fabric.unscheduled = if vanish { Unscheduled::Vanish } else { Unscheduled::CutOff };
+        spec.fabric.unscheduled = if vanish { PacketFate::Vanish } else { PacketFate::CutOff };
         if is_lossy {
             let delay_max = Span::from_ns(300);
             spec.faults.every_link =

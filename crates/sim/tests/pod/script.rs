@@ -147,10 +147,10 @@ impl Endpoint for Station {
     }
 }
 
-pub(crate) type Ran = Sim<Scripted, std::vec::IntoIter<Arrival>, NoProbe>;
+pub(crate) type ScriptSim = Sim<Scripted, std::vec::IntoIter<Arrival>, NoProbe>;
 
 /// Sends it all and waits until everything has arrived.
-pub(crate) fn run(mut spec: SimSpec, sends: Vec<Send>) -> Ran {
+pub(crate) fn run(mut spec: SimSpec, sends: Vec<Send>) -> ScriptSim {
     let last = sends.iter().map(|send| send.at).max().unwrap_or(Time::ZERO);
     // A message that no host sends keeps the run alive.
     let end = last + Span::from_us(200);
@@ -165,7 +165,7 @@ pub(crate) fn run(mut spec: SimSpec, sends: Vec<Send>) -> Ran {
 }
 
 /// Returns the packets that all ends have received, in the order of packets' numbers.
-pub(crate) fn heard(sim: &Ran) -> Vec<Heard> {
+pub(crate) fn heard(sim: &ScriptSim) -> Vec<Heard> {
     let topology = sim.fabric().topology();
     let hosts = (0..topology.n_hosts()).flat_map(|host| &sim.endpoint(host).heard);
     let arbiters = (0..topology.n_arbiters()).flat_map(|arbiter| &sim.arbiter(arbiter).heard);

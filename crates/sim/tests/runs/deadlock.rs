@@ -3,7 +3,7 @@
 #[allow(dead_code, reason = "other test programs use the rest")]
 use std::sync::Arc;
 
-use crate::common::{Blast, Cut, RankedBlast};
+use crate::common::{Blast, RankedBlast, Segmentation};
 use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
 use rampmeter_core::{Bytes, Family, NodeId, Purpose, Rng, Span, Time};
 use rampmeter_sim::fabric::Deadlock;
@@ -44,14 +44,14 @@ fn message((src, dst): (u32, u32), packets: u64) -> Arrival {
 }
 
 /// Deadlocks of a run: the first that is found while it runs, and those at its end.
-struct Found {
+struct Deadlocks {
     early: Vec<Deadlock>,
     end: Vec<(Time, Vec<String>)>,
     ports: Vec<Vec<u32>>,
     is_all_delivered: bool,
 }
 
-fn run<F: Family<Config = Cut>>(spec: SimSpec, arrivals: Vec<Arrival>) -> Found {
+fn run<F: Family<Config = Segmentation>>(spec: SimSpec, arrivals: Vec<Arrival>) -> Deadlocks {
     let mut sim = Sim::<F, _, _>::new(spec, Arc::default(), arrivals.into_iter(), NoProbe);
     let mut early = Vec::new();
     while sim.run(5_000) == Status::Running {
@@ -68,7 +68,7 @@ fn run<F: Family<Config = Cut>>(spec: SimSpec, arrivals: Vec<Arrival>) -> Found 
     let ports = end.clone().map(|d| d.ports.clone()).collect();
     let end = end.map(|d| (d.since, d.ports.iter().map(name).collect())).collect();
     let is_all_delivered = sim.counters().delivered == sim.counters().submitted;
-    Found { early, end, ports, is_all_delivered }
+    Deadlocks { early, end, ports, is_all_delivered }
 }
 
 const STATIC: PfcThreshold = PfcThreshold::Static(Bytes::new(20_000));

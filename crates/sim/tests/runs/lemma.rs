@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{Blast, Cut};
+use crate::common::{Blast, Segmentation};
 use rampmeter_core::{Bytes, NodeId, Span, Time};
 use rampmeter_sim::*;
 
@@ -119,7 +119,7 @@ fn the_third_switch_makes_a_packet_wait_for_three_times_k_less_1_others() {
             paranoid: true,
         };
         let mut times = Times::default();
-        let cut = Arc::new(Cut::default());
+        let cut = Arc::new(Segmentation::default());
         let mut sim = Sim::<Blast, _, _>::new(spec, cut, packets.into_iter(), &mut times);
         assert_eq!(sim.run(u64::MAX), Status::Finished);
         let queue_max = sim.fabric().tier_stats().iter().map(|t| t.queue_max.get()).max();

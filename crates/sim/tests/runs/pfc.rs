@@ -3,7 +3,7 @@
 #[allow(dead_code, reason = "other test programs use the rest")]
 use std::sync::Arc;
 
-use crate::common::{Blast, Cut, RankedBlast};
+use crate::common::{Blast, RankedBlast, Segmentation};
 use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
 use rampmeter_core::{Bytes, Header, Hop, NodeId, Priority, Span, Time};
 use rampmeter_sim::fabric::Fabric;
@@ -51,9 +51,9 @@ mod two_ports {
     }
 
     #[derive(Default)]
-    struct Delivered(Vec<u64>);
+    struct Deliveries(Vec<u64>);
 
-    impl Probe for Delivered {
+    impl Probe for Deliveries {
         fn on_flow(&mut self, record: &FlowRecord) {
             self.0.push(record.delivered.expect("nothing is lost").as_ps());
         }
@@ -69,8 +69,8 @@ mod two_ports {
         let pfc = pfc(PfcThreshold::Static(Bytes::new(6_000)));
         let spec = spec(fast_and_slow(), 100_000, Some(pfc));
         let arrivals = [message(0, (0, 1), 20)].into_iter();
-        let config = Arc::new(Cut::default());
-        let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, Delivered::default());
+        let config = Arc::new(Segmentation::default());
+        let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, Deliveries::default());
         assert_eq!(sim.run(u64::MAX), Status::Finished);
         let expected = PfcStats {
             pauses: 1,
@@ -119,7 +119,7 @@ mod two_ports {
             // Host 1 sends a message, whose confirmation by host 0 meets the pause.
             let arrivals = [message(0, (0, 1), 100), message(0, (1, 0), 1)].into_iter();
             let mut sim =
-                Sim::<Blast, _, _>::new(spec, Arc::default(), arrivals, Confirmed::default());
+                Sim::<Blast, _, _>::new(spec, Arc::default(), arrivals, Confirmation::default());
             assert_eq!(sim.run(u64::MAX), Status::Finished);
             let at = sim.into_probe().0.expect("the message is confirmed");
             assert_eq!(at < Time::from_ps(6_000_000), passes, "{classes:?}: {at}");
@@ -127,9 +127,9 @@ mod two_ports {
     }
 
     #[derive(Default)]
-    struct Confirmed(Option<Time>);
+    struct Confirmation(Option<Time>);
 
-    impl Probe for Confirmed {
+    impl Probe for Confirmation {
         fn on_flow(&mut self, record: &FlowRecord) {
             if record.src == NodeId::new(1) {
                 self.0 = record.completed;
@@ -149,7 +149,7 @@ mod incast {
         packets: u64,
     ) -> Sim<F, std::vec::IntoIter<Arrival>, NoProbe>
     where
-        F: rampmeter_core::Family<Config = Cut>,
+        F: rampmeter_core::Family<Config = Segmentation>,
     {
         let from = |flow: u32| message(0, (1 + flow % (hosts - 1), 0), packets);
         let arrivals: Vec<Arrival> = (0..flows).map(from).collect();
@@ -226,7 +226,7 @@ mod incast {
         let mut all = spec(star(101).build().unwrap(), 4_000_000, Some(pfc(threshold)));
         all.fabric.pfc.as_mut().unwrap().classes = PfcClasses::All;
         all.fabric.express = 0;
-        let config = Cut { priority: Priority::HIGHEST, ..Cut::default() };
+        let config = Segmentation { priority: Priority::HIGHEST, ..Segmentation::default() };
         let arrivals = (1..101).map(|src| message(0, (src, 0), 100));
         let mut sim = Sim::<Blast, _, _>::new(all, Arc::new(config), arrivals, NoProbe);
         assert_eq!(sim.run(u64::MAX), Status::Finished);

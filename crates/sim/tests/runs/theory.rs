@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{Blast, Cut, RankedBlast};
+use crate::common::{Blast, RankedBlast, Segmentation};
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 use rampmeter_sim::*;
 use rampmeter_testkit::star;
@@ -55,7 +55,7 @@ fn mean_wait(rho: f64, packets: u64, seed: u64) -> f64 {
     let mut total = Total::default();
     let mut sim = Sim::<Blast, _, _>::new(
         spec(star(n as u64)),
-        Arc::new(Cut::default()),
+        Arc::new(Segmentation::default()),
         arrivals,
         &mut total,
     );
@@ -111,7 +111,7 @@ fn a_lone_message_takes_exactly_the_pipeline_time_on_every_topology() {
             let arrival = Arrival::new(at, NodeId::new(0), NodeId::new(dst), size);
             let mut fcts = Fcts::default();
             let arrivals = std::iter::once(arrival);
-            let config = Arc::new(Cut::default());
+            let config = Arc::new(Segmentation::default());
             let mut sim =
                 Sim::<Blast, _, _>::new(spec(topology.clone()), config, arrivals, &mut fcts);
             assert_eq!(sim.run(u64::MAX), Status::Finished);
@@ -130,7 +130,8 @@ fn cut_through_saves_the_body_of_the_packet_at_each_switch_of_equal_rate() {
     let arrival = Arrival::new(Time::ZERO, NodeId::new(0), NodeId::new(1), size);
     let mut fcts = Fcts::default();
     let arrivals = std::iter::once(arrival);
-    let mut sim = Sim::<Blast, _, _>::new(spec, Arc::new(Cut::default()), arrivals, &mut fcts);
+    let mut sim =
+        Sim::<Blast, _, _>::new(spec, Arc::new(Segmentation::default()), arrivals, &mut fcts);
     assert_eq!(sim.run(u64::MAX), Status::Finished);
     drop(sim);
     // Header in (5.12 ns), then three bodies back to back, and 650 ns behind each link.
@@ -150,7 +151,8 @@ fn shaped_links_keep_their_rate_but_for_the_burst() {
         let arrival = Arrival::new(at, NodeId::new(0), NodeId::new(1), size);
         let mut fcts = Fcts::default();
         let arrivals = std::iter::once(arrival);
-        let mut sim = Sim::<Blast, _, _>::new(spec, Arc::new(Cut::default()), arrivals, &mut fcts);
+        let mut sim =
+            Sim::<Blast, _, _>::new(spec, Arc::new(Segmentation::default()), arrivals, &mut fcts);
         assert_eq!(sim.run(u64::MAX), Status::Finished);
         drop(sim);
         let paced = Span::from_ns(((packets - 1) * 120).saturating_sub(burst));
@@ -170,7 +172,7 @@ fn a_full_port_drops_newcomers_and_stays_within_its_buffer() {
         spec.drain = Span::from_us(100);
         let arrivals = (1..11)
             .map(|h| Arrival::new(Time::ZERO, NodeId::new(h), NodeId::new(0), Bytes::new(14_600)));
-        let config = Arc::new(Cut::default());
+        let config = Arc::new(Segmentation::default());
         let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, NoProbe);
         assert_eq!(sim.run(u64::MAX), Status::Censored);
         let tiers = sim.fabric().tier_stats();
@@ -209,8 +211,9 @@ fn push_out_makes_room_for_higher_priorities_only() {
         // 5's find it full.
         let low = [(1, 0), (2, 0), (3, 60_000), (4, 60_000)].map(|(h, at)| from(h, at, 40));
         let arrivals = low.into_iter().chain([from(5, 2_000_000, 10)]);
-        let config = Arc::new(Cut { urgent: Some(NodeId::new(5)), ..Cut::default() });
-        let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, Delivered::default());
+        let config =
+            Arc::new(Segmentation { urgent: Some(NodeId::new(5)), ..Segmentation::default() });
+        let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, Deliveries::default());
         assert_eq!(sim.run(u64::MAX), Status::Censored);
         let pushed: u64 = sim.fabric().tier_stats().iter().map(|t| t.drops[1]).sum();
         assert_eq!(pushed > 0, overflow == Overflow::PushOut);
@@ -221,9 +224,9 @@ fn push_out_makes_room_for_higher_priorities_only() {
 }
 
 #[derive(Default)]
-struct Delivered(Vec<u32>);
+struct Deliveries(Vec<u32>);
 
-impl Probe for Delivered {
+impl Probe for Deliveries {
     fn on_flow(&mut self, record: &FlowRecord) {
         if record.delivered.is_some() {
             self.0.push(record.src.get());
@@ -256,7 +259,7 @@ fn routing_follows_failures_and_repairs() {
     // The second is in flight when spine 0 (switch 2) fails, the others are not.
     let arrivals =
         [send(0, 100), send(45_000_000, 100), send(60_000_000, 100), send(110_000_000, 100)];
-    let config = Arc::new(Cut::default());
+    let config = Arc::new(Segmentation::default());
     let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals.into_iter(), NoProbe);
     assert_eq!(sim.run(u64::MAX), Status::Censored);
     assert_eq!(sim.counters().delivered, 3);
@@ -273,9 +276,9 @@ fn ports_that_queue_by_rank_serve_the_shortest_message_first() {
     let arrivals = lengths.iter().zip(1..).map(|(&packets, src)| {
         Arrival::new(Time::ZERO, NodeId::new(src), NodeId::new(0), Bytes::new(1460 * packets))
     });
-    let config = Arc::new(Cut::default());
+    let config = Arc::new(Segmentation::default());
     let mut sim =
-        Sim::<RankedBlast, _, _>::new(spec(star(7)), config, arrivals, Delivered::default());
+        Sim::<RankedBlast, _, _>::new(spec(star(7)), config, arrivals, Deliveries::default());
     assert_eq!(sim.run(u64::MAX), Status::Finished);
     assert_eq!(sim.into_probe().0, [2, 4, 6, 5, 3, 1]);
 }
@@ -291,8 +294,8 @@ fn ports_that_queue_by_rank_drop_the_longest_message() {
         let at = Time::from_ps(u64::from(src == 4) * 2_000_000);
         Arrival::new(at, NodeId::new(src), NodeId::new(0), Bytes::new(1460 * packets))
     });
-    let config = Arc::new(Cut::default());
-    let mut sim = Sim::<RankedBlast, _, _>::new(spec, config, arrivals, Delivered::default());
+    let config = Arc::new(Segmentation::default());
+    let mut sim = Sim::<RankedBlast, _, _>::new(spec, config, arrivals, Deliveries::default());
     assert_eq!(sim.run(u64::MAX), Status::Censored);
     let [_, pushed_out, ..] =
         sim.fabric().tier_stats().iter().find(|t| t.name == "tor-down").unwrap().drops;
@@ -311,7 +314,7 @@ fn interfaces_queue_and_drop_where_the_fabric_says_so() {
         spec.drain = Span::from_us(100);
         let size = Bytes::new(1460 * 100);
         let arrival = Arrival::new(Time::ZERO, NodeId::new(0), NodeId::new(1), size);
-        let config = Arc::new(Cut::default());
+        let config = Arc::new(Segmentation::default());
         let mut sim = Sim::<Blast, _, _>::new(spec, config, [arrival].into_iter(), NoProbe);
         sim.run(u64::MAX);
         let host = &sim.fabric().tier_stats()[0];
@@ -333,7 +336,7 @@ fn slots_make_buffers_count_packets() {
         spec.drain = Span::from_us(100);
         let arrivals = (0..1_000)
             .map(|_| Arrival::new(Time::ZERO, NodeId::new(0), NodeId::new(1), Bytes::new(60)));
-        let config = Arc::new(Cut::default());
+        let config = Arc::new(Segmentation::default());
         let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, NoProbe);
         sim.run(u64::MAX);
         let host = &sim.fabric().tier_stats()[0];
@@ -359,7 +362,7 @@ fn a_fast_link_is_not_held_for_a_packet_that_is_still_coming() {
         let size = Bytes::new(1460 * 100);
         Arrival::new(Time::ZERO, NodeId::new(h), NodeId::new(4 + h), size)
     });
-    let config = Arc::new(Cut::default());
+    let config = Arc::new(Segmentation::default());
     let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, Fcts::default());
     assert_eq!(sim.run(u64::MAX), Status::Finished);
     // 100 packets of 1.2 us, and 600 ns of wires. The first may start on the fast link after 0.9

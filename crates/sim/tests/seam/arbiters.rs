@@ -15,9 +15,9 @@ struct Controller {
 
 impl Endpoint for Controller {
     type Header = BlastHeader;
-    type Config = Cut;
+    type Config = Segmentation;
 
-    fn new(_config: Arc<Cut>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+    fn new(_config: Arc<Segmentation>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self { number: u32::MAX, node, to_call: Vec::new(), heard: Vec::new() }
     }
 
@@ -64,23 +64,29 @@ impl Endpoint for Controller {
     }
 }
 
-struct Controlled;
+struct ControlledFamily;
 
-impl Family for Controlled {
+impl Family for ControlledFamily {
     const NAME: &'static str = "controlled";
-    type Config = Cut;
+    type Config = Segmentation;
     type Header = BlastHeader;
     type Host = BlastHost;
     type Arbiter = Controller;
     type Hop = Passive;
 
-    fn arbiter(config: Arc<Cut>, number: u32, node: NodeId, rng: Rng, now: Time) -> Controller {
+    fn arbiter(
+        config: Arc<Segmentation>,
+        number: u32,
+        node: NodeId,
+        rng: Rng,
+        now: Time,
+    ) -> Controller {
         let hosts = (0..N_HOSTS).map(NodeId::new);
         let to_call = if number == 0 { hosts.collect() } else { Vec::new() };
         Controller { number, to_call, ..Controller::new(config, node, rng, now) }
     }
 
-    fn hop(_config: &Arc<Cut>, _switch: SwitchFacts) -> Passive {
+    fn hop(_config: &Arc<Segmentation>, _switch: SwitchFacts) -> Passive {
         Passive
     }
 }
@@ -107,12 +113,12 @@ fn spec() -> SimSpec {
     SimSpec { topology, ..super::spec(2) }
 }
 
-fn run(spec: SimSpec) -> Ran<Controlled> {
+fn run(spec: SimSpec) -> TestSim<ControlledFamily> {
     // The messages stay within their rack.
-    super::run(spec, Cut::default(), vec![to_first(0, 1, 1), to_first(50_000, 1, 1)])
+    super::run(spec, Segmentation::default(), vec![to_first(0, 1, 1), to_first(50_000, 1, 1)])
 }
 
-fn bytes(sim: &Ran<Controlled>, tier: &str) -> u64 {
+fn bytes(sim: &TestSim<ControlledFamily>, tier: &str) -> u64 {
     sim.fabric().tier_stats().iter().find(|t| t.name == tier).unwrap().bytes
 }
 
@@ -143,7 +149,7 @@ fn a_link_that_fails_is_replaced_by_the_next_nearest() {
 }
 
 /// Hosts of the first rack that were not called, because the link failed first.
-fn lost(sim: &Ran<Controlled>) -> usize {
+fn lost(sim: &TestSim<ControlledFamily>) -> usize {
     (0..2).filter(|&host| sim.endpoint(host).beats == 0).count()
 }
 

@@ -24,7 +24,11 @@ impl Hop<BlastHeader> for Keeps {
         self.is_on
     }
 
-    fn on_forward(&mut self, crossing: Crossing<'_>, packet: &mut Packet<BlastHeader>) -> Verdict {
+    fn on_forward(
+        &mut self,
+        crossing: TransitPacket<'_>,
+        packet: &mut Packet<BlastHeader>,
+    ) -> Verdict {
         let port = crossing.egress.expect("a way to every host");
         self.held.push_back((crossing.now + FOR, port, *packet));
         self.kept += 1;
@@ -59,8 +63,8 @@ family!(Passing, Keeps, _switch => Keeps::default());
 fn packets_that_a_program_keeps_arrive_when_it_sends_them() {
     let arrivals = || vec![to_first(0, 1, 10), to_first(0, 2, 10), to_first(30_000, 3, 1)];
     let (kept, passed) = (
-        run::<Keeping>(spec(4), Cut::default(), arrivals()),
-        run::<Passing>(spec(4), Cut::default(), arrivals()),
+        run::<Keeping>(spec(4), Segmentation::default(), arrivals()),
+        run::<Passing>(spec(4), Segmentation::default(), arrivals()),
     );
     // The end of the run has checked that no packet was lost track of.
     assert_eq!((kept.counters().delivered, passed.counters().delivered), (3, 3));
@@ -85,7 +89,8 @@ fn counters_of_programs_are_added_up_but_maxima_are_not() {
     let text = "kind = 'dumbbell'\nhosts-per-side = 2";
     let topology = toml::from_str::<TopologySpec>(text).unwrap().build().unwrap();
     let spec = SimSpec { topology, ..spec(4) };
-    let sim = run::<Keeping>(spec, Cut::default(), vec![to_first(0, 1, 4), to_first(0, 2, 9)]);
+    let sim =
+        run::<Keeping>(spec, Segmentation::default(), vec![to_first(0, 1, 4), to_first(0, 2, 9)]);
     let programs = [0, 1].map(|switch| sim.fabric().program(switch));
     let counters = sim.transport_counters();
     let of = |name: &str| counters.iter().find(|(known, _)| *known == name).unwrap().1;

@@ -11,12 +11,12 @@ mod watched;
 
 use std::sync::Arc;
 
-use common::{Blast, BlastHeader, BlastHost, Cut};
+use common::{Blast, BlastHeader, BlastHost, Segmentation};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
-    Bytes, Crossing, Departure, Endpoint, Event, Family, Header, Hop, Message, MsgId, NoArbiter,
-    NodeId, Packet, Passive, PayloadRef, Priority, Rate, Receipt, Rng, Span, SwitchFacts, Time,
-    Verdict,
+    Bytes, Departure, Endpoint, Event, Family, Header, Hop, Message, MsgId, NoArbiter, NodeId,
+    Packet, Passive, PayloadRef, Priority, Rate, Receipt, Rng, Span, SwitchFacts, Time,
+    TransitPacket, Verdict,
 };
 use rampmeter_sim::fabric::{DropReason, Fabric};
 use rampmeter_sim::*;
@@ -36,14 +36,14 @@ fn to_first(at_ns: u64, src: u32, packets: u64) -> Arrival {
     Arrival::new(at, NodeId::new(src), NodeId::new(0), Bytes::new(1_460 * packets))
 }
 
-type Ran<F> = Sim<F, std::vec::IntoIter<Arrival>, NoProbe>;
+type TestSim<F> = Sim<F, std::vec::IntoIter<Arrival>, NoProbe>;
 
 /// Runs to the end.
-fn run<F: Family<Host = BlastHost, Config = Cut>>(
+fn run<F: Family<Host = BlastHost, Config = Segmentation>>(
     spec: SimSpec,
-    cut: Cut,
+    cut: Segmentation,
     arrivals: Vec<Arrival>,
-) -> Ran<F> {
+) -> TestSim<F> {
     let mut sim = Sim::<F, _, _>::new(spec, Arc::new(cut), arrivals.into_iter(), NoProbe);
     sim.run(u64::MAX);
     sim
@@ -58,7 +58,7 @@ mod marks {
         let mut spec = spec(4);
         spec.fabric.mark_above = mark_above;
         let arrivals = vec![to_first(0, 1, 1), to_first(40, 2, 20), to_first(80, 3, 20)];
-        let sim = run::<Blast>(spec, Cut { marks, ..Cut::default() }, arrivals);
+        let sim = run::<Blast>(spec, Segmentation { marks, ..Segmentation::default() }, arrivals);
         assert_eq!(sim.counters().delivered, 3);
         sim.endpoint(0).marked
     }
@@ -85,13 +85,13 @@ macro_rules! family {
 
         impl Family for $family {
             const NAME: &'static str = stringify!($family);
-            type Config = Cut;
+            type Config = Segmentation;
             type Header = BlastHeader;
             type Host = BlastHost;
-            type Arbiter = NoArbiter<BlastHeader, Cut>;
+            type Arbiter = NoArbiter<BlastHeader, Segmentation>;
             type Hop = $hop;
 
-            fn hop(_config: &Arc<Cut>, $switch: SwitchFacts) -> $hop {
+            fn hop(_config: &Arc<Segmentation>, $switch: SwitchFacts) -> $hop {
                 $make
             }
         }
@@ -113,7 +113,7 @@ mod departures {
         const ACTIVE: bool = false;
         const DEPARTURES: bool = true;
 
-        fn on_forward(&mut self, _crossing: Crossing<'_>, _packet: &mut Packet<H>) -> Verdict {
+        fn on_forward(&mut self, _crossing: TransitPacket<'_>, _packet: &mut Packet<H>) -> Verdict {
             Verdict::Forward
         }
 
@@ -128,7 +128,7 @@ mod departures {
     #[test]
     fn a_program_sees_queue_bytes_rate_and_time_of_what_departs() {
         let arrivals = vec![to_first(0, 1, 1), to_first(40, 2, 20), to_first(80, 3, 20)];
-        let sim = run::<Stamped>(spec(4), Cut::default(), arrivals);
+        let sim = run::<Stamped>(spec(4), Segmentation::default(), arrivals);
         assert_eq!(sim.counters().delivered, 3);
         let port = sim.fabric().n_interfaces();
         let seen = &sim.fabric().program(0).0;
@@ -156,9 +156,9 @@ mod ingress {
 
     /// Compares at every sample; keeps the maximum by each of the first ports.
     #[derive(Default)]
-    struct Held([u64; 4]);
+    struct PortMaxima([u64; 4]);
 
-    impl Probe for Held {
+    impl Probe for PortMaxima {
         fn on_sample<H: Header, P: Hop<H>>(
             &mut self,
             _now: Time,
@@ -187,11 +187,11 @@ mod ingress {
             spec.faults.outages.push(Outage { target: Target::Link(0), from, until });
             spec.drain = Span::from_us(50);
             // Host 1 is unresponsive; the packets of host 2 are pushed out by those of the others.
-            let cut = Cut { urgent: Some(NodeId::new(3)), ..Cut::default() };
+            let cut = Segmentation { urgent: Some(NodeId::new(3)), ..Segmentation::default() };
             let arrivals = vec![to_first(0, 2, 60), to_first(500, 3, 60)];
             let config = Arc::new(cut);
             let mut sim =
-                Sim::<Blast, _, _>::new(spec, config, arrivals.into_iter(), Held::default());
+                Sim::<Blast, _, _>::new(spec, config, arrivals.into_iter(), PortMaxima::default());
             sim.run(u64::MAX);
             let dropped: [u64; DropReason::COUNT] = sim.fabric().tier_stats()[1].drops;
             assert!(dropped[0] + dropped[1] > 0 && dropped[3] > 0, "{dropped:?}");
@@ -205,7 +205,7 @@ mod bufferless {
     use super::*;
 
     /// Two hosts send at the same time; the packets of the second find the port busy.
-    fn collide(cut: Cut) -> ([u64; DropReason::COUNT], u64) {
+    fn collide(cut: Segmentation) -> ([u64; DropReason::COUNT], u64) {
         let mut spec = spec(3);
         spec.fabric.buffer = Buffer::PerPort(Bytes::ZERO);
         let size = Bytes::new(10 * u64::from(cut.payload));
@@ -220,14 +220,15 @@ mod bufferless {
 
     #[test]
     fn a_packet_that_finds_its_port_busy_is_dropped() {
-        let cut = Cut::default();
+        let cut = Segmentation::default();
         assert_eq!(collide(cut), ([0, 0, 0, 0, 0, 0, 10, 0, 0], 10));
     }
 
     /// Elsewhere packets of 64 bytes of the highest class would get a place behind the busy link.
     #[test]
     fn express_packets_are_dropped_too() {
-        let cut = Cut { payload: 24, priority: Priority::HIGHEST, ..Cut::default() };
+        let cut =
+            Segmentation { payload: 24, priority: Priority::HIGHEST, ..Segmentation::default() };
         assert_eq!(collide(cut), ([0, 0, 0, 0, 0, 0, 10, 0, 0], 10));
     }
 }

@@ -15,7 +15,7 @@ fn lost(rerouting: Span, down: Option<Span>) -> u64 {
     spec.faults.outages.push(Outage { target: Target::Link(6), from, until });
     let dst = NodeId::new(3);
     let arrivals = vec![Arrival::new(Time::ZERO, NodeId::new(0), dst, Bytes::new(1_460_000))];
-    let sim = run::<Blast>(spec, Cut::default(), arrivals);
+    let sim = run::<Blast>(spec, Segmentation::default(), arrivals);
     sim.fabric().stats().dropped()
 }
 

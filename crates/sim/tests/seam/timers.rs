@@ -19,7 +19,7 @@ impl Hop<BlastHeader> for Beats {
 
     fn on_forward(
         &mut self,
-        _crossing: Crossing<'_>,
+        _crossing: TransitPacket<'_>,
         _packet: &mut Packet<BlastHeader>,
     ) -> Verdict {
         Verdict::Forward
@@ -61,7 +61,7 @@ family!(Beating, Beats, switch => Beats {
 #[test]
 fn a_program_is_called_at_its_deadlines_and_its_packets_are_sent() {
     let arrivals = vec![to_first(0, 1, 1), to_first(10_000, 1, 1)];
-    let sim = run::<Beating>(spec(2), Cut::default(), arrivals);
+    let sim = run::<Beating>(spec(2), Segmentation::default(), arrivals);
     let at = &sim.fabric().program(0).at;
     let expected = (1..).map(|n| Time::ZERO + EVERY * n).take_while(|at| *at <= sim.now());
     assert!(at.iter().copied().eq(expected) && at.len() == 12, "{at:?}");
@@ -74,7 +74,7 @@ fn a_switch_that_comes_back_has_the_timers_of_its_new_program() {
     let (from, until) = (Time::from_ps(3_500_000), Time::from_ps(6_200_000));
     spec.faults.outages.push(Outage { target: Target::Switch(0), from, until });
     let arrivals = vec![to_first(0, 1, 1), to_first(10_000, 1, 1)];
-    let sim = run::<Beating>(spec, Cut::default(), arrivals);
+    let sim = run::<Beating>(spec, Segmentation::default(), arrivals);
     let at = &sim.fabric().program(0).at;
     let expected = (0..).map(|n| until + EVERY * n).take_while(|at| *at <= sim.now());
     assert!(at.iter().copied().eq(expected) && at.len() >= 5, "{at:?}");

@@ -25,11 +25,11 @@ impl Probe for Log {
     }
 }
 
-type Logged = Sim<Watched<Blast>, std::vec::IntoIter<Arrival>, Log>;
+type LoggedSim = Sim<WatchedFamily<Blast>, std::vec::IntoIter<Arrival>, Log>;
 
-fn log(spec: SimSpec, cut: Cut, arrivals: Vec<Arrival>) -> (Log, Logged) {
+fn log(spec: SimSpec, cut: Segmentation, arrivals: Vec<Arrival>) -> (Log, LoggedSim) {
     let (arrivals, config) = (arrivals.into_iter(), Arc::new(cut));
-    let mut sim = Logged::new(spec, config, arrivals, Log::default());
+    let mut sim = LoggedSim::new(spec, config, arrivals, Log::default());
     sim.run(u64::MAX);
     (Log(sim.probe().0.clone()), sim)
 }
@@ -43,7 +43,7 @@ fn ports_tell_sending_queues_marks_and_arrivals_and_the_run_is_the_same() {
     let mut spec = spec(4);
     spec.fabric.mark_above = Some(Bytes::new(3 * 1_500));
     let arrivals = vec![to_first(0, 1, 1), to_first(40, 2, 20), to_first(80, 3, 20)];
-    let cut = Cut { marks: Marks::ECN_CAPABLE, ..Cut::default() };
+    let cut = Segmentation { marks: Marks::ECN_CAPABLE, ..Segmentation::default() };
     let plain = run::<Blast>(spec.clone(), cut, arrivals.clone());
     let (log, watched) = log(spec, cut, arrivals);
     assert_eq!(watched.counters(), plain.counters());
@@ -62,7 +62,7 @@ fn links_that_fail_and_work_again_are_told_at_both_ends_with_what_they_lose() {
     let at = |ns| Time::ZERO + Span::from_ns(ns);
     let outage = rampmeter_sim::Outage { target: Target::Link(1), from: at(500), until: at(900) };
     spec.faults.outages = vec![outage];
-    let (log, sim) = log(spec, Cut::default(), vec![to_first(0, 1, 20)]);
+    let (log, sim) = log(spec, Segmentation::default(), vec![to_first(0, 1, 20)]);
     let of = |what: &str| -> Vec<(Time, u32)> {
         let did = log.0.iter().filter(|(_, _, did)| did == what);
         did.map(|(at, port, _)| (*at, *port)).collect()

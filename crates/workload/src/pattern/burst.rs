@@ -10,7 +10,7 @@ use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 use super::HostSet;
 use super::pairs::skip;
 use super::poisson::{Poisson, PoissonClock};
-use super::skewed::Skewed;
+use super::skewed::SkewedPairs;
 use crate::flow::{Flow, FlowSource, Limit, merge};
 use crate::source::{Period, Process, Source};
 
@@ -142,7 +142,7 @@ pub enum Law {
     /// Shuffle and dense: a batch is one sender's flows in a round.
     Grid(Grid),
     /// Skewed all-to-all: a batch is one sender's flows in a round.
-    Skewed(Skewed),
+    Skewed(SkewedPairs),
 }
 
 /// Randomness and scratch of a run.

@@ -32,7 +32,7 @@ pub enum Pairs {
         n_hosts: u32,
     },
     /// A message is sent to the same rack, the same pod or farther, with a probability for each.
-    Staggered(Arc<Staggered>),
+    Staggered(Arc<StaggeredPairs>),
     /// Every ordered pair of different hosts in the same rack is equally likely.
     SameRack {
         /// Number of hosts.
@@ -66,14 +66,14 @@ impl Pairs {
 
 /// Hosts by rack and pod, and the probabilities of each.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Staggered {
+pub struct StaggeredPairs {
     /// For each host the hosts of its rack and of its pod, which follow one another.
     near: Vec<[(usize, usize); 2]>,
     rack_share: f64,
     pod_share: f64,
 }
 
-impl Staggered {
+impl StaggeredPairs {
     /// Creates hosts of these ascending numbers, of which `per_group` share a rack and a pod.
     /// `shares` are the probabilities of the rack and of the rest of the pod.
     ///
@@ -135,7 +135,7 @@ enum Law {
     AllToAll,
     /// The partner of each host.
     Fixed(Vec<u32>),
-    Staggered(Arc<Staggered>),
+    Staggered(Arc<StaggeredPairs>),
     SameRack {
         rack: usize,
     },

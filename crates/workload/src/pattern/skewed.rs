@@ -14,7 +14,7 @@ use crate::flow::Flow;
 /// others in proportion to `1 / rank^skew` (Zipf's law; 0 is the plain all-to-all). A flow has at
 /// least one byte.
 #[derive(Clone, Debug)]
-pub struct Skewed {
+pub struct SkewedPairs {
     /// Participating hosts.
     pub hosts: HostSet,
     /// Bytes that every host sends in a round, before rounding.
@@ -23,7 +23,7 @@ pub struct Skewed {
     pub skew: f64,
 }
 
-impl Skewed {
+impl SkewedPairs {
     /// Returns the number of flows of a round.
     pub(super) fn flows_per_round(&self) -> u64 {
         u64::from(self.hosts.count()) * u64::from(self.hosts.count() - 1)

@@ -9,7 +9,7 @@ use super::HostSet;
 use super::burst::{Bursts, Direction, Fan, Grid, Law, PoissonIncast, Rounds, Volume};
 use super::pairs::Pairs;
 use super::poisson::{Load, OnOff, Poisson};
-use super::skewed::Skewed;
+use super::skewed::SkewedPairs;
 use crate::flow::Flow;
 use crate::size::{SizeDist, named};
 
@@ -265,7 +265,10 @@ mod skewed {
     fn skew_zero_is_even_and_skew_makes_hot_receivers() {
         let hosts = HostSet::all(8);
         let skewed = |skew| {
-            bursts(Law::Skewed(Skewed { hosts: hosts.clone(), size: Bytes::new(700_000), skew }), 1)
+            bursts(
+                Law::Skewed(SkewedPairs { hosts: hosts.clone(), size: Bytes::new(700_000), skew }),
+                1,
+            )
         };
         assert!(skewed(0.0).flows(1).all(|flow| flow.size.get() == 100_000));
         let flows: Vec<Flow> = skewed(1.0).flows(1).collect();

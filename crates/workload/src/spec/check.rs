@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rampmeter_core::{Bytes, Span, Time};
 
 use super::valid::ValidWorkload;
-use super::{Checked, SizeSpec, Stop, WorkloadContext, WorkloadError, WorkloadSpec};
+use super::{CheckedPattern, SizeSpec, Stop, WorkloadContext, WorkloadError, WorkloadSpec};
 use crate::flow::Limit;
 use crate::pattern::burst::{Bursts, Law, Rounds};
 use crate::pattern::poisson::Load;
@@ -48,7 +48,7 @@ impl Checker<'_> {
             return self.wrong("pattern", "a network of at least 2 hosts", got);
         }
         let limit = self.limit(spec.keys().stop())?;
-        let Checked { source, sizes } = spec.keys().check(self)?;
+        let CheckedPattern { source, sizes } = spec.keys().check(self)?;
         if source.is_endless() && limit == Limit::default() && self.bound == Limit::default() {
             let expected = "flows or until-us, for a pattern without an end";
             return self.wrong("flows", expected, "neither");

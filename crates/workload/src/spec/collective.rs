@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::{Checked, HostsSpec, Pattern, WorkloadError};
+use super::{CheckedPattern, HostsSpec, Pattern, WorkloadError};
 use crate::pattern::HostSet;
 use crate::pattern::collective::{Algorithm, Collective, Demand, Operation};
 
@@ -63,14 +63,14 @@ fn one_chunk() -> u32 {
 }
 
 impl Pattern for CollectiveSpec {
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let groups = checker.groups(self)?;
         let mut collectives = Vec::with_capacity(groups.len());
         for hosts in groups {
             collectives.push(checker.of_group(self, hosts)?);
         }
         match collectives.iter().map(Collective::n_flows).fold(0, u64::saturating_add) {
-            1..=FLOWS_MAX => Ok(Checked::new(collectives)),
+            1..=FLOWS_MAX => Ok(CheckedPattern::new(collectives)),
             0 => checker.wrong("matrix", "bytes from a host to another", "none"),
             n => checker.wrong("rounds", &format!("at most {FLOWS_MAX} flows"), n),
         }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::{Checked, HostSpec, HostsSpec, Pattern, Stop, WorkloadError, one};
+use super::{CheckedPattern, HostSpec, HostsSpec, Pattern, Stop, WorkloadError, one};
 use crate::pattern::burst::{Direction, Fan, Law, Volume};
 
 /// Defines the keys of a fan, and its direction.
@@ -45,7 +45,7 @@ macro_rules! fans {
                 Stop { flows: self.flows, until_us: self.until_us }
             }
 
-            fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+            fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
                 let &Self { fan, flow_bytes, total_bytes, start_us, period_us, rounds, .. } = self;
                 let (hub, peers) = (self.hub.as_ref(), self.peers.as_ref());
                 let rounds = (start_us, period_us, rounds);
@@ -78,7 +78,7 @@ fn check(
     of: &Keys<'_>,
     direction: Direction,
     checker: &mut Checker<'_>,
-) -> Result<Checked, WorkloadError> {
+) -> Result<CheckedPattern, WorkloadError> {
     let peers = checker.hosts("peers", of.peers, 1)?;
     let hub = match of.hub {
         Some(hub) => Some(NodeId::new(checker.host("hub", hub)?)),
@@ -107,5 +107,5 @@ fn check(
     let rounds = checker.rounds(of.rounds.0, of.rounds.1, of.rounds.2)?;
     let n_hosts = checker.n();
     let fan = Fan { direction, n, hub, volume, n_hosts, peers };
-    Ok(Checked::new(checker.bursts(Law::Fan(fan), rounds)))
+    Ok(CheckedPattern::new(checker.bursts(Law::Fan(fan), rounds)))
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::{Checked, HostsSpec, Pattern, Stop, WorkloadError, one};
+use super::{CheckedPattern, HostsSpec, Pattern, Stop, WorkloadError, one};
 use crate::pattern::HostSet;
 use crate::pattern::burst::{Grid, Law};
 
@@ -37,7 +37,7 @@ impl Pattern for ShuffleSpec {
         Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let senders = checker.hosts("senders", Some(&self.senders), 1)?;
         let receivers = checker.hosts("receivers", Some(&self.receivers), 1)?;
         if senders.count() == 1 && senders == receivers {
@@ -46,7 +46,9 @@ impl Pattern for ShuffleSpec {
         }
         let size = checker.bytes("flow-bytes", self.flow_bytes)?;
         let rounds = checker.rounds(self.start_us, self.period_us, self.rounds)?;
-        Ok(Checked::new(checker.bursts(Law::Grid(Grid { senders, receivers, size }), rounds)))
+        Ok(CheckedPattern::new(
+            checker.bursts(Law::Grid(Grid { senders, receivers, size }), rounds),
+        ))
     }
 }
 
@@ -70,11 +72,11 @@ impl Pattern for DenseSpec {
         Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let all = HostSet::all(checker.n());
         let size = checker.bytes("flow-bytes", self.flow_bytes)?;
         let rounds = checker.rounds(self.start_us, None, 1)?;
-        Ok(Checked::new(
+        Ok(CheckedPattern::new(
             checker.bursts(Law::Grid(Grid { senders: all.clone(), receivers: all, size }), rounds),
         ))
     }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::{Checked, Pattern, Stop, ValidWorkload, WorkloadError, WorkloadSpec};
+use super::{CheckedPattern, Pattern, Stop, ValidWorkload, WorkloadError, WorkloadSpec};
 use crate::flow::Limit;
 use crate::mix::Mix;
 
@@ -25,7 +25,7 @@ impl Pattern for MixSpec {
         Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let limit = checker.limit(self.stop())?;
         if self.parts.is_empty() {
             return checker.wrong("parts", "at least one workload", "none");
@@ -39,7 +39,7 @@ impl Pattern for MixSpec {
             let expected = "limits of the parts alone, as flows of a part wait for others";
             return checker.wrong("flows", expected, "flows or until-us of the mix");
         }
-        Ok(Checked::new(Mix { parts }))
+        Ok(CheckedPattern::new(Mix { parts }))
     }
 
     fn uniform_load(&self) -> f64 {

@@ -116,7 +116,7 @@ trait Pattern {
     ///
     /// # Errors
     /// A key is missing or has an impossible value, or a file that it names is not valid.
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError>;
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError>;
 
     /// Returns the load that it offers evenly between all hosts.
     fn uniform_load(&self) -> f64 {
@@ -125,13 +125,13 @@ trait Pattern {
 }
 
 /// The flows of a pattern that fits its network.
-struct Checked {
+struct CheckedPattern {
     source: Arc<dyn Source>,
     /// The distribution behind random sizes.
     sizes: Option<Arc<SizeDist>>,
 }
 
-impl Checked {
+impl CheckedPattern {
     fn new(source: impl Source + 'static) -> Self {
         Self { source: Arc::new(source), sizes: None }
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::{Checked, Pattern, SizeSpec, Stop, WorkloadError};
+use super::{CheckedPattern, Pattern, SizeSpec, Stop, WorkloadError};
 use crate::pattern::HostSet;
 use crate::pattern::burst::{Direction, Fan, Overlay, PoissonIncast, Volume};
 use crate::pattern::pairs::Pairs;
@@ -43,7 +43,7 @@ impl Pattern for IncastOverlaySpec {
         Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let load = checker.load("load", self.load, f64::MIN_POSITIVE)?;
         let extra = checker.load("incast-load", self.incast_load, f64::MIN_POSITIVE)?;
         let n = checker.count("fan-in", self.fan_in, checker.n() - 1)?;
@@ -63,7 +63,7 @@ impl Pattern for IncastOverlaySpec {
         let per_host = extra.arrivals_per_ps(size.get() as f64);
         let events_per_ps = per_host * f64::from(checker.n()) / f64::from(n);
         let incasts = PoissonIncast { fan, events_per_ps, stream: checker.stream() };
-        Ok(Checked::with_sizes(Overlay { poisson, incasts }, dist))
+        Ok(CheckedPattern::with_sizes(Overlay { poisson, incasts }, dist))
     }
 
     fn uniform_load(&self) -> f64 {

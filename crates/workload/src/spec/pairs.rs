@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::{Checked, HostsSpec, Pattern, SizeSpec, Stop, WorkloadError};
+use super::{CheckedPattern, HostsSpec, Pattern, SizeSpec, Stop, WorkloadError};
 use crate::pattern::HostSet;
 use crate::pattern::burst::Rounds;
-use crate::pattern::pairs::{Pairs, Staggered};
+use crate::pattern::pairs::{Pairs, StaggeredPairs};
 use crate::pattern::poisson::{OnOff, Poisson};
 use crate::pattern::together::Together;
 
@@ -127,7 +127,7 @@ impl Pattern for AllToAllSpec {
         Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let hosts = checker.hosts("hosts", self.hosts.as_ref(), 2)?;
         checker.pairs(self.arrivals(), Pairs::AllToAll { n_hosts: hosts.count() }, hosts)
     }
@@ -142,7 +142,7 @@ impl Pattern for PermutationSpec {
         Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let hosts = checker.hosts("hosts", self.hosts.as_ref(), 2)?;
         checker.pairs(self.arrivals(), Pairs::Permutation { n_hosts: hosts.count() }, hosts)
     }
@@ -153,7 +153,7 @@ impl Pattern for BisectionSpec {
         Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let hosts = checker.hosts("hosts", self.hosts.as_ref(), 2)?;
         if !hosts.count().is_multiple_of(2) {
             return checker.wrong(
@@ -171,7 +171,7 @@ impl Pattern for StrideSpec {
         Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let hosts = checker.hosts("hosts", self.hosts.as_ref(), 2)?;
         let n_hosts = hosts.count();
         if self.stride.is_multiple_of(n_hosts) {
@@ -189,7 +189,7 @@ impl Pattern for StaggeredSpec {
         Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let hosts = checker.hosts("hosts", self.hosts.as_ref(), 2)?;
         let pod_share = self.pod_share.unwrap_or(0.0);
         for (key, share) in [("rack-share", self.rack_share), ("pod-share", pod_share)] {
@@ -225,7 +225,7 @@ impl Pattern for StaggeredSpec {
         }
         let mut numbers: Vec<u32> = hosts.iter().map(rampmeter_core::NodeId::get).collect();
         numbers.sort_unstable();
-        let staggered = Staggered::new(&numbers, (rack, pod), (self.rack_share, pod_share));
+        let staggered = StaggeredPairs::new(&numbers, (rack, pod), (self.rack_share, pod_share));
         match staggered {
             Ok(staggered) => {
                 let pairs = Pairs::Staggered(Arc::new(staggered));
@@ -245,7 +245,7 @@ impl Checker<'_> {
         of: Arrivals<'_>,
         pairs: Pairs,
         hosts: HostSet,
-    ) -> Result<Checked, WorkloadError> {
+    ) -> Result<CheckedPattern, WorkloadError> {
         let start = self.span("start-us", of.start_us.unwrap_or(0.0))?;
         let Some(fraction) = of.load else {
             return self.together(of, pairs, hosts, start);
@@ -261,14 +261,14 @@ impl Checker<'_> {
         let poisson = Poisson::new(pairs, hosts, Arc::clone(&sizes), &load, self.stream());
         let poisson = Poisson { start: Time::ZERO + start, ..poisson };
         match (of.on_us, of.off_us) {
-            (None, None) => Ok(Checked::with_sizes(vec![poisson], sizes)),
+            (None, None) => Ok(CheckedPattern::with_sizes(vec![poisson], sizes)),
             (Some(on), Some(off)) => {
                 let on = self.span("on-us", on)?;
                 if on == Span::ZERO {
                     return self.wrong("on-us", "a time above 0", 0);
                 }
                 let off = self.span("off-us", off)?;
-                Ok(Checked::with_sizes(OnOff { poisson, on, off }, sizes))
+                Ok(CheckedPattern::with_sizes(OnOff { poisson, on, off }, sizes))
             }
             (Some(_), None) => self.wrong("off-us", "a time beside on-us", "none"),
             (None, Some(_)) => self.wrong("on-us", "a time beside off-us", "none"),
@@ -282,7 +282,7 @@ impl Checker<'_> {
         pairs: Pairs,
         hosts: HostSet,
         start: Span,
-    ) -> Result<Checked, WorkloadError> {
+    ) -> Result<CheckedPattern, WorkloadError> {
         for (key, value) in [("on-us", of.on_us), ("off-us", of.off_us)] {
             if let Some(value) = value {
                 return self.wrong(key, "left out without a load", value);
@@ -302,6 +302,6 @@ impl Checker<'_> {
                  {per_round} flows in each of {n} rounds"
             ));
         }
-        Ok(Checked::with_sizes(together, sizes))
+        Ok(CheckedPattern::with_sizes(together, sizes))
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::{Checked, Pattern, WorkloadError, WorkloadSpec};
+use super::{CheckedPattern, Pattern, WorkloadError, WorkloadSpec};
 use crate::flow::Limit;
 use crate::phases::Phases;
 
@@ -35,7 +35,7 @@ const NODES_MAX: u64 = 50_000_000;
 const ROUNDS_MAX: u32 = 10_000;
 
 impl Pattern for PhasesSpec {
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         if self.parts.is_empty() {
             return checker.wrong("parts", "at least one workload", "none");
         }
@@ -56,7 +56,7 @@ impl Pattern for PhasesSpec {
                 let expected = format!("at most {ROUNDS_MAX} if a part ends by until-us");
                 checker.wrong("rounds", &expected, self.rounds)
             }
-            _ => Ok(Checked::new(phases)),
+            _ => Ok(CheckedPattern::new(phases)),
         }
     }
 }

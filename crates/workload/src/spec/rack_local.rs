@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::{Checked, Pattern, SizeSpec, Stop, WorkloadError};
+use super::{CheckedPattern, Pattern, SizeSpec, Stop, WorkloadError};
 use crate::pattern::HostSet;
 use crate::pattern::pairs::Pairs;
 use crate::pattern::poisson::Poisson;
@@ -38,7 +38,7 @@ impl Pattern for RackLocalSpec {
         Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let (n_hosts, known) =
             (checker.n(), self.hosts_per_rack.or(checker.context().hosts_per_rack));
         let Some(rack) = known else {
@@ -75,6 +75,6 @@ impl Pattern for RackLocalSpec {
         if processes.is_empty() {
             return checker.wrong("local-load", "a load above 0 here or in remote-load", 0);
         }
-        Ok(Checked::with_sizes(processes, dist))
+        Ok(CheckedPattern::with_sizes(processes, dist))
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::{Checked, HostsSpec, Pattern, SizeSpec, WorkloadError};
+use super::{CheckedPattern, HostsSpec, Pattern, SizeSpec, WorkloadError};
 pub use crate::pattern::rpc::Times;
 use crate::pattern::rpc::{Pace, Rpc};
 
@@ -56,7 +56,7 @@ fn one() -> u32 {
 const FLOWS_MAX: u64 = 50_000_000;
 
 impl Pattern for RpcSpec {
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let clients = checker.hosts("clients", self.clients.as_ref(), 1)?;
         let servers = checker.hosts("servers", self.servers.as_ref(), 1)?;
         let inside = clients.iter().any(|client| servers.contains(client));
@@ -105,7 +105,7 @@ impl Pattern for RpcSpec {
         };
         match rpc.n_flows() {
             n if n > FLOWS_MAX => checker.wrong("calls", &format!("at most {FLOWS_MAX} flows"), n),
-            _ => Ok(Checked::new(rpc)),
+            _ => Ok(CheckedPattern::new(rpc)),
         }
     }
 }

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::{Checked, HostsSpec, Pattern, Stop, WorkloadError, one};
+use super::{CheckedPattern, HostsSpec, Pattern, Stop, WorkloadError, one};
 use crate::pattern::burst::Law;
-use crate::pattern::skewed::Skewed;
+use crate::pattern::skewed::SkewedPairs;
 
 /// Keys of `skewed-all-to-all`. Rounds do not wait for each other.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
@@ -37,15 +37,15 @@ impl Pattern for SkewedAllToAllSpec {
         Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let hosts = checker.hosts("hosts", self.hosts.as_ref(), 2)?;
         if !(0.0..=10.0).contains(&self.skew) {
             return checker.wrong("skew", "a number from 0 to 10", self.skew);
         }
         let size = checker.bytes("host-bytes", self.host_bytes)?;
         let rounds = checker.rounds(self.start_us, self.period_us, self.rounds)?;
-        Ok(Checked::new(
-            checker.bursts(Law::Skewed(Skewed { hosts, size, skew: self.skew }), rounds),
+        Ok(CheckedPattern::new(
+            checker.bursts(Law::Skewed(SkewedPairs { hosts, size, skew: self.skew }), rounds),
         ))
     }
 }

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
-use super::{Checked, Pattern, Stop, WorkloadError};
-use crate::source::Recorded;
+use super::{CheckedPattern, Pattern, Stop, WorkloadError};
+use crate::source::RecordedFlows;
 use crate::trace::{self, Check, Format, Order, Trace};
 
 /// Keys of `trace`.
@@ -44,7 +44,7 @@ impl Pattern for TraceSpec {
         Stop { flows: self.flows, until_us: self.until_us }
     }
 
-    fn check(&self, checker: &mut Checker<'_>) -> Result<Checked, WorkloadError> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let file = checker.context().base_dir.join(&self.file);
         let known =
             self.format.or_else(|| Format::of(&file)).or_else(|| Format::of_contents(&file));
@@ -68,13 +68,13 @@ impl Pattern for TraceSpec {
         match trace {
             Trace::Flows(rows) => {
                 let flows = rows.into_iter().map(|row| row.flow).collect();
-                Ok(Checked::new(Recorded(flows)))
+                Ok(CheckedPattern::new(RecordedFlows(flows)))
             }
             Trace::Graph(_) if self.flows.is_some() || self.until_us.is_some() => {
                 let expected = "neither flows nor until-us, as flows of the trace wait for others";
                 checker.wrong("flows", expected, "one of them")
             }
-            Trace::Graph(graph) => Ok(Checked::new(Arc::new(graph))),
+            Trace::Graph(graph) => Ok(CheckedPattern::new(Arc::new(graph))),
         }
     }
 }

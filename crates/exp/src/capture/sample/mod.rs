@@ -16,7 +16,7 @@ use rampmeter_sim::Direction;
 use serde_json::{Map, Value};
 
 use super::frame::{FRAME_MAX, Frame};
-use super::pcapng::{Captured, PcapngWriter};
+use super::pcapng::{CapturedPacket, PcapngWriter};
 use crate::error::{RunError, io as io_error};
 
 /// Writes a capture of one packet of every type of `wires` to `file`. Returns the fields of each by
@@ -33,7 +33,7 @@ pub fn every_packet(file: &Path, wires: &[Wire]) -> Result<String, RunError> {
         for (sample, number) in samples.iter().zip(1..) {
             let (bytes, original) = (sample.frame.captured(), sample.frame.original as u32);
             let (at, direction) = (Time::from_ps(number * 1_000_001), Direction::Out);
-            writer.packet(&Captured { at, interface, direction, bytes, original })?;
+            writer.packet(&CapturedPacket { at, interface, direction, bytes, original })?;
         }
         writer.finish()?;
         Ok(samples)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rampmeter_core::{Rate, Span};
-use rampmeter_proto::transport::{Derived, Quantity, Slowed};
+use rampmeter_proto::transport::{DerivedValue, Quantity, SharedTime};
 use rampmeter_sim::topo::Link;
 use rampmeter_sim::{ClockSpec, LinkChange, Node, SimSpec, Target, Topology};
 
@@ -160,7 +160,7 @@ const PATIENCE: u64 = 1_024;
 /// `PATIENCE` round trips. Losses then decide its results. Recorded presets have such timeouts.
 pub(crate) fn slow_recovery(
     faults: &FaultsSpec,
-    derived: &[Derived],
+    derived: &[DerivedValue],
     (preset, transport): (&str, &str),
     rtt: Span,
 ) -> Option<String> {
@@ -195,8 +195,8 @@ pub(crate) fn one_flow(topology: &Topology, transport: &str) -> Option<String> {
 }
 
 /// A sentence for a transport in which fast hosts share a time with slow ones.
-pub(crate) fn slowed(slowed: &Slowed, transport: &str) -> String {
-    let Slowed { name, shared, fastest } = *slowed;
+pub(crate) fn slowed(slowed: &SharedTime, transport: &str) -> String {
+    let SharedTime { name, shared, fastest } = *slowed;
     format!(
         "transport.name: {transport} has one {name} for all hosts, {:.1} us for the slowest host: \
          between the fastest hosts alone it would be {:.1} us, and messages wait for the next one",

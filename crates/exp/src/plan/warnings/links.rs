@@ -7,7 +7,7 @@ use rampmeter_sim::topo::Return;
 use rampmeter_sim::{Interface, Node, SimSpec, Target, Topology};
 
 use crate::topology::names::NamesSpec;
-use crate::traffic::cut::Cut;
+use crate::traffic::cut::Segmentation;
 
 /// Returns a sentence if links of several rates serve the same peers: links between two switches,
 /// or links of a host by which it reaches the same hosts.
@@ -59,10 +59,11 @@ pub(crate) fn slow_returns(
     topology: &Topology,
     names: &NamesSpec,
     transport: &str,
-    cuts: &[Cut],
+    cuts: &[Segmentation],
     fastest: Option<Rate>,
 ) -> Option<String> {
-    let share = |cut: &Cut| cut.reply.get() as f64 / (cut.payload + cut.header).get() as f64;
+    let share =
+        |cut: &Segmentation| cut.reply.get() as f64 / (cut.payload + cut.header).get() as f64;
     let share = cuts.iter().map(share).fold(0.0, f64::max);
     let data = |found: &Return| found.data_bps.min(fastest.map_or(u64::MAX, Rate::as_bps)) as f64;
     let needed = |found: &Return| share * data(found);

@@ -19,7 +19,7 @@ use super::valid::ValidPlan;
 use super::{Plan, by_port};
 use crate::record::sampling;
 use crate::topology::names::NamesSpec;
-use crate::traffic::cut::Cut;
+use crate::traffic::cut::Segmentation;
 use crate::transport::ValidTransport;
 use crate::warning::{Warning, Warnings};
 
@@ -32,7 +32,7 @@ pub(super) struct PlanFacts<'a> {
     /// The rate of hosts that loads are shares of.
     pub(super) load_rate: Rate,
     pub(super) transport: &'a ValidTransport,
-    pub(super) cuts: &'a [Cut],
+    pub(super) cuts: &'a [Segmentation],
     /// The path choice that the plan names.
     pub(super) spray: Option<Spray>,
     /// A warning if long links need more memory than the transport prefers.

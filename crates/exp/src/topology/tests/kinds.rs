@@ -25,7 +25,7 @@ fn converted(
     let (target, options) = (path(target), Options::default());
     let done = convert(&path(name), format, &target, false, file.as_deref(), &options);
     let plain = |text: String| text.replace(&format!("{}/", dir.path().display()), "");
-    let notes = |done: crate::Converted| done.notes.into_iter().map(plain).collect();
+    let notes = |done: crate::ConvertedFile| done.notes.into_iter().map(plain).collect();
     done.map(notes).map_err(|error| plain(error.to_string()))
 }
 

@@ -2,7 +2,7 @@
 
 use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 
-use super::super::sharing::{AnyScheduler, Sharing};
+use super::super::sharing::{AnyScheduler, SharingPolicy};
 use super::super::split::LeastShare;
 use super::{gbps, two_racks};
 use crate::central::{self, ControllerConfig, Order, Request};
@@ -22,12 +22,12 @@ fn us(us: u64) -> Time {
     Time::ZERO + Span::from_us(us)
 }
 
-fn with(config: ControllerConfig, sharing: Sharing) -> Controller {
+fn with(config: ControllerConfig, sharing: SharingPolicy) -> Controller {
     Controller::new(AnyScheduler::new(two_racks(), sharing), config)
 }
 
 fn new() -> Controller {
-    with(CONFIG, Sharing::Serial)
+    with(CONFIG, SharingPolicy::Serial)
 }
 
 fn request(number: u32, dst: u32, kb: u64, heard: u32) -> Request {
@@ -35,26 +35,26 @@ fn request(number: u32, dst: u32, kb: u64, heard: u32) -> Request {
 }
 
 /// An order: host, flow, number of the order, rate.
-type Said = (u32, u32, u32, Option<Rate>);
+type RateOrder = (u32, u32, u32, Option<Rate>);
 
 /// Returns the orders that wait.
-fn orders(controller: &mut Controller) -> Vec<Said> {
+fn orders(controller: &mut Controller) -> Vec<RateOrder> {
     let order = |Order { host, number, order, grant }| (host.get(), number, order, grant);
     std::iter::from_fn(|| controller.poll_order()).map(order).collect()
 }
 
 /// Requests at `at` microseconds, and the orders that follow.
-fn ask(controller: &mut Controller, at: u64, src: u32, request: Request) -> Vec<Said> {
+fn ask(controller: &mut Controller, at: u64, src: u32, request: Request) -> Vec<RateOrder> {
     controller.handle_request(us(at), NodeId::new(src), request);
     orders(controller)
 }
 
-fn done(controller: &mut Controller, at: u64, src: u32, number: u32) -> Vec<Said> {
+fn done(controller: &mut Controller, at: u64, src: u32, number: u32) -> Vec<RateOrder> {
     controller.handle_done(us(at), NodeId::new(src), number);
     orders(controller)
 }
 
-fn wait(controller: &mut Controller, until: u64) -> Vec<Said> {
+fn wait(controller: &mut Controller, until: u64) -> Vec<RateOrder> {
     controller.handle_timeout(us(until));
     orders(controller)
 }
@@ -102,7 +102,7 @@ fn capacity_goes_on_at_the_predicted_completion_and_done_confirms_it() {
 #[test]
 fn a_grace_keeps_the_capacity_longer_and_done_ends_it() {
     let config = ControllerConfig { grace: Span::from_us(30), ..CONFIG };
-    let mut controller = with(config, Sharing::Serial);
+    let mut controller = with(config, SharingPolicy::Serial);
     ask(&mut controller, 0, 0, request(1, 4, 125, 0));
     ask(&mut controller, 0, 0, request(2, 5, 250, 0));
     assert_eq!(controller.poll_timeout(), us(130));
@@ -227,7 +227,7 @@ fn hosts_are_told_when_links_fail() {
 
 #[test]
 fn flows_that_share_links_are_granted_what_is_left() {
-    let sharing = Sharing::Split(LeastShare::from_milli(100).unwrap());
+    let sharing = SharingPolicy::Split(LeastShare::from_milli(100).unwrap());
     let mut controller = with(CONFIG, sharing);
     let slow = controller.network().down(0, 4).unwrap();
     controller.set_capacity(us(0), slow, Some(gbps(6)));

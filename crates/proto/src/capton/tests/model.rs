@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 
-use super::super::figure6::{Pending, figure6};
+use super::super::figure6::{PendingFlow, figure6};
 use super::super::network::Network;
 use super::super::scheduler::Scheduler;
 use super::{any_network, capacity};
-use crate::central::left::{Left, Line};
+use crate::central::left::{Line, RemainingSize};
 use crate::central::{Arrival, Change, FlowId};
 
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ struct Model {
     network: Network,
     now: Time,
     /// Flows in the order of their arrival, with their rates.
-    flows: Vec<(FlowId, Pending, Option<Rate>)>,
+    flows: Vec<(FlowId, PendingFlow, Option<Rate>)>,
     arrivals: u64,
 }
 
@@ -57,7 +57,7 @@ impl Model {
     }
 
     fn schedule(&mut self) {
-        let flows: Vec<Pending> = self.flows.iter().map(|&(_, flow, _)| flow).collect();
+        let flows: Vec<PendingFlow> = self.flows.iter().map(|&(_, flow, _)| flow).collect();
         for (flow, rate) in self.flows.iter_mut().zip(figure6(&self.network, &flows)) {
             flow.2 = rate;
         }
@@ -73,7 +73,11 @@ impl Model {
                 let (src, dst) = (NodeId::new(src), NodeId::new((src + 1 + away) % n));
                 let (id, left) = (FlowId(self.arrivals), Bytes::new(bytes));
                 self.arrivals += 1;
-                self.flows.push((id, Pending { src, dst, left: Left::of(left) }, None));
+                self.flows.push((
+                    id,
+                    PendingFlow { src, dst, left: RemainingSize::of(left) },
+                    None,
+                ));
                 scheduler.arrive(Arrival { id, src, dst, left })
             }
             Step::Complete(n) => {
@@ -90,7 +94,7 @@ impl Model {
             }
             Step::Correct(n, bytes) => {
                 let Some(n) = pick(&self.flows, n) else { return Vec::new() };
-                self.flows[n].1.left = Left::of(Bytes::new(bytes));
+                self.flows[n].1.left = RemainingSize::of(Bytes::new(bytes));
                 scheduler.correct(self.flows[n].0, Bytes::new(bytes))
             }
             Step::Capacity(n, capacity) => {
@@ -162,9 +166,9 @@ proptest! {
         let pending = ends.into_iter().map(|(src, away, bytes)| {
             let (src, dst) = (src % n, (src + 1 + away % (n - 1)) % n);
             let (src, dst) = (NodeId::new(src % n), NodeId::new(dst));
-            Pending { src, dst, left: Left::of(Bytes::new(bytes)) }
+            PendingFlow { src, dst, left: RemainingSize::of(Bytes::new(bytes)) }
         });
-        let flows: Vec<Pending> = pending.collect();
+        let flows: Vec<PendingFlow> = pending.collect();
         let rates = figure6(&network, &flows);
         let mut in_use = vec![0; network.n_links()];
         let mut flows_on = vec![0; network.n_links()];

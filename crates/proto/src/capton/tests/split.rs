@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 
-use super::super::figure6::{Pending, figure6};
+use super::super::figure6::{PendingFlow, figure6};
 use super::super::network::Network;
 use super::super::split::{LeastShare, SplitScheduler, split};
 use super::{any_network, flow, gbps, two_racks};
-use crate::central::left::Left;
+use crate::central::left::RemainingSize;
 use crate::central::{Change, FlowId};
 
 fn least(milli: u32) -> LeastShare {
@@ -15,12 +15,12 @@ fn least(milli: u32) -> LeastShare {
 }
 
 /// Flows between the hosts of these numbers modulo the number of hosts.
-fn pending(network: &Network, ends: &[(u32, u32, u64)]) -> Vec<Pending> {
+fn pending(network: &Network, ends: &[(u32, u32, u64)]) -> Vec<PendingFlow> {
     let n = network.n_hosts();
-    let pending = |&(src, away, bytes): &(u32, u32, u64)| Pending {
+    let pending = |&(src, away, bytes): &(u32, u32, u64)| PendingFlow {
         src: NodeId::new(src % n),
         dst: NodeId::new((src % n + 1 + away % (n - 1)) % n),
-        left: Left::of(Bytes::new(bytes)),
+        left: RemainingSize::of(Bytes::new(bytes)),
     };
     ends.iter().map(pending).collect()
 }

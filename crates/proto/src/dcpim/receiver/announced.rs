@@ -6,7 +6,7 @@ use super::{Receiver, ack};
 use crate::dcpim::config::{Dcpim, Handshake, ShortFlows};
 use crate::dcpim::rx_flow::Progress;
 use crate::dcpim::wire::DcpimHeader;
-use crate::parts::{Found, Output, SizedFlow};
+use crate::parts::{FlowStatus, Output, SizedFlow};
 
 impl Receiver {
     /// Enters a new flow. Returns `None` if its number is too far ahead, or its source has too many
@@ -46,7 +46,7 @@ impl Receiver {
         let of = flow.of;
         let explicit = dcpim.config.handshake == Handshake::Explicit;
         let slot = match self.flows.find(&of) {
-            Found::New => {
+            FlowStatus::New => {
                 let Some(slot) = self.enter(now, flow, dcpim) else { return };
                 // A match of the running phase serves new flows too, without a request.
                 if self.links.is_waiting(of.src) && self.candidate(of.src, now) == Some(slot) {
@@ -54,18 +54,18 @@ impl Receiver {
                 }
                 slot
             }
-            Found::Arriving(slot) => {
+            FlowStatus::Arriving(slot) => {
                 self.flows[slot].heard = now;
                 slot
             }
-            Found::Over => {
+            FlowStatus::Over => {
                 if repeated {
                     let tx_slot = of.tx_slot;
                     out.send(of.src, of.msg, DcpimHeader::Finished { tx_slot });
                 }
                 return;
             }
-            Found::Abandoned => return,
+            FlowStatus::Abandoned => return,
         };
         if explicit || repeated {
             out.send(of.src, of.msg, ack(&self.flows[slot]));
@@ -82,10 +82,10 @@ impl Receiver {
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
         let slot = match self.flows.find(&flow.of) {
-            Found::Arriving(slot) => slot,
-            Found::Over => return Receipt::Duplicate,
-            Found::Abandoned => return Receipt::Ignored,
-            Found::New => match self.enter(now, flow, dcpim) {
+            FlowStatus::Arriving(slot) => slot,
+            FlowStatus::Over => return Receipt::Duplicate,
+            FlowStatus::Abandoned => return Receipt::Ignored,
+            FlowStatus::New => match self.enter(now, flow, dcpim) {
                 Some(slot) => slot,
                 None => return Receipt::Ignored,
             },
@@ -104,7 +104,7 @@ impl Receiver {
     ) {
         let of = flow.of;
         match self.flows.find(&of) {
-            Found::Arriving(slot) => {
+            FlowStatus::Arriving(slot) => {
                 let entry = &mut self.flows[slot];
                 entry.heard = now;
                 // A repeated finish is unnecessary: packets are missing and will get tokens.
@@ -112,13 +112,13 @@ impl Receiver {
                     out.send(of.src, of.msg, ack(entry));
                 }
             }
-            Found::Over => {
+            FlowStatus::Over => {
                 let tx_slot = of.tx_slot;
                 out.send(of.src, of.msg, DcpimHeader::Finished { tx_slot });
             }
-            Found::Abandoned => {}
+            FlowStatus::Abandoned => {}
             // All earlier packets of the flow were lost.
-            Found::New => {
+            FlowStatus::New => {
                 if let Some(slot) = self.enter(now, flow, dcpim) {
                     self.flows[slot].state.asked = true;
                     out.send(of.src, of.msg, ack(&self.flows[slot]));

@@ -1,6 +1,6 @@
 //! Tests of the colouring of matchings.
 
-use super::super::colour::Colouring;
+use super::super::colour::EdgeColourer;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ proptest! {
     ) {
         let edges: Vec<(u16, u16)> =
             ends.iter().map(|&(a, b)| (a % n as u16, b % n as u16)).collect();
-        let mut colouring = Colouring::default();
+        let mut colouring = EdgeColourer::default();
         let (colours, used) = colouring.colour(n, &edges);
         let degree = |of: &dyn Fn(&(u16, u16)) -> u16| {
             (0..n as u16).map(|r| edges.iter().filter(|e| of(e) == r).count()).max().unwrap()

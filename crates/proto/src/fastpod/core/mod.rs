@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Crossing, Hop, NodeId, Packet, SwitchFacts, Time, Verdict};
+use rampmeter_core::{Hop, NodeId, Packet, SwitchFacts, Time, TransitPacket, Verdict};
 
 use super::config::Fastpod;
 use super::wire::{FastpodHeader, Relay};
@@ -230,7 +230,7 @@ impl Hop<FastpodHeader> for FastpodHop {
 
     fn on_forward(
         &mut self,
-        crossing: Crossing<'_>,
+        crossing: TransitPacket<'_>,
         packet: &mut Packet<FastpodHeader>,
     ) -> Verdict {
         let Some(core) = &mut self.0 else { return Verdict::Forward };

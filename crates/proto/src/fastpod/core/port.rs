@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use rampmeter_core::{Bytes, Packet, Span, Time};
 
-use super::super::asking::{Answer, Asking, Grant, Outcome};
+use super::super::asking::{Answer, Grant, HostDemands, Outcome};
 use super::super::backlog::Backlog;
 use super::super::config::{Fastpod, Order};
 use super::super::packing::{CellTime, cells_of};
@@ -19,7 +19,7 @@ pub(super) struct PodPort {
     pod: u16,
     /// The number of the port in the fabric.
     number: u32,
-    asking: Asking,
+    asking: HostDemands,
     /// The greatest epoch received, and its arbiter.
     epoch: u32,
     arbiter: u32,
@@ -114,7 +114,7 @@ impl PodPort {
         Self {
             pod,
             number,
-            asking: Asking::new(Time::ZERO, 0),
+            asking: HostDemands::new(Time::ZERO, 0),
             epoch: 0,
             arbiter: 0,
             offset: None,
@@ -218,7 +218,7 @@ impl PodPort {
             // Another arbiter has no record of this port's free space.
             self.told = 0;
             let next = self.asking.stamp().0 + 1;
-            self.asking = Asking::new(now, incarnation(now, fastpod).max(next));
+            self.asking = HostDemands::new(now, incarnation(now, fastpod).max(next));
             self.want_all(now, fastpod, core);
         }
         let (timing, end) = (fastpod.timing(self.pod), fastpod.end_of_core(core));

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use rampmeter_core::fabric::{Core, Pod, PodHost, Pods, SourceRoute};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
-    Bytes, Crossing, FabricFacts, Hop, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rate,
-    Rng, Span, SwitchFacts, Time, Verdict,
+    Bytes, FabricFacts, Hop, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rate, Rng, Span,
+    SwitchFacts, Time, TransitPacket, Verdict,
 };
 
 use super::super::config::{Fastpod, FastpodConfig};
@@ -112,7 +112,7 @@ impl Bench {
     fn give(&mut self, now: Time, pod: u16, mut packet: Packet<FastpodHeader>) -> Verdict {
         self.run(now);
         let ingress = FIRST_PORT + u32::from(pod);
-        let crossing = Crossing { now, ingress, egress: None, choices: &[] };
+        let crossing = TransitPacket { now, ingress, egress: None, choices: &[] };
         let verdict = self.hop.on_forward(crossing, &mut packet);
         self.drain(now);
         verdict

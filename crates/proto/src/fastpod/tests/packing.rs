@@ -26,10 +26,10 @@ fn sizes(n: usize) -> impl Strategy<Value = Vec<u64>> {
 
 /// A packet that was sent by schedule: in which cell, when from its start, its bytes on the wire,
 /// and its message, offset and length.
-type Sent = (u64, Span, u16, (u32, u64, u64));
+type SentPacket = (u64, Span, u16, (u32, u64, u64));
 
 /// Sends all messages to one destination in as many cells as it takes.
-fn send_all(fastpod: &Fastpod, sizes: &[u64]) -> (u64, Vec<Sent>) {
+fn send_all(fastpod: &Fastpod, sizes: &[u64]) -> (u64, Vec<SentPacket>) {
     let mut queues = Queues::new(NodeId::new(0), 0, fastpod);
     for (number, &size) in (0..).zip(sizes) {
         let message = Message::new(MsgId::new(number), NodeId::new(1), Bytes::new(size));

@@ -16,7 +16,7 @@ fn a_hundred_thousand_flows_of_one_peer_are_found_by_number() {
         .collect();
     assert_eq!(flows.len(), 100_000);
     for flow in (0..100_000).rev() {
-        assert_eq!(flows.find(&announce(1, flow, 1)), Found::Arriving(slots[flow as usize]));
+        assert_eq!(flows.find(&announce(1, flow, 1)), FlowStatus::Arriving(slots[flow as usize]));
         assert!(flows.deliver(slots[flow as usize], &mut out).is_some());
         assert!(flows.has_delivered(NodeId::new(1), flow));
     }
@@ -59,8 +59,8 @@ fn silent_sources_and_lost_peers_end_their_flows_once() {
     assert_eq!(out.next_event(), Some(abandoned(1, 0)));
     assert_eq!(out.next_event(), Some(abandoned(2, 0)));
     assert_eq!((out.next_event(), flows.len()), (None, 1));
-    assert_eq!(flows.find(&announce(1, 0, 2)), Found::Abandoned);
-    assert_eq!(flows.find(&announce(2, 0, 2)), Found::New);
+    assert_eq!(flows.find(&announce(1, 0, 2)), FlowStatus::Abandoned);
+    assert_eq!(flows.find(&announce(2, 0, 2)), FlowStatus::New);
 }
 
 /// Calls after which all of 1000 unresponsive flows are abandoned, and the most of one call.
@@ -98,13 +98,13 @@ fn a_flow_is_found_by_those_who_describe_it_alike() {
     let mut flows = ArrivingFlows::default();
     let of = announce(1, 3, 9);
     let slot = flows.enter(Time::ZERO, of, ()).unwrap();
-    assert_eq!(flows.find(&of), Found::Arriving(slot));
+    assert_eq!(flows.find(&of), FlowStatus::Arriving(slot));
     let others = [
         Announcement { msg: MsgId::new(of.msg.get() + 1), ..of },
         Announcement { tx_slot: of.tx_slot + 1, ..of },
         Announcement { packets: 10, ..of },
     ];
     for other in others {
-        assert_eq!(flows.find(&other), Found::Abandoned, "{other:?}");
+        assert_eq!(flows.find(&other), FlowStatus::Abandoned, "{other:?}");
     }
 }

@@ -2,8 +2,8 @@
 
 use rampmeter_core::{Receipt, TenantId, Time};
 
-use super::{Pending, Receiver, Wait};
-use crate::parts::{Found, Output, SizedFlow, TokenCursor};
+use super::{PendingFlow, Receiver, Wait};
+use crate::parts::{FlowStatus, Output, SizedFlow, TokenCursor};
 use crate::phost::config::{Downgrading, FreeHold, FreeRepair, Phost, Policy};
 use crate::phost::expiry::Expiry;
 use crate::phost::wire::PhostHeader;
@@ -37,7 +37,7 @@ impl Receiver {
             expiry.push(late, free);
         }
         let waits = phost.config.free_hold == FreeHold::UntilData && has_more;
-        let state = Pending {
+        let state = PendingFlow {
             expiry,
             downgraded: None,
             free: free.checked_sub(1),
@@ -75,7 +75,7 @@ impl Receiver {
         let of = flow.of;
         let tx_slot = of.tx_slot;
         let slot = match self.flows.find(&of) {
-            Found::New => {
+            FlowStatus::New => {
                 let Some(slot) = self.enter(now, flow, terms, phost) else {
                     // The source has too many flows in flight. This one waits until others have
                     // ended.
@@ -86,7 +86,7 @@ impl Receiver {
                 };
                 slot
             }
-            Found::Arriving(slot) => {
+            FlowStatus::Arriving(slot) => {
                 // A free packet, which carries less, may have arrived first.
                 let flow = &mut self.flows[slot];
                 flow.heard = now;
@@ -101,13 +101,13 @@ impl Receiver {
                 }
                 slot
             }
-            Found::Over => {
+            FlowStatus::Over => {
                 if repeated {
                     out.send(of.src, of.msg, PhostHeader::Ack { tx_slot });
                 }
                 return;
             }
-            Found::Abandoned => return,
+            FlowStatus::Abandoned => return,
         };
         if repeated {
             out.send(
@@ -130,14 +130,14 @@ impl Receiver {
         self.arrivals.latest = now;
         let of = flow.of;
         let slot = match self.flows.find(&of) {
-            Found::Arriving(slot) => slot,
-            Found::Over => {
+            FlowStatus::Arriving(slot) => slot,
+            FlowStatus::Over => {
                 let tx_slot = of.tx_slot;
                 out.send(of.src, of.msg, PhostHeader::Ack { tx_slot });
                 return Receipt::Duplicate;
             }
-            Found::Abandoned => return Receipt::Ignored,
-            Found::New => {
+            FlowStatus::Abandoned => return Receipt::Ignored,
+            FlowStatus::New => {
                 let terms = (Time::NEVER, TenantId::default());
                 match self.enter(now, flow, terms, phost) {
                     Some(slot) => slot,
@@ -148,7 +148,7 @@ impl Receiver {
         if seq == 0 && phost.config.free_repair == FreeRepair::Measured {
             // Longer than a round trip after the announcement it has waited at its source or at a
             // port, and so will others.
-            let Pending { announced, pair, .. } = &self.flows[slot].state;
+            let PendingFlow { announced, pair, .. } = &self.flows[slot].state;
             let waited = now.saturating_since(*announced);
             if waited > pair.rtt {
                 self.free_delay.sample(waited + pair.rtt, pair.rtt);

@@ -4,7 +4,7 @@
 use rampmeter_core::{Span, Time};
 
 use super::hystart::Growth;
-use super::{Acked, CongestionControl, HyStart, Reno, Start};
+use super::{AckEffect, CongestionControl, HyStart, Reno, Start};
 
 /// Growth of the function, in segments per cubic second (RFC 9438 §4.1, C).
 const SCALE: f64 = 0.4;
@@ -141,7 +141,7 @@ impl CongestionControl for Cubic {
         self.reno.ssthresh
     }
 
-    fn on_ack(&mut self, acked: &Acked) {
+    fn on_ack(&mut self, acked: &AckEffect) {
         // An echo makes no window grow (RFC 3168 §6.1.2).
         if acked.in_recovery || acked.is_marked || !acked.is_limited {
             return;

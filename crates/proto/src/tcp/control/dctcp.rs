@@ -3,7 +3,7 @@
 
 use rampmeter_core::Time;
 
-use super::{Acked, CongestionControl, Reno, Start};
+use super::{AckEffect, CongestionControl, Reno, Start};
 
 /// DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +35,7 @@ impl Dctcp {
     }
 
     /// Estimates once a window of data (RFC 8257 §3.3, steps 3 to 8).
-    fn observe(&mut self, acked: &Acked) {
+    fn observe(&mut self, acked: &AckEffect) {
         self.acked += acked.bytes;
         if acked.is_marked {
             self.marked += acked.bytes;
@@ -51,7 +51,7 @@ impl Dctcp {
     }
 
     /// Cuts the window once a window of data (RFC 8257 §3.3, step 9).
-    fn react(&mut self, acked: &Acked) {
+    fn react(&mut self, acked: &AckEffect) {
         if acked.una <= self.cut_end && self.cut_end > 0 {
             return;
         }
@@ -70,7 +70,7 @@ impl CongestionControl for Dctcp {
         self.reno.ssthresh
     }
 
-    fn on_ack(&mut self, acked: &Acked) {
+    fn on_ack(&mut self, acked: &AckEffect) {
         self.observe(acked);
         if acked.in_recovery {
             return;

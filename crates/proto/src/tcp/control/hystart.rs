@@ -5,7 +5,7 @@ use rampmeter_core::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Acked;
+use super::AckEffect;
 
 /// Event that ends slow start before the first loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -81,7 +81,7 @@ impl HyStart {
 
     /// Returns the effect of an acknowledgement in slow start, at window `cwnd` of segments of
     /// `mss`.
-    pub fn on_ack(&mut self, acked: &Acked, cwnd: u64, mss: u64) -> Growth {
+    pub fn on_ack(&mut self, acked: &AckEffect, cwnd: u64, mss: u64) -> Growth {
         if self.exit == SlowStartExit::Never {
             return Growth::By(acked.bytes);
         }
@@ -127,7 +127,7 @@ impl HyStart {
 
     /// RFC 9406 §4.2. The RFC's bounds of an eighth of the round trip, 4 and 16 ms, are for the
     /// Internet; here an eighth counts as it is.
-    fn by_delay(&mut self, acked: &Acked) -> Growth {
+    fn by_delay(&mut self, acked: &AckEffect) -> Growth {
         let (Some(last), Some(current)) = (self.last_min, self.current_min) else {
             return Growth::By(acked.bytes);
         };
@@ -158,7 +158,7 @@ mod tests {
     fn the_first_acknowledgement_of_a_round_trip_ends_the_train_before_it() {
         let (mut hystart, mut cwnd) = (HyStart::new(SlowStartExit::AckTrain), 10);
         let mut ack = |una: u64, us: u64| {
-            let acked = Acked {
+            let acked = AckEffect {
                 now: Time::ZERO + Span::from_us(us),
                 bytes: 1,
                 una,

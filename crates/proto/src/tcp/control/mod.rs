@@ -57,7 +57,7 @@ pub struct Start {
 
 /// Effect of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Acked {
+pub struct AckEffect {
     /// The time.
     pub now: Time,
     /// By how many bytes the cumulative acknowledgement rose.
@@ -87,7 +87,7 @@ pub trait CongestionControl {
     fn ssthresh(&self) -> u64;
 
     /// Handles an acknowledgement.
-    fn on_ack(&mut self, acked: &Acked);
+    fn on_ack(&mut self, acked: &AckEffect);
 
     /// Handles losses of segments: called once for all that were in flight.
     fn on_loss(&mut self, now: Time, in_flight: u64);
@@ -146,7 +146,7 @@ impl CongestionControl for Control {
         whichever!(self, inner => inner.ssthresh())
     }
 
-    fn on_ack(&mut self, acked: &Acked) {
+    fn on_ack(&mut self, acked: &AckEffect) {
         whichever!(self, inner => inner.on_ack(acked));
     }
 

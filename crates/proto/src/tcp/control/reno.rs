@@ -2,7 +2,7 @@
 
 use rampmeter_core::Time;
 
-use super::{Acked, CongestionControl, Reno, Start};
+use super::{AckEffect, CongestionControl, Reno, Start};
 
 /// NewReno.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +24,7 @@ impl CongestionControl for NewReno {
         self.0.ssthresh
     }
 
-    fn on_ack(&mut self, acked: &Acked) {
+    fn on_ack(&mut self, acked: &AckEffect) {
         // An echo makes no window grow (RFC 3168 §6.1.2).
         if acked.in_recovery || acked.is_marked || !acked.is_limited {
             return;

@@ -7,7 +7,7 @@ use rampmeter_core::{MsgId, NodeId, Time};
 
 use super::super::config::Tcp;
 use super::super::wire::TcpHeader;
-use super::{Arrival, Incoming, Receiver};
+use super::{Arrival, IncomingConnection, Receiver};
 use crate::parts::Output;
 
 /// Maximum number of window updates that remind a sender, with intervals that double.
@@ -18,7 +18,7 @@ type Place = (u32, u64);
 
 /// The messages that are held.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldMessages {
     /// Held messages by sender and number. The place is `None` until a segment of the message
     /// carries it.
     places: IdMap<(NodeId, MsgId), Option<Place>>,
@@ -27,7 +27,7 @@ pub(super) struct Held {
     asked: Option<Arrival>,
 }
 
-impl Held {
+impl HeldMessages {
     #[inline]
     pub(super) fn contains(&self, src: NodeId, msg: MsgId) -> bool {
         !self.places.is_empty() && self.places.contains_key(&(src, msg))
@@ -37,7 +37,7 @@ impl Held {
         self.asked = Some(*arrival);
     }
 
-    pub(super) fn forget_connection(&mut self, incoming: &Incoming) {
+    pub(super) fn forget_connection(&mut self, incoming: &IncomingConnection) {
         for &msg in incoming.held.values() {
             self.places.remove(&(incoming.src, msg));
         }

@@ -20,7 +20,7 @@ pub(super) struct Inbound {
 
 /// One connection at its receiver.
 #[derive(Clone, Debug)]
-pub(super) struct Incoming {
+pub(super) struct IncomingConnection {
     pub(super) src: NodeId,
     pub(super) number: u32,
     pub(super) initial: u32,
@@ -69,7 +69,7 @@ pub(super) enum Entry {
     TooMany,
 }
 
-impl Incoming {
+impl IncomingConnection {
     pub(super) fn new(now: Time, (src, number, initial): (NodeId, u32, u32)) -> Self {
         Self {
             src,
@@ -185,7 +185,7 @@ impl Incoming {
     }
 }
 
-impl Incoming {
+impl IncomingConnection {
     /// The FIN takes a place in the stream.
     pub(super) fn pass_fin(&mut self) {
         if self.fin == Some(self.next) {

@@ -1,7 +1,7 @@
 //! Windows against the formulas of the standards.
 
 use super::super::control::{
-    Acked, CongestionControl, Cubic, Dctcp, Growth, HyStart, NewReno, SlowStartExit, Start,
+    AckEffect, CongestionControl, Cubic, Dctcp, Growth, HyStart, NewReno, SlowStartExit, Start,
 };
 use super::*;
 
@@ -21,9 +21,9 @@ fn start() -> Start {
 }
 
 /// Returns an acknowledgement of one segment.
-fn acked(us: u64, n: u64, rtt_us: u64) -> Acked {
+fn acked(us: u64, n: u64, rtt_us: u64) -> AckEffect {
     let rtt = Some(Span::from_us(rtt_us));
-    Acked {
+    AckEffect {
         now: at(us),
         bytes: MSS,
         una: after(n),
@@ -191,7 +191,7 @@ fn growth_by_round() -> impl FnMut(u64) -> Growth {
         let next = una + 20 * MSS;
         for _ in 0..20 {
             (una, us) = (una + MSS, us + 5);
-            let one = Acked { una, next, ..acked(us, 0, rtt_us) };
+            let one = AckEffect { una, next, ..acked(us, 0, rtt_us) };
             last = hystart.on_ack(&one, 20 * MSS, MSS);
         }
         last

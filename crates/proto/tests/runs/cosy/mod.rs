@@ -45,7 +45,7 @@ fn a_lone_message_has_the_whole_link() {
 
 /// Observations of a run without faults.
 #[derive(Debug, Default)]
-struct Seen {
+struct Observations {
     completed: u64,
     rejected: u64,
     failed: u64,
@@ -63,7 +63,7 @@ fn check<F: Family>(
     config: Arc<F::Config>,
     spec: SimSpec,
     arrivals: Vec<Arrival>,
-) -> Seen {
+) -> Observations {
     let has_failures = !spec.faults.outages.is_empty();
     let mut records = Records::default();
     let mut sim = Sim::<F, _, _>::new(spec, config, arrivals.into_iter(), &mut records);
@@ -73,7 +73,7 @@ fn check<F: Family>(
     let is_alone = cosy.config.best_effort.is_none();
     assert!(has_failures || !is_alone || sim.fabric().stats().dropped() == 0);
     drop(sim);
-    let mut seen = Seen::default();
+    let mut seen = Observations::default();
     for record in records.0.iter().filter(|record| record.bound.is_some()) {
         assert!(has_failures || record.failed.is_none(), "{record:?}");
         let ends = [record.completed, record.failed, record.rejected];
@@ -112,13 +112,17 @@ fn check<F: Family>(
     seen
 }
 
-fn assert_promises_kept(config: CosyConfig, spec: SimSpec, arrivals: Vec<Arrival>) -> Seen {
+fn assert_promises_kept(config: CosyConfig, spec: SimSpec, arrivals: Vec<Arrival>) -> Observations {
     let cosy = Arc::new(on(config, &spec.topology));
     check::<CosyFamily>(&cosy, Arc::clone(&cosy), spec, arrivals)
 }
 
 /// The same with pHost in lower classes, which has another four tenths of the links.
-fn assert_promises_kept_beside(config: CosyConfig, spec: SimSpec, arrivals: Vec<Arrival>) -> Seen {
+fn assert_promises_kept_beside(
+    config: CosyConfig,
+    spec: SimSpec,
+    arrivals: Vec<Arrival>,
+) -> Observations {
     let config = CosyConfig { best_effort: Some(Bytes::new(1_500)), ..config };
     let upper = Arc::new(on(config, &spec.topology));
     let lower = Arc::new(PhostConfig::paper().on(&facts(&spec.topology)).unwrap());
@@ -199,7 +203,7 @@ fn every_promise_is_kept_up_to_saturation_and_beyond() {
         host_ns: 450.0,
     });
     let topologies = [leaf_spine(9, 16, 4), fat_tree.build().unwrap()];
-    let mut total = Seen::default();
+    let mut total = Observations::default();
     for seed in 1.. {
         let mut rng = Rng::new(seed, 1, Purpose::Test);
         let config = CosyConfig { slots: 1 + rng.below(16) as u32, ..CosyConfig::paper() };

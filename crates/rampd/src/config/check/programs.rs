@@ -1,7 +1,7 @@
 //! Checks of the tables about programs: their limits, and the services that they may attach to.
 
 use nix::unistd::{Gid, Group, User};
-use rampmeter_ring::{Allowed, Limits, Services};
+use rampmeter_ring::{AllowedUsers, Limits, Services};
 
 use super::super::ConfigError;
 use super::super::tables::{Name, ProgramsTable, ServiceTable};
@@ -41,7 +41,7 @@ impl Check<'_> {
         let mut services = Services::default();
         for (idx, table) in tables.iter().enumerate() {
             let key = |name: &str| format!("service[{idx}].{name}");
-            let mut allowed = Allowed::default();
+            let mut allowed = AllowedUsers::default();
             for user in &table.users {
                 let uid = match user {
                     Name::Number(uid) => *uid,

@@ -9,7 +9,7 @@ use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
 use super::keys::{PrivateKey, PublicKey};
-use super::session::Agreed;
+use super::session::SessionKeys;
 use crate::wire::TransportId;
 
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_SHA256";
@@ -47,7 +47,7 @@ fn builder<'a>(key: &'a PrivateKey, prologue: &'a [u8]) -> Result<Builder<'a>, s
 
 /// A handshake that this node has begun.
 #[derive(Debug)]
-pub(super) struct Begun {
+pub(super) struct InitiatorState {
     state: HandshakeState,
     id: u16,
 }
@@ -60,7 +60,7 @@ pub(super) fn begin(
     remote: &PublicKey,
     id: u16,
     time: u64,
-) -> Option<(Begun, [u8; INITIATION])> {
+) -> Option<(InitiatorState, [u8; INITIATION])> {
     let prologue = ends.prologue();
     let builder = builder(key, &prologue).ok()?.remote_public_key(remote.bytes()).ok()?;
     let mut state = builder.build_initiator().ok()?;
@@ -70,13 +70,13 @@ pub(super) fn begin(
     let mut message = [0; INITIATION];
     let len = state.write_message(&hello, &mut message).ok()?;
     debug_assert_eq!(len, INITIATION);
-    Some((Begun { state, id }, message))
+    Some((InitiatorState { state, id }, message))
 }
 
-impl Begun {
+impl InitiatorState {
     /// Returns the session, if `message` is the response. Any other message does not change the
     /// handshake.
-    pub(super) fn finish(&mut self, message: &[u8]) -> Option<Agreed> {
+    pub(super) fn finish(&mut self, message: &[u8]) -> Option<SessionKeys> {
         if message.len() != RESPONSE {
             return None;
         }
@@ -87,12 +87,12 @@ impl Begun {
         }
         let (send, receive) = self.state.dangerously_get_raw_split();
         let ids = (self.id, u16::from_be_bytes(remote_id));
-        Some(Agreed { ids, keys: (send, receive), is_initiator: true })
+        Some(SessionKeys { ids, keys: (send, receive), is_initiator: true })
     }
 }
 
 /// An initiation that has been read.
-pub(super) struct Read {
+pub(super) struct Initiation {
     state: HandshakeState,
     remote_id: u16,
     /// Public key of the initiator.
@@ -102,7 +102,7 @@ pub(super) struct Read {
 }
 
 /// Reads an initiation.
-pub(super) fn read(ends: &Ends, key: &PrivateKey, message: &[u8]) -> Option<Read> {
+pub(super) fn read(ends: &Ends, key: &PrivateKey, message: &[u8]) -> Option<Initiation> {
     if message.len() != INITIATION {
         return None;
     }
@@ -113,19 +113,19 @@ pub(super) fn read(ends: &Ends, key: &PrivateKey, message: &[u8]) -> Option<Read
     let (time, id) = hello.split_first_chunk::<8>().filter(|_| len == HELLO)?;
     let (time, remote_id) = (u64::from_be_bytes(*time), u16::from_be_bytes(id.try_into().ok()?));
     let remote = PublicKey::from_bytes(state.get_remote_static()?)?;
-    Some(Read { state, remote_id, remote, time })
+    Some(Initiation { state, remote_id, remote, time })
 }
 
-impl Read {
+impl Initiation {
     /// Responds with this node's number of the session.
-    pub(super) fn respond(mut self, id: u16) -> Option<(Agreed, [u8; RESPONSE])> {
+    pub(super) fn respond(mut self, id: u16) -> Option<(SessionKeys, [u8; RESPONSE])> {
         let mut message = [0; RESPONSE];
         let len = self.state.write_message(&id.to_be_bytes(), &mut message).ok()?;
         debug_assert_eq!(len, RESPONSE);
         // The keys are first the initiator's, then the responder's.
         let (receive, send) = self.state.dangerously_get_raw_split();
         let agreed =
-            Agreed { ids: (id, self.remote_id), keys: (send, receive), is_initiator: false };
+            SessionKeys { ids: (id, self.remote_id), keys: (send, receive), is_initiator: false };
         Some((agreed, message))
     }
 }

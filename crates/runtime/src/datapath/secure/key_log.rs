@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use rampmeter_core::NodeId;
 use zeroize::Zeroizing;
 
-use super::session::Agreed;
+use super::session::SessionKeys;
 
 /// Writer to which keys are logged. It must not block: the node's own thread writes to it.
 pub(super) struct KeyLog(pub(super) Box<dyn Write + Send>);
@@ -22,7 +22,12 @@ impl fmt::Debug for KeyLog {
 
 impl KeyLog {
     /// Logs the keys of a session between a node and its peer.
-    pub(super) fn note(&mut self, node: NodeId, peer: NodeId, agreed: &Agreed) -> io::Result<()> {
+    pub(super) fn note(
+        &mut self,
+        node: NodeId,
+        peer: NodeId,
+        agreed: &SessionKeys,
+    ) -> io::Result<()> {
         let ((own, remote), (send, receive)) = (agreed.ids, &agreed.keys);
         let mut text = Zeroizing::new(String::new());
         for (src, dst, session, key) in [(node, peer, remote, send), (peer, node, own, receive)] {

@@ -1,7 +1,7 @@
 //! Protected datagrams over any datapath.
 //!
-//! [`Secured`] is between a node and its datapath. It appends a trailer to each datagram and drops
-//! received datagrams whose trailer is wrong. The trailer's format is in [`crate::wire`].
+//! [`SecureDatapath`] is between a node and its datapath. It appends a trailer to each datagram and
+//! drops received datagrams whose trailer is wrong. The trailer's format is in [`crate::wire`].
 //!
 //! * The problem: UDP's checksum misses some damage, and any host can forge packets.
 //! * [`Security::Checksum`], the simple way: a CRC32C over the datagram. It detects damage, but any
@@ -37,7 +37,7 @@ pub use self::keys::{BadKey, PrivateKey, PublicKey};
 pub use self::pairs::SealConfig;
 use self::pairs::{Pairs, Refusal};
 use self::session::Trailer;
-use super::{Arrived, Counts, Datapath, RailSet, Report, Route};
+use super::{ArrivedPacket, Counts, Datapath, RailSet, Report, Route};
 use crate::wire::{Envelope, Kind, Protection};
 
 /// Protection of a node's datagrams.
@@ -51,7 +51,7 @@ pub enum Security {
 
 /// Datapath with protected datagrams.
 #[derive(Debug)]
-pub struct Secured<D> {
+pub struct SecureDatapath<D> {
     inner: D,
     guard: Guard,
     /// Time of the latest [`Datapath::receive`].
@@ -72,7 +72,7 @@ const PROTECTION_AT: usize = 5;
 const CHECKSUM: usize = Protection::Checksum.trailer();
 const SEALED: usize = Protection::Sealed.trailer();
 
-impl<D: Datapath> Secured<D> {
+impl<D: Datapath> SecureDatapath<D> {
     /// Wraps `inner`, with datagrams protected as `security` requires.
     pub fn new(inner: D, security: Security) -> Self {
         let guard = match security {
@@ -118,7 +118,7 @@ impl<D: Datapath> Secured<D> {
     fn send_as(
         &mut self,
         route: Route,
-        cut: Cut,
+        cut: Fragmentation,
         write: impl FnOnce(&mut [u8]) -> usize,
     ) -> io::Result<()> {
         let Self { inner, guard, now, counts, scratch } = self;
@@ -138,7 +138,7 @@ impl<D: Datapath> Secured<D> {
                     session.seal(out, len)
                 }),
                 // A probe of the path is useless if it may be fragmented later.
-                None if matches!(cut, Cut::Forbidden) => Ok(()),
+                None if matches!(cut, Fragmentation::Forbidden) => Ok(()),
                 None => {
                     scratch.resize(inner.datagram_max() - SEALED, 0);
                     let len = write(scratch);
@@ -172,7 +172,7 @@ impl<D: Datapath> Secured<D> {
     }
 }
 
-impl<D: Datapath> Datapath for Secured<D> {
+impl<D: Datapath> Datapath for SecureDatapath<D> {
     fn datagram_max(&self) -> usize {
         self.inner.datagram_max() - self.trailer()
     }
@@ -182,7 +182,7 @@ impl<D: Datapath> Datapath for Secured<D> {
     }
 
     fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
-        self.send_as(route, Cut::Allowed, write)
+        self.send_as(route, Fragmentation::Allowed, write)
     }
 
     fn send_whole(
@@ -190,7 +190,7 @@ impl<D: Datapath> Datapath for Secured<D> {
         route: Route,
         write: impl FnOnce(&mut [u8]) -> usize,
     ) -> io::Result<()> {
-        self.send_as(route, Cut::Forbidden, write)
+        self.send_as(route, Fragmentation::Forbidden, write)
     }
 
     fn set_limit(&mut self, peer: NodeId, bytes: Option<usize>) -> io::Result<()> {
@@ -202,20 +202,20 @@ impl<D: Datapath> Datapath for Secured<D> {
         self.inner.flush()
     }
 
-    fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+    fn receive(&mut self, now: Time, mut each: impl FnMut(ArrivedPacket<'_>)) -> io::Result<usize> {
         self.now = now;
         let Self { inner, guard, scratch, counts, .. } = self;
         let n = match guard {
             Guard::Checksum => {
                 inner.receive(now, |arrived| match checked(arrived.bytes, scratch) {
-                    Some(()) => each(Arrived { bytes: scratch, ..arrived }),
+                    Some(()) => each(ArrivedPacket { bytes: scratch, ..arrived }),
                     None => counts.damaged += 1,
                 })?
             }
             Guard::Sealed(pairs) => {
                 let n = inner.receive(now, |arrived| {
                     if open(now, pairs, arrived, scratch, counts) {
-                        each(Arrived { bytes: scratch, ..arrived });
+                        each(ArrivedPacket { bytes: scratch, ..arrived });
                     }
                 })?;
                 // After received packets: they may contain answers, if the node was delayed.
@@ -286,12 +286,12 @@ impl<D: Datapath> Datapath for Secured<D> {
 
 /// Permission to fragment a datagram.
 #[derive(Clone, Copy, Debug)]
-enum Cut {
+enum Fragmentation {
     Allowed,
     Forbidden,
 }
 
-impl Cut {
+impl Fragmentation {
     fn send<D: Datapath>(
         self,
         datapath: &mut D,
@@ -321,7 +321,7 @@ fn checked(bytes: &[u8], plain: &mut Vec<u8>) -> Option<()> {
 fn open(
     now: Time,
     pairs: &mut Pairs,
-    arrived: Arrived<'_>,
+    arrived: ArrivedPacket<'_>,
     plain: &mut Vec<u8>,
     counts: &mut Counts,
 ) -> bool {

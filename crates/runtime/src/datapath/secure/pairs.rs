@@ -34,10 +34,10 @@ use ring::rand::SystemRandom;
 
 use super::allowance::Allowance;
 use super::cookie::{self, CODE, Code, Jar};
-use super::handshake::{self, Begun, Ends};
+use super::handshake::{self, Ends, InitiatorState};
 use super::key_log::KeyLog;
 use super::keys::{PrivateKey, PublicKey};
-use super::session::{Agreed, Session};
+use super::session::{Session, SessionKeys};
 use crate::datapath::{Rail, Report, Route};
 use crate::wire::{Envelope, Incarnation, Kind, Protection, TransportId};
 
@@ -136,7 +136,7 @@ struct Pair {
     current: Option<Session>,
     previous: Option<Session>,
     next: Option<Session>,
-    calling: Option<Calling>,
+    calling: Option<OutgoingHandshake>,
     /// Time of the latest initiation of the peer, by its clock.
     heard: u64,
     /// Limit of answers to initiations with a cookie.
@@ -166,8 +166,8 @@ impl Default for Pair {
 
 /// A handshake that this node has begun.
 #[derive(Debug)]
-struct Calling {
-    begun: Option<Begun>,
+struct OutgoingHandshake {
+    begun: Option<InitiatorState>,
     id: u16,
     key: PublicKey,
     first_code: Code,
@@ -213,7 +213,7 @@ impl Pairs {
     }
 
     /// Handles the establishment of a session.
-    fn on_agreed(&mut self, peer: NodeId, agreed: &Agreed) {
+    fn on_agreed(&mut self, peer: NodeId, agreed: &SessionKeys) {
         self.handshakes += 1;
         if let Some(key_log) = &mut self.key_log
             && let Err(error) = key_log.note(self.node, peer, agreed)
@@ -316,7 +316,7 @@ impl Pairs {
         match &mut pair.calling {
             Some(calling) => calling.left = ATTEMPTS,
             None => {
-                pair.calling = Some(Calling {
+                pair.calling = Some(OutgoingHandshake {
                     begun: None,
                     id: 0,
                     key,
@@ -341,7 +341,7 @@ impl Pairs {
             match calling.filter(|calling| calling.at == at) {
                 // The handshake of this entry has ended.
                 None => {}
-                Some(Calling { left: 0, .. }) => self.give_up(NodeId::new(idx)),
+                Some(OutgoingHandshake { left: 0, .. }) => self.give_up(NodeId::new(idx)),
                 Some(_) if !self.begins.take(now) => return,
                 Some(_) => self.initiate(now, NodeId::new(idx)),
             }

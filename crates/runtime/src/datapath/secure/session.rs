@@ -62,7 +62,7 @@ pub(super) struct Session {
 }
 
 /// Numbers and keys of a session.
-pub(super) struct Agreed {
+pub(super) struct SessionKeys {
     /// This end's number, and the other's.
     pub(super) ids: (u16, u16),
     /// Keys to send with and to receive with.
@@ -71,7 +71,7 @@ pub(super) struct Agreed {
 }
 
 impl Session {
-    pub(super) fn new(now: Time, agreed: &Agreed) -> Self {
+    pub(super) fn new(now: Time, agreed: &SessionKeys) -> Self {
         let key = |bytes: &[u8; 32]| {
             let key = UnboundKey::new(&AES_256_GCM, bytes).expect("a key has 32 bytes");
             LessSafeKey::new(key)

@@ -44,12 +44,16 @@ impl Datapath for Wire {
         Ok(())
     }
 
-    fn receive(&mut self, _now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+    fn receive(
+        &mut self,
+        _now: Time,
+        mut each: impl FnMut(ArrivedPacket<'_>),
+    ) -> io::Result<usize> {
         let arriving = std::mem::take(&mut self.wires.borrow_mut()[self.node]);
         let from = Some(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2 - self.node as u8)));
         arriving
             .iter()
-            .for_each(|bytes| each(Arrived { bytes, from, rail: 0, marks: Marks::NONE }));
+            .for_each(|bytes| each(ArrivedPacket { bytes, from, rail: 0, marks: Marks::NONE }));
         Ok(arriving.len())
     }
 }
@@ -75,7 +79,7 @@ fn envelope(src: usize) -> Envelope {
 
 /// Two protected datapaths.
 struct Net {
-    ends: Vec<Secured<Wire>>,
+    ends: Vec<SecureDatapath<Wire>>,
     wires: Wires,
     keys: Vec<PrivateKey>,
     now: Time,
@@ -92,7 +96,8 @@ impl Net {
 
     fn checksum() -> Self {
         let wires = Wires::default();
-        let end = |node| Secured::new(Wire { node, wires: Rc::clone(&wires) }, Security::Checksum);
+        let end =
+            |node| SecureDatapath::new(Wire { node, wires: Rc::clone(&wires) }, Security::Checksum);
         let ends = vec![end(0), end(1)];
         Self { ends, wires, keys: Vec::new(), now: Time::ZERO }
     }
@@ -102,7 +107,7 @@ impl Net {
     }
 
     /// Starts a new incarnation of a node.
-    fn end(&self, node: usize) -> Secured<Wire> {
+    fn end(&self, node: usize) -> SecureDatapath<Wire> {
         self.end_with(node, self.keys[node].clone())
     }
 
@@ -118,15 +123,15 @@ impl Net {
     }
 
     /// Starts an end that claims to be a node.
-    fn end_with(&self, node: usize, key: PrivateKey) -> Secured<Wire> {
+    fn end_with(&self, node: usize, key: PrivateKey) -> SecureDatapath<Wire> {
         self.end_started(node, started(), key)
     }
 
     /// Starts such an end with a clock of that time.
-    fn end_started(&self, node: usize, started_ns: u64, key: PrivateKey) -> Secured<Wire> {
+    fn end_started(&self, node: usize, started_ns: u64, key: PrivateKey) -> SecureDatapath<Wire> {
         let config = SealConfig { started_ns, ..self.config(node, key) };
         let wire = Wire { node, wires: Rc::clone(&self.wires) };
-        Secured::new(wire, Security::Sealed(config))
+        SecureDatapath::new(wire, Security::Sealed(config))
     }
 
     /// Sends a data packet of `src` with this payload.
@@ -318,8 +323,10 @@ fn strangers_agree_on_nothing() {
 fn another_transport_is_reported_as_such() {
     let mut net = Net::sealed();
     let config = SealConfig { transport: TransportId(9), ..net.config(0, net.keys[0].clone()) };
-    net.ends[0] =
-        Secured::new(Wire { node: 0, wires: Rc::clone(&net.wires) }, Security::Sealed(config));
+    net.ends[0] = SecureDatapath::new(
+        Wire { node: 0, wires: Rc::clone(&net.wires) },
+        Security::Sealed(config),
+    );
     net.send(0, b"x");
     net.run(MOMENT);
     let Counts { forged, wrong_transport, .. } = net.counts(1);
@@ -334,8 +341,10 @@ fn another_transport_is_reported_as_such() {
 fn another_key_is_reported_as_such() {
     let mut net = Net::sealed();
     let config = net.config(0, PrivateKey::generate().unwrap());
-    net.ends[0] =
-        Secured::new(Wire { node: 0, wires: Rc::clone(&net.wires) }, Security::Sealed(config));
+    net.ends[0] = SecureDatapath::new(
+        Wire { node: 0, wires: Rc::clone(&net.wires) },
+        Security::Sealed(config),
+    );
     net.send(0, b"x");
     net.run(MOMENT);
     assert_eq!(net.counts(1).forged, 1);

@@ -21,7 +21,7 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Time};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Arrived, Counts, Datapath, Report, Route};
+use super::{ArrivedPacket, Counts, Datapath, Report, Route};
 use sys::{RxBatch, TxBatch};
 
 /// Configuration of the UDP datapath.
@@ -237,12 +237,16 @@ impl Datapath for UdpDatapath {
         Ok(())
     }
 
-    fn receive(&mut self, _now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+    fn receive(
+        &mut self,
+        _now: Time,
+        mut each: impl FnMut(ArrivedPacket<'_>),
+    ) -> io::Result<usize> {
         let mut n = 0;
         for socket in [&self.control, &self.data] {
             n += self.rx.receive(socket, |bytes, from: IpAddr, class| {
                 let marks = Marks::from_traffic_class(class);
-                each(Arrived { bytes, from: Some(from), rail: 0, marks });
+                each(ArrivedPacket { bytes, from: Some(from), rail: 0, marks });
             })?;
         }
         Ok(n)

@@ -73,7 +73,7 @@ struct Slot {
 
 /// Packets that the system did not accept.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Dropped {
+pub(super) struct DropCounts {
     pub(super) all: u64,
     /// Packets that were longer than the network carries.
     pub(super) too_long: u64,
@@ -162,12 +162,12 @@ impl TxBatch {
         &mut self,
         sockets: &[UdpSocket],
         mut too_long: impl FnMut(NodeId, usize),
-    ) -> io::Result<Dropped> {
+    ) -> io::Result<DropCounts> {
         self.order.clear();
         self.order.extend(0..self.slots.len());
         self.order.sort_unstable_by_key(|&idx| (self.slots[idx].socket, idx));
         self.prepare();
-        let mut dropped = Dropped::default();
+        let mut dropped = DropCounts::default();
         let (mut from, mut n_done) = (0, 0);
         while from < self.heads.len() {
             let socket = self.slots[self.heads[from]].socket;

@@ -29,7 +29,7 @@ pub(super) struct Headers {
 
 /// Fields that differ between packets to one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Varying {
+pub(super) struct VariableFields {
     /// DSCP and ECN.
     pub(super) traffic_class: u8,
     pub(super) port_from: u16,
@@ -63,8 +63,8 @@ impl Headers {
     ///
     /// # Panics
     /// If `out` is too short, or the datagram longer than IPv4 allows.
-    pub(super) fn write(&self, out: &mut [u8], varying: Varying) {
-        let Varying { traffic_class, port_from, port_to, len } = varying;
+    pub(super) fn write(&self, out: &mut [u8], varying: VariableFields) {
+        let VariableFields { traffic_class, port_from, port_to, len } = varying;
         assert!(len <= usize::from(u16::MAX) - IPV4 - UDP, "{len} bytes fit into no packet");
         let (ip_len, udp_len) = ((IPV4 + UDP + len) as u16, (UDP + len) as u16);
         let out = &mut out[..HEADERS];
@@ -125,7 +125,7 @@ mod tests {
     const FROM: (Mac, Ipv4Addr) = ([2, 0, 0, 0, 0, 1], Ipv4Addr::new(192, 168, 0, 1));
     const TO: (Mac, Ipv4Addr) = ([2, 0, 0, 0, 0, 2], Ipv4Addr::new(192, 168, 0, 199));
 
-    fn frame(varying: Varying) -> Vec<u8> {
+    fn frame(varying: VariableFields) -> Vec<u8> {
         let mut frame: Vec<u8> = (0..HEADERS + varying.len).map(|n| n as u8).collect();
         Headers::new(FROM, TO).write(&mut frame, varying);
         frame
@@ -135,13 +135,14 @@ mod tests {
     /// 4000 4011 .... c0a8 0001 c0a8 00c7 has b861.
     #[test]
     fn the_checksum_is_that_of_the_known_example() {
-        let varying = Varying { traffic_class: 0, port_from: 1, port_to: 2, len: 0x73 - 28 };
+        let varying = VariableFields { traffic_class: 0, port_from: 1, port_to: 2, len: 0x73 - 28 };
         assert_eq!(frame(varying)[24..26], [0xb8, 0x61]);
     }
 
     #[test]
     fn every_field_is_where_it_belongs() {
-        let varying = Varying { traffic_class: 0xe0, port_from: 0x1234, port_to: 7321, len: 100 };
+        let varying =
+            VariableFields { traffic_class: 0xe0, port_from: 0x1234, port_to: 7321, len: 100 };
         let frame = frame(varying);
         assert_eq!(frame[..6], TO.0);
         assert_eq!(frame[6..12], FROM.0);
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn padding_is_not_part_of_the_datagram() {
-        let varying = Varying { traffic_class: 0, port_from: 1, port_to: 2, len: 3 };
+        let varying = VariableFields { traffic_class: 0, port_from: 1, port_to: 2, len: 3 };
         let mut padded = frame(varying);
         let datagram = padded[HEADERS..].to_vec();
         padded.resize(60, 0xaa);
@@ -169,7 +170,7 @@ mod tests {
             len in 0usize..1_473,
         ) {
             let (port_from, port_to) = ports;
-            let frame = frame(Varying { traffic_class, port_from, port_to, len });
+            let frame = frame(VariableFields { traffic_class, port_from, port_to, len });
             let (from, class, datagram) = parse(&frame).unwrap();
             prop_assert_eq!((from, class), (FROM.1, traffic_class));
             prop_assert_eq!(datagram, &frame[HEADERS..]);
@@ -188,7 +189,7 @@ mod tests {
 
         #[test]
         fn damage_to_the_header_is_noticed(bit in 0usize..160) {
-            let varying = Varying { traffic_class: 32, port_from: 1, port_to: 2, len: 50 };
+            let varying = VariableFields { traffic_class: 32, port_from: 1, port_to: 2, len: 50 };
             let mut frame = frame(varying);
             frame[ETHERNET + bit / 8] ^= 1 << (bit % 8);
             prop_assert_eq!(parse(&frame), None);

@@ -57,12 +57,12 @@ use rampmeter_core::{Priority, Span, Time};
 use xdp::nic::NicIndex;
 
 pub use self::bpf::{Attach, Steering};
-use self::frame::{HEADERS, Headers, Mac, Varying};
+use self::frame::{HEADERS, Headers, Mac, VariableFields};
 use self::neighbour::Neighbours;
 use self::netlink::Netlink;
 use self::queue::Queue;
 use self::socket::{Frame, Frames, Size, Xsk};
-use super::{Arrived, Counts, Datapath, Route};
+use super::{ArrivedPacket, Counts, Datapath, Route};
 
 /// Queues of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -347,7 +347,7 @@ impl Datapath for XdpDatapath {
         let len = write(&mut frame[HEADERS..]);
         assert!(HEADERS + len <= frame.len(), "{len} bytes were written into {}", self.mtu);
         let is_control = route.class == Priority::HIGHEST;
-        let varying = Varying {
+        let varying = VariableFields {
             traffic_class: route.traffic_class(),
             port_from: FIRST_PORT + route.path % self.spray,
             port_to: addr.port() + u16::from(!is_control),
@@ -372,7 +372,7 @@ impl Datapath for XdpDatapath {
         Ok(())
     }
 
-    fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+    fn receive(&mut self, now: Time, mut each: impl FnMut(ArrivedPacket<'_>)) -> io::Result<usize> {
         self.now = now;
         let (control, malformed) = (self.local.port(), &mut self.malformed);
         let mut n = 0;

@@ -5,7 +5,7 @@ use rampmeter_core::packet::Marks;
 
 use super::frame;
 use super::socket::{Frame, Frames, Xsk};
-use crate::datapath::Arrived;
+use crate::datapath::ArrivedPacket;
 
 /// Maximum number of packets that are removed from the ring at once.
 const TAKEN: usize = 256;
@@ -40,7 +40,7 @@ impl Queue {
         &mut self,
         control: u16,
         malformed: &mut u64,
-        each: &mut impl FnMut(Arrived<'_>),
+        each: &mut impl FnMut(ArrivedPacket<'_>),
     ) -> usize {
         let mut n = 0;
         if self.waiting.len() < self.waiting_max {
@@ -62,7 +62,7 @@ impl Queue {
         &mut self,
         max: usize,
         malformed: &mut u64,
-        each: &mut impl FnMut(Arrived<'_>),
+        each: &mut impl FnMut(ArrivedPacket<'_>),
     ) -> usize {
         for n in 0..max {
             let Some(frame) = self.waiting.pop() else { return n };
@@ -72,10 +72,15 @@ impl Queue {
     }
 
     /// Delivers a packet and frees its frame.
-    fn give(&mut self, frame: Frame, malformed: &mut u64, each: &mut impl FnMut(Arrived<'_>)) {
+    fn give(
+        &mut self,
+        frame: Frame,
+        malformed: &mut u64,
+        each: &mut impl FnMut(ArrivedPacket<'_>),
+    ) {
         if let Some((from, class, bytes)) = frame::parse(&frame) {
             let marks = Marks::from_traffic_class(class);
-            each(Arrived { bytes, from: Some(from.into()), rail: 0, marks });
+            each(ArrivedPacket { bytes, from: Some(from.into()), rail: 0, marks });
         } else {
             *malformed += 1;
         }

@@ -63,10 +63,10 @@ fn count(freed: usize, taken: usize) {
 
 /// The system's allocator, counted.
 #[derive(Debug)]
-pub(crate) struct Counting;
+pub(crate) struct CountingAllocator;
 
 // SAFETY: the system's allocator does all the work.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(0, layout.size());
         // SAFETY: as the caller promises.

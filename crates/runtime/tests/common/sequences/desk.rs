@@ -9,7 +9,7 @@ use std::rc::Rc;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Span, TenantId, Time};
 use rampmeter_runtime::app::Admission;
-use rampmeter_runtime::datapath::{Arrived, Route};
+use rampmeter_runtime::datapath::{ArrivedPacket, Route};
 use rampmeter_runtime::wire::{Envelope, Kind};
 use rampmeter_runtime::{Applications, Assembly, Datapath, Outcome, Payload, Submission, Ticket};
 
@@ -255,12 +255,12 @@ impl Datapath for Tap {
         Ok(())
     }
 
-    fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+    fn receive(&mut self, now: Time, mut each: impl FnMut(ArrivedPacket<'_>)) -> io::Result<usize> {
         let mut n = 0;
         while n < 64 && self.next_arrival() <= now {
             let packet = self.0.borrow_mut().queues[self.1.idx()].pop_front();
             let Some((_, bytes)) = packet else { break };
-            each(Arrived { bytes: &bytes, from: None, rail: 0, marks: Marks::NONE });
+            each(ArrivedPacket { bytes: &bytes, from: None, rail: 0, marks: Marks::NONE });
             n += 1;
             uncounted(|| {
                 let wire = &mut *self.0.borrow_mut();

@@ -35,7 +35,7 @@ use rampmeter_runtime::wire::{Envelope, Incarnation, Kind, Protection, Transport
 use rampmeter_runtime::{Agreement, Datapath, Node, NodeConfig};
 use rustix::time::ClockId;
 
-pub(crate) use counting::Counting;
+pub(crate) use counting::CountingAllocator;
 use counting::{Counts, counted, counts, reset};
 use desk::{Apps, Tap, Wire};
 use input::{Input, Template};
@@ -91,12 +91,12 @@ pub(crate) fn sequence(bytes: &[u8]) -> Tally {
 }
 
 /// Name of a transport, and the function that runs a sequence of it.
-pub(crate) type Named = (&'static str, fn(&[u8]) -> Tally);
+pub(crate) type NamedTransport = (&'static str, fn(&[u8]) -> Tally);
 
 /// Returns all transports that run between hosts.
-pub(crate) fn transports() -> Vec<Named> {
+pub(crate) fn transports() -> Vec<NamedTransport> {
     #[derive(Default)]
-    struct All(Vec<Named>);
+    struct All(Vec<NamedTransport>);
 
     impl Visitor for All {
         fn transport<T: Transport>(&mut self) {
@@ -180,7 +180,7 @@ fn node<E: Endpoint + 'static>(
 
 /// Input and output of a node.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Traffic {
     packets: u64,
     bytes: u64,
     messages: u64,
@@ -189,9 +189,9 @@ struct Seen {
 
 /// Returns the number of nodes, and the parameters of the transport, which are made once.
 fn protocol<T: Transport>(rate: Rate) -> (usize, Arc<T::Config>) {
-    type Made = BTreeMap<&'static str, (usize, Rc<dyn Any>)>;
+    type Configs = BTreeMap<&'static str, (usize, Rc<dyn Any>)>;
     thread_local! {
-        static MADE: RefCell<Made> = RefCell::default();
+        static MADE: RefCell<Configs> = RefCell::default();
     }
     let make = || {
         let mtu = rate.tx_time(Bytes::new(1_500));
@@ -383,11 +383,11 @@ impl Bed {
     }
 
     /// Returns the input and output of the node under test, and the submissions of its application.
-    fn seen(&self) -> Seen {
+    fn seen(&self) -> Traffic {
         let wire = self.wire.borrow();
         let &Wire { received, bytes, sent, .. } = &*wire;
         let (messages, message_bytes) = self.apps[0].taken();
-        Seen { packets: received + sent, bytes, messages, message_bytes }
+        Traffic { packets: received + sent, bytes, messages, message_bytes }
     }
 
     /// Runs an iteration of the node under test, and checks its memory and work.

@@ -5,7 +5,7 @@ use super::{Groups, Layer, Part, Policy, ROWS_MAX};
 use crate::trace::TraceError;
 
 /// Rows that hosts receive, by host.
-type Received = Vec<(usize, Vec<u64>)>;
+type RowsByHost = Vec<(usize, Vec<u64>)>;
 
 /// A training step in the making.
 pub(super) struct Run<'a> {
@@ -14,7 +14,7 @@ pub(super) struct Run<'a> {
     layers: &'a [Layer],
     pub(super) schedule: Schedule,
     /// Collectives for which hosts wait at the end.
-    open: Received,
+    open: RowsByHost,
     /// Collectives of the file that the policy runs.
     pub(super) n_used: usize,
 }
@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs the collective of a part in all groups; returns the rows that each GPU receives.
-    fn collective(&mut self, part: &Part) -> Result<Received, TraceError> {
+    fn collective(&mut self, part: &Part) -> Result<RowsByHost, TraceError> {
         let Some((collective, kind)) = part.collective.filter(|_| part.bytes > 0) else {
             return Ok(Vec::new());
         };
@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
         Ok(received)
     }
 
-    fn wait(&mut self, received: Received) {
+    fn wait(&mut self, received: RowsByHost) {
         received.into_iter().for_each(|(gpu, rows)| self.schedule.wait(gpu, rows));
     }
 

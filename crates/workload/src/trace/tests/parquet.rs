@@ -19,9 +19,9 @@ use crate::trace::host_names;
 const BYTES: &str = "expected a whole number of bytes, such as 2000000 or \"2MB\"";
 const MICROSECONDS: &str = "expected microseconds, such as 5 or \"5us\", from 0 to 2^63 ps";
 
-type Named = (&'static str, ArrayRef);
+type NamedColumn = (&'static str, ArrayRef);
 
-fn table(columns: Vec<Named>, compression: Compression) -> Result<Vec<Flow>, String> {
+fn table(columns: Vec<NamedColumn>, compression: Compression) -> Result<Vec<Flow>, String> {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("t.parquet");
     let batch = RecordBatch::try_from_iter(columns).unwrap();
@@ -35,7 +35,7 @@ fn table(columns: Vec<Named>, compression: Compression) -> Result<Vec<Flow>, Str
 }
 
 /// Two flows in types that dataframes have.
-fn columns(arrival: &'static str, arrivals: [f64; 2]) -> Vec<Named> {
+fn columns(arrival: &'static str, arrivals: [f64; 2]) -> Vec<NamedColumn> {
     vec![
         (arrival, Arc::new(Float64Array::from(arrivals.to_vec()))),
         ("src", Arc::new(Int16Array::from(vec![0, 1]))),

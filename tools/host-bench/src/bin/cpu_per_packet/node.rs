@@ -17,7 +17,8 @@ use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{
     Applications, Assembly, BusyPoll, Clock, ClockSource, Datapath, Node, NodeConfig, Outcome,
-    Payload, PrivateKey, SealConfig, Secured, Security, Signals, Submission, Ticket, Wait, drive,
+    Payload, PrivateKey, SealConfig, SecureDatapath, Security, Signals, Submission, Ticket, Wait,
+    drive,
 };
 
 use crate::netns::Net;
@@ -85,7 +86,7 @@ where
     let (a, b) = (a?, b?);
     let [sending, receiving] = [Signals::new()?, Signals::new()?];
     let run = |host: usize, datapath: D, bulk: Bulk| {
-        let datapath = Secured::new(datapath, security(net, host, protection)?);
+        let datapath = SecureDatapath::new(datapath, security(net, host, protection)?);
         run::<E, _>(net, host, facts, Arc::clone(&protocol), datapath, bulk)
     };
     let send = || {

@@ -9,7 +9,7 @@ use super::super::cookie::{self, CODE, COOKIE_AGE, Code};
 use super::super::handshake::{self, Ends, INITIATION};
 use super::super::session::Session;
 use super::{NUDGE_EVERY, Pairs, REPORTS_MAX, Refusal};
-use crate::datapath::{Arrived, Rail, Report, Route};
+use crate::datapath::{ArrivedPacket, Rail, Report, Route};
 use crate::wire::{Envelope, Kind, Protection, TransportId};
 
 /// Answer to an initiation.
@@ -29,7 +29,7 @@ impl Pairs {
         &mut self,
         now: Time,
         envelope: &Envelope,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
     ) -> Result<(), Refusal> {
         let Envelope { transport, src, dst, kind, .. } = *envelope;
         let is_for_here = dst == self.node && src != self.node;
@@ -63,7 +63,7 @@ impl Pairs {
         now: Time,
         src: NodeId,
         session: u16,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
     ) -> Option<()> {
         let (message, second) = arrived.bytes.split_last_chunk::<CODE>()?;
         let (start, first) = message.split_last_chunk::<CODE>()?;
@@ -127,7 +127,7 @@ impl Pairs {
         &mut self,
         src: NodeId,
         theirs: TransportId,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
     ) -> Refusal {
         let is_coded = || {
             let (message, _) = arrived.bytes.split_last_chunk::<CODE>()?;
