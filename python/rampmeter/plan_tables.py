@@ -78,6 +78,8 @@ Operation: TypeAlias = Literal[
 
 Overflow: TypeAlias = Literal["tail-drop", "push-out"]
 
+PacketFate: TypeAlias = Literal["cut-off", "vanish"]
+
 PfcClasses: TypeAlias = Literal["data", "all"]
 
 PfcMode: TypeAlias = Literal["dynamic", "static", "off"]
@@ -91,8 +93,6 @@ Times: TypeAlias = Literal["fixed", "exponential"]
 TrimChoice: TypeAlias = Literal["coin", "arriving"]
 
 Unit: TypeAlias = Literal["bytes", "packets"]
-
-Unscheduled: TypeAlias = Literal["cut-off", "vanish"]
 
 WarmUp: TypeAlias = int | Literal["auto", "mser-5"]
 
@@ -170,7 +170,7 @@ class Fabric(PlanTable):
     """Length of a packet whose payload is cut off, where ports trim (NDP)."""
     trim_choice: TrimChoice | None = None
     """Choice of the data packet that is trimmed."""
-    unscheduled: Unscheduled | None = None
+    unscheduled: PacketFate | None = None
     """Fate of packets without a schedule that are cut off, if packets may not wait in switches."""
 
 
