@@ -319,6 +319,9 @@ pub enum Need<T> {
     Only(T),
 }
 
+/// Maximum memory of a port: fabrics count the bytes of a queue in 32 bits.
+pub const PORT_BYTES_MAX: Bytes = Bytes::new(4_000_000_000);
+
 /// Ports that mark ECN-capable packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -368,6 +371,21 @@ pub struct FabricNeeds {
     pub clocks_within: Option<Span>,
     /// Central controllers, in the order of their numbers.
     pub arbiters: Vec<ArbiterNeed>,
+}
+
+impl FabricNeeds {
+    /// Returns needs of which preferred memory and thresholds of ports are at most
+    /// [`PORT_BYTES_MAX`].
+    #[must_use]
+    pub fn within_port_memory(mut self) -> Self {
+        if let Need::Prefer(Buffer::PerPort(bytes)) = &mut self.buffer {
+            *bytes = PORT_BYTES_MAX.min(*bytes);
+        }
+        if let Need::Prefer(Some(bytes)) = &mut self.ecn {
+            *bytes = PORT_BYTES_MAX.min(*bytes);
+        }
+        self
+    }
 }
 
 /// One central controller.

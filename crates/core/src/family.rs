@@ -184,6 +184,9 @@ pub struct FabricFacts {
     pub n_hosts: u32,
     /// Rate of the slowest host link.
     pub access_rate: Rate,
+    /// Rate that the narrowest cut of the network has for each host when all send across it. `None`
+    /// with full bisection bandwidth, or if it is unknown.
+    pub core_rate: Option<Rate>,
     /// Unloaded round trip on the longest path with a full packet in each direction (dcPIM §3.4:
     /// 5.8 us).
     pub data_rtt: Span,
@@ -198,6 +201,12 @@ pub struct FabricFacts {
 }
 
 impl FabricFacts {
+    /// Returns the least rate at which a host's packets are carried when all hosts send: that of its
+    /// link or its share of the core.
+    pub fn least_rate(&self) -> Rate {
+        self.core_rate.map_or(self.access_rate, |core| core.min(self.access_rate))
+    }
+
     /// Returns the bandwidth-delay product in packets of `packet` bytes on the link, rounded up.
     pub fn bdp_packets(&self, packet: Bytes) -> u32 {
         self.data_rtt.as_ps().div_ceil(self.access_rate.tx_time(packet).as_ps()) as u32

@@ -1,6 +1,6 @@
 //! Rates and round trips between pairs of hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::NodeId;
 use crate::units::{Rate, Span};
@@ -177,6 +177,13 @@ impl Pairs {
 
     /// Returns the planes of hosts; `None` if each host reaches all peers by one.
     pub fn planes(&self) -> Option<Planes> {
+        let planes = self.planes_and_parts()?;
+        (0..self.n_hosts()).any(|host| planes.count(NodeId::new(host)) > 1).then_some(planes)
+    }
+
+    /// Returns the planes of hosts, also of hosts that reach all peers by one; `None` if no host
+    /// has several links.
+    pub fn planes_and_parts(&self) -> Option<Planes> {
         self.distances.as_ref()?;
         let mut kinds: BTreeMap<&[HostLink], u32> = BTreeMap::new();
         let mut firsts = Vec::new();
@@ -187,7 +194,7 @@ impl Pairs {
             })
         });
         let kind_of_host: Vec<u32> = kind_of_host.collect();
-        let mut is_shared = false;
+        let (mut part_of_pairs, mut parts) = (Vec::new(), Vec::new());
         let mut of_pairs = Vec::with_capacity(firsts.len() * firsts.len());
         let mut links = Vec::with_capacity(firsts.len());
         for &host in &firsts {
@@ -206,14 +213,24 @@ impl Pairs {
             let plane_of_link = joined(own.len(), &reaching);
             let plane = |links: &Vec<usize>| links.first().map_or(0, |&link| plane_of_link[link]);
             of_pairs.extend(reaching.iter().map(plane));
-            is_shared |= reaching.iter().filter(|links| !links.is_empty()).any(|links| {
-                let plane = plane_of_link[links[0]];
-                links.len() < plane_of_link.iter().filter(|&&of| of == plane).count()
-            });
+            let is_part = |links: &Vec<usize>| {
+                links.first().is_some_and(|&first| {
+                    let of_plane = plane_of_link.iter().filter(|&&of| of == plane_of_link[first]);
+                    links.len() < of_plane.count()
+                })
+            };
+            let distinct: BTreeSet<_> = reaching.iter().filter(|links| is_part(links)).collect();
+            let distinct: Vec<_> = distinct.into_iter().collect();
+            let part = |links| distinct.binary_search(&links).ok().map(|part| part as u16);
+            part_of_pairs.extend(reaching.iter().map(part));
+            let rates = |links: &&Vec<usize>| {
+                let of = || links.iter().map(|&link| own[link]);
+                (sum(of().map(|link| link.sends)), sum(of().map(|link| link.receives)))
+            };
+            parts.push(distinct.iter().map(rates).collect());
             links.push(plane_of_link.iter().copied().zip(own.iter().copied()).collect());
         }
-        let planes = Planes { kind_of_host, of_pairs, links, is_shared };
-        (0..self.n_hosts()).any(|host| planes.count(NodeId::new(host)) > 1).then_some(planes)
+        Some(Planes { kind_of_host, of_pairs, links, part_of_pairs, parts })
     }
 
     /// Returns the links of `host` that are nearest to `peer`.
@@ -238,13 +255,27 @@ pub struct Planes {
     of_pairs: Vec<u8>,
     /// The links of hosts of each kind, with their planes.
     links: Vec<Vec<(u8, HostLink)>>,
-    is_shared: bool,
+    /// The part of that plane by which hosts of a kind reach hosts of a kind, row by row; `None` if
+    /// it is all of it.
+    part_of_pairs: Vec<Option<u16>>,
+    /// Rates at which hosts of each kind send and receive by their parts of planes.
+    parts: Vec<Vec<(Rate, Rate)>>,
 }
 
 impl Planes {
     /// Returns true if a host reaches some peers by only some links of a plane.
     pub fn is_shared(&self) -> bool {
-        self.is_shared
+        self.parts.iter().any(|of_kind| !of_kind.is_empty())
+    }
+
+    /// Returns the rates at which a host sends and receives by each part of its planes.
+    pub fn parts(&self, host: NodeId) -> &[(Rate, Rate)] {
+        &self.parts[self.kind_of_host[host.idx()] as usize]
+    }
+
+    /// Returns the part of a plane by which a host reaches another; `None` if it is all of it.
+    pub fn part_of(&self, host: NodeId, peer: NodeId) -> Option<usize> {
+        self.part_of_pairs[self.of_kinds(host, peer)].map(usize::from)
     }
 
     /// Returns the number of planes of a host.
@@ -255,8 +286,13 @@ impl Planes {
     /// Returns the plane by which a host reaches another, from 0.
     #[inline]
     pub fn of(&self, host: NodeId, peer: NodeId) -> usize {
+        usize::from(self.of_pairs[self.of_kinds(host, peer)])
+    }
+
+    #[inline]
+    fn of_kinds(&self, host: NodeId, peer: NodeId) -> usize {
         let kind = |host: NodeId| self.kind_of_host[host.idx()] as usize;
-        usize::from(self.of_pairs[kind(host) * self.links.len() + kind(peer)])
+        kind(host) * self.links.len() + kind(peer)
     }
 
     /// Returns the plane that a host's links to a switch belong to.

@@ -207,20 +207,19 @@ impl Peers {
     }
 
     /// Returns the value for `peer` of a timeout of the network. It is `round_trips` control round
-    /// trips, and no less than `round_trips` full packets of `packet` bytes.
+    /// trips, and no less than `round_trips` full packets of `packet` bytes on the slower link of
+    /// the two, or by the pair's share of the core.
     pub fn timeout_of(
         &self,
         timeout: Span,
         (round_trips, packet): (u32, Bytes),
         peer: NodeId,
     ) -> Span {
-        if self.pairs.round_trip(self.host, peer).is_none() {
-            return timeout;
-        }
         let rate = |src, dst| self.pairs.rate(src, dst).unwrap_or(self.facts.access_rate);
         let slower = rate(self.host, peer).min(rate(peer, self.host));
+        let slower = self.facts.core_rate.map_or(slower, |core| core.min(slower));
         let least = slower.tx_time(packet) * u64::from(round_trips);
-        self.time_of(timeout, peer).max(least).min(timeout)
+        self.time_of(timeout, peer).min(timeout).max(least)
     }
 
     fn at(&self, rate: Option<Rate>, peer: NodeId) -> FabricFacts {

@@ -156,6 +156,7 @@ pub fn host_facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
     FabricFacts {
         n_hosts,
         access_rate,
+        core_rate: None,
         data_rtt: rtt + mtu * 4,
         control_rtt: rtt,
         n_pods: 0,

@@ -32,6 +32,7 @@ pub fn facts() -> FabricFacts {
     FabricFacts {
         n_hosts: N_HOSTS,
         access_rate: RATE,
+        core_rate: None,
         data_rtt: DELAY * 2 + mtu * 2,
         control_rtt,
         n_pods: 0,

@@ -39,11 +39,14 @@ struct LinkNumbers {
     rates: Vec<(Rate, Rate)>,
     /// The number of each host's first plane, and last the number of all.
     firsts: Vec<u32>,
+    /// The same of parts of planes.
+    part_rates: Vec<(Rate, Rate)>,
+    first_parts: Vec<u32>,
 }
 
 impl LinkNumbers {
     fn of(pairs: &Pairs) -> Self {
-        let planes = pairs.planes();
+        let planes = pairs.planes_and_parts();
         let count =
             |host: u32| planes.as_ref().map_or(1, |all| all.count(NodeId::new(host)) as u32);
         let mut firsts = vec![0];
@@ -55,7 +58,19 @@ impl LinkNumbers {
             Some(all) => (0..all.count(host)).map(|plane| all.rates(host, plane)).collect(),
         };
         let rates = (0..pairs.n_hosts()).map(NodeId::new).flat_map(of_host).collect();
-        Self { pairs: pairs.clone(), planes, rates, firsts }
+        let (mut part_rates, mut first_parts) = (Vec::new(), Vec::new());
+        for host in (0..pairs.n_hosts()).map(NodeId::new) {
+            first_parts.push(part_rates.len() as u32);
+            part_rates.extend(planes.iter().flat_map(|all| all.parts(host)));
+        }
+        Self { pairs: pairs.clone(), planes, rates, firsts, part_rates, first_parts }
+    }
+
+    /// Returns the number of the part of a plane by which a host reaches another; `None` if it is
+    /// all of it.
+    fn part_of_pair(&self, host: NodeId, peer: NodeId) -> Option<u32> {
+        let part = self.planes.as_ref()?.part_of(host, peer)?;
+        Some(self.first_parts[host.idx()] + part as u32)
     }
 
     /// Returns the number of the plane by which a host reaches another.
@@ -85,7 +100,7 @@ pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> CompletedRun
     let links = LinkNumbers::of(&rates);
     let mut run = Run {
         cut,
-        scheduler: IdealScheduler::new(links.rates.iter().copied(), core),
+        scheduler: IdealScheduler::new(links.rates.clone(), links.part_rates.clone(), core),
         links,
         open: HashMap::new(),
         ideals: Ideals::new(sim, cut),
@@ -165,7 +180,8 @@ impl Run {
         let record = FlowRecord::new(MsgId::new(id), arrival.at, arrival);
         let (src, dst) = (arrival.src, arrival.dst);
         let links = [self.links.of_pair(src, dst), self.links.of_pair(dst, src)];
-        let job = Job { id, src, dst, links, rate, service };
+        let parts = [self.links.part_of_pair(src, dst), self.links.part_of_pair(dst, src)];
+        let job = Job { id, src, dst, links, parts, rate, service };
         self.scheduler.submit(arrival.at, job);
         self.open.insert(id, Open { record, service });
         self.under_way.add(service, arrival.size, arrival.size.packets_ceil(self.cut.payload));

@@ -104,7 +104,7 @@ impl TransportSpec {
     /// # Errors
     /// Two transports that need different fabrics.
     pub(crate) fn needs(&self, facts: &FabricFacts) -> Result<FabricNeeds, BadKey> {
-        let needs = |table: &ReadTable| table.keys.needs(&table.told(facts));
+        let needs = |table: &ReadTable| table.keys.needs(&table.told(facts)).within_port_memory();
         match &self.tables[..] {
             [only] => Ok(needs(only)),
             several => mixed::merge(self.names().into_iter().zip(several.iter().map(needs))),

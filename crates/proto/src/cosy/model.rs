@@ -376,6 +376,7 @@ fn check(slots: u32, [losses, doubles, crashes]: [u32; 3], states_min: usize) {
     let facts = FabricFacts {
         n_hosts: 4,
         access_rate: RATE,
+        core_rate: None,
         data_rtt: HOP * 8,
         control_rtt: HOP * 8,
         n_pods: 0,

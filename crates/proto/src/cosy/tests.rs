@@ -32,6 +32,7 @@ fn facts(gbps: u64, [data_us, control_us]: [u64; 2]) -> FabricFacts {
     FabricFacts {
         n_hosts: 2,
         access_rate: Rate::from_gbps(gbps),
+        core_rate: None,
         data_rtt: Span::from_us(data_us),
         control_rtt: Span::from_us(control_us),
         n_pods: 0,

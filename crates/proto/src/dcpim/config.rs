@@ -305,6 +305,9 @@ pub struct Pair {
     pub stragglers: Span,
 }
 
+/// Control packets of a phase between two hosts: requests, grants, accepts and announcements.
+const CONTROL_PACKETS_A_PEER: u64 = 4;
+
 impl DcpimConfig {
     /// Returns the stages of a phase.
     fn stages(&self) -> u32 {
@@ -316,9 +319,15 @@ impl DcpimConfig {
 
     /// Returns the length of a stage: beta times half a control round trip (§3.3). It is no less
     /// than makes a phase hold `channel-packets-min` packets for each channel.
+    ///
+    /// A phase also holds the control packets of a host with all others at its share of the core,
+    /// unless as many packets of data take less. Where these do not fit, matching starves.
     pub(super) fn stage(&self, facts: &FabricFacts) -> Span {
         let packets = u64::from(self.channels) * u64::from(self.channel_packets_min);
-        let phase = facts.access_rate.tx_time(self.payload + self.header) * packets;
+        let data = |rate: Rate| rate.tx_time(self.payload + self.header) * packets;
+        let control = self.header * (CONTROL_PACKETS_A_PEER * u64::from(facts.n_hosts));
+        let in_core = |core: Rate| core.tx_time(control).min(data(core));
+        let phase = data(facts.access_rate).max(facts.core_rate.map_or(Span::ZERO, in_core));
         let shortest = Span::from_ps(phase.as_ps().div_ceil(self.stages().into()));
         facts.control_rtt.scale_floor(self.beta_milli.into(), 2_000).max(shortest)
     }
@@ -337,7 +346,7 @@ impl DcpimConfig {
         let channel_time = stage * u64::from(stages) / u64::from(self.channels);
         let grace_packets = u64::from(self.grace_packets) * u64::from(self.channels);
         let grace = facts.control_rtt / 2 + mtu_time * grace_packets;
-        let keepalive = keepalive(facts);
+        let keepalive = keepalive(facts, self.payload + self.header);
         let retry = match self.handshake {
             Handshake::Explicit => facts.data_rtt,
             Handshake::Implicit => keepalive,

@@ -33,6 +33,7 @@ mod config {
         FabricFacts {
             n_hosts: 144,
             access_rate: Rate::from_gbps(100),
+            core_rate: None,
             data_rtt: Span::from_ns(5_800),
             control_rtt: Span::from_ns(5_216),
             n_pods: 0,
@@ -69,6 +70,7 @@ mod schedule {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(100),
+            core_rate: None,
             data_rtt: Span::from_us(6),
             control_rtt: Span::from_us(5),
             n_pods: 0,
@@ -344,6 +346,7 @@ mod tokens {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(100),
+            core_rate: None,
             data_rtt: Span::from_ns(5_800),
             control_rtt: Span::from_ns(5_216),
             n_pods: 0,

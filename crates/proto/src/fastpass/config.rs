@@ -184,7 +184,7 @@ impl FastpassConfig {
             watchdog: retry,
             forget: attempt_limit.forget_after(FORGET),
             attempt_limit,
-            held_pause: held_pause(keepalive(facts)),
+            held_pause: held_pause(keepalive(facts, self.payload + self.header)),
             ask_gap: repeat_gap(facts) * 4,
             config: self,
         })

@@ -299,6 +299,7 @@ mod tests {
         let facts = FabricFacts {
             n_hosts: 4,
             access_rate: Rate::from_gbps(100),
+            core_rate: None,
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,

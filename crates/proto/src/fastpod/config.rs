@@ -182,7 +182,7 @@ impl FastpodConfig {
             answer,
             watchdog_slots: ahead + 2,
             patience,
-            held_pause: held_pause(keepalive(facts)),
+            held_pause: held_pause(keepalive(facts, self.payload + self.header)),
             repeat_gap: repeat_gap(facts),
             // Longer than a message waits before it is retransmitted.
             forget: attempt_limit.forget_after(

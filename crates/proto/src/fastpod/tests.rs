@@ -366,6 +366,7 @@ fn what_no_arbiter_can_schedule_is_refused() {
     let facts = rampmeter_core::FabricFacts {
         n_hosts: 16,
         access_rate: RATE,
+        core_rate: None,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods: 0,

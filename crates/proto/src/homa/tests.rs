@@ -16,6 +16,7 @@ fn facts() -> FabricFacts {
     FabricFacts {
         n_hosts: 16,
         access_rate: Rate::from_gbps(100),
+        core_rate: None,
         data_rtt: Span::from_us(6),
         control_rtt: Span::from_us(5),
         n_pods: 0,

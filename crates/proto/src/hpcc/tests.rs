@@ -13,6 +13,7 @@ fn hpcc() -> Hpcc {
     let facts = FabricFacts {
         n_hosts: 2,
         access_rate: Rate::from_gbps(100),
+        core_rate: None,
         data_rtt: Span::from_us(8),
         control_rtt: Span::from_us(8),
         n_pods: 0,
@@ -43,6 +44,7 @@ mod derived {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(100),
+            core_rate: None,
             data_rtt: Span::from_us(1),
             control_rtt: Span::from_us(1),
             n_pods: 0,
@@ -68,6 +70,7 @@ mod derived {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(100),
+            core_rate: None,
             data_rtt: Span::from_us(1),
             control_rtt: Span::from_us(1),
             n_pods: 0,
@@ -88,6 +91,7 @@ mod hosts {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(10),
+            core_rate: None,
             data_rtt: Span::from_us(50),
             control_rtt: Span::from_us(50),
             n_pods: 0,

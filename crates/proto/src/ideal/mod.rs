@@ -76,6 +76,9 @@ pub struct Job {
     /// The number of the links by which the sender sends, and of those by which the receiver
     /// receives.
     pub links: [u32; 2],
+    /// The number of those of these links by which the sender reaches the receiver, and of those by
+    /// which the receiver is reached, among all parts of links. `None` if they are all of them.
+    pub parts: [Option<u32>; 2],
     /// The rate of the pair.
     pub rate: Rate,
     /// Time that it takes at this rate.
@@ -133,18 +136,23 @@ struct Capacity {
     /// part of them. Links by which a host reaches the same peers are one.
     links: Vec<[u64; 2]>,
     free: Vec<[u64; 2]>,
+    /// The same of parts of links, by which hosts reach some of these peers.
+    parts: Vec<[u64; 2]>,
+    free_parts: Vec<[u64; 2]>,
     core: Option<Core>,
     /// Number of links with an unused part, by direction.
     usable: [usize; 2],
 }
 
 impl Capacity {
-    fn new(links: Vec<[u64; 2]>, core: Option<Core>) -> Self {
-        Self { free: links.clone(), links, core, usable: [0; 2] }
+    fn new(links: Vec<[u64; 2]>, parts: Vec<[u64; 2]>, core: Option<Core>) -> Self {
+        let (free, free_parts) = (links.clone(), parts.clone());
+        Self { links, free, parts, free_parts, core, usable: [0; 2] }
     }
 
     fn clear(&mut self) {
         self.free.clone_from(&self.links);
+        self.free_parts.clone_from(&self.parts);
         self.usable = [SENDS, RECEIVES].map(|way| self.free.iter().filter(|f| f[way] > 0).count());
         if let Some(core) = &mut self.core {
             core.clear();
@@ -154,7 +162,10 @@ impl Capacity {
     /// Takes the rate of a flow and returns it, in bits per second.
     fn take(&mut self, job: &Job) -> u64 {
         let [from, to] = job.links.map(|links| links as usize);
-        let most = job.rate.as_bps().min(self.free[from][SENDS]).min(self.free[to][RECEIVES]);
+        let mut most = job.rate.as_bps().min(self.free[from][SENDS]).min(self.free[to][RECEIVES]);
+        for (part, way) in job.parts.into_iter().zip([SENDS, RECEIVES]) {
+            most = part.map_or(most, |part| most.min(self.free_parts[part as usize][way]));
+        }
         if most == 0 {
             return 0;
         }
@@ -163,6 +174,11 @@ impl Capacity {
         for (link, way) in [(from, SENDS), (to, RECEIVES)] {
             self.free[link][way] -= granted;
             self.usable[way] -= usize::from(granted > 0 && self.free[link][way] == 0);
+        }
+        for (part, way) in job.parts.into_iter().zip([SENDS, RECEIVES]) {
+            if let Some(part) = part {
+                self.free_parts[part as usize][way] -= granted;
+            }
         }
         granted
     }
@@ -186,15 +202,23 @@ pub struct IdealScheduler {
 }
 
 impl IdealScheduler {
-    /// Returns an idle network of hosts whose links send and receive at these rates, with a core
-    /// that limits flows or one that is wide.
-    pub fn new(links: impl IntoIterator<Item = (Rate, Rate)>, core: Option<Core>) -> Self {
+    /// Returns an idle network of hosts whose links, and parts of them, send and receive at these
+    /// rates, with a core that limits flows or one that is wide.
+    pub fn new(
+        links: impl IntoIterator<Item = (Rate, Rate)>,
+        parts: impl IntoIterator<Item = (Rate, Rate)>,
+        core: Option<Core>,
+    ) -> Self {
         let bps = |(sends, receives): (Rate, Rate)| [sends.as_bps(), receives.as_bps()];
         Self {
             now: Time::ZERO,
             running: Vec::new(),
             waiting: Vec::new(),
-            capacity: Capacity::new(links.into_iter().map(bps).collect(), core),
+            capacity: Capacity::new(
+                links.into_iter().map(bps).collect(),
+                parts.into_iter().map(bps).collect(),
+                core,
+            ),
             served: Span::ZERO,
         }
     }

@@ -7,7 +7,7 @@ use rampmeter_core::{Purpose, Rate, Rng};
 
 /// Runs jobs, in order of arrival, to the end. Completion times by number.
 fn run(n_hosts: u32, jobs: &[(Time, Job)]) -> Vec<Time> {
-    run_over(IdealScheduler::new(equal(n_hosts), None), jobs)
+    run_over(IdealScheduler::new(equal(n_hosts), [], None), jobs)
 }
 
 fn run_over(mut scheduler: IdealScheduler, jobs: &[(Time, Job)]) -> Vec<Time> {
@@ -32,7 +32,8 @@ fn run_over(mut scheduler: IdealScheduler, jobs: &[(Time, Job)]) -> Vec<Time> {
 
 fn job(id: u32, src: u32, dst: u32, ps: u64) -> Job {
     let (src, dst) = (NodeId::new(src), NodeId::new(dst));
-    Job { id, src, dst, links: [src.get(), dst.get()], rate: RATE, service: Span::from_ps(ps) }
+    let links = [src.get(), dst.get()];
+    Job { id, src, dst, links, parts: [None; 2], rate: RATE, service: Span::from_ps(ps) }
 }
 
 const RATE: Rate = Rate::from_gbps(10);
@@ -40,6 +41,21 @@ const RATE: Rate = Rate::from_gbps(10);
 /// Returns the rates of hosts that send and receive at `RATE`.
 fn equal(n_hosts: u32) -> impl Iterator<Item = (Rate, Rate)> {
     (0..n_hosts).map(|_| (RATE, RATE))
+}
+
+/// Two links of a host, of which one peer is reached by one, and another by both.
+#[test]
+fn flows_by_the_same_part_of_links_share_it_and_others_get_the_rest() {
+    let twice = Rate::from_gbps(20);
+    let hosts = [twice, RATE, RATE, twice].map(|rate| (rate, rate));
+    let jobs = [
+        (Time::ZERO, Job { parts: [Some(0), None], ..job(0, 0, 1, 1_000) }),
+        (Time::ZERO, Job { parts: [Some(0), None], ..job(1, 0, 2, 2_000) }),
+        (Time::ZERO, Job { rate: twice, ..job(2, 0, 3, 3_000) }),
+    ];
+    let ends = run_over(IdealScheduler::new(hosts, [(RATE, RATE)], None), &jobs);
+    // The third flow has one link until 3000 ps, then both.
+    assert_eq!(ends, [1_000, 3_000, 4_500].map(Time::from_ps));
 }
 
 /// A longer flow gets the rest of a link, and a fast host serves slow ones together.
@@ -52,7 +68,7 @@ fn flows_of_slow_hosts_leave_the_rest_of_a_fast_link_to_others() {
         (Time::ZERO, job(1, 1, 3, 1_000)),
         (Time::ZERO, Job { rate: fast, ..job(2, 2, 3, 2_000) }),
     ];
-    let ends = run_over(IdealScheduler::new(hosts, None), &jobs);
+    let ends = run_over(IdealScheduler::new(hosts, [], None), &jobs);
     // Half of the link for 1000 ps, then all of it.
     assert_eq!(ends, [1_000, 1_000, 2_500].map(Time::from_ps));
 }
@@ -128,9 +144,9 @@ fn core(tor_up: u16) -> Core {
 fn flows_between_racks_wait_for_shorter_ones_and_those_within_a_rack_do_not() {
     let at = Time::from_ps;
     let jobs = [(at(0), job(0, 0, 4, 100)), (at(0), job(1, 1, 6, 30)), (at(0), job(2, 2, 3, 70))];
-    let one_link = IdealScheduler::new(equal(8), Some(core(1)));
+    let one_link = IdealScheduler::new(equal(8), [], Some(core(1)));
     assert_eq!(run_over(one_link, &jobs), [at(130), at(30), at(70)]);
-    let two_links = IdealScheduler::new(equal(8), Some(core(2)));
+    let two_links = IdealScheduler::new(equal(8), [], Some(core(2)));
     assert_eq!(run_over(two_links, &jobs), run(8, &jobs));
 }
 
@@ -140,7 +156,7 @@ fn flows_between_racks_wait_for_shorter_ones_and_those_within_a_rack_do_not() {
 fn links_down_to_a_rack_are_limits_too() {
     let at = Time::from_ps;
     let jobs = [(at(0), job(0, 0, 6, 100)), (at(0), job(1, 2, 7, 30))];
-    let one_link = IdealScheduler::new(equal(8), Some(core(1)));
+    let one_link = IdealScheduler::new(equal(8), [], Some(core(1)));
     assert_eq!(run_over(one_link, &jobs), [at(130), at(30)]);
 }
 
@@ -157,7 +173,7 @@ fn flows_between_pods_wait_for_the_links_of_pods() {
         (at(0), job(2, 2, 6, 50)),
         (at(0), job(3, 3, 2, 200)),
     ];
-    let scheduler = IdealScheduler::new(equal(8), Some(pods));
+    let scheduler = IdealScheduler::new(equal(8), [], Some(pods));
     assert_eq!(run_over(scheduler, &jobs), [at(130), at(30), at(50), at(200)]);
 }
 
@@ -174,7 +190,7 @@ fn one_link_between_racks_is_a_single_server() {
             (Time::from_ps(now), job(id, src, dst, 1 + rng.below(150) as u64))
         })
         .collect();
-    let shared = run_over(IdealScheduler::new(equal(8), Some(core(1))), &jobs);
+    let shared = run_over(IdealScheduler::new(equal(8), [], Some(core(1))), &jobs);
     let same_ends: Vec<(Time, Job)> =
         jobs.iter().map(|&(at, one)| (at, job(one.id, 0, 2, one.service.as_ps()))).collect();
     assert_eq!(shared, run(8, &same_ends));
@@ -185,7 +201,7 @@ proptest! {
     #[test]
     fn matchings_are_maximal(seed in any::<u64>()) {
         let mut rng = Rng::new(seed, 0, Purpose::Test);
-        let mut scheduler = IdealScheduler::new(equal(8), None);
+        let mut scheduler = IdealScheduler::new(equal(8), [], None);
         for id in 0..40 {
             let src = rng.below(8) as u32;
             let dst = (src + 1 + rng.below(7) as u32) % 8;

@@ -167,7 +167,10 @@ impl NdpConfig {
         let pull = self.pull_bytes.map_or(self.payload + self.header, Bytes::new);
         let rto = match self.rto_ns {
             Some(ns) => Span::from_ns(ns),
-            None => timeout_of(facts, RTO_ROUND_TRIPS, self.payload + self.header),
+            None => {
+                let timeout = timeout_of(facts, RTO_ROUND_TRIPS, self.payload + self.header);
+                timeout.max(facts.data_rtt)
+            }
         };
         Ok(Ndp {
             window: self.window(facts),

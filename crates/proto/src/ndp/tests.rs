@@ -13,6 +13,7 @@ use crate::transport::{Place, Site, Transport};
 const FACTS: FabricFacts = FabricFacts {
     n_hosts: 8,
     access_rate: Rate::from_gbps(100),
+    core_rate: None,
     data_rtt: Span::from_ns(5_800),
     control_rtt: Span::from_ns(5_216),
     n_pods: 1,

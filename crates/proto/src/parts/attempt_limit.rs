@@ -91,6 +91,7 @@ mod tests {
         let facts = |patience| FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(10),
+            core_rate: None,
             data_rtt: Span::from_us(1_000),
             control_rtt: Span::from_us(500),
             n_pods: 0,

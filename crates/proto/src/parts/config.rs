@@ -23,16 +23,18 @@ pub fn within(
 }
 
 /// Interval after which a sender without a packet from its receiver probes whether it still has a
-/// flow: 64 control round trips.
-pub fn keepalive(facts: &FabricFacts) -> Span {
-    facts.control_rtt * 64
+/// flow: 64 control round trips, or 64 packets of `packet` bytes at the host's share of the core.
+/// Answers wait while those of all hosts cross a slow core.
+pub fn keepalive(facts: &FabricFacts, packet: Bytes) -> Span {
+    let of_packet = facts.core_rate.map_or(Span::ZERO, |core| core.tx_time(packet));
+    facts.control_rtt.max(of_packet) * 64
 }
 
 /// Returns a timeout of `round_trips` control round trips, or of as many full packets of `packet`
-/// bytes if the host's link takes longer for one. Several messages share a link, and slow and short
-/// links are busy with their packets for many round trips of control packets.
+/// bytes if the host's link or its share of the core takes longer for one. Several messages share
+/// these, and slow ones are busy with their packets for many round trips of control packets.
 pub fn timeout_of(facts: &FabricFacts, round_trips: u32, packet: Bytes) -> Span {
-    facts.control_rtt.max(facts.access_rate.tx_time(packet)) * u64::from(round_trips)
+    facts.control_rtt.max(facts.least_rate().tx_time(packet)) * u64::from(round_trips)
 }
 
 /// Pause between repetitions for a message that the receiver holds back. It is long enough that
@@ -93,6 +95,7 @@ mod tests {
         FabricFacts {
             n_hosts: 144,
             access_rate: Rate::from_bps(mbps * 1_000_000).unwrap(),
+            core_rate: None,
             data_rtt: Span::from_ns(data_rtt_ns),
             control_rtt: Span::from_ns(data_rtt_ns / 2),
             n_pods: 0,

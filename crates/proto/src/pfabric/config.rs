@@ -184,7 +184,7 @@ impl PfabricConfig {
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let by_attempts = rto * (u64::from(attempt_limit.attempts) + 2) + facts.data_rtt;
         let forget = attempt_limit.forget_after(by_attempts);
-        let held_pause = held_pause(keepalive(facts));
+        let held_pause = held_pause(keepalive(facts, self.payload + self.header));
         let repeat_gap = repeat_gap(facts);
         Ok(Pfabric {
             window,

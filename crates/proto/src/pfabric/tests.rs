@@ -32,6 +32,7 @@ mod sender {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(10),
+            core_rate: None,
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,

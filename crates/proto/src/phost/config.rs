@@ -271,7 +271,7 @@ impl PhostConfig {
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let Pair { mtu_time, free, threshold, downgrade, resend, token_life, rtt } =
             self.pair(facts);
-        let keepalive = keepalive(facts);
+        let keepalive = keepalive(facts, self.payload + self.header);
         Ok(Phost {
             mtu_time,
             free,

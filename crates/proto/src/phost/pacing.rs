@@ -49,6 +49,7 @@ mod tests {
         let facts = FabricFacts {
             n_hosts: 3,
             access_rate: Rate::from_gbps(40),
+            core_rate: None,
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,

@@ -47,6 +47,7 @@ mod tokens {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(10),
+            core_rate: None,
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,
@@ -311,6 +312,7 @@ mod slow_sources {
         let facts = FabricFacts {
             n_hosts: gbps.len() as u32,
             access_rate: Rate::from_gbps(10),
+            core_rate: None,
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,

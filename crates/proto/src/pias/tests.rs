@@ -10,6 +10,7 @@ fn facts() -> FabricFacts {
     FabricFacts {
         n_hosts: 2,
         access_rate: Rate::from_gbps(10),
+        core_rate: None,
         data_rtt: Span::from_us(10),
         control_rtt: Span::from_us(8),
         n_pods: 0,

@@ -18,6 +18,7 @@ fn facts() -> FabricFacts {
     FabricFacts {
         n_hosts: 16,
         access_rate: Rate::from_gbps(100),
+        core_rate: None,
         data_rtt: Span::from_us(8),
         control_rtt: Span::from_us(7),
         n_pods: 0,

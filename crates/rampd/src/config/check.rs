@@ -154,7 +154,15 @@ impl Check<'_> {
             }
         };
         let patience = self.unreachable_after(network.unreachable_after_ms, data_rtt)?;
-        Ok(FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, n_pods: 0, patience })
+        Ok(FabricFacts {
+            n_hosts,
+            access_rate,
+            core_rate: None,
+            data_rtt,
+            control_rtt,
+            n_pods: 0,
+            patience,
+        })
     }
 
     /// Derives the mode of waiting, for a node that sends a full packet in `packet`.

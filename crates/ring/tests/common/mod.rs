@@ -73,6 +73,7 @@ impl BedConfig {
         let facts = FabricFacts {
             n_hosts,
             access_rate,
+            core_rate: None,
             data_rtt,
             control_rtt: self.rtt,
             n_pods: 0,

@@ -191,6 +191,7 @@ impl Bed {
         let facts = FabricFacts {
             n_hosts,
             access_rate: rate,
+            core_rate: None,
             data_rtt,
             control_rtt,
             n_pods: 0,

@@ -198,6 +198,14 @@ impl Topology {
         self.host_cuts().into_iter().map(share).fold(1.0, f64::min)
     }
 
+    /// Returns the rate that the narrowest cut has for each of its hosts when all send across it;
+    /// `None` with full bisection bandwidth.
+    pub(super) fn narrowest_share(&self) -> Option<Rate> {
+        let share = Some(self.bisection_share()).filter(|&share| share < 1.0)?;
+        let bps = self.slowest_host().as_bps() as f64 * share;
+        Rate::from_bps((bps as u64).max(1))
+    }
+
     /// Returns the group of each switch. Links between switches of `level` and below join groups.
     fn joined_up_to(&self, level: u8) -> Vec<u32> {
         let mut group: Vec<u32> = (0..self.n_switches()).collect();

@@ -87,6 +87,7 @@ impl Topology {
         let facts = FabricFacts {
             n_hosts: self.n_hosts(),
             access_rate: self.slowest_host(),
+            core_rate: self.narrowest_share(),
             data_rtt: longest.data * 2,
             control_rtt: longest.control * 2,
             n_pods: self.n_pods(),

@@ -24,6 +24,7 @@ fn fastpass_with(config: FastpassConfig) -> Arc<Fastpass> {
     let facts = FabricFacts {
         n_hosts: 2,
         access_rate: RATE,
+        core_rate: None,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods: 0,
@@ -190,6 +191,7 @@ fn a_computation_longer_than_a_batch_is_refused() {
     let facts = FabricFacts {
         n_hosts: 2,
         access_rate: RATE,
+        core_rate: None,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods: 0,

@@ -60,6 +60,7 @@ fn fastpod(config: FastpodConfig, n_pods: u16) -> Arc<Fastpod> {
     let facts = FabricFacts {
         n_hosts: u32::from(n_pods * N * N),
         access_rate: RATE,
+        core_rate: None,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods,

@@ -56,6 +56,7 @@ pub(super) fn fastpod(config: FastpodConfig, pod: Option<Pod>, n_hosts: u32) -> 
     let facts = FabricFacts {
         n_hosts,
         access_rate: RATE,
+        core_rate: None,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods: 0,

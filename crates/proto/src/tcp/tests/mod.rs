@@ -66,6 +66,7 @@ impl Script {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(10),
+            core_rate: None,
             data_rtt: Span::from_us(10),
             control_rtt: Span::from_us(8),
             n_pods: 0,

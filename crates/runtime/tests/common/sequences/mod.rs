@@ -200,6 +200,7 @@ fn protocol<T: Transport>(rate: Rate) -> (usize, Arc<T::Config>) {
         let facts = FabricFacts {
             n_hosts: HOSTS,
             access_rate: rate,
+            core_rate: None,
             data_rtt,
             control_rtt,
             n_pods,

@@ -38,6 +38,7 @@ pub(crate) fn facts(mbps: u64) -> FabricFacts {
     FabricFacts {
         n_hosts: 2,
         access_rate,
+        core_rate: None,
         data_rtt,
         control_rtt: RTT,
         n_pods: 0,
