@@ -298,7 +298,7 @@ def _table(about: TransportInfo) -> str:
     for key in about["keys"]:
         absent = "none" if key["kind"]["type"] == "text" else "derived"
         values = [_value(values.get(key["name"]), absent) for _, values in presets]
-        lines.append(_row(f"`{key['name']}`", *values, _range(key), _key_documentation(key)))
+        lines.append(_row(f"`{key['name']}`", *values, _range(key), key["doc"]))
     own = ["the network's"] * len(presets)
     if about["has_round_trips"]:
         for name, doc in ROUND_TRIPS.items():
@@ -308,13 +308,21 @@ def _table(about: TransportInfo) -> str:
         none = ["none"] * len(presets)
         doc = "The transport of all tenants but the first, in lower classes."
         lines.append(_row("`best-effort`", *none, f"a table of {lower}", doc))
+    for key in about["keys"]:
+        lines += _documented_choices(key)
     return "\n".join(lines) + "\n"
 
 
-def _key_documentation(key: KeyInfo) -> str:
-    """Returns the documentation of a key and of its choices."""
-    choices = key["kind"].get("names", [])
-    return " ".join([key["doc"], *(f"`{name}`: {doc}" for name, doc in choices if doc)])
+def _documented_choices(key: KeyInfo) -> list[str]:
+    """Returns the lines of a list of a key's values; none if they are not documented."""
+    choices = [(name, doc) for name, doc in key["kind"].get("names", []) if doc]
+    if not choices:
+        return []
+    lines = ["", f"Values of `{key['name']}`:", ""]
+    for name, doc in choices:
+        text = f"- `{name}`: {doc}"
+        lines += textwrap.wrap(text, COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
+    return lines
 
 
 def _row(*cells: str, space: str = " ") -> str:

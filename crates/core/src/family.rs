@@ -201,8 +201,8 @@ pub struct FabricFacts {
 }
 
 impl FabricFacts {
-    /// Returns the least rate at which a host's packets are carried when all hosts send: that of its
-    /// link or its share of the core.
+    /// Returns the least rate at which a host's packets are carried when all hosts send: that of
+    /// its link or its share of the core.
     pub fn least_rate(&self) -> Rate {
         self.core_rate.map_or(self.access_rate, |core| core.min(self.access_rate))
     }

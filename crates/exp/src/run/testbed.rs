@@ -194,14 +194,10 @@ pub fn collect(
     let status = if is_finished { RunStatus::Finished } else { RunStatus::Censored };
     let mut ideals = Ideals::new(&plan.sim, plan.cut);
     let (collectives, rpcs) = (rounds.results(&graph, &mut ideals), calls.results(&mut ideals));
-    let ran = CompletedRun {
-        collectives,
-        rpcs,
-        offered_packets,
-        ..CompletedRun::new(status, counters, end)
-    };
+    let run = CompletedRun::new(status, counters, end);
+    let run = CompletedRun { collectives, rpcs, offered_packets, ..run };
     let elapsed = ElapsedTime { wall, cpu_seconds: None };
-    Ok(publish(plan, recorder, None, &ran, elapsed, out)?)
+    Ok(publish(plan, recorder, None, &run, elapsed, out)?)
 }
 
 fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: LogTimes) -> FlowRecord {

@@ -13,7 +13,7 @@ use rampmeter_core::{
 
 use super::clocks::is_next_epoch;
 use super::config::Fastpod;
-use super::demands::{Clients, News, SlotAssignment};
+use super::demands::{Clients, News, SlotGrant};
 use super::routes;
 use super::timing::{Timing, instant, local};
 use super::wire::{FastpodHeader, NOBODY};
@@ -35,7 +35,7 @@ pub struct FastpodArbiter {
     /// RTSs that have arrived since the last slot was decided, with their times.
     inbox: VecDeque<(Time, Packet<FastpodHeader>)>,
     /// Scheduled senders and receivers, by slot.
-    plans: BTreeMap<u64, Vec<SlotAssignment>>,
+    plans: BTreeMap<u64, Vec<SlotGrant>>,
     /// The first slot whose SCHDs are not decided.
     next_slot: u64,
     /// True if the next SCHDs are the first of an epoch, which all hosts receive.
@@ -176,7 +176,7 @@ impl FastpodArbiter {
         let given = slot + self.timing().ahead;
         let plan = self.clients.give(slot, &self.fastpod);
         let n_ends = self.clients.len();
-        let mut grants: Vec<Option<SlotAssignment>> = vec![None; n_ends.into()];
+        let mut grants: Vec<Option<SlotGrant>> = vec![None; n_ends.into()];
         plan.iter().for_each(|one| grants[usize::from(one.src)] = Some(*one));
         if !plan.is_empty() {
             self.plans.insert(given, plan);
@@ -209,7 +209,7 @@ impl FastpodArbiter {
     fn send(
         &mut self,
         slot: u64,
-        (given, grant): (u64, Option<SlotAssignment>),
+        (given, grant): (u64, Option<SlotGrant>),
         (end, sender): (u16, Option<u16>),
     ) {
         let (timing, slots) = (self.timing(), &self.fastpod.slots);
@@ -224,12 +224,7 @@ impl FastpodArbiter {
     }
 
     /// Returns an SCHD that gives the slot `slot`.
-    fn schd(
-        &mut self,
-        slot: u32,
-        grant: Option<SlotAssignment>,
-        end: u16,
-    ) -> Packet<FastpodHeader> {
+    fn schd(&mut self, slot: u32, grant: Option<SlotGrant>, end: u16) -> Packet<FastpodHeader> {
         let (epoch, stamp) = (self.epoch, 0);
         let (dst, agg) = grant.map_or((NOBODY, 0), |grant| (grant.to, grant.agg));
         let is_probe = grant.is_some_and(|grant| grant.is_probe);

@@ -16,7 +16,7 @@ use crate::fastpass::colour::EdgeColourer;
 
 /// One end of the pod sends to another in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SlotAssignment {
+pub(super) struct SlotGrant {
     pub(super) src: u16,
     pub(super) dst: u16,
     /// Receiver as named to the sender: a host, or a pod with [`POD_FLAG`].
@@ -289,7 +289,7 @@ impl Clients {
     }
 
     /// A slot begins in which these pairs are scheduled.
-    pub(super) fn on_slot(&mut self, slot: u64, mut pairs: Vec<SlotAssignment>) {
+    pub(super) fn on_slot(&mut self, slot: u64, mut pairs: Vec<SlotGrant>) {
         if let Some(failures) = &mut self.failures {
             // Core switches do not report what arrives.
             let n_hosts = self.n_hosts;

@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::config::Fastpod;
-use super::demands::SlotAssignment;
+use super::demands::SlotGrant;
 use super::paths::{Link, Paths, Way};
 use super::seen::COVERED;
 
@@ -82,7 +82,7 @@ pub(super) struct Failures {
     n_gone: u32,
     next_look: u64,
     /// Scheduled pairs of slots of which not all reports have arrived.
-    trials: VecDeque<(u64, Vec<SlotAssignment>)>,
+    trials: VecDeque<(u64, Vec<SlotGrant>)>,
     reports: Vec<VecDeque<Report>>,
     links: Vec<Health>,
     /// Convicted links, and when they are probed next.
@@ -186,7 +186,7 @@ impl Failures {
     }
 
     /// A slot begins in which these pairs are scheduled.
-    pub(super) fn on_slot(&mut self, slot: u64, pairs: Vec<SlotAssignment>) {
+    pub(super) fn on_slot(&mut self, slot: u64, pairs: Vec<SlotGrant>) {
         self.trials.push_back((slot, pairs));
     }
 
@@ -304,13 +304,13 @@ impl Failures {
 
     /// Returns the pairs that send probes by convicted links in a slot. The other link changes from
     /// probe to probe, and is one that is not convicted if there is any.
-    pub(super) fn probes(&self, slot: u64) -> Vec<SlotAssignment> {
+    pub(super) fn probes(&self, slot: u64) -> Vec<SlotGrant> {
         let due = self.convicted.iter().filter(|(_, next)| **next <= slot);
         due.filter_map(|(&link, _)| self.probe(slot, link)).collect()
     }
 
     /// A probe has found its place in a slot. Others stay due.
-    pub(super) fn on_probe(&mut self, slot: u64, probe: &SlotAssignment) {
+    pub(super) fn on_probe(&mut self, slot: u64, probe: &SlotGrant) {
         let rack = |host: u16| self.leaves[usize::from(host)];
         let (from, to) = (rack(probe.src), rack(probe.dst));
         self.stats.probes += 1;
@@ -321,7 +321,7 @@ impl Failures {
         }
     }
 
-    fn probe(&self, slot: u64, link: Link) -> Option<SlotAssignment> {
+    fn probe(&self, slot: u64, link: Link) -> Option<SlotGrant> {
         let turn = (slot / PROBE_SLOTS) as usize;
         let is_fine = |rack: &u16| {
             let other = Link { is_up: !link.is_up, rack: *rack, ..link };
@@ -343,6 +343,6 @@ impl Failures {
         let (from, to) = if link.is_up { (link.rack, other) } else { (other, link.rack) };
         let src = host(from, None)?;
         let dst = host(to, Some(src))?;
-        Some(SlotAssignment { src, dst, to: self.first_host + dst, agg: link.agg, is_probe: true })
+        Some(SlotGrant { src, dst, to: self.first_host + dst, agg: link.agg, is_probe: true })
     }
 }

@@ -2,7 +2,7 @@
 //! an aggregation switch for each pair. In a pod alone without failures this is Fastpass's edge
 //! colouring. Otherwise a pair is matched only if there is a path for it.
 
-use super::{Clients, SlotAssignment};
+use super::{Clients, SlotGrant};
 use crate::fastpass::allocate::Allocation;
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::wire::POD_FLAG;
@@ -12,7 +12,7 @@ type Path = (u16, Option<u16>);
 
 impl Clients {
     /// Gives out the next slot, when slot `now` is decided.
-    pub(in crate::fastpod) fn give(&mut self, now: u64, fastpod: &Fastpod) -> Vec<SlotAssignment> {
+    pub(in crate::fastpod) fn give(&mut self, now: u64, fastpod: &Fastpod) -> Vec<SlotGrant> {
         if let Some(failures) = &mut self.failures {
             failures.judge(now);
             let is_plain = failures.is_whole() && self.clients.len() == usize::from(self.n_hosts);
@@ -27,7 +27,7 @@ impl Clients {
         self.allocator.allocate(&mut self.allocations);
         self.wanted -= self.allocations.len() as u64;
         self.allocations.sort_unstable();
-        let given = |a: &Allocation, agg| SlotAssignment {
+        let given = |a: &Allocation, agg| SlotGrant {
             src: a.src,
             dst: a.dst,
             to: a.dst,
@@ -50,7 +50,7 @@ impl Clients {
     /// Allocates likewise if pairs are matched as far as there are paths for them. Ends that are
     /// unresponsive get no slots, broken links no pairs, and core switches no more than they have
     /// space for.
-    fn give_paths(&mut self, now: u64, fastpod: &Fastpod) -> Vec<SlotAssignment> {
+    fn give_paths(&mut self, now: u64, fastpod: &Fastpod) -> Vec<SlotGrant> {
         let mut plan = self.probe(now);
         let is_probing = |a: Allocation| plan.iter().any(|p| p.src == a.src || p.dst == a.dst);
         let mut paths: Vec<Path> = Vec::new();
@@ -72,13 +72,13 @@ impl Clients {
     }
 
     /// Begins a slot with the probes that are due.
-    fn probe(&mut self, now: u64) -> Vec<SlotAssignment> {
-        let mut plan: Vec<SlotAssignment> = Vec::new();
+    fn probe(&mut self, now: u64) -> Vec<SlotGrant> {
+        let mut plan: Vec<SlotGrant> = Vec::new();
         let Some(failures) = &mut self.failures else { return plan };
         failures.paths.clear();
         for probe in failures.probes(now) {
             let way = failures.way(probe.src, probe.dst, Some(probe.agg));
-            let is_busy = |p: &SlotAssignment| p.src == probe.src || p.dst == probe.dst;
+            let is_busy = |p: &SlotGrant| p.src == probe.src || p.dst == probe.dst;
             if failures.paths.is_clear(way) && !plan.iter().any(is_busy) {
                 failures.paths.probe(way);
                 failures.on_probe(now, &probe);
@@ -121,16 +121,16 @@ impl Clients {
         None
     }
 
-    fn given(&self, a: &Allocation, (number, core): Path, fastpod: &Fastpod) -> SlotAssignment {
+    fn given(&self, a: &Allocation, (number, core): Path, fastpod: &Fastpod) -> SlotGrant {
         let first = fastpod.hosts_of(self.pod).start as u16;
         match (core, &self.failures) {
             (Some(core), _) => {
                 let (dst, to) = (self.n_hosts + core, POD_FLAG | (a.dst - self.len()));
-                SlotAssignment { src: a.src, dst, to, agg: core as u8, is_probe: false }
+                SlotGrant { src: a.src, dst, to, agg: core as u8, is_probe: false }
             }
             (None, failures) => {
                 let agg = failures.as_ref().map_or(0, |failures| failures.paths.agg(number));
-                SlotAssignment { src: a.src, dst: a.dst, to: first + a.dst, agg, is_probe: false }
+                SlotGrant { src: a.src, dst: a.dst, to: first + a.dst, agg, is_probe: false }
             }
         }
     }
