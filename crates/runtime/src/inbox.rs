@@ -61,12 +61,16 @@ struct Refusal {
 
 /// Maximum number of refused messages in a generation.
 const REFUSALS_MAX: usize = 1 << 16;
+/// Minimum time for which a refusal is remembered. Senders of deferred messages repeat themselves
+/// after 4096 control round trips only, and may have missed it.
+const REMEMBERED_MIN: Span = Span::from_us(60_000_000);
 /// Minimum interval between two notes about one message.
 const REFUSAL_EVERY: Span = Span::from_us(1_000);
 
 impl Refusals {
     /// Records a refused message, for at least `patience` if there are not too many others.
     pub(crate) fn enter(&mut self, now: Time, of: (NodeId, MsgId), why: Why, patience: Span) {
+        let patience = patience.max(REMEMBERED_MIN);
         let age = now.saturating_since(self.since);
         if age > patience || self.recent.len() >= REFUSALS_MAX {
             let recent = std::mem::take(&mut self.recent);

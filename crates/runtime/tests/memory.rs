@@ -200,24 +200,29 @@ fn a_message_for_a_node_that_never_answers_fails() {
 }
 
 /// A refused message has ended in the whole node when its application receives the outcome. So no
-/// application has more messages in flight than its depth. Other messages continue.
+/// application has more messages in flight than its depth. Other messages continue. A sender that
+/// missed a refusal receives another, even if it repeats itself only after many round trips.
 fn refused_messages_are_over<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
     // Transports on such a network wait for longer than nodes wait for applications.
     let facts = facts(2, 1_000, Span::from_us(3_000));
-    let mut bed = MemBed::<E>::new(protocol(&facts), &facts, foul(0.01), 1);
-    let is_refused = |number: u64| number.is_multiple_of(3);
-    for number in 0..30 {
-        let service = if is_refused(number) { SERVICE + 1 } else { SERVICE };
-        assert!(bed.submit_to(service, (0, 1), 400_000, number));
-    }
-    while bed.seen.outcomes.len() < 30 {
-        bed.run_until(bed.now + Span::from_us(100));
-        let (sending, waiting, _) = bed.nodes[0].as_ref().unwrap().node.messages();
-        assert_eq!(sending + waiting + bed.seen.outcomes.len(), 30);
-    }
-    for (&(.., number), &outcome) in &bed.seen.outcomes {
-        let refused = Outcome::Failed(Failure::Refused);
-        assert_eq!(outcome, if is_refused(number) { refused } else { Outcome::Completed });
+    for per_thousand in 5..25 {
+        let loss = f64::from(per_thousand) / 1_000.0;
+        let mut bed = MemBed::<E>::new(protocol(&facts), &facts, foul(loss), 1);
+        let is_refused = |number: u64| number.is_multiple_of(3);
+        for number in 0..30 {
+            let service = if is_refused(number) { SERVICE + 1 } else { SERVICE };
+            assert!(bed.submit_to(service, (0, 1), 400_000, number));
+        }
+        while bed.seen.outcomes.len() < 30 {
+            bed.run_until(bed.now + Span::from_us(100));
+            let (sending, waiting, _) = bed.nodes[0].as_ref().unwrap().node.messages();
+            assert_eq!(sending + waiting + bed.seen.outcomes.len(), 30);
+        }
+        for (&(.., number), &outcome) in &bed.seen.outcomes {
+            let refused = Outcome::Failed(Failure::Refused);
+            let expected = if is_refused(number) { refused } else { Outcome::Completed };
+            assert_eq!(outcome, expected, "{number} at a loss of {loss}");
+        }
     }
 }
 
