@@ -116,7 +116,7 @@ APPLICATIONS: dict[Metric, MetricSpec] = {
     ),
     "spinner-share": MetricSpec(
         "Spinner's throughput (of alone)",
-        f"progress of a spinner beside a client, over that alone; {_STORAGE}",
+        f"progress of a spinner next to a client, over that alone; {_STORAGE}",
         of_application=_of_storage(lambda outcome: outcome.spinner_share),
     ),
     "kiops": MetricSpec(
