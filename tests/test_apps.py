@@ -16,7 +16,7 @@ from rampmeter.papers import Mode
 from rampmeter.papers.draw import draw
 from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.series import series_of
-from rampmeter.papers.verdict import rows_of
+from rampmeter.papers.verdict import Basis, rows_of
 from rampmeter.text import thousands
 
 from .conftest import ROOT
@@ -256,7 +256,7 @@ class TestFigures:
         one = figure.run("tp100")
         runs = {"tp100": {1: rm.run(figure.plan_of(one, one.flows, 1), quiet=True)}}
         panel = figure.sub_figures[0]
-        rows = rows_of(figure, panel, runs, Mode(), [1])
+        rows = rows_of(figure, panel, runs, Basis(Mode(), [1]))
         values = {row.cell.metric: row.measured.mean for row in rows if row.measured}
         assert values["detection-us"] == pytest.approx(values["bound-us"])
         assert values["detection-limit-us"] == pytest.approx(100.0 + values["bound-us"])
@@ -271,7 +271,7 @@ class TestFigures:
         plan = figure.plan.with_(("workload.flows", 3), ("workload.period-us", 100.0))
         outage = {"link": 7, "from-us": 130.0, "until-us": 150.0}
         runs = {"tp100": {1: rm.run(plan.with_(("faults.outages", [outage])), quiet=True)}}
-        row = rows_of(figure, figure.sub_figures[0], runs, Mode(), [1])[0]
+        row = rows_of(figure, figure.sub_figures[0], runs, Basis(Mode(), [1]))[0]
         assert row.measured is not None
         assert row.measured.without == (1,)
         assert row.to_json()["measured"]["mean"] is None

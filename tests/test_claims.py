@@ -14,7 +14,7 @@ from rampmeter.papers.claims import ClaimRow, claim_rows, limits_text
 from rampmeter.papers.expected import CellId, Claim, load_expected
 from rampmeter.papers.reproduce import Report
 from rampmeter.papers.table import claims_table
-from rampmeter.papers.verdict import ValueRow
+from rampmeter.papers.verdict import Basis, ValueRow
 
 from .conftest import FIG3
 
@@ -125,7 +125,7 @@ class TestAnyBound:
             for run, of in by_run.items()
         ]
         figure = replace(FIGURE, expected=replace(FIGURE.expected, claims=(one,)))
-        (line,) = claim_rows(figure, rows, Mode(), [1, 2])
+        (line,) = claim_rows(figure, rows, Basis(Mode(), [1, 2]))
         # Each seed alone has a run within the limit, but no run is in both.
         assert (line.verdict, line.n_seeds, line.n_holding) == ("miss", 2, 2)
         assert line.to_json()["nearest"] == {"run": "y", "worst": 0.2}
@@ -191,7 +191,8 @@ class TestClaimsOfAFigure:
     ) -> list[ClaimRow]:
         cells = [cell for one in FIGURE.expected.claims for cell in one.cells]
         rows = [row(cell, Measurement(by_seed, 9)) for cell in cells]
-        return claim_rows(FIGURE, rows, mode or Mode(), [*by_seed], frozenset({left_out}))
+        basis = Basis(mode or Mode(), [*by_seed], frozenset({left_out}))
+        return claim_rows(FIGURE, rows, basis)
 
     def test_the_mean_of_the_seeds_is_judged_and_each_seed_counted(self) -> None:
         line = self.lines({1: 1.02, 2: 1.03, 3: 1.05})[0]
@@ -203,7 +204,7 @@ class TestClaimsOfAFigure:
         assert line.to_json()["cells"][0]["measured"]["by_seed"] == {"1": 1.05}
 
     def test_a_panel_without_the_value_is_a_miss(self) -> None:
-        lines = claim_rows(FIGURE, [], Mode("full"), [1])
+        lines = claim_rows(FIGURE, [], Basis(Mode("full"), [1]))
         assert {line.verdict for line in lines} == {"miss"}
 
     @pytest.mark.parametrize("mode", [Mode("quick"), Mode("scale", 0.1)])
@@ -223,7 +224,7 @@ class TestClaimsOfAFigure:
         one = claim("bound", keys)
         figure = replace(FIGURE, expected=replace(FIGURE.expected, claims=(one,)))
         rows = [row(CellId("a", "imc10-0.60", "mean"), Measurement({1: 1.0}, 9))]
-        (line,) = claim_rows(figure, rows, Mode("quick"), [1])
+        (line,) = claim_rows(figure, rows, Basis(Mode("quick"), [1]))
         assert line.verdict == "match"
 
     def test_runs_that_are_left_out_are_not_judged(self) -> None:

@@ -13,7 +13,7 @@ from rampmeter import papers
 from rampmeter.papers import Measurement, Mode, judge
 from rampmeter.papers.expected import CellId, ExpectedValue, Tolerance
 from rampmeter.papers.table import panel_table
-from rampmeter.papers.verdict import rows_of
+from rampmeter.papers.verdict import Basis, rows_of
 from rampmeter.plan import Override
 from rampmeter.runner import Batch, JobOutcome
 
@@ -137,7 +137,7 @@ class TestRows:
             "imc10-0.60": {1: write_results(tmp_path / "a"), 2: write_results(tmp_path / "b")},
             "imc10-0.60-paper": {1: write_results(tmp_path / "c", utilisation=0.5)},
         }
-        shown = rows_of(FIGURE, FIGURE.sub_figures[0], runs, Mode(), [1, 2])
+        shown = rows_of(FIGURE, FIGURE.sub_figures[0], runs, Basis(Mode(), [1, 2]))
         rows = {row.cell.run: row for row in shown}
         assert len(rows) == 21
         row = rows["imc10-0.60"]
@@ -151,7 +151,7 @@ class TestRows:
     def test_sizes_have_a_row_for_each_bin_and_metric(self, tmp_path: Path) -> None:
         flows = [(0, 1460, 6, 5), (0, 71_540, 40, 10), (100, 1460, 5, 5)]
         run = write_results(tmp_path / "a", rows=flows)  # type: ignore[arg-type]
-        rows = rows_of(FIGURE, FIGURE.sub_figures[2], {"imc10-0.60": {1: run}}, Mode(), [1])
+        rows = rows_of(FIGURE, FIGURE.sub_figures[2], {"imc10-0.60": {1: run}}, Basis(Mode(), [1]))
         assert len(rows) == 12
         assert rows[0].measured == Measurement({1: 1.2}, 1)
         assert rows[2].measured == Measurement({1: 4.0}, 1)
@@ -165,27 +165,27 @@ class TestRows:
             1: write_results(tmp_path / "a", rows=both),  # type: ignore[arg-type]
             2: write_results(tmp_path / "b"),
         }
-        row = rows_of(FIGURE, FIGURE.sub_figures[2], {"imc10-0.60": runs}, Mode(), [1, 2])[2]
+        row = rows_of(FIGURE, FIGURE.sub_figures[2], {"imc10-0.60": runs}, Basis(Mode(), [1, 2]))[2]
         assert row.measured is not None
         assert (row.measured.values, row.measured.without) == ((4.0,), (2,))
         assert (row.verdict, row.reason, row.n_seeds) == ("miss", "seed 2: no value", 1)
 
     def test_a_summary_without_a_value_is_a_miss(self, tmp_path: Path) -> None:
         runs = {"imc10-0.50": {1: write_results(tmp_path, utilisation=math.nan)}}
-        row = rows_of(FIGURE, FIGURE.sub_figures[0], runs, Mode(), [1])[0]
+        row = rows_of(FIGURE, FIGURE.sub_figures[0], runs, Basis(Mode(), [1]))[0]
         assert (row.verdict, row.reason) == ("miss", "seed 1: no value")
 
     @pytest.mark.parametrize("mode", [Mode("full"), Mode("scale", 1.0), Mode("scale", 2.0)])
     def test_more_flows_are_judged_too(self, mode: Mode, tmp_path: Path) -> None:
         runs = {"imc10-0.50": {1: write_results(tmp_path, utilisation=0.9985)}}
-        assert rows_of(FIGURE, FIGURE.sub_figures[0], runs, mode, [1])[0].verdict == "match"
+        assert rows_of(FIGURE, FIGURE.sub_figures[0], runs, Basis(mode, [1]))[0].verdict == "match"
 
     @pytest.mark.parametrize("mode", [Mode("quick"), Mode("scale", 0.5)])
     def test_published_values_do_not_judge_runs_of_fewer_flows(
         self, mode: Mode, tmp_path: Path
     ) -> None:
         runs = {"imc10-0.50": {1: write_results(tmp_path, utilisation=0.9985)}}
-        row = rows_of(FIGURE, FIGURE.sub_figures[0], runs, mode, [1])[0]
+        row = rows_of(FIGURE, FIGURE.sub_figures[0], runs, Basis(mode, [1]))[0]
         flows = "100 000" if mode.name == "quick" else "500 000"
         assert (row.verdict, row.reason) == ("fewer flows", f"{flows} of 1 000 000 flows")
 
@@ -206,14 +206,14 @@ class TestReducedFigure:
     @pytest.mark.parametrize(("took", "verdict"), [(1036, "match"), (1100, "miss")])
     def test_its_runs_get_verdicts(self, took: int, verdict: str, tmp_path: Path) -> None:
         run = write_results(tmp_path, rows=[(0, 1460, took, 1000), (9000, 1460, 5, 5)])
-        rows = rows_of(FIGURE, FIGURE.sub_figures[2], {"imc10-0.60": {1: run}}, Mode("quick"), [1])
+        basis = Basis(Mode("quick"), [1])
+        rows = rows_of(FIGURE, FIGURE.sub_figures[2], {"imc10-0.60": {1: run}}, basis)
         assert (rows[0].cell, rows[0].verdict) == (self.SHORT, verdict)
         assert rows[2].reason == "seed 1: no value"
 
     def test_runs_that_it_leaves_out_are_not_judged(self) -> None:
-        rows = rows_of(
-            FIGURE, FIGURE.sub_figures[0], {}, Mode("quick"), [1], frozenset({"imc10-0.70"})
-        )
+        basis = Basis(Mode("quick"), [1], frozenset({"imc10-0.70"}))
+        rows = rows_of(FIGURE, FIGURE.sub_figures[0], {}, basis)
         by_run = {row.cell.run: (row.verdict, row.reason) for row in rows}
         assert by_run["imc10-0.70"] == ("not judged", "not in the reduced run")
 

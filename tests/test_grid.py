@@ -21,7 +21,7 @@ from rampmeter.papers.pareto import LeastBound, SustainedRun, least_bounds
 from rampmeter.papers.reproduce import Panel, Report
 from rampmeter.papers.runs import match_runs, runs_of_grid
 from rampmeter.papers.table import panel_table
-from rampmeter.papers.verdict import ValueRow
+from rampmeter.papers.verdict import Basis, ValueRow
 from rampmeter.strict_table import StrictTable
 
 from .conftest import ROOT
@@ -451,7 +451,7 @@ class TestLeastBounds:
 
 def test_a_claim_of_any_run_is_judged_on_the_runs_of_its_pattern(small: papers.Figure) -> None:
     shares = NONE_REJECTED | {"k1-h500-0.50": [0.0, 0.2, 0.1]}
-    line = claim_rows(small, rows(shares), Mode(), SEEDS)[0]
+    line = claim_rows(small, rows(shares), Basis(Mode(), SEEDS))[0]
     assert (line.verdict, line.n_seeds, line.n_holding) == ("match", 3, 3)
     assert line.to_json()["nearest"] == {"run": "k1-h900-0.50", "worst": 0.0}
 

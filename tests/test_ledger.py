@@ -15,10 +15,11 @@ from click.testing import CliRunner
 import rampmeter as rm
 from rampmeter.cli import main
 from rampmeter.papers import load_figure
+from rampmeter.papers.bias import pairs_of
 from rampmeter.papers.figure import list_figures
 from rampmeter.papers.fill import fill
 from rampmeter.papers.ledger import SEEDS, Ledger, MissingRun
-from rampmeter.papers.status import NOT_RUN, FigureStatus
+from rampmeter.papers.status import NOT_RUN, FigureStatus, ledger_page
 from rampmeter.runner import Job, SilentWatcher
 
 from . import recorded
@@ -228,6 +229,103 @@ def test_a_search_is_continued_from_its_probes_and_counts_when_it_has_ended(pape
     assert "0.6: 0.0" in call("test", "1", "--from-ledger", "--out", "drawn")
 
 
+@pytest.fixture
+def pilot_flows(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Returns the number of flows of pilot runs, fewer than those of the figure `papers`."""
+    monkeypatch.setattr("rampmeter.papers.figure.PILOT_FLOWS_MIN", 20)
+    return 20
+
+
+def remove_full_runs(file: Path, flows: int) -> None:
+    """Leaves the entries of pilot runs in a file."""
+    table = json.loads(file.read_text())
+    table["seeds"] = [entry for entry in table["seeds"] if entry["flows"] == flows]
+    file.write_text(json.dumps(table))
+
+
+def test_pilot_runs_stand_in_where_full_runs_are_missing(papers: Path, pilot_flows: int) -> None:
+    assert "12 runs entered" in call("--fill", "0.1", "--quiet")
+    assert verdicts(papers) == {"match": 2}
+    folder = papers / "ledger" / "test" / "fig1"
+    for run in ("one", "two"):
+        entries = json.loads((folder / f"{run}.json").read_text())["seeds"]
+        assert [entry["flows"] for entry in entries] == [50] * 3 + [pilot_flows] * 3
+    remove_full_runs(folder / "two.json", pilot_flows)
+    assert verdicts(papers) == {"match": 1, "pilot match": 1}
+    remove_full_runs(folder / "one.json", pilot_flows)
+    assert verdicts(papers) == {"pilot match": 2}
+    (status,) = json.loads(call("--json"))
+    (value,) = status["values"]
+    assert (value["verdict"], value["is_within"]) == ("pilot match", True)
+    assert (value["flows"], value["reason"]) == (pilot_flows, "20 of 50 flows")
+    assert [made["flows"] for made in value["made"]] == [pilot_flows] * 3
+    (claim,) = status["claims"]
+    assert (claim["verdict"], claim["is_within"]) == ("pilot match", True)
+    expected = papers / "test" / "fig1" / "expected.toml"
+    expected.write_text(EXPECTED.replace("published = 1.5", "published = 95"))
+    assert verdicts(papers) == {"pilot match": 1, "pilot miss": 1}
+    out = call("test", "1", "--from-ledger", "--out", "drawn")
+    assert "fewer flows: 1 (20 of 50 flows)" in out
+    assert "verdicts of the ledger: 1 pilot match, 1 pilot miss; 3 seeds" in out
+    report = json.loads(Path("drawn/report.json").read_text())
+    assert {run["flows"]["submitted"] for run in report["runs"]} == {pilot_flows}
+    assert "6 runs entered" in call("--fill", "0.1", "--quiet")
+    assert verdicts(papers) == {"miss": 1, "match": 1}
+    (folder / "one.json").unlink()
+    assert "6 runs entered" in call("--fill", "0.1", "--quiet")
+    table = json.loads((folder / "two.json").read_text())
+    table["seeds"] = table["seeds"][:3]
+    (folder / "two.json").write_text(json.dumps(table))
+    assert "0 runs entered" in call("--fill", "0.1", "--quiet")
+
+
+@pytest.mark.usefixtures("pilot_flows")
+def test_a_value_of_any_number_of_flows_is_provisional_in_a_pilot_run(papers: Path) -> None:
+    expected = papers / "test" / "fig1" / "expected.toml"
+    expected.write_text(
+        EXPECTED.replace('source = "nowhere"', 'source = "no"\npublished-flows = 0')
+    )
+    call("--fill", "0.1", "--quiet")
+    remove_full_runs(papers / "ledger" / "test" / "fig1" / "one.json", 20)
+    assert verdicts(papers) == {"pilot match": 2}
+
+
+@pytest.mark.usefixtures("pilot_flows")
+def test_a_search_of_pilot_runs_has_probes_of_its_own(papers: Path) -> None:
+    folder = papers / "test" / "fig1"
+    (folder / "figure.toml").write_text(FIGURE + SEARCH)
+    (folder / "expected.toml").write_text(EXPECTED + SEARCHED)
+    call("--fill", "0.1", "--quiet")
+    assert verdicts(papers) == {"match": 3}
+    remove_full_runs(papers / "ledger" / "test" / "fig1" / "three.json", 20)
+    assert verdicts(papers) == {"match": 2, "pilot match": 1}
+
+
+@pytest.mark.usefixtures("pilot_flows")
+def test_the_bias_of_pilot_runs_is_measured_where_both_are_known(papers: Path) -> None:
+    assert "Bias" not in ledger_page(papers)
+    call("--fill", "0.1", "--quiet")
+    figure = load_figure(papers / "test" / "fig1")
+    one, two = pairs_of(figure, Ledger(papers))
+    assert (one.cell.run, two.cell.run) == ("one", "two")
+    assert one.pilot_is_within is one.full_is_within is True
+    assert two.full_is_within is None
+    runs = json.loads((papers / "ledger" / "test" / "fig1" / "one.json").read_text())["seeds"]
+    values = [entry["cells"]["a"][0][2] for entry in runs]
+    assert one.full == pytest.approx(sum(values[:3]) / 3)
+    assert one.pilot == pytest.approx(sum(values[3:]) / 3)
+    ratios = sorted(pair.ratio for pair in (one, two))
+    middle = sum(ratios) / 2
+    row = next(line for line in ledger_page(papers).splitlines() if line.startswith("| `mean`"))
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[:3] == ["`mean`", "2", f"{middle:.3f}"]
+    low, high = float(cells[3]), float(cells[4])
+    assert ratios[0] - 0.001 <= low <= middle <= high <= ratios[1] + 0.001
+    assert cells[5:] == ["1", "1"]
+    remove_full_runs(papers / "ledger" / "test" / "fig1" / "one.json", 20)
+    assert [pair.cell.run for pair in pairs_of(figure, Ledger(papers))] == ["two"]
+
+
 @pytest.mark.parametrize("text", ["[]", "{}", '{"seeds": [{}]}', '{"seeds": [{"cells": 3}]}', "{"])
 def test_a_damaged_entry_is_an_error_with_its_file(papers: Path, text: str) -> None:
     file = papers / "ledger" / "test" / "fig1" / "one.json"
@@ -254,7 +352,8 @@ def test_every_entry_that_a_document_names_exists() -> None:
 def test_no_value_costs_more_than_20_cpu_hours() -> None:
     """At 4 microseconds a packet, twice the costliest runs (`papers/ledger/NOTES.md`).
 
-    A value that costs more needs replications of shorter runs, which the ledger does not have.
+    A value that costs more needs replications of shorter runs and a correction of their bias. Pilot
+    runs are not corrected.
     """
     for folder in list_figures(ROOT):
         figure = load_figure(folder)
@@ -267,12 +366,13 @@ def test_no_value_costs_more_than_20_cpu_hours() -> None:
 def test_entries_drawn_at_random_are_those_of_their_runs(tmp_path: Path) -> None:
     ledger = Ledger(ROOT)
     current = [
-        (MissingRun(figure, run, entry.seed, entry.load), entry)
+        (MissingRun(figure, run, entry.seed, entry.load, mode), entry)
         for folder in list_figures(ROOT)
         for figure in [load_figure(folder)]
         for run in figure.runs
         for entry in ledger.current_entries(figure, run)
-        if entry.seconds < 3.0
+        for mode in [ledger.mode_of(entry, figure, run)]
+        if entry.seconds < 3.0 and mode is not None
     ]
     if not current:
         pytest.skip("the ledger has no current entry of a short run")
@@ -343,7 +443,7 @@ def test_a_reduced_figure_is_shown_with_that_of_the_ledger(papers: Path) -> None
     assert "test 1: the ledger has no complete run" in call(*arguments)
     call("--fill", "0.1", "--quiet")
     out = call(*arguments)
-    assert "test 1 from the ledger, with as many flows as published" in out
+    assert "test 1 from the ledger:" in out
     assert "verdicts of the ledger: 2 match; 3 seeds" in out
     assert Path("results/papers/test/fig1/ledger/fig1a.png").is_file()
 

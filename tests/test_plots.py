@@ -18,7 +18,7 @@ from rampmeter import plots
 from rampmeter.confidence import Interval
 from rampmeter.papers import Mode, load_figure
 from rampmeter.papers.draw import draw
-from rampmeter.papers.verdict import rows_of
+from rampmeter.papers.verdict import Basis, rows_of
 from rampmeter.plots.time import average_neighbours
 from rampmeter.results import Group, slowdown_groups
 
@@ -250,7 +250,7 @@ class TestPanels:
     def test_published_values_are_next_to_measured_ones(self, tmp_path: Path) -> None:
         panel = self.FIGURE.sub_figures[1]
         run = write_results(tmp_path, rows=[(0, 1, 6, 5), (50, 1, 5, 5)] * 5)
-        rows = rows_of(self.FIGURE, panel, {"imc10-0.60": {1: run}}, Mode(), [1])
+        rows = rows_of(self.FIGURE, panel, {"imc10-0.60": {1: run}}, Basis(Mode(), [1]))
         figure = draw(self.FIGURE, panel, rows)
         assert heights(figure)["expected"] == [1.518, 1.972, 1.284]
         assert tick_labels(figure) == ["IMC10", "Web Search", "Data Mining"]
@@ -258,7 +258,7 @@ class TestPanels:
     def test_utilisation_has_a_line_for_each_workload(self, tmp_path: Path) -> None:
         panel = self.FIGURE.sub_figures[0]
         runs = {"web-search-0.70": {1: write_results(tmp_path, utilisation=0.9)}}
-        figure = draw(self.FIGURE, panel, rows_of(self.FIGURE, panel, runs, Mode(), [1]))
+        figure = draw(self.FIGURE, panel, rows_of(self.FIGURE, panel, runs, Basis(Mode(), [1])))
         shown = lines(figure)
         assert shown["Web Search"] == [(0.7, 0.9)]
         assert shown["IMC10"] == []
@@ -268,7 +268,7 @@ class TestPanels:
     def test_a_panel_without_any_value_is_empty_but_there(self) -> None:
         panel = self.FIGURE.sub_figures[4]
         without = replace(self.FIGURE, expected=replace(self.FIGURE.expected, facts={}))
-        figure = draw(without, panel, rows_of(without, panel, {}, Mode(), [1]))
+        figure = draw(without, panel, rows_of(without, panel, {}, Basis(Mode(), [1])))
         assert heights(figure) == {"measured": []}
 
 

@@ -17,7 +17,7 @@ from rampmeter import papers
 from rampmeter.papers import Figure
 from rampmeter.papers.expected import CellId, ExpectedValue
 from rampmeter.papers.figure import FigureRun
-from rampmeter.papers.verdict import rows_of
+from rampmeter.papers.verdict import Basis, rows_of
 
 from .conftest import ROOT
 
@@ -238,7 +238,7 @@ class TestValuesOfTheArtifact:
     def test_no_run_of_fewer_flows_can_match(self) -> None:
         """Figure 5a's Data Mining has 10 000 of the published 1 000 000 flows."""
         one = figure("dcpim", "fig5a")
-        rows = rows_of(one, one.sub_figures[2], {}, papers.Mode(), [1])
+        rows = rows_of(one, one.sub_figures[2], {}, Basis(papers.Mode(), [1]))
         judged = {row.verdict for row in rows if row.fact is not None}
         assert judged == {"fewer flows"}
 

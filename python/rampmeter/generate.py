@@ -153,7 +153,7 @@ def ledger_totals() -> str:
     verdicts = ", ".join(
         f"{count} {name}" for name, count in zip(NAMES, columns(counts, hours), strict=False)
     ).replace("- ", "0 ")
-    return f"{sum(counts.values())} values and claims: {verdicts}; {hours:.1f} CPU hours.\n"
+    return f"{sum(counts.values())} values and claims: {verdicts}.\n"
 
 
 def format_module(module: str, file: Path) -> str:

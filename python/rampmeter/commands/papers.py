@@ -100,10 +100,11 @@ def papers(
     judged by values recorded from as many flows, if there are any. With --all the report of all
     figures is results/papers/report.html, as `rampmeter report` writes it.
 
-    The ledger papers/ledger has the values of runs with as many flows as published and 3 seeds.
-    --status judges its entries and starts no run. Missing values, and those whose plan or transport
-    has changed since, are "not run". --fill runs these. --from-ledger draws and judges a figure
-    from its entries, and with --all every figure; parts without entries are omitted.
+    The ledger papers/ledger has the values of runs with as many flows as published and 3 seeds,
+    and of pilot runs with a hundredth of the flows, at least 10 000. --status judges its entries:
+    without a full run "pilot match" or "pilot miss", without a current entry "not run". --fill runs
+    all that is missing. --from-ledger draws and judges a figure from its entries, and with --all
+    every figure; parts without entries are omitted.
 
     \b
     Example: dcPIM's figure 3 in a few minutes, in full, and all figures of all papers
@@ -238,10 +239,10 @@ def _show_beside(one: "Figure", root: Path, folder: Path) -> None:
     from rampmeter.papers.ledger import Ledger
 
     name = f"{one.paper} {one.number}"
-    if not any(Ledger(root).current(one).values()):
+    if not any(Ledger(root).current(one).runs.values()):
         click.echo(f"\n{name}: the ledger has no complete run; `rampmeter papers --fill HOURS`")
         return
-    click.echo(f"\n{name} from the ledger, with as many flows as published:\n")
+    click.echo(f"\n{name} from the ledger:\n")
     _show_from_ledger(one, root, folder)
 
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from rampmeter.papers.expected import CellId, Claim
-from rampmeter.papers.figure import Figure, Mode
+from rampmeter.papers.figure import Figure
 from rampmeter.papers.verdict import (
+    FEWER_FLOWS,
+    Basis,
     Measurement,
     ValueRow,
     Verdict,
-    flows_needed,
-    judge_flows,
-    why_left_out,
     without_value,
 )
 
@@ -41,6 +40,8 @@ class ClaimRow:
     verdict: Verdict
     reason: str
     """The reason why it is not judged, or a miss."""
+    is_within: bool | None = None
+    """True if the values meet the claim, for any number of flows; `None` if a run is missing."""
     nearest: NearestRun | None = None
     """The run by which a claim about any of its runs is judged, if one has values of all seeds."""
 
@@ -91,44 +92,38 @@ class ClaimRow:
             else None,
             "seeds": self.n_seeds,
             "seeds_holding": self.n_holding,
+            "is_within": self.is_within,
             "verdict": self.verdict,
             "reason": self.reason,
         }
 
 
-def claim_rows(
-    figure: Figure,
-    rows: Sequence[ValueRow],
-    mode: Mode,
-    seeds: Sequence[int],
-    left_out: frozenset[str] = frozenset(),
-) -> list[ClaimRow]:
+def claim_rows(figure: Figure, rows: Sequence[ValueRow], basis: Basis) -> list[ClaimRow]:
     """Returns the claims of a figure, judged on the rows of all its panels."""
     measured = {row.cell: row.measured for row in rows}
     lines = []
     for claim in figure.expected.claims:
         cells = tuple(measured.get(cell) for cell in claim.cells)
         by_seed = _by_seed(claim, cells)
-        nearest = _nearest(claim, cells, seeds)
-        if any(cell.run in left_out for cell in claim.cells):
-            verdict, reason = _not_judged(why_left_out(mode))
+        nearest = _nearest(claim, cells, basis.seeds)
+        is_met = None
+        if any(cell.run in basis.left_out for cell in claim.cells):
+            verdict, reason = _not_judged(basis.why_left_out())
         else:
-            fewer = _fewer_flows(figure, claim, mode)
-            verdict, reason = fewer or judge_claim(claim, cells, seeds)
-        lines.append(ClaimRow(claim, cells, by_seed, verdict, reason, nearest))
+            verdict, reason = judge_claim(claim, cells, basis.seeds)
+            is_met = verdict == "match"
+            if lack := _fewer_flows(figure, claim, basis):
+                verdict, reason = FEWER_FLOWS, lack
+        lines.append(ClaimRow(claim, cells, by_seed, verdict, reason, is_met, nearest))
     return lines
 
 
-def _fewer_flows(figure: Figure, claim: Claim, mode: Mode) -> tuple[Verdict, str] | None:
-    """Returns the verdict on a claim if one of its runs has fewer flows than published."""
-    if claim.published_flows == 0:
-        return None
+def _fewer_flows(figure: Figure, claim: Claim, basis: Basis) -> str:
+    """Describes the first run of a claim with fewer flows than published; empty without one."""
     for cell in claim.cells:
-        flows = figure.run(cell.run).flows_in(mode, figure.published_flows)
-        needed = flows_needed(figure, cell.run, claim.published_flows)
-        if found := judge_flows(flows, needed):
-            return found[0], f"{_name(cell)}: {found[1]}"
-    return None
+        if lack := basis.fewer_flows(figure, cell.run, claim.published_flows):
+            return f"{_name(cell)}: {lack}"
+    return ""
 
 
 def judge_claim(

@@ -43,17 +43,23 @@ WARM_UP = "measure.warmup-flows"
 LOAD_LABEL = "Offered load (fraction of access capacity, headers included)"
 
 
+PILOT_SHARE = 100
+"""A pilot run has the published number of flows over this,"""
+PILOT_FLOWS_MIN = 10_000
+"""but at least this number, or as many as published if these are fewer."""
+
+
 @dataclass(frozen=True)
 class Mode:
-    """The number of flows in the runs of a figure: `judged`, `quick`, `full` or a `scale`."""
+    """The number of flows in a figure's runs: `judged`, `quick`, `full`, `pilot` or a `scale`."""
 
-    name: Literal["judged", "quick", "full", "scale"] = "judged"
+    name: Literal["judged", "quick", "full", "pilot", "scale"] = "judged"
     scale: float = 1.0
 
     @property
     def is_reduced(self) -> bool:
         """Returns true if runs have fewer flows than published values are judged at."""
-        return self.name == "quick" or (self.name == "scale" and self.scale < 1.0)
+        return self.name in ("quick", "pilot") or (self.name == "scale" and self.scale < 1.0)
 
     @property
     def label(self) -> str:
@@ -95,6 +101,9 @@ class FigureRun:
                 return self.quick_flows
             case "full":
                 return max(self.flows, published_flows)
+            case "pilot":
+                full = max(self.flows, published_flows)
+                return min(full, max(PILOT_FLOWS_MIN, full // PILOT_SHARE))
             case "scale":
                 return max(1, round(self.flows * mode.scale))
 

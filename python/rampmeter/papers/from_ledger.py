@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rampmeter.papers.entry import Entry
 from rampmeter.papers.figure import Figure, SubFigure, load_figure
-from rampmeter.papers.ledger import FULL, SEEDS, Current, Ledger
+from rampmeter.papers.ledger import FULL, SEEDS, Ledger, OfSeeds
 from rampmeter.papers.reproduce import REPORT, Report, draw_panels, write_report
 from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import WITH_SERIES, Series
@@ -43,8 +43,8 @@ def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report | No
     Sub-figures without entries are omitted. Returns nothing if there are no others.
     """
     current = ledger.current(figure)
-    absent = frozenset(run for run, of in current.items() if not of)
-    series = {panel.id: _series(panel, current) for panel in figure.sub_figures}
+    absent = current.basis.left_out
+    series = {panel.id: _series(panel, current.runs) for panel in figure.sub_figures}
     chosen = [
         panel
         for panel in figure.sub_figures
@@ -57,18 +57,19 @@ def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report | No
     by_panel: dict[str, list[ValueRow]] = {panel.id: [] for panel in chosen}
     for row in rows:
         by_panel.get(row.cell.sub_figure, []).append(row)
-    panels = draw_panels(figure, by_panel, (FULL, SEEDS, absent), series, out)
+    panels = draw_panels(figure, by_panel, current.basis, series, out)
     searches = {
         run: {seed: one for seed, one in of.items() if isinstance(one, SearchProbes)}
-        for run, of in current.items()
+        for run, of in current.runs.items()
         if of and figure.run(run).search is not None
     }
     report = Report(figure, FULL, tuple(panels), tuple(claims), SEEDS, out / REPORT, searches)
     entries = [
         (run.id, entry)
         for run in figure.runs
-        if current[run.id]
-        for entry in ledger.entries(figure, run)
+        if current.runs[run.id]
+        for entry in ledger.current_entries(figure, run)
+        if entry.flows == current.basis.flows_of(figure, run.id)
     ]
     made = {
         "is_interrupted": False,
@@ -91,9 +92,9 @@ def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report | No
     return report
 
 
-def _series(panel: SubFigure, current: Current) -> dict[str, Series]:
+def _series(panel: SubFigure, runs: Mapping[str, OfSeeds]) -> dict[str, Series]:
     """Returns the series of the first seed by run."""
-    firsts = {run: current[run].get(SEEDS[0]) for run in panel.runs}
+    firsts = {run: runs[run].get(SEEDS[0]) for run in panel.runs}
     return {
         run: entry.series[panel.id]
         for run, entry in firsts.items()

@@ -2,15 +2,19 @@
 
 `papers/ledger/<paper>/<figure>/<run>.json` has the values of one run of a figure, or of the probes
 of one search, seed by seed. Each entry has digests of its dependencies: the plan, and the
-recorded results of its transports. An entry is stale if either has changed since. Every run has as
-many flows as published. A run counts if it has current entries of all seeds.
+recorded results of its transports. An entry is stale if either has changed since.
+
+A full run has as many flows as published, a pilot run a hundredth (`Mode`). A run counts if it has
+current entries of all seeds. Pilot runs stand in where full runs are missing, and their values are
+marked. Their entries stay when full runs have been entered, and show the bias of pilot runs.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeAlias
@@ -24,7 +28,7 @@ from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.reproduce import cost_of, job_name, probe_name
 from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import Series, series_of
-from rampmeter.papers.verdict import ValueRow, rows_of
+from rampmeter.papers.verdict import PILOT, Basis, ValueRow, rows_of
 from rampmeter.plan import Plan
 from rampmeter.results import Run, read_json
 
@@ -39,8 +43,17 @@ FULL = Mode("full")
 SEEDS = (1, 2, 3)
 
 
-Current: TypeAlias = Mapping[str, Mapping[int, Entry | SearchProbes]]
-"""Current entries, or probes of searches that have ended, by run and seed."""
+OfSeeds: TypeAlias = Mapping[int, Entry | SearchProbes]
+"""Entries, or probes of searches, by seed."""
+
+
+@dataclass(frozen=True)
+class Current:
+    """Current entries of a figure, and the basis of verdicts on them."""
+
+    runs: Mapping[str, OfSeeds]
+    """Entries of all seeds, or probes of searches that have ended, by run; empty without them."""
+    basis: Basis
 
 
 @dataclass(frozen=True)
@@ -52,11 +65,12 @@ class MissingRun:
     seed: int
     load: float | None = None
     """Load of the probe; `None` of other runs."""
+    mode: Mode = FULL
 
     @property
     def flows(self) -> int | None:
-        """Flows of the run: as many as published."""
-        return self.run.flows_in(FULL, self.figure.published_flows)
+        """Flows of the run: as many as published, or fewer in a pilot run."""
+        return self.run.flows_in(self.mode, self.figure.published_flows)
 
     @cached_property
     def plan(self) -> Plan:
@@ -67,6 +81,8 @@ class MissingRun:
     def name(self) -> str:
         """The name in progress lines."""
         figure = f"{self.figure.paper} {self.figure.number}"
+        if self.mode == PILOT:
+            figure += " pilot"
         if self.load is not None:
             return f"{figure} {probe_name(self.run.id, self.load, self.seed)}"
         return f"{figure} {job_name(self.run.id, self.seed)}"
@@ -84,7 +100,7 @@ class Ledger:
         self.root = root / LEDGER
         self._recorded = read_json(root / RECORDED)
         self._lock = Lock()
-        self._versions: dict[tuple[Path, str, float | None], tuple[str, str]] = {}
+        self._versions: dict[tuple[Path, str, float | None, Mode], tuple[str, str]] = {}
 
     def file_of(self, figure: Figure, run: FigureRun) -> Path:
         """Returns the file of a run."""
@@ -105,16 +121,27 @@ class Ledger:
 
         They are the plan, the results of its transports, and the metrics that sub-figures show.
         """
+        mode = self.mode_of(entry, figure, run)
+        if mode is None:
+            return False
         panels = {panel.id for panel in figure.sub_figures if run.id in panel.runs}
         if run.search is None and entry.cells.keys() != panels:
             return False
         # Digests of plans are without seeds.
-        missing = MissingRun(figure, run, SEEDS[0], entry.load)
+        missing = MissingRun(figure, run, SEEDS[0], entry.load, mode)
         return (entry.plan, entry.results) == self.versions(missing)
+
+    def mode_of(self, entry: Entry, figure: Figure, run: FigureRun) -> Mode | None:
+        """Returns if an entry is of a full or of a pilot run; `None` if its flows are of neither.
+
+        A run with few flows is a full one.
+        """
+        by_flows = {run.flows_in(mode, figure.published_flows): mode for mode in (PILOT, FULL)}
+        return by_flows.get(entry.flows)
 
     def versions(self, missing: MissingRun) -> tuple[str, str]:
         """Returns digests of the plan and of the recorded results of its transports."""
-        key = (missing.figure.folder, missing.run.id, missing.load)
+        key = (missing.figure.folder, missing.run.id, missing.load, missing.mode)
         if key not in self._versions:
             complete = missing.plan.check()
             self._versions[key] = (plan_digest(complete), self.results_version(complete))
@@ -138,7 +165,10 @@ class Ledger:
         )
 
     def add(self, missing: MissingRun, done: Run) -> None:
-        """Enters a run's values for a figure, in place of an entry of the same seed and load."""
+        """Enters a run's values for a figure.
+
+        They replace those of a run with the same seed, load and mode, and entries of neither mode.
+        """
         figure, run = missing.figure, missing.run
         panels = [panel for panel in figure.sub_figures if run.id in panel.runs]
         if run.search is not None:
@@ -166,75 +196,102 @@ class Ledger:
             entries = [
                 one
                 for one in self.entries(figure, run)
-                if (one.seed, one.load) != (entry.seed, entry.load)
+                if self.mode_of(one, figure, run) is not None
+                and (one.seed, one.load, one.flows) != (entry.seed, entry.load, entry.flows)
             ]
             entries.append(entry)
-            entries.sort(key=lambda one: (one.seed, one.load or 0.0))
+            entries.sort(key=lambda one: (-(one.flows or 0), one.seed, one.load or 0.0))
             # A line for each entry.
             lines = ",\n".join(json.dumps(one.to_json(), allow_nan=False) for one in entries)
             text = f'{{"run": {json.dumps(run.id)}, "seeds": [\n{lines}\n]}}\n'
             write_atomically(self.file_of(figure, run), text)
 
     def missing(self, figure: Figure) -> list[MissingRun]:
-        """Returns runs without a current entry, and the next probe of each search."""
+        """Returns full and pilot runs without a current entry, and the next probes of searches.
+
+        Pilot runs are not missing where full runs of all seeds are known.
+        """
         lacking = []
         for run in figure.runs:
-            of_run = self._current_of(figure, run)
-            for seed in SEEDS:
-                entry = of_run.get(seed)
+            by_mode = self.by_mode(figure, run)
+            modes = [FULL] if _is_complete(by_mode[FULL]) else by_mode
+            for mode, seed in product(modes, SEEDS):
+                entry = by_mode[mode].get(seed)
                 if run.search is not None:
                     probes = entry.values if isinstance(entry, SearchProbes) else {}
                     if (load := run.search.next_load(probes)) is not None:
-                        lacking.append(MissingRun(figure, run, seed, load))
+                        lacking.append(MissingRun(figure, run, seed, load, mode))
                 elif entry is None:
-                    lacking.append(MissingRun(figure, run, seed))
+                    lacking.append(MissingRun(figure, run, seed, mode=mode))
         return lacking
 
     def current(self, figure: Figure) -> Current:
-        """Returns current entries of runs that have those of all seeds, or none, by run."""
-        return {
-            run.id: of if of.keys() == set(SEEDS) and not any(map(_is_open, of.values())) else {}
-            for run in figure.runs
-            for of in [self._current_of(figure, run)]
-        }
+        """Returns the entries by which a figure is judged: of full runs, or else of pilot runs."""
+        runs: dict[str, OfSeeds] = {}
+        pilots = []
+        for run in figure.runs:
+            by_mode = self.by_mode(figure, run)
+            complete = {mode: of for mode, of in by_mode.items() if _is_complete(of)}
+            mode = next(iter(complete), FULL)
+            runs[run.id] = complete.get(mode, {})
+            if mode == PILOT:
+                pilots.append(run.id)
+        absent = frozenset(run for run, of in runs.items() if not of)
+        return Current(runs, Basis(FULL, SEEDS, absent, frozenset(pilots)))
 
     def current_entries(self, figure: Figure, run: FigureRun) -> list[Entry]:
-        """Returns the entries of a run that are not stale."""
+        """Returns the entries of a run that are not stale, those of pilot runs too."""
         return [
             entry
             for entry in self.entries(figure, run)
             if entry.seed in SEEDS and self.is_current(entry, figure, run)
         ]
 
-    def _current_of(self, figure: Figure, run: FigureRun) -> Mapping[int, Entry | SearchProbes]:
-        """Returns the current entries of a run by seed; of a search, its probes."""
+    def by_mode(self, figure: Figure, run: FigureRun) -> dict[Mode, OfSeeds]:
+        """Returns current entries of a run by mode and seed, those of full runs first.
+
+        A run with few flows has no pilot runs. Searches have their probes by seed.
+        """
+        flows = dict.fromkeys(run.flows_in(mode, figure.published_flows) for mode in (FULL, PILOT))
         entries = self.current_entries(figure, run)
-        if run.search is None:
-            return {entry.seed: entry for entry in entries}
-        metric = run.search.metric
-        found: dict[int, dict[float, tuple[float, int]]] = {}
-        for entry in entries:
-            if entry.load is not None:
-                found.setdefault(entry.seed, {})[entry.load] = entry.cells[metric][metric, None]
         return {
-            seed: SearchProbes(
-                run.search,
-                {load: value for load, (value, _) in of.items()},
-                sum(n for _, n in of.values()),
-            )
-            for seed, of in found.items()
+            mode: _by_seed(run, [entry for entry in entries if entry.flows == n])
+            for n, mode in zip(flows, (FULL, PILOT), strict=False)
         }
 
     def rows(self, figure: Figure) -> tuple[list[ValueRow], list[ClaimRow]]:
         """Judges values and claims of a figure by current entries."""
         current = self.current(figure)
-        absent = frozenset(run for run, of in current.items() if not of)
         rows = [
             row
             for panel in figure.sub_figures
-            for row in rows_of(figure, panel, current, FULL, SEEDS, absent)
+            for row in rows_of(figure, panel, current.runs, current.basis)
         ]
-        return rows, claim_rows(figure, rows, FULL, SEEDS, absent)
+        return rows, claim_rows(figure, rows, current.basis)
+
+
+def _by_seed(run: FigureRun, entries: Iterable[Entry]) -> OfSeeds:
+    """Returns the entries of a run in one mode by seed; of a search, its probes."""
+    if run.search is None:
+        return {entry.seed: entry for entry in entries}
+    metric = run.search.metric
+    found: dict[int, dict[float, tuple[float, int]]] = {}
+    for entry in entries:
+        if entry.load is not None:
+            found.setdefault(entry.seed, {})[entry.load] = entry.cells[metric][metric, None]
+    return {
+        seed: SearchProbes(
+            run.search,
+            {load: value for load, (value, _) in of.items()},
+            sum(n for _, n in of.values()),
+        )
+        for seed, of in found.items()
+    }
+
+
+def _is_complete(of: OfSeeds) -> bool:
+    """Returns true if there are entries of all seeds, and all searches have ended."""
+    return of.keys() == set(SEEDS) and not any(map(_is_open, of.values()))
 
 
 def _is_open(found: Entry | SearchProbes) -> bool:

@@ -8,13 +8,13 @@ from typing import Any
 
 from rampmeter import _core
 from rampmeter.papers.claims import ClaimRow, claim_rows
-from rampmeter.papers.figure import Figure, FigureRun, Mode
+from rampmeter.papers.figure import Figure, FigureRun, Mode, SubFigure
 from rampmeter.papers.label import position, workload
 from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.pareto import LeastBound, least_bounds
 from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import Series, series_of
-from rampmeter.papers.verdict import SEEDS_WANTED, VERDICTS, ValueRow, rows_of
+from rampmeter.papers.verdict import SEEDS_WANTED, VERDICTS, Basis, ValueRow, rows_of
 from rampmeter.runner import Batch, Job
 from rampmeter.undelivered import of_batch
 
@@ -174,8 +174,9 @@ def make_report(
     }
     searches = searches_of(figure, seeds, batch)
     left_out = frozenset(run.id for run in figure.runs if not run.is_in(mode))
+    basis = Basis(mode, seeds, left_out)
     tables = {
-        panel.id: rows_of(figure, panel, {**runs, **searches}, mode, seeds, left_out)
+        panel.id: rows_of(figure, panel, {**runs, **searches}, basis)
         for panel in figure.sub_figures
     }
     series = {
@@ -187,9 +188,9 @@ def make_report(
         }
         for panel in figure.sub_figures
     }
-    panels = draw_panels(figure, tables, (mode, seeds, left_out), series, out)
+    panels = draw_panels(figure, tables, basis, series, out)
     all_rows = [row for rows in tables.values() for row in rows]
-    claims = claim_rows(figure, all_rows, mode, seeds, left_out)
+    claims = claim_rows(figure, all_rows, basis)
     searches_run = {id_: found for id_, found in searches.items() if id_ not in left_out}
     report = Report(
         figure, mode, tuple(panels), tuple(claims), tuple(seeds), out / REPORT, searches_run
@@ -219,19 +220,17 @@ def make_report(
 def draw_panels(
     figure: Figure,
     tables: Mapping[str, list[ValueRow]],
-    judged: tuple[Mode, Sequence[int], frozenset[str]],
+    basis: Basis,
     series: Mapping[str, Mapping[str, Series]],
     out: Path,
 ) -> list[Panel]:
     """Draws the sub-figures of `tables`, rows by sub-figure, into `out`.
 
-    `judged` has the mode, the seeds and the runs left out of the rows; `series` those of
-    sub-figures with packets, probes or crashes, by sub-figure and run.
+    `basis` is that of the rows. `series` has those of sub-figures with packets, probes or crashes,
+    by sub-figure and run.
     """
     from rampmeter.papers.draw import draw, sustained
 
-    mode, seeds, left_out = judged
-    note = f"  ({mode.label} run)" if mode.is_reduced else ""
     out.mkdir(parents=True, exist_ok=True)
     panels = []
     for panel in figure.sub_figures:
@@ -242,9 +241,10 @@ def draw_panels(
         if panel.drawing == "sustained":
             rows = sustained(figure, panel, rows)
         elif panel.drawing == "pareto":
-            least = least_bounds(figure, panel, rows, seeds, left_out)
+            least = least_bounds(figure, panel, rows, basis.seeds, basis.left_out)
             rows = []
         image = out / f"fig{figure.number}{panel.id}.png"
+        note = _note(panel, basis)
         drawing = draw(figure, panel, rows, note, series.get(panel.id), least)
         for kind in IMAGES:
             drawing.savefig(image.with_suffix(kind))
@@ -252,6 +252,21 @@ def draw_panels(
             drawing.set_layout_engine(None)
         panels.append(Panel(panel.id, panel.title, tuple(rows), image, tuple(least)))
     return panels
+
+
+def _note(panel: SubFigure, basis: Basis) -> str:
+    """Returns the note on a drawing of runs with fewer flows than published; empty for others."""
+    if basis.mode.is_reduced:
+        return f"  ({basis.mode.label} run)"
+    drawn = [run for run in panel.runs if run not in basis.left_out]
+    n_pilots = sum(run in basis.pilots for run in drawn)
+    if n_pilots == 0:
+        return ""
+    return (
+        "  (pilot runs)"
+        if n_pilots == len(drawn)
+        else f"  ({n_pilots} of {len(drawn)} runs are pilots)"
+    )
 
 
 def write_report(report: Report, made: Mapping[str, Any]) -> None:

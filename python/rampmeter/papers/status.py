@@ -7,18 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from rampmeter.confidence import interval
+from rampmeter.papers.bias import bias_table, pairs_of
 from rampmeter.papers.claims import ClaimRow
 from rampmeter.papers.entry import Entry
 from rampmeter.papers.expected import CellId
 from rampmeter.papers.figure import Figure, list_figures, load_figure
 from rampmeter.papers.ledger import LEDGER, Ledger
 from rampmeter.papers.misses import Explanation, explanations, find_explanation
-from rampmeter.papers.verdict import FEWER_FLOWS, ValueRow
+from rampmeter.papers.verdict import FEWER_FLOWS, Basis, ValueRow
 from rampmeter.text import NONE, markdown
 
 NOT_RUN = "not run"
 """The verdict on a value without entries of all seeds."""
-NAMES = ("match", "miss", FEWER_FLOWS, NOT_RUN)
+PILOT_MATCH, PILOT_MISS = "pilot match", "pilot miss"
+"""Provisional verdicts, on values of pilot runs."""
+NAMES = ("match", "miss", PILOT_MATCH, PILOT_MISS, NOT_RUN)
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class FigureStatus:
     claims: tuple[ClaimRow, ...]
     entries: dict[str, list[Entry]]
     """Current entries by run."""
+    basis: Basis
+    """The basis of the verdicts."""
     explanations: tuple[Explanation, ...] = ()
 
     @classmethod
@@ -39,7 +44,8 @@ class FigureStatus:
         rows, claims = ledger.rows(figure)
         entries = {run.id: ledger.current_entries(figure, run) for run in figure.runs}
         published = tuple(row for row in rows if row.fact is not None)
-        return cls(figure, published, tuple(claims), entries, tuple(explanations(figure)))
+        basis = ledger.current(figure).basis
+        return cls(figure, published, tuple(claims), entries, basis, tuple(explanations(figure)))
 
     @property
     def verdicts(self) -> Counter[str]:
@@ -115,11 +121,14 @@ class FigureStatus:
             }
             for run in dict.fromkeys(cell.run for cell in cells)
             for entry in self.entries.get(run, [])
+            if entry.flows == self.basis.flows_of(self.figure, run)
         ]
 
 
 def verdict_of(row: ValueRow | ClaimRow) -> str:
     """Returns the verdict of the ledger on a published value or a claim."""
+    if row.verdict == FEWER_FLOWS:
+        return PILOT_MATCH if row.is_within else PILOT_MISS
     return NOT_RUN if row.verdict == "not judged" else row.verdict
 
 
@@ -155,13 +164,34 @@ def ledger_page(root: Path) -> str:
         "three seeds. `rampmeter papers PAPER FIGURE --from-ledger` draws a figure from them;",
         "`make ledger` makes the missing runs. Pages of figures list misses with their causes.",
         "",
+        "Pilot runs stand in where full runs are missing. They have a hundredth of the flows, at",
+        "least 10 000, and three seeds. Their verdicts are provisional.",
+        "",
     ]
     rows = [[_link(one.figure), *columns(one.verdicts, one.cpu_hours)] for one in statuses]
     rows += [[name, *columns(counts, hours)] for name, counts, hours in totals(statuses)[-1:]]
     lines += markdown(("figure", *NAMES, "all", "CPU hours"), rows)
+    lines += ["", *_bias_of_pilots(statuses, ledger)]
     notes = root / LEDGER / "NOTES.md"
-    lines += ["", notes.read_text(encoding="utf-8").rstrip()] if notes.is_file() else []
+    lines += [notes.read_text(encoding="utf-8").rstrip()] if notes.is_file() else []
     return "\n".join(lines) + "\n"
+
+
+def _bias_of_pilots(statuses: Iterable[FigureStatus], ledger: Ledger) -> list[str]:
+    """Returns the section with the bias of pilot runs; empty if no value has both kinds."""
+    pairs = [pair for one in statuses for pair in pairs_of(one.figure, ledger)]
+    if not pairs:
+        return []
+    return [
+        "## Bias of pilot runs",
+        "",
+        "Values of pilot runs over those of full runs, each the mean of three seeds: the median of",
+        "all values in figures, and percentiles. Of the published ones, the last column counts",
+        "those with the same verdict. No verdict is corrected for this bias.",
+        "",
+        *bias_table(pairs),
+        "",
+    ]
 
 
 def _link(figure: Figure) -> str:

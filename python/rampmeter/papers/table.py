@@ -242,7 +242,9 @@ def _difference(row: ValueRow, places: int) -> str:
 
 def status_table(statuses: Sequence[FigureStatus]) -> Table:
     """Verdicts of published values and claims in the ledger, by paper and figure, with totals."""
-    table = new_table("Published values and claims", "", *NAMES, "all", "CPU h")
+    names = (name.replace(" ", "\n") for name in NAMES)
+    table = new_table("Published values and claims", "", *names, "all", "CPU h")
+    table.caption = "pilot: provisional, from runs with a hundredth of the flows, at least 10 000"
     for status in statuses:
         name = f"{status.figure.paper} {status.figure.number}"
         table.add_row(name, *columns(status.verdicts, status.cpu_hours))

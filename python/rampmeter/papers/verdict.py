@@ -22,8 +22,51 @@ SEEDS_WANTED = 3
 """Minimum number of seeds; a verdict on fewer is marked."""
 NO_FACT = "no published value"
 
+PILOT = Mode("pilot")
+
 Results: TypeAlias = Mapping[str, Mapping[int, Run | Entry | SearchProbes]]
 """The complete runs by id and seed, or entries of the ledger, and the probes of searches."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The runs on which verdicts are based."""
+
+    mode: Mode
+    seeds: Sequence[int]
+    left_out: frozenset[str] = frozenset()
+    """Runs of the figure that were not made."""
+    pilots: frozenset[str] = frozenset()
+    """Runs that are pilot runs, whatever the mode."""
+
+    def flows_of(self, figure: Figure, run_id: str) -> int | None:
+        """Returns the flows of a run; `None` if its workload has no number of them."""
+        mode = PILOT if run_id in self.pilots else self.mode
+        return figure.run(run_id).flows_in(mode, figure.published_flows)
+
+    def flows_needed(self, figure: Figure, run_id: str, published: int | None) -> int:
+        """Returns the number of flows that a run needs to be judged by a published value.
+
+        It is the value's own number, or the figure's. Without either it is the run's number of
+        flows in the figure, so that reduced runs are not judged. It is 0 if any number suffices.
+        Pilot runs always need a number.
+        """
+        if published == 0 and run_id not in self.pilots:
+            return 0
+        own = figure.run(run_id).flows
+        return 0 if own is None else published or figure.published_flows or own
+
+    def fewer_flows(self, figure: Figure, run_id: str, published: int | None) -> str:
+        """Describes the lack of flows of a run with fewer than it needs; empty if it has enough."""
+        needed = self.flows_needed(figure, run_id, published)
+        flows = self.flows_of(figure, run_id) if needed else None
+        if flows is None or flows >= needed:
+            return ""
+        return f"{count(flows)} of {count(needed)} flows"
+
+    def why_left_out(self) -> str:
+        """Returns the reason for a run without values: full figures are from the ledger."""
+        return "no entry in the ledger" if self.mode.name == "full" else "not in the reduced run"
 
 
 @dataclass(frozen=True)
@@ -87,6 +130,13 @@ class ValueRow:
         return len(self.measured.values) if self.measured else 0
 
     @property
+    def is_within(self) -> bool | None:
+        """True if the mean is within the tolerance, for any number of flows; `None` without it."""
+        if self.fact is None or self.measured is None or not self.measured.values:
+            return None
+        return self.fact.tolerance.allows(self.fact.expected, self.measured.mean)
+
+    @property
     def difference(self) -> float | None:
         """Measured less expected, as the tolerance counts it."""
         if self.fact is None or self.measured is None or not self.measured.values:
@@ -113,26 +163,21 @@ class ValueRow:
             "seeds": self.n_seeds,
             "difference": self.difference,
             "tolerance": {"kind": tolerance.kind, "value": tolerance.value} if tolerance else None,
+            "is_within": self.is_within,
             "verdict": self.verdict,
             "reason": self.reason,
         }
 
 
-def rows_of(
-    figure: Figure,
-    panel: SubFigure,
-    runs: Results,
-    mode: Mode,
-    seeds: Sequence[int],
-    left_out: frozenset[str] = frozenset(),
-) -> list[ValueRow]:
+def rows_of(figure: Figure, panel: SubFigure, runs: Results, basis: Basis) -> list[ValueRow]:
     """Returns the table of a panel."""
     reduced = figure.expected.reduced
-    facts = {**figure.expected.facts, **(reduced if mode.name == "quick" else {})}
+    is_quick = basis.mode.name == "quick"
+    facts = {**figure.expected.facts, **(reduced if is_quick else {})}
     rows = []
     for run_id in panel.runs:
         variant = figure.variant(run_id)
-        flows = figure.run(run_id).flows_in(mode, figure.published_flows)
+        flows = basis.flows_of(figure, run_id)
         of_run = _over_seeds(figure, panel, runs, run_id)
         of_variant = _over_seeds(figure, panel, runs, variant.id) if variant else {}
         n_bins = max(1, len(panel.labels))
@@ -142,14 +187,16 @@ def rows_of(
                 measured = of_run.get((metric, idx))
                 fact = facts.get(cell)
                 needed = 0
-                if run_id in left_out:
-                    judged = _not_judged(why_left_out(mode))
-                elif mode.name == "quick" and cell in reduced:
+                if run_id in basis.left_out:
+                    judged = _not_judged(basis.why_left_out())
+                elif is_quick and cell in reduced:
                     needed = figure.expected.reduced_flows[run_id]
-                    judged = judge(fact, measured, seeds)
+                    judged = judge(fact, measured, basis.seeds)
                 else:
-                    needed = flows_needed(figure, run_id, fact.published_flows) if fact else 0
-                    judged = judge_flows(flows, needed) or judge(fact, measured, seeds)
+                    published = fact.published_flows if fact else 0
+                    needed = basis.flows_needed(figure, run_id, published) if fact else 0
+                    lack = basis.fewer_flows(figure, run_id, published) if fact else ""
+                    judged = (FEWER_FLOWS, lack) if lack else judge(fact, measured, basis.seeds)
                 rows.append(
                     ValueRow(
                         cell,
@@ -179,25 +226,6 @@ def judge(
     return ("match" if fact.tolerance.allows(fact.expected, measured.mean) else "miss"), ""
 
 
-def flows_needed(figure: Figure, run_id: str, published: int | None) -> int:
-    """Returns the number of flows that a run needs to be judged by a published value.
-
-    It is the value's own number, or the figure's. Without either it is the run's number of flows in
-    the figure, so that reduced runs are not judged.
-    """
-    own = figure.run(run_id).flows
-    if published == 0 or own is None:
-        return 0
-    return published or figure.published_flows or own
-
-
-def judge_flows(flows: int | None, needed: int) -> tuple[Verdict, str] | None:
-    """Returns the verdict on a run with fewer flows than it needs, or nothing."""
-    if flows is None or flows >= needed:
-        return None
-    return FEWER_FLOWS, f"{count(flows)} of {count(needed)} flows"
-
-
 def without_value(measured: Measurement | None, seeds: Iterable[int]) -> str:
     """Lists the seeds without a value, in words; empty if all have one."""
     values = measured.by_seed if measured else {}
@@ -209,11 +237,6 @@ def without_value(measured: Measurement | None, seeds: Iterable[int]) -> str:
         if of
     ]
     return "; ".join(parts)
-
-
-def why_left_out(mode: Mode) -> str:
-    """Returns the reason for a run without values: a full figure is then drawn from the ledger."""
-    return "no entry in the ledger" if mode.name == "full" else "not in the reduced run"
 
 
 def _not_judged(reason: str) -> tuple[Verdict, str]:
