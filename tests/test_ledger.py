@@ -170,6 +170,16 @@ def test_entries_are_stale_if_the_plan_or_recorded_results_have_changed(papers: 
     assert verdicts(papers) == {NOT_RUN: 2}
     plan.write_text(PLAN)
     assert verdicts(papers) == {"match": 2}
+    figure = papers / "test" / "fig1" / "figure.toml"
+    for key, other in (
+        ('plan = "plan.toml"', 'plan = "plan.toml"\nideal = "acked"'),
+        ('metrics = ["mean"]', 'metrics = ["mean"]\nfinished-before = 0.5'),
+        ('id = "one"', 'id = "one"\napp = { service-us = 2.0 }'),
+    ):
+        figure.write_text(FIGURE.replace(key, other))
+        assert NOT_RUN in verdicts(papers), other
+    figure.write_text(FIGURE)
+    assert verdicts(papers) == {"match": 2}
     file = papers / recorded.FILE.name
     results = json.loads(file.read_text())
     results["ideal"]["paper"]["uniform"] = "0" * 16

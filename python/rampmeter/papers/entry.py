@@ -25,6 +25,8 @@ class Entry:
     """Digest of the complete plan without its seed."""
     results: str
     """Version of the results of the transports: a digest of those recorded."""
+    values: str
+    """Digest of the definitions of the values: sub-figures, ideal and application."""
     version: str
     commit: str
     date: str

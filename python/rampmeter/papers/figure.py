@@ -161,6 +161,19 @@ class SubFigure:
     without_bytes: int | None = None
     """Flows of exactly this length do not count, such as those of incasts."""
 
+    @property
+    def definition(self) -> tuple[object, ...]:
+        """The fields that values and series of a run depend on."""
+        return (
+            self.drawing,
+            self.metrics,
+            self.points,
+            self.edges_bytes,
+            self.finished_before,
+            (self.above_bytes, self.up_to_bytes, self.without_bytes),
+            (self.links, self.window_ns),
+        )
+
     def shows(self, cell: CellId) -> bool:
         """Returns true if the panel has this value."""
         if cell.run not in self.runs or cell.metric not in self.metrics:

@@ -40,7 +40,7 @@ def fill(ledger: Ledger, figures: Sequence[Figure], hours: float, watching: Watc
     """
     stop = StopCondition(timeout=hours * 3600.0)
     n_made = 0
-    size = 4 * n_cores()
+    size = 32 * n_cores()
     missing = [one for figure in figures for one in ledger.missing(figure)]
     while missing and not stop.is_set():
         missing.sort(key=lambda one: one.cost)

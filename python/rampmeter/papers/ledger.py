@@ -1,8 +1,8 @@
 """The ledger: measured values of figures, in the repository without the underlying flows.
 
 `papers/ledger/<paper>/<figure>/<run>.json` has the values of one run of a figure, or of the probes
-of one search, seed by seed. Each entry has digests of its dependencies: the plan, and the
-recorded results of its transports. An entry is stale if either has changed since.
+of one search, seed by seed. Each entry has digests of its dependencies: the plan, the recorded
+results of its transports, and the definitions of its values. It is stale if one has changed since.
 
 A full run has as many flows as published, a pilot run a hundredth (`Mode`). A run counts if it has
 current entries of all seeds. Pilot runs stand in where full runs are missing, and their values are
@@ -117,15 +117,9 @@ class Ledger:
         return [Entry.of_json(table, file) for table in tables]
 
     def is_current(self, entry: Entry, figure: Figure, run: FigureRun) -> bool:
-        """Returns true if the entry's dependencies have not changed.
-
-        They are the plan, the results of its transports, and the metrics that sub-figures show.
-        """
+        """Returns true if the entry's dependencies have not changed."""
         mode = self.mode_of(entry, figure, run)
-        if mode is None:
-            return False
-        panels = {panel.id for panel in figure.sub_figures if run.id in panel.runs}
-        if run.search is None and entry.cells.keys() != panels:
+        if mode is None or entry.values != values_digest(figure, run):
             return False
         # Digests of plans are without seeds.
         missing = MissingRun(figure, run, SEEDS[0], entry.load, mode)
@@ -187,6 +181,7 @@ class Ledger:
             flows=missing.flows,
             plan=plan,
             results=results,
+            values=values_digest(figure, run),
             cells=cells,
             load=missing.load,
             series=series if missing.seed == SEEDS[0] else {},
@@ -302,6 +297,19 @@ def _is_open(found: Entry | SearchProbes) -> bool:
 def plan_digest(complete: Mapping[str, Any]) -> str:
     """Returns a digest of a complete plan without its seed."""
     return _digest({key: value for key, value in complete.items() if key != "seed"})
+
+
+def values_digest(figure: Figure, run: FigureRun) -> str:
+    """Returns a digest of everything but the run's plan that its values depend on."""
+    panels = [panel for panel in figure.sub_figures if run.id in panel.runs]
+    return _digest(
+        {
+            "ideal": figure.ideal,
+            "application": run.app,
+            "search": run.search.metric if run.search else None,
+            "sub-figures": {panel.id: panel.definition for panel in panels},
+        }
+    )
 
 
 def _digest(value: Any) -> str:
