@@ -65,17 +65,9 @@
 //! peer. It cannot send in the name of another peer, or read packets of other pairs. Any host with
 //! a node's private key can impersonate it, and any host with its key log can decrypt its packets.
 
+pub use crate::id::TransportId;
 use crate::id::{MsgId, NodeId};
 use crate::wire::{Reader, WireError, Writer};
-
-/// Number of the protocol on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TransportId(pub u8);
-
-impl TransportId {
-    /// First number for transports outside this repository.
-    pub const PRIVATE: Self = Self(128);
-}
 
 /// Incarnation of a node: a random number that is never zero, drawn when the node starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

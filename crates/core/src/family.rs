@@ -40,6 +40,17 @@ pub enum Queueing {
     Ranks,
 }
 
+impl Queueing {
+    /// Returns the name in manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Classes => "classes",
+            Self::Trimming => "trimming",
+            Self::Ranks => "ranks",
+        }
+    }
+}
+
 /// Facts about a switch, for its program. Ports are numbered over the whole fabric, those of a
 /// switch consecutively.
 #[derive(Clone, Debug)]

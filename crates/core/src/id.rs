@@ -40,3 +40,12 @@ macro_rules! dense_id {
 dense_id!(NodeId);
 dense_id!(MsgId);
 dense_id!(TenantId);
+
+/// Number of the protocol on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransportId(pub u8);
+
+impl TransportId {
+    /// First number for transports outside this repository.
+    pub const PRIVATE: Self = Self(128);
+}

@@ -138,7 +138,7 @@ fn broken_error(py: Python<'_>, broken: &InvariantViolation, plan: &ValidPlan) -
         outer.set_cause(py, Some(error));
         return outer;
     }
-    if plan.plan().transport.name() == Scripted::NAME && broken.place.contains("ledger.rs") {
+    if plan.plan().transport.name() == Scripted::NAME && broken.is_of_ledger {
         let rule = "a message must be delivered before it is completed";
         return EndpointError::new_err(format!("the ledger found: {} ({rule})", broken.message));
     }

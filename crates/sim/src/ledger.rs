@@ -1,11 +1,40 @@
 //! The messages of a run: what was submitted, what has arrived, and that nothing arrives twice.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use rampmeter_core::{Bytes, Event, MsgId, PayloadRef, Span, Time};
 
+use crate::arrival::Arrival;
 use crate::probe::FlowRecord;
-use crate::run::Arrival;
+
+thread_local! {
+    /// True if the last panic of this thread is the ledger's.
+    static HAS_VIOLATION: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns true once after a panic of the ledger on this thread: a transport has reported an event
+/// that cannot be true.
+pub fn take_violation() -> bool {
+    HAS_VIOLATION.take()
+}
+
+/// Panics with a message about a transport's event.
+macro_rules! violated {
+    ($($message:tt)+) => {{
+        HAS_VIOLATION.set(true);
+        panic!($($message)+)
+    }};
+}
+
+/// Panics with a message about a transport's event unless a condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            violated!($($message)+)
+        }
+    };
+}
 
 /// Totals of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -130,7 +159,7 @@ impl Ledger {
         entry.record.fresh += Bytes::new(bytes);
         entry.record.first_byte.get_or_insert(now);
         let (size, tenant) = (entry.record.size.get(), entry.record.tenant);
-        assert!(entry.record.fresh.get() <= size, "seed {seed}: a byte delivered twice at {now}");
+        ensure!(entry.record.fresh.get() <= size, "seed {seed}: a byte delivered twice at {now}");
         self.delivered[tenant.idx()] += bytes;
     }
 
@@ -171,15 +200,14 @@ impl Ledger {
             Event::Abandoned { .. } => return None,
         };
         let entry = self.entry(msg);
-        let entry =
-            entry.unwrap_or_else(|| panic!("seed {seed}: {event:?} after its end at {now}"));
+        let Some(entry) = entry else { violated!("seed {seed}: {event:?} after its end at {now}") };
         let flow = &mut entry.record;
         let fresh = flow.fresh.get();
         match event {
             Event::Delivered { src, .. } => {
-                assert!(flow.delivered.is_none(), "seed {seed}: {event:?} twice at {now}");
+                ensure!(flow.delivered.is_none(), "seed {seed}: {event:?} twice at {now}");
                 let size = flow.size.get();
-                assert!(
+                ensure!(
                     fresh == size && flow.src == src,
                     "seed {seed}: {event:?} with {fresh} of {size} bytes at {now}"
                 );
@@ -189,7 +217,7 @@ impl Ledger {
             Event::Abandoned { .. } => {}
             Event::Completed { .. } => {
                 let in_turn = flow.delivered.is_some();
-                assert!(
+                ensure!(
                     in_turn && flow.completed.is_none() && flow.failed.is_none(),
                     "seed {seed}: {event:?} out of turn at {now}"
                 );
@@ -197,7 +225,7 @@ impl Ledger {
                 self.open -= 1;
             }
             Event::Failed { .. } => {
-                assert!(
+                ensure!(
                     flow.completed.is_none() && flow.failed.is_none(),
                     "seed {seed}: {event:?} out of turn at {now}"
                 );
@@ -206,7 +234,7 @@ impl Ledger {
                 self.open -= 1;
             }
             Event::Rejected { .. } => {
-                assert!(
+                ensure!(
                     fresh == 0 && flow.failed.is_none() && flow.rejected.is_none(),
                     "seed {seed}: {event:?} of a message that was sent, at {now}"
                 );

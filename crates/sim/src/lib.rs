@@ -8,6 +8,7 @@ pub mod engine;
 pub mod fabric;
 pub mod topo;
 
+mod arrival;
 mod clock;
 mod ledger;
 mod probe;
@@ -16,17 +17,18 @@ mod run;
 mod source;
 mod watched;
 
+pub use arrival::Arrival;
 pub use clock::ClockSpec;
 pub use fabric::{Buffer, FabricConfig, FaultSpec, Interface, LinkFault, Outage, Overflow, Spray};
-pub use fabric::{LinkChange, PacketFate, PfcConfig, PfcStats, Switching, Target};
+pub use fabric::{PacketFate, PfcConfig, PfcStats, Switching};
 pub use fabric::{PortBytes, PortGroup, link_tiers, port_groups, tier_capacities};
-pub use ledger::Counters;
+pub use ledger::{Counters, take_violation};
 pub use probe::{Direction, FlowRecord, InterfacePacket, NoProbe, Probe};
-pub use run::{Arrival, Sim, SimSpec, Status};
+pub use run::{Sim, SimSpec, Status};
 pub use source::Source;
 pub use topo::kinds as topologies;
 pub use topo::{
-    ArbiterLink, Delays, HostCut, LinkSpec, Node, PathHop, PathLink, Paths, RegularPaths, Shape,
-    Topology, TopologyError, TopologySpec,
+    ArbiterLink, Delays, HostCut, LinkChange, LinkSpec, Node, PathHop, PathLink, Paths,
+    RegularPaths, Shape, Target, Topology, TopologyError, TopologySpec,
 };
 pub use watched::{WatchedFamily, WatchedHop};

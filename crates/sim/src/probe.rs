@@ -4,8 +4,8 @@ use rampmeter_core::{
     Bytes, Gauge, Header, Hop, MsgId, NodeId, Packet, Phase, Span, TenantId, Time,
 };
 
+use crate::arrival::Arrival;
 use crate::fabric::{Fabric, PortEvent};
-use crate::run::Arrival;
 
 /// Record of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{
-    Bytes, Family, Header, Hop, Message, NodeId, Packet, Planes, Receipt, Span, TenantId, Time,
-};
+use rampmeter_core::{Family, Header, Hop, Message, NodeId, Packet, Planes, Receipt, Span, Time};
 
 use crate::clock::{ClockSpec, HostClock};
 use crate::engine::event::{ARRIVE, OTHER, PFC, PROGRAM, READY, TIMER, WAKE, event, parts};
@@ -22,6 +20,7 @@ mod rails;
 mod release;
 mod setup;
 mod view;
+use super::arrival::Arrival;
 
 /// Events without a port.
 const SUBMIT: u32 = 0;
@@ -32,34 +31,6 @@ const PROGRESS: u32 = 4;
 
 /// Number of events by which the memory of an arrival is loaded ahead.
 const AHEAD: usize = 3;
-
-/// A message that an application submits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// Number in the workload; `None` for the place in the order of submission, from zero. A run
-    /// has numbers for all of its messages or for none.
-    pub number: Option<u32>,
-    /// Time of submission.
-    pub at: Time,
-    /// Source host.
-    pub src: NodeId,
-    /// Destination host.
-    pub dst: NodeId,
-    /// Length of the message.
-    pub size: Bytes,
-    /// Deadline of the application; [`Time::NEVER`] if it has none.
-    pub deadline: Time,
-    /// Tenant that owns the message.
-    pub tenant: TenantId,
-}
-
-impl Arrival {
-    /// A message without a deadline, of no particular tenant.
-    pub fn new(at: Time, src: NodeId, dst: NodeId, size: Bytes) -> Self {
-        let (deadline, tenant) = (Time::NEVER, TenantId::default());
-        Self { number: None, at, src, dst, size, deadline, tenant }
-    }
-}
 
 /// Parameters of a run, apart from the protocol's configuration and the arrivals.
 #[derive(Clone, Debug)]

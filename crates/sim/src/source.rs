@@ -6,7 +6,7 @@
 
 use rampmeter_core::Time;
 
-use crate::run::Arrival;
+use crate::arrival::Arrival;
 
 /// A source of messages.
 ///

@@ -23,9 +23,8 @@ pub mod table;
 pub mod trace;
 
 pub use flow::{Flow, FlowSource, Limit, merge};
-pub use graph::{Graph, GraphBuilder, GraphError, Releases};
-pub use pattern::collective::Round;
-pub use pattern::rpc::Call;
+pub use graph::{Call, Graph, GraphBuilder, GraphError, Releases, Round};
+
 pub use size::{Shape, SizeDist, SizeError};
 pub use source::Process;
 pub use spec::{ValidWorkload, WorkloadContext, WorkloadError, WorkloadSpec};

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use rampmeter_core::{NodeId, Span, TenantId, Time};
 
 use crate::ValidWorkload;
+use crate::graph::Round;
 use crate::graph::{Graph, GraphBuilder};
-use crate::pattern::collective::Round;
 use crate::source::Source;
 
 /// Workloads one after the other.

@@ -7,6 +7,7 @@ use rampmeter_sim::{FabricConfig, PfcConfig, Switching, Topology};
 use super::context::Context;
 use super::tables::{FabricSpec, PfcMode, PfcSpec};
 use crate::error::PlanError;
+use crate::text::words::spelled;
 
 /// Share of free shared memory that the packets of one ingress may take (HPCC §5.1: 11 %).
 const ALPHA: f64 = 0.11;
@@ -129,8 +130,7 @@ fn threshold(
         (None, None, _) => PfcMode::Dynamic,
     };
     let only = |key: &str, with: &str| {
-        let got = format!("{mode:?}").to_lowercase();
-        cx.unexpected(key, format!("fabric.pfc.mode = {with} with it"), got)
+        cx.unexpected(key, format!("fabric.pfc.mode = {with} with it"), spelled(mode))
     };
     if asked.alpha.is_some() && mode != PfcMode::Dynamic {
         return Err(only("fabric.pfc.alpha", "\"dynamic\""));

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use rampmeter_core::{Span, Time};
-use rampmeter_sim::fabric::{Collisions, LinkChange, TierStats};
+use rampmeter_sim::LinkChange;
+use rampmeter_sim::fabric::{Collisions, TierStats};
 use rampmeter_sim::{Counters, PfcStats, Topology};
 use rampmeter_workload::Process;
 

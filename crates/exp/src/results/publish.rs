@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use rampmeter_core::{Queueing, Time};
+use rampmeter_core::Time;
 use rampmeter_metrics::columns::{Row, write_rows};
 use rampmeter_metrics::series::{HostRow, OutageRow};
 use rampmeter_sim::{Node, Target};
@@ -81,15 +81,11 @@ pub(crate) fn publish(
             simulated_ps: summary.counters.end_ps,
             wall_seconds: elapsed.wall.as_secs_f64(),
             cpu_seconds: elapsed.cpu_seconds,
-            queueing: match plan.plan().transport.queueing() {
-                Queueing::Classes => "classes",
-                Queueing::Trimming => "trimming",
-                Queueing::Ranks => "ranks",
-            },
+            queueing: plan.plan().transport.queueing().name(),
             derived: plan.derived(),
             observed: observed.clone(),
         })
-        .unwrap_or_default()
+        .expect("every field is a number, a text or a container of those")
     };
     let summary = Summary::of(outcome(plan, ran), recorder, &plan.plan().measure);
     write(&out.join("summary.json"), &summary.to_json())?;

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
+use rampmeter_sim::take_violation;
 use thiserror::Error;
 
 /// An invariant of this program does not hold: a mistake in it, not in a plan.
@@ -15,6 +16,8 @@ pub struct InvariantViolation {
     pub place: String,
     /// The message of the panic.
     pub message: String,
+    /// True if the ledger found it: a transport has reported an event that cannot be true.
+    pub is_of_ledger: bool,
 }
 
 thread_local! {
@@ -42,9 +45,14 @@ pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, InvariantViolation> {
         }));
     });
     let outer = PLACE.replace(Some(String::new()));
+    take_violation();
     let result = panic::catch_unwind(AssertUnwindSafe(work));
     let place = PLACE.replace(outer).unwrap_or_default();
-    result.map_err(|payload| InvariantViolation { place, message: text(payload.as_ref()) })
+    result.map_err(|payload| InvariantViolation {
+        place,
+        message: text(payload.as_ref()),
+        is_of_ledger: take_violation(),
+    })
 }
 
 fn text(payload: &(dyn Any + Send)) -> String {

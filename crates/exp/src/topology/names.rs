@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_sim::fabric::Routes;
+use rampmeter_sim::topo::Routes;
 use rampmeter_sim::topo::{Link, Node};
 use rampmeter_sim::{Target, Topology, TopologySpec, topologies};
 use rampmeter_workload::trace::HostNames;

@@ -7,6 +7,7 @@
 //!
 //! The Python side is `rampmeter.endpoint`.
 
+mod config;
 pub(crate) mod failure;
 mod host;
 pub(crate) mod objects;
@@ -27,6 +28,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub(crate) use config::ScriptedConfig;
 use host::ScriptedHost;
 use wire::ScriptedHeader;
 
@@ -90,15 +92,6 @@ impl ScriptedKeys {
     fn framing(&self) -> Framing {
         Framing { payload: self.payload, header: self.header, padding: Padding::Exact }
     }
-}
-
-/// The class, and the facts about the network for its objects.
-#[derive(Debug)]
-pub(crate) struct ScriptedConfig {
-    /// A `functools.partial` of the class and its parameters.
-    endpoint: Py<PyAny>,
-    framing: Framing,
-    facts: FabricFacts,
 }
 
 impl Family for Scripted {

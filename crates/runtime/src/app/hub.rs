@@ -106,12 +106,6 @@ impl ReceivedMessage {
     pub fn bytes(&self) -> &[u8] {
         &self.room.bytes
     }
-
-    /// Returns the bytes of the message, which no longer count against the budget.
-    pub fn into_bytes(mut self) -> Vec<u8> {
-        self.room.used.fetch_sub(self.room.bytes.len() as u64, Ordering::Relaxed);
-        std::mem::take(&mut self.room.bytes)
-    }
 }
 
 /// Wakes a sleeping node; costs next to nothing if the node is awake.

@@ -72,11 +72,6 @@ impl MemNet {
         self.0.borrow_mut().now = now;
     }
 
-    /// Changes the impairments.
-    pub fn set_weather(&self, weather: Weather) {
-        self.0.borrow_mut().weather = weather;
-    }
-
     /// Sets a node's link up or down.
     pub fn set_up(&self, node: NodeId, is_up: bool) {
         self.0.borrow_mut().is_up[node.idx()] = is_up;

@@ -14,7 +14,8 @@
 
 use rampmeter_core::Time;
 
-use super::{Handle, Key};
+use super::handle::{HANDLE_BITS, HANDLES_END, Handle};
+use super::key::Key;
 
 /// A packet may be forwarded that was too early for its output link, which is faster than its input
 /// link.
@@ -34,10 +35,7 @@ pub(crate) const WAKE: u64 = 6 << KIND_SHIFT;
 
 /// More ports than a fabric may have.
 pub(crate) const PORTS_END: usize = 1 << NUMBER_BITS;
-/// The first number that no packet may have.
-pub(crate) const HANDLES_END: usize = 1 << HANDLE_BITS;
 
-const HANDLE_BITS: u32 = 28;
 const KIND_SHIFT: u32 = Key::WHAT_BITS - 3;
 const NUMBER_BITS: u32 = KIND_SHIFT - HANDLE_BITS;
 

@@ -1,10 +1,15 @@
 //! The event engine: pending events in order, and the pool of packets.
 
 pub(crate) mod event;
+mod handle;
+mod key;
 mod pool;
 mod ranks;
 mod wheel;
 
-pub use pool::{Handle, PacketPool};
-pub(crate) use pool::{Links, NIL};
-pub use wheel::{Key, Wheel};
+pub use handle::Handle;
+pub(crate) use handle::NIL;
+pub use key::Key;
+pub(crate) use pool::Links;
+pub use pool::PacketPool;
+pub use wheel::Wheel;

@@ -5,13 +5,7 @@
 
 use rampmeter_core::{Packet, Time};
 
-use super::event::HANDLES_END;
-
-/// A packet's place in the pool.
-pub type Handle = u32;
-
-/// No packet.
-pub(crate) const NIL: Handle = u32::MAX;
+use super::handle::{HANDLES_END, Handle, NIL};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Links {

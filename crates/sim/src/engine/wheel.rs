@@ -21,21 +21,8 @@ use std::collections::BinaryHeap;
 use rampmeter_core::{Span, Time};
 
 use super::event::rank;
+use super::key::Key;
 use super::ranks::{LANES, TIME_BITS, ranks};
-
-/// An event: when, and what for the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key {
-    /// Time of the event.
-    pub time: Time,
-    /// Code of the event; below 2^[`Key::WHAT_BITS`].
-    pub what: u64,
-}
-
-impl Key {
-    /// Number of bits of an event's code.
-    pub const WHAT_BITS: u32 = 52;
-}
 
 const BUCKETS: usize = 32_768;
 const WORDS: usize = BUCKETS / 64;

@@ -1,9 +1,8 @@
 //! The settings of a fabric.
 
 use super::by_port::{Marking, PortBytes};
-use super::pfc::PfcConfig;
 pub use rampmeter_core::fabric::{Buffer, Interface, Overflow, Spray};
-use rampmeter_core::fabric::{MarkingPorts, Trim};
+use rampmeter_core::fabric::{MarkingPorts, PfcClasses, PfcThreshold, Trim};
 use rampmeter_core::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -167,4 +166,20 @@ impl FabricConfig {
             }
         }
     }
+}
+
+/// The settings of priority flow control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PfcConfig {
+    /// Bytes of one ingress that may wait in shared memory.
+    pub threshold: PfcThreshold,
+    /// Classes that a pause stops.
+    pub classes: PfcClasses,
+    /// Distance below the threshold at which the other end is resumed.
+    pub hysteresis: Bytes,
+    /// Memory of each ingress beyond the threshold; `None` for what its link needs so that nothing
+    /// is lost ([`PfcConfig::headroom_of`]).
+    pub headroom: Option<Bytes>,
+    /// The longest packet.
+    pub packet: Bytes,
 }

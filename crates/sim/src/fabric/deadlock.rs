@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rampmeter_core::{Header, Hop, Time};
 
 use super::Fabric;
-use super::pfc::PfcConfig;
+use super::config::PfcConfig;
 
 /// Ports that pause one another in a circle.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! Faults: packets lost, doubled and delayed on links, and links and switches that fail.
 
-use crate::topo::{Node, Topology};
-use rampmeter_core::{Purpose, Rate, Rng, Span, Time};
+use rampmeter_core::{Purpose, Rng, Span, Time};
 
-use super::Routes;
+use crate::topo::{LinkChange, Node, Routes, Target, Topology};
 
 /// Faults of a link for the packets it carries, each with the given probability.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
@@ -18,19 +17,6 @@ pub struct LinkFault {
     pub delay_max: Span,
 }
 
-/// Link or node that fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Target {
-    /// A link, by its place in [`Topology::links`].
-    Link(u32),
-    /// A host, by number: all its links fail. It remembers everything.
-    Host(u32),
-    /// A switch, by number: all its links fail, and its program restarts without state.
-    Switch(u32),
-    /// An arbiter, by number among arbiters: all its links fail, and it restarts without state.
-    Arbiter(u32),
-}
-
 /// A failure and its repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
@@ -40,20 +26,6 @@ pub struct Outage {
     pub from: Time,
     /// Time of the repair; [`Time::NEVER`] if there is none.
     pub until: Time,
-}
-
-/// A change of a link at a time. Packets that are on it arrive when they would have, so that later
-/// ones may overtake them if the link becomes shorter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkChange {
-    /// The link, by its place in [`Topology::links`].
-    pub link: u32,
-    /// Time of the change.
-    pub at: Time,
-    /// Its rates from the first end to the second and back; as before if `None`.
-    pub rates: Option<[Rate; 2]>,
-    /// Its propagation; as before if `None`.
-    pub propagation: Option<Span>,
 }
 
 /// The faults of a run.

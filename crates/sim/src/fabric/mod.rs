@@ -18,7 +18,6 @@ mod outage;
 mod pfc;
 mod port;
 mod program;
-mod routing;
 mod setup;
 mod stats;
 mod trim;
@@ -28,12 +27,12 @@ mod watch;
 
 pub use by_port::{PortBytes, PortGroup};
 pub use collide::{CollisionKind, Collisions, Party, Violation};
-pub use config::{Buffer, FabricConfig, Interface, Overflow, PacketFate, Spray, Switching};
+pub use config::{
+    Buffer, FabricConfig, Interface, Overflow, PacketFate, PfcConfig, Spray, Switching,
+};
 pub use deadlock::Deadlock;
-pub use fault::{FaultSpec, LinkChange, LinkFault, Outage, Target};
-pub use pfc::{PfcConfig, PfcStats};
-pub use routing::Routes;
-pub(crate) use routing::distances;
+pub use fault::{FaultSpec, LinkFault, Outage};
+pub use pfc::PfcStats;
 pub use stats::{
     DropCount, DropReason, FabricStats, PortId, PortSample, TierStats, TrimStats, link_tiers,
     port_groups, tier_capacities,
@@ -44,7 +43,7 @@ use std::sync::Arc;
 
 use crate::engine::event::{ARRIVE, READY, packet_event};
 use crate::engine::{Handle, PacketPool, Wheel};
-use crate::topo::Topology;
+use crate::topo::{Routes, Topology};
 use by_port::Marking;
 use collide::Occupancy;
 use fault::Faults;

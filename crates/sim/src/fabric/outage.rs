@@ -4,12 +4,12 @@ use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{Header, Hop, Queueing, Time};
 
 use super::Fabric;
-use super::fault::LinkChange;
-use super::routing::Routes;
+
 use super::stats::DropReason;
 use super::watch::PortChange;
 use crate::engine::event::{ARRIVE, packet_event};
 use crate::engine::{Handle, Wheel};
+use crate::topo::{LinkChange, Routes};
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// Loses, doubles or delays a packet that the link has carried; `None` if it is lost.

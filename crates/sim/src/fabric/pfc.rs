@@ -23,27 +23,11 @@ use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
 use rampmeter_core::{Bytes, Header, Hop, Queueing, Rate, Span, Time};
 
 use super::Fabric;
-use super::config::{Buffer, FabricConfig, Switching};
+use super::config::{Buffer, FabricConfig, PfcConfig, Switching};
 use super::deadlock::Deadlock;
 use crate::engine::event::{PFC, WAKE, event, packet_event};
 use crate::engine::{Handle, Wheel};
 use crate::topo::{Node, Topology};
-
-/// The settings of priority flow control.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PfcConfig {
-    /// Bytes of one ingress that may wait in shared memory.
-    pub threshold: PfcThreshold,
-    /// Classes that a pause stops.
-    pub classes: PfcClasses,
-    /// Distance below the threshold at which the other end is resumed.
-    pub hysteresis: Bytes,
-    /// Memory of each ingress beyond the threshold; `None` for what its link needs so that nothing
-    /// is lost ([`PfcConfig::headroom_of`]).
-    pub headroom: Option<Bytes>,
-    /// The longest packet.
-    pub packet: Bytes,
-}
 
 impl PfcConfig {
     /// Returns the headroom of an ingress. `there` and `back` are the delays of its link in both

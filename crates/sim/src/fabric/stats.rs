@@ -6,9 +6,9 @@ use crate::topo::{Node, Topology};
 use rampmeter_core::{Bytes, Header, Hop, Rate, Time};
 
 use super::collide::Collisions;
-use super::fault::LinkChange;
 use super::port::Port;
 use super::{Fabric, Routes};
+use crate::topo::LinkChange;
 
 /// Reason for which a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::engine::Handle;
 pub struct PortEvent<H> {
     /// Simulated time of the note.
     pub at: Time,
-    /// The port, numbered as in [`Routes::end`](super::Routes::end).
+    /// The port, numbered as in [`Routes::end`](crate::topo::Routes::end).
     pub port: u32,
     /// The event.
     pub what: PortChange<H>,

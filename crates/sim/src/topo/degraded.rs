@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rampmeter_core::{Rate, Span};
 
-use super::{FullLink, Node, Paths, Topology};
-use crate::fabric::{LinkChange, Target};
+use super::{FullLink, LinkChange, Node, Paths, Target, Topology};
 
 /// Pairs of kinds of hosts up to which a degraded network is examined.
 const PAIRS_MAX: usize = 4_096;

@@ -268,6 +268,43 @@ fn classes(kinds: &[Vec<u32>], times: impl Iterator<Item = Times>) -> RoundTrips
     RoundTrips::new(of_hosts, of_pairs, spans)
 }
 
+/// Properties of the network that bound queueing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Switches on the path between hosts that has most.
+    pub switches: u32,
+    /// The fastest link's rate over the slowest host link's, rounded down.
+    pub ratio: u32,
+    /// The most ports of any switch.
+    pub ports: u32,
+    /// The number of the slowest link, if it is slower than the slowest link of a host.
+    pub slower: Option<u32>,
+    /// The most links of any host.
+    pub rails: u32,
+}
+
+impl Topology {
+    /// Returns the facts on which bounds on queueing depend; `delays` are those of this topology.
+    pub fn shape(&self, delays: &Delays) -> Shape {
+        let slowest = self.access().map(|(_, link)| link.rates().0.as_bps()).min().unwrap_or(1);
+        let fastest = self.links.iter().map(|link| link.rates().1.as_bps()).max();
+        let mut ports = vec![0; self.levels.len()];
+        for end in self.links.iter().flat_map(|link| [link.a, link.b]) {
+            if let Node::Switch(switch) = end {
+                ports[switch as usize] += 1;
+            }
+        }
+        let links = (0..).zip(&self.links).map(|(number, link)| (link.rates().0.as_bps(), number));
+        Shape {
+            switches: delays.switches(),
+            ratio: fastest.map_or(1, |rate| u32::try_from(rate / slowest).unwrap_or(u32::MAX)),
+            ports: ports.into_iter().max().unwrap_or(0),
+            slower: links.filter(|&(bps, _)| bps < slowest).min().map(|(_, number)| number),
+            rails: self.rails().into_iter().max().unwrap_or(1),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rampmeter_core::NodeId;

@@ -2,8 +2,7 @@
 
 use rampmeter_core::{HostLink, Pairs};
 
-use super::{Node, Topology};
-use crate::fabric::distances;
+use super::{Node, Topology, distances};
 
 impl Topology {
     /// Returns the rates between hosts by the links that routing uses.

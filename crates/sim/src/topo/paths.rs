@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use rampmeter_core::{Bytes, Rate, Span};
 
-use super::{Link, Node, PathHop, PathLink, Topology};
-use crate::fabric::Routes;
+use super::{Link, Node, PathHop, PathLink, Routes, Topology};
 
 /// The shortest paths of a topology, all links up.
 #[derive(Clone, Debug)]

@@ -2,38 +2,13 @@
 //! all racks.
 
 use rampmeter_core::fabric::{Pod, PodHost, SourceRoute};
-use rampmeter_core::{Bytes, Purpose, Rng, Span};
+use rampmeter_core::{Bytes, Span};
 
-use super::build::{TopologyError, Wires, leaf_spine};
+use super::build::{Wires, leaf_spine};
+use super::cables::Cables;
+use super::error::TopologyError;
 use super::pods::{Ports, cables, numbers, switches};
 use super::{Node, Topology};
-
-/// Propagation delays of the cables of a pod's hosts and arbiters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cables {
-    /// The shortest.
-    pub(super) least: Span,
-    /// By how much they are longer at most.
-    pub(super) spread: Span,
-}
-
-impl Cables {
-    /// The stream of the cables of a host or arbiter; topologies have no seed.
-    fn stream(station: u32) -> Rng {
-        Rng::new(0, u64::from(station), Purpose::Cable)
-    }
-
-    /// Draws a cable.
-    fn draw(self, rng: &mut Rng) -> Span {
-        self.least + Span::from_ps(rng.below(self.spread.as_ps() as usize + 1) as u64)
-    }
-
-    /// The cables from an arbiter to that number of racks.
-    pub(super) fn of_arbiter(self, station: u32, racks: usize) -> Vec<Span> {
-        let mut rng = Self::stream(station);
-        (0..racks).map(|_| self.draw(&mut rng)).collect()
-    }
-}
 
 impl Topology {
     /// A pod of a fat-tree of `k`-port switches: k/2 racks of k/2 hosts, and k/2 switches above
@@ -130,7 +105,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::TopologySpec;
-    use crate::fabric::Routes;
+    use crate::topo::Routes;
 
     const HEADER: Bytes = Bytes::new(64);
 

@@ -288,7 +288,7 @@ mod tests {
 
     use super::super::pod::tests::{build, leads_to};
     use super::*;
-    use crate::fabric::Routes;
+    use crate::topo::Routes;
 
     const HEADER: Bytes = Bytes::new(64);
 

@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 
 use super::chakra_schema::{COLLECTIVES, Kind, Node, is_trace, nodes};
 use super::collective::Collective;
+use super::schedule::ROWS_MAX;
 use super::schedule::row;
-use super::simai::ROWS_MAX;
 use super::{count, idle_hosts};
-use crate::pattern::collective::Round;
+use crate::graph::Round;
 use crate::trace::{Import, RawRow, Source, TraceError};
 
 pub(crate) fn is(bytes: &[u8]) -> bool {

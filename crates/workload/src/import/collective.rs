@@ -5,8 +5,9 @@
 
 use rampmeter_core::Bytes;
 
+use crate::graph::Round;
 use crate::pattern::HostSet;
-use crate::pattern::collective::{Algorithm, Operation, Round};
+use crate::pattern::collective::{Algorithm, Operation};
 
 /// A collective operation of a file. The vector is the larger of what a host has at the start and
 /// at the end. The first host is the root.

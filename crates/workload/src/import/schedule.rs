@@ -1,8 +1,11 @@
 //! Rows of hosts that compute and participate in collectives, one operation after the other.
 
 pub(super) use super::collective::Collective;
-use crate::pattern::collective::Round;
+use crate::graph::Round;
 use crate::trace::{Extra, RawRow};
+
+/// Rows that a machine of 16 GB can hold.
+pub(super) const ROWS_MAX: usize = 20_000_000;
 
 /// Rows in the making, and the dependencies of the next operation of each host.
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 
 use super::HostSet;
+use super::draw::Draw;
 use super::pairs::skip;
 use super::poisson::{Poisson, PoissonClock};
 use super::skewed::SkewedPairs;
@@ -143,13 +144,6 @@ pub enum Law {
     Grid(Grid),
     /// Skewed all-to-all: a batch is one sender's flows in a round.
     Skewed(SkewedPairs),
-}
-
-/// Randomness and scratch of a run.
-#[derive(Debug)]
-pub(super) struct Draw {
-    pub(super) rng: Rng,
-    pub(super) order: Vec<u32>,
 }
 
 /// A pattern of bursts, still without a seed.

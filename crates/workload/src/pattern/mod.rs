@@ -7,6 +7,7 @@
 
 pub mod burst;
 pub mod collective;
+mod draw;
 pub mod hosts;
 pub mod pairs;
 pub mod poisson;

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::HostSet;
 use super::pairs::skip;
 use crate::flow::Flow;
+use crate::graph::Call;
 use crate::graph::{Graph, GraphBuilder};
 use crate::size::SizeDist;
 use crate::source::Source;
@@ -72,15 +73,6 @@ pub struct Rpc {
     pub start: Time,
     /// Number of the pattern within its workload, which separates its random streams.
     pub stream: u64,
-}
-
-/// A call, and its nodes in the graph: `fan` requests, then as many responses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// Its first node.
-    pub first: u32,
-    /// Number of its servers.
-    pub fan: u32,
 }
 
 impl Rpc {

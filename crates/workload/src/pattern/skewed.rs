@@ -3,7 +3,7 @@
 use rampmeter_core::{Bytes, Time};
 
 use super::HostSet;
-use super::burst::Draw;
+use super::draw::Draw;
 use super::pairs::skip;
 use crate::flow::Flow;
 

@@ -4,22 +4,6 @@ use rampmeter_core::Bytes;
 
 use super::{Shape, SizeDist, SizeError, homa};
 
-/// The names that [`named`] accepts.
-pub const NAMES: [&str; 12] = [
-    "imc10",
-    "web-search",
-    "data-mining",
-    "ns-2-web-search",
-    "ns-2-data-mining",
-    "hpcc-web-search",
-    "ali-storage",
-    "homa-w1",
-    "homa-w2",
-    "homa-w3",
-    "homa-w4",
-    "homa-w5",
-];
-
 /// Returns the published distribution called `name`.
 ///
 /// # Errors

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use rampmeter_core::{Bytes, Span, Time};
 
+use super::pattern::{CheckedPattern, Checker, Pattern, Stop, WorkloadContext, WorkloadError};
+use super::sizes::SizeSpec;
 use super::valid::ValidWorkload;
-use super::{CheckedPattern, SizeSpec, Stop, WorkloadContext, WorkloadError, WorkloadSpec};
 use crate::flow::Limit;
 use crate::pattern::burst::{Bursts, Law, Rounds};
 use crate::pattern::poisson::Load;
@@ -13,7 +14,7 @@ use crate::size::SizeDist;
 use crate::trace::HostNames;
 
 pub(super) fn validate(
-    spec: &WorkloadSpec,
+    keys: &dyn Pattern,
     context: &WorkloadContext,
     hosts: Option<&HostNames>,
 ) -> Result<ValidWorkload, WorkloadError> {
@@ -26,29 +27,18 @@ pub(super) fn validate(
         streams: &mut streams,
         warnings: &mut warnings,
     };
-    let workload = checker.workload(spec)?;
+    let workload = checker.workload(keys)?;
     Ok(ValidWorkload { warnings, ..workload })
 }
 
-/// Checks one workload; those in a mix have their own path and share the stream numbers.
-pub(super) struct Checker<'a> {
-    context: &'a WorkloadContext,
-    hosts: Option<&'a HostNames>,
-    pub(super) path: String,
-    /// The limit of the mix that contains the workload, which also ends endless parts.
-    pub(super) bound: Limit,
-    streams: &'a mut u64,
-    warnings: &'a mut Vec<String>,
-}
-
 impl Checker<'_> {
-    fn workload(&mut self, spec: &WorkloadSpec) -> Result<ValidWorkload, WorkloadError> {
+    fn workload(&mut self, keys: &dyn Pattern) -> Result<ValidWorkload, WorkloadError> {
         if self.context.n_hosts < 2 {
             let got = self.context.n_hosts;
             return self.wrong("pattern", "a network of at least 2 hosts", got);
         }
-        let limit = self.limit(spec.keys().stop())?;
-        let CheckedPattern { source, sizes } = spec.keys().check(self)?;
+        let limit = self.limit(keys.stop())?;
+        let CheckedPattern { source, sizes } = keys.check(self)?;
         if source.is_endless() && limit == Limit::default() && self.bound == Limit::default() {
             let expected = "flows or until-us, for a pattern without an end";
             return self.wrong("flows", expected, "neither");
@@ -60,7 +50,7 @@ impl Checker<'_> {
     pub(super) fn part(
         &mut self,
         idx: usize,
-        part: &WorkloadSpec,
+        keys: &dyn Pattern,
         bound: Limit,
     ) -> Result<ValidWorkload, WorkloadError> {
         let mut checker = Checker {
@@ -71,7 +61,7 @@ impl Checker<'_> {
             streams: &mut *self.streams,
             warnings: &mut *self.warnings,
         };
-        checker.workload(part)
+        checker.workload(keys)
     }
 
     pub(super) fn bursts(&mut self, law: Law, rounds: Rounds) -> Bursts {

@@ -6,8 +6,9 @@ use rampmeter_core::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Checker;
-use super::{CheckedPattern, HostsSpec, Pattern, WorkloadError};
+use super::HostsSpec;
+use super::pattern::Checker;
+use super::pattern::{CheckedPattern, Pattern, WorkloadError};
 use crate::pattern::HostSet;
 use crate::pattern::collective::{Algorithm, Collective, Demand, Operation};
 

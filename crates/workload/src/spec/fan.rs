@@ -4,8 +4,9 @@ use rampmeter_core::NodeId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Checker;
-use super::{CheckedPattern, HostSpec, HostsSpec, Pattern, Stop, WorkloadError, one};
+use super::pattern::Checker;
+use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError, one};
+use super::{HostSpec, HostsSpec};
 use crate::pattern::burst::{Direction, Fan, Law, Volume};
 
 /// Defines the keys of a fan, and its direction.

@@ -7,8 +7,8 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::WorkloadError;
-use super::check::Checker;
+use super::pattern::Checker;
+use super::pattern::WorkloadError;
 use crate::pattern::HostSet;
 
 /// Hosts in a plan: `{ first = 0, count = 16, step = 4 }`, or a list of numbers and names.

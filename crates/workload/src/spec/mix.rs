@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Checker;
-use super::{CheckedPattern, Pattern, Stop, ValidWorkload, WorkloadError, WorkloadSpec};
+use super::pattern::Checker;
+use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError};
+use super::{ValidWorkload, WorkloadSpec};
 use crate::flow::Limit;
 use crate::mix::Mix;
 
@@ -33,7 +34,7 @@ impl Pattern for MixSpec {
         let mut parts = Vec::new();
         let bound = if limit == Limit::default() { checker.bound } else { limit };
         for (idx, part) in self.parts.iter().enumerate() {
-            parts.push(checker.part(idx, part, bound)?);
+            parts.push(checker.part(idx, part.keys(), bound)?);
         }
         if limit != Limit::default() && parts.iter().any(ValidWorkload::has_graph) {
             let expected = "limits of the parts alone, as flows of a part wait for others";

@@ -19,6 +19,7 @@ mod hosts;
 mod mix;
 mod overlay;
 mod pairs;
+mod pattern;
 mod phases;
 mod rack_local;
 mod rpc;
@@ -29,13 +30,8 @@ mod tests;
 mod trace;
 mod valid;
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use rampmeter_core::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 pub use collective::CollectiveSpec;
 pub use fan::{IncastSpec, OutcastSpec};
@@ -52,94 +48,9 @@ pub use skewed::SkewedAllToAllSpec;
 pub use trace::TraceSpec;
 pub use valid::ValidWorkload;
 
-use crate::size::{SizeDist, SizeError};
-use crate::source::Source;
-use crate::trace::{HostNames, TraceError};
-use check::Checker;
-
-/// The network that a workload is checked against.
-#[derive(Clone, Debug)]
-pub struct WorkloadContext {
-    /// Number of hosts.
-    pub n_hosts: u32,
-    /// The rate of their links, of which loads are fractions.
-    pub access_rate: Rate,
-    /// Payload of a full packet.
-    pub payload: Bytes,
-    /// The same packet's bytes on the wire.
-    pub wire: Bytes,
-    /// Number of hosts of a rack, if the topology has racks. Host `h` is in rack `h /
-    /// hosts_per_rack`.
-    pub hosts_per_rack: Option<u32>,
-    /// Number of hosts that share a pod, if the topology has pods; host `h` is in pod
-    /// `h / hosts_per_pod`.
-    pub hosts_per_pod: Option<u32>,
-    /// Directory that relative file names are relative to.
-    pub base_dir: PathBuf,
-}
-
-/// Reason why a workload cannot run on a network.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum WorkloadError {
-    /// A key is missing or has an impossible value.
-    #[error("{key}: expected {expected}, got {got}")]
-    Key {
-        /// The key, with the path to it.
-        key: String,
-        /// The values allowed.
-        expected: String,
-        /// The value in the plan.
-        got: String,
-    },
-    /// The size distribution is not one.
-    #[error("{key}: {source}")]
-    Sizes {
-        /// The key, with the path to it.
-        key: String,
-        /// The reason.
-        source: SizeError,
-    },
-    /// The trace does not fit.
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-}
-
-/// A traffic pattern: a struct of its keys in plans.
-trait Pattern {
-    /// Returns the keys that end it.
-    fn stop(&self) -> Stop {
-        Stop::default()
-    }
-
-    /// Checks the keys against the network and returns the flows.
-    ///
-    /// # Errors
-    /// A key is missing or has an impossible value, or a file that it names is not valid.
-    fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError>;
-
-    /// Returns the load that it offers evenly between all hosts.
-    fn uniform_load(&self) -> f64 {
-        0.0
-    }
-}
-
-/// The flows of a pattern that fits its network.
-struct CheckedPattern {
-    source: Arc<dyn Source>,
-    /// The distribution behind random sizes.
-    sizes: Option<Arc<SizeDist>>,
-}
-
-impl CheckedPattern {
-    fn new(source: impl Source + 'static) -> Self {
-        Self { source: Arc::new(source), sizes: None }
-    }
-
-    fn with_sizes(source: impl Source + 'static, sizes: Arc<SizeDist>) -> Self {
-        Self { sizes: Some(sizes), ..Self::new(source) }
-    }
-}
+use crate::trace::HostNames;
+use pattern::Pattern;
+pub use pattern::{WorkloadContext, WorkloadError};
 
 macro_rules! patterns {
     ($($(#[$about:meta])* $pattern:ident($keys:ident),)+) => {
@@ -197,13 +108,6 @@ patterns! {
     Phases(PhasesSpec),
 }
 
-/// End of a workload.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Stop {
-    flows: Option<u64>,
-    until_us: Option<f64>,
-}
-
 impl WorkloadSpec {
     /// Returns the load that it offers evenly between all hosts, as a share of their rate.
     pub fn uniform_load(&self) -> f64 {
@@ -215,7 +119,7 @@ impl WorkloadSpec {
     /// # Errors
     /// Names the key, and the expected and the actual value; for files also the line.
     pub fn validate(self, context: &WorkloadContext) -> Result<ValidWorkload, WorkloadError> {
-        check::validate(&self, context, None)
+        check::validate(self.keys(), context, None)
     }
 
     /// Checks like [`WorkloadSpec::validate`], for a network whose nodes have the names `hosts`.
@@ -227,10 +131,6 @@ impl WorkloadSpec {
         context: &WorkloadContext,
         hosts: &HostNames,
     ) -> Result<ValidWorkload, WorkloadError> {
-        check::validate(&self, context, Some(hosts))
+        check::validate(self.keys(), context, Some(hosts))
     }
-}
-
-fn one() -> u64 {
-    1
 }

@@ -9,8 +9,9 @@ use rampmeter_core::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Checker;
-use super::{CheckedPattern, HostsSpec, Pattern, SizeSpec, Stop, WorkloadError};
+use super::pattern::Checker;
+use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError};
+use super::{HostsSpec, SizeSpec};
 use crate::pattern::HostSet;
 use crate::pattern::burst::Rounds;
 use crate::pattern::pairs::{Pairs, StaggeredPairs};

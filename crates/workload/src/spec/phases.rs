@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Checker;
-use super::{CheckedPattern, Pattern, WorkloadError, WorkloadSpec};
+use super::WorkloadSpec;
+use super::pattern::Checker;
+use super::pattern::{CheckedPattern, Pattern, WorkloadError};
 use crate::flow::Limit;
 use crate::phases::Phases;
 
@@ -44,7 +45,7 @@ impl Pattern for PhasesSpec {
         }
         let mut parts = Vec::new();
         for (idx, part) in self.parts.iter().enumerate() {
-            parts.push(checker.part(idx, part, Limit::default())?);
+            parts.push(checker.part(idx, part.keys(), Limit::default())?);
         }
         let pause = checker.span("pause-us", self.pause_us)?;
         let phases = Phases { parts, rounds: self.rounds, pause };

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Checker;
-use super::{CheckedPattern, Pattern, SizeSpec, Stop, WorkloadError};
+use super::SizeSpec;
+use super::pattern::Checker;
+use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError};
 use crate::pattern::HostSet;
 use crate::pattern::pairs::Pairs;
 use crate::pattern::poisson::Poisson;

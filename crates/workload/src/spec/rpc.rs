@@ -6,8 +6,9 @@ use rampmeter_core::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Checker;
-use super::{CheckedPattern, HostsSpec, Pattern, SizeSpec, WorkloadError};
+use super::pattern::Checker;
+use super::pattern::{CheckedPattern, Pattern, WorkloadError};
+use super::{HostsSpec, SizeSpec};
 pub use crate::pattern::rpc::Times;
 use crate::pattern::rpc::{Pace, Rpc};
 

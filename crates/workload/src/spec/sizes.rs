@@ -9,7 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::WorkloadError;
+use super::pattern::WorkloadError;
 use crate::size::{Shape, SizeDist, named, read_cdf};
 
 /// Message sizes: `"imc10"`, `{ fixed = 71540 }` or `{ cdf = "file.txt" }`.

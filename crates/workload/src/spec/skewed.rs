@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Checker;
-use super::{CheckedPattern, HostsSpec, Pattern, Stop, WorkloadError, one};
+use super::HostsSpec;
+use super::pattern::Checker;
+use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError, one};
 use crate::pattern::burst::Law;
 use crate::pattern::skewed::SkewedPairs;
 

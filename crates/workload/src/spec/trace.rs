@@ -7,8 +7,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Checker;
-use super::{CheckedPattern, Pattern, Stop, WorkloadError};
+use super::pattern::Checker;
+use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError};
 use crate::source::RecordedFlows;
 use crate::trace::{self, Check, Format, Order, Trace};
 

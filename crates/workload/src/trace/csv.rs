@@ -13,8 +13,9 @@ use rampmeter_core::quantity::Unit;
 
 use super::columns::Times;
 use super::decimal::{parse_bytes, parse_time, parse_whole};
+use super::row::SIZE_EXPECTED;
 use super::write::{Row, Sheet};
-use super::{Extra, Import, RawRow, ReferenceRow, SIZE_EXPECTED, Source, TraceError, columns};
+use super::{Extra, Import, RawRow, ReferenceRow, Source, TraceError, columns};
 use crate::flow::Flow;
 use crate::graph::Graph;
 use crate::table::{Records, separator};

@@ -2,7 +2,7 @@
 
 use rampmeter_core::quantity::Unit;
 
-use super::number::Number;
+use super::number::{Number, PS_MAX};
 
 /// Returns picoseconds of `text`: a number of units of `unit_ps` picoseconds, or a number with a
 /// unit (`"5us"`). Errors as [`parse_ps`].
@@ -59,9 +59,6 @@ pub(crate) fn parse_ps(text: &str, unit_ps: u64) -> Option<u64> {
 fn digit_of(byte: u8) -> Option<u64> {
     byte.is_ascii_digit().then(|| u64::from(byte - b'0'))
 }
-
-/// The latest time of a trace.
-pub(super) const PS_MAX: u64 = 1 << 63;
 
 #[cfg(test)]
 mod tests {

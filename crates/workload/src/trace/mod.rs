@@ -31,97 +31,29 @@ mod hosts;
 mod number;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod row;
+mod source;
 #[cfg(test)]
 mod tests;
 mod waiting;
 mod write;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
-use thiserror::Error;
 
 pub use self::contents::without_mark;
 pub use self::csv::{write_csv, write_graph_csv, write_reference_csv};
 pub(crate) use self::decimal::parse_ps;
 pub use self::format::Format;
-pub(crate) use self::format::{Import, Source};
 pub use self::hosts::HostNames;
 #[cfg(feature = "parquet")]
 pub use self::parquet::{host_names, write_graph_parquet, write_parquet};
+pub(crate) use self::row::{Extra, RawRow};
+pub use self::row::{Options, ReferenceRow, TraceError};
+pub(crate) use self::source::{Import, Source};
 use crate::flow::Flow;
 use crate::graph::Graph;
-pub use crate::import::htsim::{Failure, failures};
-
-/// Reason why a file is not a trace for this network.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum TraceError {
-    /// The file cannot be read or written.
-    #[error("{file}: {source}")]
-    Io {
-        /// The file.
-        file: String,
-        /// The reason.
-        source: std::io::Error,
-    },
-    /// The file is not of its format.
-    #[error("{file}: {reason}")]
-    Format {
-        /// The file.
-        file: String,
-        /// The reason, from the format's reader or writer.
-        reason: String,
-    },
-    /// A column is missing.
-    #[error("{file}: expected a column {expected}, got {got}")]
-    Column {
-        /// The file.
-        file: String,
-        /// The column, or those that may replace it.
-        expected: String,
-        /// The columns there are.
-        got: String,
-    },
-    /// A column that traces do not have.
-    #[error("{file}: unknown column {column:?}, expected some of {known}")]
-    Unknown {
-        /// The file.
-        file: String,
-        /// The column.
-        column: String,
-        /// The columns that a trace may have.
-        known: String,
-    },
-    /// A field is wrong.
-    #[error("{file}:{place}: {field}: expected {expected}, got {got}")]
-    Field {
-        /// The file.
-        file: String,
-        /// The line of a text file or the row of a table, from 1.
-        place: u64,
-        /// The field or column.
-        field: String,
-        /// The values allowed there.
-        expected: String,
-        /// The value in the file.
-        got: String,
-    },
-}
-
-impl TraceError {
-    /// Names the column of the file instead of the field of a row.
-    fn in_columns(self, fields: &BTreeMap<&'static str, String>) -> Self {
-        match self {
-            Self::Field { file, place, field, expected, got } => {
-                let field = fields.get(&*field).cloned().unwrap_or(field);
-                Self::Field { file, place, field, expected, got }
-            }
-            other => other,
-        }
-    }
-}
 
 /// Treatment of flows that are not in arrival order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,42 +74,8 @@ pub struct Check {
     pub order: Order,
 }
 
-/// A flow, and its times in the run that the file records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReferenceRow {
-    /// The flow.
-    pub flow: Flow,
-    /// Completion time there; `None` if the flow did not finish or the file does not have it.
-    pub fct: Option<Span>,
-    /// Minimum completion time by that study, if the file has it.
-    pub ideal: Option<Span>,
-}
-
 /// Longest flow in bytes, as of patterns.
 const SIZE_MAX: u64 = 1 << 50;
-
-/// A row as read, before it is checked, and its place in the file.
-#[derive(Clone, Debug)]
-pub(crate) struct RawRow {
-    pub(crate) place: u64,
-    pub(crate) arrival_ps: u64,
-    pub(crate) src: u64,
-    pub(crate) dst: u64,
-    pub(crate) size_bytes: u64,
-    pub(crate) fct_ps: Option<u64>,
-    pub(crate) ideal_ps: Option<u64>,
-    pub(crate) extra: Extra,
-}
-
-/// Optional columns of a flow.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Extra {
-    pub(crate) flow: Option<u64>,
-    pub(crate) after: Vec<u64>,
-    pub(crate) compute_ps: u64,
-    pub(crate) tenant: u64,
-    pub(crate) deadline_ps: Option<u64>,
-}
 
 /// Contents of a file.
 #[derive(Clone, Debug)]
@@ -214,19 +112,6 @@ pub fn read_reference(
             reason: "expected flows that wait for nothing, got some that do".to_owned(),
         }),
     }
-}
-
-/// Settings of a file beyond its format.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Names of the network's hosts, for files that use them.
-    pub hosts: Option<HostNames>,
-    /// The file's names of columns, by the names that [this module](self) lists.
-    pub columns: BTreeMap<String, String>,
-    /// The vector of an algorithm whose file has no sizes.
-    pub vector_bytes: Option<u64>,
-    /// The file with the groups of ranks that a trace names.
-    pub groups: Option<PathBuf>,
 }
 
 /// Reads the flows of `file`, with or without dependencies.
@@ -306,9 +191,6 @@ fn hinted(error: TraceError, file: &Path, format: Format) -> TraceError {
         other => other,
     }
 }
-
-/// The size of a flow, in errors.
-const SIZE_EXPECTED: &str = "a whole number of bytes, such as 2000000 or \"2MB\"";
 
 /// Applies `check` to rows, in their order.
 fn checked(file: &str, rows: Vec<RawRow>, check: Check) -> Result<Vec<ReferenceRow>, TraceError> {

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::decimal::PS_MAX;
+/// The latest time of a trace.
+pub(super) const PS_MAX: u64 = 1 << 63;
 
 /// A number of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]

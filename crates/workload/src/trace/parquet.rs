@@ -19,8 +19,9 @@ use super::arrays::{After, Column, Ids, after, numbers, texts};
 use super::columns::Times;
 use super::decimal::parse_whole;
 use super::number::Number;
+use super::row::SIZE_EXPECTED;
 use super::write::{Row, Sheet};
-use super::{Extra, HostNames, Import, RawRow, SIZE_EXPECTED, Source, TraceError, columns};
+use super::{Extra, HostNames, Import, RawRow, Source, TraceError, columns};
 use crate::flow::Flow;
 use crate::graph::Graph;
 

@@ -11,8 +11,8 @@ use rampmeter_core::{Bytes, NodeId, Span, Time};
 use super::SIZE_MAX;
 use super::{Check, Order, RawRow, TraceError, host, tenant};
 use crate::flow::Flow;
+use crate::graph::Round;
 use crate::graph::{Graph, GraphBuilder, GraphError};
-use crate::pattern::collective::Round;
 
 /// Returns true if a row depends on others, or computes.
 pub(super) fn waits(row: &RawRow) -> bool {

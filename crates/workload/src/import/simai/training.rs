@@ -1,7 +1,7 @@
 //! A training step as rows, in the order of its policy.
 
-use super::super::schedule::{Collective, Schedule};
-use super::{Groups, Layer, Part, Policy, ROWS_MAX};
+use super::layer::{Groups, Layer, Part, Policy};
+use crate::import::schedule::{Collective, ROWS_MAX, Schedule};
 use crate::trace::TraceError;
 
 /// Rows that hosts receive, by host.

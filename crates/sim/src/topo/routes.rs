@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::topo::{Link, Node, Topology};
+use super::{Link, Node, Topology};
 
 /// Forwarding tables of all switches.
 #[derive(Clone, Debug)]

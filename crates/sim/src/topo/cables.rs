@@ -1,0 +1,30 @@
+//! Propagation delays of cables in a pod.
+
+use rampmeter_core::{Purpose, Rng, Span};
+
+/// Propagation delays of the cables of a pod's hosts and arbiters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cables {
+    /// The shortest.
+    pub(super) least: Span,
+    /// By how much they are longer at most.
+    pub(super) spread: Span,
+}
+
+impl Cables {
+    /// The stream of the cables of a host or arbiter; topologies have no seed.
+    pub(super) fn stream(station: u32) -> Rng {
+        Rng::new(0, u64::from(station), Purpose::Cable)
+    }
+
+    /// Draws a cable.
+    pub(super) fn draw(self, rng: &mut Rng) -> Span {
+        self.least + Span::from_ps(rng.below(self.spread.as_ps() as usize + 1) as u64)
+    }
+
+    /// The cables from an arbiter to that number of racks.
+    pub(super) fn of_arbiter(self, station: u32, racks: usize) -> Vec<Span> {
+        let mut rng = Self::stream(station);
+        (0..racks).map(|_| self.draw(&mut rng)).collect()
+    }
+}

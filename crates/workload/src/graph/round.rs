@@ -1,0 +1,25 @@
+//! Rounds of collectives.
+
+use std::ops::Range;
+
+use rampmeter_core::Bytes;
+
+use crate::pattern::HostSet;
+use crate::pattern::collective::{Algorithm, Operation};
+
+/// One round of a collective, and its nodes in the graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Round {
+    /// Operation.
+    pub operation: Operation,
+    /// Algorithm by which the data move.
+    pub algorithm: Algorithm,
+    /// Participating hosts.
+    pub hosts: HostSet,
+    /// Its number, from zero.
+    pub number: u32,
+    /// Bytes for bandwidths: the vector, or for an all-to-all-v the maximum that any host sends.
+    pub bytes: Bytes,
+    /// Its flows and computations.
+    pub nodes: Range<u32>,
+}

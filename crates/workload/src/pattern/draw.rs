@@ -1,0 +1,10 @@
+//! Draws of hosts and sizes.
+
+use rampmeter_core::Rng;
+
+/// Randomness and scratch of a run.
+#[derive(Debug)]
+pub(super) struct Draw {
+    pub(super) rng: Rng,
+    pub(super) order: Vec<u32>,
+}
