@@ -5,8 +5,9 @@ use std::path::Path;
 use rampmeter_sim::topo::Link;
 use rampmeter_sim::{Node, Topology};
 use rampmeter_workload::TraceError;
+use rampmeter_workload::import::htsim::{Failure, failures};
 use rampmeter_workload::trace::{
-    self, Check, Failure, Format, HostNames, Options, Order, Trace, read_with_notes, write_csv,
+    self, Check, Format, HostNames, Options, Order, Trace, read_with_notes, write_csv,
     write_graph_csv, write_graph_parquet, write_parquet, write_reference_csv,
 };
 use thiserror::Error;
@@ -128,7 +129,7 @@ pub fn convert(
     if format == Format::Htsim
         && let Some(imported) = &imported
     {
-        for failure in trace::failures(source)? {
+        for failure in failures(source)? {
             let note = outage(imported, &failure).map_err(|expected| {
                 let place = format!("{}:{}", source.display(), failure.line);
                 ConvertError::Topology(format!(

@@ -43,6 +43,7 @@
 compile_error!("rampmeter-preload: expected Linux on a machine of 64 bits");
 
 mod burst;
+mod control;
 mod hooks;
 mod link;
 mod lock;

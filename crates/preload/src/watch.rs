@@ -11,23 +11,22 @@ use libc::{
     c_int, epoll_event,
 };
 
-use crate::burst;
 use crate::lock::{forks, lock};
-use crate::sys::{self, Answer};
-use crate::table::{Entry, KNOWN, Kind, Watch, entry};
+use crate::sys::{self};
+use crate::table::{Entry, Watch, entry};
 
-const OUT: u32 = EPOLLOUT as u32;
+pub(crate) const OUT: u32 = EPOLLOUT as u32;
 const ONCE: u32 = EPOLLONESHOT as u32;
 /// Flags that the gate's entry copies from the connection's.
 const KEPT: u32 = EPOLLET as u32 | ONCE;
 
 impl Watch {
     /// Returns true if a program has registered the connection in this process.
-    fn is_of(&self, epoll: c_int) -> bool {
+    pub(super) fn is_of(&self, epoll: c_int) -> bool {
         self.epoll.load(SeqCst) == epoll + 1 && self.forks.load(SeqCst) == forks()
     }
 
-    fn is_used(&self) -> bool {
+    pub(super) fn is_used(&self) -> bool {
         self.epoll.load(SeqCst) != 0 && self.forks.load(SeqCst) == forks()
     }
 
@@ -44,7 +43,7 @@ impl Watch {
         epoll_event { events, u64: self.data.load(SeqCst) }
     }
 
-    fn set(&self, epoll: c_int, event: epoll_event) {
+    pub(super) fn set(&self, epoll: c_int, event: epoll_event) {
         self.events.store(event.events, SeqCst);
         self.data.store(event.u64, SeqCst);
         self.forks.store(forks(), SeqCst);
@@ -52,7 +51,7 @@ impl Watch {
     }
 
     /// Adds the gate next to the connection.
-    fn enter_gate(&self, entry: &Entry, gate: c_int) {
+    pub(super) fn enter_gate(&self, entry: &Entry, gate: c_int) {
         let epoll = self.epoll.load(SeqCst) - 1;
         let event = self.event(OUT | self.events.load(SeqCst) & KEPT);
         if sys::epoll_ctl(epoll, EPOLL_CTL_ADD, gate, event) == Err(libc::EEXIST) {
@@ -64,7 +63,7 @@ impl Watch {
     }
 
     /// Removes the gate.
-    fn leave_gate(&self, entry: &Entry) {
+    pub(super) fn leave_gate(&self, entry: &Entry) {
         if self.is_diverted.swap(0, SeqCst) == 0 {
             return;
         }
@@ -117,62 +116,4 @@ pub(crate) fn restore_locked(fd: c_int, entry: &Entry) {
             let _ = sys::epoll_ctl(epoll, EPOLL_CTL_MOD, fd, watch.event(events));
         }
     }
-}
-
-/// Handles a program's change of an epoll entry; returns `None` if only the system has to handle
-/// it.
-pub(crate) fn control(
-    epoll: c_int,
-    op: c_int,
-    fd: c_int,
-    event: Option<epoll_event>,
-) -> Option<Answer> {
-    if burst::kind(fd) == Kind::Other || !KNOWN.has(fd) {
-        return None;
-    }
-    let entry = entry(fd)?;
-    match (op, event) {
-        (EPOLL_CTL_DEL, _) => {
-            let _guard = lock();
-            for watch in entry.watches.iter().filter(|watch| watch.is_of(epoll)) {
-                watch.leave_gate(entry);
-                watch.epoll.store(0, SeqCst);
-            }
-            Some(sys::epoll_ctl(epoll, op, fd, epoll_event { events: 0, u64: 0 }))
-        }
-        (EPOLL_CTL_ADD | EPOLL_CTL_MOD, Some(event)) => Some(enter(entry, epoll, op, fd, event)),
-        _ => None,
-    }
-}
-
-/// Registers a connection for events.
-fn enter(entry: &Entry, epoll: c_int, op: c_int, fd: c_int, event: epoll_event) -> Answer {
-    // Before the lock: closing the gate may detect that there is no agent.
-    let wants_out = event.events & OUT != 0 && event.events & EPOLLEXCLUSIVE as u32 == 0;
-    let gate = if wants_out { burst::hold(fd) } else { None };
-    let _guard = lock();
-    let found = entry.watches.iter().find(|watch| watch.is_of(epoll));
-    let watch = found.or_else(|| entry.watches.iter().find(|watch| !watch.is_used()));
-    let (Some(watch), true) = (watch, gate.is_some()) else {
-        let answer = sys::epoll_ctl(epoll, op, fd, event);
-        if let (Some(watch), Ok(_)) = (watch, answer) {
-            match found {
-                Some(_) => watch.leave_gate(entry),
-                // Entries of another process belong to that process.
-                None => watch.is_diverted.store(0, SeqCst),
-            }
-            watch.set(epoll, event);
-        }
-        return answer;
-    };
-    let without = epoll_event { events: event.events & !OUT, u64: event.u64 };
-    let answer = sys::epoll_ctl(epoll, op, fd, without);
-    if let (Some(gate), Ok(_)) = (gate, answer) {
-        if found.is_none() {
-            watch.is_diverted.store(0, SeqCst);
-        }
-        watch.set(epoll, event);
-        watch.enter_gate(entry, gate);
-    }
-    answer
 }

@@ -11,7 +11,7 @@ use rampmeter_ring::AllowedUsers;
 use rampmeter_runtime::PublicKey;
 
 use crate::config::Setup;
-use crate::run::Error;
+use crate::error::Error;
 
 /// Runs `rampd check`: checks each file by itself, and all against the first.
 pub(crate) fn check<C: Catalogue>(configs: &[PathBuf]) -> Result<(), Error> {
@@ -75,7 +75,7 @@ fn describe(setup: &Setup, text: &mut String) {
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<22}{value}");
     };
-    line("node", format!("{} ({role}) at {}", setup.id.get(), joined(setup)));
+    line("node", format!("{} ({role}) at {}", setup.id.get(), setup.own_addresses()));
     if !setup.more_rails.is_empty() {
         line(
             "networks",
@@ -116,10 +116,4 @@ fn describe(setup: &Setup, text: &mut String) {
     for derived in &setup.transport.derived {
         line(&derived.name.replace('-', " "), derived.quantity.to_string());
     }
-}
-
-/// Returns the node's own addresses.
-pub(crate) fn joined(setup: &Setup) -> String {
-    let own = setup.addresses(setup.id);
-    own.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(", ")
 }

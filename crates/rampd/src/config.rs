@@ -1,132 +1,26 @@
 //! Configuration file of a node: TOML, with defaults; unknown keys are refused.
 
 mod check;
+mod error;
+mod setup;
 mod tables;
 
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::Read as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
+use rampmeter_core::NodeId;
 use rampmeter_proto::Catalogue;
-use rampmeter_ring::{Access, DoorConfig};
 use rampmeter_runtime::datapath::udp::UdpConfig;
-use rampmeter_runtime::{Agreement, ClockSource, PrivateKey, PublicKey, Setting, Wait};
+use rampmeter_runtime::{Agreement, PrivateKey, Setting, Wait};
 use rustix::fs::OFlags;
-use thiserror::Error;
 
 use self::check::Check;
+pub(crate) use self::error::ConfigError;
+pub(crate) use self::setup::{Keys, RailAddresses, Setup};
 use self::tables::Config;
-use crate::host::HostTransport;
-
-/// Reason for which a configuration is invalid: place, expected and actual value.
-#[derive(Debug, Error)]
-pub(crate) enum ConfigError {
-    /// The file cannot be read.
-    #[error("{}: {source}", file.display())]
-    Read {
-        /// The file.
-        file: PathBuf,
-        /// Error of the system.
-        source: std::io::Error,
-    },
-    /// Not TOML, an unknown key, or a value of the wrong type.
-    #[error("{}: {message}", file.display())]
-    Syntax {
-        /// The file.
-        file: PathBuf,
-        /// Line, column and fault.
-        message: String,
-    },
-    /// A value is invalid.
-    #[error("{}: {key}: expected {expected}, got {got}", file.display())]
-    Value {
-        /// The file.
-        file: PathBuf,
-        /// Path of the key.
-        key: String,
-        /// Expected value.
-        expected: String,
-        /// Actual value.
-        got: String,
-    },
-}
-
-/// A checked configuration, with derived values.
-#[derive(Clone, Debug)]
-pub(crate) struct Setup {
-    /// The node, without its incarnation.
-    pub(crate) id: NodeId,
-    /// True if the node is an arbiter.
-    pub(crate) is_arbiter: bool,
-    /// Facts about the network.
-    pub(crate) facts: FabricFacts,
-    /// The transport and its parameters.
-    pub(crate) transport: HostTransport,
-    /// Sockets and addresses on the first network.
-    pub(crate) udp: UdpConfig,
-    /// Addresses on each further network.
-    pub(crate) more_rails: Vec<RailAddresses>,
-    /// The interface of an AF_XDP socket; `None` for the kernel's UDP.
-    pub(crate) interface: Option<String>,
-    /// Clock of the node.
-    pub(crate) clock: ClockSource,
-    /// Mode in which it waits.
-    pub(crate) wait: Wait,
-    /// `node.spin-us` as written; without it the value follows from the rate.
-    pub(crate) spin_us: Option<f64>,
-    /// Time for which it waits for more packets under load.
-    pub(crate) gather: Span,
-    /// Time for which it polls after a packet or a submission.
-    pub(crate) busy_poll: Span,
-    /// Configuration of the acceptor for applications; `None` if there is none.
-    pub(crate) door: Option<DoorConfig>,
-    /// Rights of users, which change while the node runs.
-    pub(crate) access: Access,
-    /// Address at which counters are served.
-    pub(crate) metrics: Option<SocketAddr>,
-    /// Path of the status socket.
-    pub(crate) status: Option<PathBuf>,
-    /// Time for which it continues after a request to stop.
-    pub(crate) grace: Span,
-    /// Time for which messages wait for unresponsive receivers.
-    pub(crate) patience: Span,
-    /// Maximum length of a message in bytes.
-    pub(crate) message_max: u32,
-    /// Payload of a full packet.
-    pub(crate) payload: Bytes,
-    /// Keys; `None` if datagrams have only a checksum.
-    pub(crate) keys: Option<Keys>,
-    /// File that it was read from.
-    pub(crate) file: PathBuf,
-    /// Function that reads it again.
-    pub(crate) reread: fn(&Path) -> Result<Setup, ConfigError>,
-}
-
-/// Addresses on a further network.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RailAddresses {
-    /// Address of this node.
-    pub(crate) local: SocketAddr,
-    /// Addresses of all nodes, by number.
-    pub(crate) peers: Vec<Option<SocketAddr>>,
-}
-
-/// Keys of a network, from one node's configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Keys {
-    /// File with the node's private key.
-    pub(crate) private_file: PathBuf,
-    /// Public keys by node.
-    pub(crate) public: Vec<Vec<PublicKey>>,
-    /// File to which session keys are written.
-    pub(crate) log: Option<PathBuf>,
-}
-
-/// Beginning of each line of a log of keys.
-const KEY_LINE: &[u8] = b"RAMPMETER_KEY ";
 
 impl Keys {
     /// Reads the node's private key.
@@ -207,41 +101,13 @@ impl Keys {
     }
 }
 
-/// Returns the expected and the actual value of a property for which an open file must not contain
-/// secrets: another user can read or change the file. Root and the node's own user may.
-fn unsafe_file(about: &Metadata, what: &str) -> Option<(&'static str, String, String)> {
-    if !about.is_file() {
-        let got = kind_of(about.file_type()).to_owned();
-        return Some(("type", format!("{what} in an ordinary file"), got));
-    }
-    let own = rustix::process::geteuid().as_raw();
-    if about.uid() != 0 && about.uid() != own {
-        let expected = format!("{what} that user {own} or root owns");
-        return Some(("owner", expected, format!("user {}", about.uid())));
-    }
-    let mode = about.mode() & 0o777;
-    // A service manager passes keys in files of the group root.
-    let of_others = if about.gid() == 0 { 0o027 } else { 0o077 };
-    let expected = format!("{what} that its owner alone can read (0600)");
-    (mode & of_others != 0).then(|| ("mode", expected, format!("{mode:04o}")))
-}
-
-/// Returns the type of a file that is not an ordinary one, in words.
-fn kind_of(kind: FileType) -> &'static str {
-    if kind.is_dir() {
-        "a directory"
-    } else if kind.is_fifo() {
-        "a FIFO"
-    } else if kind.is_socket() {
-        "a socket"
-    } else if kind.is_char_device() || kind.is_block_device() {
-        "a device"
-    } else {
-        "a special file"
-    }
-}
-
 impl Setup {
+    /// Returns the node's own addresses as text.
+    pub(crate) fn own_addresses(&self) -> String {
+        let own = self.addresses(self.id);
+        own.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(", ")
+    }
+
     /// Reads and checks a configuration file.
     ///
     /// # Errors
@@ -342,6 +208,43 @@ impl Setup {
             spray: self.udp.spray as u16,
             ..rampmeter_runtime::datapath::xdp::XdpConfig::new(interface, local, peers)
         }
+    }
+}
+
+/// Beginning of each line of a log of keys.
+const KEY_LINE: &[u8] = b"RAMPMETER_KEY ";
+
+/// Returns the expected and the actual value of a property for which an open file must not contain
+/// secrets: another user can read or change the file. Root and the node's own user may.
+fn unsafe_file(about: &Metadata, what: &str) -> Option<(&'static str, String, String)> {
+    if !about.is_file() {
+        let got = kind_of(about.file_type()).to_owned();
+        return Some(("type", format!("{what} in an ordinary file"), got));
+    }
+    let own = rustix::process::geteuid().as_raw();
+    if about.uid() != 0 && about.uid() != own {
+        let expected = format!("{what} that user {own} or root owns");
+        return Some(("owner", expected, format!("user {}", about.uid())));
+    }
+    let mode = about.mode() & 0o777;
+    // A service manager passes keys in files of the group root.
+    let of_others = if about.gid() == 0 { 0o027 } else { 0o077 };
+    let expected = format!("{what} that its owner alone can read (0600)");
+    (mode & of_others != 0).then(|| ("mode", expected, format!("{mode:04o}")))
+}
+
+/// Returns the type of a file that is not an ordinary one, in words.
+fn kind_of(kind: FileType) -> &'static str {
+    if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_char_device() || kind.is_block_device() {
+        "a device"
+    } else {
+        "a special file"
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rampmeter_runtime::PrivateKey;
 
-use crate::run::Error;
+use crate::error::Error;
 
 /// Runs `rampd keygen`: writes a new private key to `file`, readable only by its owner, and prints
 /// its public key. If the file exists, prints the public key of its content.

@@ -19,8 +19,9 @@ use rampmeter_runtime::app::{Admission, Failure};
 use rampmeter_runtime::{Applications, Clock, ClockSource, Outcome, Signals, Submission, Ticket};
 
 use crate::config::Setup;
+use crate::error::Error;
 use crate::pattern::{CheckedMessage, Pattern};
-use crate::run::{Error, clock, run_host, stop_signals};
+use crate::run::{clock, run_host, stop_signals};
 use crate::tcp;
 use crate::timetable::{Log, Timetable, read};
 

@@ -9,14 +9,13 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::{Registry, Unit};
-use rampmeter_core::{Endpoint, NodeId, Span, Time};
-use rampmeter_runtime::{
-    Applications, Datapath, Node, NodeStats, PeerView, RailState, RailView, Setting,
-};
+use rampmeter_core::{Endpoint, Span, Time};
+use rampmeter_runtime::{Applications, Datapath, Node, PeerView, RailState, RailView, Setting};
 use tracing::{info, warn};
 
 use crate::config::Setup;
 use crate::status::StatusServer;
+use crate::view::View;
 use crate::watchdog::Heart;
 use crate::{differs, log, serve};
 
@@ -25,43 +24,6 @@ const EVERY: Span = Span::from_us(1_000_000);
 
 /// Interval of hellos to peers, for round trips and configured settings.
 const GREET_EVERY: Span = Span::from_us(10_000_000);
-
-/// Snapshot of a node.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct View {
-    pub(crate) stats: NodeStats,
-    /// Numbers of messages that are being sent, that are queued for their receivers, and that
-    /// arrive.
-    pub(crate) messages: (usize, usize, usize),
-    peers_known: usize,
-    /// Counters of the transport, by name.
-    pub(crate) transport: Vec<(&'static str, u64)>,
-    pub(crate) peers: Vec<PeerView>,
-    /// Networks to peers, if there are several.
-    pub(crate) rails: Vec<RailView>,
-    /// Per service: its number, messages that its program sends, and messages for it.
-    pub(crate) services: Vec<(u16, u32, u32)>,
-}
-
-impl View {
-    /// Returns the view of a peer. Peers are in the order of their numbers.
-    pub(crate) fn peer(&self, node: NodeId) -> Option<&PeerView> {
-        let idx = self.peers.binary_search_by_key(&node, |peer| peer.node).ok()?;
-        self.peers.get(idx)
-    }
-
-    /// Returns the view of a network to a peer.
-    pub(crate) fn rail(&self, peer: NodeId, rail: u8) -> Option<&RailView> {
-        self.rails_of(peer).iter().find(|view| view.rail == rail)
-    }
-
-    /// Returns the views of all networks to a peer.
-    pub(crate) fn rails_of(&self, peer: NodeId) -> &[RailView] {
-        let from = self.rails.partition_point(|rail| rail.peer < peer);
-        let n = self.rails[from..].partition_point(|rail| rail.peer == peer);
-        &self.rails[from..from + n]
-    }
-}
 
 /// Observer of a node.
 #[derive(Debug)]
@@ -355,6 +317,9 @@ fn register_rails(registry: &mut Registry, rails: &[RailView]) {
 
 #[cfg(test)]
 mod tests {
+    use rampmeter_core::NodeId;
+    use rampmeter_runtime::NodeStats;
+
     use super::*;
 
     /// The dashboard for Grafana shows only existing counters.

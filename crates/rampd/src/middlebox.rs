@@ -19,7 +19,8 @@ use rampmeter_runtime::{Clock, ClockSource, Signals};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::info;
 
-use crate::run::{Error, stop_signals};
+use crate::error::Error;
+use crate::run::stop_signals;
 
 /// Arguments of `rampd middlebox`.
 #[derive(Debug, Args)]

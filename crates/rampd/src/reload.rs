@@ -21,7 +21,8 @@ use rampmeter_runtime::{
 use tracing::{info, warn};
 
 use crate::config::Setup;
-use crate::run::{Error, node_config};
+use crate::error::Error;
+use crate::node_config::node_config;
 
 /// Parameters of the protocol in a configuration.
 pub(crate) type Protocol<'a, E> =

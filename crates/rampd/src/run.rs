@@ -1,11 +1,10 @@
 //! Runs a node from its configuration. The transport is looked up by name once, here.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Span, Time};
+use rampmeter_core::{Endpoint, Time};
 use rampmeter_proto::beside::{BesideArbiter, BesideHost};
 use rampmeter_proto::catalogue::{Action, Catalogue};
 use rampmeter_proto::transport::Transport;
@@ -14,7 +13,6 @@ use rampmeter_runtime::datapath::Rails;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 #[cfg(feature = "xdp")]
 use rampmeter_runtime::datapath::xdp::XdpDatapath;
-use rampmeter_runtime::wire::Incarnation;
 use rampmeter_runtime::{
     Applications, Clock, Datapath, Node, NodeConfig, SealConfig, SecureDatapath, Security, Signals,
     drive,
@@ -22,36 +20,15 @@ use rampmeter_runtime::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-use thiserror::Error;
 use tracing::{info, warn};
 
 use crate::apps::NoApplications;
-use crate::check::joined;
-use crate::config::{ConfigError, Setup};
+use crate::config::Setup;
+use crate::error::Error;
 use crate::key_log::KeyLogQueue;
 use crate::metrics::Watch;
+use crate::node_config::node_config;
 use crate::reload::{ConfigLoader, Protocol};
-
-/// Reason for which rampd ends.
-#[derive(Debug, Error)]
-pub(crate) enum Error {
-    /// A configuration is invalid.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// An argument or a table is invalid.
-    #[error("{0}")]
-    Input(String),
-    /// The system failed.
-    #[error("{0}")]
-    System(#[from] io::Error),
-}
-
-impl Error {
-    /// Returns true if the input is at fault.
-    pub(crate) fn is_input(&self) -> bool {
-        matches!(self, Self::Config(_) | Self::Input(_))
-    }
-}
 
 /// Runs `rampd node`.
 pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
@@ -242,26 +219,6 @@ pub(crate) fn secured<D: Datapath>(
     Ok(secured)
 }
 
-/// Returns the configuration of a node for the runtime, with a new incarnation.
-pub(crate) fn node_config(setup: &Setup) -> io::Result<NodeConfig> {
-    Ok(NodeConfig {
-        node: setup.id,
-        transport: setup.transport.wire,
-        incarnation: Incarnation::new(entropy()? as u32),
-        rate: setup.facts.access_rate,
-        burst: setup.facts.access_rate.bytes_floor(TIMER_LATE),
-        spray: setup.transport.spray,
-        run: if setup.udp.segment_offload { UdpConfig::RUN } else { 1 },
-        gather: setup.gather,
-        busy_poll: setup.busy_poll,
-        message_max: setup.message_max,
-        patience: setup.patience,
-        peers: setup.udp.peers.iter().map(|p| p.map(|a: SocketAddr| Some(a.ip()))).collect(),
-        agreement: setup.agreement(),
-        seed: entropy()?,
-    })
-}
-
 fn serve<E: Endpoint, D: Datapath, A: Applications>(
     setup: &Setup,
     clock: &Clock,
@@ -272,7 +229,7 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
     node.set_clock_origin(clock.now(), clock.origin());
     let mut watch = Watch::start(setup)?;
     let mut current = setup.clone();
-    info!(node = setup.id.get(), address = %joined(setup), "started");
+    info!(node = setup.id.get(), address = %setup.own_addresses(), "started");
     tell_systemd(NotifyState::Ready);
     let (mut loading, mut is_clock_over) = (ConfigLoader::default(), false);
     let each = |node: &mut Node<E, SecureDatapath<D>, A>, now: Time| {
@@ -320,14 +277,4 @@ pub(crate) fn stop_signals() -> Result<Signals, Error> {
         }
     })?;
     Ok(signals)
-}
-
-/// Maximum lateness of timers of a loaded system without a loss of throughput.
-const TIMER_LATE: Span = Span::from_us(250);
-
-/// Returns an unpredictable number.
-fn entropy() -> io::Result<u64> {
-    let mut bytes = [0; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(u64::from_ne_bytes(bytes))
 }

@@ -20,12 +20,11 @@ use rustix::net::SocketType;
 use serde::{Deserialize, Serialize};
 use tracing::info;
 
-use crate::check::joined;
 use crate::config::Setup;
 use crate::differs;
-use crate::metrics::View;
-use crate::run::Error;
+use crate::error::Error;
 use crate::serve::{self, Reply};
+use crate::view::View;
 
 /// Maximum number of connections that are not answered yet.
 const BACKLOG: i32 = 16;
@@ -227,7 +226,7 @@ fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> St
         node: setup.id.get(),
         role: if setup.is_arbiter { "arbiter" } else { "host" }.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        address: joined(setup),
+        address: setup.own_addresses(),
         transport: setup.transport.table.name.clone(),
         security: if setup.keys.is_some() { "encrypted" } else { "checksum" }.to_owned(),
         rate_mbps: setup.facts.access_rate.as_bps() as f64 * 1e-6,

@@ -20,8 +20,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, 
 use tracing::warn;
 
 use crate::config::Setup;
+use crate::error::Error;
 use crate::pattern::Pattern;
-use crate::run::Error;
 use crate::timetable::{FlowRow, Log, Timetable};
 
 /// Bytes moved by one call.

@@ -12,8 +12,8 @@ use rampmeter_workload::table::Records;
 use rampmeter_workload::{Flow, Graph, GraphBuilder, GraphError, Releases};
 use serde::Deserialize;
 
+use crate::error::Error;
 use crate::pattern::SIZE_MIN;
-use crate::run::Error;
 
 /// Schedule of one host. Each message is sent at its time, or when this host has received or
 /// completed those on which it depends.

@@ -15,7 +15,7 @@
 use std::cell::Cell;
 
 use crate::app::Payload;
-use crate::wire::{Envelope, Fragment};
+use rampmeter_core::envelope::{Envelope, Fragment};
 
 /// Digest at the sender, of the message's first bytes.
 #[derive(Clone, Copy, Debug)]

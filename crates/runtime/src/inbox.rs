@@ -6,7 +6,7 @@ use rampmeter_core::collections::IdMap;
 use rampmeter_core::{MsgId, NodeId, Span, Time};
 
 use crate::digest::ArrivingDigest;
-use crate::wire::Fragment;
+use rampmeter_core::envelope::Fragment;
 
 /// Message of which some bytes have arrived.
 #[derive(Debug)]

@@ -15,6 +15,7 @@ mod hellos;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod view;
 mod views;
 
 use std::collections::VecDeque;
@@ -29,7 +30,7 @@ use crate::app::Submission;
 use crate::datapath::RailSet;
 use crate::liveness::Liveness;
 use crate::mtu::PathMtu;
-use crate::wire::Incarnation;
+use rampmeter_core::envelope::Incarnation;
 
 /// State of a peer.
 #[derive(Debug)]

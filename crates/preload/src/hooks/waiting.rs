@@ -7,10 +7,10 @@ use libc::{
 };
 
 use super::{failed, number};
+use crate::control;
 use crate::ready::{self, Sets};
 use crate::real::real;
 use crate::sys::{self, Answer};
-use crate::watch;
 
 /// Calls the C library's `ppoll`, so that threads may be cancelled while they wait.
 fn ppoll_real(fds: &mut [pollfd], time: Option<u64>, signals: *const sigset_t) -> Answer {
@@ -217,7 +217,7 @@ pub(crate) unsafe extern "C-unwind" fn epoll_ctl(
 ) -> c_int {
     // SAFETY: null or the caller's; it may be unaligned.
     let given = (!event.is_null()).then(|| unsafe { event.read_unaligned() });
-    match watch::control(epoll, op, fd, given) {
+    match control::control(epoll, op, fd, given) {
         Some(Ok(_)) => 0,
         Some(Err(error)) => failed(error),
         None => real!(epoll_ctl(

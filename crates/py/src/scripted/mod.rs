@@ -20,7 +20,7 @@ use std::sync::Arc;
 use pyo3::intern;
 use pyo3::prelude::*;
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::{Bytes, Family, NoArbiter, Passive, SwitchFacts};
 use rampmeter_proto::keys::{Preset, check_ranges};
 use rampmeter_proto::transport::{Place, Site};
 use rampmeter_proto::{BadKey, Framing, Keys, Padding, Transport};

@@ -19,23 +19,9 @@ use rampmeter_proto::capton::CaptonAgent;
 use rampmeter_proto::central::agent::Verdict;
 use tracing::debug;
 
+use super::event::{Burst, ProgramEvent};
 use super::probe::Probe;
-use super::programs::{ProgramEvent, Programs};
-
-/// A burst of a connection.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Burst {
-    msg: MsgId,
-    /// Number of the burst at the program.
-    number: u64,
-    may_send: bool,
-    /// Granted rate, if there is one.
-    rate: Option<Rate>,
-    /// Bytes on the connection and activity of the program at the last change, and the time of that
-    /// change.
-    seen: (u64, (u64, u64)),
-    changed: Time,
-}
+use super::programs::Programs;
 
 /// Maximum and minimum interval of kernel queries about bursts that may send.
 const POLL: Span = Span::from_us(2_000);
@@ -46,9 +32,6 @@ const POLL_EACH: Span = Span::from_us(50);
 const POLL_HELD: Span = Span::from_us(50_000);
 /// Interval of queries about connections without a burst.
 const POLL_IDLE: Span = Span::from_us(1_000_000);
-/// Time without progress after which a burst ends.
-const STALL: Span = Span::from_us(200_000);
-
 /// All bursts of a host.
 pub(super) struct Bursts {
     pub(super) programs: Programs,
@@ -251,19 +234,6 @@ impl Bursts {
             agent.finish(burst.msg);
             self.places.remove(&burst.msg);
         }
-    }
-}
-
-impl Burst {
-    /// Returns true if the burst has ended.
-    fn is_over(&mut self, now: Time, held: u64, slot: Slot<'_>) -> bool {
-        let seen = (held, slot.activity());
-        if seen != self.seen {
-            (self.seen, self.changed) = (seen, now);
-        }
-        let quiet = now.saturating_since(self.changed);
-        let is_all_sent = held == 0 && slot.asked() == 0;
-        is_all_sent || (self.may_send && quiet >= STALL)
     }
 }
 

@@ -10,6 +10,7 @@
 //! * `probe`: the kernel's state of their connections
 
 mod bursts;
+mod event;
 mod probe;
 mod programs;
 
@@ -35,9 +36,11 @@ use self::probe::Probe;
 use self::programs::Programs;
 use crate::apps::Nothing;
 use crate::config::Setup;
+use crate::error::Error;
 use crate::metrics::Watch;
+use crate::node_config::node_config;
 use crate::reload::ConfigLoader;
-use crate::run::{Error, clock, node_config, raise_descriptor_limit, secured, stop_signals};
+use crate::run::{clock, raise_descriptor_limit, secured, stop_signals};
 
 /// Minimum number of bytes that the kernel accepts of a burst ahead of sending: those that are sent
 /// while a program wakes up.

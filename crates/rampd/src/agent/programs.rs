@@ -20,7 +20,7 @@ use rustix::net::{
 };
 use tracing::{debug, warn};
 
-use super::bursts::Burst;
+use super::event::{Burst, ProgramEvent};
 
 /// A connection that has a slot.
 #[derive(Debug)]
@@ -40,17 +40,6 @@ pub(super) struct Program {
     socket: OwnedFd,
     pub(super) region: Region,
     pub(super) connections: BTreeMap<u32, Connection>,
-}
-
-/// Event of a program.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum ProgramEvent {
-    /// A burst begins on a connection.
-    Begins { program: u64, slot: u32 },
-    /// A connection may be closed.
-    Closed { program: u64, slot: u32 },
-    /// All processes of a program have ended.
-    Gone { program: u64 },
 }
 
 /// All programs of a host.

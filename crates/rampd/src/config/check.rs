@@ -14,11 +14,14 @@ use rampmeter_runtime::datapath::RAILS_MAX;
 use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::{ClockSource, NodeConfig, PublicKey, Wait};
 
+use super::error::ConfigError;
+use super::setup::Keys;
+use super::setup::RailAddresses;
+use super::setup::Setup;
 use super::tables::{
     Addresses, ClockKey, Config, DatapathKey, NetworkTable, NodeTable, PeerTable, SecurityKey,
     WaitKey,
 };
-use super::{ConfigError, Keys, RailAddresses, Setup};
 use crate::host::HostTransport;
 
 /// Maximum of round trips: far above those of any path of the internet.

@@ -10,7 +10,7 @@ use rampmeter_runtime::{BusyPoll, NodeConfig};
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 
-use super::ConfigError;
+use super::error::ConfigError;
 
 /// Maximum size of a file. That of 65 536 peers is an eighth of it.
 const BYTES_MAX: u64 = 64 << 20;

@@ -20,74 +20,7 @@ use std::os::fd::BorrowedFd;
 
 use rampmeter_core::{NodeId, Time};
 
-use super::{ArrivedPacket, Counts, Datapath, Rail, Report, Route};
-
-/// Maximum number of networks of a node.
-pub const RAILS_MAX: usize = 8;
-
-/// Set of networks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RailSet(u8);
-
-impl RailSet {
-    /// Empty set.
-    pub const EMPTY: Self = Self(0);
-
-    /// Returns the first `n` networks, at most [`RAILS_MAX`].
-    pub fn first(n: u8) -> Self {
-        assert!(usize::from(n) <= RAILS_MAX, "{n} rails");
-        Self(((1u16 << n) - 1) as u8)
-    }
-
-    /// Returns the set with `rail`.
-    #[must_use]
-    pub fn with(self, rail: u8) -> Self {
-        Self(self.0 | 1 << rail)
-    }
-
-    /// Returns the set without `rail`.
-    #[must_use]
-    pub fn without(self, rail: u8) -> Self {
-        Self(self.0 & !(1 << rail))
-    }
-
-    /// Returns the intersection of both sets.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    /// Returns true if `rail` is in the set.
-    pub fn contains(self, rail: u8) -> bool {
-        self.0 >> rail & 1 == 1
-    }
-
-    /// Returns true if the set is empty.
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Returns the number of networks in the set.
-    pub fn len(self) -> u8 {
-        self.0.count_ones() as u8
-    }
-
-    /// Iterates over the set in ascending order.
-    pub fn iter(self) -> impl Iterator<Item = u8> {
-        (0..RAILS_MAX as u8).filter(move |rail| self.contains(*rail))
-    }
-
-    /// Returns the network, and the path within it, of a packet whose path is `path`, if of `n`
-    /// networks these are up.
-    pub fn choose(self, path: u16, n: u8) -> (u8, u16) {
-        let (rail, within) = ((path % u16::from(n)) as u8, path / u16::from(n));
-        if self.is_empty() || self.contains(rail) {
-            return (rail, within);
-        }
-        let nth = usize::from(within) % usize::from(self.len());
-        (self.iter().nth(nth).unwrap_or(rail), within)
-    }
-}
+use super::{ArrivedPacket, Counts, Datapath, RAILS_MAX, Rail, RailSet, Report, Route};
 
 /// State of a peer.
 #[derive(Clone, Copy, Debug, Default)]

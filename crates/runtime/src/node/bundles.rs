@@ -14,7 +14,7 @@ use rampmeter_core::wire::Writer;
 use rampmeter_core::{Header, MsgId, NodeId, Priority, Time, WireError};
 
 use crate::datapath::{Rail, Route};
-use crate::wire::{Envelope, Incarnation, Kind};
+use rampmeter_core::envelope::{Envelope, Incarnation, Kind};
 
 /// Control packets that are sent together.
 #[derive(Debug)]
@@ -133,8 +133,8 @@ fn put<H: Header>(bytes: &mut Vec<u8>, msg: MsgId, header: &H) -> Result<(), Wir
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::bundled;
     use proptest::prelude::*;
+    use rampmeter_core::envelope::bundled;
     use rampmeter_proto::phost::wire::PhostHeader;
 
     const ROOM: usize = 200;

@@ -6,7 +6,7 @@ use rampmeter_core::fabric::Spray;
 use rampmeter_core::{Bytes, NodeId, Rate, Span};
 
 use crate::agreement::Agreement;
-use crate::wire::{Incarnation, TransportId};
+use rampmeter_core::envelope::{Incarnation, TransportId};
 
 /// Configuration of a node.
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 
 use rampmeter_core::{Bytes, Endpoint, Event, MsgId};
 
-use super::State;
+use super::state::State;
 use crate::app::{Applications, Failure, Outcome, Submission, Ticket};
-use crate::wire::Kind;
+use rampmeter_core::envelope::Kind;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
     /// Handles the endpoint's events. `failure` is the reason for messages that it reports as

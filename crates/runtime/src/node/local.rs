@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use rampmeter_core::Endpoint;
 
-use super::State;
+use super::state::State;
 use crate::app::{
     Admission, Applications, Assembly, Failure, Outcome, Payload, Submission, Ticket,
 };

@@ -6,7 +6,7 @@
 //!    longer than any packet of the receiver. The transport of the sender may retransmit forever,
 //!    because short packets pass and are answered.
 //! 2. A receiver that can read packets but not reassemble the message reports this
-//!    ([`Kind::Corrupt`](crate::wire::Kind::Corrupt)), and the message fails at once. It cannot do
+//!    ([`Kind::Corrupt`](rampmeter_core::envelope::Kind::Corrupt)), and the message fails at once. It cannot do
 //!    so for dropped packets.
 //! 3. So the sender watches messages to peers that differ in `network.mtu` or in the transport. It
 //!    fails those of which no further byte has been sent for some time: [`STALL`], or
@@ -17,7 +17,7 @@
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{Endpoint, NodeId, Span, Time};
 
-use super::State;
+use super::state::State;
 use crate::app::{Applications, Failure, Outcome};
 
 /// Time without progress after which a message fails whose receiver has another `network.mtu` or

@@ -21,34 +21,25 @@ mod events;
 mod local;
 mod mismatch;
 mod receive;
+mod state;
 mod submit;
 mod transmit;
 mod verify;
 
-use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::LINK_OVERHEAD;
-use rampmeter_core::{ClockOrigin, Endpoint, MsgId, NodeId, Purpose, Rate, Rng, Span, Time};
+use rampmeter_core::{ClockOrigin, Endpoint, Span, Time};
 
 use self::arrivals::Arrivals;
-use self::bundles::Bundles;
 pub use self::config::NodeConfig;
-use self::local::LocalCopies;
-use self::transmit::{Note, Paths};
 use crate::app::{Applications, Failure, Outcome, Submission};
-use crate::datapath::{Datapath, Report};
-use crate::inbox::{Absences, DeferredMessages, Inbox, Refusals};
+use crate::datapath::Datapath;
 use crate::liveness::RailView;
-use crate::outbox::Outbox;
-use crate::pacer::Pacer;
-use crate::peer::{PeerView, Peers};
-use crate::send_queues::SendQueues;
+use crate::peer::PeerView;
 use crate::stats::NodeStats;
-
-/// Maximum number of packets that are sent, or received, before the other direction.
-const BATCH: usize = 64;
+use state::{BATCH, State};
 
 /// One host's transport.
 pub struct Node<E: Endpoint, D, A: Applications> {
@@ -284,142 +275,5 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// Reports all messages in flight as failed.
     pub fn fail_all(&mut self) {
         self.state.fail_all();
-    }
-}
-
-/// State of a node without its datapath.
-struct State<E: Endpoint, A: Applications> {
-    config: NodeConfig,
-    endpoint: E,
-    apps: A,
-    peers: Peers<A::Payload>,
-    /// Messages with a bound that were queued for their receiver, by the end of the bound. The
-    /// endpoint counts the bound from when it received them.
-    overdue: BTreeSet<(Time, MsgId)>,
-    outbox: Outbox<A::Payload>,
-    /// Messages of the outbox that the endpoint has not received yet.
-    send_queues: SendQueues,
-    inbox: Inbox<A::Assembly>,
-    absences: Absences,
-    held: DeferredMessages,
-    refusals: Refusals,
-    local: LocalCopies<A::Payload, A::Assembly>,
-    pacer: Pacer,
-    rng: Rng,
-    /// The node's own packets to send, the oldest first.
-    notes: VecDeque<Note>,
-    /// Control packets to send at the end of the iteration.
-    bundles: Bundles,
-    paths: Paths,
-    /// Latest time passed to the endpoint, which must never decrease.
-    told: Time,
-    /// Time of the present iteration.
-    turn_at: Time,
-    /// Time of the latest iteration with a submission, or a packet of a peer's known incarnation.
-    /// Floods of other packets do not keep the node awake.
-    active_at: Time,
-    is_stopping: bool,
-    /// Time of the next check of messages to peers with other settings.
-    mismatch_at: Time,
-    stats: NodeStats,
-}
-
-impl<E: Endpoint, A: Applications> State<E, A> {
-    fn new(
-        config: NodeConfig,
-        protocol: Arc<E::Config>,
-        mut apps: A,
-        (datagram_max, n_rails): (usize, u8),
-        now: Time,
-    ) -> Self {
-        let life = u64::from(config.incarnation.get()) << 32 | u64::from(config.node.get());
-        let rng = |purpose| Rng::new(config.seed, life, purpose);
-        let mut endpoint = E::new(protocol, config.node, rng(Purpose::Endpoint), now);
-        endpoint.limit_arriving(NodeConfig::ARRIVING_MAX);
-        if let Some(promise) = endpoint.promise() {
-            apps.on_promise(promise);
-        }
-        let mut peers = Peers::new(&config.peers, datagram_max, n_rails, rng(Purpose::Hello));
-        peers.call_all(now, config.node);
-        Self {
-            endpoint,
-            apps,
-            peers,
-            overdue: BTreeSet::new(),
-            outbox: Outbox::new(),
-            send_queues: SendQueues::new(config.rate),
-            inbox: Inbox::new(),
-            absences: Absences::default(),
-            held: DeferredMessages::default(),
-            refusals: Refusals::default(),
-            local: LocalCopies::default(),
-            pacer: Pacer::new(config.rate, config.burst),
-            rng: rng(Purpose::Spray),
-            notes: VecDeque::new(),
-            bundles: Bundles::default(),
-            paths: Paths::new(config.run),
-            told: now,
-            turn_at: now,
-            active_at: Time::ZERO,
-            is_stopping: false,
-            mismatch_at: Time::NEVER,
-            stats: NodeStats::default(),
-            config,
-        }
-    }
-
-    /// Returns the time from which this iteration starts: an overdue timer's deadline, at most one
-    /// burst ago. Arrivals are handled first, then timers at their scheduled times, so that a
-    /// protocol that paces by timers catches up as the pacer does.
-    fn as_of(&self, now: Time) -> Time {
-        let earliest = self.pacer.earliest(now).max(self.told);
-        self.endpoint.poll_timeout().max(earliest).min(now)
-    }
-
-    /// Handles a report of the datapath about a peer.
-    fn on_report(&mut self, now: Time, peer: NodeId, report: Report) {
-        match report {
-            Report::TooLong(len) => self.peers.on_refused(now, peer, len),
-            Report::OtherTransport(theirs) => self.on_other_transport(now, peer, theirs),
-            Report::OtherKey => self.peers.on_other_key(peer),
-        }
-    }
-
-    /// Sets the rate to that of the networks in use: the maximum number to any one peer, of
-    /// `n_rails`.
-    fn pace(&mut self, n_rails: u8) {
-        let used = self.peers.rails().map(|(_, up)| up.len()).max().unwrap_or(n_rails);
-        let NodeConfig { rate, burst, .. } = self.config;
-        let share = rate.as_bps() / u64::from(n_rails) * u64::from(used);
-        let share = if used == n_rails { None } else { Rate::from_bps(share) };
-        self.pacer.set(share.unwrap_or(rate), burst);
-    }
-
-    /// Fires the timers that are due, at most a batch, from the time `at` on.
-    fn fire(&mut self, mut at: Time, now: Time) {
-        for _ in 0..BATCH {
-            let due = self.endpoint.poll_timeout();
-            if due > now {
-                break;
-            }
-            at = at.max(due);
-            self.endpoint.handle_timeout(at);
-            self.on_events(Failure::Unreachable);
-        }
-        self.told = now;
-    }
-
-    /// Returns the time of the next timer, hello, packet or submission.
-    fn next_turn(&self, now: Time) -> Time {
-        let overdue = self.overdue.first().map_or(Time::NEVER, |(ends, _)| *ends);
-        let mut next = self.endpoint.poll_timeout().min(self.peers.deadline()).min(overdue);
-        next = next.min(self.mismatch_at);
-        if self.endpoint.wants_transmit() {
-            next = next.min(self.pacer.free_at().max(now));
-        }
-        if !self.bundles.is_empty() {
-            next = next.min(self.bundles.opened_at() + self.config.gather);
-        }
-        next.min(self.apps.next_submission())
     }
 }

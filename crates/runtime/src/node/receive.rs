@@ -10,15 +10,15 @@ use rampmeter_core::{
     Bytes, Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Receipt, Span, Time,
 };
 
+use super::state::{BATCH, State};
 use super::verify::{Brings, Corrupt};
-use super::{BATCH, State};
 use crate::app::{Admission, Applications, Assembly, Failure, Outcome};
 use crate::datapath::ArrivedPacket;
 use crate::digest::ArrivingDigest;
 use crate::inbox::{FragmentState, HeldMessage, Why};
 use crate::outbox::Sending;
 use crate::peer::Learned;
-use crate::wire::{Envelope, Fragment, Incarnation, Kind, bundled};
+use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, bundled};
 
 /// Interval at which a node checks if applications have memory for deferred messages.
 const ROOM_EVERY: Span = Span::from_us(100);

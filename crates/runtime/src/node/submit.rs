@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use rampmeter_core::{Bytes, Endpoint, Message, MsgId, Time};
 
-use super::{BATCH, State};
+use super::state::{BATCH, State};
 use crate::app::{Applications, Failure, Outcome, Payload, Submission};
 use crate::outbox::Sending;
 use crate::peer::QueuedMessage;

@@ -10,11 +10,11 @@ use rampmeter_core::{
 };
 
 use super::bundles::Way;
-use super::{BATCH, State};
+use super::state::{BATCH, State};
 use crate::app::{Applications, Outcome, Payload, Submission};
 use crate::datapath::{Datapath, Rail, Route};
 use crate::digest::{count_out, digest_to_be};
-use crate::wire::{Envelope, Fragment, Incarnation, Kind, Protection};
+use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, Protection};
 
 /// A packet of the node itself, apart from the protocol: a hello, its answer, or a request to abort
 /// a message.

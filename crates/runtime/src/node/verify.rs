@@ -7,11 +7,11 @@
 
 use rampmeter_core::{Endpoint, MsgId, NodeId, Packet, Time};
 
-use super::State;
+use super::state::State;
 use crate::app::Applications;
 use crate::digest::ArrivingDigest;
 use crate::inbox::Why;
-use crate::wire::Fragment;
+use rampmeter_core::envelope::Fragment;
 
 /// Part of its message that a new data packet has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

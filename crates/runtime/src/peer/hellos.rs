@@ -5,7 +5,7 @@ use rampmeter_core::{NodeId, Span, Time};
 use super::{Hello, Learned, Peers, Traffic};
 use crate::app::{Failure, Submission};
 use crate::datapath::{Rail, RailSet};
-use crate::wire::Incarnation;
+use rampmeter_core::envelope::Incarnation;
 
 /// First pause between hellos; each later one is twice as long, up to [`HELLO_MAX`].
 const HELLO_MIN: Span = Span::from_us(5_000);

@@ -1,7 +1,7 @@
 use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
 
 use super::{Learned, Peers};
-use crate::wire::Incarnation;
+use rampmeter_core::envelope::Incarnation;
 
 const SELF: NodeId = NodeId::new(0);
 const OTHER: NodeId = NodeId::new(1);

@@ -1,56 +1,11 @@
 //! Views of peers: for the node's owner, and for its datapath.
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::{NodeId, Span, Time};
+use rampmeter_core::NodeId;
 
+pub use super::view::{PeerView, Traffic};
 use super::{Peer, Peers};
-use crate::agreement::{Agreement, Differences};
 use crate::datapath::RailSet;
 use crate::liveness::RailView;
-use crate::wire::Incarnation;
-
-/// Traffic exchanged with a peer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Datagrams sent to it.
-    pub packets_sent: u64,
-    /// Bytes of these datagrams.
-    pub bytes_sent: u64,
-    /// Datagrams received from it that passed the checks of its incarnation.
-    pub packets_received: u64,
-    /// Bytes of these datagrams.
-    pub bytes_received: u64,
-    /// Time of the latest of these.
-    pub heard_at: Option<Time>,
-}
-
-/// View of a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PeerView {
-    /// Number of the peer.
-    pub node: NodeId,
-    /// Incarnation, if it has responded.
-    pub life: Option<Incarnation>,
-    /// Round trip of the latest hello, hosts included.
-    pub rtt: Option<Span>,
-    /// Traffic exchanged with it.
-    pub traffic: Traffic,
-    /// Maximum bytes of an IP packet that passes in one piece; `None` while all of the node's seem
-    /// to.
-    pub path_mtu: Option<usize>,
-    /// Messages that are being sent to it.
-    pub sending: usize,
-    /// Messages that wait until it responds.
-    pub waiting: usize,
-    /// Settings in which it differs.
-    pub differences: Differences,
-    /// Digests of its settings, if it has sent them.
-    pub settings: Option<Agreement>,
-    /// The transport that it runs, if its latest packet was of another than this node's.
-    pub other_transport: Option<TransportId>,
-    /// True if a handshake in its name had another key than this node expects.
-    pub has_other_key: bool,
-}
 
 impl<P> Peers<P> {
     /// Returns the views of all peers except `own`. `sending` returns the number of messages that

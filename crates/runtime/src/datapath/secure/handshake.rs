@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::keys::{PrivateKey, PublicKey};
 use super::session::SessionKeys;
-use crate::wire::TransportId;
+use rampmeter_core::envelope::TransportId;
 
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_SHA256";
 /// Bytes of a tag.

@@ -1,7 +1,7 @@
 //! Protected datagrams over any datapath.
 //!
 //! [`SecureDatapath`] is between a node and its datapath. It appends a trailer to each datagram and
-//! drops received datagrams whose trailer is wrong. The trailer's format is in [`crate::wire`].
+//! drops received datagrams whose trailer is wrong. The trailer's format is in [`rampmeter_core::envelope`].
 //!
 //! * The problem: UDP's checksum misses some damage, and any host can forge packets.
 //! * [`Security::Checksum`], the simple way: a CRC32C over the datagram. It detects damage, but any
@@ -38,7 +38,7 @@ pub use self::pairs::SealConfig;
 use self::pairs::{Pairs, Refusal};
 use self::session::Trailer;
 use super::{ArrivedPacket, Counts, Datapath, RailSet, Report, Route};
-use crate::wire::{Envelope, Kind, Protection};
+use rampmeter_core::envelope::{Envelope, Kind, Protection};
 
 /// Protection of a node's datagrams.
 #[derive(Debug)]
@@ -67,10 +67,7 @@ enum Guard {
     Sealed(Box<Pairs>),
 }
 
-/// Byte of the envelope that names the protection.
-const PROTECTION_AT: usize = 5;
 const CHECKSUM: usize = Protection::Checksum.trailer();
-const SEALED: usize = Protection::Sealed.trailer();
 
 impl<D: Datapath> SecureDatapath<D> {
     /// Wraps `inner`, with datagrams protected as `security` requires.
@@ -367,5 +364,7 @@ fn open(
     envelope.kind != Kind::Confirmation
 }
 
+mod layout;
 #[cfg(test)]
 mod tests;
+use layout::{PROTECTION_AT, SEALED};

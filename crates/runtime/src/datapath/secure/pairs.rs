@@ -39,7 +39,7 @@ use super::key_log::KeyLog;
 use super::keys::{PrivateKey, PublicKey};
 use super::session::{Session, SessionKeys};
 use crate::datapath::{Rail, Report, Route};
-use crate::wire::{Envelope, Incarnation, Kind, Protection, TransportId};
+use rampmeter_core::envelope::{Envelope, Incarnation, Kind, Protection, TransportId};
 
 /// First pause between initiations; each later one is twice as long, up to [`PAUSE_MAX`].
 const PAUSE_MIN: Span = Span::from_us(20_000);

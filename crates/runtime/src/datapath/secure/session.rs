@@ -3,8 +3,8 @@
 use rampmeter_core::{Span, Time};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
-use super::{PROTECTION_AT, SEALED};
-use crate::wire::Envelope;
+use super::layout::{PROTECTION_AT, SEALED};
+use rampmeter_core::envelope::Envelope;
 
 /// Age at which the end that began a session begins the next; the other end waits for
 /// [`RENEW_LATE`] more.

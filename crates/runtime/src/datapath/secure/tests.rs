@@ -12,7 +12,7 @@ use rampmeter_core::{MsgId, NodeId, Span};
 
 use super::*;
 use crate::datapath::Rail;
-use crate::wire::{Fragment, Incarnation, TransportId};
+use rampmeter_core::envelope::{Fragment, Incarnation, TransportId};
 
 /// Datagrams in flight to each of two nodes.
 type Wires = Rc<RefCell<[Vec<Vec<u8>>; 2]>>;

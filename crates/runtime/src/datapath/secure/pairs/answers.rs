@@ -10,7 +10,7 @@ use super::super::handshake::{self, Ends, INITIATION};
 use super::super::session::Session;
 use super::{NUDGE_EVERY, Pairs, REPORTS_MAX, Refusal};
 use crate::datapath::{ArrivedPacket, Rail, Report, Route};
-use crate::wire::{Envelope, Kind, Protection, TransportId};
+use rampmeter_core::envelope::{Envelope, Kind, Protection, TransportId};
 
 /// Answer to an initiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

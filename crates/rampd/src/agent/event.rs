@@ -1,0 +1,48 @@
+//! Events of programs on a host.
+
+use rampmeter_core::Span;
+
+use rampmeter_core::{MsgId, Rate, Time};
+use rampmeter_gate::Slot;
+
+/// Time without progress after which a burst ends.
+pub(super) const STALL: Span = Span::from_us(200_000);
+
+/// A burst of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Burst {
+    pub(super) msg: MsgId,
+    /// Number of the burst at the program.
+    pub(super) number: u64,
+    pub(super) may_send: bool,
+    /// Granted rate, if there is one.
+    pub(super) rate: Option<Rate>,
+    /// Bytes on the connection and activity of the program at the last change, and the time of that
+    /// change.
+    pub(super) seen: (u64, (u64, u64)),
+    pub(super) changed: Time,
+}
+
+impl Burst {
+    /// Returns true if the burst has ended.
+    pub(super) fn is_over(&mut self, now: Time, held: u64, slot: Slot<'_>) -> bool {
+        let seen = (held, slot.activity());
+        if seen != self.seen {
+            (self.seen, self.changed) = (seen, now);
+        }
+        let quiet = now.saturating_since(self.changed);
+        let is_all_sent = held == 0 && slot.asked() == 0;
+        is_all_sent || (self.may_send && quiet >= STALL)
+    }
+}
+
+/// Event of a program.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ProgramEvent {
+    /// A burst begins on a connection.
+    Begins { program: u64, slot: u32 },
+    /// A connection may be closed.
+    Closed { program: u64, slot: u32 },
+    /// All processes of a program have ended.
+    Gone { program: u64 },
+}

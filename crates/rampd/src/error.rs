@@ -1,0 +1,28 @@
+//! Errors of the commands.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::config::ConfigError;
+
+/// Reason for which rampd ends.
+#[derive(Debug, Error)]
+pub(crate) enum Error {
+    /// A configuration is invalid.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// An argument or a table is invalid.
+    #[error("{0}")]
+    Input(String),
+    /// The system failed.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+impl Error {
+    /// Returns true if the input is at fault.
+    pub(crate) fn is_input(&self) -> bool {
+        matches!(self, Self::Config(_) | Self::Input(_))
+    }
+}

@@ -1,0 +1,8 @@
+//! Places and lengths of the fields of protection.
+
+use rampmeter_core::envelope::Protection;
+
+/// Byte of the envelope that names the protection.
+pub(super) const PROTECTION_AT: usize = 5;
+
+pub(super) const SEALED: usize = Protection::Sealed.trailer();
