@@ -151,8 +151,8 @@ lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
 	cargo fmt --all --check
 	cargo fmt --manifest-path $(EXAMPLE)/Cargo.toml --check
 	cargo clippy --all-targets $(TESTED) -- -D warnings
-	$(BIN)/ruff format --check python tests docs
-	$(BIN)/ruff check python tests docs
+	$(BIN)/ruff format --check python tests docs tools
+	$(BIN)/ruff check python tests docs tools
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest rampmeter._core --ignore-disjoint-bases
 
@@ -189,6 +189,11 @@ test-python-long: $(BUILT) daemons ## Long tests: nodes in failures, clusters, a
 lint-tools: ## Lints of the programs in tools, which no test compiles
 	cargo clippy --quiet --all-targets --locked -p rampmeter-host-bench -- -D warnings
 
+.PHONY: deny
+deny: ## Licences, advisories and sources of dependencies; needs cargo-deny and the network
+	for lock in . $(EXAMPLE) fuzz; do \
+		cargo deny --manifest-path $(CURDIR)/$$lock/Cargo.toml --locked check --config deny.toml || exit; done
+
 .PHONY: example
 example: $(BUILT) ## A crate with a transport of its own: built, tested, simulated, as a daemon
 	$(EXAMPLE)/try.sh $(abspath $(BIN))/rampmeter $(abspath target)
@@ -202,6 +207,8 @@ package: ## Every crate can be packaged for others to depend on
 # A wheel of the package with figures of papers, examples, the daemon and the library for LD_PRELOAD in
 # it, none of which maturin puts there.
 WHEEL := target/wheel
+# Licences of the packages that are linked into the wheel's files, in the wheel and next to it.
+NOTICES := THIRD-PARTY.md
 
 .PHONY: wheel
 wheel: $(BUILT) $(DAEMON) ## A wheel that needs no Rust, in target/wheel, and a source distribution
@@ -209,8 +216,13 @@ wheel: $(BUILT) $(DAEMON) ## A wheel that needs no Rust, in target/wheel, and a 
 	$(BIN)/maturin build --release --locked --quiet --out $(WHEEL)/plain
 	$(BIN)/maturin sdist --out $(WHEEL)
 	$(BIN)/wheel unpack --dest $(WHEEL)/unpacked $(WHEEL)/plain/*.whl
+	$(BIN)/python -m tools.notices $(WHEEL)/$(NOTICES)
 	set -e; cd $(WHEEL)/unpacked/*; data=$$(basename "$$PWD").data; \
-		mkdir -p $$data/scripts $$data/data/lib; \
+		mkdir -p $$data/scripts $$data/data/lib $$data/data/share/doc/rampmeter; \
+		cp ../../$(NOTICES) *.dist-info/licenses/; \
+		sed -i 's/^License-File: LICENSE$$/&\nLicense-File: $(NOTICES)/' *.dist-info/METADATA; \
+		grep -q '^License-File: $(NOTICES)$$' *.dist-info/METADATA; \
+		cp ../../$(NOTICES) $(abspath LICENSE) $$data/data/share/doc/rampmeter/; \
 		strip --strip-unneeded -o rampmeter/stripped.so rampmeter/_core.abi3.so; \
 		mv rampmeter/stripped.so rampmeter/_core.abi3.so; \
 		strip -o $$data/scripts/rampd $(abspath target/release/rampd); \

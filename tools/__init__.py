@@ -1,0 +1,1 @@
+"""Programs for people who change or release the project. No package contains them."""
