@@ -82,3 +82,11 @@ def test_continuous_integration_installs_as_the_readme() -> None:
     assert f"Python {python} or newer" in readme
     assert ".ci/run" in workflow
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize(("page", "lines"), [("README.md", 120), ("ARCHITECTURE.md", 250)])
+def test_first_pages_are_short_and_narrow(page: str, lines: int) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    assert len(text) <= lines
+    rows = [line for line in text if page == "README.md" or not line.startswith("|")]
+    assert max(map(len, rows)) <= 100
