@@ -144,8 +144,8 @@ lint: $(BUILT) ## Check formats, lints, types and lock files, and the stub again
 	cargo fmt --all --check
 	cargo fmt --manifest-path $(EXAMPLE)/Cargo.toml --check
 	cargo clippy --all-targets $(TESTED) -- -D warnings
-	$(BIN)/ruff format --check python tests docs tools
-	$(BIN)/ruff check python tests docs tools
+	$(BIN)/ruff format --check python tests tools docs
+	$(BIN)/ruff check python tests tools docs
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest rampmeter._core --ignore-disjoint-bases
 

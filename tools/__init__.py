@@ -1,1 +1,1 @@
-"""Programs for people who change or release the project. No package contains them."""
+"""Programs of a checkout that are not packaged: generators of files, and rigs for hosts."""
