@@ -1,5 +1,5 @@
-# Everything from a fresh clone. Needed: cargo (see rust-version in Cargo.toml), Python 3.11 or
-# later with venv, a C compiler, and make.
+# Targets from a fresh clone. They need cargo (see rust-version in Cargo.toml), Python 3.11 or later
+# with venv, a C compiler, and make.
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,10 +8,10 @@ LOCKED := $(VENV)/.locked
 BUILT := $(VENV)/.built
 DAEMON := $(VENV)/.daemon
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-# The command, with large pages where the C library can ask for them: fabrics of 1024 hosts run up to a
-# quarter faster.
+# The command, with large pages if the C library supports them: fabrics of 1024 hosts run up to 25 %
+# faster.
 RAMPMETER := GLIBC_TUNABLES=glibc.malloc.hugetlb=1 $(BIN)/rampmeter
-# A crate with a lock file of its own, as somebody outside the repository has.
+# A crate with a separate lock file, as a project outside the repository has.
 EXAMPLE := examples/own-transport
 # The flags of `rampmeter papers`, such as --seeds 1.
 FLAGS ?=
@@ -23,23 +23,16 @@ HOURS := 2
 .DELETE_ON_ERROR:
 
 .PHONY: help
-help: ## Show what there is
+help: ## List all targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 .PHONY: demo
-demo: $(BUILT) ## A reduced figure 3 of dcPIM: a few minutes, verdicts and plots
+demo: $(BUILT) ## Draw a reduced figure 3 of dcPIM, with verdicts; a few minutes
 	$(RAMPMETER) papers dcpim 3 --quick --beside-ledger $(FLAGS)
 
 .PHONY: figures
-figures: $(BUILT) ## Every figure at the judged flow counts, three seeds; goes on where it stopped
-	$(RAMPMETER) papers dcpim 3 $(FLAGS)
-	for figure in artifact baselines 3a 4a 4b 4c 5a 5c 6 6a 7 8; do $(RAMPMETER) papers dcpim $$figure $(FLAGS) || exit; done
-	for figure in buffers max-load; do $(RAMPMETER) papers homa-dispute $$figure $(FLAGS) || exit; done
-	$(RAMPMETER) papers collectives all $(FLAGS)
-	for figure in 3 5 6 7 8 9; do $(RAMPMETER) papers phost $$figure $(FLAGS) || exit; done
-	for figure in 2 4 5 6 7 8; do $(RAMPMETER) papers cosy $$figure $(FLAGS) || exit; done
-	for figure in table1 8 9 others; do $(RAMPMETER) papers capton $$figure $(FLAGS) || exit; done
-	for figure in 3 5 prices scale inter-pod million; do $(RAMPMETER) papers fastpod $$figure $(FLAGS) || exit; done
+figures: $(BUILT) ## Draw every figure at the judged flow counts, three seeds; continues an earlier run
+	$(RAMPMETER) papers --all $(FLAGS)
 
 .PHONY: ledger
 ledger: $(BUILT) ## Runs that the ledger of published values lacks, cheapest first, for HOURS
@@ -47,7 +40,7 @@ ledger: $(BUILT) ## Runs that the ledger of published values lacks, cheapest fir
 	$(BIN)/python -m rampmeter.generate
 
 .PHONY: bench
-bench: $(BUILT) $(DAEMON) ## The speed of whole runs on one core, and of the engine's parts
+bench: $(BUILT) $(DAEMON) ## Measure the speed of whole runs on one core, and of parts of the engine
 	$(RAMPMETER) bench
 	cargo bench --workspace --locked
 
@@ -67,7 +60,7 @@ stress: $(DAEMON) ## Every transport between real nodes under kills and faults, 
 SYSTEM := chromedriver:chromium-driver tshark:tshark c++:g++ ip:iproute2 tc:iproute2 unshare:util-linux setpriv:util-linux
 
 .PHONY: system
-system: ## Install the system packages that tests need, where they are missing; needs apt-get and root
+system: ## Install missing system packages of tests; needs apt-get and root
 	@missing=$$(for pair in $(SYSTEM); do \
 		PATH="$$PATH:/usr/sbin:/sbin" command -v "$${pair%%:*}" >/dev/null || echo "$${pair##*:}"; \
 	done | sort -u | tr '\n' ' '); \
@@ -78,24 +71,24 @@ system: ## Install the system packages that tests need, where they are missing; 
 	apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
 		apt-get install -qq --yes --no-install-recommends $$missing
 
-# What is checked and tested: everything, with the same features in every step, so that no crate is
-# compiled for several sets of them.
+# Packages and features of checks and tests. They are the same in every step, so that no crate is
+# compiled for several sets of features.
 TESTED := --workspace --exclude rampmeter-host-bench --features rampmeter-runtime/xdp --locked
 
 .PHONY: test
-test: lint test-rust test-python ## Everything that must hold before a change goes in
+test: lint test-rust test-python ## Run all tests that a change must pass: lint, Rust, Python
 
-# What continuous integration runs after `make test`: tests with the mark `long`, and products.
+# Continuous integration runs this after `make test`: tests with the mark `long`, and products.
 .PHONY: test-long
-test-long: test-python-long lint-tools test-wheel example package fuzz ## Long tests, wheel, example crate, packages, fuzzing
+test-long: test-python-long lint-tools test-wheel example package fuzz ## Run long tests, and test wheel, example crate and packages; fuzz
 
 .PHONY: test-all
-test-all: test test-long test-endurance ## All tests at full length; hours
+test-all: test test-long test-endurance ## Run all tests at full length; hours
 
-# What takes hours: every transport in every situation, 1000 seeds for the tests of faults, and 100 000
-# messages for those of liveness.
+# Every transport in every situation, 1000 seeds for the tests of faults, and 100 000 messages for
+# those of liveness; takes hours.
 .PHONY: test-endurance
-test-endurance: situations ## Every transport in foreign networks, and tests of faults and liveness at full length; hours
+test-endurance: situations ## Run situations, and tests of faults and liveness at full length; hours
 	RAMPMETER_SEEDS=1000 cargo test -p rampmeter-proto --release --locked --test faults
 	RAMPMETER_FLOWS=100000 RAMPMETER_SIZES=imc10 \
 		cargo test -p rampmeter-proto --release --locked --test liveness -- --nocapture
@@ -103,19 +96,19 @@ test-endurance: situations ## Every transport in foreign networks, and tests of 
 		cargo test -p rampmeter-proto --release --locked --test liveness -- --nocapture
 
 .PHONY: situations
-situations: $(BUILT) ## Mean slowdowns of every transport in networks unlike those of its paper
+situations: $(BUILT) ## Measure every transport in networks unlike that of its paper
 	$(BIN)/python -m tests.situations
 
 # Coverage without sanitizers needs no nightly toolchain. The target is named so that build scripts
-# are left alone.
+# are unchanged.
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-trace-compares \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
 	-Cllvm-args=-sanitizer-coverage-pc-table -Ccodegen-units=1 --cfg fuzzing
 FUZZ := RUSTFLAGS="$(FUZZ_FLAGS)" cargo run --quiet --release --locked --manifest-path fuzz/Cargo.toml \
 	--target-dir target/fuzz --target $$(rustc -vV | sed -n 's/host: //p')
-# Not among them by default: plan, which needs a feature, and node_sequences, which needs minutes to find
-# anything (CONTRIBUTING.md). `make test` runs 60 sequences a transport of it.
+# By default without plan, which needs a feature, and without node_sequences, which finds faults only
+# after minutes (CONTRIBUTING.md). `make test` runs 60 sequences a transport of the latter.
 FUZZ_TARGETS ?= $(filter-out plan node_sequences,$(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))))
 # Seconds for each target, and further features: FUZZ_TARGETS=plan FUZZ_FEATURES=plan.
 FUZZ_SECONDS ?= 5
@@ -134,8 +127,8 @@ fuzz: ## Fuzz the decoders, the handshake and nodes, each for FUZZ_SECONDS; need
 		echo "$$target: $$(grep number_of_executed_units $$log)"; \
 	done
 
-# What Miri can run of the shared memory: everything but system calls. It cannot emulate weak memory
-# where atomics of different sizes overlap, which only a hostile program makes.
+# Tests of shared memory that Miri can run: those without system calls. It cannot emulate weak memory
+# if atomics of different sizes overlap, which only a hostile program causes.
 MIRI := cargo +nightly miri test --package rampmeter-ring --locked --lib --target-dir target/miri -- \
 	arena:: ring:: entry:: layout::
 
@@ -145,25 +138,25 @@ miri: ## Look for undefined behaviour in rings and arenas; needs a nightly toolc
 	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-disable-weak-memory-emulation" $(MIRI)
 
 .PHONY: lint
-lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
+lint: $(BUILT) ## Check formats, lints, types and lock files, and the stub against the binary
 	for lock in . $(EXAMPLE) fuzz; do \
 		cargo tree --quiet --locked --manifest-path $$lock/Cargo.toml >/dev/null || exit; done
 	cargo fmt --all --check
 	cargo fmt --manifest-path $(EXAMPLE)/Cargo.toml --check
 	cargo clippy --all-targets $(TESTED) -- -D warnings
-	$(BIN)/ruff format --check python tests docs
-	$(BIN)/ruff check python tests docs
+	$(BIN)/ruff format --check python tests tools docs
+	$(BIN)/ruff check python tests tools docs
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest rampmeter._core --ignore-disjoint-bases
 
-# RAMPMETER_REFERENCE, where it is set, names the folder of recorded runs that replay tests read.
+# RAMPMETER_REFERENCE, if set, names the folder of recorded runs that replay tests read.
 .PHONY: test-rust
-test-rust: $(LOCKED) ## Unit, property, replay and documentation tests of the crates
+test-rust: $(LOCKED) ## Run unit, property, replay and documentation tests of the crates
 	cargo test --no-fail-fast $(TESTED)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps $(TESTED)
 
 .PHONY: conformance
-conformance: ## 100 000 messages per transport in the simulator, over UDP and over AF_XDP
+conformance: ## Send 100 000 messages per transport in the simulator, over UDP and over AF_XDP
 	RAMPMETER_MESSAGES=100000 cargo test --release -p rampmeter-runtime --features xdp --locked \
 		--test conformance -- --test-threads=1
 
@@ -178,39 +171,51 @@ daemons:
 	cargo build --quiet $(TESTED) --bin rampd --example daemon
 
 .PHONY: test-python
-test-python: $(BUILT) daemons ## Tests of the package and of the built module, without long ones
+test-python: $(BUILT) daemons ## Run tests of the package and of the built module, without long ones
 	$(PYTEST) -m "not long"
 
 .PHONY: test-python-long
-test-python-long: $(BUILT) daemons ## Long tests: nodes in failures, clusters, a browser, the site
+test-python-long: $(BUILT) daemons ## Run long tests: nodes in failures, clusters, a browser, the site
 	$(PYTEST) -m long
 
 .PHONY: lint-tools
-lint-tools: ## Lints of the programs in tools, which no test compiles
+lint-tools: ## Lint the crates in tools, which no test compiles
 	cargo clippy --quiet --all-targets --locked -p rampmeter-host-bench -- -D warnings
 
+.PHONY: deny
+deny: ## Check licences, advisories and sources of dependencies; needs cargo-deny and network
+	for lock in . $(EXAMPLE) fuzz; do \
+		cargo deny --manifest-path $(CURDIR)/$$lock/Cargo.toml --locked check --config deny.toml || exit; done
+
 .PHONY: example
-example: $(BUILT) ## A crate with a transport of its own: built, tested, simulated, as a daemon
+example: $(BUILT) ## Build, test, simulate and run the crate with a custom transport
 	$(EXAMPLE)/try.sh $(abspath $(BIN))/rampmeter $(abspath target)
 	CARGO_TARGET_DIR=target cargo clippy --quiet --all-targets --locked \
 		--manifest-path $(EXAMPLE)/Cargo.toml -- -D warnings
 
 .PHONY: package
-package: ## Every crate can be packaged for others to depend on
+package: ## Check that every crate can be packaged
 	cargo package --workspace --exclude rampmeter-host-bench --no-verify --allow-dirty --quiet
 
-# A wheel of the package with figures of papers, examples, the daemon and the library for LD_PRELOAD in
-# it, none of which maturin puts there.
+# A wheel of the package with figures of papers, examples, the daemon and the library for LD_PRELOAD,
+# which maturin does not include.
 WHEEL := target/wheel
+# Licences of the packages that are linked into the wheel's files, in the wheel and next to it.
+NOTICES := THIRD-PARTY.md
 
 .PHONY: wheel
-wheel: $(BUILT) $(DAEMON) ## A wheel that needs no Rust, in target/wheel, and a source distribution
+wheel: $(BUILT) $(DAEMON) ## Build a wheel that needs no Rust, notices and a source distribution, in target/wheel
 	rm -rf $(WHEEL)
 	$(BIN)/maturin build --release --locked --quiet --out $(WHEEL)/plain
 	$(BIN)/maturin sdist --out $(WHEEL)
 	$(BIN)/wheel unpack --dest $(WHEEL)/unpacked $(WHEEL)/plain/*.whl
+	$(BIN)/python -m tools.notices $(WHEEL)/$(NOTICES)
 	set -e; cd $(WHEEL)/unpacked/*; data=$$(basename "$$PWD").data; \
-		mkdir -p $$data/scripts $$data/data/lib; \
+		mkdir -p $$data/scripts $$data/data/lib $$data/data/share/doc/rampmeter; \
+		cp ../../$(NOTICES) *.dist-info/licenses/; \
+		sed -i 's/^License-File: LICENSE$$/&\nLicense-File: $(NOTICES)/' *.dist-info/METADATA; \
+		grep -q '^License-File: $(NOTICES)$$' *.dist-info/METADATA; \
+		cp ../../$(NOTICES) $(abspath LICENSE) $$data/data/share/doc/rampmeter/; \
 		strip --strip-unneeded -o rampmeter/stripped.so rampmeter/_core.abi3.so; \
 		mv rampmeter/stripped.so rampmeter/_core.abi3.so; \
 		strip -o $$data/scripts/rampd $(abspath target/release/rampd); \
@@ -223,11 +228,11 @@ wheel: $(BUILT) $(DAEMON) ## A wheel that needs no Rust, in target/wheel, and a 
 	@ls -l $(WHEEL)/*.whl $(WHEEL)/*.tar.gz
 
 .PHONY: test-wheel
-test-wheel: wheel ## The wheel in an empty environment, without Rust
+test-wheel: wheel ## Test the wheel in an empty environment, without Rust
 	tests/try_wheel.sh $(PYTHON) $(abspath $(WHEEL))
 
 .PHONY: docs
-docs: $(BUILT) ## The documentation site, in target/site; needs no network
+docs: $(BUILT) ## Build the documentation site in target/site; needs no network
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs target/site
 	@echo "docs: target/site/index.html"
 
@@ -236,7 +241,7 @@ generate: $(BUILT) ## Renew the classes of plans and transports, and tables of d
 	$(BIN)/python -m rampmeter.generate
 
 .PHONY: build
-build: $(BUILT) $(DAEMON) ## The virtual environment with the package, the daemon and the library for LD_PRELOAD in it
+build: $(BUILT) $(DAEMON) ## Build a virtual environment with the package, the daemon and the library for LD_PRELOAD
 
 $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -265,7 +270,7 @@ lock: ## Renew requirements.lock from pyproject.toml
 	    pyproject.toml; } > requirements.lock
 
 .PHONY: clean
-clean: ## Remove what was built; results stay
+clean: ## Remove builds and caches, and keep results
 	rm -rf target $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -f python/rampmeter/_core*.so
 	find python tests -name __pycache__ -type d -exec rm -rf {} +

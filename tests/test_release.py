@@ -32,6 +32,32 @@ def test_lock_files_have_that_version(lock: str) -> None:
     assert set(ours.values()) == {VERSION}, ours
 
 
+def test_the_changelog_has_versions_kinds_and_short_entries() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert versions[0] == "Unreleased"
+    form = r"\d+\.\d+\.\d+ \((unreleased|\d{4}-\d\d-\d\d)\)"
+    assert all(re.fullmatch(form, version) for version in versions[1:]), versions
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        kinds = re.findall(r"^### (.*)$", section, re.MULTILINE)
+        known = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
+        assert kinds == [kind for kind in known if kind in kinds]
+    entries = re.findall(r"^- (.*(?:\n  .*)*)", text, re.MULTILINE)
+    assert len(entries) > 150
+    assert len(set(entries)) == len(entries)
+    assert not [entry for entry in entries if len(entry.split()) > 25]
+
+
+def test_the_table_of_changed_results_has_five_short_cells_a_row() -> None:
+    page = ROOT / "docs" / "project" / "results-that-changed.md"
+    lines = page.read_text(encoding="utf-8").splitlines()
+    rows = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in lines if line.startswith("|")]
+    assert rows[0] == ["transport", "scenario", "now", "before", "reason"]
+    for row in rows[2:]:
+        assert len(row) == 5, row
+        assert max(len(cell.split()) for cell in row) <= 25, row
+
+
 def commands_of(text: str) -> list[str]:
     """Returns lines of blocks of code, and code within sentences."""
     blocks = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -56,3 +82,11 @@ def test_continuous_integration_installs_as_the_readme() -> None:
     assert f"Python {python} or newer" in readme
     assert ".ci/run" in workflow
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize(("page", "lines"), [("README.md", 120), ("ARCHITECTURE.md", 250)])
+def test_first_pages_are_short_and_narrow(page: str, lines: int) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    assert len(text) <= lines
+    rows = [line for line in text if page == "README.md" or not line.startswith("|")]
+    assert max(map(len, rows)) <= 100

@@ -21,6 +21,9 @@ fi
 rampmeter --version
 rampd --version
 test -f env/lib/librampmeter_capton.so
+# Notices of third parties: in the package's licences, and in the folder of rampd's installation.
+test -s env/share/doc/rampmeter/THIRD-PARTY.md
+test -s env/lib/python*/site-packages/rampmeter-*.dist-info/licenses/THIRD-PARTY.md
 rampmeter examples plans
 rampmeter check plans/plans/first.toml | grep -q dcpim
 began=$(date +%s)
