@@ -6,10 +6,10 @@ use rampmeter_core::{
     Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Promise, Receipt, Rng, Time,
 };
 
-use super::CosyStats;
 use super::config::Cosy;
 use super::receiver::{Context, Receiver};
 use super::sender::{Reservation, Sender};
+use super::stats::CosyStats;
 use super::wire::CosyHeader;
 use crate::parts::{Announcement, Output};
 
@@ -130,7 +130,7 @@ impl Endpoint for CosyHost {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
+        self.stats().report(each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

@@ -7,12 +7,12 @@ use rampmeter_core::{
     Rng, Time,
 };
 
-use super::DcpimStats;
 use super::config::Dcpim;
 use super::matching::Offer;
 use super::receiver::Receiver;
 use super::schedule::Schedule;
 use super::sender::Sender;
+use super::stats::DcpimStats;
 use super::wire::{DcpimHeader, Match, Step};
 use crate::parts::{Announcement, Output, SizedFlow};
 
@@ -211,7 +211,7 @@ impl Endpoint for DcpimHost {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
+        self.stats().report(each);
     }
 
     fn phases(&self, each: &mut dyn FnMut(Phase)) {

@@ -24,19 +24,21 @@ pub mod wire;
 mod backlog;
 mod host;
 mod link;
+mod order;
 mod receiver;
 mod rx_flow;
 mod sender;
 mod sources;
+mod stats;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Dcpim, DcpimConfig};
 pub use host::DcpimHost;
+pub use stats::DcpimStats;
 
 use config::Rounds;
-use matching::Order;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
@@ -132,44 +134,4 @@ impl Transport for DcpimFamily {
             DerivedValue::time("forget", config.forget),
         ]
     }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DcpimStats {
-    /// Tokens sent as a receiver.
-    pub tokens_sent: u64,
-    /// Of those, tokens for packets that had an earlier one. It expired at the sender, or its data
-    /// was assumed lost.
-    pub tokens_again: u64,
-    /// Tokens not sent in favour of announced short flows.
-    pub tokens_withheld: u64,
-    /// Tokens that a sender dropped because they had expired.
-    pub tokens_expired: u64,
-    /// Requests and grants that arrived after their stage.
-    pub late_matching_messages: u64,
-    /// Notifications and finishes that were repeated for lack of a response.
-    pub repeats: u64,
-}
-
-impl DcpimStats {
-    /// Reports every counter with its name to `each`, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { tokens_sent, tokens_again, tokens_withheld, tokens_expired, .. } = self;
-        let Self { late_matching_messages, repeats, .. } = self;
-        let all = [
-            ("tokens_sent", tokens_sent),
-            ("tokens_again", tokens_again),
-            ("tokens_withheld", tokens_withheld),
-            ("tokens_expired", tokens_expired),
-            ("late_matching_messages", late_matching_messages),
-            ("repeats", repeats),
-        ];
-        all.into_iter().for_each(|(name, value)| each(name, value));
-    }
-}
-
-/// Returns the order in which offers are served: smallest flow first in the first round (§3.5).
-fn order(round: u8, dcpim: &Dcpim) -> Order {
-    if round == 0 && dcpim.config.fct_round { Order::SmallestFirst } else { Order::Random }
 }

@@ -7,10 +7,10 @@ use rampmeter_core::{
     Bytes, ClockOrigin, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
 };
 
-use super::FastpassStats;
 use super::config::{Fastpass, Model};
 use super::epoch::Epochs;
 use super::flows::{Flows, Outcome, Over};
+use super::stats::FastpassStats;
 use super::timetable::Timetable;
 use super::wire::FastpassHeader;
 use crate::parts::{AckingReceiver, Announcement, Output};
@@ -220,7 +220,7 @@ impl Endpoint for FastpassHost {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
+        self.stats().report(each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

@@ -1,5 +1,6 @@
 //! Endpoint of a host: its inputs, and its next time of action.
 
+mod open_slot;
 mod sending;
 
 use std::collections::VecDeque;
@@ -8,7 +9,6 @@ use std::sync::Arc;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::FastpodStats;
 use super::asking::{Answer, Grant, HostDemands, Outcome};
 use super::clocks::{AHEAD_SLACK, is_jump, is_next_epoch};
 use super::config::Fastpod;
@@ -16,10 +16,11 @@ use super::queues::Queues;
 use super::receiver::Receiver;
 use super::routes;
 use super::seen::HostObservations;
+use super::stats::FastpodStats;
 use super::timing::{Instant, Timing, instant};
 use super::wire::{Ack, FastpodHeader, POD_FLAG};
 use crate::parts::{Announcement, Output};
-use sending::OpenSlot;
+use open_slot::OpenSlot;
 
 /// Fastpod at one host.
 #[derive(Clone, Debug)]
@@ -302,7 +303,7 @@ impl Endpoint for FastpodHost {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats.tell(each);
+        self.stats.report(each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

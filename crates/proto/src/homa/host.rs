@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use rampmeter_core::{Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::HomaStats;
 use super::config::{Homa, Mode};
 use super::receiver::{MessageDescription, Receiver, Whole};
 use super::rpc::Requests;
 use super::sender::{Grant, Relation, Sender};
+use super::stats::HomaStats;
 use super::wire::HomaHeader;
 use crate::parts::{Announcement, FlowStatus, Output};
 
@@ -239,7 +239,7 @@ impl Endpoint for HomaHost {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
+        self.stats().report(each);
     }
 
     fn gauges(&self, each: &mut dyn FnMut(Gauge)) {

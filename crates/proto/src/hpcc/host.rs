@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use rampmeter_core::{Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::HpccStats;
 use super::config::Hpcc;
 use super::receiver::Receiver;
 use super::sender::Sender;
+use super::stats::HpccStats;
 use super::wire::HpccHeader;
 use crate::parts::Output;
 
@@ -78,7 +78,7 @@ impl Endpoint for HpccHost {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
+        self.stats().report(each);
     }
 
     fn gauges(&self, each: &mut dyn FnMut(Gauge)) {

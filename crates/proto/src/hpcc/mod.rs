@@ -26,12 +26,14 @@ pub mod wire;
 mod host;
 mod receiver;
 mod sender;
+mod stats;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Hpcc, HpccConfig};
 pub use host::HpccHost;
+pub use stats::HpccStats;
 
 use std::sync::Arc;
 
@@ -118,32 +120,5 @@ impl Transport for HpccFamily {
             DerivedValue::time("timeout-max", config.timeout_max),
             DerivedValue::time("forget", config.forget),
         ]
-    }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HpccStats {
-    /// Timeouts as a sender.
-    pub timeouts: u64,
-    /// NACKs sent as a receiver.
-    pub nacks_sent: u64,
-    /// Packets dropped as a receiver because an earlier one was missing (go-back-N).
-    pub out_of_order_drops: u64,
-    /// Acknowledgements of another path than that before, from which no rate follows.
-    pub path_changes: u64,
-}
-
-impl HpccStats {
-    /// Calls `each` with every counter and its name, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { timeouts, nacks_sent, out_of_order_drops, path_changes } = self;
-        let all = [
-            ("timeouts", timeouts),
-            ("nacks_sent", nacks_sent),
-            ("out_of_order_drops", out_of_order_drops),
-            ("path_changes", path_changes),
-        ];
-        all.into_iter().for_each(|(name, value)| each(name, value));
     }
 }

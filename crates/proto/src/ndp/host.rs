@@ -7,10 +7,10 @@ use rampmeter_core::{
     Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
 };
 
-use super::NdpStats;
 use super::config::Ndp;
 use super::receiver::{Arrival, Receiver};
 use super::sender::Sender;
+use super::stats::NdpStats;
 use super::wire::NdpHeader;
 use crate::parts::{Announcement, Output};
 
@@ -96,7 +96,7 @@ impl Endpoint for NdpHost {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
+        self.stats().report(each);
     }
 
     fn gauges(&self, each: &mut dyn FnMut(Gauge)) {

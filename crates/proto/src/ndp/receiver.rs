@@ -7,9 +7,9 @@
 
 use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Span, Time};
 
-use super::NdpStats;
 use super::config::Ndp;
 use super::pulls::{FlowPulls, PullQueue};
+use super::stats::NdpStats;
 use super::wire::NdpHeader;
 use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Output};
 

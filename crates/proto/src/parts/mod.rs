@@ -20,6 +20,7 @@ mod arriving;
 mod attempt_limit;
 mod candidates;
 mod config;
+mod counters;
 mod framing;
 mod held;
 mod numbers;
@@ -43,6 +44,7 @@ pub use config::{
     CAPTON_PORT_PACKETS, Padding, dcpim_study_buffer, forget_after, held_pause, keepalive,
     phost_study_buffer, timeout_of, two_bdps, within,
 };
+pub(crate) use counters::counters;
 pub use framing::{Framing, OutgoingMessage};
 pub use numbers::{FlowNumbers, NextNumber, NumberState};
 pub use outgoing::{OutgoingFlow, OutgoingFlows};

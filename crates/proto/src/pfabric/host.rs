@@ -6,9 +6,9 @@ use rampmeter_core::{
     Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
 };
 
-use super::PfabricStats;
 use super::config::Pfabric;
 use super::sender::Sender;
+use super::stats::PfabricStats;
 use super::wire::PfabricHeader;
 use crate::parts::{AckingReceiver, Announcement, Output, sack_bits};
 
@@ -92,7 +92,7 @@ impl Endpoint for PfabricHost {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
+        self.stats().report(each);
     }
 
     fn gauges(&self, each: &mut dyn FnMut(Gauge)) {

@@ -19,12 +19,14 @@ pub mod wire;
 
 mod host;
 mod sender;
+mod stats;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Pfabric, PfabricConfig};
 pub use host::PfabricHost;
+pub use stats::PfabricStats;
 
 use std::sync::Arc;
 
@@ -110,23 +112,5 @@ impl Transport for PfabricFamily {
             DerivedValue::time("timeout", config.rto),
             DerivedValue::time("forget", config.forget),
         ]
-    }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PfabricStats {
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Probes sent.
-    pub probes: u64,
-}
-
-impl PfabricStats {
-    /// Calls `each` with every counter and its name, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { timeouts, probes } = self;
-        let all = [("timeouts", timeouts), ("probes", probes)];
-        all.into_iter().for_each(|(name, value)| each(name, value));
     }
 }

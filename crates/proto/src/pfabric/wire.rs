@@ -5,9 +5,6 @@
 
 use rampmeter_core::headers;
 
-/// Number of packets above the cumulative acknowledgement that an acknowledgement reports.
-pub const SACK_BITS: u32 = 64;
-
 headers! {
     /// A pFabric header.
     pub enum PfabricHeader {

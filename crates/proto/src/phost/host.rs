@@ -6,10 +6,10 @@ use rampmeter_core::{
     Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, TenantId, Time,
 };
 
-use super::PhostStats;
 use super::config::Phost;
 use super::receiver::Receiver;
 use super::sender::Sender;
+use super::stats::PhostStats;
 use super::wire::PhostHeader;
 use crate::parts::{Announcement, Output, SizedFlow};
 
@@ -126,7 +126,7 @@ impl Endpoint for PhostHost {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
+        self.stats().report(each);
     }
 
     fn gauges(&self, each: &mut dyn FnMut(Gauge)) {

@@ -25,13 +25,16 @@ mod host;
 mod pacing;
 mod queues;
 mod receiver;
+mod rx_flow;
 mod sender;
+mod stats;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Phost, PhostConfig};
 pub use host::PhostHost;
+pub use stats::PhostStats;
 
 use std::sync::Arc;
 
@@ -121,36 +124,5 @@ impl Transport for PhostFamily {
             DerivedValue::time("keepalive", config.keepalive),
             DerivedValue::time("forget", config.forget),
         ]
-    }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PhostStats {
-    /// Tokens sent as a destination.
-    pub tokens_sent: u64,
-    /// Of those, tokens for packets that had an earlier one. It expired at the source, or its data
-    /// was assumed lost.
-    pub tokens_again: u64,
-    /// Tokens dropped as a source because they had expired, free ones included.
-    pub tokens_expired: u64,
-    /// Tokens not sent in favour of announced free tokens.
-    pub tokens_withheld: u64,
-    /// RTSs that were repeated for lack of a response.
-    pub repeats: u64,
-}
-
-impl PhostStats {
-    /// Calls `each` with every counter and its name, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { tokens_sent, tokens_again, tokens_expired, tokens_withheld, repeats } = self;
-        let all = [
-            ("tokens_sent", tokens_sent),
-            ("tokens_again", tokens_again),
-            ("tokens_expired", tokens_expired),
-            ("tokens_withheld", tokens_withheld),
-            ("repeats", repeats),
-        ];
-        all.into_iter().for_each(|(name, value)| each(name, value));
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use rampmeter_core::{Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::SirdStats;
 use super::config::Sird;
 use super::receiver::Receiver;
 use super::sender::Sender;
+use super::stats::SirdStats;
 use super::wire::SirdHeader;
 use crate::parts::{Announcement, FlowStatus, Output};
 
@@ -183,7 +183,7 @@ impl Endpoint for SirdHost {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
+        self.stats().report(each);
     }
 
     fn gauges(&self, each: &mut dyn FnMut(Gauge)) {

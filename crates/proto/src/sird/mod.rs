@@ -22,13 +22,16 @@ pub mod wire;
 mod credit;
 mod host;
 mod receiver;
+mod rx_flow;
 mod sender;
+mod stats;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Sird, SirdConfig};
 pub use host::SirdHost;
+pub use stats::SirdStats;
 
 use std::sync::Arc;
 
@@ -116,24 +119,5 @@ impl Transport for SirdFamily {
             DerivedValue::time("timeout", config.timeout),
             DerivedValue::time("forget", config.forget),
         ]
-    }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SirdStats {
-    /// Packets whose credit a receiver took back, as they had not arrived.
-    pub reclaimed: u64,
-    /// Data packets sent while the host had more credit than the threshold.
-    pub congested: u64,
-}
-
-impl SirdStats {
-    /// Calls `each` with every counter and its name, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { reclaimed, congested } = self;
-        [("reclaimed", reclaimed), ("congested", congested)]
-            .into_iter()
-            .for_each(|(name, value)| each(name, value));
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use rampmeter_core::{Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::TcpStats;
 use super::config::Tcp;
 use super::connection::{Acknowledgement, Grant};
-use super::receiver::{Receiver, arrival};
+use super::receiver::Receiver;
+use super::receiver::arrival::arrival;
 use super::sender::Sender;
+use super::stats::TcpStats;
 use super::wire::TcpHeader;
 use crate::parts::Output;
 
@@ -113,7 +114,7 @@ impl Endpoint for TcpHost {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
+        self.stats().report(each);
     }
 
     fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
