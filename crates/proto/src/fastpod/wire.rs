@@ -6,6 +6,8 @@
 pub use rampmeter_core::wire::List;
 use rampmeter_core::{headers, items};
 
+use crate::parts::{DataHeader, FlowKey};
+
 /// Destinations in one RTS.
 pub const DEMANDS_MAX: usize = 3;
 /// Messages acknowledged in one RTS or SCHD.
@@ -182,6 +184,16 @@ headers! {
             /// The flow's size in bytes.
             size: u64 [size at least 1],
         },
+    }
+}
+
+impl DataHeader for FastpodHeader {
+    #[inline]
+    fn flow(&self) -> Option<(FlowKey, u32)> {
+        match *self {
+            Self::Cell { flow, seq, .. } => Some((FlowKey::Number(flow), seq)),
+            _ => None,
+        }
     }
 }
 

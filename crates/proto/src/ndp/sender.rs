@@ -141,7 +141,7 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn may_send(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         !self.turns.is_empty()
     }
 

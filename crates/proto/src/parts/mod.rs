@@ -5,6 +5,7 @@
 //! * [`OutgoingFlows`], [`Retry`], [`Ready`]: flows of a sender, their timers, those that may send
 //! * [`AttemptLimit`]: unanswered attempts after which a message fails
 //! * [`ArrivingFlows`], [`FlowNumbers`]: flows of a receiver, and which it has had
+//! * [`DataHeader`]: flows of data packets, as their headers name them
 //! * [`Candidates`]: flows of which the most preferred is served next, while others wait
 //! * [`AckingReceiver`]: a receiver that answers every packet with an acknowledgement
 //! * [`Stream`] and its [`Window`]: a flow sent by windows, with retransmission
@@ -21,6 +22,7 @@ mod attempt_limit;
 mod candidates;
 mod config;
 mod counters;
+mod data_header;
 mod framing;
 mod held;
 mod numbers;
@@ -29,6 +31,7 @@ mod output;
 mod ready;
 mod repeats;
 mod retry;
+mod sides;
 mod stream;
 mod tenant;
 mod timers;
@@ -45,6 +48,7 @@ pub use config::{
     phost_study_buffer, timeout_of, two_bdps, within,
 };
 pub(crate) use counters::counters;
+pub use data_header::{DataHeader, FlowKey};
 pub use framing::{Framing, OutgoingMessage};
 pub use numbers::{FlowNumbers, NextNumber, NumberState};
 pub use outgoing::{OutgoingFlow, OutgoingFlows};
@@ -53,6 +57,7 @@ pub use ready::Ready;
 pub(crate) use repeats::Repeats;
 pub use repeats::repeat_gap;
 pub use retry::Retry;
+pub(crate) use sides::sides;
 pub use stream::{Ack, AckEffect, Limit, Rtt, Stream, Window};
 pub use tenant::TenantCounts;
 pub use timers::Timers;

@@ -5,6 +5,8 @@
 
 use rampmeter_core::headers;
 
+use crate::parts::{DataHeader, FlowKey};
+
 headers! {
     /// A pFabric header.
     pub enum PfabricHeader {
@@ -62,6 +64,16 @@ headers! {
                 Self::Data { remaining, .. } | Self::Probe { remaining, .. } => *remaining,
                 Self::Ack { .. } | Self::Hold { .. } => 0,
             }
+        }
+    }
+}
+
+impl DataHeader for PfabricHeader {
+    #[inline]
+    fn flow(&self) -> Option<(FlowKey, u32)> {
+        match *self {
+            Self::Data { flow, seq, .. } => Some((FlowKey::Number(flow), seq)),
+            _ => None,
         }
     }
 }
