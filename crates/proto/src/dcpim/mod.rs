@@ -38,31 +38,23 @@ pub use config::{Dcpim, DcpimConfig};
 pub use host::DcpimHost;
 pub use stats::DcpimStats;
 
-use config::Rounds;
-use std::sync::Arc;
-
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::{FabricFacts, Passive};
 
 use crate::keys::BadKey;
-use crate::parts::{Framing, dcpim_study_buffer};
+use crate::parts::{Framing, dcpim_study_buffer, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, SharedTime, Site, Transport};
+use config::Rounds;
 
-/// The dcPIM family.
-#[derive(Clone, Copy, Debug)]
-pub struct DcpimFamily;
-
-impl Family for DcpimFamily {
-    const NAME: &'static str = "dcpim";
-    type Config = Dcpim;
-    type Header = wire::DcpimHeader;
-    type Host = DcpimHost;
-    type Arbiter = NoArbiter<wire::DcpimHeader, Dcpim>;
-    type Hop = Passive;
-
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
-        Passive
+family! {
+    /// The dcPIM family.
+    pub struct DcpimFamily {
+        const NAME = "dcpim";
+        type Config = Dcpim;
+        type Header = wire::DcpimHeader;
+        type Host = DcpimHost;
+        type Hop = Passive;
     }
 }
 

@@ -35,14 +35,12 @@ pub use config::{Hpcc, HpccConfig};
 pub use host::HpccHost;
 pub use stats::HpccStats;
 
-use std::sync::Arc;
-
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcThreshold, Spray};
-use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
+use rampmeter_core::{Bytes, FabricFacts, Family};
 
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::{Framing, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Quantity, Site, Transport};
 
 /// Memory of each switch (§5.1: 32 MB).
@@ -51,20 +49,14 @@ const SWITCH_MEMORY: Bytes = Bytes::new(32_000_000);
 /// memory (§5.1: 11 %).
 const PFC_ALPHA: f64 = 0.11;
 
-/// The HPCC family.
-#[derive(Clone, Copy, Debug)]
-pub struct HpccFamily;
-
-impl Family for HpccFamily {
-    const NAME: &'static str = "hpcc";
-    type Config = Hpcc;
-    type Header = wire::HpccHeader;
-    type Host = HpccHost;
-    type Arbiter = NoArbiter<wire::HpccHeader, Hpcc>;
-    type Hop = hop::Telemetry;
-
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> hop::Telemetry {
-        hop::Telemetry
+family! {
+    /// The HPCC family.
+    pub struct HpccFamily {
+        const NAME = "hpcc";
+        type Config = Hpcc;
+        type Header = wire::HpccHeader;
+        type Host = HpccHost;
+        type Hop = hop::Telemetry;
     }
 }
 

@@ -11,28 +11,22 @@ mod erased;
 mod header;
 mod host;
 
-use std::sync::Arc;
-
-use rampmeter_core::{Family, NoArbiter, Passive, SwitchFacts};
-
 pub use config::{Member, MixedConfig};
 pub use header::MixedHeader;
 pub use host::MixedHost;
 
-/// Several transports in one network.
-#[derive(Clone, Copy, Debug)]
-pub struct MixedTransports;
+use rampmeter_core::Passive;
 
-impl Family for MixedTransports {
-    const NAME: &'static str = "mixed";
-    type Config = MixedConfig;
-    type Header = MixedHeader;
-    type Host = MixedHost;
-    type Arbiter = NoArbiter<MixedHeader, MixedConfig>;
-    type Hop = Passive;
+use crate::parts::family;
 
-    fn hop(_config: &Arc<MixedConfig>, _switch: SwitchFacts) -> Passive {
-        Passive
+family! {
+    /// Several transports in one network.
+    pub struct MixedTransports {
+        const NAME = "mixed";
+        type Config = MixedConfig;
+        type Header = MixedHeader;
+        type Host = MixedHost;
+        type Hop = Passive;
     }
 }
 

@@ -32,30 +32,22 @@ pub use config::{Ndp, NdpConfig};
 pub use host::NdpHost;
 pub use stats::NdpStats;
 
-use std::sync::Arc;
-
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow};
-use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts, Trimming};
+use rampmeter_core::{Bytes, FabricFacts, Family, Trimming};
 
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::{Framing, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Site, Transport};
 
-/// The NDP family.
-#[derive(Clone, Copy, Debug)]
-pub struct NdpFamily;
-
-impl Family for NdpFamily {
-    const NAME: &'static str = "ndp";
-    type Config = Ndp;
-    type Header = wire::NdpHeader;
-    type Host = NdpHost;
-    type Arbiter = NoArbiter<wire::NdpHeader, Ndp>;
-    type Hop = Trimming;
-
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Trimming {
-        Trimming
+family! {
+    /// The NDP family.
+    pub struct NdpFamily {
+        const NAME = "ndp";
+        type Config = Ndp;
+        type Header = wire::NdpHeader;
+        type Host = NdpHost;
+        type Hop = Trimming;
     }
 }
 

@@ -23,6 +23,7 @@ mod candidates;
 mod config;
 mod counters;
 mod data_header;
+mod family;
 mod framing;
 mod held;
 mod numbers;
@@ -49,6 +50,7 @@ pub use config::{
 };
 pub(crate) use counters::counters;
 pub use data_header::{DataHeader, FlowKey};
+pub(crate) use family::family;
 pub use framing::{Framing, OutgoingMessage};
 pub use numbers::{FlowNumbers, NextNumber, NumberState};
 pub use outgoing::{OutgoingFlow, OutgoingFlows};

@@ -28,31 +28,23 @@ pub use config::{Pfabric, PfabricConfig};
 pub use host::PfabricHost;
 pub use stats::PfabricStats;
 
-use std::sync::Arc;
-
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Spray};
-use rampmeter_core::{FabricFacts, Family, NoArbiter, RankProgram, SwitchFacts};
+use rampmeter_core::{FabricFacts, RankProgram};
 
 use crate::keys::BadKey;
-use crate::parts::{CAPTON_PORT_PACKETS, Framing, two_bdps};
+use crate::parts::{CAPTON_PORT_PACKETS, Framing, family, two_bdps};
 use crate::transport::{DerivedValue, Peers, Place, Site, Transport};
 use config::Network;
 
-/// The pFabric family.
-#[derive(Clone, Copy, Debug)]
-pub struct PfabricFamily;
-
-impl Family for PfabricFamily {
-    const NAME: &'static str = "pfabric";
-    type Config = Pfabric;
-    type Header = wire::PfabricHeader;
-    type Host = PfabricHost;
-    type Arbiter = NoArbiter<wire::PfabricHeader, Pfabric>;
-    type Hop = RankProgram;
-
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> RankProgram {
-        RankProgram
+family! {
+    /// The pFabric family.
+    pub struct PfabricFamily {
+        const NAME = "pfabric";
+        type Config = Pfabric;
+        type Header = wire::PfabricHeader;
+        type Host = PfabricHost;
+        type Hop = RankProgram;
     }
 }
 

@@ -36,31 +36,23 @@ pub use config::{Phost, PhostConfig};
 pub use host::PhostHost;
 pub use stats::PhostStats;
 
-use std::sync::Arc;
-
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::{FabricFacts, Passive};
 
 use crate::keys::BadKey;
-use crate::parts::{Framing, phost_study_buffer};
+use crate::parts::{Framing, family, phost_study_buffer};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Site, Transport};
 use config::{FreeExpiry, TOKEN_LIFE_MILLI};
 
-/// The pHost family.
-#[derive(Clone, Copy, Debug)]
-pub struct PhostFamily;
-
-impl Family for PhostFamily {
-    const NAME: &'static str = "phost";
-    type Config = Phost;
-    type Header = wire::PhostHeader;
-    type Host = PhostHost;
-    type Arbiter = NoArbiter<wire::PhostHeader, Phost>;
-    type Hop = Passive;
-
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
-        Passive
+family! {
+    /// The pHost family.
+    pub struct PhostFamily {
+        const NAME = "phost";
+        type Config = Phost;
+        type Header = wire::PhostHeader;
+        type Host = PhostHost;
+        type Hop = Passive;
     }
 }
 

@@ -33,34 +33,26 @@ pub use config::{Sird, SirdConfig};
 pub use host::SirdHost;
 pub use stats::SirdStats;
 
-use std::sync::Arc;
-
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, MarkingPorts, Need, Overflow, Spray};
-use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::{Bytes, FabricFacts, Passive};
 
 use self::config::UnscheduledClass;
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::{Framing, family};
 use crate::transport::{DerivedValue, Peers, Place, Quantity, Site, Transport};
 
 /// Memory of a port that never fills: the recorded run of the authors' simulator drops nothing.
 const DEEP: Bytes = Bytes::new(4_000_000_000);
 
-/// The SIRD family.
-#[derive(Clone, Copy, Debug)]
-pub struct SirdFamily;
-
-impl Family for SirdFamily {
-    const NAME: &'static str = "sird";
-    type Config = Sird;
-    type Header = wire::SirdHeader;
-    type Host = SirdHost;
-    type Arbiter = NoArbiter<wire::SirdHeader, Sird>;
-    type Hop = Passive;
-
-    fn hop(_config: &Arc<Sird>, _switch: SwitchFacts) -> Passive {
-        Passive
+family! {
+    /// The SIRD family.
+    pub struct SirdFamily {
+        const NAME = "sird";
+        type Config = Sird;
+        type Header = wire::SirdHeader;
+        type Host = SirdHost;
+        type Hop = Passive;
     }
 }
 
