@@ -276,6 +276,26 @@ impl Endpoint for FastpodHost {
         receipt
     }
 
+    /// Holds a message back, except in pods: there every packet has its instant, and a hold has
+    /// none.
+    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        if !self.fastpod.is_exact() {
+            self.receiver.flows.hold(src, msg);
+            self.out.send(src, msg, FastpodHeader::Hold { held: true });
+        }
+    }
+
+    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        if !self.fastpod.is_exact() {
+            self.receiver.flows.release(now, src, msg, self.fastpod.held_pause);
+            self.out.send(src, msg, FastpodHeader::Hold { held: false });
+        }
+    }
+
+    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.abandon_message((src, msg), &mut self.out);
+    }
+
     fn messages(&self) -> Option<(usize, usize)> {
         Some((self.queues.len(), self.receiver.flows.len()))
     }
