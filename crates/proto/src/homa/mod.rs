@@ -13,7 +13,7 @@
 //! * [`wire`]: the packets
 //! * `cut`: messages cut into packets
 //! * `sender`: unscheduled and granted packets, fewest remaining bytes first
-//! * `receiver`: arrival, requests of retransmissions
+//! * `receiver`, `rx_flow`: arrival, requests of retransmissions
 //! * `granting`: the messages that have grants, and their priorities
 //! * `rpc`: requests and their answers
 //! * `family`: Homa and Homa Aeolus as transports

@@ -9,7 +9,7 @@
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`wire`]: the packets
 //! * `sender`: RTS, tokens, the choice among flows with tokens (algorithm 1)
-//! * `receiver`: pending flows, tokens, downgrading, arrival (algorithm 2)
+//! * `receiver`, `rx_flow`: pending flows, tokens, downgrading, arrival (algorithm 2)
 //! * `expiry`: expired tokens of a flow
 //! * `choice`: the pending flow that is served next
 //! * `pacing`, `queues`: tokens for slow sources, and the flows of these

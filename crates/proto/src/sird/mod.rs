@@ -10,7 +10,7 @@
 //! * [`wire`]: the packets
 //! * [`control`]: the limit of one sender by one signal
 //! * `credit`: the bucket, the senders, and the order in which they get credit
-//! * `receiver`: arrival, and credit taken back for packets that have not arrived
+//! * `receiver`, `rx_flow`: arrival, and credit taken back for packets that have not arrived
 //! * `sender`: unscheduled and credited packets, half by turns and half shortest first
 //!
 //! `docs/protocols/sird.md` lists the packets, and what differs from the paper.

@@ -16,7 +16,7 @@ pub(super) struct HeldMessages {
     /// carries it.
     pub(super) places: IdMap<(NodeId, MsgId), Option<Place>>,
     /// Segment of the driver's last query whether its message was delivered. If it is not, and the
-    /// driver has no space for it, [`Receiver::hold`] follows.
+    /// driver has no space for it, [`Receiver::hold`](super::Receiver::hold) follows.
     pub(super) asked: Option<Arrival>,
 }
 
