@@ -5,81 +5,27 @@
 //! looks like traffic of others.
 
 mod arbiter;
+mod pair;
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{
-    ClockOrigin, Departure, Endpoint, Event, FabricFacts, Family, Gauge, Header, Hop, Message,
-    MsgId, NodeId, Packet, Phase, Priority, Promise, Queueing, Receipt, Rng, SwitchFacts, TenantId,
-    Time, TransitPacket, Verdict, WireError,
+    ClockOrigin, Departure, Endpoint, Event, Family, Gauge, Header, Hop, Message, MsgId, NodeId,
+    Packet, Phase, Promise, Queueing, Receipt, Rng, SwitchFacts, TenantId, Time, TransitPacket,
+    Verdict,
 };
 
 pub use self::arbiter::BesideArbiter;
-use crate::keys::BadKey;
-use crate::parts::Framing;
-use crate::transport::{Site, Transport};
-
-/// The family of `A` above `B`. At most one of them has arbiters, and both need ports to queue the
-/// same way; anything else does not compile.
-#[derive(Clone, Copy, Debug)]
-pub struct Beside<A, B>(PhantomData<fn() -> (A, B)>);
-
-/// The parameters of both.
-#[derive(Debug)]
-pub struct Both<A, B> {
-    /// Those of the upper transport.
-    pub upper: Arc<A>,
-    /// Those of the lower.
-    pub lower: Arc<B>,
-}
-
-impl<A, B> Both<A, B> {
-    /// Returns the parameters of both at `site`. The lower transport assumes the network `told`.
-    ///
-    /// # Errors
-    /// A parameter that cannot be used there.
-    pub fn configure<U, L>(
-        upper: U::Keys,
-        lower: L::Keys,
-        site: &Site,
-        told: FabricFacts,
-    ) -> Result<Self, BadKey>
-    where
-        U: Transport<Config = A>,
-        L: Transport<Config = B>,
-    {
-        let Framing { payload, header, .. } = L::framing(&lower);
-        let (payload, header) = site.packet((payload, header));
-        let above = Site { lower: Some(payload + header), ..site.clone() };
-        let upper = U::configure(upper, &above)?;
-        let site = Site { facts: told, ..site.clone() };
-        let lower = L::configure(lower, &site).map_err(below)?;
-        Ok(Self { upper: Arc::new(upper), lower: Arc::new(lower) })
-    }
-}
-
-/// Returns an error of the lower transport's keys.
-pub fn below(bad: BadKey) -> BadKey {
-    BadKey { key: format!("best-effort.{}", bad.key), ..bad }
-}
+pub(crate) use self::pair::with;
+pub use self::pair::{Beside, Both, Either, below};
+use self::pair::{lowered, raised};
 
 /// Returns the number in front of packets of two transports between hosts: 64, 8 times the upper's
 /// and the lower's. `None` if there is none, as for transports outside this repository.
 pub fn wire(upper: TransportId, lower: TransportId) -> Option<TransportId> {
     let is_small = upper.0 < 8 && lower.0 < 8;
     is_small.then(|| TransportId(64 + 8 * upper.0 + lower.0))
-}
-
-/// A header of either.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Either<A, B> {
-    /// Of the upper transport.
-    Upper(A),
-    /// Of the lower.
-    Lower(B),
 }
 
 /// The endpoints of both at one host.
@@ -99,9 +45,6 @@ pub struct BesideHop<A, B> {
 /// The parts of a node's random stream that the transports have.
 pub(crate) const UPPER: u64 = 0;
 pub(crate) const LOWER: u64 = 1;
-
-/// Classes that are the upper transport's: those of the lower start below.
-const UPPER_CLASSES: u8 = 2;
 
 impl<A: Family, B: Family> Family for Beside<A, B> {
     const NAME: &'static str = "beside";
@@ -134,83 +77,6 @@ impl<A: Family, B: Family> Family for Beside<A, B> {
         let upper = A::hop(&config.upper, of(UPPER));
         BesideHop { upper, lower: B::hop(&config.lower, of(LOWER)) }
     }
-}
-
-impl<A: Header, B: Header> Header for Either<A, B> {
-    fn wire_len(&self) -> usize {
-        match self {
-            Self::Upper(header) => 1 + header.wire_len(),
-            Self::Lower(header) => 1 + header.wire_len(),
-        }
-    }
-
-    fn rank(&self) -> u32 {
-        match self {
-            Self::Upper(header) => header.rank(),
-            Self::Lower(header) => header.rank(),
-        }
-    }
-
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Upper(header) => header.kind(),
-            Self::Lower(header) => header.kind(),
-        }
-    }
-
-    fn fields(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64)) {
-        match self {
-            Self::Upper(header) => header.fields(tell),
-            Self::Lower(header) => header.fields(tell),
-        }
-    }
-
-    fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
-        let got = out.len();
-        let mut w = Writer::new(out);
-        w.u8(u8::from(matches!(self, Self::Lower(_))))?;
-        let rest = out.get_mut(1..).unwrap_or_default();
-        let written = match self {
-            Self::Upper(header) => header.encode(rest),
-            Self::Lower(header) => header.encode(rest),
-        };
-        written.map(|n| n + 1).map_err(|error| after_tag(error, got))
-    }
-
-    fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
-        let tag = Reader::new(bytes).u8()?;
-        let (got, rest) = (bytes.len(), bytes.get(1..).unwrap_or_default());
-        let decoded = match tag {
-            0 => A::decode(rest).map(|(header, n)| (Self::Upper(header), n + 1)),
-            1 => B::decode(rest).map(|(header, n)| (Self::Lower(header), n + 1)),
-            other => return Err(WireError::UnknownType(other)),
-        };
-        decoded.map_err(|error| after_tag(error, got))
-    }
-}
-
-/// Returns an error of what follows the first byte, with lengths from the front.
-fn after_tag(error: WireError, got: usize) -> WireError {
-    match error {
-        WireError::Truncated { needed, .. } => WireError::Truncated { needed: needed + 1, got },
-        other => other,
-    }
-}
-
-/// The same packet with another header.
-pub(crate) fn with<H, G>(packet: &Packet<H>, header: G) -> Packet<G> {
-    let Packet { payload, src, dst, wire_bytes, path, priority, marks, .. } = *packet;
-    Packet { header, payload, src, dst, wire_bytes, path, priority, marks }
-}
-
-/// Returns a packet of the lower transport, in its class below the upper's.
-fn lowered<A, B: Copy>(packet: &Packet<B>) -> Packet<Either<A, B>> {
-    let class = packet.priority.get().saturating_add(UPPER_CLASSES);
-    Packet { priority: Priority::new(class), ..with(packet, Either::Lower(packet.header)) }
-}
-
-fn raised<A: Copy, B>(packet: &Packet<A>) -> Packet<Either<A, B>> {
-    with(packet, Either::Upper(packet.header))
 }
 
 impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {

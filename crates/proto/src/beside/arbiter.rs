@@ -7,7 +7,7 @@ use rampmeter_core::{
     Time, fabric::LinksDown,
 };
 
-use super::{Beside, Both, Either, lowered, raised, with};
+use super::pair::{Beside, Both, Either, lowered, raised, with};
 
 /// The arbiter of the transport that has one. If neither has, this type has no values.
 pub enum BesideArbiter<A: Family, B: Family> {

@@ -10,9 +10,8 @@ use super::config::{Capton, CaptonConfig};
 use super::sharing::{AnyScheduler, SharingPolicy};
 use super::spray::AllPaths;
 use super::wire::{CaptonHeader, OrderHeader};
-use super::{CaptonArbiter, CaptonHost};
-use crate::central::Central;
 use crate::central::settings::{Settings, needs};
+use crate::central::{Central, CentralAgent, CentralArbiter, CentralHost};
 use crate::keys::BadKey;
 use crate::parts::Framing;
 use crate::transport::{Assumptions, DerivedValue, Peers, Site, Transport};
@@ -20,6 +19,15 @@ use crate::transport::{Assumptions, DerivedValue, Peers, Site, Transport};
 /// The CAPTON family.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptonFamily;
+
+/// CAPTON at one host.
+pub type CaptonHost = CentralHost<CaptonFamily>;
+
+/// The controller of a network, or its standby.
+pub type CaptonArbiter = CentralArbiter<CaptonFamily>;
+
+/// CAPTON at a host whose programs send by themselves.
+pub type CaptonAgent = CentralAgent<CaptonFamily>;
 
 impl Family for CaptonFamily {
     const NAME: &'static str = "capton";

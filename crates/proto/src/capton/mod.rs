@@ -33,21 +33,10 @@ mod spray;
 pub(crate) mod tests;
 
 pub use config::{Capton, CaptonConfig};
-pub use family::CaptonFamily;
+pub use family::{CaptonAgent, CaptonArbiter, CaptonFamily, CaptonHost};
 pub use figure6::{PendingFlow, figure6};
 pub use network::{LinkId, Narrow, Network};
 pub use scheduler::Scheduler;
 pub use sharing::{AnyScheduler, SharingPolicy};
 pub use split::{LeastShare, SplitScheduler, split};
 pub use spray::AllPaths;
-
-use crate::central::{CentralAgent, CentralArbiter, CentralHost};
-
-/// CAPTON at one host.
-pub type CaptonHost = CentralHost<CaptonFamily>;
-
-/// The controller of a network, or its standby.
-pub type CaptonArbiter = CentralArbiter<CaptonFamily>;
-
-/// CAPTON at a host whose programs send by themselves.
-pub type CaptonAgent = CentralAgent<CaptonFamily>;

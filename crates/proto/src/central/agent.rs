@@ -13,9 +13,11 @@ use rampmeter_core::{
 };
 
 use super::asking::{Due, RequestingFlows};
+use super::flow::FlowGrant;
+use super::scheme::Central;
 use super::settings::Settings;
+use super::stats::HostStats;
 use super::wire::{CentralHeader, Control};
-use super::{Central, FlowGrant, HostStats};
 use crate::parts::Output;
 
 /// Verdict on a flow: the sending that it is allowed.
@@ -187,7 +189,7 @@ impl<C: Central> Endpoint for CentralAgent<C> {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
+        self.stats().report(each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
-use super::Central;
 use super::controller::{Controller, Order};
+use super::scheme::Central;
 use super::wire::{CentralHeader, Control};
 use crate::parts::Output;
 

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use rampmeter_core::{Bytes, MsgId, NodeId, Time};
 
 use super::controller::Request;
+use super::scheme::Central;
 use super::settings::Settings;
+use super::stats::HostStats;
 use super::wire::{CentralHeader, Control};
-use super::{Central, HostStats};
 use crate::parts::{Output, Timers};
 
 /// A flow with requests to controllers; `F` is the state of its owner.

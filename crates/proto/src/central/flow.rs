@@ -3,9 +3,8 @@
 use std::fmt::Debug;
 
 use rampmeter_core::fabric::LinksDown;
-use rampmeter_core::{Bytes, NodeId, Time};
+use rampmeter_core::{Bytes, NodeId, Rate, Time};
 
-use super::FlowGrant;
 use super::left::RemainingSize;
 
 /// A flow's number: unique among all flows that a scheduler has at a time.
@@ -24,6 +23,31 @@ impl FlowId {
 
     pub(crate) fn number(self) -> u32 {
         self.0 as u32
+    }
+}
+
+/// Grant of a controller to a flow.
+pub trait FlowGrant: Copy + Eq + Debug + Send + Sync + 'static {
+    /// True if a grant may have a path.
+    const HAS_PATH: bool;
+
+    /// Returns the rate at which the flow transmits.
+    fn rate(self) -> Rate;
+
+    /// Returns the number of the path that its packets take; `None` if switches choose.
+    fn path(self) -> Option<u16>;
+}
+
+/// A rate, over all paths.
+impl FlowGrant for Rate {
+    const HAS_PATH: bool = false;
+
+    fn rate(self) -> Rate {
+        self
+    }
+
+    fn path(self) -> Option<u16> {
+        None
     }
 }
 

@@ -10,9 +10,11 @@ use rampmeter_core::{
 };
 
 use super::asking::{Due, RequestingFlows};
+use super::flow::FlowGrant;
+use super::scheme::Central;
 use super::settings::Settings;
+use super::stats::HostStats;
 use super::wire::{CentralHeader, Control};
-use super::{Central, FlowGrant, HostStats};
 use crate::beside::with;
 use crate::tcp::wire::TcpHeader;
 use crate::tcp::{Grant, TcpHost};
@@ -217,7 +219,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
+        self.stats().report(each);
         self.tcp.counters(each);
     }
 

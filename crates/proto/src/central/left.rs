@@ -27,6 +27,7 @@ impl RemainingSize {
     }
 
     /// Whole bytes, rounded up; none if the flow is overdue.
+    #[cfg(test)]
     pub fn bytes_ceil(self) -> Bytes {
         let bytes = (self.0.max(0) + PER_BYTE - 1) / PER_BYTE;
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))

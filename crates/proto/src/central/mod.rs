@@ -26,88 +26,18 @@ pub mod wire;
 mod arbiter;
 mod asking;
 mod host;
+mod scheme;
+mod stats;
 #[cfg(test)]
 mod tests;
-
-use std::fmt::Debug;
-
-use rampmeter_core::Rate;
 
 pub use agent::CentralAgent;
 pub use arbiter::CentralArbiter;
 pub use controller::{Controller, ControllerConfig, ControllerStats, Order, Request};
-pub use flow::{Arrival, Change, FlowId, Schedule};
+pub use flow::{Arrival, Change, FlowGrant, FlowId, Schedule};
 pub use host::CentralHost;
 pub use left::RemainingSize;
+pub use scheme::Central;
 pub use settings::{Settings, Waits};
+pub use stats::HostStats;
 pub use wire::{CentralHeader, Control, Orders};
-
-/// Grant of a controller to a flow.
-pub trait FlowGrant: Copy + Eq + Debug + Send + Sync + 'static {
-    /// True if a grant may have a path.
-    const HAS_PATH: bool;
-
-    /// Returns the rate at which the flow transmits.
-    fn rate(self) -> Rate;
-
-    /// Returns the number of the path that its packets take; `None` if switches choose.
-    fn path(self) -> Option<u16>;
-}
-
-/// A rate, over all paths.
-impl FlowGrant for Rate {
-    const HAS_PATH: bool = false;
-
-    fn rate(self) -> Rate {
-        self
-    }
-
-    fn path(self) -> Option<u16> {
-        None
-    }
-}
-
-/// A transport with a central controller.
-pub trait Central: Debug + 'static {
-    /// Grant of its controller.
-    type Grant: FlowGrant;
-    /// Its control messages on the wire.
-    type Orders: Orders<Self::Grant>;
-    /// Its scheduler.
-    type Schedule: Schedule<Grant = Self::Grant>;
-    /// Its parameters on one network.
-    type Config: Debug + Send + Sync;
-
-    /// Returns the settings shared by hosts and controllers.
-    fn settings(config: &Self::Config) -> &Settings;
-
-    /// Returns a scheduler without flows.
-    fn schedule(config: &Self::Config) -> Self::Schedule;
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HostStats {
-    /// Messages that were sent without a request.
-    pub unscheduled: u64,
-    /// Messages with a request to the controller.
-    pub scheduled: u64,
-    /// Requests sent, repetitions included.
-    pub requests: u64,
-    /// Times that the host began to do without a controller.
-    pub fallbacks: u64,
-}
-
-impl HostStats {
-    /// Calls `each` with every counter and its name, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { unscheduled, scheduled, requests, fallbacks } = self;
-        let all = [
-            ("unscheduled", unscheduled),
-            ("scheduled", scheduled),
-            ("requests", requests),
-            ("fallbacks", fallbacks),
-        ];
-        all.into_iter().for_each(|(name, value)| each(name, value));
-    }
-}

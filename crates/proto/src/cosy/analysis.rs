@@ -44,11 +44,6 @@ pub fn f(slots: u32, cores: u32) -> f64 {
 /// The logarithm of what adds nothing to a sum.
 const NOTHING: f64 = -80.0;
 
-/// Returns the expected sustainable load of cosy, f(K, C) Theta* (theorem 3.4).
-pub fn theta_cosy(rtt: Span, size: Bytes, rate: Rate, slots: u32, cores: u32) -> f64 {
-    f(slots, cores) * theta_star(rtt, size, rate)
-}
-
 /// Returns the longest queue of any port, #H (K - 1) p (lemma 3.3).
 pub fn queue_bound(switches: u32, slots: u32, packet: Bytes) -> Bytes {
     Bytes::new(u64::from(switches) * u64::from(slots.saturating_sub(1)) * packet.get())

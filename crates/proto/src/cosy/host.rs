@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Promise, Receipt, Rng, Time,
+    Bytes, Endpoint, Message, MsgId, NodeId, Packet, Promise, Receipt, Rng, Time,
 };
 
-use super::CosyStats;
 use super::config::Cosy;
 use super::receiver::{Context, Receiver};
 use super::sender::{Reservation, Sender};
+use super::stats::CosyStats;
 use super::wire::CosyHeader;
-use crate::parts::{Announcement, Output};
+use crate::parts::{Announcement, Output, sides};
 
 /// cosy at one host.
 #[derive(Clone, Debug)]
@@ -55,6 +55,10 @@ impl CosyHost {
 impl Endpoint for CosyHost {
     type Header = CosyHeader;
     type Config = Cosy;
+
+    sides! {
+        counters, arriving, wants_transmit, poll_timeout, poll_event,
+    }
 
     fn new(config: Arc<Cosy>, node: NodeId, rng: Rng, _now: Time) -> Self {
         let slots = config.config.slots;
@@ -129,10 +133,6 @@ impl Endpoint for CosyHost {
         !self.receiver.awaits(packet, (seq, number, rx_slot), self.cosy.config.payload)
     }
 
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
-    }
-
     fn messages(&self) -> Option<(usize, usize)> {
         // Slots stay in use for a while after the end of their message.
         let known = |(messages, slots): (usize, usize)| if messages > 0 { messages } else { slots };
@@ -141,14 +141,6 @@ impl Endpoint for CosyHost {
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receive(|receiver, cx| receiver.abandon(src, msg, cx));
-    }
-
-    fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.flows.limit(per_peer);
-    }
-
-    fn arriving_excess(&self) -> u64 {
-        self.receiver.flows.excess()
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
@@ -173,20 +165,5 @@ impl Endpoint for CosyHost {
         }
         let data = self.sender.next_data(now, &self.cosy, &mut self.out);
         data.or_else(|| self.out.next_control())
-    }
-
-    #[inline]
-    fn wants_transmit(&self) -> bool {
-        self.out.has_control() || self.sender.is_ready()
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Time {
-        self.receiver.deadline().min(self.sender.deadline())
-    }
-
-    #[inline]
-    fn poll_event(&mut self) -> Option<Event> {
-        self.out.next_event()
     }
 }

@@ -23,6 +23,7 @@ pub mod wire;
 mod host;
 mod receiver;
 mod sender;
+mod stats;
 mod switch;
 
 #[cfg(test)]
@@ -32,6 +33,7 @@ mod tests;
 
 pub use config::{Cosy, CosyConfig};
 pub use host::CosyHost;
+pub use stats::CosyStats;
 pub use switch::CosySwitch;
 
 use std::sync::Arc;
@@ -141,35 +143,5 @@ impl Transport for CosyFamily {
             DerivedValue::time("bound-of-1-kb", bound(1_000)),
             DerivedValue::time("bound-of-128-kb", bound(128_000)),
         ]
-    }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CosyStats {
-    /// Rsvps sent as a receiver.
-    pub asked: u64,
-    /// Rsvps that returned because the network had no path.
-    pub blocked: u64,
-    /// Rsvps that returned because the sender had no slot or nothing to send.
-    pub busy: u64,
-    /// Requests rejected as a receiver, because no slot was free in time.
-    pub turned_away: u64,
-    /// Failures inferred as a receiver, from packets that did not arrive in time.
-    pub failures: u64,
-}
-
-impl CosyStats {
-    /// Calls `each` with every counter and its name, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { asked, blocked, busy, turned_away, failures } = self;
-        let all = [
-            ("asked", asked),
-            ("blocked", blocked),
-            ("busy", busy),
-            ("turned_away", turned_away),
-            ("failures", failures),
-        ];
-        all.into_iter().for_each(|(name, value)| each(name, value));
     }
 }

@@ -3,8 +3,8 @@
 
 use rampmeter_core::{Bytes, Event, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
-use super::CosyStats;
 use super::config::Cosy;
+use super::stats::CosyStats;
 use super::wire::{CosyHeader, Route, Why};
 use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Output, Timers};
 

@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, ClockOrigin, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Phase, Receipt,
-    Rng, Time,
+    Bytes, ClockOrigin, Endpoint, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Time,
 };
 
-use super::DcpimStats;
 use super::config::Dcpim;
 use super::matching::Offer;
 use super::receiver::Receiver;
 use super::schedule::Schedule;
 use super::sender::Sender;
+use super::stats::DcpimStats;
 use super::wire::{DcpimHeader, Match, Step};
-use crate::parts::{Announcement, Output, SizedFlow};
+use crate::parts::{Announcement, Output, SizedFlow, sides};
 
 /// dcPIM at one host.
 #[derive(Debug)]
@@ -116,6 +115,10 @@ impl Endpoint for DcpimHost {
     type Header = DcpimHeader;
     type Config = Dcpim;
 
+    sides! {
+        counters, gauges, messages, arriving, data, poll_control, wants_transmit, poll_event,
+    }
+
     fn new(config: Arc<Dcpim>, node: NodeId, rng: Rng, now: Time) -> Self {
         let schedule = Schedule::from(now, ClockOrigin::default(), &config);
         Self {
@@ -187,45 +190,10 @@ impl Endpoint for DcpimHost {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, now: Time, packet: &Packet<DcpimHeader>) -> bool {
-        match packet.header {
-            DcpimHeader::Data { rx_slot, .. } => {
-                !self.receiver.flows.hear(now, rx_slot, packet.src, packet.payload.msg)
-            }
-            DcpimHeader::Unscheduled { flow, .. } => {
-                self.receiver.flows.has_delivered(packet.src, flow)
-            }
-            _ => false,
-        }
-    }
-
-    fn has_arrived(&mut self, packet: &Packet<DcpimHeader>) -> bool {
-        let (flows, src) = (&mut self.receiver.flows, packet.src);
-        match packet.header {
-            DcpimHeader::Data { rx_slot, seq, .. } => {
-                flows.has_arrived_in(rx_slot, src, packet.payload.msg, seq)
-            }
-            DcpimHeader::Unscheduled { flow, seq, .. } => flows.has_arrived(src, flow, seq),
-            _ => true,
-        }
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
-    }
-
     fn phases(&self, each: &mut dyn FnMut(Phase)) {
         if !self.sleeps() {
             self.schedule.running(&self.dcpim, each);
         }
-    }
-
-    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        self.sender.gauges(each);
-    }
-
-    fn messages(&self) -> Option<(usize, usize)> {
-        Some((self.sender.len(), self.receiver.flows.len()))
     }
 
     fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
@@ -238,14 +206,6 @@ impl Endpoint for DcpimHost {
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.abandon((src, msg), &mut self.out);
-    }
-
-    fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.flows.limit(per_peer);
-    }
-
-    fn arriving_excess(&self) -> u64 {
-        self.receiver.flows.excess()
     }
 
     fn reconfigure(&mut self, now: Time, config: Arc<Dcpim>) -> bool {
@@ -282,23 +242,9 @@ impl Endpoint for DcpimHost {
         self.sender.next_data(now, &self.dcpim, &mut self.out, &mut self.stats)
     }
 
-    fn poll_control(&mut self, _now: Time) -> Option<Packet<DcpimHeader>> {
-        self.out.next_control()
-    }
-
-    #[inline]
-    fn wants_transmit(&self) -> bool {
-        self.out.has_control() || self.sender.is_ready()
-    }
-
     #[inline]
     fn poll_timeout(&self) -> Time {
         let stage = if self.sleeps() { Time::NEVER } else { self.schedule.at() };
         stage.min(self.receiver.deadline()).min(self.sender.deadline())
-    }
-
-    #[inline]
-    fn poll_event(&mut self) -> Option<Event> {
-        self.out.next_event()
     }
 }

@@ -24,43 +24,37 @@ pub mod wire;
 mod backlog;
 mod host;
 mod link;
+mod order;
 mod receiver;
 mod rx_flow;
 mod sender;
 mod sources;
+mod stats;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Dcpim, DcpimConfig};
 pub use host::DcpimHost;
-
-use config::Rounds;
-use matching::Order;
-use std::sync::Arc;
+pub use stats::DcpimStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::{FabricFacts, Passive};
 
 use crate::keys::BadKey;
-use crate::parts::{Framing, dcpim_study_buffer};
+use crate::parts::{Framing, dcpim_study_buffer, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, SharedTime, Site, Transport};
+use config::Rounds;
 
-/// The dcPIM family.
-#[derive(Clone, Copy, Debug)]
-pub struct DcpimFamily;
-
-impl Family for DcpimFamily {
-    const NAME: &'static str = "dcpim";
-    type Config = Dcpim;
-    type Header = wire::DcpimHeader;
-    type Host = DcpimHost;
-    type Arbiter = NoArbiter<wire::DcpimHeader, Dcpim>;
-    type Hop = Passive;
-
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
-        Passive
+family! {
+    /// The dcPIM family.
+    pub struct DcpimFamily {
+        const NAME = "dcpim";
+        type Config = Dcpim;
+        type Header = wire::DcpimHeader;
+        type Host = DcpimHost;
+        type Hop = Passive;
     }
 }
 
@@ -132,44 +126,4 @@ impl Transport for DcpimFamily {
             DerivedValue::time("forget", config.forget),
         ]
     }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DcpimStats {
-    /// Tokens sent as a receiver.
-    pub tokens_sent: u64,
-    /// Of those, tokens for packets that had an earlier one. It expired at the sender, or its data
-    /// was assumed lost.
-    pub tokens_again: u64,
-    /// Tokens not sent in favour of announced short flows.
-    pub tokens_withheld: u64,
-    /// Tokens that a sender dropped because they had expired.
-    pub tokens_expired: u64,
-    /// Requests and grants that arrived after their stage.
-    pub late_matching_messages: u64,
-    /// Notifications and finishes that were repeated for lack of a response.
-    pub repeats: u64,
-}
-
-impl DcpimStats {
-    /// Reports every counter with its name to `each`, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { tokens_sent, tokens_again, tokens_withheld, tokens_expired, .. } = self;
-        let Self { late_matching_messages, repeats, .. } = self;
-        let all = [
-            ("tokens_sent", tokens_sent),
-            ("tokens_again", tokens_again),
-            ("tokens_withheld", tokens_withheld),
-            ("tokens_expired", tokens_expired),
-            ("late_matching_messages", late_matching_messages),
-            ("repeats", repeats),
-        ];
-        all.into_iter().for_each(|(name, value)| each(name, value));
-    }
-}
-
-/// Returns the order in which offers are served: smallest flow first in the first round (§3.5).
-fn order(round: u8, dcpim: &Dcpim) -> Order {
-    if round == 0 && dcpim.config.fct_round { Order::SmallestFirst } else { Order::Random }
 }

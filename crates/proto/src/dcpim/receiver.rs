@@ -8,10 +8,11 @@ use super::backlog::Backlog;
 use super::config::{Dcpim, Demand, Handshake, IdleCapacity, Pair, TokenWindow};
 use super::link::{LinkTimer, Links};
 use super::matching::{Capacity, Inbox, Offer, choose};
+use super::order::order;
 use super::rx_flow::{Phase, Progress, RxFlow, Window};
 use super::sources::Sources;
+use super::stats::DcpimStats;
 use super::wire::{DcpimHeader, Match, Step};
-use super::{DcpimStats, order};
 use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Output, held_pause};
 
 /// Number of phases in which every flow is checked once for an unresponsive sender.

@@ -2,8 +2,8 @@
 
 use rampmeter_core::{Span, Time};
 
-use super::DcpimStats;
 use super::config::{Dcpim, Pair, TokenWindow};
+use super::stats::DcpimStats;
 use crate::parts::{ArrivingFlow, TokenCursor};
 
 /// The flow state of dcPIM.

@@ -7,8 +7,9 @@ use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng
 
 use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Rounds, TokenOrder};
 use super::matching::{Capacity, Inbox, Offer, choose};
+use super::order::order;
+use super::stats::DcpimStats;
 use super::wire::{DcpimHeader, Match, Step};
-use super::{DcpimStats, order};
 use crate::parts::{OutgoingFlow, OutgoingFlows, Output, held_pause};
 
 /// Rank of packets of short flows: above all tokens (§3.2).

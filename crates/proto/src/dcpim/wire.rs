@@ -6,6 +6,8 @@
 
 use rampmeter_core::{headers, layout};
 
+use crate::parts::{DataHeader, FlowKey};
+
 layout! {
     /// The step of a matching round that a message belongs to.
     pub enum Step {
@@ -124,5 +126,16 @@ headers! {
             /// The flow's size in bytes.
             size: u64 [size at least 1],
         },
+    }
+}
+
+impl DataHeader for DcpimHeader {
+    #[inline]
+    fn flow(&self) -> Option<(FlowKey, u32)> {
+        match *self {
+            Self::Data { rx_slot, seq, .. } => Some((FlowKey::Slot(rx_slot), seq)),
+            Self::Unscheduled { flow, seq, .. } => Some((FlowKey::Number(flow), seq)),
+            _ => None,
+        }
     }
 }

@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{MsgId, NodeId, Time};
 
-use super::FastpassStats;
 use super::config::Fastpass;
 use super::flows::Flows;
+use super::stats::FastpassStats;
 use super::wire::{FastpassHeader, List};
 use crate::parts::Output;
 

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, ClockOrigin, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
+    Bytes, ClockOrigin, Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
 };
 
-use super::FastpassStats;
 use super::config::{Fastpass, Model};
 use super::epoch::Epochs;
 use super::flows::{Flows, Outcome, Over};
+use super::stats::FastpassStats;
 use super::timetable::Timetable;
 use super::wire::FastpassHeader;
-use crate::parts::{AckingReceiver, Announcement, Output};
+use crate::parts::{AckingReceiver, Announcement, Output, sides};
 
 /// Fastpass at one host.
 #[derive(Debug)]
@@ -114,6 +114,10 @@ impl Endpoint for FastpassHost {
     type Header = FastpassHeader;
     type Config = Fastpass;
 
+    sides! {
+        counters, arriving, data, poll_event,
+    }
+
     fn new(config: Arc<Fastpass>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
             flows: Flows::new(node),
@@ -209,20 +213,6 @@ impl Endpoint for FastpassHost {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, _now: Time, packet: &Packet<FastpassHeader>) -> bool {
-        let FastpassHeader::Data { flow, .. } = packet.header else { return false };
-        self.receiver.flows.has_delivered(packet.src, flow)
-    }
-
-    fn has_arrived(&mut self, packet: &Packet<FastpassHeader>) -> bool {
-        let FastpassHeader::Data { flow, seq, .. } = packet.header else { return true };
-        self.receiver.flows.has_arrived(packet.src, flow, seq)
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
-    }
-
     fn messages(&self) -> Option<(usize, usize)> {
         Some((self.flows.len(), self.receiver.flows.len()))
     }
@@ -239,14 +229,6 @@ impl Endpoint for FastpassHost {
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.flows.abandon_message((src, msg), &mut self.out);
-    }
-
-    fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.flows.limit(per_peer);
-    }
-
-    fn arriving_excess(&self) -> u64 {
-        self.receiver.flows.excess()
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
@@ -303,10 +285,5 @@ impl Endpoint for FastpassHost {
             }
         };
         turn.min(self.flows.deadline())
-    }
-
-    #[inline]
-    fn poll_event(&mut self) -> Option<Event> {
-        self.out.next_event()
     }
 }

@@ -28,6 +28,7 @@ mod arbiter;
 mod epoch;
 mod flows;
 mod host;
+mod stats;
 mod timetable;
 
 #[cfg(test)]
@@ -36,6 +37,7 @@ mod tests;
 pub use arbiter::{FastpassArbiter, allocations};
 pub use config::{Fastpass, FastpassConfig};
 pub use host::FastpassHost;
+pub use stats::FastpassStats;
 
 use std::sync::Arc;
 
@@ -155,38 +157,5 @@ impl Transport for FastpassFamily {
             DerivedValue::time("watchdog", config.watchdog),
             DerivedValue::time("forget", config.forget),
         ]
-    }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FastpassStats {
-    /// Slots without a packet to send.
-    pub slots_unused: u64,
-    /// Slots that had begun when the host received them.
-    pub slots_late: u64,
-    /// Times that packets of a flow were assumed lost for lack of an acknowledgement.
-    pub timeouts: u64,
-    /// Requests to the arbiter that were repeated.
-    pub repeats: u64,
-    /// Number of restarts of the requests to the arbiter.
-    pub resets: u64,
-    /// Number of changes to the other arbiter because the current one was unresponsive.
-    pub fail_overs: u64,
-}
-
-impl FastpassStats {
-    /// Reports every counter with its name to `each`, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { slots_unused, slots_late, timeouts, repeats, resets, fail_overs } = self;
-        let all = [
-            ("slots_unused", slots_unused),
-            ("slots_late", slots_late),
-            ("timeouts", timeouts),
-            ("repeats", repeats),
-            ("resets", resets),
-            ("fail_overs", fail_overs),
-        ];
-        all.into_iter().for_each(|(name, value)| each(name, value));
     }
 }

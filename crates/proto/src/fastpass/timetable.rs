@@ -11,8 +11,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{ClockOrigin, MsgId, NodeId, Span, Time};
 
-use super::FastpassStats;
 use super::config::Fastpass;
+use super::stats::FastpassStats;
 use super::wire::{Demand, FastpassHeader, List, Slot};
 use crate::parts::Output;
 

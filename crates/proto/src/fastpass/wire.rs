@@ -8,6 +8,8 @@
 pub use rampmeter_core::wire::List;
 use rampmeter_core::{headers, items};
 
+use crate::parts::{DataHeader, FlowKey};
+
 /// Destinations in one request (Fastpass §6 has 10).
 pub const DEMANDS_MAX: usize = 10;
 /// Slots in one allocation: those of a batch.
@@ -118,5 +120,15 @@ headers! {
             /// True if flow control pauses the message.
             held: bool as "Waits for room",
         },
+    }
+}
+
+impl DataHeader for FastpassHeader {
+    #[inline]
+    fn flow(&self) -> Option<(FlowKey, u32)> {
+        match *self {
+            Self::Data { flow, seq, .. } => Some((FlowKey::Number(flow), seq)),
+            _ => None,
+        }
     }
 }

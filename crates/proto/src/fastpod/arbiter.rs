@@ -13,8 +13,9 @@ use rampmeter_core::{
 
 use super::clocks::is_next_epoch;
 use super::config::Fastpod;
-use super::demands::{Clients, News, SlotGrant};
+use super::demands::{Clients, News};
 use super::routes;
+use super::slot_grant::SlotGrant;
 use super::timing::{Timing, instant, local};
 use super::wire::{FastpodHeader, NOBODY};
 
@@ -404,7 +405,7 @@ impl Endpoint for FastpodArbiter {
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.clients.tell(each);
+        self.clients.report(each);
     }
 
     fn has_delivered(&mut self, _now: Time, _packet: &Packet<FastpodHeader>) -> bool {

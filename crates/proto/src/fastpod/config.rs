@@ -7,9 +7,9 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::seen::COVERED;
 use super::slots::Slots;
 use super::timing::{Instant, Timing, instant};
+use super::wire::COVERED;
 use super::wire::POD_FLAG;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap, within};

@@ -10,22 +10,10 @@ use super::backlog::Backlog;
 use super::config::Fastpod;
 use super::failures::{FailureStats, Failures};
 use super::seen::of_brief;
+use super::slot_grant::SlotGrant;
 use super::wire::{ACKS_MAX, Ack, Demand, FastpodHeader, List, POD_FLAG, RELAYS_MAX, Relay};
 use crate::fastpass::allocate::{Allocation, Allocator};
 use crate::fastpass::colour::EdgeColourer;
-
-/// One end of the pod sends to another in a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SlotGrant {
-    pub(super) src: u16,
-    pub(super) dst: u16,
-    /// Receiver as named to the sender: a host, or a pod with [`POD_FLAG`].
-    pub(super) to: u16,
-    /// The aggregation switch between them; to another pod the core switch.
-    pub(super) agg: u8,
-    /// The slot is for a probe of a link that is broken.
-    pub(super) is_probe: bool,
-}
 
 /// Pending reports of an arbiter to an end.
 #[derive(Clone, Copy, Debug)]
@@ -111,13 +99,8 @@ impl Clients {
     }
 
     /// Calls `each` with every counter.
-    pub(super) fn tell(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        let stats = self.failures.as_ref().map_or_else(FailureStats::default, |f| f.stats);
-        each("hosts_unheard", stats.hosts_unheard);
-        each("cores_unheard", stats.cores_unheard);
-        each("links_convicted", stats.links_convicted);
-        each("links_cleared", stats.links_cleared);
-        each("probes", stats.probes);
+    pub(super) fn report(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.failures.as_ref().map_or_else(FailureStats::default, |f| f.stats).report(each);
     }
 
     /// Returns the number of ends.

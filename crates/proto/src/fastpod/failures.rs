@@ -14,9 +14,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::config::Fastpod;
-use super::demands::SlotGrant;
 use super::paths::{Link, Paths, Way};
-use super::seen::COVERED;
+use super::slot_grant::SlotGrant;
+use super::wire::COVERED;
+use crate::parts::counters;
 
 /// Losses without a success between them that convict a link: by several others, or by one that
 /// has had successes.
@@ -32,14 +33,15 @@ const BEACONS: u64 = 3;
 /// failed permanently fail at their senders.
 const KNOCK_SLOTS: u64 = 64;
 
-/// Counters of an arbiter's failure detection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct FailureStats {
-    pub(super) hosts_unheard: u64,
-    pub(super) cores_unheard: u64,
-    pub(super) links_convicted: u64,
-    pub(super) links_cleared: u64,
-    pub(super) probes: u64,
+counters! {
+    /// Counters of an arbiter's failure detection.
+    pub(super) struct FailureStats {
+        pub(super) hosts_unheard: u64,
+        pub(super) cores_unheard: u64,
+        pub(super) links_convicted: u64,
+        pub(super) links_cleared: u64,
+        pub(super) probes: u64,
+    }
 }
 
 /// Report of a host about `covered` slots up to `slot`, which is bit 0.

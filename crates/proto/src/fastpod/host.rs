@@ -1,14 +1,14 @@
 //! Endpoint of a host: its inputs, and its next time of action.
 
+mod open_slot;
 mod sending;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Bytes, Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::FastpodStats;
 use super::asking::{Answer, Grant, HostDemands, Outcome};
 use super::clocks::{AHEAD_SLACK, is_jump, is_next_epoch};
 use super::config::Fastpod;
@@ -16,10 +16,11 @@ use super::queues::Queues;
 use super::receiver::Receiver;
 use super::routes;
 use super::seen::HostObservations;
+use super::stats::FastpodStats;
 use super::timing::{Instant, Timing, instant};
 use super::wire::{Ack, FastpodHeader, POD_FLAG};
-use crate::parts::{Announcement, Output};
-use sending::OpenSlot;
+use crate::parts::{Announcement, Output, sides};
+use open_slot::OpenSlot;
 
 /// Fastpod at one host.
 #[derive(Clone, Debug)]
@@ -187,6 +188,10 @@ impl Endpoint for FastpodHost {
     type Header = FastpodHeader;
     type Config = Fastpod;
 
+    sides! {
+        counters, arriving, data, poll_event,
+    }
+
     fn new(config: Arc<Fastpod>, node: NodeId, rng: Rng, now: Time) -> Self {
         let host = node.get() as u16;
         Self {
@@ -271,16 +276,6 @@ impl Endpoint for FastpodHost {
         receipt
     }
 
-    fn has_delivered(&mut self, _now: Time, packet: &Packet<FastpodHeader>) -> bool {
-        let FastpodHeader::Cell { flow, .. } = packet.header else { return false };
-        self.receiver.flows.has_delivered(packet.src, flow)
-    }
-
-    fn has_arrived(&mut self, packet: &Packet<FastpodHeader>) -> bool {
-        let FastpodHeader::Cell { flow, seq, .. } = packet.header else { return true };
-        self.receiver.flows.has_arrived(packet.src, flow, seq)
-    }
-
     /// Holds a message back, except in pods: there every packet has its instant, and a hold has
     /// none.
     fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
@@ -301,20 +296,8 @@ impl Endpoint for FastpodHost {
         self.receiver.flows.abandon_message((src, msg), &mut self.out);
     }
 
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats.tell(each);
-    }
-
     fn messages(&self) -> Option<(usize, usize)> {
         Some((self.queues.len(), self.receiver.flows.len()))
-    }
-
-    fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.flows.limit(per_peer);
-    }
-
-    fn arriving_excess(&self) -> u64 {
-        self.receiver.flows.excess()
     }
 
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
@@ -366,10 +349,5 @@ impl Endpoint for FastpodHost {
     #[inline]
     fn poll_timeout(&self) -> Time {
         self.next
-    }
-
-    #[inline]
-    fn poll_event(&mut self) -> Option<Event> {
-        self.out.next_event()
     }
 }

@@ -41,6 +41,8 @@ mod queues;
 mod receiver;
 mod routes;
 mod seen;
+mod slot_grant;
+mod stats;
 
 #[cfg(test)]
 mod tests;
@@ -49,6 +51,7 @@ pub use arbiter::FastpodArbiter;
 pub use config::{Fastpod, FastpodConfig, Order};
 pub use core::FastpodHop;
 pub use host::FastpodHost;
+pub use stats::FastpodStats;
 
 use std::sync::Arc;
 
@@ -184,46 +187,5 @@ impl Transport for FastpodFamily {
             all.push(DerivedValue::count("core-cells-max", config.core_cells_max()));
         }
         all
-    }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FastpodStats {
-    /// RTSs sent.
-    pub rtss: u64,
-    /// Cells sent without a schedule.
-    pub cells_unscheduled: u64,
-    /// Cells of messages that were sent before as a whole, and not acknowledged in time.
-    pub cells_again: u64,
-    /// Slots given to the host in which it sent no cell at its instant.
-    pub slots_unused: u64,
-    /// Slots that were over before the host used them.
-    pub grants_late: u64,
-    /// Packets that the link could not take at their instant, and that were not sent.
-    pub packets_late: u64,
-    /// Messages retransmitted for lack of an acknowledgement.
-    pub timeouts: u64,
-    /// Number of restarts of the requests to the arbiter.
-    pub resets: u64,
-    /// Times that another arbiter took over.
-    pub turn_overs: u64,
-}
-
-impl FastpodStats {
-    /// Reports every counter with its name to `each`, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let all = [
-            ("rtss", self.rtss),
-            ("cells_unscheduled", self.cells_unscheduled),
-            ("cells_again", self.cells_again),
-            ("slots_unused", self.slots_unused),
-            ("grants_late", self.grants_late),
-            ("packets_late", self.packets_late),
-            ("timeouts", self.timeouts),
-            ("resets", self.resets),
-            ("turn_overs", self.turn_overs),
-        ];
-        all.into_iter().for_each(|(name, value)| each(name, value));
     }
 }

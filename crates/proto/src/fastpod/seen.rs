@@ -4,8 +4,6 @@
 use super::config::Fastpod;
 use super::timing::Instant;
 
-/// Slots that a report covers.
-pub(super) const COVERED: u64 = 64;
 /// Slots that a brief report distinguishes.
 const BRIEF: u64 = 64;
 
@@ -137,6 +135,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::wire::COVERED;
     use super::*;
 
     proptest! {

@@ -6,6 +6,8 @@
 pub use rampmeter_core::wire::List;
 use rampmeter_core::{headers, items};
 
+use crate::parts::{DataHeader, FlowKey};
+
 /// Destinations in one RTS.
 pub const DEMANDS_MAX: usize = 3;
 /// Messages acknowledged in one RTS or SCHD.
@@ -14,14 +16,12 @@ pub const ACKS_MAX: usize = 3;
 pub const CORE_DEMANDS_MAX: usize = 2;
 /// Messages acknowledged in one RTS or SCHD of a core switch.
 pub const RELAYS_MAX: usize = 2;
-/// Pods that core switches may join: those of an RTS's mask.
-pub const PODS_MAX: usize = 32;
 /// In demands and SCHDs of hosts: the destination is the pod of the number without this bit.
 pub const POD_FLAG: u16 = 1 << 15;
-/// Bytes of an RTS or SCHD at most.
-pub const CONTROL_MAX: usize = 46;
 /// The destination of an SCHD that grants nothing.
 pub const NOBODY: u16 = u16::MAX;
+/// Slots that a report covers.
+pub const COVERED: u64 = 64;
 
 items! {
     /// Slots that a host has requested to one destination.
@@ -187,6 +187,16 @@ headers! {
     }
 }
 
+impl DataHeader for FastpodHeader {
+    #[inline]
+    fn flow(&self) -> Option<(FlowKey, u32)> {
+        match *self {
+            Self::Cell { flow, seq, .. } => Some((FlowKey::Number(flow), seq)),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,6 +217,7 @@ mod tests {
             }
         }
         assert_eq!(longest, [0, 21, 46, 46, 5, 43, 44, 38, 6, 2, 17]);
-        assert!(longest[2..].iter().all(|&len| len <= CONTROL_MAX));
+        // Bytes of payload of a frame of 64 bytes.
+        assert!(longest[2..].iter().all(|&len| len <= 46));
     }
 }

@@ -1,10 +1,8 @@
 //! Homa as transports of plans: as in its paper, and with Aeolus.
 
-use std::sync::Arc;
-
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow, Spray};
-use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::{Bytes, FabricFacts, Family, Passive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,16 +10,30 @@ use super::config::{Homa, HomaConfig};
 use super::host::HomaHost;
 use super::wire::HomaHeader;
 use crate::keys::{BadKey, Keys, Preset};
-use crate::parts::Framing;
+use crate::parts::{Framing, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Quantity, Site, Transport};
 
-/// Homa.
-#[derive(Clone, Copy, Debug)]
-pub struct HomaFamily;
+family! {
+    /// Homa.
+    pub struct HomaFamily {
+        const NAME = "homa";
+        type Config = Homa;
+        type Header = HomaHeader;
+        type Host = HomaHost;
+        type Hop = Passive;
+    }
+}
 
-/// Homa with Aeolus.
-#[derive(Clone, Copy, Debug)]
-pub struct HomaAeolusFamily;
+family! {
+    /// Homa with Aeolus.
+    pub struct HomaAeolusFamily {
+        const NAME = "homa-aeolus";
+        type Config = Homa;
+        type Header = HomaHeader;
+        type Host = HomaHost;
+        type Hop = Passive;
+    }
+}
 
 /// The parameters of Homa, with Aeolus's as preset.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
@@ -36,28 +48,6 @@ impl Default for AeolusConfig {
 
 impl Keys for AeolusConfig {
     const PRESETS: &'static [Preset<Self>] = &[("paper", || Self(HomaConfig::aeolus()))];
-}
-
-macro_rules! family {
-    ($($family:ident $name:literal)*) => {$(
-        impl Family for $family {
-            const NAME: &'static str = $name;
-            type Config = Homa;
-            type Header = HomaHeader;
-            type Host = HomaHost;
-            type Arbiter = NoArbiter<HomaHeader, Homa>;
-            type Hop = Passive;
-
-            fn hop(_config: &Arc<Homa>, _switch: SwitchFacts) -> Passive {
-                Passive
-            }
-        }
-    )*};
-}
-
-family! {
-    HomaFamily "homa"
-    HomaAeolusFamily "homa-aeolus"
 }
 
 /// Full packets in a queue above which ports drop unscheduled packets (Aeolus: a few packets).

@@ -13,13 +13,9 @@ use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::{Bytes, Rate, Time};
 
 use super::config::{Grants, Homa};
-use super::receiver::MessageProgress;
-use super::receiver::RxFlow;
+use super::rx_flow::{Key, MessageProgress, RxFlow};
 use super::wire::HomaHeader;
 use crate::parts::{ArrivingFlows, Output};
-
-/// Preference among messages: bytes to grant, then age.
-pub(super) type Key = (u64, u64);
 
 /// A sender with messages to grant.
 #[derive(Debug, Default)]

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Endpoint, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::HomaStats;
 use super::config::{Homa, Mode};
 use super::receiver::{MessageDescription, Receiver, Whole};
 use super::rpc::Requests;
 use super::sender::{Grant, Relation, Sender};
+use super::stats::HomaStats;
 use super::wire::HomaHeader;
-use crate::parts::{Announcement, FlowStatus, Output};
+use crate::parts::{Announcement, FlowStatus, Output, sides};
 
 /// Homa at one host.
 #[derive(Debug)]
@@ -135,6 +135,10 @@ impl Endpoint for HomaHost {
     type Header = HomaHeader;
     type Config = Homa;
 
+    sides! {
+        counters, messages, arriving, data, reconfigure(homa), wants_transmit, poll_event,
+    }
+
     fn new(config: Arc<Homa>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
             sender: Sender::new(node),
@@ -215,40 +219,9 @@ impl Endpoint for HomaHost {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, now: Time, packet: &Packet<HomaHeader>) -> bool {
-        match packet.header {
-            HomaHeader::Data { rx_slot, .. } => {
-                !self.receiver.flows.hear(now, rx_slot, packet.src, packet.payload.msg)
-            }
-            HomaHeader::Unscheduled { flow, .. } => {
-                self.receiver.flows.has_delivered(packet.src, flow)
-            }
-            _ => false,
-        }
-    }
-
-    fn has_arrived(&mut self, packet: &Packet<HomaHeader>) -> bool {
-        let (flows, src) = (&mut self.receiver.flows, packet.src);
-        match packet.header {
-            HomaHeader::Data { rx_slot, seq, .. } => {
-                flows.has_arrived_in(rx_slot, src, packet.payload.msg, seq)
-            }
-            HomaHeader::Unscheduled { flow, seq, .. } => flows.has_arrived(src, flow, seq),
-            _ => true,
-        }
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
-    }
-
     fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
         self.sender.gauges(each);
         self.receiver.gauges(each);
-    }
-
-    fn messages(&self) -> Option<(usize, usize)> {
-        Some((self.sender.len(), self.receiver.flows.len()))
     }
 
     fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
@@ -263,19 +236,6 @@ impl Endpoint for HomaHost {
     fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.abandon((src, msg), &mut self.out);
         self.grant(now);
-    }
-
-    fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.flows.limit(per_peer);
-    }
-
-    fn arriving_excess(&self) -> u64 {
-        self.receiver.flows.excess()
-    }
-
-    fn reconfigure(&mut self, _now: Time, config: Arc<Self::Config>) -> bool {
-        self.homa = config;
-        true
     }
 
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
@@ -312,17 +272,7 @@ impl Endpoint for HomaHost {
     }
 
     #[inline]
-    fn wants_transmit(&self) -> bool {
-        self.out.has_control() || self.sender.is_ready()
-    }
-
-    #[inline]
     fn poll_timeout(&self) -> Time {
         self.receiver.deadline().min(self.sender.deadline()).min(self.requests.deadline())
-    }
-
-    #[inline]
-    fn poll_event(&mut self) -> Option<Event> {
-        self.out.next_event()
     }
 }

@@ -13,7 +13,7 @@
 //! * [`wire`]: the packets
 //! * `cut`: messages cut into packets
 //! * `sender`: unscheduled and granted packets, fewest remaining bytes first
-//! * `receiver`: arrival, requests of retransmissions
+//! * `receiver`, `rx_flow`: arrival, requests of retransmissions
 //! * `granting`: the messages that have grants, and their priorities
 //! * `rpc`: requests and their answers
 //! * `family`: Homa and Homa Aeolus as transports
@@ -31,7 +31,9 @@ mod granting;
 mod host;
 mod receiver;
 mod rpc;
+mod rx_flow;
 mod sender;
+mod stats;
 
 #[cfg(test)]
 mod tests;
@@ -39,18 +41,4 @@ mod tests;
 pub use config::{Homa, HomaConfig};
 pub use family::{AeolusConfig, HomaAeolusFamily, HomaFamily};
 pub use host::HomaHost;
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HomaStats {
-    /// RESENDs sent as a receiver.
-    pub resends: u64,
-}
-
-impl HomaStats {
-    /// Calls `each` with every counter and its name, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { resends } = self;
-        each("resends", resends);
-    }
-}
+pub use stats::HomaStats;

@@ -4,73 +4,13 @@ use std::collections::VecDeque;
 
 use rampmeter_core::{Gauge, MsgId, NodeId, Packet, Rate, Receipt, Span, Time};
 
-use super::HomaStats;
-use super::config::{Grants, Homa};
-use super::granting::{Granting, Grantor, Key};
+use super::config::Homa;
+use super::granting::{Granting, Grantor};
+use super::rx_flow::{MessageProgress, RxFlow};
 use super::sender::RANGES_MAX;
+use super::stats::HomaStats;
 use super::wire::HomaHeader;
-use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Output, Retry, Timers};
-
-/// A message's own part.
-#[derive(Debug)]
-pub(super) struct MessageProgress {
-    /// Its bytes.
-    pub(super) size: u64,
-    /// Packets that arrive without a grant.
-    pub(super) unscheduled: u32,
-    /// Bytes on the wire of packets that may be in flight.
-    pub(super) in_flight: u64,
-    /// Packets granted, and to be granted in all.
-    pub(super) issued: u32,
-    pub(super) goal: u32,
-    /// Its number among all messages that have arrived.
-    pub(super) age: u64,
-    /// Unscheduled packets that have not arrived are lost; or soon will be, as the probe has
-    /// arrived.
-    is_burst_over: bool,
-    is_judged: bool,
-    /// The request that it answers, plus one.
-    answers: u32,
-    /// Timer of the receiver's next request for missing packets.
-    retry: Retry,
-    /// Time of its latest packet, or of the latest sign that its sender serves others first.
-    progress: Time,
-    /// True if the receiver has requested retransmissions of its packets.
-    is_asked: bool,
-}
-
-pub(super) type RxFlow = ArrivingFlow<MessageProgress>;
-
-impl RxFlow {
-    /// Returns its preference for grants; `None` if everything has been granted.
-    #[inline]
-    pub(super) fn key(&self, homa: &Homa) -> Option<Key> {
-        let MessageProgress { goal, issued, size, age, .. } = self.state;
-        let to_grant = || homa.cut.left(self.of.packets - (goal - issued), size);
-        (issued < goal).then(|| (to_grant(), age))
-    }
-
-    /// Grants a packet or as many as may be in flight, of which there is at least one. Returns
-    /// their bytes on the wire.
-    #[inline]
-    pub(super) fn issue(&mut self, homa: &Homa) -> u64 {
-        let packets = self.of.packets;
-        let state = &mut self.state;
-        let before = state.in_flight;
-        loop {
-            // If some of them are lost, the next packet to arrive is not known.
-            let seq = packets - (state.goal - state.issued);
-            state.in_flight += homa.cut.wire(seq, state.size);
-            state.issued += 1;
-            if homa.config.grants == Grants::Packet
-                || state.in_flight >= homa.window_from(self.of.src)
-                || state.issued == state.goal
-            {
-                return state.in_flight - before;
-            }
-        }
-    }
-}
+use crate::parts::{Announcement, ArrivingFlows, FlowStatus, Output, Retry, Timers};
 
 /// A message as its first packet describes it.
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,8 @@
 
 use rampmeter_core::headers;
 
+use crate::parts::{DataHeader, FlowKey};
+
 headers! {
     /// A Homa header.
     pub enum HomaHeader {
@@ -107,5 +109,16 @@ headers! {
             /// The packet.
             seq: u32,
         },
+    }
+}
+
+impl DataHeader for HomaHeader {
+    #[inline]
+    fn flow(&self) -> Option<(FlowKey, u32)> {
+        match *self {
+            Self::Data { rx_slot, seq, .. } => Some((FlowKey::Slot(rx_slot), seq)),
+            Self::Unscheduled { flow, seq, .. } => Some((FlowKey::Number(flow), seq)),
+            _ => None,
+        }
     }
 }

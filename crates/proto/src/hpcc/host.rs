@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::HpccStats;
 use super::config::Hpcc;
 use super::receiver::Receiver;
 use super::sender::Sender;
+use super::stats::HpccStats;
 use super::wire::HpccHeader;
-use crate::parts::Output;
+use crate::parts::{Output, sides};
 
 /// HPCC at one host.
 #[derive(Debug)]
@@ -36,6 +36,10 @@ impl HpccHost {
 impl Endpoint for HpccHost {
     type Header = HpccHeader;
     type Config = Hpcc;
+
+    sides! {
+        counters, gauges, messages, arriving, data, poll_control, wants_transmit, poll_event,
+    }
 
     fn new(config: Arc<Hpcc>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
@@ -67,38 +71,8 @@ impl Endpoint for HpccHost {
         }
     }
 
-    fn has_delivered(&mut self, _now: Time, packet: &Packet<HpccHeader>) -> bool {
-        let HpccHeader::Data { flow, .. } = packet.header else { return false };
-        self.receiver.flows.has_delivered(packet.src, flow)
-    }
-
-    fn has_arrived(&mut self, packet: &Packet<HpccHeader>) -> bool {
-        let HpccHeader::Data { flow, seq, .. } = packet.header else { return true };
-        self.receiver.flows.has_arrived(packet.src, flow, seq)
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
-    }
-
-    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        self.sender.gauges(each);
-    }
-
-    fn messages(&self) -> Option<(usize, usize)> {
-        Some((self.sender.len(), self.receiver.flows.len()))
-    }
-
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.flows.abandon_message((src, msg), &mut self.out);
-    }
-
-    fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.flows.limit(per_peer);
-    }
-
-    fn arriving_excess(&self) -> u64 {
-        self.receiver.flows.excess()
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
@@ -119,22 +93,8 @@ impl Endpoint for HpccHost {
         self.sender.next_data(now, &self.hpcc)
     }
 
-    fn poll_control(&mut self, _now: Time) -> Option<Packet<HpccHeader>> {
-        self.out.next_control()
-    }
-
-    #[inline]
-    fn wants_transmit(&self) -> bool {
-        self.out.has_control() || self.sender.is_ready()
-    }
-
     #[inline]
     fn poll_timeout(&self) -> Time {
         self.sender.deadline()
-    }
-
-    #[inline]
-    fn poll_event(&mut self) -> Option<Event> {
-        self.out.next_event()
     }
 }

@@ -26,21 +26,21 @@ pub mod wire;
 mod host;
 mod receiver;
 mod sender;
+mod stats;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Hpcc, HpccConfig};
 pub use host::HpccHost;
-
-use std::sync::Arc;
+pub use stats::HpccStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcThreshold, Spray};
-use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
+use rampmeter_core::{Bytes, FabricFacts, Family};
 
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::{Framing, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Quantity, Site, Transport};
 
 /// Memory of each switch (§5.1: 32 MB).
@@ -49,20 +49,14 @@ const SWITCH_MEMORY: Bytes = Bytes::new(32_000_000);
 /// memory (§5.1: 11 %).
 const PFC_ALPHA: f64 = 0.11;
 
-/// The HPCC family.
-#[derive(Clone, Copy, Debug)]
-pub struct HpccFamily;
-
-impl Family for HpccFamily {
-    const NAME: &'static str = "hpcc";
-    type Config = Hpcc;
-    type Header = wire::HpccHeader;
-    type Host = HpccHost;
-    type Arbiter = NoArbiter<wire::HpccHeader, Hpcc>;
-    type Hop = hop::Telemetry;
-
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> hop::Telemetry {
-        hop::Telemetry
+family! {
+    /// The HPCC family.
+    pub struct HpccFamily {
+        const NAME = "hpcc";
+        type Config = Hpcc;
+        type Header = wire::HpccHeader;
+        type Host = HpccHost;
+        type Hop = hop::Telemetry;
     }
 }
 
@@ -118,32 +112,5 @@ impl Transport for HpccFamily {
             DerivedValue::time("timeout-max", config.timeout_max),
             DerivedValue::time("forget", config.forget),
         ]
-    }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HpccStats {
-    /// Timeouts as a sender.
-    pub timeouts: u64,
-    /// NACKs sent as a receiver.
-    pub nacks_sent: u64,
-    /// Packets dropped as a receiver because an earlier one was missing (go-back-N).
-    pub out_of_order_drops: u64,
-    /// Acknowledgements of another path than that before, from which no rate follows.
-    pub path_changes: u64,
-}
-
-impl HpccStats {
-    /// Calls `each` with every counter and its name, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { timeouts, nacks_sent, out_of_order_drops, path_changes } = self;
-        let all = [
-            ("timeouts", timeouts),
-            ("nacks_sent", nacks_sent),
-            ("out_of_order_drops", out_of_order_drops),
-            ("path_changes", path_changes),
-        ];
-        all.into_iter().for_each(|(name, value)| each(name, value));
     }
 }

@@ -6,8 +6,8 @@
 
 use rampmeter_core::{Bytes, Packet, Receipt, Time};
 
-use super::HpccStats;
 use super::config::{Hpcc, Recovery};
+use super::stats::HpccStats;
 use super::wire::HpccHeader;
 use crate::parts::{Announcement, ArrivingFlows, FlowStatus, Output, sack_bits};
 

@@ -7,9 +7,9 @@
 use rampmeter_core::collections::{KeyedHeap, Places};
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rate, Span, Time};
 
-use super::HpccStats;
 use super::config::{Hpcc, Recovery};
 use super::control::{AckTelemetry, Control};
+use super::stats::HpccStats;
 use super::wire::{HpccHeader, Records};
 use crate::parts::{Ack, AckEffect, OutgoingFlows, Output, Rtt, Stream, Window};
 

@@ -8,6 +8,8 @@ use rampmeter_core::headers;
 
 pub use super::int::Records;
 
+use crate::parts::{DataHeader, FlowKey};
+
 headers! {
     /// An HPCC header.
     pub enum HpccHeader {
@@ -42,5 +44,15 @@ headers! {
             /// Telemetry record of each of them.
             records as record: Records as "Record",
         },
+    }
+}
+
+impl DataHeader for HpccHeader {
+    #[inline]
+    fn flow(&self) -> Option<(FlowKey, u32)> {
+        match *self {
+            Self::Data { flow, seq, .. } => Some((FlowKey::Number(flow), seq)),
+            _ => None,
+        }
     }
 }

@@ -7,11 +7,11 @@ use rampmeter_core::fabric::{FabricNeeds, Need, Spray};
 use rampmeter_core::{FabricFacts, Family, Passive, SwitchFacts};
 
 use super::config::{Hyline, HylineConfig};
+use super::path_grant::PathGrant;
 use super::scheduler::PathScheduler;
 use super::wire::{HylineHeader, SignalHeader};
-use super::{HylineArbiter, HylineHost, PathGrant};
-use crate::central::Central;
 use crate::central::settings::{Settings, needs};
+use crate::central::{Central, CentralArbiter, CentralHost};
 use crate::keys::BadKey;
 use crate::parts::Framing;
 use crate::transport::{Assumptions, DerivedValue, Peers, Site, Transport};
@@ -19,6 +19,12 @@ use crate::transport::{Assumptions, DerivedValue, Peers, Site, Transport};
 /// The Hyline family.
 #[derive(Clone, Copy, Debug)]
 pub struct HylineFamily;
+
+/// Hyline at one host.
+pub type HylineHost = CentralHost<HylineFamily>;
+
+/// The controller of a network, or its standby.
+pub type HylineArbiter = CentralArbiter<HylineFamily>;
 
 impl Family for HylineFamily {
     const NAME: &'static str = "hyline";

@@ -19,42 +19,13 @@ pub mod scheduler;
 pub mod wire;
 
 mod family;
+mod path_grant;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-use rampmeter_core::Rate;
-
 pub use config::{Hyline, HylineConfig};
-pub use family::HylineFamily;
+pub use family::{HylineArbiter, HylineFamily, HylineHost};
+pub use path_grant::PathGrant;
 pub use paths::Paths;
 pub use scheduler::PathScheduler;
-
-use crate::central::{CentralArbiter, CentralHost, FlowGrant};
-
-/// Hyline at one host.
-pub type HylineHost = CentralHost<HylineFamily>;
-
-/// The controller of a network, or its standby.
-pub type HylineArbiter = CentralArbiter<HylineFamily>;
-
-/// Grant of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathGrant {
-    /// The rate at which it transmits.
-    pub rate: Rate,
-    /// The number of its path; `None` within a rack, or if paths are not known.
-    pub path: Option<u16>,
-}
-
-impl FlowGrant for PathGrant {
-    const HAS_PATH: bool = true;
-
-    fn rate(self) -> Rate {
-        self.rate
-    }
-
-    fn path(self) -> Option<u16> {
-        self.path
-    }
-}

@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use rampmeter_core::collections::{IdMap, Slab};
 use rampmeter_core::{Bytes, NodeId, Rate, Time};
 
-use super::PathGrant;
+use super::path_grant::PathGrant;
 use super::paths::{Links, Paths};
 use crate::central::left::{Line, RemainingSize};
 use crate::central::{Arrival, Change, FlowId, Schedule};

@@ -5,7 +5,7 @@
 use rampmeter_core::wire::{Format, Formats, count, join};
 use rampmeter_core::{Bytes, NodeId, Rate, headers};
 
-use super::PathGrant;
+use super::path_grant::PathGrant;
 use crate::central::wire::OrderFormats;
 use crate::central::{CentralHeader, Control, Request};
 use crate::tcp::wire::TcpHeader;

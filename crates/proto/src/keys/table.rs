@@ -3,7 +3,7 @@
 use rampmeter_core::{FabricFacts, Span};
 use toml::{Table, Value};
 
-use super::{BadKey, KeyInfo, Keys, key_infos};
+use super::info::{BadKey, KeyInfo, Keys, key_infos};
 
 /// A `transport` table: the keys that every transport has, and its own keys.
 #[derive(Clone, Debug, PartialEq)]

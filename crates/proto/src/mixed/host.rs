@@ -7,8 +7,9 @@ use rampmeter_core::{
     TenantId, Time,
 };
 
+use super::config::{Member, MixedConfig};
 use super::erased::AnyHost;
-use super::{Member, MixedConfig, MixedHeader};
+use super::header::MixedHeader;
 
 /// The endpoints of all transports at one host.
 pub struct MixedHost {

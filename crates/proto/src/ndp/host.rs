@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{
-    Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
-};
+use rampmeter_core::{Bytes, Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::NdpStats;
 use super::config::Ndp;
 use super::receiver::{Arrival, Receiver};
 use super::sender::Sender;
+use super::stats::NdpStats;
 use super::wire::NdpHeader;
-use crate::parts::{Announcement, Output};
+use crate::parts::{Announcement, Output, sides};
 
 /// NDP at one host.
 #[derive(Debug)]
@@ -53,6 +51,11 @@ impl Endpoint for NdpHost {
     type Header = NdpHeader;
     type Config = Ndp;
 
+    sides! {
+        counters, gauges, messages, arriving, data, reconfigure(ndp), wants_transmit, poll_timeout,
+        poll_event,
+    }
+
     fn new(config: Arc<Ndp>, node: NodeId, rng: Rng, _now: Time) -> Self {
         Self {
             sender: Sender::new(node, rng),
@@ -86,27 +89,6 @@ impl Endpoint for NdpHost {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, _now: Time, packet: &Packet<NdpHeader>) -> bool {
-        self.receiver.has_delivered(packet)
-    }
-
-    fn has_arrived(&mut self, packet: &Packet<NdpHeader>) -> bool {
-        let NdpHeader::Data { flow, seq, .. } = packet.header else { return true };
-        self.receiver.flows.has_arrived(packet.src, flow, seq)
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
-    }
-
-    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        self.sender.gauges(each);
-    }
-
-    fn messages(&self) -> Option<(usize, usize)> {
-        Some((self.sender.len(), self.receiver.flows.len()))
-    }
-
     fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.hold(src, msg);
     }
@@ -117,19 +99,6 @@ impl Endpoint for NdpHost {
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.abandon((src, msg), &mut self.out);
-    }
-
-    fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.flows.limit(per_peer);
-    }
-
-    fn arriving_excess(&self) -> u64 {
-        self.receiver.flows.excess()
-    }
-
-    fn reconfigure(&mut self, _now: Time, config: Arc<Self::Config>) -> bool {
-        self.ndp = config;
-        true
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
@@ -150,20 +119,5 @@ impl Endpoint for NdpHost {
     #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<NdpHeader>> {
         self.out.next_control().or_else(|| self.sender.next_data(now, &self.ndp))
-    }
-
-    #[inline]
-    fn wants_transmit(&self) -> bool {
-        self.out.has_control() || self.sender.may_send()
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Time {
-        self.receiver.deadline().min(self.sender.deadline())
-    }
-
-    #[inline]
-    fn poll_event(&mut self) -> Option<Event> {
-        self.out.next_event()
     }
 }

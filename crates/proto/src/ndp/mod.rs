@@ -23,37 +23,31 @@ mod path;
 mod pulls;
 mod receiver;
 mod sender;
+mod stats;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Ndp, NdpConfig};
 pub use host::NdpHost;
-
-use std::sync::Arc;
+pub use stats::NdpStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow};
-use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts, Trimming};
+use rampmeter_core::{Bytes, FabricFacts, Family, Trimming};
 
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::{Framing, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Site, Transport};
 
-/// The NDP family.
-#[derive(Clone, Copy, Debug)]
-pub struct NdpFamily;
-
-impl Family for NdpFamily {
-    const NAME: &'static str = "ndp";
-    type Config = Ndp;
-    type Header = wire::NdpHeader;
-    type Host = NdpHost;
-    type Arbiter = NoArbiter<wire::NdpHeader, Ndp>;
-    type Hop = Trimming;
-
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Trimming {
-        Trimming
+family! {
+    /// The NDP family.
+    pub struct NdpFamily {
+        const NAME = "ndp";
+        type Config = Ndp;
+        type Header = wire::NdpHeader;
+        type Host = NdpHost;
+        type Hop = Trimming;
     }
 }
 
@@ -129,38 +123,5 @@ impl Transport for NdpFamily {
             DerivedValue::count("paths", config.paths.into()),
             DerivedValue::time("forget", config.forget),
         ]
-    }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NdpStats {
-    /// Pulls sent as a receiver in packets of their own.
-    pub pulls: u64,
-    /// Pulls sent as a receiver with an acknowledgement or a refusal.
-    pub pulls_on_answers: u64,
-    /// Packets that arrived without their payload.
-    pub trimmed: u64,
-    /// Trimmed packets that returned to this sender.
-    pub returned: u64,
-    /// Packets that were neither acknowledged nor refused in time.
-    pub timeouts: u64,
-    /// Timers that expired without a lost packet: a pull did not arrive in time.
-    pub pull_timeouts: u64,
-}
-
-impl NdpStats {
-    /// Calls `each` with every counter and its name, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { pulls, pulls_on_answers, trimmed, returned, timeouts, pull_timeouts } = self;
-        let all = [
-            ("pulls", pulls),
-            ("pulls_on_answers", pulls_on_answers),
-            ("trimmed", trimmed),
-            ("returned", returned),
-            ("timeouts", timeouts),
-            ("pull_timeouts", pull_timeouts),
-        ];
-        all.into_iter().for_each(|(name, value)| each(name, value));
     }
 }

@@ -5,11 +5,11 @@
 //! payload or without, until the flow is complete. Then the queued pulls are dropped. The answer
 //! carries a pull if none is queued and the pacer allows it.
 
-use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Span, Time};
+use rampmeter_core::{MsgId, NodeId, Receipt, Span, Time};
 
-use super::NdpStats;
 use super::config::Ndp;
 use super::pulls::{FlowPulls, PullQueue};
+use super::stats::NdpStats;
 use super::wire::NdpHeader;
 use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Output};
 
@@ -199,14 +199,6 @@ impl Receiver {
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<NdpHeader>) {
         let Self { flows, queue, .. } = self;
         flows.forget_peer(peer, out, |slot, flow: &RxFlow| queue.forget(slot, &flow.state.owed));
-    }
-
-    /// Returns whether the packet's flow was delivered.
-    pub(super) fn has_delivered(&mut self, packet: &Packet<NdpHeader>) -> bool {
-        match packet.header {
-            NdpHeader::Data { flow, .. } => self.flows.has_delivered(packet.src, flow),
-            _ => false,
-        }
     }
 }
 

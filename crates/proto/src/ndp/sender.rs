@@ -10,9 +10,9 @@ use rampmeter_core::collections::SeqSet;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
 
-use super::NdpStats;
 use super::config::Ndp;
 use super::path::Paths;
+use super::stats::NdpStats;
 use super::wire::NdpHeader;
 use crate::parts::{OutgoingFlows, Output};
 
@@ -141,7 +141,7 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn may_send(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         !self.turns.is_empty()
     }
 

@@ -5,6 +5,8 @@
 
 use rampmeter_core::headers;
 
+use crate::parts::{DataHeader, FlowKey};
+
 headers! {
     /// An NDP header.
     pub enum NdpHeader {
@@ -52,5 +54,15 @@ headers! {
             /// Packets that the receiver has pulled so far.
             pull: u32,
         },
+    }
+}
+
+impl DataHeader for NdpHeader {
+    #[inline]
+    fn flow(&self) -> Option<(FlowKey, u32)> {
+        match *self {
+            Self::Data { flow, seq, .. } => Some((FlowKey::Number(flow), seq)),
+            _ => None,
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! * [`OutgoingFlows`], [`Retry`], [`Ready`]: flows of a sender, their timers, those that may send
 //! * [`AttemptLimit`]: unanswered attempts after which a message fails
 //! * [`ArrivingFlows`], [`FlowNumbers`]: flows of a receiver, and which it has had
+//! * [`DataHeader`]: flows of data packets, as their headers name them
 //! * [`Candidates`]: flows of which the most preferred is served next, while others wait
 //! * [`AckingReceiver`]: a receiver that answers every packet with an acknowledgement
 //! * [`Stream`] and its [`Window`]: a flow sent by windows, with retransmission
@@ -20,6 +21,9 @@ mod arriving;
 mod attempt_limit;
 mod candidates;
 mod config;
+mod counters;
+mod data_header;
+mod family;
 mod framing;
 mod held;
 mod numbers;
@@ -28,6 +32,7 @@ mod output;
 mod ready;
 mod repeats;
 mod retry;
+mod sides;
 mod stream;
 mod tenant;
 mod timers;
@@ -43,6 +48,9 @@ pub use config::{
     CAPTON_PORT_PACKETS, Padding, dcpim_study_buffer, forget_after, held_pause, keepalive,
     phost_study_buffer, timeout_of, two_bdps, within,
 };
+pub(crate) use counters::counters;
+pub use data_header::{DataHeader, FlowKey};
+pub(crate) use family::family;
 pub use framing::{Framing, OutgoingMessage};
 pub use numbers::{FlowNumbers, NextNumber, NumberState};
 pub use outgoing::{OutgoingFlow, OutgoingFlows};
@@ -51,6 +59,7 @@ pub use ready::Ready;
 pub(crate) use repeats::Repeats;
 pub use repeats::repeat_gap;
 pub use retry::Retry;
+pub(crate) use sides::sides;
 pub use stream::{Ack, AckEffect, Limit, Rtt, Stream, Window};
 pub use tenant::TenantCounts;
 pub use timers::Timers;

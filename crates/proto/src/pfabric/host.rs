@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{
-    Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
-};
+use rampmeter_core::{Bytes, Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::PfabricStats;
 use super::config::Pfabric;
 use super::sender::Sender;
+use super::stats::PfabricStats;
 use super::wire::PfabricHeader;
-use crate::parts::{AckingReceiver, Announcement, Output, sack_bits};
+use crate::parts::{AckingReceiver, Announcement, Output, sack_bits, sides};
 
 /// pFabric at one host.
 #[derive(Debug)]
@@ -32,6 +30,11 @@ impl PfabricHost {
 impl Endpoint for PfabricHost {
     type Header = PfabricHeader;
     type Config = Pfabric;
+
+    sides! {
+        counters, gauges, messages, arriving, data, reconfigure(pfabric), wants_transmit,
+        poll_event,
+    }
 
     fn new(config: Arc<Pfabric>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
@@ -81,28 +84,6 @@ impl Endpoint for PfabricHost {
         })
     }
 
-    fn has_delivered(&mut self, _now: Time, packet: &Packet<PfabricHeader>) -> bool {
-        let PfabricHeader::Data { flow, .. } = packet.header else { return false };
-        self.receiver.flows.has_delivered(packet.src, flow)
-    }
-
-    fn has_arrived(&mut self, packet: &Packet<PfabricHeader>) -> bool {
-        let PfabricHeader::Data { flow, seq, .. } = packet.header else { return true };
-        self.receiver.flows.has_arrived(packet.src, flow, seq)
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
-    }
-
-    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        self.sender.gauges(each);
-    }
-
-    fn messages(&self) -> Option<(usize, usize)> {
-        Some((self.sender.len(), self.receiver.flows.len()))
-    }
-
     fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.flows.hold(src, msg);
         self.out.send(src, msg, PfabricHeader::Hold { held: true });
@@ -115,19 +96,6 @@ impl Endpoint for PfabricHost {
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.flows.abandon_message((src, msg), &mut self.out);
-    }
-
-    fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.flows.limit(per_peer);
-    }
-
-    fn arriving_excess(&self) -> u64 {
-        self.receiver.flows.excess()
-    }
-
-    fn reconfigure(&mut self, _now: Time, config: Arc<Self::Config>) -> bool {
-        self.pfabric = config;
-        true
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
@@ -149,17 +117,7 @@ impl Endpoint for PfabricHost {
     }
 
     #[inline]
-    fn wants_transmit(&self) -> bool {
-        self.out.has_control() || self.sender.is_ready()
-    }
-
-    #[inline]
     fn poll_timeout(&self) -> Time {
         self.sender.deadline()
-    }
-
-    #[inline]
-    fn poll_event(&mut self) -> Option<Event> {
-        self.out.next_event()
     }
 }

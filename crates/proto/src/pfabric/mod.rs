@@ -19,38 +19,32 @@ pub mod wire;
 
 mod host;
 mod sender;
+mod stats;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Pfabric, PfabricConfig};
 pub use host::PfabricHost;
-
-use std::sync::Arc;
+pub use stats::PfabricStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Spray};
-use rampmeter_core::{FabricFacts, Family, NoArbiter, RankProgram, SwitchFacts};
+use rampmeter_core::{FabricFacts, RankProgram};
 
 use crate::keys::BadKey;
-use crate::parts::{CAPTON_PORT_PACKETS, Framing, two_bdps};
+use crate::parts::{CAPTON_PORT_PACKETS, Framing, family, two_bdps};
 use crate::transport::{DerivedValue, Peers, Place, Site, Transport};
 use config::Network;
 
-/// The pFabric family.
-#[derive(Clone, Copy, Debug)]
-pub struct PfabricFamily;
-
-impl Family for PfabricFamily {
-    const NAME: &'static str = "pfabric";
-    type Config = Pfabric;
-    type Header = wire::PfabricHeader;
-    type Host = PfabricHost;
-    type Arbiter = NoArbiter<wire::PfabricHeader, Pfabric>;
-    type Hop = RankProgram;
-
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> RankProgram {
-        RankProgram
+family! {
+    /// The pFabric family.
+    pub struct PfabricFamily {
+        const NAME = "pfabric";
+        type Config = Pfabric;
+        type Header = wire::PfabricHeader;
+        type Host = PfabricHost;
+        type Hop = RankProgram;
     }
 }
 
@@ -110,23 +104,5 @@ impl Transport for PfabricFamily {
             DerivedValue::time("timeout", config.rto),
             DerivedValue::time("forget", config.forget),
         ]
-    }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PfabricStats {
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Probes sent.
-    pub probes: u64,
-}
-
-impl PfabricStats {
-    /// Calls `each` with every counter and its name, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { timeouts, probes } = self;
-        let all = [("timeouts", timeouts), ("probes", probes)];
-        all.into_iter().for_each(|(name, value)| each(name, value));
     }
 }

@@ -3,8 +3,8 @@
 use rampmeter_core::collections::{KeyedHeap, Places};
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Time};
 
-use super::PfabricStats;
 use super::config::{Pfabric, ProbeRank, TimeoutReaction};
+use super::stats::PfabricStats;
 use super::wire::PfabricHeader;
 use crate::parts::{
     Ack, AckEffect, Limit, OutgoingFlow, OutgoingFlows, Output, Ready, Stream, Window,

@@ -5,8 +5,7 @@
 
 use rampmeter_core::headers;
 
-/// Number of packets above the cumulative acknowledgement that an acknowledgement reports.
-pub const SACK_BITS: u32 = 64;
+use crate::parts::{DataHeader, FlowKey};
 
 headers! {
     /// A pFabric header.
@@ -65,6 +64,16 @@ headers! {
                 Self::Data { remaining, .. } | Self::Probe { remaining, .. } => *remaining,
                 Self::Ack { .. } | Self::Hold { .. } => 0,
             }
+        }
+    }
+}
+
+impl DataHeader for PfabricHeader {
+    #[inline]
+    fn flow(&self) -> Option<(FlowKey, u32)> {
+        match *self {
+            Self::Data { flow, seq, .. } => Some((FlowKey::Number(flow), seq)),
+            _ => None,
         }
     }
 }

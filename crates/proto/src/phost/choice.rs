@@ -13,12 +13,9 @@ use rampmeter_core::{Span, TenantId, Time};
 
 use super::config::{Phost, Policy};
 use super::pacing::Pacing;
-use super::queues::SourceQueues;
-use super::receiver::{Arrivals, PendingFlow, Readiness, RxFlow};
+use super::queues::{Key, SourceQueues};
+use super::rx_flow::{Arrivals, PendingFlow, Readiness, RxFlow};
 use crate::parts::{ArrivingFlows, Candidates, TenantCounts};
-
-/// Preference among the flows of a tenant: the policy's measure, then the announcement.
-pub(super) type Key = (u64, u64);
 
 /// The pending flows of one tenant.
 #[derive(Debug, Default)]

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, TenantId, Time,
+    Bytes, Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, TenantId, Time,
 };
 
-use super::PhostStats;
 use super::config::Phost;
 use super::receiver::Receiver;
 use super::sender::Sender;
+use super::stats::PhostStats;
 use super::wire::PhostHeader;
-use crate::parts::{Announcement, Output, SizedFlow};
+use crate::parts::{Announcement, Output, SizedFlow, sides};
 
 /// pHost at one host.
 #[derive(Debug)]
@@ -57,6 +57,11 @@ impl PhostHost {
 impl Endpoint for PhostHost {
     type Header = PhostHeader;
     type Config = Phost;
+
+    sides! {
+        counters, gauges, messages, arriving, data, reconfigure(phost), poll_control,
+        wants_transmit, poll_timeout, poll_event,
+    }
 
     fn new(config: Arc<Phost>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
@@ -104,39 +109,6 @@ impl Endpoint for PhostHost {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, now: Time, packet: &Packet<PhostHeader>) -> bool {
-        match packet.header {
-            PhostHeader::Data { rx_slot, .. } => {
-                !self.receiver.flows.hear(now, rx_slot, packet.src, packet.payload.msg)
-            }
-            PhostHeader::Free { flow, .. } => self.receiver.flows.has_delivered(packet.src, flow),
-            _ => false,
-        }
-    }
-
-    fn has_arrived(&mut self, packet: &Packet<PhostHeader>) -> bool {
-        let (flows, src) = (&mut self.receiver.flows, packet.src);
-        match packet.header {
-            PhostHeader::Data { rx_slot, seq, .. } => {
-                flows.has_arrived_in(rx_slot, src, packet.payload.msg, seq)
-            }
-            PhostHeader::Free { flow, seq, .. } => flows.has_arrived(src, flow, seq),
-            _ => true,
-        }
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
-    }
-
-    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        self.sender.gauges(each);
-    }
-
-    fn messages(&self) -> Option<(usize, usize)> {
-        Some((self.sender.len(), self.receiver.flows.len()))
-    }
-
     fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.hold(src, msg, &self.phost);
     }
@@ -147,19 +119,6 @@ impl Endpoint for PhostHost {
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.abandon((src, msg), &self.phost, &mut self.out);
-    }
-
-    fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.flows.limit(per_peer);
-    }
-
-    fn arriving_excess(&self) -> u64 {
-        self.receiver.flows.excess()
-    }
-
-    fn reconfigure(&mut self, _now: Time, config: Arc<Self::Config>) -> bool {
-        self.phost = config;
-        true
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
@@ -183,24 +142,5 @@ impl Endpoint for PhostHost {
             return Some(packet);
         }
         self.sender.next_data(now, &self.phost, &mut self.stats)
-    }
-
-    fn poll_control(&mut self, _now: Time) -> Option<Packet<PhostHeader>> {
-        self.out.next_control()
-    }
-
-    #[inline]
-    fn wants_transmit(&self) -> bool {
-        self.out.has_control() || self.sender.is_ready()
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Time {
-        self.receiver.deadline().min(self.sender.deadline())
-    }
-
-    #[inline]
-    fn poll_event(&mut self) -> Option<Event> {
-        self.out.next_event()
     }
 }

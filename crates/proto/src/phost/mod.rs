@@ -9,7 +9,7 @@
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`wire`]: the packets
 //! * `sender`: RTS, tokens, the choice among flows with tokens (algorithm 1)
-//! * `receiver`: pending flows, tokens, downgrading, arrival (algorithm 2)
+//! * `receiver`, `rx_flow`: pending flows, tokens, downgrading, arrival (algorithm 2)
 //! * `expiry`: expired tokens of a flow
 //! * `choice`: the pending flow that is served next
 //! * `pacing`, `queues`: tokens for slow sources, and the flows of these
@@ -25,39 +25,34 @@ mod host;
 mod pacing;
 mod queues;
 mod receiver;
+mod rx_flow;
 mod sender;
+mod stats;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Phost, PhostConfig};
 pub use host::PhostHost;
-
-use std::sync::Arc;
+pub use stats::PhostStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::{FabricFacts, Passive};
 
 use crate::keys::BadKey;
-use crate::parts::{Framing, phost_study_buffer};
+use crate::parts::{Framing, family, phost_study_buffer};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Site, Transport};
 use config::{FreeExpiry, TOKEN_LIFE_MILLI};
 
-/// The pHost family.
-#[derive(Clone, Copy, Debug)]
-pub struct PhostFamily;
-
-impl Family for PhostFamily {
-    const NAME: &'static str = "phost";
-    type Config = Phost;
-    type Header = wire::PhostHeader;
-    type Host = PhostHost;
-    type Arbiter = NoArbiter<wire::PhostHeader, Phost>;
-    type Hop = Passive;
-
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
-        Passive
+family! {
+    /// The pHost family.
+    pub struct PhostFamily {
+        const NAME = "phost";
+        type Config = Phost;
+        type Header = wire::PhostHeader;
+        type Host = PhostHost;
+        type Hop = Passive;
     }
 }
 
@@ -121,36 +116,5 @@ impl Transport for PhostFamily {
             DerivedValue::time("keepalive", config.keepalive),
             DerivedValue::time("forget", config.forget),
         ]
-    }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PhostStats {
-    /// Tokens sent as a destination.
-    pub tokens_sent: u64,
-    /// Of those, tokens for packets that had an earlier one. It expired at the source, or its data
-    /// was assumed lost.
-    pub tokens_again: u64,
-    /// Tokens dropped as a source because they had expired, free ones included.
-    pub tokens_expired: u64,
-    /// Tokens not sent in favour of announced free tokens.
-    pub tokens_withheld: u64,
-    /// RTSs that were repeated for lack of a response.
-    pub repeats: u64,
-}
-
-impl PhostStats {
-    /// Calls `each` with every counter and its name, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { tokens_sent, tokens_again, tokens_expired, tokens_withheld, repeats } = self;
-        let all = [
-            ("tokens_sent", tokens_sent),
-            ("tokens_again", tokens_again),
-            ("tokens_expired", tokens_expired),
-            ("tokens_withheld", tokens_withheld),
-            ("repeats", repeats),
-        ];
-        all.into_iter().for_each(|(name, value)| each(name, value));
     }
 }

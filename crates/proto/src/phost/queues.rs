@@ -11,8 +11,10 @@ use std::collections::BTreeMap;
 use rampmeter_core::collections::{KeyedHeap, Places, Slab};
 use rampmeter_core::{NodeId, Time};
 
-use super::choice::Key;
 use crate::parts::Candidates;
+
+/// Preference among the flows of a tenant: the policy's measure, then the announcement.
+pub(super) type Key = (u64, u64);
 
 /// Flows of one slow source.
 #[derive(Debug)]

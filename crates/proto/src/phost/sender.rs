@@ -6,8 +6,8 @@ use rampmeter_core::{
     Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Span, TenantId, Time,
 };
 
-use super::PhostStats;
 use super::config::{DataPriority, FreeExpiry, Phost, Policy};
+use super::stats::PhostStats;
 use super::wire::PhostHeader;
 use crate::parts::{OutgoingFlow, OutgoingFlows, Output, Ready, TenantCounts, held_pause};
 

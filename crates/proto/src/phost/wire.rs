@@ -5,6 +5,8 @@
 
 use rampmeter_core::{Span, headers};
 
+use crate::parts::{DataHeader, FlowKey};
+
 headers! {
     /// A pHost header.
     pub enum PhostHeader {
@@ -72,5 +74,16 @@ headers! {
             /// True if the destination has no room for the message now.
             held: bool as "Held back for want of room",
         },
+    }
+}
+
+impl DataHeader for PhostHeader {
+    #[inline]
+    fn flow(&self) -> Option<(FlowKey, u32)> {
+        match *self {
+            Self::Data { rx_slot, seq, .. } => Some((FlowKey::Slot(rx_slot), seq)),
+            Self::Free { flow, seq, .. } => Some((FlowKey::Number(flow), seq)),
+            _ => None,
+        }
     }
 }

@@ -16,34 +16,26 @@ pub mod config;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
-use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::{FabricFacts, Passive};
 
 pub use config::PiasConfig;
 
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::{Framing, family};
 use crate::tcp::wire::TcpHeader;
 use crate::tcp::{Tcp, TcpHost};
 use crate::transport::{Assumptions, DerivedValue, Site, Transport};
 
-/// PIAS.
-#[derive(Clone, Copy, Debug)]
-pub struct PiasFamily;
-
-impl Family for PiasFamily {
-    const NAME: &'static str = "pias";
-    type Config = Tcp;
-    type Header = TcpHeader;
-    type Host = TcpHost;
-    type Arbiter = NoArbiter<TcpHeader, Tcp>;
-    type Hop = Passive;
-
-    fn hop(_config: &Arc<Tcp>, _switch: SwitchFacts) -> Passive {
-        Passive
+family! {
+    /// PIAS.
+    pub struct PiasFamily {
+        const NAME = "pias";
+        type Config = Tcp;
+        type Header = TcpHeader;
+        type Host = TcpHost;
+        type Hop = Passive;
     }
 }
 

@@ -10,13 +10,9 @@ use rampmeter_core::{Gauge, NodeId, Time};
 
 use super::config::{ReceiverPolicy, Sird};
 use super::control::{Laws, Limit};
-use super::receiver::{MessageProgress, RxFlow};
+use super::rx_flow::{Key, MessageProgress, RxFlow};
 use super::wire::SirdHeader;
 use crate::parts::{ArrivingFlows, Output};
-
-/// Order of messages: bytes that have not arrived, then age. Senders are ordered by their first
-/// message, or round robin.
-pub(super) type Key = (u64, u64);
 
 /// A sender from which a packet has arrived.
 #[derive(Debug)]

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Endpoint, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::SirdStats;
 use super::config::Sird;
 use super::receiver::Receiver;
 use super::sender::Sender;
+use super::stats::SirdStats;
 use super::wire::SirdHeader;
-use crate::parts::{Announcement, FlowStatus, Output};
+use crate::parts::{Announcement, FlowStatus, Output, sides};
 
 /// SIRD at one host.
 #[derive(Debug)]
@@ -107,6 +107,11 @@ impl Endpoint for SirdHost {
     type Header = SirdHeader;
     type Config = Sird;
 
+    sides! {
+        counters, messages, arriving, data, reconfigure(sird), wants_transmit, poll_timeout,
+        poll_event,
+    }
+
     fn new(config: Arc<Sird>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
             sender: Sender::new(node),
@@ -159,40 +164,9 @@ impl Endpoint for SirdHost {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, now: Time, packet: &Packet<SirdHeader>) -> bool {
-        match packet.header {
-            SirdHeader::Data { rx_slot, .. } => {
-                !self.receiver.flows.hear(now, rx_slot, packet.src, packet.payload.msg)
-            }
-            SirdHeader::Unscheduled { flow, .. } => {
-                self.receiver.flows.has_delivered(packet.src, flow)
-            }
-            _ => false,
-        }
-    }
-
-    fn has_arrived(&mut self, packet: &Packet<SirdHeader>) -> bool {
-        let (flows, src) = (&mut self.receiver.flows, packet.src);
-        match packet.header {
-            SirdHeader::Data { rx_slot, seq, .. } => {
-                flows.has_arrived_in(rx_slot, src, packet.payload.msg, seq)
-            }
-            SirdHeader::Unscheduled { flow, seq, .. } => flows.has_arrived(src, flow, seq),
-            _ => true,
-        }
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
-    }
-
     fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
         self.sender.gauges(each);
         self.receiver.gauges(each);
-    }
-
-    fn messages(&self) -> Option<(usize, usize)> {
-        Some((self.sender.len(), self.receiver.flows.len()))
     }
 
     fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
@@ -208,19 +182,6 @@ impl Endpoint for SirdHost {
     fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.abandon((src, msg), &self.sird, &mut self.out);
         self.grant(now);
-    }
-
-    fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.flows.limit(per_peer);
-    }
-
-    fn arriving_excess(&self) -> u64 {
-        self.receiver.flows.excess()
-    }
-
-    fn reconfigure(&mut self, _now: Time, config: Arc<Self::Config>) -> bool {
-        self.sird = config;
-        true
     }
 
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
@@ -247,20 +208,5 @@ impl Endpoint for SirdHost {
             return Some(packet);
         }
         self.sender.next_data(&self.sird, &mut self.stats)
-    }
-
-    #[inline]
-    fn wants_transmit(&self) -> bool {
-        self.out.has_control() || self.sender.is_ready()
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Time {
-        self.receiver.deadline().min(self.sender.deadline())
-    }
-
-    #[inline]
-    fn poll_event(&mut self) -> Option<Event> {
-        self.out.next_event()
     }
 }

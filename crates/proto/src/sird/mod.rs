@@ -10,7 +10,7 @@
 //! * [`wire`]: the packets
 //! * [`control`]: the limit of one sender by one signal
 //! * `credit`: the bucket, the senders, and the order in which they get credit
-//! * `receiver`: arrival, and credit taken back for packets that have not arrived
+//! * `receiver`, `rx_flow`: arrival, and credit taken back for packets that have not arrived
 //! * `sender`: unscheduled and credited packets, half by turns and half shortest first
 //!
 //! `docs/protocols/sird.md` lists the packets, and what differs from the paper.
@@ -22,42 +22,37 @@ pub mod wire;
 mod credit;
 mod host;
 mod receiver;
+mod rx_flow;
 mod sender;
+mod stats;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Sird, SirdConfig};
 pub use host::SirdHost;
-
-use std::sync::Arc;
+pub use stats::SirdStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, MarkingPorts, Need, Overflow, Spray};
-use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::{Bytes, FabricFacts, Passive};
 
 use self::config::UnscheduledClass;
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::{Framing, family};
 use crate::transport::{DerivedValue, Peers, Place, Quantity, Site, Transport};
 
 /// Memory of a port that never fills: the recorded run of the authors' simulator drops nothing.
 const DEEP: Bytes = Bytes::new(4_000_000_000);
 
-/// The SIRD family.
-#[derive(Clone, Copy, Debug)]
-pub struct SirdFamily;
-
-impl Family for SirdFamily {
-    const NAME: &'static str = "sird";
-    type Config = Sird;
-    type Header = wire::SirdHeader;
-    type Host = SirdHost;
-    type Arbiter = NoArbiter<wire::SirdHeader, Sird>;
-    type Hop = Passive;
-
-    fn hop(_config: &Arc<Sird>, _switch: SwitchFacts) -> Passive {
-        Passive
+family! {
+    /// The SIRD family.
+    pub struct SirdFamily {
+        const NAME = "sird";
+        type Config = Sird;
+        type Header = wire::SirdHeader;
+        type Host = SirdHost;
+        type Hop = Passive;
     }
 }
 
@@ -116,24 +111,5 @@ impl Transport for SirdFamily {
             DerivedValue::time("timeout", config.timeout),
             DerivedValue::time("forget", config.forget),
         ]
-    }
-}
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SirdStats {
-    /// Packets whose credit a receiver took back, as they had not arrived.
-    pub reclaimed: u64,
-    /// Data packets sent while the host had more credit than the threshold.
-    pub congested: u64,
-}
-
-impl SirdStats {
-    /// Calls `each` with every counter and its name, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { reclaimed, congested } = self;
-        [("reclaimed", reclaimed), ("congested", congested)]
-            .into_iter()
-            .for_each(|(name, value)| each(name, value));
     }
 }

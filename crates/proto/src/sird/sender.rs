@@ -10,8 +10,8 @@ use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, PayloadRef, Time};
 
-use super::SirdStats;
 use super::config::{SenderPolicy, Sird};
+use super::stats::SirdStats;
 use super::wire::SirdHeader;
 use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
 

@@ -5,6 +5,8 @@
 
 use rampmeter_core::headers;
 
+use crate::parts::{DataHeader, FlowKey};
+
 headers! {
     /// A SIRD header.
     pub enum SirdHeader {
@@ -67,5 +69,16 @@ headers! {
             /// Its slot at the receiver.
             rx_slot: u32,
         },
+    }
+}
+
+impl DataHeader for SirdHeader {
+    #[inline]
+    fn flow(&self) -> Option<(FlowKey, u32)> {
+        match *self {
+            Self::Data { rx_slot, seq, .. } => Some((FlowKey::Slot(rx_slot), seq)),
+            Self::Unscheduled { flow, seq, .. } => Some((FlowKey::Number(flow), seq)),
+            _ => None,
+        }
     }
 }

@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 
 use rampmeter_core::{Bytes, MsgId, NodeId, Priority, Rate, Span, Time};
 
-use super::TcpStats;
 use super::config::{Connections, RoundTrips, Tcp};
 use super::control::{AckEffect, CongestionControl, Control};
 use super::prr::Prr;
 use super::rack::Rack;
 use super::scoreboard::Scoreboard;
 use super::seq::{CONFLICTS_MAX, Range, unwrap};
+use super::stats::TcpStats;
 use crate::parts::Rtt;
 
 /// A message in the stream.

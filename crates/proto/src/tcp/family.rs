@@ -1,10 +1,8 @@
 //! TCP as transports of plans: with the congestion control of hosts, and as DCTCP.
 
-use std::sync::Arc;
-
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Overflow, Spray};
-use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::{FabricFacts, Passive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,16 +10,30 @@ use super::config::{Connections, Tcp, TcpConfig};
 use super::host::TcpHost;
 use super::wire::TcpHeader;
 use crate::keys::{BadKey, Keys, Preset, Setting};
-use crate::parts::Framing;
+use crate::parts::{Framing, family};
 use crate::transport::{Assumptions, DerivedValue, Quantity, Site, Transport};
 
-/// TCP with Cubic or NewReno.
-#[derive(Clone, Copy, Debug)]
-pub struct TcpFamily;
+family! {
+    /// TCP with Cubic or NewReno.
+    pub struct TcpFamily {
+        const NAME = "tcp";
+        type Config = Tcp;
+        type Header = TcpHeader;
+        type Host = TcpHost;
+        type Hop = Passive;
+    }
+}
 
-/// DCTCP.
-#[derive(Clone, Copy, Debug)]
-pub struct DctcpFamily;
+family! {
+    /// DCTCP.
+    pub struct DctcpFamily {
+        const NAME = "dctcp";
+        type Config = Tcp;
+        type Header = TcpHeader;
+        type Host = TcpHost;
+        type Hop = Passive;
+    }
+}
 
 /// The parameters of TCP, with DCTCP's as presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
@@ -44,28 +56,6 @@ impl Keys for DctcpConfig {
         Setting { preset: "reference", gbps: 10, payload: None, window: None },
         Setting { preset: "ns-2", gbps: 10, payload: None, window: None },
     ];
-}
-
-macro_rules! family {
-    ($($family:ident $name:literal)*) => {$(
-        impl Family for $family {
-            const NAME: &'static str = $name;
-            type Config = Tcp;
-            type Header = TcpHeader;
-            type Host = TcpHost;
-            type Arbiter = NoArbiter<TcpHeader, Tcp>;
-            type Hop = Passive;
-
-            fn hop(_config: &Arc<Tcp>, _switch: SwitchFacts) -> Passive {
-                Passive
-            }
-        }
-    )*};
-}
-
-family! {
-    TcpFamily "tcp"
-    DctcpFamily "dctcp"
 }
 
 /// Minimum derived lengths of ports' queues, in packets. In a network of few packets two windows

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::TcpStats;
 use super::config::Tcp;
 use super::connection::{Acknowledgement, Grant};
-use super::receiver::{Receiver, arrival};
+use super::receiver::Receiver;
+use super::receiver::arrival::arrival;
 use super::sender::Sender;
+use super::stats::TcpStats;
 use super::wire::TcpHeader;
-use crate::parts::Output;
+use crate::parts::{Output, sides};
 
 /// TCP at one host.
 #[derive(Debug)]
@@ -47,6 +48,10 @@ impl TcpHost {
 impl Endpoint for TcpHost {
     type Header = TcpHeader;
     type Config = Tcp;
+
+    sides! {
+        counters, gauges, reconfigure(tcp), wants_transmit, poll_timeout, poll_event,
+    }
 
     fn new(config: Arc<Tcp>, node: NodeId, rng: Rng, _now: Time) -> Self {
         Self {
@@ -112,14 +117,6 @@ impl Endpoint for TcpHost {
         self.receiver.release(now, (src, msg), &self.tcp, &mut self.out);
     }
 
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().tell(each);
-    }
-
-    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        self.sender.gauges(each);
-    }
-
     fn messages(&self) -> Option<(usize, usize)> {
         Some((self.sender.len(), self.receiver.len(&self.tcp)))
     }
@@ -130,11 +127,6 @@ impl Endpoint for TcpHost {
 
     fn arriving_excess(&self) -> u64 {
         self.receiver.excess()
-    }
-
-    fn reconfigure(&mut self, _now: Time, config: Arc<Self::Config>) -> bool {
-        self.tcp = config;
-        true
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
@@ -154,20 +146,5 @@ impl Endpoint for TcpHost {
             return Some(packet);
         }
         self.sender.next_data(now, &self.tcp)
-    }
-
-    #[inline]
-    fn wants_transmit(&self) -> bool {
-        self.out.has_control() || self.sender.is_ready()
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Time {
-        self.sender.deadline().min(self.receiver.deadline())
-    }
-
-    #[inline]
-    fn poll_event(&mut self) -> Option<Event> {
-        self.out.next_event()
     }
 }

@@ -28,6 +28,7 @@ mod receiver;
 mod scoreboard;
 mod sender;
 mod seq;
+mod stats;
 
 #[cfg(test)]
 mod tests;
@@ -36,30 +37,4 @@ pub use config::{Tcp, TcpConfig};
 pub(crate) use connection::Grant;
 pub use family::{DctcpConfig, DctcpFamily, TcpFamily};
 pub use host::TcpHost;
-
-/// Counters of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpStats {
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Losses that were found without a timeout: once for all of a window.
-    pub recoveries: u64,
-    /// Probes of the end of a flight (RFC 8985 §7).
-    pub probes: u64,
-    /// Congestion echoes that counted: once a window (RFC 3168).
-    pub echoes: u64,
-}
-
-impl TcpStats {
-    /// Calls `each` with every counter and its name, in the order above.
-    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { timeouts, recoveries, probes, echoes } = self;
-        let all = [
-            ("timeouts", timeouts),
-            ("recoveries", recoveries),
-            ("probes", probes),
-            ("echoes", echoes),
-        ];
-        all.into_iter().for_each(|(name, value)| each(name, value));
-    }
-}
+pub use stats::TcpStats;

@@ -1,13 +1,15 @@
 //! The receiving side of a host: connections, what of them has arrived, and acknowledgements.
 
+pub(super) mod arrival;
+mod held;
 mod holding;
 mod incoming;
 
 use rampmeter_core::collections::{IdMap, Slab};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, MsgId, NodeId, Packet, Priority, Receipt, Span, Time};
+use rampmeter_core::{Event, MsgId, NodeId, Priority, Receipt, Span, Time};
 
-use self::holding::HeldMessages;
+use self::arrival::Arrival;
+use self::held::HeldMessages;
 use self::incoming::{Entry, IncomingConnection};
 use super::config::{Connections, Tcp};
 use super::seq::{CONFLICTS_MAX, Range, unwrap, wrap};
@@ -27,21 +29,6 @@ pub(super) struct Receiver {
     /// Messages that a sender may have in flight, and how often others arrived.
     limit: Option<u32>,
     excess: u64,
-}
-
-/// A segment, as it arrived.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
-    pub(super) src: NodeId,
-    pub(super) conn: u32,
-    pub(super) seq: u32,
-    pub(super) msg: MsgId,
-    /// Offset in the message, length of the segment, and length of the message.
-    pub(super) offset: u64,
-    pub(super) len: u16,
-    pub(super) size: u64,
-    pub(super) cwr: bool,
-    pub(super) is_marked: bool,
 }
 
 impl Receiver {
@@ -389,21 +376,4 @@ impl Receiver {
             }
         }
     }
-}
-
-/// Returns the segment that a packet carries.
-pub(super) fn arrival(packet: &Packet<TcpHeader>) -> Option<Arrival> {
-    let TcpHeader::Data { conn, seq, size, cwr } = packet.header else { return None };
-    let payload = packet.payload;
-    Some(Arrival {
-        src: packet.src,
-        conn,
-        seq,
-        msg: payload.msg,
-        offset: payload.offset,
-        len: payload.len,
-        size,
-        cwr,
-        is_marked: packet.marks.contains(Marks::CONGESTION),
-    })
 }

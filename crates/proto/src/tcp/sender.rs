@@ -7,10 +7,10 @@ use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Time};
 
-use super::TcpStats;
 use super::config::{Connections, Tcp};
 use super::connection::{Acknowledgement, Connection, Due, Grant, Heard, Next, Outbound};
 use super::seq::wrap;
+use super::stats::TcpStats;
 use super::wire::TcpHeader;
 use crate::parts::{NextNumber, OutgoingMessage, Output, Repeats, Timers};
 

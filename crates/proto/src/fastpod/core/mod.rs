@@ -8,6 +8,7 @@
 //! to another.
 
 mod port;
+mod stats;
 
 #[cfg(test)]
 mod tests;
@@ -21,51 +22,11 @@ use rampmeter_core::{Hop, NodeId, Packet, SwitchFacts, Time, TransitPacket, Verd
 use super::config::Fastpod;
 use super::wire::{FastpodHeader, Relay};
 use port::PodPort;
+use stats::CoreStats;
 
 /// The program of a switch. Only core switches have one.
 #[derive(Debug)]
 pub struct FastpodHop(Option<Box<CoreSwitch>>);
-
-/// Counters of a core switch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct CoreStats {
-    /// Cells taken in.
-    cells: u64,
-    /// Maximum number of cells that it held, in total and for one pod.
-    cells_max: u64,
-    queue_max: u64,
-    /// Cells for which there was no memory.
-    overflows: u64,
-    /// Cells dropped because no arbiter answered.
-    given_up: u64,
-    /// RTSs sent.
-    rtss: u64,
-    /// Slots given in which no cell was sent.
-    slots_unused: u64,
-    /// Number of restarts of the requests to an arbiter.
-    resets: u64,
-    /// Acknowledgements passed on, and those for which there was no room.
-    relays: u64,
-    relays_lost: u64,
-}
-
-impl CoreStats {
-    fn tell(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        let all = [
-            ("core_cells", self.cells),
-            ("core_cells_max", self.cells_max),
-            ("core_queue_max", self.queue_max),
-            ("core_overflows", self.overflows),
-            ("core_given_up", self.given_up),
-            ("core_rtss", self.rtss),
-            ("core_slots_unused", self.slots_unused),
-            ("core_resets", self.resets),
-            ("core_relays", self.relays),
-            ("core_relays_lost", self.relays_lost),
-        ];
-        all.into_iter().for_each(|(name, value)| each(name, value));
-    }
-}
 
 /// A core switch at work.
 #[derive(Debug)]
@@ -256,7 +217,7 @@ impl Hop<FastpodHeader> for FastpodHop {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         if let Some(core) = &self.0 {
-            core.stats.tell(each);
+            core.stats.report(each);
         }
     }
 }

@@ -11,7 +11,7 @@ use super::super::packing::{CellTime, cells_of};
 use super::super::routes;
 use super::super::timing::{Instant, instant, local};
 use super::super::wire::{FastpodHeader, List, RELAYS_MAX, Relay};
-use super::CoreStats;
+use super::stats::CoreStats;
 
 /// The side of a core switch towards one pod.
 #[derive(Debug)]

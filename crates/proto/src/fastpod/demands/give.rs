@@ -2,9 +2,10 @@
 //! an aggregation switch for each pair. In a pod alone without failures this is Fastpass's edge
 //! colouring. Otherwise a pair is matched only if there is a path for it.
 
-use super::{Clients, SlotGrant};
+use super::Clients;
 use crate::fastpass::allocate::Allocation;
 use crate::fastpod::config::Fastpod;
+use crate::fastpod::slot_grant::SlotGrant;
 use crate::fastpod::wire::POD_FLAG;
 
 /// Path of a pair: its number among those of the slot, and its core switch.

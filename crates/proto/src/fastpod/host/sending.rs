@@ -4,24 +4,12 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Packet, Span, Time};
 
 use super::FastpodHost;
+use super::open_slot::OpenSlot;
 use crate::fastpod::asking::Grant;
 use crate::fastpod::packing::CellTime;
 use crate::fastpod::routes;
 use crate::fastpod::timing::{Instant, instant, local};
 use crate::fastpod::wire::{FastpodHeader, POD_FLAG};
-
-/// The slot that the host is in.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OpenSlot {
-    pub(super) number: u64,
-    /// The clock that holds for the whole slot, so that its packets stay apart.
-    pub(super) offset: Instant,
-    pub(super) grant: Option<Grant>,
-    /// The destination of the slot's unscheduled cells, and when their message was submitted.
-    free_to: Option<(u16, Time)>,
-    has_rts: bool,
-    pub(super) next_cell: u16,
-}
 
 /// Item sent at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

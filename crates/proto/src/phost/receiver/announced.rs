@@ -2,10 +2,11 @@
 
 use rampmeter_core::{Receipt, TenantId, Time};
 
-use super::{PendingFlow, Receiver, Wait};
+use super::Receiver;
 use crate::parts::{FlowStatus, Output, SizedFlow, TokenCursor};
 use crate::phost::config::{Downgrading, FreeHold, FreeRepair, Phost, Policy};
 use crate::phost::expiry::Expiry;
+use crate::phost::rx_flow::{PendingFlow, Wait};
 use crate::phost::wire::PhostHeader;
 
 impl Receiver {

@@ -1,9 +1,9 @@
 //! The repair of losses (RFC 6675 §5, RFC 8985), and the reaction to congestion marks (RFC 3168).
 
-use super::super::TcpStats;
 use super::super::config::{LossDetection, Tcp};
 use super::super::prr::Prr;
 use super::super::scoreboard::Fate;
+use super::super::stats::TcpStats;
 use super::*;
 
 impl Connection {

@@ -3,8 +3,8 @@
 
 use rampmeter_core::{Span, Time};
 
-use super::hystart::Growth;
-use super::{AckEffect, CongestionControl, HyStart, Reno, Start};
+use super::algorithm::{AckEffect, CongestionControl, Reno, Start};
+use super::hystart::{Growth, HyStart};
 
 /// Growth of the function, in segments per cubic second (RFC 9438 §4.1, C).
 const SCALE: f64 = 0.4;

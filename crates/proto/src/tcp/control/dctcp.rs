@@ -3,7 +3,7 @@
 
 use rampmeter_core::Time;
 
-use super::{AckEffect, CongestionControl, Reno, Start};
+use super::algorithm::{AckEffect, CongestionControl, Reno, Start};
 
 /// DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq)]

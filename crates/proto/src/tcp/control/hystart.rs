@@ -2,25 +2,8 @@
 //! Elephants: New TCP Slow Start*, Computer Networks 2011).
 
 use rampmeter_core::{Span, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::AckEffect;
-
-/// Event that ends slow start before the first loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SlowStartExit {
-    /// Never.
-    Never,
-    /// A rise of round trips by 12.5 %. The window then grows at 25 % of the rate for five round
-    /// trips, and slow start ends if they stay long (RFC 9406).
-    HystartPp,
-    /// Acknowledgements of one round trip, with the first of the next, that take longer than the
-    /// shortest round trip: the path is full. These are Ha and Rhee's acknowledgement trains, as in
-    /// ns-3 and Linux before 5.6.
-    AckTrain,
-}
+use super::algorithm::{AckEffect, SlowStartExit};
 
 /// Minimum number of samples in a round trip (RFC 9406 §4.3, N_RTT_SAMPLE).
 const SAMPLES_MIN: u32 = 8;

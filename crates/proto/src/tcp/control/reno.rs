@@ -2,7 +2,7 @@
 
 use rampmeter_core::Time;
 
-use super::{AckEffect, CongestionControl, Reno, Start};
+use super::algorithm::{AckEffect, CongestionControl, Reno, Start};
 
 /// NewReno.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,57 +2,21 @@
 //! them starts, so that messages before it still arrive. Its sender probes now and then with one
 //! segment, as it does a closed window (RFC 9293 §3.8.6.1).
 
-use rampmeter_core::collections::IdMap;
 use rampmeter_core::{MsgId, NodeId, Time};
 
-use super::super::config::Tcp;
-use super::super::wire::TcpHeader;
-use super::{Arrival, IncomingConnection, Receiver};
+use super::Receiver;
+use super::arrival::Arrival;
 use crate::parts::Output;
+use crate::tcp::config::Tcp;
+use crate::tcp::wire::TcpHeader;
 
 /// Maximum number of window updates that remind a sender, with intervals that double.
 const REMINDERS: u32 = 6;
 
-/// Place of a message: its connection, and the first byte in the stream that is not accepted.
-type Place = (u32, u64);
-
-/// The messages that are held.
-#[derive(Debug, Default)]
-pub(super) struct HeldMessages {
-    /// Held messages by sender and number. The place is `None` until a segment of the message
-    /// carries it.
-    places: IdMap<(NodeId, MsgId), Option<Place>>,
-    /// Segment of the driver's last query whether its message was delivered. If it is not, and the
-    /// driver has no space for it, [`Receiver::hold`] follows.
-    asked: Option<Arrival>,
-}
-
-impl HeldMessages {
-    #[inline]
-    pub(super) fn contains(&self, src: NodeId, msg: MsgId) -> bool {
-        !self.places.is_empty() && self.places.contains_key(&(src, msg))
-    }
-
-    pub(super) fn ask(&mut self, arrival: &Arrival) {
-        self.asked = Some(*arrival);
-    }
-
-    pub(super) fn forget_connection(&mut self, incoming: &IncomingConnection) {
-        for &msg in incoming.held.values() {
-            self.places.remove(&(incoming.src, msg));
-        }
-    }
-
-    pub(super) fn forget_peer(&mut self, peer: NodeId) {
-        self.places.retain(|(src, _), _| *src != peer);
-        self.asked = None;
-    }
-}
-
 impl Receiver {
     /// Holds a message for which there is no space. The window of its connection ends before it
     /// until it is released. Its sender is notified.
-    pub(in crate::tcp) fn hold(
+    pub(crate) fn hold(
         &mut self,
         now: Time,
         (src, msg): (NodeId, MsgId),
@@ -92,7 +56,7 @@ impl Receiver {
     }
 
     /// Releases a held message, for which there is space now: its sender is notified.
-    pub(in crate::tcp) fn release(
+    pub(crate) fn release(
         &mut self,
         now: Time,
         (src, msg): (NodeId, MsgId),

@@ -8,7 +8,7 @@ use super::super::config::Tcp;
 use super::super::control::Algorithm;
 use super::super::seq::{Range, Ranges, unwrap, wrap};
 use super::super::wire::{List, SackBlock, TcpHeader};
-use super::Arrival;
+use super::arrival::Arrival;
 use crate::parts::Output;
 
 /// A message in the stream.

@@ -155,7 +155,7 @@ fn an_overloaded_network_carries_the_load_of_the_theorem() {
         let bytes = records.iter().filter(is_done).count() as f64 * 128_000.0 * 1500.0 / 1460.0;
         let carried = bytes * 8.0 / (last.as_secs_f64() * 100e9 * n as f64);
         // Links between switches are four times as fast, so they have 4 K virtual links.
-        let theorem = analysis::theta_cosy(rtt, size, rate, 4 * slots, 4);
+        let theorem = analysis::f(4 * slots, 4) * analysis::theta_star(rtt, size, rate);
         assert!(carried >= theorem, "K = {slots}: {carried} of {theorem}");
     }
 }

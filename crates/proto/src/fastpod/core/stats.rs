@@ -1,0 +1,27 @@
+//! Counters of a core switch.
+
+use crate::parts::counters;
+
+counters! {
+    /// Counters of a core switch.
+    pub(super) struct CoreStats prefix "core_" {
+        /// Cells taken in.
+        pub(super) cells: u64,
+        /// Maximum number of cells that it held, in total and for one pod.
+        pub(super) cells_max: u64,
+        pub(super) queue_max: u64,
+        /// Cells for which there was no memory.
+        pub(super) overflows: u64,
+        /// Cells dropped because no arbiter answered.
+        pub(super) given_up: u64,
+        /// RTSs sent.
+        pub(super) rtss: u64,
+        /// Slots given in which no cell was sent.
+        pub(super) slots_unused: u64,
+        /// Number of restarts of the requests to an arbiter.
+        pub(super) resets: u64,
+        /// Acknowledgements passed on, and those for which there was no room.
+        pub(super) relays: u64,
+        pub(super) relays_lost: u64,
+    }
+}

@@ -1,0 +1,11 @@
+//! Counters of hosts of Homa.
+
+use crate::parts::counters;
+
+counters! {
+    /// Counters of a host.
+    pub struct HomaStats {
+        /// RESENDs sent as a receiver.
+        pub resends: u64,
+    }
+}

@@ -1,0 +1,205 @@
+//! Pending flows of a destination, and when they are ready for a token.
+
+use rampmeter_core::{Span, TenantId, Time};
+
+use super::config::{Downgrading, FreeRepair, Pair, Phost};
+use super::expiry::Expiry;
+use super::stats::PhostStats;
+use crate::parts::{ArrivingFlow, TokenCursor, UnscheduledTime};
+
+/// A flow's own part.
+#[derive(Debug)]
+pub(super) struct PendingFlow {
+    pub(super) deadline: Time,
+    pub(super) tenant: TenantId,
+    pub(super) announced: Time,
+    pub(super) tokens: TokenCursor,
+    /// Empty if expired tokens do not count.
+    pub(super) expiry: Expiry,
+    /// Its downgrading, if expired tokens count.
+    pub(super) downgraded: Option<Downgrade>,
+    /// Number of tokens before the next count of missing packets.
+    pub(super) goal: u32,
+    /// Its last free packet.
+    pub(super) free: Option<u32>,
+    /// No tokens before this instant unless data arrives.
+    pub(super) begins: Option<Time>,
+    /// Every packet has had a token: the wait for those in flight.
+    pub(super) settles: Option<Wait>,
+    /// The parameters of the two ends.
+    pub(super) pair: Pair,
+    /// True if its source is slower than this host.
+    pub(super) is_paced: bool,
+}
+
+pub(super) type RxFlow = ArrivingFlow<PendingFlow>;
+
+/// A downgrading of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Downgrade {
+    pub(super) until: Time,
+    /// Answered tokens at its start.
+    pub(super) seen: u32,
+}
+
+/// Packets that arrive at a destination.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Arrivals {
+    /// Packets of announced free tokens.
+    pub(super) free: UnscheduledTime,
+    /// Arrival of the latest packet or announcement.
+    pub(super) latest: Time,
+}
+
+/// Wait for missing packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wait {
+    Until(Time),
+    /// Until the first instant. Then while packets arrive, until the second and until the link has
+    /// carried the free packets announced by then.
+    AtLeast(Time, Time),
+    /// Until an instant, or until packets cease to arrive.
+    WhileArriving(Time),
+}
+
+/// Readiness of a flow for a token.
+pub(super) enum Readiness {
+    Ready,
+    /// It needs none before this instant.
+    Waits(Time),
+    /// It needs none before this instant unless no packet arrives for this time.
+    WhileArriving(Time, Span),
+}
+
+impl PendingFlow {
+    /// Downgrades a flow when more tokens than the threshold have expired (algorithm 2).
+    pub(super) fn by_expired(&mut self, now: Time) -> Readiness {
+        let expired = self.expiry.expired(now, self.tokens.seen());
+        if expired <= self.pair.threshold {
+            self.downgraded = None;
+            return Readiness::Ready;
+        }
+        let (until, seen) = (now + self.pair.downgrade, self.tokens.seen());
+        let of = *self.downgraded.get_or_insert(Downgrade { until, seen });
+        if of.seen < seen {
+            // Its source answers, late.
+            self.downgraded = None;
+            self.tokens.answer_below(self.expiry.below - self.pair.threshold);
+        } else if of.until > now {
+            return Readiness::Waits(of.until);
+        }
+        Readiness::Ready
+    }
+
+    /// Downgrades a flow of an unresponsive source anew after one token.
+    pub(super) fn on_token(&mut self, now: Time) {
+        if let Some(Downgrade { until, .. }) = &mut self.downgraded {
+            *until = now + self.pair.downgrade;
+        }
+    }
+
+    /// Downgrades a flow when as many tokens as the threshold are unanswered.
+    pub(super) fn by_unanswered(&mut self, now: Time) -> Readiness {
+        if self.tokens.open() < self.pair.threshold {
+            return Readiness::Ready;
+        }
+        let until = self.tokens.last() + self.pair.downgrade;
+        if until > now {
+            return Readiness::Waits(until);
+        }
+        self.tokens.reopen(self.pair.threshold);
+        Readiness::Ready
+    }
+}
+
+impl RxFlow {
+    /// Returns the readiness of the flow for a token (§3.2). A downgraded flow gets no other until
+    /// data arrives or a timeout expires. If its source does not answer then either, one more token
+    /// downgrades it once more.
+    pub(super) fn readiness(&mut self, now: Time, arrivals: Arrivals, phost: &Phost) -> Readiness {
+        let state = &mut self.state;
+        if let Some(at) = state.begins.filter(|&at| at > now) {
+            return Readiness::Waits(at);
+        }
+        match state.settles {
+            None => {}
+            Some(Wait::Until(at) | Wait::AtLeast(at, _)) if at > now => {
+                return Readiness::Waits(at);
+            }
+            Some(Wait::Until(_)) => self.end_wait(),
+            Some(Wait::AtLeast(_, until)) => {
+                let until = until.max(arrivals.free.until());
+                state.settles = Some(Wait::WhileArriving(until));
+                return self.readiness(now, arrivals, phost);
+            }
+            Some(Wait::WhileArriving(until)) => {
+                let idle = state.pair.resend;
+                if until.min(arrivals.latest + idle) > now {
+                    return Readiness::WhileArriving(until, idle);
+                }
+                self.end_wait();
+            }
+        }
+        let state = &mut self.state;
+        match phost.config.downgrade_on {
+            Downgrading::Expired => state.by_expired(now),
+            Downgrading::Unanswered => state.by_unanswered(now),
+        }
+    }
+
+    /// Ends the wait for missing packets, which need tokens.
+    pub(super) fn end_wait(&mut self) {
+        let remaining = self.remaining();
+        self.state.settles = None;
+        self.state.goal = self.state.tokens.issued() + remaining;
+    }
+
+    /// Shortens the wait for missing packets when no more are in flight: the last free packet and
+    /// data for the last token have arrived. Packets that took other paths have a quarter of a
+    /// round trip. Returns its new end.
+    pub(super) fn shorten_wait(&mut self, now: Time) -> Option<Time> {
+        let PendingFlow { settles, tokens, free, pair, .. } = &mut self.state;
+        if let Some(wait @ (Wait::AtLeast(..) | Wait::WhileArriving(_))) = settles
+            && tokens.open() == 0
+            && free.is_none_or(|last| self.got.contains(last))
+        {
+            let end = now + pair.rtt / 4;
+            *wait = Wait::Until(end);
+            return Some(end);
+        }
+        None
+    }
+
+    /// Returns whether data that arrives may end its wait.
+    #[inline]
+    pub(super) fn waits_for_data(&self) -> bool {
+        self.state.settles.is_none() && !self.is_held
+    }
+
+    /// Takes the next packet to token, missing ones in cyclic order, and the token's number. After
+    /// the last packet the flow waits for `resend`.
+    pub(super) fn take_token(
+        &mut self,
+        now: Time,
+        resend: Span,
+        phost: &Phost,
+        stats: &mut PhostStats,
+    ) -> (u32, u32) {
+        let state = &mut self.state;
+        let (seq, is_again) = state.tokens.advance(&self.got, self.of.packets);
+        stats.tokens_sent += 1;
+        stats.tokens_again += u64::from(is_again);
+        let number = state.tokens.issue(now);
+        state.on_token(now);
+        if phost.config.downgrade_on == Downgrading::Expired {
+            state.expiry.push(now + state.pair.token_expiry(), number + 1);
+        }
+        if state.tokens.issued() >= state.goal {
+            state.settles = Some(match phost.config.free_repair {
+                FreeRepair::Measured => Wait::AtLeast(now + state.pair.resend, now + resend),
+                FreeRepair::RoundTrip | FreeRepair::TwicePace => Wait::Until(now + resend),
+            });
+        }
+        (seq, number)
+    }
+}

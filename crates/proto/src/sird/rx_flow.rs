@@ -1,0 +1,55 @@
+//! Messages that arrive, and their credit.
+
+use rampmeter_core::Time;
+
+use super::config::Sird;
+use crate::parts::{ArrivingFlow, Retry};
+
+/// Order of messages: bytes that have not arrived, then age. Senders are ordered by their first
+/// message, or round robin.
+pub(super) type Key = (u64, u64);
+
+/// A message's own part.
+#[derive(Debug)]
+pub(super) struct MessageProgress {
+    /// Its bytes.
+    pub(super) size: u64,
+    /// The first packet above all that may arrive.
+    pub(super) next: u32,
+    /// Bytes of these that have not arrived.
+    pub(super) outstanding: u64,
+    /// Its number among all messages that have arrived.
+    pub(super) age: u64,
+    /// Its sender's number.
+    pub(super) source: u32,
+    /// Time at which the first missing packet got credit, or became the first, or its sender
+    /// answered BUSY.
+    pub(super) first_at: Time,
+    pub(super) retry: Retry,
+}
+
+pub(super) type RxFlow = ArrivingFlow<MessageProgress>;
+
+impl RxFlow {
+    /// Order of preference for credit: bytes that have not arrived, then age. `None` if it needs no
+    /// credit.
+    #[inline]
+    pub(super) fn key(&self, sird: &Sird) -> Option<Key> {
+        let is_credited = self.got.next_missing(self.state.next) >= self.of.packets;
+        let missing = sird.cut.left(self.got.len(), self.state.size);
+        (!is_credited).then_some((missing, self.state.age))
+    }
+
+    /// Gives credit to a packet, of which there is one. Returns it and its bytes on the wire.
+    #[inline]
+    pub(super) fn issue(&mut self, now: Time, sird: &Sird) -> (u32, u64) {
+        let seq = self.got.next_missing(self.state.next);
+        if seq == self.got.first_missing() {
+            self.state.first_at = now;
+        }
+        let bytes = sird.cut.wire(seq, self.state.size);
+        self.state.next = seq + 1;
+        self.state.outstanding += bytes;
+        (seq, bytes)
+    }
+}

@@ -1,0 +1,13 @@
+//! Counters of hosts of SIRD.
+
+use crate::parts::counters;
+
+counters! {
+    /// Counters of a host.
+    pub struct SirdStats {
+        /// Packets whose credit a receiver took back, as they had not arrived.
+        pub reclaimed: u64,
+        /// Data packets sent while the host had more credit than the threshold.
+        pub congested: u64,
+    }
+}
