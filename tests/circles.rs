@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Circles that remain, by crate: a type with blocks of methods in child files, or one that
 /// contains itself.
-const SPLIT_TYPES: [(&str, &[&str]); 5] = [
+const SPLIT_TYPES: [(&str, &[&str]); 3] = [
     // `Fabric`.
     (
         "sim",
@@ -24,10 +24,6 @@ const SPLIT_TYPES: [(&str, &[&str]); 5] = [
             "fabric::watch",
         ],
     ),
-    // `FastpodHost`.
-    ("proto", &["fastpod::host", "fastpod::host::sending"]),
-    // `Receiver` of TCP.
-    ("proto", &["tcp::receiver", "tcp::receiver::holding"]),
     // `State` of a node.
     ("runtime", &["node::local", "node::state", "node::transmit"]),
     // `WorkloadSpec`, whose mixes and phases have workloads.
