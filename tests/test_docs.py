@@ -189,7 +189,7 @@ TEXTS = (
     "docs/**/*.md",
     "examples/**/*.rs",
 )
-PYTHON = ("python/**/*.py", "tests/*.py")
+PYTHON = ("python/**/*.py", "tests/*.py", "tools/**/*.py")
 
 
 def test_documents_that_code_and_text_name_exist() -> None:

@@ -1,6 +1,6 @@
 """The tables of a plan as types: every key is a field.
 
-An omitted key has the default of the simulator. Made by `python -m rampmeter.generate`.
+An omitted key has the default of the simulator. Made by `python -m tools.generate`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """The transports that a plan may name: every key of its table is a field.
 
-An omitted key has the value of the preset. Made by `python -m rampmeter.generate`.
+An omitted key has the value of the preset. Made by `python -m tools.generate`.
 """
 
 from collections.abc import Mapping

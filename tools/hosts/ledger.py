@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from rampmeter.testbed.cluster import HEADER
+from tools.hosts.cluster import HEADER
 
 BEFORE_S: Final = 5.0
 """Maximum time in seconds between a death and a later message that may have failed because of

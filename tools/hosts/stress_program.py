@@ -1,6 +1,6 @@
 """A program of `stress`: sends to programs of other nodes, receives, and logs.
 
-    python -m rampmeter.testbed.stress_program SOCKET LOG NODE SERVICE SEED
+    python -m tools.hosts.stress_program SOCKET LOG NODE SERVICE SEED
 
 It submits messages until there is a file `stop` next to its log. It ends when there is one named
 `quit`, or when its node has ended. `ledger` documents the format of the log.
@@ -15,8 +15,8 @@ from typing import Final
 
 from rampmeter import _core
 from rampmeter.hosts import AttachError, FullError, NodeGoneError
-from rampmeter.testbed.cluster import HEADER, N_NODES, decode_message, encode_message
-from rampmeter.testbed.ledger import tiny
+from tools.hosts.cluster import HEADER, N_NODES, decode_message, encode_message
+from tools.hosts.ledger import tiny
 
 SERVICES: Final = (7, 8, 9)
 """One program each, at every node."""

@@ -1,6 +1,6 @@
 """Unmodified programs, with CAPTON and without, in an over-subscribed network (3:1).
 
-    python -m rampmeter.testbed.unmodified out --library librampmeter_capton.so --rampd rampd
+    python -m tools.hosts.unmodified out --library librampmeter_capton.so --rampd rampd
 
 Two racks of three hosts, links of 100 Mbit/s, one spine: each rack's uplink has a third of the rate
 of its hosts. The programs of rack 0 send to rack 1. Every arm is the same programs with the same
@@ -330,7 +330,7 @@ def _p95(ascending: list[float]) -> float:
 
 def main() -> None:
     """Runs the comparison from the command line."""
-    parser = argparse.ArgumentParser(prog="rampmeter.testbed.unmodified", description=__doc__)
+    parser = argparse.ArgumentParser(prog="tools.hosts.unmodified", description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--rampd", default="rampd")
     parser.add_argument("--library", required=True, type=Path)

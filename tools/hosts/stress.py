@@ -1,7 +1,7 @@
 """Stress test that accounts for every message of many programs, under kills and network faults.
 
-    python -m rampmeter.testbed.stress out --all
-    python -m rampmeter.testbed.stress out --transport dcpim --transport phost --minutes 2
+    python -m tools.hosts.stress out --all
+    python -m tools.hosts.stress out --transport dcpim --transport phost --minutes 2
 
 Four nodes with three programs each, which send messages of 1 B to 8 MB to one another (all orders
 of magnitude alike). Programs and nodes are killed (SIGKILL) and restarted. A run is of one
@@ -38,21 +38,21 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from rampmeter.testbed.cluster import (
+from rampmeter.testbed.command import TestbedError, enter_user_namespace
+from rampmeter.testbed.experiment import find_rampd
+from rampmeter.testbed.process import sigterm_raises
+from tools.hosts.cluster import (
     N_NODES,
     Cluster,
     NodeNamespace,
     cable,
     one_host,
 )
-from rampmeter.testbed.command import TestbedError, enter_user_namespace
-from rampmeter.testbed.experiment import find_rampd
-from rampmeter.testbed.ledger import VIOLATIONS, MessageLedger, Verdict
-from rampmeter.testbed.process import sigterm_raises
-from rampmeter.testbed.stress_program import SERVICES
+from tools.hosts.ledger import VIOLATIONS, MessageLedger, Verdict
+from tools.hosts.stress_program import SERVICES
 
-MODULE: Final = "rampmeter.testbed.stress"
-PROGRAM: Final = "rampmeter.testbed.stress_program"
+MODULE: Final = "tools.hosts.stress"
+PROGRAM: Final = "tools.hosts.stress_program"
 PROGRAM_GAP_S: Final = 1.5
 """Mean pause between two kills of programs."""
 NODE_GAP_S: Final = 4.0

@@ -1,6 +1,6 @@
 """TCP's state machine compared with the kernel's TCP, and DCTCP with marks, on the same flows.
 
-    python -m rampmeter.testbed.linux_tcp out --rampd target/release/rampd
+    python -m tools.hosts.linux_tcp out --rampd target/release/rampd
 
 Hosts are network namespaces at one switch, or two racks with an over-subscribed core (`--racks 2`);
 all queues drop at their tail. Every arm sends the same flows at the same times, each on a separate
@@ -267,7 +267,7 @@ def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
 def main() -> None:
     """Runs the comparison from the command line."""
     preset = Setting()
-    parser = argparse.ArgumentParser(prog="rampmeter.testbed.linux_tcp", description=__doc__)
+    parser = argparse.ArgumentParser(prog="tools.hosts.linux_tcp", description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--rampd", type=Path, help="the daemon; the one that is installed")
     parser.add_argument("--seeds", type=int, default=3, help="from 1 on")

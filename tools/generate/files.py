@@ -1,6 +1,6 @@
 """Generates files from the plans and transports that the core defines, in a checkout.
 
-`python -m rampmeter.generate` writes:
+`python -m tools.generate` writes:
 
 - `rampmeter.transports`, a class for each transport;
 - `rampmeter.plan_tables`, a class for each table of a plan;
@@ -23,17 +23,17 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from rampmeter.generate_comparison import comparison_of_transports
-from rampmeter.generate_notes import notes
-from rampmeter.generate_plan_tables import plan_tables
 from rampmeter.papers import list_figures, load_figure
 from rampmeter.papers.ledger import Ledger
 from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.status import NAMES, FigureStatus, columns, totals
 from rampmeter.schema import KeyInfo, TransportInfo, plan_schema, transports
 from rampmeter.toml import literal
+from tools.generate.comparison import comparison_of_transports
+from tools.generate.notes import notes
+from tools.generate.plan_tables import plan_tables
 
-COMMAND: Final = "python -m rampmeter.generate"
+COMMAND: Final = "python -m tools.generate"
 ROOT: Final = Path(__file__).parents[2]
 CLASSES: Final = ROOT / "python/rampmeter/transports.py"
 PLAN_TABLES: Final = ROOT / "python/rampmeter/plan_tables.py"

@@ -1,6 +1,6 @@
 """Nodes under kills, loss, slow readers and new keys, for a configurable time.
 
-    python -m rampmeter.testbed.soak out --minutes 60 --transport dcpim
+    python -m tools.hosts.soak out --minutes 60 --transport dcpim
 
 Four encrypted nodes, a program at each that sends messages of 1 B to 1 MB to the others. Nodes 0
 and 1 are in one network namespace, 2 and 3 in another; the cable between loses, doubles and
@@ -35,7 +35,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from rampmeter.hosts import AttachError, FullError, NodeGoneError, SendError, Ticket
-from rampmeter.testbed.cluster import (
+from rampmeter.testbed.command import TestbedError, enter_user_namespace
+from rampmeter.testbed.experiment import find_rampd
+from tools.hosts.cluster import (
     N_NODES,
     Cluster,
     attach,
@@ -43,8 +45,6 @@ from rampmeter.testbed.cluster import (
     decode_message,
     encode_message,
 )
-from rampmeter.testbed.command import TestbedError, enter_user_namespace
-from rampmeter.testbed.experiment import find_rampd
 
 SERVICE: Final = 7
 SLOW_SERVICE: Final = 8
@@ -421,7 +421,7 @@ def soak(out: Path, transport: str, minutes: float, seed: int, faults: Sequence[
     return 1 if bad else 0
 
 
-MODULE: Final = "rampmeter.testbed.soak"
+MODULE: Final = "tools.hosts.soak"
 FAULTS: Final = ("--loss", "0.01", "--duplicate", "0.01", "--reorder", "0.05")
 
 

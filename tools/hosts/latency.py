@@ -1,6 +1,6 @@
 """Round trips of 64 bytes between programs, compared with bare UDP on the same machine.
 
-    python -m rampmeter.testbed.latency --rounds 5 --transports dcpim,phost
+    python -m tools.hosts.latency --rounds 5 --transports dcpim,phost
 
 Two nodes on loopback, a program at each. In each round all arms run one after the other: bare UDP
 in C, messages in C over each transport, and messages in Python over the first. A round trip begins
@@ -57,7 +57,7 @@ address = "127.0.0.1:{ports[1]}"
 
 def build_ping(folder: Path) -> Path:
     """Compiles the program that measures, against the library for C."""
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[2]
     if not (root / "crates" / "capi").is_dir():
         raise TestbedError("latency: expected a checkout of the project around this module")
     build = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "rampmeter-capi"]
