@@ -8,11 +8,11 @@ from click.testing import CliRunner
 
 import rampmeter as rm
 from rampmeter import schema
+from rampmeter.batch_flows import undelivered_of
 from rampmeter.cli import main
 from rampmeter.runner import Batch, Job, JobOutcome
 from rampmeter.sweeps.table import sweep_of
 from rampmeter.toml import dumps
-from rampmeter.undelivered import of_batch
 
 from .conftest import write_results
 
@@ -140,7 +140,7 @@ def test_a_delay_of_zero_is_no_fault(tmp_path: Path) -> None:
     for delay, failed in (("0us", {"job": 1}), ("1us", {})):
         plan = rm.Plan(UNITS).with_(("faults.delay-us", delay))
         batch = Batch((JobOutcome(Job("job", plan, lost.path), "ran", lost),), None, 1.0)
-        (dcpim,) = of_batch(batch)
+        (dcpim,) = undelivered_of(batch)
         assert dcpim.failed == failed, delay
 
 

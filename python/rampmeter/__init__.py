@@ -55,7 +55,7 @@ from rampmeter.shortcuts import (
 from rampmeter.spec import Transport
 from rampmeter.sweeps.api import sweep
 from rampmeter.sweeps.axes import Uniform
-from rampmeter.sweeps.engines import EngineError
+from rampmeter.sweeps.engines.base import EngineError
 from rampmeter.sweeps.results import SweepResults
 from rampmeter.transports import *  # noqa: F403 (their list is `transports.__all__`)
 

@@ -1,6 +1,5 @@
 """Runs plans from Python: one simulation, or a comparison of transports."""
 
-import asyncio
 import signal
 import threading
 from collections.abc import Callable, Sequence
@@ -15,13 +14,15 @@ from rich.console import Console
 
 from rampmeter import naming
 from rampmeter._core import ResultError
-from rampmeter.comparison import Comparison, Failures
+from rampmeter.comparison import Comparison
 from rampmeter.comparison_job import ComparisonJob
 from rampmeter.naming import TransportChoice
+from rampmeter.on_demand import asyncio
 from rampmeter.plan import Override, Plan, part_of
 from rampmeter.progress import watching
 from rampmeter.results import Run
 from rampmeter.runner import Batch, Job, SilentWatcher, StopCondition, run_all
+from rampmeter.same_flows import Failures
 from rampmeter.spec import PlanTable, Transport
 from rampmeter.toml import Table
 

@@ -10,53 +10,40 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from rampmeter import plots
 from rampmeter.cautions import Caution
 from rampmeter.confidence import Interval, interval
-from rampmeter.results import Group, Run, read_json, slowdown_groups
+from rampmeter.json_object import read_json
+from rampmeter.on_demand import pa
+from rampmeter.results import Run
+from rampmeter.same_flows import FAILURES, Failures, Floats, SameFlows
+from rampmeter.slowdown import (
+    STATISTICS,
+    Group,
+    Slowdowns,
+    series_of_groups,
+    series_of_slowdowns,
+    slowdown_groups,
+)
+from rampmeter.tables import comparison_tables
 from rampmeter.text import count, counted
+from rampmeter.undelivered import Undelivered, has_faults, undelivered
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from rampmeter.same_flows import Floats, SameFlows
-    from rampmeter.undelivered import Undelivered
-
 ONE_SAMPLE = "one-sample"
 """Code of a run's warning that does not apply to several seeds together."""
-Failures: TypeAlias = Literal["excluded", "infinite"]
-"""Flows that some transport did not deliver: left out everywhere, or infinitely slow there."""
 COMPARISON = "comparison.json"
 """File name of the record of the compared runs in a folder, by label."""
-FAILURES: tuple[Failures, ...] = get_args(Failures)
-
-STATISTICS = ("mean", "p50", "p99", "p999", "max")
-
-
-@dataclass(frozen=True)
-class Slowdowns:
-    """The slowdown of some flows under one transport: all, or those of one size bin.
-
-    With several seeds each value is the mean over them, with its 95 % confidence interval. With one
-    seed it has the interval by batch means if the run's summary has one.
-    """
-
-    label: str
-    upper_bytes: int | None
-    count: int
-    """Flows, of all seeds together."""
-    mean: Interval
-    p50: Interval
-    p99: Interval
-    p999: Interval
-    max: Interval
 
 
 class Comparison:
@@ -88,9 +75,7 @@ class Comparison:
         return f"Comparison of {', '.join(self.labels)}, {seeds}"
 
     def _repr_html_(self) -> str:
-        from rampmeter import tables
-
-        return "".join(text_table.html() for text_table in tables.comparison_tables(self))
+        return "".join(text_table.html() for text_table in comparison_tables(self))
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> "Comparison":
@@ -150,8 +135,6 @@ class Comparison:
 
     def undelivered(self) -> "list[Undelivered]":
         """Counts the flows that each transport failed to deliver or rejected."""
-        from rampmeter.undelivered import has_faults, undelivered
-
         return undelivered(
             (label, label, run, has_faults(run.manifest.get("plan", {}).get("faults")))
             for label, runs in self.runs.items()
@@ -221,8 +204,6 @@ class Comparison:
         `mean`, `p50`, `p99`, `p999`, `max` are slowdowns. `mean_ci` and so on are half the widths
         of their intervals, null if there is none.
         """
-        import pyarrow as pa
-
         rows = []
         for label in self.labels:
             for group in self.slowdowns(label):
@@ -249,8 +230,6 @@ class Comparison:
 
     @cached_property
     def _seeds(self) -> list["SameFlows"]:
-        from rampmeter.same_flows import SameFlows
-
         by_seed = zip(*self.runs.values(), strict=True)
         return [SameFlows(dict(zip(self.runs, of, strict=True)), self.failures) for of in by_seed]
 
@@ -274,24 +253,17 @@ class ComparisonPlots:
 
     def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the mean and 99th percentile of slowdown by flow size, of each transport."""
-        from rampmeter import plots
-
         series = [
-            plots.SizeSeries.of_slowdowns(label, self._of.slowdowns(label)[:-1])
-            for label in self._of.labels
+            series_of_slowdowns(label, self._of.slowdowns(label)[:-1]) for label in self._of.labels
         ]
         return plots.slowdown_by_size(series, ax=ax)
 
     def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the distributions of completion times of the flows that count, of all seeds."""
-        from rampmeter import plots
-
         curves = {label: self._of_all(label) for label in self._of.labels}
         return plots.fct_cdfs(curves, ax=ax)
 
     def _of_all(self, label: str) -> "Floats":
-        import numpy as np
-
         return np.concatenate([flows.fct(label) for flows in self._of._seeds])
 
 
@@ -311,20 +283,13 @@ class Overlay:
 
     def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the mean and 99th percentile of slowdown by flow size, of each run."""
-        from rampmeter import plots
-
         series = [
-            plots.SizeSeries.of(name, slowdown_groups(run.summary))
-            for name, run in self._runs.items()
+            series_of_groups(name, slowdown_groups(run.summary)) for name, run in self._runs.items()
         ]
         return plots.slowdown_by_size(series, ax=ax)
 
     def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the distributions of completion times; flows that were not delivered never end."""
-        import numpy as np
-
-        from rampmeter import plots
-
         curves = {}
         for name, run in self._runs.items():
             fct = run.columns("fct_ps")["fct_ps"].to_numpy().astype(np.float64)

@@ -7,12 +7,10 @@ from functools import cache
 from os import PathLike
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rampmeter.on_demand import pa, pq
 from rampmeter.plan_tables import Trace
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def flows(table: object, *, file: str | PathLike[str] | None = None) -> Trace:
@@ -30,8 +28,6 @@ def flows(table: object, *, file: str | PathLike[str] | None = None) -> Trace:
     >>> rm.run(topology=rm.star(4), transport=rm.DcPim(), workload=trace, quiet=True).status
     'finished'
     """
-    import pyarrow.parquet as pq
-
     arrow = _arrow(table)
     if file is None:
         file = _folder() / f"flows-{len(list(_folder().iterdir()))}.parquet"
@@ -43,8 +39,6 @@ def flows(table: object, *, file: str | PathLike[str] | None = None) -> Trace:
 
 
 def _arrow(table: object) -> "pa.Table":
-    import pyarrow as pa
-
     if isinstance(table, pa.Table):
         return table
     columns: Any = dict(table) if isinstance(table, Mapping) else table

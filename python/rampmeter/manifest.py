@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from rampmeter._core import PlanError, ResultError
-from rampmeter.results import MANIFEST, read_json
+from rampmeter.json_object import read_json
 from rampmeter.toml import dumps
 
+MANIFEST = "manifest.json"
+"""File name of the record of a run: plan, seed, version, status."""
 IDENTITY = "identity.json"
 """File name of the identity of a result folder's run: plan, input files, simulator."""
 BASE = "base"

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from rampmeter import _core
 from rampmeter._core import PlanError
 from rampmeter.cautions import Caution
+from rampmeter.endpoint_files import digests_of
 from rampmeter.manifest import is_manifest, plan_of
 from rampmeter.schema import PYTHON
 from rampmeter.spec import PlanTable, table_of
@@ -248,9 +249,6 @@ class Plan:
                     digests[name] = hashlib.file_digest(stream, "sha256").hexdigest()
         in_python = [table for table in self.transports() if table.get("name") == PYTHON]
         if in_python:
-            # Imported here, since endpoints are parts of plans themselves.
-            from rampmeter.endpoint import digests_of
-
             for table in in_python:
                 digests |= digests_of(table, self.base)
         return digests

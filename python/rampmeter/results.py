@@ -1,21 +1,25 @@
 """Results of runs. Only this module depends on the files of a result folder and their columns."""
 
 import json
-import math
 import shutil
 import weakref
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from rampmeter import plots
 from rampmeter._core import ResultError
 from rampmeter.cautions import Caution, cautions_of
+from rampmeter.json_object import read_json
+from rampmeter.manifest import MANIFEST
+from rampmeter.on_demand import pa, pq
+from rampmeter.slowdown import series_of_groups, slowdown_groups
+from rampmeter.tables import run_tables
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -29,7 +33,6 @@ PATHS = "paths.parquet"
 RATES = "rates.parquet"
 WINDOWS = "windows.parquet"
 SUMMARY = "summary.json"
-MANIFEST = "manifest.json"
 
 COMPLETE = frozenset({"finished", "incomplete", "censored"})
 """The statuses of runs that reached the end of their plan."""
@@ -65,9 +68,7 @@ class Run:
         return f"Run({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        from rampmeter import tables
-
-        return "".join(text_table.html() for text_table in tables.run_tables(self))
+        return "".join(text_table.html() for text_table in run_tables(self))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -93,19 +94,14 @@ class Run:
         table = self._table(FLOWS)
         if not (names := self.host_names):
             return table
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         for end in ("src", "dst"):
-            column = pc.take(pa.array(names), table[end]).dictionary_encode()
+            column = pa.chunked_array([names]).take(table[end]).dictionary_encode()
             table = table.append_column(f"{end}_name", column)
         return table
 
     @cached_property
     def host_names(self) -> list[str]:
         """The custom names of all hosts; empty if they have none."""
-        import pyarrow.parquet as pq
-
         metadata = pq.read_metadata(self.path / FLOWS).metadata or {}
         names: list[str] = json.loads(metadata.get(b"rampmeter.hosts", "[]"))
         return names
@@ -191,8 +187,6 @@ class Run:
         return Plots(self)
 
     def _table(self, name: str, columns: list[str] | None = None) -> "pa.Table":
-        import pyarrow.parquet as pq
-
         file = self.path / name
         if not file.is_file():
             raise ResultError(f"{file}: expected a table of results, there is no such file")
@@ -219,36 +213,24 @@ class Plots:
         self, ideal: str = "delivered", bins: str = "bdp", *, ax: "Axes | None" = None
     ) -> "Figure":
         """Draws the mean and 99th percentile of slowdown by flow size."""
-        from rampmeter import plots
-
         groups = slowdown_groups(self._run.summary, ideal, bins)
-        return plots.slowdown_by_size([plots.SizeSeries.of("measured", groups)], ax=ax)
+        return plots.slowdown_by_size([series_of_groups("measured", groups)], ax=ax)
 
     def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the distribution of flow completion times, with that of an idle network."""
-        from rampmeter import plots
-
         flows = self._run.flows
         return plots.fct_cdf(flows["fct_ps"].to_numpy(), flows["ideal_ps"].to_numpy(), ax=ax)
 
     def utilisation(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws utilisation of the links of each tier over time."""
-        from rampmeter import plots
-
         return plots.utilisation(tiers(self._run.series, "time_ps", "utilisation"), ax=ax)
 
     def queue_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the distribution of queue lengths by tier."""
-        from rampmeter import plots
-
         return plots.queue_cdf(tiers(self._run.queues, "queue_bytes", "samples"), ax=ax)
 
     def tenants(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws each tenant's share of the delivered bytes over time, to the end of the window."""
-        import numpy as np
-
-        from rampmeter import plots
-
         table = self._run.tenants
         if table is None:
             raise ResultError(f"{self._run.path}: expected several tenants, there is one")
@@ -265,78 +247,9 @@ class Plots:
         return plots.tenant_shares(times[times <= until], by_name, ax=ax)
 
 
-@dataclass(frozen=True)
-class Group:
-    """The slowdown of some flows: all, or those of one size bin. NaN if there are none."""
-
-    label: str
-    upper_bytes: int | None
-    count: int
-    mean: float
-    p50: float
-    p99: float
-    p999: float
-    max: float
-    half_widths: Mapping[str, float] = field(default_factory=dict)
-    """Half the widths of 95 % confidence intervals by batch means, by the names of statistics;
-    only of runs that are long enough."""
-
-    @classmethod
-    def of(
-        cls, statistics: Mapping[str, Any] | None, label: str, upper_bytes: int | None = None
-    ) -> "Group":
-        """Returns a group from a summary's statistics, which are null without flows."""
-        names = ("mean", "p50", "p99", "p999", "max")
-        found = statistics or dict.fromkeys(names, math.nan)
-        mean, p50, p99, p999, top = (float(found[name]) for name in names)
-        intervals = {name: found.get(f"{name}_ci") for name in names}
-        half_widths = {name: float(value) for name, value in intervals.items() if value is not None}
-        n = int(found.get("count", 0))
-        return cls(label, upper_bytes, n, mean, p50, p99, p999, top, half_widths)
-
-
-def overall_slowdown(summary: Mapping[str, Any], ideal: str = "delivered") -> Group:
-    """Returns the slowdown of all flows counted."""
-    return Group.of(_slowdown(summary, ideal)["overall"], "all")
-
-
-def slowdown_groups(
-    summary: Mapping[str, Any], ideal: str = "delivered", bins: str = "bdp"
-) -> list[Group]:
-    """Returns the slowdown by size; `bins` is `bdp`, `decades`, `deciles` or `classes`."""
-    statistics = _slowdown(summary, ideal)
-    if bins not in statistics or bins == "overall":
-        allowed = ", ".join(name for name in statistics if name != "overall")
-        raise ValueError(f"bins: expected one of {allowed}, got {bins}")
-    return [Group.of(b["stats"], str(b["label"]), b["upper_bytes"]) for b in statistics[bins]]
-
-
-def _slowdown(summary: Mapping[str, Any], ideal: str) -> Mapping[str, Any]:
-    by_ideal: Mapping[str, Any] = summary["slowdown"]
-    if ideal not in by_ideal:
-        raise ValueError(f"ideal: expected one of {', '.join(by_ideal)}, got {ideal}")
-    statistics: Mapping[str, Any] = by_ideal[ideal]
-    return statistics
-
-
 def tiers(table: "pa.Table", x: str, y: str) -> dict[str, tuple[Any, Any]]:
     """Returns two columns of a table as arrays, by tier."""
-    import numpy as np
-
     names = np.asarray(table["tier"].to_pylist())
     columns = table[x].to_numpy(), table[y].to_numpy()
     order = dict.fromkeys(names.tolist())
     return {tier: (columns[0][names == tier], columns[1][names == tier]) for tier in order}
-
-
-def read_json(file: Path) -> dict[str, Any]:
-    """Reads a JSON object from a result folder."""
-    try:
-        value = json.loads(file.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ResultError(f"{file}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise ResultError(f"{file}: expected JSON, got {error}") from None
-    if not isinstance(value, dict):
-        raise ResultError(f"{file}: expected a JSON object, got {type(value).__name__}")
-    return value

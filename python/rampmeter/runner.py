@@ -24,11 +24,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from rampmeter import _core, results
+from rampmeter import _core
 from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
-from rampmeter.manifest import BASE, IDENTITY
+from rampmeter.json_object import read_json
+from rampmeter.manifest import BASE, IDENTITY, MANIFEST
 from rampmeter.plan import Plan
-from rampmeter.results import Run
+from rampmeter.results import COMPLETE, FLOWS, SUMMARY, Run
 from rampmeter.schema import PYTHON
 
 if TYPE_CHECKING:
@@ -278,7 +279,7 @@ class _Worker:
             self._in_python.discard(thread)
         content = {**identity, BASE: os.path.relpath(job.plan.base, job.out)}
         (job.out / IDENTITY).write_text(json.dumps(content, indent=2) + "\n", "utf-8")
-        if summary["status"] in results.COMPLETE:
+        if summary["status"] in COMPLETE:
             return JobOutcome(job, "ran", Run(job.out))
         return JobOutcome(job, "interrupted", Run(job.out))
 
@@ -292,7 +293,7 @@ class _Worker:
     @staticmethod
     def _clear(out: Path) -> None:
         """Removes the main files of an earlier run, so that results of two runs are not mixed."""
-        for name in (IDENTITY, results.MANIFEST, results.SUMMARY):
+        for name in (IDENTITY, MANIFEST, SUMMARY):
             (out / name).unlink(missing_ok=True)
 
 
@@ -346,15 +347,15 @@ def simulator() -> dict[str, str]:
 def is_current(out: Path, identity: dict[str, Any]) -> bool:
     """Returns true if a folder has the complete results of a run with this identity."""
     try:
-        stored = results.read_json(out / IDENTITY)
+        stored = read_json(out / IDENTITY)
         stored.pop(BASE, None)
-        manifest = results.read_json(out / results.MANIFEST)
+        manifest = read_json(out / MANIFEST)
     except ResultError:
         return False
     return (
         stored == identity
-        and manifest.get("status") in results.COMPLETE
-        and all((out / name).is_file() for name in (results.SUMMARY, results.FLOWS))
+        and manifest.get("status") in COMPLETE
+        and all((out / name).is_file() for name in (SUMMARY, FLOWS))
     )
 
 
@@ -375,7 +376,7 @@ def reject_other_results(out: Path, plan: Plan, complete: Mapping[str, Any]) -> 
 def _difference_from(out: Path, plan: Plan, complete: Mapping[str, Any]) -> str | None:
     """Returns the first difference from the plan of the results in a folder; `None` without one."""
     identity = _read_known(out / IDENTITY)
-    manifest = _read_known(out / results.MANIFEST)
+    manifest = _read_known(out / MANIFEST)
     before = Plan(identity["plan"]).table() if "plan" in identity else None
     if before != plan.table():
         complete_before = manifest.get("plan")
@@ -408,7 +409,7 @@ def _set_keys(complete: Any, table: Any) -> Any:
 
 
 def _read_known(file: Path) -> dict[str, Any]:
-    return results.read_json(file) if file.is_file() else {}
+    return read_json(file) if file.is_file() else {}
 
 
 def first_difference(before: Any, now: Any, path: str = "") -> str | None:

@@ -2,27 +2,27 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rampmeter import _core
 from rampmeter._core import ResultError
-from rampmeter.results import Group, Run, overall_slowdown, slowdown_groups
+from rampmeter.on_demand import pa
+from rampmeter.results import Run
+from rampmeter.slowdown import Group, overall_slowdown, slowdown_groups
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from rampmeter.comparison import Failures
-
+Failures: TypeAlias = Literal["excluded", "infinite"]
+"""Flows that some transport did not deliver: left out everywhere, or infinitely slow there."""
+FAILURES: tuple[Failures, ...] = get_args(Failures)
 Floats: TypeAlias = NDArray[np.float64]
 
 
 class SameFlows:
     """The flows of one seed under every transport, by their numbers."""
 
-    def __init__(self, runs: Mapping[str, Run], failures: "Failures") -> None:
+    def __init__(self, runs: Mapping[str, Run], failures: Failures) -> None:
         self._runs = runs
         names = ("flow", "size_bytes", "src", "dst", "arrival_ps", "fct_ps", "ideal_ps")
         tables = {label: run.columns(*names) for label, run in runs.items()}

@@ -2,15 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from rich import box
 from rich.table import Table
 
-from rampmeter.comparison import Comparison, Slowdowns
 from rampmeter.confidence import Interval
-from rampmeter.results import Group, Run, overall_slowdown, slowdown_groups
 from rampmeter.rounds import call_tables, round_tables
+from rampmeter.slowdown import Group, Slowdowns, overall_slowdown, slowdown_groups
 from rampmeter.text import NONE, byte_size, count, mega, number
 from rampmeter.text_table import PLUS_MINUS, TextTable
 
@@ -28,7 +27,57 @@ WINDOWS_NOTE: Final = (
 INTERVAL_NOTE: Final = "± is half a 95 % confidence interval, by batch means."
 
 
-def run_tables(run: Run) -> Iterator[TextTable]:
+class RunRecord(Protocol):
+    """The parts of a run that tables show."""
+
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """Statistics."""
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """The plan and the progress."""
+
+    @property
+    def status(self) -> str:
+        """`finished`, `incomplete`, `censored` or `interrupted`."""
+
+
+class ComparedRuns(Protocol):
+    """The parts of a comparison that tables show."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The labels of the transports."""
+
+    @property
+    def runs(self) -> Mapping[str, Sequence[RunRecord]]:
+        """The runs of each label, one a seed."""
+
+    def flows(self, label: str) -> Mapping[str, int]:
+        """Returns the numbers of flows by outcome."""
+
+    def slowdowns(self, label: str) -> Sequence[Slowdowns]:
+        """Returns slowdown by size, all sizes last."""
+
+    def quantity(self, label: str, name: str) -> Interval:
+        """Returns a number of the summaries."""
+
+    def nfct(self, label: str) -> Interval:
+        """Returns the mean completion time over the mean ideal."""
+
+    def has_one_window(self) -> bool:
+        """Returns true if all transports have the same measured windows."""
+
+    def notes(self) -> Sequence[str]:
+        """Returns sentences about the statistics."""
+
+
+def run_tables(run: RunRecord) -> Iterator[TextTable]:
     """Yields one run's overview, slowdown by size and tenant, ports by tier, rounds, calls."""
     yield overview(run)
     yield slowdown_by_size(run.summary)
@@ -38,7 +87,7 @@ def run_tables(run: Run) -> Iterator[TextTable]:
     yield from call_tables(run.summary)
 
 
-def overview(run: Run) -> TextTable:
+def overview(run: RunRecord) -> TextTable:
     """Returns a table of the quantities of a whole run."""
     summary = run.summary
     flows = summary["flows"]
@@ -107,7 +156,7 @@ def slowdown_by_size(summary: Mapping[str, Any], ideal: str = "delivered") -> Te
     )
 
 
-def tenants(run: Run) -> Iterator[TextTable]:
+def tenants(run: RunRecord) -> Iterator[TextTable]:
     """Yields slowdown and goodput by tenant with transports; nothing for one tenant."""
     summary = run.summary
     by_tenant: Mapping[str, Mapping[str, Any]] = summary.get("tenants", {})
@@ -133,7 +182,7 @@ def tenants(run: Run) -> Iterator[TextTable]:
     yield TextTable("Slowdown by tenant", headings, rows)
 
 
-def comparison_tables(comparison: Comparison) -> Iterator[TextTable]:
+def comparison_tables(comparison: ComparedRuns) -> Iterator[TextTable]:
     """Yields tables of compared transports, a row for each."""
     labels = comparison.labels
     flows = {label: comparison.flows(label) for label in labels}
@@ -195,7 +244,7 @@ def comparison_tables(comparison: Comparison) -> Iterator[TextTable]:
 
 
 def _by_size(
-    comparison: Comparison, title: str, value: Callable[[Slowdowns], Interval]
+    comparison: ComparedRuns, title: str, value: Callable[[Slowdowns], Interval]
 ) -> TextTable:
     """Returns a table of one statistic by transport and size."""
     groups = {label: comparison.slowdowns(label) for label in comparison.labels}
@@ -213,7 +262,7 @@ def _values(group: Slowdowns) -> Iterator[str]:
     return (value.text() for value in (group.mean, group.p50, group.p99, group.p999, group.max))
 
 
-def _status(runs: Sequence[Run]) -> str:
+def _status(runs: Sequence[RunRecord]) -> str:
     """Returns the outcome of runs: one word if it is the same for all."""
     counts = Counter(run.status for run in runs)
     if len(counts) == 1:
@@ -221,11 +270,11 @@ def _status(runs: Sequence[Run]) -> str:
     return ",\n".join(f"{n} {status}" for status, n in sorted(counts.items()))
 
 
-def _drops(run: Run) -> int:
+def _drops(run: RunRecord) -> int:
     return sum(sum(tier["drops"].values()) for tier in run.summary["tiers"])
 
 
-def _pauses_of(runs: Sequence[Run]) -> str:
+def _pauses_of(runs: Sequence[RunRecord]) -> str:
     """Returns the pauses by priority flow control in all runs; a dash if none has it."""
     tiers = [tier["pfc"] for run in runs for tier in run.summary["tiers"] if "pfc" in tier]
     return count(sum(tier["pauses"] for tier in tiers)) if tiers else NONE

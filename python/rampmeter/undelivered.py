@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rampmeter.results import Run
-from rampmeter.runner import Batch
 from rampmeter.text import count
 
 HARMLESS = ("rerouting-us",)
@@ -74,20 +73,6 @@ def undelivered(runs: Iterable[tuple[str, str, Run, bool]]) -> list[Undelivered]
         if n_failed and not is_faulty:
             of_label[name] = of_label.get(name, 0) + n_failed
     return [Undelivered(label, n, rejected[label], failed[label]) for label, n in submitted.items()]
-
-
-def of_batch(batch: Batch) -> list[Undelivered]:
-    """Counts the flows of all complete runs of a batch, by the names of their transports."""
-    return undelivered(
-        (
-            " + ".join(str(table.get("name")) for table in outcome.job.plan.transports()),
-            outcome.job.name,
-            outcome.run,
-            has_faults(outcome.job.plan.resolved("faults")),
-        )
-        for outcome in batch.outcomes
-        if outcome.state in ("ran", "reused") and outcome.run is not None
-    )
 
 
 def has_faults(table: Any) -> bool:

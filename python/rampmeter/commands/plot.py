@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rampmeter.commands.common import FOLDER
+from rampmeter.comparison import COMPARISON, Comparison, Overlay
 from rampmeter.results import Run
 
 if TYPE_CHECKING:
@@ -51,8 +52,6 @@ def plot(folders: Sequence[Path], out: Path | None, format_: str) -> None:
 
 def _figures(folders: Sequence[Path]) -> dict[str, Callable[[], "Figure"]]:
     """Returns the figures that can be drawn, by name."""
-    from rampmeter.comparison import COMPARISON, Comparison, Overlay
-
     if len(folders) > 1:
         names = [folder.name for folder in folders]
         if len(set(names)) < len(names):

@@ -20,6 +20,7 @@ from rampmeter.commands.common import (
 )
 from rampmeter.plan import Plan
 from rampmeter.runner import Job
+from rampmeter.tables import run_tables
 
 
 @click.command(epilog=EXIT_CODES)
@@ -45,8 +46,6 @@ def run(
     Example: another load, and a separate folder
       rampmeter run plan.toml --set workload.load=0.8 --seed 2 --out results/load-0.8
     """
-    from rampmeter.tables import run_tables
-
     overrides = overrides_of(settings, seed)
     complete = Plan.load(plan).with_(*overrides)
     folder = out or Path("results") / folder_name(plan, overrides)

@@ -20,6 +20,7 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from rampmeter._core import ResultError
+from rampmeter.json_object import read_json
 from rampmeter.papers.claims import ClaimRow, claim_rows
 from rampmeter.papers.entry import Entry, run_provenance, write_atomically
 from rampmeter.papers.figure import Figure, FigureRun, Mode
@@ -30,7 +31,7 @@ from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import Series, series_of
 from rampmeter.papers.verdict import PILOT, Basis, ValueRow, rows_of
 from rampmeter.plan import Plan
-from rampmeter.results import Run, read_json
+from rampmeter.results import Run
 
 LEDGER = "ledger"
 RECORDED = "recorded.json"

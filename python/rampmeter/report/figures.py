@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from rampmeter._core import ResultError
 from rampmeter.confidence import interval
+from rampmeter.json_object import read_json
 from rampmeter.papers.reproduce import REPORT
 from rampmeter.papers.verdict import VERDICTS
 from rampmeter.report.links import link_to
@@ -25,7 +26,7 @@ from rampmeter.report.model import (
     SvgImage,
     Verdicts,
 )
-from rampmeter.results import FLOWS, read_json
+from rampmeter.results import FLOWS
 from rampmeter.text import count, counted
 
 PAPERS: Final = {

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from rampmeter._core import ResultError
 from rampmeter.comparison import COMPARISON
+from rampmeter.manifest import MANIFEST
 from rampmeter.papers.reproduce import REPORT
 from rampmeter.report import comparisons, figures, runs, sweeps
 from rampmeter.report.model import Section
-from rampmeter.results import MANIFEST
 from rampmeter.sweeps.dataset import IDENTITY
 
 READERS = {

@@ -45,17 +45,6 @@ FEW: Final = 8
 """Maximum number of rows of a table without a search field."""
 
 
-def write(sections: Sequence[Section], file: Path, title: str = "Rampmeter report") -> None:
-    """Writes a report.
-
-    An older one in its place is replaced atomically, and remains if writing fails.
-    """
-    text = html(sections, title)
-    partial = file.with_name(f"{file.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(file)
-
-
 def html(sections: Sequence[Section], title: str) -> str:
     """Returns the text of a report."""
     values = [row for section in sections for row in section.rows]

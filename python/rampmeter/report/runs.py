@@ -20,7 +20,8 @@ from rampmeter.report.model import (
     SectionPart,
     Series,
 )
-from rampmeter.results import FLOWS, LINKS, QUEUES, SERIES, Group, Run, slowdown_groups
+from rampmeter.results import FLOWS, LINKS, QUEUES, SERIES, Run
+from rampmeter.slowdown import Group, slowdown_groups
 from rampmeter.text_table import TextTable
 
 FILES = (FLOWS, SERIES, QUEUES, LINKS)

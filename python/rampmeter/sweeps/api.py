@@ -24,7 +24,8 @@ from rampmeter.sweeps.drive import (
     check_metric,
     stopping_on_signals,
 )
-from rampmeter.sweeps.engines import Engine, open_engine
+from rampmeter.sweeps.engines import open_engine
+from rampmeter.sweeps.engines.base import Engine
 from rampmeter.sweeps.estimate import estimate
 from rampmeter.sweeps.grammar import parse_values
 from rampmeter.sweeps.progress import failure, watching

@@ -1,4 +1,4 @@
-"""The command `rampmeter sweep`."""
+"""`rampmeter sweep`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

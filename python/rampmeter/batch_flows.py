@@ -1,0 +1,18 @@
+"""Flows that the runs of a batch did not deliver."""
+
+from rampmeter.runner import Batch
+from rampmeter.undelivered import Undelivered, has_faults, undelivered
+
+
+def undelivered_of(batch: Batch) -> list[Undelivered]:
+    """Counts the flows of all complete runs of a batch, by the names of their transports."""
+    return undelivered(
+        (
+            " + ".join(str(table.get("name")) for table in outcome.job.plan.transports()),
+            outcome.job.name,
+            outcome.run,
+            has_faults(outcome.job.plan.resolved("faults")),
+        )
+        for outcome in batch.outcomes
+        if outcome.state in ("ran", "reused") and outcome.run is not None
+    )
