@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from rampmeter import __version__
-from rampmeter.cautions import explanations as explanations_of_codes
 from rampmeter.cli import COMMANDS, main
 from rampmeter.papers import list_figures, load_figure
 from rampmeter.papers.inventory import inventory_page, load_inventory
 from rampmeter.papers.misses import explanations, misses_section
 from rampmeter.papers.status import ledger_page
 from rampmeter.report.figures import PAPERS
+from rampmeter.text.cautions import explanations as explanations_of_codes
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

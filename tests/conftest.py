@@ -14,8 +14,8 @@ import pytest
 
 import rampmeter as rm
 from rampmeter import _core
-from rampmeter.manifest import MANIFEST
-from rampmeter.results import FLOWS, SUMMARY
+from rampmeter.plan.manifest import MANIFEST
+from rampmeter.results.run import FLOWS, SUMMARY
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress

@@ -15,8 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import rampmeter as rm
-from rampmeter import _core, benchmark
+from rampmeter import _core
 from rampmeter.cli import COMMANDS, main
+from rampmeter.running import benchmark
 
 from .conftest import FakeCore, progress
 

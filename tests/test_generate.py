@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 import rampmeter as rm
-from rampmeter import schema, transports
-from rampmeter.spec import Transport
+from rampmeter import transports
+from rampmeter.plan import schema
+from rampmeter.plan.base import Transport
 from tools.generate import files as generate
 from tools.generate.notes import notes
 

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import rampmeter as rm
-from rampmeter.manifest import MANIFEST
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.measure import measure
 from rampmeter.papers.metrics import Metric
-from rampmeter.results import FLOWS, LINKS, SUMMARY, TENANTS
+from rampmeter.plan.manifest import MANIFEST
+from rampmeter.results.run import FLOWS, LINKS, SUMMARY, TENANTS
 
 from .conftest import SMALL, write_results
 

@@ -15,12 +15,12 @@ from matplotlib.lines import Line2D
 
 import rampmeter as rm
 from rampmeter import plots
-from rampmeter.confidence import Interval
+from rampmeter.analysis.confidence import Interval
 from rampmeter.papers import Mode, load_figure
 from rampmeter.papers.draw import draw
 from rampmeter.papers.verdict import Basis, rows_of
 from rampmeter.plots.time import average_neighbours
-from rampmeter.slowdown import Group, series_of_groups, slowdown_groups
+from rampmeter.results.slowdown import Group, series_of_groups, slowdown_groups
 
 from .conftest import FIG3, write_results
 

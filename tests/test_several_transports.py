@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import rampmeter as rm
-from rampmeter import runner, tables
-from rampmeter.batch_flows import undelivered_of
+from rampmeter.choices.naming import TransportChoice
 from rampmeter.endpoints import StopAndWait
-from rampmeter.naming import TransportChoice
-from rampmeter.runner import Batch, Job, JobOutcome
+from rampmeter.results import tables
+from rampmeter.running import runner
+from rampmeter.running.batch_flows import undelivered_of
+from rampmeter.running.runner import Batch, Job, JobOutcome
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.testbed.experiment import bed_of
 

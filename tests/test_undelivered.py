@@ -7,11 +7,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 import rampmeter as rm
-from rampmeter.batch_flows import undelivered_of
 from rampmeter.cli import main
-from rampmeter.comparison import Comparison
-from rampmeter.runner import Batch, Job, JobOutcome
-from rampmeter.undelivered import has_faults, undelivered
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.undelivered import has_faults, undelivered
+from rampmeter.running.batch_flows import undelivered_of
+from rampmeter.running.runner import Batch, Job, JobOutcome
 
 from .conftest import SMALL, FakeCore, write_results
 

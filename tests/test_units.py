@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter import schema
-from rampmeter.batch_flows import undelivered_of
 from rampmeter.cli import main
-from rampmeter.runner import Batch, Job, JobOutcome
+from rampmeter.plan import schema
+from rampmeter.running.batch_flows import undelivered_of
+from rampmeter.running.runner import Batch, Job, JobOutcome
 from rampmeter.sweeps.table import sweep_of
-from rampmeter.toml import dumps
+from rampmeter.text.toml import dumps
 
 from .conftest import write_results
 

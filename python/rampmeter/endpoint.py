@@ -38,10 +38,10 @@ from types import CellType, CodeType, ModuleType
 from typing import Any, Final
 
 from rampmeter._core import Host, MessageToSend, Packet
-from rampmeter.endpoint_files import BUILTIN, files_beside
-from rampmeter.schema import PYTHON
-from rampmeter.spec import Transport, table_of
-from rampmeter.toml import Table, TomlValue
+from rampmeter.plan.base import Transport, table_of
+from rampmeter.plan.endpoint_files import BUILTIN, files_beside
+from rampmeter.plan.schema import PYTHON
+from rampmeter.text.toml import Table, TomlValue
 
 
 class Endpoint(ABC):

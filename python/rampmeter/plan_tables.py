@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Literal, TypeAlias
 
-from rampmeter.spec import Hosts, PlanTable, Sizes
-from rampmeter.toml import Table
+from rampmeter.plan.base import Hosts, PlanTable, Sizes
+from rampmeter.text.toml import Table
 
 __all__ = [
     "AllToAll",

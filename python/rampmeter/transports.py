@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from rampmeter.spec import Transport
-from rampmeter.toml import Table
+from rampmeter.plan.base import Transport
+from rampmeter.text.toml import Table
 
 __all__ = [
     "Capton",

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import rampmeter as rm
-from rampmeter.schema import names
-from rampmeter.slowdown import overall_slowdown
+from rampmeter.plan.schema import names
+from rampmeter.results.slowdown import overall_slowdown
 
 PLAN: Final = """
 [topology]

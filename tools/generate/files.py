@@ -27,8 +27,8 @@ from rampmeter.papers import list_figures, load_figure
 from rampmeter.papers.ledger import Ledger
 from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.status import NAMES, FigureStatus, columns, totals
-from rampmeter.schema import KeyInfo, TransportInfo, plan_schema, transports
-from rampmeter.toml import literal
+from rampmeter.plan.schema import KeyInfo, TransportInfo, plan_schema, transports
+from rampmeter.text.toml import literal
 from tools.generate.comparison import comparison_of_transports
 from tools.generate.notes import notes
 from tools.generate.plan_tables import plan_tables
@@ -185,8 +185,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from rampmeter.spec import Transport
-from rampmeter.toml import Table
+from rampmeter.plan.base import Transport
+from rampmeter.text.toml import Table
 
 __all__ = {names}
 '''

@@ -25,7 +25,7 @@ from typing import Final
 
 from rampmeter.papers import load_figure
 from rampmeter.papers.figure import Figure
-from rampmeter.schema import transport_info
+from rampmeter.plan.schema import transport_info
 
 BLOCK: Final = re.compile(r"<!-- measured:\n(?P<digests>[^>]*)\n-->\n.*?<!-- /measured -->\n", re.S)
 NETWORK: Final = "uniform"

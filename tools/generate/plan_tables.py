@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from rampmeter.schema import plan_schema
+from rampmeter.plan.schema import plan_schema
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -57,8 +57,8 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Literal, TypeAlias
 
-from rampmeter.spec import Hosts, PlanTable, Sizes
-from rampmeter.toml import Table
+from rampmeter.plan.base import Hosts, PlanTable, Sizes
+from rampmeter.text.toml import Table
 
 __all__ = {names}
 '''

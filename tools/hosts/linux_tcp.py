@@ -27,12 +27,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rampmeter.confidence import Interval, interval
-from rampmeter.plan import Plan
+from rampmeter.analysis.confidence import Interval, interval
+from rampmeter.plan.plan import Plan
 from rampmeter.testbed.command import enter_user_namespace
 from rampmeter.testbed.experiment import Options, run_testbed
 from rampmeter.testbed.marking import BINS_PER_FRAME, PortDelays
-from rampmeter.toml import Table, dumps
+from rampmeter.text.toml import Table, dumps
 
 LINUX: Final[Table] = {
     # HyStart; no faster growth beyond the window before a loss; delayed acknowledgements

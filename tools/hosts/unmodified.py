@@ -28,7 +28,7 @@ from typing import Any, Final
 from rampmeter.testbed.command import TestbedError, enter_user_namespace, run, tool
 from rampmeter.testbed.fabric import Fabric
 from rampmeter.testbed.shape import Shape
-from rampmeter.toml import dumps
+from rampmeter.text.toml import dumps
 
 SHAPE: Final = Shape(racks=2, hosts_per_rack=3, spines=1, access_bps=100_000_000, n_arbiters=1)
 """Two racks; the arbiter's host has the controller."""

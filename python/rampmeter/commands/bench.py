@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from rampmeter import benchmark
 from rampmeter.commands.common import FILE, overrides_of, set_option, show
-from rampmeter.plan import Plan
-from rampmeter.tables import speed
+from rampmeter.plan.plan import Plan
+from rampmeter.results.tables import speed
+from rampmeter.running import benchmark
 
 
 @click.command()

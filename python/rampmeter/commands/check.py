@@ -10,10 +10,10 @@ from rampmeter import plots
 from rampmeter._core import PlanError
 from rampmeter.commands.common import FILE, overrides_of, set_option, with_code
 from rampmeter.commands.plot import FORMATS
-from rampmeter.manifest import without_nulls
-from rampmeter.plan import Plan
+from rampmeter.plan.manifest import without_nulls
+from rampmeter.plan.plan import Plan
 from rampmeter.sweeps.table import sweep_of
-from rampmeter.toml import dumps
+from rampmeter.text.toml import dumps
 
 
 @click.command()

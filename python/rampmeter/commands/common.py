@@ -10,12 +10,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from rampmeter.cautions import Caution
-from rampmeter.manifest import is_manifest
-from rampmeter.plan import Override, parse_override
-from rampmeter.progress import watching
-from rampmeter.runner import Batch, Job, run_all
-from rampmeter.text_table import TextTable
+from rampmeter.plan.manifest import is_manifest
+from rampmeter.plan.plan import Override, parse_override
+from rampmeter.running.progress import watching
+from rampmeter.running.runner import Batch, Job, run_all
+from rampmeter.text.cautions import Caution
+from rampmeter.text.text_table import TextTable
 
 Command: TypeAlias = Callable[..., Any]
 

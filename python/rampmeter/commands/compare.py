@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rampmeter import naming
+from rampmeter.choices import naming
 from rampmeter.commands.common import (
     EXIT_CODES_COMPARED,
     FILE,
@@ -21,12 +21,12 @@ from rampmeter.commands.common import (
     show,
     warn,
 )
-from rampmeter.comparison import Comparison
-from rampmeter.comparison_job import ComparisonJob
-from rampmeter.plan import Plan
-from rampmeter.results import Run
-from rampmeter.same_flows import FAILURES, Failures
-from rampmeter.tables import comparison_tables, fabrics
+from rampmeter.plan.plan import Plan
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.run import Run
+from rampmeter.results.same_flows import FAILURES, Failures
+from rampmeter.results.tables import comparison_tables, fabrics
+from rampmeter.running.comparison_job import ComparisonJob
 
 
 @click.command(epilog=EXIT_CODES_COMPARED)

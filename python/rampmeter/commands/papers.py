@@ -8,7 +8,6 @@ from rich.console import Console
 
 from rampmeter import papers as figures
 from rampmeter._core import PlanError, ResultError
-from rampmeter.batch_flows import undelivered_of
 from rampmeter.commands.common import (
     EXIT_CODES_PAPERS,
     FOLDER,
@@ -35,10 +34,11 @@ from rampmeter.papers.table import (
     searches_table,
     status_table,
 )
-from rampmeter.progress import watching
 from rampmeter.report import find, write
-from rampmeter.runner import Batch, n_cores
-from rampmeter.text import counted
+from rampmeter.running.batch_flows import undelivered_of
+from rampmeter.running.progress import watching
+from rampmeter.running.runner import Batch, n_cores
+from rampmeter.text.numbers import counted
 
 PAPERS = Path("results/papers")
 """Folder in which figures are made."""

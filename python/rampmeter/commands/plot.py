@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from rampmeter.commands.common import FOLDER
-from rampmeter.comparison import COMPARISON, Comparison, Overlay
-from rampmeter.results import Run
+from rampmeter.results.comparison import COMPARISON, Comparison, Overlay
+from rampmeter.results.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -24,13 +24,13 @@ from rampmeter.commands.common import (
 )
 from rampmeter.papers import find_papers
 from rampmeter.papers.replays import ReplayLedger, ReplaySetup
-from rampmeter.plan import Override, Plan
+from rampmeter.plan.plan import Override, Plan
 from rampmeter.replays.compare import ComparedTimes, End, Ideal, Ratios, Replay
 from rampmeter.replays.recording import Recording, columns_of
 from rampmeter.replays.tables import replay_json, replay_tables
-from rampmeter.runner import Job
-from rampmeter.text import NONE, count, number
-from rampmeter.text_table import TextTable
+from rampmeter.running.runner import Job
+from rampmeter.text.numbers import NONE, count, number
+from rampmeter.text.text_table import TextTable
 
 VARIABLE: Final = "RAMPMETER_REFERENCE"
 RESULT: Final = "replay.json"

@@ -18,9 +18,9 @@ from rampmeter.commands.common import (
     show,
     warn,
 )
-from rampmeter.plan import Plan
-from rampmeter.runner import Job
-from rampmeter.tables import run_tables
+from rampmeter.plan.plan import Plan
+from rampmeter.results.tables import run_tables
+from rampmeter.running.runner import Job
 
 
 @click.command(epilog=EXIT_CODES)

@@ -9,20 +9,20 @@ import click
 from rich.console import Console
 
 from rampmeter._core import PlanError
+from rampmeter.choices.axes import Uniform
+from rampmeter.choices.grammar import parse_axis, parse_point
 from rampmeter.commands.common import fail
-from rampmeter.plan import Plan, parse_override
+from rampmeter.plan.plan import Plan, parse_override
+from rampmeter.results.undelivered import Undelivered, has_faults
 from rampmeter.sweeps.api import Shard, axes_of, run_sweep
-from rampmeter.sweeps.axes import Uniform
 from rampmeter.sweeps.drive import DriverOutcome
 from rampmeter.sweeps.engines import FORMS, open_engine
-from rampmeter.sweeps.grammar import parse_axis, parse_point
 from rampmeter.sweeps.progress import failure, watching
 from rampmeter.sweeps.results import PointRows, SweepResults
 from rampmeter.sweeps.spec import METRIC, Sweep
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
-from rampmeter.text import count, counted
-from rampmeter.text_table import TextTable
-from rampmeter.undelivered import Undelivered, has_faults
+from rampmeter.text.numbers import count, counted
+from rampmeter.text.text_table import TextTable
 
 FAILED: Final = 1
 SIGNALLED: Final = 128

@@ -17,9 +17,9 @@ from rampmeter.commands.common import (
     warn,
 )
 from rampmeter.commands.compare import show_comparison
-from rampmeter.comparison import Comparison
-from rampmeter.plan import Plan
-from rampmeter.progress import counting
+from rampmeter.plan.plan import Plan
+from rampmeter.results.comparison import Comparison
+from rampmeter.running.progress import counting
 from rampmeter.testbed import enter_user_namespace
 from rampmeter.testbed.arms import parse, run_arms
 from rampmeter.testbed.experiment import Options

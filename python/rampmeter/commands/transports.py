@@ -2,7 +2,7 @@
 
 import click
 
-from rampmeter import schema
+from rampmeter.plan import schema
 
 
 @click.command()

@@ -20,7 +20,6 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from rampmeter._core import ResultError
-from rampmeter.json_object import read_json
 from rampmeter.papers.claims import ClaimRow, claim_rows
 from rampmeter.papers.entry import Entry, run_provenance, write_atomically
 from rampmeter.papers.figure import Figure, FigureRun, Mode
@@ -30,8 +29,9 @@ from rampmeter.papers.reproduce import cost_of, job_name, probe_name
 from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import Series, series_of
 from rampmeter.papers.verdict import PILOT, Basis, ValueRow, rows_of
-from rampmeter.plan import Plan
-from rampmeter.results import Run
+from rampmeter.plan.plan import Plan
+from rampmeter.results.run import Run
+from rampmeter.text.json_object import read_json
 
 LEDGER = "ledger"
 RECORDED = "recorded.json"

@@ -15,15 +15,15 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from rich.table import Table
 
 from rampmeter._core import PlanError, ResultError
-from rampmeter.json_object import read_json
 from rampmeter.papers.entry import run_provenance, write_atomically
 from rampmeter.papers.ledger import LEDGER, Ledger, plan_digest
-from rampmeter.plan import Override, Plan
+from rampmeter.plan.plan import Override, Plan
 from rampmeter.replays.compare import ENDS, IDEALS, ComparedTimes, End, Ideal, Ratios, Replay
 from rampmeter.replays.recording import digest_of
-from rampmeter.strict_table import StrictTable
-from rampmeter.tables import new_table
-from rampmeter.text import NONE, count, number
+from rampmeter.results.tables import new_table
+from rampmeter.text.json_object import read_json
+from rampmeter.text.numbers import NONE, count, number
+from rampmeter.text.strict_table import StrictTable
 
 REPLAYS: Final = "replays"
 SETTINGS: Final = "replay.toml"

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from rampmeter import _core
-from rampmeter.batch_flows import undelivered_of
 from rampmeter.papers.claims import ClaimRow, claim_rows
 from rampmeter.papers.draw import draw, sustained
 from rampmeter.papers.figure import Figure, FigureRun, Mode, SubFigure
@@ -17,7 +16,8 @@ from rampmeter.papers.pareto import LeastBound, least_bounds
 from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import Series, series_of
 from rampmeter.papers.verdict import SEEDS_WANTED, VERDICTS, Basis, ValueRow, rows_of
-from rampmeter.runner import Batch, Job
+from rampmeter.running.batch_flows import undelivered_of
+from rampmeter.running.runner import Batch, Job
 
 REPORT = "report.json"
 IMAGES = (".png", ".svg", ".pdf")

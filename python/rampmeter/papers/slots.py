@@ -4,7 +4,7 @@ from typing import Any
 
 from rampmeter._core import PlanError
 from rampmeter.papers.figure import SubFigure
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 from rampmeter.timeline import Event, Timeline
 
 

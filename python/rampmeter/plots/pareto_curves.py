@@ -10,7 +10,7 @@ from matplotlib.transforms import Transform, offset_copy
 
 from rampmeter.plots.bound import Tradeoff
 from rampmeter.plots.style import MARKERS, PALETTE, finish, house_style, new_figure
-from rampmeter.text import thousands
+from rampmeter.text.numbers import thousands
 
 APART_POINTS = 1.1
 """Distance between curves that sustain the same load, in points of 1/72 inch."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rampmeter.confidence import Interval
+from rampmeter.analysis.confidence import Interval
 from rampmeter.plots.style import LINES, MARKERS, PALETTE, finish, house_style, new_figure
 
 

@@ -19,7 +19,7 @@ from rampmeter.plots.style import (
     plain_log_ticks,
     wrap_y_label,
 )
-from rampmeter.text import thousands
+from rampmeter.text.numbers import thousands
 
 N = len(PALETTE)
 GROUP_WIDTH = 0.8

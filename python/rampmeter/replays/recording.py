@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from rampmeter._core import PlanError, quantity
 from rampmeter.on_demand import pq
-from rampmeter.plan import Plan
-from rampmeter.toml import TomlValue
+from rampmeter.plan.plan import Plan
+from rampmeter.text.toml import TomlValue
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -28,7 +28,7 @@ from rampmeter.report.model import (
     SvgImage,
     Verdicts,
 )
-from rampmeter.text import NONE
+from rampmeter.text.numbers import NONE
 
 TEMPLATE, STYLE, SCRIPT = "report.html.j2", "report.css", "report.js"
 DIGITS: Final = 4

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rampmeter.cautions import cautions_of
-from rampmeter.comparison import ONE_SAMPLE
 from rampmeter.on_demand import pa
+from rampmeter.results.comparison import ONE_SAMPLE
 from rampmeter.sweeps.spec import Point, Sweep, columns_of
 from rampmeter.sweeps.task import TaskResult
-from rampmeter.toml import TomlValue, literal
+from rampmeter.text.cautions import cautions_of
+from rampmeter.text.toml import TomlValue, literal
 
 MEANING: Final = b"meaning"
 UNIT: Final = b"unit"

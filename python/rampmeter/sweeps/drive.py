@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any, Final, Protocol
 
 from rampmeter._core import PlanError
-from rampmeter.confidence import interval, next_count
+from rampmeter.analysis.confidence import interval, next_count
 from rampmeter.on_demand import pa
 from rampmeter.sweeps.columns import MEASURES, Schema
 from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset, decode_parquet

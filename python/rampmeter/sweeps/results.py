@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter import plots
 from rampmeter._core import ResultError
-from rampmeter.confidence import LEVEL, Interval, interval
+from rampmeter.analysis.confidence import LEVEL, Interval, interval
 from rampmeter.on_demand import pa
 from rampmeter.sweeps.columns import COLUMNS, FLOAT, INT, MEASURES, field
 from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset
-from rampmeter.text_table import TextTable
-from rampmeter.toml import literal
+from rampmeter.text.text_table import TextTable
+from rampmeter.text.toml import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,11 +16,11 @@ from typing import Any, Literal, TypeAlias
 
 from rampmeter import _core
 from rampmeter._core import PlanError
-from rampmeter.json_object import read_json
-from rampmeter.plan import Plan, file_keys
-from rampmeter.results import FLOWS, SUMMARY
-from rampmeter.runner import simulator
+from rampmeter.plan.plan import Plan, file_keys
+from rampmeter.results.run import FLOWS, SUMMARY
+from rampmeter.running.runner import simulator
 from rampmeter.sweeps.spec import Point
+from rampmeter.text.json_object import read_json
 
 State: TypeAlias = Literal["ran", "stopped", "failed", "lost", "other-simulator"]
 

@@ -5,8 +5,8 @@ from os import PathLike, fspath
 from typing import TypedDict
 
 from rampmeter import _core
-from rampmeter.spec import Sizes
-from rampmeter.toml import plain
+from rampmeter.plan.base import Sizes
+from rampmeter.text.toml import plain
 
 
 class HomaPriorities(TypedDict):

@@ -12,12 +12,12 @@ import numpy as np
 
 from rampmeter import plots
 from rampmeter._core import ResultError
-from rampmeter.cautions import Caution, cautions_of
-from rampmeter.json_object import read_json
-from rampmeter.manifest import MANIFEST
 from rampmeter.on_demand import pa, pq
-from rampmeter.slowdown import series_of_groups, slowdown_groups
-from rampmeter.tables import run_tables
+from rampmeter.plan.manifest import MANIFEST
+from rampmeter.results.slowdown import series_of_groups, slowdown_groups
+from rampmeter.results.tables import run_tables
+from rampmeter.text.cautions import Caution, cautions_of
+from rampmeter.text.json_object import read_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

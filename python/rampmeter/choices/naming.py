@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rampmeter import schema
 from rampmeter._core import PlanError
-from rampmeter.plan import Plan, parse_value
-from rampmeter.spec import Transport
-from rampmeter.sweeps.grammar import KEY, format_value, split
-from rampmeter.toml import Table, TomlValue
+from rampmeter.choices.grammar import KEY, format_value, split
+from rampmeter.plan import schema
+from rampmeter.plan.base import Transport
+from rampmeter.plan.plan import Plan, parse_value
+from rampmeter.text.toml import Table, TomlValue
 
 ALL: Final = "all"
 LABEL: Final = "label"

@@ -21,8 +21,8 @@ from os import PathLike, fspath
 import numpy as np
 
 from rampmeter import _core
-from rampmeter.spec import Sizes
-from rampmeter.toml import plain
+from rampmeter.plan.base import Sizes
+from rampmeter.text.toml import plain
 
 UNIT = 1_460
 """Bytes of a packet, the unit of thresholds."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
-from rampmeter.text import NONE, byte_size, count, number
-from rampmeter.text_table import TextTable
+from rampmeter.text.numbers import NONE, byte_size, count, number
+from rampmeter.text.text_table import TextTable
 
 ROWS_MAX: Final = 20
 """Maximum number of rounds in a table."""

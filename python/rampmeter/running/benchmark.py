@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from rampmeter import _core
 from rampmeter._core import PlanError
-from rampmeter.plan import Plan
-from rampmeter.schema import PYTHON, transports
-from rampmeter.shortcuts import fat_tree, imc10, leaf_spine
-from rampmeter.spec import Transport
+from rampmeter.parts.shortcuts import fat_tree, imc10, leaf_spine
+from rampmeter.plan.base import Transport
+from rampmeter.plan.plan import Plan
+from rampmeter.plan.schema import PYTHON, transports
 from rampmeter.transports import DcPim
 
 

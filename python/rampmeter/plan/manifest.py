@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from rampmeter._core import PlanError, ResultError
-from rampmeter.json_object import read_json
-from rampmeter.toml import dumps
+from rampmeter.text.json_object import read_json
+from rampmeter.text.toml import dumps
 
 MANIFEST = "manifest.json"
 """File name of the record of a run: plan, seed, version, status."""

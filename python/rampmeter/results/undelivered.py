@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rampmeter.results import Run
-from rampmeter.text import count
+from rampmeter.results.run import Run
+from rampmeter.text.numbers import count
 
 HARMLESS = ("rerouting-us",)
 """Keys of the plan's table `faults` that cause no failure by themselves."""

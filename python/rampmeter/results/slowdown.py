@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rampmeter import plots
-from rampmeter.confidence import Interval
+from rampmeter.analysis.confidence import Interval
 
 STATISTICS = ("mean", "p50", "p99", "p999", "max")
 

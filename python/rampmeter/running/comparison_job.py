@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from rampmeter.comparison import Comparison
-from rampmeter.confidence import SEEDS_FIRST, SEEDS_MAX, Interval, next_count
-from rampmeter.naming import TransportChoice
-from rampmeter.plan import Plan
-from rampmeter.results import Run
-from rampmeter.runner import Batch, Job, JobOutcome
-from rampmeter.same_flows import Failures
+from rampmeter.analysis.confidence import SEEDS_FIRST, SEEDS_MAX, Interval, next_count
+from rampmeter.choices.naming import TransportChoice
+from rampmeter.plan.plan import Plan
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.run import Run
+from rampmeter.results.same_flows import Failures
+from rampmeter.running.runner import Batch, Job, JobOutcome
 
 RunJobs: TypeAlias = Callable[[list[Job]], Batch]
 """Runs jobs, such as `runner.run_all`."""

@@ -17,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from rampmeter.runner import Job, JobOutcome, JobWatcher, SilentWatcher
+from rampmeter.running.runner import Job, JobOutcome, JobWatcher, SilentWatcher
 
 if TYPE_CHECKING:
     from rampmeter import _core

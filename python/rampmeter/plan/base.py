@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import ClassVar, Final, TypeAlias
 
-from rampmeter.toml import Table, TomlValue, plain
+from rampmeter.text.toml import Table, TomlValue, plain
 
 Sizes: TypeAlias = str | Mapping[str, int | str | PathLike[str]]
 """A distribution's name, or `{"fixed": 71_540}`, or `{"cdf": "sizes.txt", "unit": "packets"}`."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rampmeter._core import PlanError
-from rampmeter.plan import Override
-from rampmeter.toml import TomlValue, literal
+from rampmeter.plan.plan import Override
+from rampmeter.text.toml import TomlValue, literal
 
 POINTS_MAX: Final = 1_000_000
 """Maximum number of points of one sweep or grid."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from rampmeter import _core
 from rampmeter._core import ResultError
 from rampmeter.on_demand import pa
-from rampmeter.results import Run
-from rampmeter.slowdown import Group, overall_slowdown, slowdown_groups
+from rampmeter.results.run import Run
+from rampmeter.results.slowdown import Group, overall_slowdown, slowdown_groups
 
 Failures: TypeAlias = Literal["excluded", "infinite"]
 """Flows that some transport did not deliver: left out everywhere, or infinitely slow there."""

@@ -7,11 +7,11 @@ from typing import Any, Final, Protocol
 from rich import box
 from rich.table import Table
 
-from rampmeter.confidence import Interval
-from rampmeter.rounds import call_tables, round_tables
-from rampmeter.slowdown import Group, Slowdowns, overall_slowdown, slowdown_groups
-from rampmeter.text import NONE, byte_size, count, mega, number
-from rampmeter.text_table import PLUS_MINUS, TextTable
+from rampmeter.analysis.confidence import Interval
+from rampmeter.results.rounds import call_tables, round_tables
+from rampmeter.results.slowdown import Group, Slowdowns, overall_slowdown, slowdown_groups
+from rampmeter.text.numbers import NONE, byte_size, count, mega, number
+from rampmeter.text.text_table import PLUS_MINUS, TextTable
 
 QUEUES_NOTE: Final = (
     "The longest queues are exact. Queues in queues.parquet and series.parquet are sampled "

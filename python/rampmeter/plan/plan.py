@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 
 from rampmeter import _core
 from rampmeter._core import PlanError
-from rampmeter.cautions import Caution
-from rampmeter.endpoint_files import digests_of
-from rampmeter.manifest import is_manifest, plan_of
-from rampmeter.schema import PYTHON
-from rampmeter.spec import PlanTable, table_of
-from rampmeter.toml import Table, TomlValue, dumps
+from rampmeter.plan.base import PlanTable, table_of
+from rampmeter.plan.endpoint_files import digests_of
+from rampmeter.plan.manifest import is_manifest, plan_of
+from rampmeter.plan.schema import PYTHON
+from rampmeter.text.cautions import Caution
+from rampmeter.text.toml import Table, TomlValue, dumps
 
 Override: TypeAlias = tuple[str, TomlValue]
 """A key's path and its new value, such as `("workload.load", 0.7)`."""

@@ -1,7 +1,7 @@
 """Shortcuts for topologies and workloads."""
 
+from rampmeter.plan.base import Sizes
 from rampmeter.plan_tables import AllToAll, Dumbbell, FatTree, LeafSpine, Pod, Star
-from rampmeter.spec import Sizes
 
 
 def leaf_spine(

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from rampmeter import _core
-from rampmeter.text import NONE, number
+from rampmeter.text.numbers import NONE, number
 
 LEVEL: Final = 0.95
 """Share of intervals that contain the true mean."""

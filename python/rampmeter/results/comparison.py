@@ -18,13 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rampmeter import plots
-from rampmeter.cautions import Caution
-from rampmeter.confidence import Interval, interval
-from rampmeter.json_object import read_json
+from rampmeter.analysis.confidence import Interval, interval
 from rampmeter.on_demand import pa
-from rampmeter.results import Run
-from rampmeter.same_flows import FAILURES, Failures, Floats, SameFlows
-from rampmeter.slowdown import (
+from rampmeter.results.run import Run
+from rampmeter.results.same_flows import FAILURES, Failures, Floats, SameFlows
+from rampmeter.results.slowdown import (
     STATISTICS,
     Group,
     Slowdowns,
@@ -32,9 +30,11 @@ from rampmeter.slowdown import (
     series_of_slowdowns,
     slowdown_groups,
 )
-from rampmeter.tables import comparison_tables
-from rampmeter.text import count, counted
-from rampmeter.undelivered import Undelivered, has_faults, undelivered
+from rampmeter.results.tables import comparison_tables
+from rampmeter.results.undelivered import Undelivered, has_faults, undelivered
+from rampmeter.text.cautions import Caution
+from rampmeter.text.json_object import read_json
+from rampmeter.text.numbers import count, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from rampmeter import naming
 from rampmeter._core import ResultError
-from rampmeter.comparison import Comparison
-from rampmeter.comparison_job import ComparisonJob
-from rampmeter.naming import TransportChoice
+from rampmeter.choices import naming
+from rampmeter.choices.naming import TransportChoice
 from rampmeter.on_demand import asyncio
-from rampmeter.plan import Override, Plan, part_of
-from rampmeter.progress import watching
-from rampmeter.results import Run
-from rampmeter.runner import Batch, Job, SilentWatcher, StopCondition, run_all
-from rampmeter.same_flows import Failures
-from rampmeter.spec import PlanTable, Transport
-from rampmeter.toml import Table
+from rampmeter.plan.base import PlanTable, Transport
+from rampmeter.plan.plan import Override, Plan, part_of
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.run import Run
+from rampmeter.results.same_flows import Failures
+from rampmeter.running.comparison_job import ComparisonJob
+from rampmeter.running.progress import watching
+from rampmeter.running.runner import Batch, Job, SilentWatcher, StopCondition, run_all
+from rampmeter.text.toml import Table
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from rampmeter.plan.base import Hosts
 from rampmeter.plan_tables import Algorithm, Collective, Operation
-from rampmeter.spec import Hosts
 
 
 def collective(

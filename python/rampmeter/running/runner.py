@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from rampmeter import _core
 from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
-from rampmeter.json_object import read_json
-from rampmeter.manifest import BASE, IDENTITY, MANIFEST
-from rampmeter.plan import Plan
-from rampmeter.results import COMPLETE, FLOWS, SUMMARY, Run
-from rampmeter.schema import PYTHON
+from rampmeter.plan.manifest import BASE, IDENTITY, MANIFEST
+from rampmeter.plan.plan import Plan
+from rampmeter.plan.schema import PYTHON
+from rampmeter.results.run import COMPLETE, FLOWS, SUMMARY, Run
+from rampmeter.text.json_object import read_json
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress

@@ -1,7 +1,7 @@
 """Flows that the runs of a batch did not deliver."""
 
-from rampmeter.runner import Batch
-from rampmeter.undelivered import Undelivered, has_faults, undelivered
+from rampmeter.results.undelivered import Undelivered, has_faults, undelivered
+from rampmeter.running.runner import Batch
 
 
 def undelivered_of(batch: Batch) -> list[Undelivered]:

@@ -15,9 +15,9 @@ from decimal import Decimal, DecimalException
 from typing import Final
 
 from rampmeter._core import PlanError
-from rampmeter.plan import parse_value
-from rampmeter.sweeps.axes import Uniform
-from rampmeter.toml import TomlValue, literal
+from rampmeter.choices.axes import Uniform
+from rampmeter.plan.plan import parse_value
+from rampmeter.text.toml import TomlValue, literal
 
 VALUES_MAX: Final = 100_000
 """Maximum number of values of one range."""
