@@ -12,7 +12,7 @@ from rampmeter.choices.naming import TransportChoice
 from rampmeter.endpoints import StopAndWait
 from rampmeter.results import tables
 from rampmeter.running import runner
-from rampmeter.running.batch_flows import undelivered_of
+from rampmeter.running.batch_flows import count_undelivered
 from rampmeter.running.runner import Batch, Job, JobOutcome
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.testbed.experiment import bed_of
@@ -253,7 +253,7 @@ def test_undelivered_flows_name_all_transports(tmp_path: Path) -> None:
     lost = write_results(tmp_path, rows=[(0, 1460, 5.0, 5), (10, 1460, None, 5)])
     for plan, label in ((LIST, "tcp + homa"), (ONE, "tcp")):
         outcome = JobOutcome(Job("job", plan, lost.path), "ran", lost)
-        (counted,) = undelivered_of(Batch((outcome,), None, 1.0))
+        (counted,) = count_undelivered(Batch((outcome,), None, 1.0))
         assert counted.failure.startswith(f"{label}: 1 of 2 flows failed")
 
 

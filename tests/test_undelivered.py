@@ -10,7 +10,7 @@ import rampmeter as rm
 from rampmeter.cli import main
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.undelivered import has_faults, undelivered
-from rampmeter.running.batch_flows import undelivered_of
+from rampmeter.running.batch_flows import count_undelivered
 from rampmeter.running.runner import Batch, Job, JobOutcome
 
 from .conftest import SMALL, FakeCore, write_results
@@ -99,7 +99,7 @@ class TestPapers:
             JobOutcome(Job(name, plan, lost.path), "ran", lost)
             for name, plan in (("whole", whole), ("faulty", faulty))
         ]
-        (dcpim,) = undelivered_of(Batch(tuple(outcomes), None, 1.0))
+        (dcpim,) = count_undelivered(Batch(tuple(outcomes), None, 1.0))
         assert (dcpim.label, dcpim.failed) == ("dcpim", {"whole": 1})
 
     def test_rejections_are_no_failure_and_are_named(self, fake_core: FakeCore) -> None:

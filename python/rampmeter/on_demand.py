@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     import asyncio
 
     import fsspec
-    import perfetto.protos.perfetto.trace.perfetto_trace_pb2 as perfetto_trace  # type: ignore[import-untyped]
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
+        perfetto_trace_pb2 as perfetto_trace,
+    )
 else:
 
     class _Module:

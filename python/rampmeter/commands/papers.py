@@ -35,7 +35,7 @@ from rampmeter.papers.table import (
     status_table,
 )
 from rampmeter.report import find, write
-from rampmeter.running.batch_flows import undelivered_of
+from rampmeter.running.batch_flows import count_undelivered
 from rampmeter.running.progress import watching
 from rampmeter.running.runner import Batch, n_cores
 from rampmeter.text.numbers import counted
@@ -292,7 +292,7 @@ def _failures(one: Figure, batch: Batch) -> list[str]:
     """Returns a line for each transport with flows that failed without a fault in the plan."""
     return [
         f"{one.paper} {one.number}: {transport.failure}"
-        for transport in undelivered_of(batch)
+        for transport in count_undelivered(batch)
         if transport.n_failed
     ]
 
@@ -362,7 +362,7 @@ def _show_report(report: Report, batch: Batch) -> None:
     _show_files(report)
     warn(
         f"{one.rejection}; slowdowns exclude them, which favours {one.label}"
-        for one in undelivered_of(batch)
+        for one in count_undelivered(batch)
         if one.rejected
     )
 

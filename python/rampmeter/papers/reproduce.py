@@ -16,7 +16,7 @@ from rampmeter.papers.pareto import LeastBound, least_bounds
 from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import Series, series_of
 from rampmeter.papers.verdict import SEEDS_WANTED, VERDICTS, Basis, ValueRow, rows_of
-from rampmeter.running.batch_flows import undelivered_of
+from rampmeter.running.batch_flows import count_undelivered
 from rampmeter.running.runner import Batch, Job
 
 REPORT = "report.json"
@@ -199,8 +199,8 @@ def make_report(
     made = {
         "is_interrupted": batch.is_interrupted,
         "wall_seconds": round(batch.wall_seconds, 3),
-        "failures": [one.failure for one in undelivered_of(batch) if one.n_failed],
-        "rejections": [one.rejection for one in undelivered_of(batch) if one.rejected],
+        "failures": [one.failure for one in count_undelivered(batch) if one.n_failed],
+        "rejections": [one.rejection for one in count_undelivered(batch) if one.rejected],
         "runs": [
             {
                 "run": run_id,

@@ -4,7 +4,7 @@ from rampmeter.results.undelivered import Undelivered, has_faults, undelivered
 from rampmeter.running.runner import Batch
 
 
-def undelivered_of(batch: Batch) -> list[Undelivered]:
+def count_undelivered(batch: Batch) -> list[Undelivered]:
     """Counts the flows of all complete runs of a batch, by the names of their transports."""
     return undelivered(
         (
