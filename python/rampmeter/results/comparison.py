@@ -20,6 +20,7 @@ import numpy as np
 from rampmeter import plots
 from rampmeter.analysis.confidence import Interval, interval
 from rampmeter.on_demand import pa
+from rampmeter.results.plot_list import PlotList
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import FAILURES, Failures, Floats, SameFlows
 from rampmeter.results.slowdown import (
@@ -242,14 +243,14 @@ class Comparison:
         return found
 
 
-class ComparisonPlots:
+class ComparisonPlots(PlotList):
     """The plots of a comparison; each is a matplotlib figure, or drawn into `ax`."""
 
     def __init__(self, comparison: Comparison) -> None:
         self._of = comparison
 
     def __repr__(self) -> str:
-        return f"<plots of {', '.join(self._of.labels)}: slowdown_by_size, fct_cdf>"
+        return f"<plots of {', '.join(self._of.labels)}: {', '.join(self.names())}>"
 
     def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the mean and 99th percentile of slowdown by flow size, of each transport."""
@@ -267,7 +268,7 @@ class ComparisonPlots:
         return np.concatenate([flows.fct(label) for flows in self._of._seeds])
 
 
-class Overlay:
+class Overlay(PlotList):
     """Plots of several runs, each by its own flows: runs of one plan or of different ones.
 
     >>> Overlay({"load .3": run, "load .8": other}).fct_cdf()  # doctest: +SKIP
@@ -279,7 +280,7 @@ class Overlay:
         self._runs = dict(runs)
 
     def __repr__(self) -> str:
-        return f"<plots of {', '.join(self._runs)}: slowdown_by_size, fct_cdf>"
+        return f"<plots of {', '.join(self._runs)}: {', '.join(self.names())}>"
 
     def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the mean and 99th percentile of slowdown by flow size, of each run."""

@@ -14,6 +14,7 @@ from rampmeter import plots
 from rampmeter._core import ResultError
 from rampmeter.on_demand import pa, pq
 from rampmeter.plan.manifest import MANIFEST
+from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.slowdown import series_of_groups, slowdown_groups
 from rampmeter.results.tables import run_tables
 from rampmeter.text.cautions import Caution, cautions_of
@@ -196,7 +197,7 @@ class Run:
             raise ResultError(f"{file}: expected a Parquet table, got {error}") from None
 
 
-class Plots:
+class Plots(PlotList):
     """The plots of one run; each is a matplotlib figure (`figure.savefig("a.png")`).
 
     With `ax` a plot is drawn into those axes, and the figure is theirs.
@@ -206,8 +207,10 @@ class Plots:
         self._run = run
 
     def __repr__(self) -> str:
-        names = "slowdown_by_size, fct_cdf, utilisation, queue_cdf, tenants"
-        return f"<plots of {self._run.name}: {names}>"
+        return f"<plots of {self._run.name}: {', '.join(self.names())}>"
+
+    def _has(self, table: str | None) -> bool:
+        return table is None or getattr(self._run, table) is not None
 
     def slowdown_by_size(
         self, ideal: str = "delivered", bins: str = "bdp", *, ax: "Axes | None" = None
@@ -229,6 +232,7 @@ class Plots:
         """Draws the distribution of queue lengths by tier."""
         return plots.queue_cdf(tiers(self._run.queues, "queue_bytes", "samples"), ax=ax)
 
+    @needs("tenants")
     def tenants(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws each tenant's share of the delivered bytes over time, to the end of the window."""
         table = self._run.tenants
