@@ -37,7 +37,7 @@ figures: $(BUILT) ## Draw every figure at the judged flow counts, three seeds; c
 .PHONY: ledger
 ledger: $(BUILT) ## Runs that the ledger of published values lacks, cheapest first, for HOURS
 	nice -n 19 $(RAMPMETER) papers --fill $(HOURS) $(FLAGS)
-	$(BIN)/python -m rampmeter.generate
+	$(BIN)/python -m tools.generate
 
 .PHONY: bench
 bench: $(BUILT) $(DAEMON) ## Measure the speed of whole runs on one core, and of parts of the engine
@@ -50,11 +50,11 @@ TRANSPORT ?= dcpim
 
 .PHONY: soak
 soak: $(DAEMON) ## Real nodes under kills, loss, slow readers and new keys, for an hour; needs root
-	$(BIN)/python -m rampmeter.testbed.soak results/soak-$(TRANSPORT) --minutes $(MINUTES) --transport $(TRANSPORT)
+	$(BIN)/python -m tools.hosts.soak results/soak-$(TRANSPORT) --minutes $(MINUTES) --transport $(TRANSPORT)
 
 .PHONY: stress
 stress: $(DAEMON) ## Every transport between real nodes under kills and faults, for half an hour; needs root
-	$(BIN)/python -m rampmeter.testbed.stress results/stress --all --minutes 0.5
+	$(BIN)/python -m tools.hosts.stress results/stress --all --minutes 0.5
 
 # A program that tests start, and the Debian package that has it.
 SYSTEM := chromedriver:chromium-driver tshark:tshark c++:g++ ip:iproute2 tc:iproute2 unshare:util-linux setpriv:util-linux
@@ -238,7 +238,7 @@ docs: $(BUILT) ## Build the documentation site in target/site; needs no network
 
 .PHONY: generate
 generate: $(BUILT) ## Renew the classes of plans and transports, and tables of docs/plans/transport.md and README.md
-	$(BIN)/python -m rampmeter.generate
+	$(BIN)/python -m tools.generate
 
 .PHONY: build
 build: $(BUILT) $(DAEMON) ## Build a virtual environment with the package, the daemon and the library for LD_PRELOAD
@@ -273,4 +273,4 @@ lock: ## Renew requirements.lock from pyproject.toml
 clean: ## Remove builds and caches, and keep results
 	rm -rf target $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -f python/rampmeter/_core*.so
-	find python tests -name __pycache__ -type d -exec rm -rf {} +
+	find python tests tools -name __pycache__ -type d -exec rm -rf {} +

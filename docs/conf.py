@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from rampmeter import __version__
-from rampmeter.cautions import explanations as explanations_of_codes
-from rampmeter.commands import COMMANDS
+from rampmeter.cli import COMMANDS, main
 from rampmeter.papers import list_figures, load_figure
 from rampmeter.papers.inventory import inventory_page, load_inventory
 from rampmeter.papers.misses import explanations, misses_section
 from rampmeter.papers.status import ledger_page
 from rampmeter.report.figures import PAPERS
+from rampmeter.text.cautions import explanations as explanations_of_codes
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -131,10 +131,12 @@ def _read(_: Any, name: str, source: list[str]) -> None:
 def _commands(_: Any) -> None:
     """The pages of the command's help, and of the codes of warnings and errors."""
     text = "# The command\n\n`rampmeter COMMAND --help` says the same.\n"
-    for command in COMMANDS:
-        name = f"rampmeter {command.name}"
-        context = click.Context(command, info_name=name, max_content_width=90)
-        text += f"\n## `{name}`\n\n```text\n{command.get_help(context)}\n```\n"
+    for name in COMMANDS:
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        title = f"rampmeter {name}"
+        context = click.Context(command, info_name=title, max_content_width=90)
+        text += f"\n## `{title}`\n\n```text\n{command.get_help(context)}\n```\n"
     COMMAND.write_text(text, encoding="utf-8")
     text = "# Warnings and errors\n\n`rampmeter explain CODE` prints these paragraphs.\n"
     for code, paragraph in sorted(explanations_of_codes().items()):

@@ -14,7 +14,8 @@ import pytest
 
 import rampmeter as rm
 from rampmeter import _core
-from rampmeter.results import FLOWS, MANIFEST, SUMMARY
+from rampmeter.plan.manifest import MANIFEST
+from rampmeter.results.run import FLOWS, SUMMARY
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 import rampmeter as rm
-from rampmeter import schema
+from rampmeter.plan import schema
 
 SEEDS = (1, 2, 3, 4, 5)
 PLAN: dict[str, Any] = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import rampmeter as rm
-from rampmeter import schema
+from rampmeter.plan import schema
 
 TRANSPORTS = tuple(schema.names())
 """All transports of the package, without those in Python."""

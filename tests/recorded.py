@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import rampmeter as rm
-from rampmeter import schema
+from rampmeter.plan import schema
 
 FILE = Path(__file__).parents[1] / "papers" / "recorded.json"
 COLUMNS = (

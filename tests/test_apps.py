@@ -17,7 +17,7 @@ from rampmeter.papers.draw import draw
 from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.series import series_of
 from rampmeter.papers.verdict import Basis, rows_of
-from rampmeter.text import thousands
+from rampmeter.text.numbers import thousands
 
 from .conftest import ROOT
 

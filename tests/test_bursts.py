@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import rampmeter as rm
-from rampmeter import schema
+from rampmeter.plan import schema
 
 Flow = tuple[float, int, int, int]
 """Arrival in microseconds, source, destination, bytes."""

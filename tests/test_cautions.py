@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 import rampmeter as rm
 from rampmeter import _core
-from rampmeter.cautions import Caution, cautions_of, explanations
 from rampmeter.cli import main
+from rampmeter.text.cautions import Caution, cautions_of, explanations
 
 OVERLOAD = """
 topology = { kind = "leaf-spine", racks = 2, hosts-per-rack = 4, spines = 1, core-gbps = 100 }

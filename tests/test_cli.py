@@ -15,8 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import rampmeter as rm
-from rampmeter import _core, benchmark
-from rampmeter.cli import main
+from rampmeter import _core
+from rampmeter.cli import COMMANDS, main
+from rampmeter.running import benchmark
 
 from .conftest import FakeCore, progress
 
@@ -55,7 +56,7 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
 
 
 class TestHelp:
-    @pytest.mark.parametrize("command", [[], *([name] for name in main.commands)], ids=str)
+    @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=str)
     def test_every_help_text_has_an_example(self, command: list[str]) -> None:
         text = ok(*command, "--help").stdout
         assert "Example" in text

@@ -8,10 +8,10 @@ from click.testing import CliRunner
 
 import rampmeter as rm
 from rampmeter.cli import main
-from rampmeter.plan import Plan
-from rampmeter.results import Run
+from rampmeter.plan.plan import Plan
+from rampmeter.results.run import Run
 from rampmeter.testbed.experiment import run_testbed
-from rampmeter.toml import TomlValue
+from rampmeter.text.toml import TomlValue
 
 from .test_experiment import needs_namespaces
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import rampmeter as rm
-from rampmeter.comparison import ONE_SAMPLE, Comparison, Overlay
-from rampmeter.tables import comparison_tables
+from rampmeter.results.comparison import ONE_SAMPLE, Comparison, Overlay
+from rampmeter.results.tables import comparison_tables
 
 from .conftest import SMALL, write_results
 

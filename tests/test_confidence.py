@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rampmeter.confidence import Interval, interval, next_count
+from rampmeter.analysis.confidence import Interval, interval, next_count
 
 REPETITIONS = 4000
 

@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 import pytest
 
-from rampmeter import _core, schema
+from rampmeter import _core
+from rampmeter.plan import schema
 
 from .conftest import ROOT
 

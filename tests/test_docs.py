@@ -17,9 +17,9 @@ from click.testing import CliRunner
 
 from rampmeter import Plan, PlanError
 from rampmeter.cli import main
-from rampmeter.schema import plan_schema
+from rampmeter.plan.schema import plan_schema
 from rampmeter.sweeps.table import sweep_of
-from rampmeter.toml import dumps
+from rampmeter.text.toml import dumps
 from tests.conftest import ROOT, SMALL
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -189,7 +189,7 @@ TEXTS = (
     "docs/**/*.md",
     "examples/**/*.rs",
 )
-PYTHON = ("python/**/*.py", "tests/*.py")
+PYTHON = ("python/**/*.py", "tests/*.py", "tools/**/*.py")
 
 
 def test_documents_that_code_and_text_name_exist() -> None:

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter import runner
 from rampmeter.cli import main
 from rampmeter.endpoint import _module_of
 from rampmeter.endpoints import StopAndWait
+from rampmeter.running import runner
 
 STAR = rm.star(4)
 

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from rampmeter._core import PlanError
 from rampmeter.cli import main
-from rampmeter.comparison import Comparison
-from rampmeter.plan import Plan
-from rampmeter.results import Run
+from rampmeter.plan.plan import Plan
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.run import Run
 from rampmeter.testbed import Delays, Fabric, Shape, TestbedError, is_privileged
 from rampmeter.testbed.arms import parse, run_arms
 from rampmeter.testbed.experiment import (
@@ -25,7 +25,7 @@ from rampmeter.testbed.experiment import (
     with_delays,
 )
 from rampmeter.testbed.marking import mark_above_max
-from rampmeter.toml import TomlValue
+from rampmeter.text.toml import TomlValue
 
 PLAN = """
 seed = 3

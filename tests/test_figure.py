@@ -14,8 +14,8 @@ from rampmeter.papers import Measurement, Mode, judge
 from rampmeter.papers.expected import CellId, ExpectedValue, Tolerance
 from rampmeter.papers.table import panel_table
 from rampmeter.papers.verdict import Basis, rows_of
-from rampmeter.plan import Override
-from rampmeter.runner import Batch, JobOutcome
+from rampmeter.plan.plan import Override
+from rampmeter.running.runner import Batch, JobOutcome
 
 from .conftest import FIG3, ROOT, write_results
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import rampmeter as rm
-from rampmeter.plan import Plan
+from rampmeter.plan.plan import Plan
 
 RUN = """
 [transport]

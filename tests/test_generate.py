@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 import rampmeter as rm
-from rampmeter import generate, generate_notes, schema, transports
-from rampmeter.spec import Transport
+from rampmeter import transports
+from rampmeter.plan import schema
+from rampmeter.plan.base import Transport
+from tools.generate import files as generate
+from tools.generate.notes import notes
 
 RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
 
@@ -21,7 +24,7 @@ RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
         generate.PROTOCOLS,
         generate.FIGURES,
         generate.README,
-        *generate_notes.notes(generate.ROOT),
+        *notes(generate.ROOT),
     ],
     ids=lambda file: str(file.relative_to(generate.ROOT)),
 )

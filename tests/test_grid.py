@@ -22,7 +22,7 @@ from rampmeter.papers.reproduce import Panel, Report
 from rampmeter.papers.runs import match_runs, runs_of_grid
 from rampmeter.papers.table import panel_table
 from rampmeter.papers.verdict import Basis, ValueRow
-from rampmeter.strict_table import StrictTable
+from rampmeter.text.strict_table import StrictTable
 
 from .conftest import ROOT
 from .test_plots import lines as lines_of

@@ -20,10 +20,10 @@ import pytest
 
 from rampmeter.hosts import Port
 from rampmeter.testbed import is_privileged
-from rampmeter.testbed.soak import Sample, sample
 from tests import nodes, wire
 from tests.nodes import RAMPD, SERVICE, TIMEOUT, Network, number_of, outcome, text
 from tests.wire import Flood, Forger, Frame, Lives, Recorder, envelope, protected
+from tools.hosts.soak import Sample, sample
 
 pytestmark = [
     pytest.mark.long,

@@ -7,7 +7,7 @@ import pytest
 
 import rampmeter as rm
 from rampmeter import _core
-from rampmeter.hyline import TABLE, hyline_threshold, power_law
+from rampmeter.analysis.hyline import TABLE, hyline_threshold, power_law
 
 
 @pytest.mark.parametrize("sizes", TABLE)

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import rampmeter as rm
-from rampmeter.toml import Table
+from rampmeter.text.toml import Table
 
 Floats = NDArray[np.float64]
 

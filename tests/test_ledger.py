@@ -20,7 +20,7 @@ from rampmeter.papers.figure import list_figures
 from rampmeter.papers.fill import fill
 from rampmeter.papers.ledger import SEEDS, Ledger, MissingRun
 from rampmeter.papers.status import NOT_RUN, FigureStatus, ledger_page
-from rampmeter.runner import Job, SilentWatcher
+from rampmeter.running.runner import Job, SilentWatcher
 
 from . import recorded
 

@@ -10,8 +10,8 @@ import pytest
 
 from rampmeter.testbed import Fabric, Shape, TestbedError, is_privileged
 from rampmeter.testbed.experiment import find_rampd
-from rampmeter.testbed.linux_tcp import ARMS, LINUX, ArmResult, Setting, compare, table
 from rampmeter.testbed.marking import BINS, IF_EQUAL_CONST, NEXT, Insn, PortDelays, Watch, _judge
+from tools.hosts.linux_tcp import ARMS, LINUX, ArmResult, Setting, compare, table
 
 TINY = Shape(racks=1, hosts_per_rack=2, spines=0, access_bps=10_000_000)
 FRAME_S = TINY.frame_bytes * 8 / TINY.access_bps

@@ -14,7 +14,8 @@ import rampmeter as rm
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.measure import measure
 from rampmeter.papers.metrics import Metric
-from rampmeter.results import FLOWS, LINKS, MANIFEST, SUMMARY, TENANTS
+from rampmeter.plan.manifest import MANIFEST
+from rampmeter.results.run import FLOWS, LINKS, SUMMARY, TENANTS
 
 from .conftest import SMALL, write_results
 

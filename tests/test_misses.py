@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from rampmeter import Plan, PlanError
-from rampmeter.commands import COMMANDS
+from rampmeter.cli import main
 from rampmeter.commands.common import overrides_of
 from rampmeter.papers import ClaimRow, ValueRow, find_figure
 from rampmeter.papers.figure import Figure, list_figures, load_figure
@@ -52,7 +53,8 @@ def folder_of(words: list[str]) -> Path:
     """
     program, name, *arguments = words
     assert program == "rampmeter"
-    command = next(command for command in COMMANDS if command.name == name)
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
     with command.make_context(name, arguments) as context:
         known = context.params
     if name == "papers":

@@ -3,8 +3,8 @@
 import pytest
 
 import rampmeter as rm
-from rampmeter import schema
-from rampmeter.naming import TransportChoice, transports
+from rampmeter.choices.naming import TransportChoice, transports
+from rampmeter.plan import schema
 
 from .conftest import SMALL
 

@@ -10,10 +10,10 @@ from typing import Final
 import pytest
 
 from rampmeter.hosts import Port
-from rampmeter.testbed.soak import sample
 from tests import nodes
 from tests.nodes import RAMPD, SERVICE, TIMEOUT, Network, number_of, outcome, text
 from tests.test_hosts_review import TICKS, connect, say
+from tools.hosts.soak import sample
 
 pytestmark = [
     pytest.mark.long,

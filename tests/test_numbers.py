@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import rampmeter as rm
-from rampmeter.comparison import ONE_SAMPLE
-from rampmeter.plan import Plan
+from rampmeter.plan.plan import Plan
+from rampmeter.results.comparison import ONE_SAMPLE
 
 
 def plan(tmp_path: Path, workload: str, *, transport: str = "dcpim", rest: str = "") -> Plan:

@@ -10,8 +10,8 @@ from matplotlib.patches import FancyBboxPatch
 
 import rampmeter as rm
 from rampmeter.cli import main
+from rampmeter.plan.base import PlanTable
 from rampmeter.plots import topology
-from rampmeter.spec import PlanTable
 
 NAMED = """\
 [topology]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import rampmeter as rm
-from rampmeter.results import overall_slowdown
+from rampmeter.results.slowdown import overall_slowdown
 
 from . import networks
 

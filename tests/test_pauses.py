@@ -7,10 +7,10 @@ from click.testing import CliRunner
 
 import rampmeter as rm
 from rampmeter.cli import main
-from rampmeter.plan import Plan
-from rampmeter.tables import comparison_tables, tiers
-from rampmeter.text import NONE
-from rampmeter.text_table import TextTable
+from rampmeter.plan.plan import Plan
+from rampmeter.results.tables import comparison_tables, tiers
+from rampmeter.text.numbers import NONE
+from rampmeter.text.text_table import TextTable
 
 N = 5
 NAMES = 'names = { switches = ["north", "east", "south", "west", "hub"] }\n'

@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import differential_evolution
 
 import rampmeter as rm
-from rampmeter import schema
-from rampmeter.pias import pias_mean_time, pias_thresholds
+from rampmeter.analysis.pias import pias_mean_time, pias_thresholds
+from rampmeter.plan import schema
 
 PUBLISHED = {
     (name.rpartition("-")[0], float(name.rpartition("-")[2])): values["thresholds"]

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import rampmeter as rm
-from rampmeter import papers, schema
-from rampmeter.plan import parse_override, parse_value
-from rampmeter.toml import TomlValue, dumps
+from rampmeter import papers
+from rampmeter.plan import schema
+from rampmeter.plan.plan import parse_override, parse_value
+from rampmeter.text.toml import TomlValue, dumps
 
 from .conftest import FIG3, SMALL
 

@@ -16,9 +16,9 @@ import pytest
 
 import rampmeter as rm
 from rampmeter import plan_tables
-from rampmeter.generate_plan_tables import TABLES, TAGGED
-from rampmeter.schema import plan_schema
-from rampmeter.spec import PlanTable
+from rampmeter.plan.base import PlanTable
+from rampmeter.plan.schema import plan_schema
+from tools.generate.plan_tables import TABLES, TAGGED
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -15,12 +15,12 @@ from matplotlib.lines import Line2D
 
 import rampmeter as rm
 from rampmeter import plots
-from rampmeter.confidence import Interval
+from rampmeter.analysis.confidence import Interval
 from rampmeter.papers import Mode, load_figure
 from rampmeter.papers.draw import draw
 from rampmeter.papers.verdict import Basis, rows_of
 from rampmeter.plots.time import average_neighbours
-from rampmeter.results import Group, slowdown_groups
+from rampmeter.results.slowdown import Group, series_of_groups, slowdown_groups
 
 from .conftest import FIG3, write_results
 
@@ -73,7 +73,7 @@ class TestGroups:
     def test_groups_without_flows_have_no_mark(self) -> None:
         statistics = {"count": 2, "mean": 1.5, "p50": 1, "p99": 2, "p999": 2, "max": 2}
         groups = [Group.of(statistics, "<1"), Group.of(None, "rest")]
-        figure = plots.slowdown_by_size([plots.SizeSeries.of("ours", groups)])
+        figure = plots.slowdown_by_size([series_of_groups("ours", groups)])
         assert heights(figure) == {"ours": [1.5]}
         assert tick_labels(figure) == ["<1", "rest"]
 

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rampmeter as rm
-from rampmeter.plan import Plan
+from rampmeter.plan.plan import Plan
 
 LONE = 'pattern = "incast"\nfan = 1\nflow-bytes = 10000000\nhub = 0'
 SPREAD = 'pattern = "all-to-all"\nsizes = "imc10"\nload = 0.6\nflows = 1500'

@@ -8,7 +8,7 @@ import pytest
 
 import rampmeter as rm
 from rampmeter.papers.metrics import METRICS
-from rampmeter.results import overall_slowdown, slowdown_groups
+from rampmeter.results.slowdown import overall_slowdown, slowdown_groups
 
 from .conftest import SMALL
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rampmeter as rm
-from rampmeter.results import MANIFEST
+from rampmeter.plan.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rampmeter as rm
-from rampmeter import _core, runner
-from rampmeter.runner import Job, JobOutcome, run_all
+from rampmeter import _core
+from rampmeter.running import runner
+from rampmeter.running.runner import Job, JobOutcome, run_all
 
 from .conftest import SMALL, FakeCore, progress
 

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter import schema
 from rampmeter.cli import main
 from rampmeter.papers.replays import NETWORK
+from rampmeter.plan import schema
 
 from .conftest import ROOT
 

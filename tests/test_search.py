@@ -18,8 +18,8 @@ from rampmeter.cli import main
 from rampmeter.papers import Mode
 from rampmeter.papers.reproduce import job_name, probe_name, searches_of
 from rampmeter.papers.search import LOAD, Search, SearchProbes
-from rampmeter.runner import Batch, Job, run_all
-from rampmeter.strict_table import StrictTable
+from rampmeter.running.runner import Batch, Job, run_all
+from rampmeter.text.strict_table import StrictTable
 
 from .conftest import ROOT, SMALL
 

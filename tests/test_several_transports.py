@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import rampmeter as rm
-from rampmeter import runner, tables
+from rampmeter.choices.naming import TransportChoice
 from rampmeter.endpoints import StopAndWait
-from rampmeter.naming import TransportChoice
-from rampmeter.runner import Batch, Job, JobOutcome
+from rampmeter.results import tables
+from rampmeter.running import runner
+from rampmeter.running.batch_flows import count_undelivered
+from rampmeter.running.runner import Batch, Job, JobOutcome
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.testbed.experiment import bed_of
-from rampmeter.undelivered import of_batch
 
 from .conftest import write_results
 
@@ -252,7 +253,7 @@ def test_undelivered_flows_name_all_transports(tmp_path: Path) -> None:
     lost = write_results(tmp_path, rows=[(0, 1460, 5.0, 5), (10, 1460, None, 5)])
     for plan, label in ((LIST, "tcp + homa"), (ONE, "tcp")):
         outcome = JobOutcome(Job("job", plan, lost.path), "ran", lost)
-        (counted,) = of_batch(Batch((outcome,), None, 1.0))
+        (counted,) = count_undelivered(Batch((outcome,), None, 1.0))
         assert counted.failure.startswith(f"{label}: 1 of 2 flows failed")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import rampmeter as rm
-from rampmeter import schema
+from rampmeter.plan import schema
 
 from . import situation_bounds, situations
 

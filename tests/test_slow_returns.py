@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 import rampmeter as rm
-from rampmeter import schema
+from rampmeter.plan import schema
 
 from . import networks
 

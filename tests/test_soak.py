@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rampmeter.testbed import TestbedError, is_privileged
-from rampmeter.testbed.cluster import decode_message, encode_message
 from rampmeter.testbed.experiment import find_rampd
-from rampmeter.testbed.soak import (
+from tools.hosts.cluster import decode_message, encode_message
+from tools.hosts.soak import (
     FAULTS,
     Sample,
     SoakCluster,

@@ -6,10 +6,10 @@ import time
 import pytest
 
 from rampmeter.hosts import Port, Ticket
-from rampmeter.testbed.stress import TRANSPORTS
 from tests import nodes
 from tests.nodes import RAMPD, TIMEOUT, Network, Start, number_of, outcome, text
 from tests.test_node_limits import ARBITERS
+from tools.hosts.stress import TRANSPORTS
 
 pytestmark = [
     pytest.mark.long,

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from rampmeter.testbed import TestbedError, is_privileged
-from rampmeter.testbed.cluster import decode_message, encode_message
 from rampmeter.testbed.experiment import find_rampd
-from rampmeter.testbed.flips import PAYLOAD, flip_one, flip_two
-from rampmeter.testbed.ledger import VIOLATIONS, MessageLedger, tiny
 from rampmeter.testbed.process import NAMESPACES
-from rampmeter.testbed.stress import ROWS, TRANSPORTS, Run, n_arbiters, parse, stress, table
+from tools.hosts.cluster import decode_message, encode_message
+from tools.hosts.flips import PAYLOAD, flip_one, flip_two
+from tools.hosts.ledger import VIOLATIONS, MessageLedger, tiny
+from tools.hosts.stress import ROWS, TRANSPORTS, Run, n_arbiters, parse, stress, table
 
 
 def rampd() -> str | None:

@@ -20,8 +20,8 @@ from click.testing import CliRunner, Result
 
 import rampmeter as rm
 from rampmeter import _core
+from rampmeter.analysis.confidence import interval
 from rampmeter.cli import main
-from rampmeter.confidence import interval
 from rampmeter.sweeps import estimate as estimates
 from rampmeter.sweeps.dataset import Dataset
 from rampmeter.sweeps.drive import seeds_of

@@ -13,9 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rampmeter as rm
-from rampmeter.naming import TransportChoice, transports, transports_of
-from rampmeter.sweeps.api import Shard, axes_of
-from rampmeter.sweeps.axes import (
+from rampmeter.choices.axes import (
     Uniform,
     listed_axis,
     product,
@@ -23,7 +21,7 @@ from rampmeter.sweeps.axes import (
     settings_of,
     zipped_axis,
 )
-from rampmeter.sweeps.grammar import (
+from rampmeter.choices.grammar import (
     flatten,
     format_value,
     parse_axis,
@@ -31,9 +29,11 @@ from rampmeter.sweeps.grammar import (
     parse_values,
     split,
 )
+from rampmeter.choices.naming import TransportChoice, transports, transports_of
+from rampmeter.sweeps.api import Shard, axes_of
 from rampmeter.sweeps.spec import Sweep
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
-from rampmeter.toml import TomlValue, literal
+from rampmeter.text.toml import TomlValue, literal
 
 from .conftest import SMALL
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from rampmeter.text_table import TextTable
+from rampmeter.text.text_table import TextTable
 
 
 def printed(text_table: TextTable, width: int = 80) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rampmeter.toml import dumps, literal
+from rampmeter.text.toml import dumps, literal
 
 scalars = (
     st.booleans()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rampmeter as rm
-from rampmeter import schema
+from rampmeter.plan import schema
 from rampmeter.timeline import Event, Timeline, Track
 
 TRANSPORTS = tuple(

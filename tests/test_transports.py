@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter import schema
 from rampmeter.cli import main
-from rampmeter.toml import Table
+from rampmeter.plan import schema
+from rampmeter.text.toml import Table
 
 TOPOLOGY = rm.leaf_spine(racks=3, hosts_per_rack=4, spines=2, access_gbps=10, core_gbps=20)
 

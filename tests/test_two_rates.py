@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rampmeter as rm
-from rampmeter import schema
+from rampmeter.plan import schema
 
 from . import networks
 

@@ -8,9 +8,10 @@ from click.testing import CliRunner, Result
 
 import rampmeter as rm
 from rampmeter.cli import main
-from rampmeter.comparison import Comparison
-from rampmeter.runner import Batch, Job, JobOutcome
-from rampmeter.undelivered import has_faults, of_batch, undelivered
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.undelivered import has_faults, undelivered
+from rampmeter.running.batch_flows import count_undelivered
+from rampmeter.running.runner import Batch, Job, JobOutcome
 
 from .conftest import SMALL, FakeCore, write_results
 
@@ -98,7 +99,7 @@ class TestPapers:
             JobOutcome(Job(name, plan, lost.path), "ran", lost)
             for name, plan in (("whole", whole), ("faulty", faulty))
         ]
-        (dcpim,) = of_batch(Batch(tuple(outcomes), None, 1.0))
+        (dcpim,) = count_undelivered(Batch(tuple(outcomes), None, 1.0))
         assert (dcpim.label, dcpim.failed) == ("dcpim", {"whole": 1})
 
     def test_rejections_are_no_failure_and_are_named(self, fake_core: FakeCore) -> None:

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 import rampmeter as rm
-from rampmeter.cautions import cautions_of
-from rampmeter.comparison import ONE_SAMPLE
-from rampmeter.plan import Plan
+from rampmeter.plan.plan import Plan
+from rampmeter.results.comparison import ONE_SAMPLE
+from rampmeter.text.cautions import cautions_of
 
 ENDLESS = "1000000000000"
 HEADER = "arrival_us,src,dst,size_bytes,tenant"

@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter import schema
 from rampmeter.cli import main
-from rampmeter.runner import Batch, Job, JobOutcome
+from rampmeter.plan import schema
+from rampmeter.running.batch_flows import count_undelivered
+from rampmeter.running.runner import Batch, Job, JobOutcome
 from rampmeter.sweeps.table import sweep_of
-from rampmeter.toml import dumps
-from rampmeter.undelivered import of_batch
+from rampmeter.text.toml import dumps
 
 from .conftest import write_results
 
@@ -140,7 +140,7 @@ def test_a_delay_of_zero_is_no_fault(tmp_path: Path) -> None:
     for delay, failed in (("0us", {"job": 1}), ("1us", {})):
         plan = rm.Plan(UNITS).with_(("faults.delay-us", delay))
         batch = Batch((JobOutcome(Job("job", plan, lost.path), "ran", lost),), None, 1.0)
-        (dcpim,) = of_batch(batch)
+        (dcpim,) = count_undelivered(batch)
         assert dcpim.failed == failed, delay
 
 

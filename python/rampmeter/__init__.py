@@ -29,19 +29,14 @@ from rampmeter._core import (
     distribution_mean,
     distributions,
 )
-from rampmeter.api import compare, run, run_async
-from rampmeter.collective import collective
-from rampmeter.comparison import Comparison, Overlay
-from rampmeter.conversion import convert
+from rampmeter.analysis.homa import homa_priorities
+from rampmeter.analysis.hyline import hyline_threshold
+from rampmeter.analysis.pias import pias_thresholds
+from rampmeter.choices.axes import Uniform
 from rampmeter.endpoint import Endpoint
-from rampmeter.flows import flows
-from rampmeter.homa import homa_priorities
-from rampmeter.hyline import hyline_threshold
-from rampmeter.pias import pias_thresholds
-from rampmeter.plan import Plan
-from rampmeter.plan_tables import *  # noqa: F403 (their list is `plan_tables.__all__`)
-from rampmeter.results import Run
-from rampmeter.shortcuts import (
+from rampmeter.parts.collective import collective
+from rampmeter.parts.flows import flows
+from rampmeter.parts.shortcuts import (
     all_to_all,
     data_mining,
     dumbbell,
@@ -52,10 +47,15 @@ from rampmeter.shortcuts import (
     star,
     web_search,
 )
-from rampmeter.spec import Transport
+from rampmeter.plan.base import Transport
+from rampmeter.plan.plan import Plan
+from rampmeter.plan_tables import *  # noqa: F403 (their list is `plan_tables.__all__`)
+from rampmeter.results.comparison import Comparison, Overlay
+from rampmeter.results.run import Run
+from rampmeter.running.api import compare, run, run_async
+from rampmeter.running.conversion import convert
 from rampmeter.sweeps.api import sweep
-from rampmeter.sweeps.axes import Uniform
-from rampmeter.sweeps.engines import EngineError
+from rampmeter.sweeps.engines.base import EngineError
 from rampmeter.sweeps.results import SweepResults
 from rampmeter.transports import *  # noqa: F403 (their list is `transports.__all__`)
 

@@ -4,20 +4,51 @@ import os
 import signal
 import sys
 import traceback
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 
 from rampmeter import _core, extension
 from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
-from rampmeter.commands import COMMANDS
 from rampmeter.commands.common import FILE, InputError, SignalStop, SimulatorFault
 from rampmeter.testbed.command import TestbedError
 
+COMMANDS: Final = (
+    "bench",
+    "check",
+    "compare",
+    "convert",
+    "examples",
+    "explain",
+    "papers",
+    "plot",
+    "replay",
+    "report",
+    "run",
+    "schema",
+    "sweep",
+    "testbed",
+    "transports",
+)
+"""The commands, by the names of their modules and functions in `rampmeter.commands`."""
+
 
 class Commands(click.Group):
-    """Command group that reports errors as lines, not tracebacks."""
+    """Command group that imports commands on demand, and reports errors as lines."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Returns the names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Returns the command of this name; its module is imported now, so that others are not."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"rampmeter.commands.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command."""
@@ -81,10 +112,6 @@ def main(library: Path | None, former: str | None) -> None:
         # A library has been loaded already: the command restarts with the other one.
         environment = {**os.environ, extension.VARIABLE: path}
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
-
-
-for command in COMMANDS:
-    main.add_command(command)
 
 
 if __name__ == "__main__":

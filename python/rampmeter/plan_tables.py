@@ -1,6 +1,6 @@
 """The tables of a plan as types: every key is a field.
 
-An omitted key has the default of the simulator. Made by `python -m rampmeter.generate`.
+An omitted key has the default of the simulator. Made by `python -m tools.generate`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Literal, TypeAlias
 
-from rampmeter.spec import Hosts, PlanTable, Sizes
-from rampmeter.toml import Table
+from rampmeter.plan.base import Hosts, PlanTable, Sizes
+from rampmeter.text.toml import Table
 
 __all__ = [
     "AllToAll",

@@ -5,10 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (  # type: ignore[import-untyped]
-    Trace,
-    TrackEvent,
-)
+from rampmeter.on_demand import perfetto_trace
 
 
 @dataclass
@@ -79,7 +76,7 @@ class _Reader:
     """Parses a file of Perfetto's schema."""
 
     def __init__(self, file: Path) -> None:
-        trace = Trace()
+        trace = perfetto_trace.Trace()
         trace.ParseFromString(file.read_bytes())
         self.tracks: dict[int, Track] = {}
         self._names: dict[int, str] = {}
@@ -94,15 +91,15 @@ class _Reader:
             event, at = packet.track_event, packet.timestamp
             track = self.tracks[event.track_uuid]
             match event.type:
-                case TrackEvent.TYPE_SLICE_BEGIN:
+                case perfetto_trace.TrackEvent.TYPE_SLICE_BEGIN:
                     open_slices[event.track_uuid] = self._event(at, event)
-                case TrackEvent.TYPE_SLICE_END:
+                case perfetto_trace.TrackEvent.TYPE_SLICE_END:
                     begun = open_slices.pop(event.track_uuid)
                     begun.until = at
                     track.slices.append(begun)
-                case TrackEvent.TYPE_INSTANT:
+                case perfetto_trace.TrackEvent.TYPE_INSTANT:
                     track.instants.append(self._event(at, event))
-                case TrackEvent.TYPE_COUNTER:
+                case perfetto_trace.TrackEvent.TYPE_COUNTER:
                     track.values.append(Event(at, value=event.counter_value))
         if open_slices:
             raise ValueError(f"{file}: expected every slice to end, got {len(open_slices)} open")

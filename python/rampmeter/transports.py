@@ -1,14 +1,14 @@
 """The transports that a plan may name: every key of its table is a field.
 
-An omitted key has the value of the preset. Made by `python -m rampmeter.generate`.
+An omitted key has the value of the preset. Made by `python -m tools.generate`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from rampmeter.spec import Transport
-from rampmeter.toml import Table
+from rampmeter.plan.base import Transport
+from rampmeter.text.toml import Table
 
 __all__ = [
     "Capton",

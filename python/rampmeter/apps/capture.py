@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rampmeter._core import ResultError
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 
 SECTION = bytes.fromhex("0a0d0d0a")
 BYTE_ORDER = bytes.fromhex("4d3c2b1a")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 
 Policy: TypeAlias = Literal["polling", "polling-fairshare", "interrupts", "predictable"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)

@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 
 from rampmeter.commands.common import FILE, overrides_of, set_option, show
-from rampmeter.plan import Plan
+from rampmeter.plan.plan import Plan
+from rampmeter.results.tables import speed
+from rampmeter.running import benchmark
 
 
 @click.command()
@@ -28,8 +30,6 @@ def bench(plan: Path | None, settings: Sequence[str], *, as_json: bool) -> None:
       rampmeter bench plan.toml --set workload.flows=100000 --json
       rampmeter bench hosts
     """
-    from rampmeter import benchmark
-
     if plan == Path("hosts") and not plan.is_file():
         benchmark.measure_hosts()
         return
@@ -43,6 +43,4 @@ def bench(plan: Path | None, settings: Sequence[str], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(reports, indent=2))
         return
-    from rampmeter.tables import speed
-
     show(speed(reports))

@@ -1,4 +1,4 @@
-"""`rampmeter check` and `rampmeter transports`: plans and transports, before anything runs."""
+"""`rampmeter check`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from rampmeter import schema
+from rampmeter import plots
 from rampmeter._core import PlanError
 from rampmeter.commands.common import FILE, overrides_of, set_option, with_code
 from rampmeter.commands.plot import FORMATS
-from rampmeter.manifest import without_nulls
-from rampmeter.plan import Plan
+from rampmeter.plan.manifest import without_nulls
+from rampmeter.plan.plan import Plan
 from rampmeter.sweeps.table import sweep_of
-from rampmeter.toml import dumps
+from rampmeter.text.toml import dumps
 
 
 @click.command()
@@ -74,21 +74,4 @@ def _offered(offered: Mapping[str, Any]) -> Iterator[str]:
 def _draw(plan: Plan, picture: Path) -> None:
     if picture.suffix.removeprefix(".") not in FORMATS:
         raise PlanError(f"--svg: expected a name that ends in .svg, .pdf or .png, got {picture}")
-    # Imported here, since importing matplotlib is slow.
-    from rampmeter.plots import topology
-
-    topology(plan.drawing()).savefig(picture)
-
-
-@click.command()
-def transports() -> None:
-    """List the transports that plans may name.
-
-    \b
-    Example: the built-in transports, and those of a custom library
-      rampmeter transports
-      rampmeter --extension libmine.so transports
-    """
-    for about in schema.transports():
-        presets = ", ".join(preset for preset, _ in about["presets"])
-        click.echo(f"{about['name']} ({presets})\n    {about['summary']}")
+    plots.topology(plan.drawing()).savefig(picture)

@@ -4,21 +4,18 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import click
 from rich.console import Console
+from rich.table import Table
 
-from rampmeter.cautions import Caution
-from rampmeter.manifest import is_manifest
-from rampmeter.plan import Override, parse_override
-from rampmeter.progress import watching
-from rampmeter.runner import Batch, Job, run_all
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from rampmeter.text_table import TextTable
+from rampmeter.plan.manifest import is_manifest
+from rampmeter.plan.plan import Override, parse_override
+from rampmeter.running.progress import watching
+from rampmeter.running.runner import Batch, Job, run_all
+from rampmeter.text.cautions import Caution
+from rampmeter.text.text_table import TextTable
 
 Command: TypeAlias = Callable[..., Any]
 
@@ -151,10 +148,8 @@ def fail(lines: Sequence[str]) -> None:
         raise SystemExit(NOT_ALL_DELIVERED)
 
 
-def show(*tables: "TextTable | Table") -> None:
+def show(*tables: TextTable | Table) -> None:
     """Prints tables on standard output, as wide as the terminal, or 80 columns without one."""
-    from rampmeter.text_table import TextTable
-
     console = Console(highlight=False)
     for table in tables:
         if isinstance(table, TextTable):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rampmeter import naming
+from rampmeter.choices import naming
 from rampmeter.commands.common import (
     EXIT_CODES_COMPARED,
     FILE,
@@ -21,9 +21,12 @@ from rampmeter.commands.common import (
     show,
     warn,
 )
-from rampmeter.comparison import FAILURES, Comparison, Failures
-from rampmeter.plan import Plan
-from rampmeter.results import Run
+from rampmeter.plan.plan import Plan
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.run import Run
+from rampmeter.results.same_flows import FAILURES, Failures
+from rampmeter.results.tables import comparison_tables, fabrics
+from rampmeter.running.comparison_job import ComparisonJob
 
 
 @click.command(epilog=EXIT_CODES_COMPARED)
@@ -80,8 +83,6 @@ def compare(
       rampmeter compare plan.toml --transports dcpim,pfabric:window=60,window-max=75
       rampmeter compare plan.toml --transports dcpim,phost --seeds 10
     """
-    from rampmeter.comparison_job import ComparisonJob
-
     overrides = overrides_of(settings, seed)
     base = Plan.load(plan).with_(*overrides)
     folder = out or Path("results") / f"{folder_name(plan, overrides)}-compare"
@@ -107,8 +108,6 @@ def is_short(run: Run) -> bool:
 
 def show_comparison(comparison: Comparison, folder: Path) -> None:
     """Prints the tables of a comparison; stores it and its plot in a folder."""
-    from rampmeter.tables import comparison_tables, fabrics
-
     plans = {label: runs[0].manifest["plan"] for label, runs in comparison.runs.items()}
     resolved = {label: plan["fabric"] for label, plan in plans.items()}
     show(*fabrics(resolved), *comparison_tables(comparison))

@@ -8,7 +8,7 @@ import click
 
 from rampmeter._core import PlanError
 from rampmeter.commands.common import FOLDER
-from rampmeter.text import counted
+from rampmeter.text.numbers import counted
 
 KINDS: Final = ("plans", "notebooks")
 OF_PACKAGE: Final = (

@@ -4,8 +4,8 @@ import json
 
 import click
 
-from rampmeter.cautions import explanations
 from rampmeter.commands.common import InputError
+from rampmeter.text.cautions import explanations
 
 
 @click.command()

@@ -2,10 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 
+from rampmeter import papers as figures
 from rampmeter._core import PlanError, ResultError
 from rampmeter.commands.common import (
     EXIT_CODES_PAPERS,
@@ -20,11 +21,24 @@ from rampmeter.commands.common import (
     show,
     warn,
 )
-from rampmeter.runner import Batch, n_cores
-from rampmeter.text import counted
-
-if TYPE_CHECKING:
-    from rampmeter.papers import Figure, Mode, Report
+from rampmeter.papers import Figure, Mode, Report, find_figure, list_figures, load_figure
+from rampmeter.papers.fill import fill
+from rampmeter.papers.from_ledger import draw_all, report_from_ledger
+from rampmeter.papers.ledger import Ledger
+from rampmeter.papers.replays import ReplayLedger, status_tables
+from rampmeter.papers.status import FigureStatus
+from rampmeter.papers.table import (
+    claims_table,
+    misses_lines,
+    panel_table,
+    searches_table,
+    status_table,
+)
+from rampmeter.report import find, write
+from rampmeter.running.batch_flows import count_undelivered
+from rampmeter.running.progress import watching
+from rampmeter.running.runner import Batch, n_cores
+from rampmeter.text.numbers import counted
 
 PAPERS = Path("results/papers")
 """Folder in which figures are made."""
@@ -112,8 +126,6 @@ def papers(
       rampmeter papers dcpim 3
       rampmeter papers --all
     """
-    from rampmeter import papers as figures
-
     mode = _mode(quick=quick, full=full, scale=scale)
     root = figures.find_papers()
     if status or as_json or fill is not None:
@@ -164,22 +176,15 @@ def _open_ledger(
         _fill(root, chosen, hours, quiet=quiet)
 
 
-def _select_figures(root: Path, paper: str | None, figure: str | None) -> list["Figure"]:
+def _select_figures(root: Path, paper: str | None, figure: str | None) -> list[Figure]:
     """Returns one figure, those of a paper, or all."""
-    from rampmeter.papers import find_figure, load_figure
-
     if paper is not None and figure is not None:
         return [load_figure(find_figure(root, paper, figure))]
     return [load_figure(folder) for folder in _folders_of(root, paper)]
 
 
-def _show_status(root: Path, chosen: list["Figure"], *, as_json: bool, with_replays: bool) -> None:
+def _show_status(root: Path, chosen: list[Figure], *, as_json: bool, with_replays: bool) -> None:
     """Shows the verdicts of the ledger by figure, and those of replays."""
-    from rampmeter.papers.ledger import Ledger
-    from rampmeter.papers.replays import ReplayLedger, status_tables
-    from rampmeter.papers.status import FigureStatus
-    from rampmeter.papers.table import misses_lines, status_table
-
     ledger = Ledger(root)
     statuses = [FigureStatus.of(one, ledger) for one in chosen]
     replays = ReplayLedger(root).states() if with_replays else []
@@ -195,12 +200,8 @@ def _show_status(root: Path, chosen: list["Figure"], *, as_json: bool, with_repl
         click.echo("`rampmeter papers PAPER --status` lists misses with their causes")
 
 
-def _show_from_ledger(one: "Figure", root: Path, folder: Path) -> None:
+def _show_from_ledger(one: Figure, root: Path, folder: Path) -> None:
     """Makes a figure from its entries, and shows it."""
-    from rampmeter.papers.from_ledger import report_from_ledger
-    from rampmeter.papers.ledger import Ledger
-    from rampmeter.papers.status import FigureStatus
-
     ledger = Ledger(root)
     report = report_from_ledger(one, ledger, folder)
     if report is None:
@@ -221,11 +222,6 @@ def _show_from_ledger(one: "Figure", root: Path, folder: Path) -> None:
 
 def _draw_all(root: Path, paper: str | None, folder: Path, jobs: int | None) -> None:
     """Draws the figures of a paper or of all from the ledger, and writes their report."""
-    from rampmeter.papers.from_ledger import draw_all
-    from rampmeter.papers.ledger import Ledger
-    from rampmeter.papers.status import FigureStatus
-    from rampmeter.papers.table import status_table
-
     outs = {one: folder / one.parent.name / one.name / LEDGER for one in _folders_of(root, paper)}
     drawn = draw_all(root, outs, jobs or n_cores())
     ledger = Ledger(root)
@@ -234,10 +230,8 @@ def _draw_all(root: Path, paper: str | None, folder: Path, jobs: int | None) -> 
     _write_report(drawn, folder)
 
 
-def _show_beside(one: "Figure", root: Path, folder: Path) -> None:
+def _show_beside(one: Figure, root: Path, folder: Path) -> None:
     """Shows the figure of the ledger after a reduced one, if there are entries."""
-    from rampmeter.papers.ledger import Ledger
-
     name = f"{one.paper} {one.number}"
     if not any(Ledger(root).current(one).runs.values()):
         click.echo(f"\n{name}: the ledger has no complete run; `rampmeter papers --fill HOURS`")
@@ -246,14 +240,8 @@ def _show_beside(one: "Figure", root: Path, folder: Path) -> None:
     _show_from_ledger(one, root, folder)
 
 
-def _fill(root: Path, chosen: list["Figure"], hours: float, *, quiet: bool) -> None:
+def _fill(root: Path, chosen: list[Figure], hours: float, *, quiet: bool) -> None:
     """Runs the missing entries of the ledger."""
-    from rich.console import Console
-
-    from rampmeter.papers.fill import fill
-    from rampmeter.papers.ledger import Ledger
-    from rampmeter.progress import watching
-
     ledger = Ledger(root)
     console = Console(stderr=True)
     result = fill(ledger, chosen, hours, lambda jobs: watching(console, jobs, is_quiet=quiet))
@@ -266,7 +254,7 @@ def _fill(root: Path, chosen: list["Figure"], hours: float, *, quiet: bool) -> N
 def _make_all(
     root: Path,
     paper: str | None,
-    mode: "Mode",
+    mode: Mode,
     seeds: int | None,
     out: Path | None,
     jobs: int | None,
@@ -275,8 +263,6 @@ def _make_all(
     quiet: bool,
 ) -> None:
     """Makes the figures of a paper, or of all papers, and their report."""
-    from rampmeter.papers import load_figure
-
     folder = out or PAPERS
     made: list[Path] = []
     batches = []
@@ -297,27 +283,23 @@ def _make_all(
 
 def _write_report(made: list[Path], folder: Path) -> None:
     """Writes the report of the figures in the folders `made`."""
-    from rampmeter.report import find, write
-
     report = folder / REPORT
     write(find(made, folder), report, "Rampmeter: figures of papers")
     click.echo(f"\nreport of all figures: {report}")
 
 
-def _failures(one: "Figure", batch: Batch) -> list[str]:
+def _failures(one: Figure, batch: Batch) -> list[str]:
     """Returns a line for each transport with flows that failed without a fault in the plan."""
-    from rampmeter.undelivered import of_batch
-
     return [
         f"{one.paper} {one.number}: {transport.failure}"
-        for transport in of_batch(batch)
+        for transport in count_undelivered(batch)
         if transport.n_failed
     ]
 
 
 def _make(
-    one: "Figure",
-    mode: "Mode",
+    one: Figure,
+    mode: Mode,
     seeds: int | None,
     folder: Path,
     jobs: int | None,
@@ -326,8 +308,6 @@ def _make(
     quiet: bool,
 ) -> Batch:
     """Runs the simulations of a figure, and shows its results."""
-    from rampmeter import papers as figures
-
     n_seeds = seeds or (1 if mode.is_reduced else figures.SEEDS_WANTED)
     numbers = range(1, n_seeds + 1)
     todo = figures.jobs_of(one, mode, numbers, folder, force=force)
@@ -350,9 +330,7 @@ def _make(
     return batch
 
 
-def _mode(*, quick: bool, full: bool, scale: float | None) -> "Mode":
-    from rampmeter.papers import Mode
-
+def _mode(*, quick: bool, full: bool, scale: float | None) -> Mode:
     if quick + full + (scale is not None) > 1:
         raise PlanError("--quick, --full and --scale exclude each other: use one of them")
     if scale is not None:
@@ -364,8 +342,6 @@ def _mode(*, quick: bool, full: bool, scale: float | None) -> "Mode":
 
 def _folders_of(root: Path, paper: str | None) -> list[Path]:
     """Returns the folders of a paper's figures, or of all."""
-    from rampmeter.papers import list_figures
-
     folders = [folder for folder in list_figures(root) if paper in (None, folder.parent.name)]
     if not folders:
         papers = ", ".join(sorted({folder.parent.name for folder in list_figures(root)}))
@@ -374,30 +350,24 @@ def _folders_of(root: Path, paper: str | None) -> list[Path]:
 
 
 def _list_figures(root: Path, paper: str | None) -> None:
-    from rampmeter.papers import load_figure
-
     for folder in _folders_of(root, paper):
         one = load_figure(folder)
         click.echo(f"rampmeter papers {one.paper} {one.number}\n    {one.title}\n    {one.claim}")
 
 
-def _show_report(report: "Report", batch: Batch) -> None:
-    from rampmeter.undelivered import of_batch
-
+def _show_report(report: Report, batch: Batch) -> None:
     _show_tables(report)
     counts = ", ".join(f"{n} {name}" for name, n in report.counts().items())
     click.echo(f"\nverdicts: {counts}; {report.seeds_text()}; {batch.wall_seconds:.0f} s")
     _show_files(report)
     warn(
         f"{one.rejection}; slowdowns exclude them, which favours {one.label}"
-        for one in of_batch(batch)
+        for one in count_undelivered(batch)
         if one.rejected
     )
 
 
-def _show_tables(report: "Report") -> None:
-    from rampmeter.papers.table import claims_table, panel_table, searches_table
-
+def _show_tables(report: Report) -> None:
     show(*(panel_table(report, panel) for panel in report.panels if panel.has_table))
     if report.searches:
         show(searches_table(report))
@@ -405,7 +375,7 @@ def _show_tables(report: "Report") -> None:
         show(claims_table(report))
 
 
-def _show_files(report: "Report") -> None:
+def _show_files(report: Report) -> None:
     click.echo(f"report: {report.file}")
     for panel in report.panels:
         click.echo(f"plot: {panel.image}")

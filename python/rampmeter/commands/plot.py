@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from rampmeter.commands.common import FOLDER
-from rampmeter.results import Run
+from rampmeter.results.comparison import COMPARISON, Comparison, Overlay
+from rampmeter.results.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,24 +52,11 @@ def plot(folders: Sequence[Path], out: Path | None, format_: str) -> None:
 
 def _figures(folders: Sequence[Path]) -> dict[str, Callable[[], "Figure"]]:
     """Returns the figures that can be drawn, by name."""
-    from rampmeter.comparison import COMPARISON, Comparison, Overlay
-
     if len(folders) > 1:
         names = [folder.name for folder in folders]
         if len(set(names)) < len(names):
             names = [str(folder) for folder in folders]
-        overlay = Overlay(dict(zip(names, map(Run, folders), strict=True)))
-        return {"slowdown_by_size": overlay.slowdown_by_size, "fct_cdf": overlay.fct_cdf}
+        return Overlay(dict(zip(names, map(Run, folders), strict=True))).available()
     if (folders[0] / COMPARISON).is_file():
-        compared = Comparison.load(folders[0]).plot
-        return {"slowdown_by_size": compared.slowdown_by_size, "fct_cdf": compared.fct_cdf}
-    done = Run(folders[0])
-    figures: dict[str, Callable[[], Figure]] = {
-        "slowdown_by_size": done.plot.slowdown_by_size,
-        "fct_cdf": done.plot.fct_cdf,
-        "utilisation": done.plot.utilisation,
-        "queue_cdf": done.plot.queue_cdf,
-    }
-    if done.tenants is not None:
-        figures["tenants"] = done.plot.tenants
-    return figures
+        return Comparison.load(folders[0]).plot.available()
+    return Run(folders[0]).plot.available()

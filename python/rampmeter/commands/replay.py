@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -22,13 +22,15 @@ from rampmeter.commands.common import (
     show,
     warn,
 )
-from rampmeter.plan import Override, Plan
-from rampmeter.runner import Job
-
-if TYPE_CHECKING:
-    from rampmeter.papers.replays import ReplayLedger, ReplaySetup
-    from rampmeter.replays.compare import ComparedTimes, End, Ideal, Ratios, Replay
-    from rampmeter.replays.recording import Recording
+from rampmeter.papers import find_papers
+from rampmeter.papers.replays import ReplayLedger, ReplaySetup
+from rampmeter.plan.plan import Override, Plan
+from rampmeter.replays.compare import ComparedTimes, End, Ideal, Ratios, Replay
+from rampmeter.replays.recording import Recording, columns_of
+from rampmeter.replays.tables import replay_json, replay_tables
+from rampmeter.running.runner import Job
+from rampmeter.text.numbers import NONE, count, number
+from rampmeter.text.text_table import TextTable
 
 VARIABLE: Final = "RAMPMETER_REFERENCE"
 RESULT: Final = "replay.json"
@@ -106,8 +108,8 @@ def replay(
     settings: Sequence[str],
     seed: int | None,
     columns: Sequence[str],
-    ends_at: "End | None",
-    ideal: "Ideal | None",
+    ends_at: End | None,
+    ideal: Ideal | None,
     from_us: float | None,
     flows: int,
     tolerance: float,
@@ -169,13 +171,10 @@ def _replay_file(
     file: Path,
     base: Plan,
     columns: Mapping[str, str],
-    chosen: "tuple[End | None, Ideal | None, float]",
+    chosen: tuple[End | None, Ideal | None, float],
     request: Request,
 ) -> None:
     """Replays a file and shows it."""
-    from rampmeter.replays.compare import ComparedTimes
-    from rampmeter.replays.recording import Recording, columns_of
-
     base = base.with_(*request.overrides)
     recorded = Recording.load(file, {**columns_of(base), **columns})
     terms = ComparedTimes.of(recorded, *chosen)
@@ -185,11 +184,9 @@ def _replay_file(
 
 
 def _replay_listed(
-    recording: "ReplaySetup", folder: Path, ledger: "ReplayLedger", request: Request, *, enter: bool
-) -> "tuple[ReplaySetup, Replay]":
+    recording: ReplaySetup, folder: Path, ledger: ReplayLedger, request: Request, *, enter: bool
+) -> tuple[ReplaySetup, Replay]:
     """Replays a listed recording, and enters the measured values."""
-    from rampmeter.replays.recording import Recording
-
     recorded = Recording.load(recording.file_in(folder))
     base = recording.plan.with_(*request.overrides)
     name = folder_name(Path(recording.name), request.overrides)
@@ -202,16 +199,13 @@ def _replay_listed(
 
 def _run(
     base: Plan,
-    recording: "Recording",
-    terms: "ComparedTimes",
+    recording: Recording,
+    terms: ComparedTimes,
     name: str,
     out: Path,
     request: Request,
-) -> "Replay":
+) -> Replay:
     """Runs the recorded flows, and writes `replay.json`."""
-    from rampmeter.replays.compare import Replay
-    from rampmeter.replays.tables import replay_json
-
     # An unusable choice of times is an error before the run, not after it.
     terms.recorded_time(recording)
     job = Job(name, recording.plan(base), out / RUN, request.force)
@@ -223,10 +217,8 @@ def _run(
     return replay
 
 
-def _show(replay: "Replay", request: Request) -> None:
+def _show(replay: Replay, request: Request) -> None:
     """Prints the tables, or everything as JSON."""
-    from rampmeter.replays.tables import replay_json, replay_tables
-
     if request.is_json:
         table = replay_json(replay, request.n_flows, request.tolerance)
         click.echo(json.dumps(table, indent=2))
@@ -237,12 +229,9 @@ def _show(replay: "Replay", request: Request) -> None:
 
 
 def _show_all(
-    rows: "Sequence[tuple[ReplaySetup, Ratios]]", ledger: "ReplayLedger", *, as_json: bool
+    rows: Sequence[tuple[ReplaySetup, Ratios]], ledger: ReplayLedger, *, as_json: bool
 ) -> None:
     """Prints the ratios of all replays next to their entries."""
-    from rampmeter.text import NONE, count, number
-    from rampmeter.text_table import TextTable
-
     measured = [(recording, ratios, ledger.entry(recording)) for recording, ratios in rows]
     if as_json:
         table: list[dict[str, Any]] = [
@@ -269,11 +258,8 @@ def _show_all(
     show(TextTable("Replays: ours over theirs", headings, cells))
 
 
-def _find_setups(name: str | None, *, everything: bool) -> "tuple[list[ReplaySetup], ReplayLedger]":
+def _find_setups(name: str | None, *, everything: bool) -> tuple[list[ReplaySetup], ReplayLedger]:
     """Returns the setup of a listed recording, or those of all."""
-    from rampmeter.papers import find_papers
-    from rampmeter.papers.replays import ReplayLedger
-
     if everything and name is not None:
         raise PlanError(f"--all: expected no recording, got {name}")
     if name is None and not everything:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from rampmeter.commands.common import FILE
+from rampmeter.report import find, write
 
 
 @click.command()
@@ -28,8 +29,6 @@ def report(folders: tuple[Path, ...], out: Path, title: str) -> None:
     Example: all figures of papers, and a comparison
       rampmeter report results/papers results/plan-compare --out report.html
     """
-    from rampmeter.report import find, write
-
     sections = find(folders, out.parent)
     write(sections, out, title)
     n = len(sections)

@@ -18,8 +18,9 @@ from rampmeter.commands.common import (
     show,
     warn,
 )
-from rampmeter.plan import Plan
-from rampmeter.runner import Job
+from rampmeter.plan.plan import Plan
+from rampmeter.results.tables import run_tables
+from rampmeter.running.runner import Job
 
 
 @click.command(epilog=EXIT_CODES)
@@ -45,8 +46,6 @@ def run(
     Example: another load, and a separate folder
       rampmeter run plan.toml --set workload.load=0.8 --seed 2 --out results/load-0.8
     """
-    from rampmeter.tables import run_tables
-
     overrides = overrides_of(settings, seed)
     complete = Plan.load(plan).with_(*overrides)
     folder = out or Path("results") / folder_name(plan, overrides)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from rampmeter.plan import SWEEP
-from rampmeter.schema import plan_schema
+from rampmeter.plan.plan import SWEEP
+from rampmeter.plan.schema import plan_schema
 from rampmeter.sweeps.schema import SWEEP as SWEEP_TABLE
 
 

@@ -17,7 +17,12 @@ from rampmeter.commands.common import (
     warn,
 )
 from rampmeter.commands.compare import show_comparison
-from rampmeter.plan import Plan
+from rampmeter.plan.plan import Plan
+from rampmeter.results.comparison import Comparison
+from rampmeter.running.progress import counting
+from rampmeter.testbed import enter_user_namespace
+from rampmeter.testbed.arms import parse, run_arms
+from rampmeter.testbed.experiment import Options
 
 
 @click.command()
@@ -66,12 +71,6 @@ def testbed(
       rampmeter testbed plan.toml --arms rampd,tcp,sim
       rampmeter testbed plan.toml --arms rampd,rampd:dctcp:mark-above=20,tcp:cubic
     """
-    from rampmeter.comparison import Comparison
-    from rampmeter.progress import counting
-    from rampmeter.testbed import enter_user_namespace
-    from rampmeter.testbed.arms import parse, run_arms
-    from rampmeter.testbed.experiment import Options
-
     ways = parse(arms)
     overrides = overrides_of(settings, seed)
     complete = Plan.load(plan).with_(*overrides)

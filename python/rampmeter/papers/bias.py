@@ -11,7 +11,7 @@ from rampmeter.papers.figure import Figure, Mode
 from rampmeter.papers.ledger import FULL, SEEDS, Ledger
 from rampmeter.papers.metrics import Metric
 from rampmeter.papers.verdict import PILOT, Basis, rows_of
-from rampmeter.text import markdown
+from rampmeter.text.numbers import markdown
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-
-from matplotlib.figure import Figure as Drawing
+from typing import TYPE_CHECKING
 
 from rampmeter import plots
 from rampmeter.papers.draw_series import draw_series
@@ -13,6 +12,9 @@ from rampmeter.papers.metrics import METRICS, Metric
 from rampmeter.papers.pareto import LeastBound
 from rampmeter.papers.series import Series
 from rampmeter.papers.verdict import Measurement, ValueRow
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 WHISKERS: dict[Metric, Metric] = {
     "mean": "p99",
@@ -33,7 +35,7 @@ def draw(
     note: str = "",
     series: Mapping[str, Series] | None = None,
     least: Sequence[LeastBound] = (),
-) -> Drawing:
+) -> "Drawing":
     """Draws a panel. `note` is put behind its title.
 
     Packets, probes and crashes are drawn from series by run, Pareto curves from least bounds.
@@ -93,7 +95,7 @@ def draw(
             )
 
 
-def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow], title: str) -> Drawing:
+def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow], title: str) -> "Drawing":
     lines = []
     for name in dict.fromkeys(workload(figure, row.cell.run) for row in rows):
         own = [row for row in rows if workload(figure, row.cell.run) == name]
@@ -121,7 +123,7 @@ def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow], title: 
     )
 
 
-def _operating_points(figure: Figure, rows: Sequence[ValueRow]) -> list[plots.OperatingPoint]:
+def _operating_points(figure: Figure, rows: Sequence[ValueRow]) -> "list[plots.OperatingPoint]":
     """Returns the tail and the spinner's share of each run. Lines join runs that share the words
     before a comma."""
     measured = {(r.cell.run, r.cell.metric): r.measured.mean for r in rows if r.measured}
@@ -138,7 +140,9 @@ def _operating_points(figure: Figure, rows: Sequence[ValueRow]) -> list[plots.Op
     ]
 
 
-def _by_size(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]) -> list[plots.SizeSeries]:
+def _by_size(
+    figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]
+) -> "list[plots.SizeSeries]":
     """Returns the series of a panel's run, or of each of its runs under the run's name."""
     sized = []
     for run in panel.runs:
@@ -154,7 +158,7 @@ def _by_size(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]) -> list
     return sized
 
 
-def _by_point(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]) -> list[plots.Line]:
+def _by_point(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]) -> "list[plots.Line]":
     """Returns the first metric of each run, by point."""
     lines = []
     for run in panel.runs:
@@ -176,7 +180,7 @@ def _by_point(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]) -> lis
 
 def _spreads(
     figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]
-) -> list[plots.SlowdownSpread]:
+) -> "list[plots.SlowdownSpread]":
     """Returns the slowdowns of each run, those of one label together."""
     values: dict[str, dict[str, float]] = {}
     for row in rows:
@@ -211,7 +215,7 @@ def sustained(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]) -> lis
     return [found[name] for name in names if name in found]
 
 
-def _curves(least: Sequence[LeastBound]) -> list[plots.Curve]:
+def _curves(least: Sequence[LeastBound]) -> "list[plots.Curve]":
     """Returns the curve of each label."""
     curves: dict[str, list[plots.Tradeoff]] = {}
     for line in least:
@@ -221,7 +225,7 @@ def _curves(least: Sequence[LeastBound]) -> list[plots.Curve]:
     return [plots.Curve(label, points) for label, points in curves.items()]
 
 
-def _theorems(figure: Figure, panel: SubFigure) -> list[plots.Tradeoff]:
+def _theorems(figure: Figure, panel: SubFigure) -> "list[plots.Tradeoff]":
     """Returns the bound of theorem 3.5 and the load of theorem 3.4 for each K of the panel."""
     if panel.theorems is None:
         return []
@@ -243,7 +247,7 @@ def _theorems(figure: Figure, panel: SubFigure) -> list[plots.Tradeoff]:
 
 def _series(
     rows: Sequence[ValueRow], keys: Sequence[tuple[str, int | None]]
-) -> list[plots.GroupSeries]:
+) -> "list[plots.GroupSeries]":
     """Returns the marks of expected, measured and variant's values, without empty series.
 
     Marks are means, or the first metric of panels without.

@@ -11,7 +11,7 @@ from rampmeter import _core
 from rampmeter._core import ResultError
 from rampmeter.papers.measure import CellValues
 from rampmeter.papers.series import Series
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 
 
 @dataclass(frozen=True)

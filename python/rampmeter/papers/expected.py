@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias, cast
 from rampmeter._core import PlanError
 from rampmeter.papers.metrics import METRICS, Metric
 from rampmeter.papers.runs import match_runs
-from rampmeter.strict_table import StrictTable
+from rampmeter.text.strict_table import StrictTable
 
 EXPECTED = "expected.toml"
 

@@ -13,10 +13,10 @@ from rampmeter.papers.expected import EXPECTED, CellId, Expectations, load_expec
 from rampmeter.papers.metrics import MAX_LOAD, METRICS, Metric
 from rampmeter.papers.runs import match_runs, runs_of_grid
 from rampmeter.papers.search import LOAD, Search
-from rampmeter.plan import Override, Plan
-from rampmeter.results import IDEALS
-from rampmeter.strict_table import StrictTable
-from rampmeter.toml import TomlValue
+from rampmeter.plan.plan import Override, Plan
+from rampmeter.results.run import IDEALS
+from rampmeter.text.strict_table import StrictTable
+from rampmeter.text.toml import TomlValue
 
 FIGURE = "figure.toml"
 

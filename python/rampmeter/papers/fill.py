@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rampmeter.papers.figure import Figure
 from rampmeter.papers.ledger import Ledger, MissingRun
-from rampmeter.runner import Job, JobOutcome, JobWatcher, StopCondition, n_cores, run_all
+from rampmeter.running.runner import Job, JobOutcome, JobWatcher, StopCondition, n_cores, run_all
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress

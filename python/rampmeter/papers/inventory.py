@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from rampmeter._core import PlanError
 from rampmeter.papers.figure import Figure, list_figures, load_figure
-from rampmeter.strict_table import StrictTable
-from rampmeter.text import markdown
+from rampmeter.text.numbers import markdown
+from rampmeter.text.strict_table import StrictTable
 
 INVENTORY = "inventory.toml"
 

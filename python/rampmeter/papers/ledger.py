@@ -29,8 +29,9 @@ from rampmeter.papers.reproduce import cost_of, job_name, probe_name
 from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import Series, series_of
 from rampmeter.papers.verdict import PILOT, Basis, ValueRow, rows_of
-from rampmeter.plan import Plan
-from rampmeter.results import Run, read_json
+from rampmeter.plan.plan import Plan
+from rampmeter.results.run import Run
+from rampmeter.text.json_object import read_json
 
 LEDGER = "ledger"
 RECORDED = "recorded.json"

@@ -5,7 +5,7 @@ from typing import TypeAlias
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.metrics import METRICS, Metric, Settings
 from rampmeter.papers.selection import Flows, by_size, finished_before, overall
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 
 CellValues: TypeAlias = dict[tuple[Metric, int | None], tuple[float, int]]
 """The values of one run in one panel, with the number of flows behind each."""

@@ -15,7 +15,7 @@ from rampmeter.papers.expected import CellId
 from rampmeter.papers.figure import Figure
 from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.verdict import ValueRow
-from rampmeter.strict_table import StrictTable
+from rampmeter.text.strict_table import StrictTable
 
 MISSES = "misses.toml"
 OPEN = "open"

@@ -10,20 +10,20 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from rich.table import Table
 
 from rampmeter._core import PlanError, ResultError
 from rampmeter.papers.entry import run_provenance, write_atomically
 from rampmeter.papers.ledger import LEDGER, Ledger, plan_digest
-from rampmeter.plan import Override, Plan
+from rampmeter.plan.plan import Override, Plan
 from rampmeter.replays.compare import ENDS, IDEALS, ComparedTimes, End, Ideal, Ratios, Replay
 from rampmeter.replays.recording import digest_of
-from rampmeter.results import read_json
-from rampmeter.strict_table import StrictTable
-from rampmeter.text import NONE, count, number
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from rampmeter.results.tables import new_table
+from rampmeter.text.json_object import read_json
+from rampmeter.text.numbers import NONE, count, number
+from rampmeter.text.strict_table import StrictTable
 
 REPLAYS: Final = "replays"
 SETTINGS: Final = "replay.toml"
@@ -241,10 +241,8 @@ def _with_file(topology: Mapping[str, Any], base: Path) -> Mapping[str, Any]:
     return {**topology, "file": digest_of(base / topology["file"])}
 
 
-def status_tables(states: Sequence[ReplayState]) -> list["Table"]:
+def status_tables(states: Sequence[ReplayState]) -> list[Table]:
     """Returns a table of replays with their entries and verdicts, if there are any replays."""
-    from rampmeter.tables import new_table
-
     if not states:
         return []
     table = new_table("Replays: ours over theirs", "", "flows", "mean", "furthest class", "verdict")

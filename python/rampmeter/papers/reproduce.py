@@ -8,6 +8,7 @@ from typing import Any
 
 from rampmeter import _core
 from rampmeter.papers.claims import ClaimRow, claim_rows
+from rampmeter.papers.draw import draw, sustained
 from rampmeter.papers.figure import Figure, FigureRun, Mode, SubFigure
 from rampmeter.papers.label import position, workload
 from rampmeter.papers.metrics import METRICS
@@ -15,8 +16,8 @@ from rampmeter.papers.pareto import LeastBound, least_bounds
 from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import Series, series_of
 from rampmeter.papers.verdict import SEEDS_WANTED, VERDICTS, Basis, ValueRow, rows_of
-from rampmeter.runner import Batch, Job
-from rampmeter.undelivered import of_batch
+from rampmeter.running.batch_flows import count_undelivered
+from rampmeter.running.runner import Batch, Job
 
 REPORT = "report.json"
 IMAGES = (".png", ".svg", ".pdf")
@@ -198,8 +199,8 @@ def make_report(
     made = {
         "is_interrupted": batch.is_interrupted,
         "wall_seconds": round(batch.wall_seconds, 3),
-        "failures": [one.failure for one in of_batch(batch) if one.n_failed],
-        "rejections": [one.rejection for one in of_batch(batch) if one.rejected],
+        "failures": [one.failure for one in count_undelivered(batch) if one.n_failed],
+        "rejections": [one.rejection for one in count_undelivered(batch) if one.rejected],
         "runs": [
             {
                 "run": run_id,
@@ -229,8 +230,6 @@ def draw_panels(
     `basis` is that of the rows. `series` has those of sub-figures with packets, probes or crashes,
     by sub-figure and run.
     """
-    from rampmeter.papers.draw import draw, sustained
-
     out.mkdir(parents=True, exist_ok=True)
     panels = []
     for panel in figure.sub_figures:

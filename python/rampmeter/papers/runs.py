@@ -5,9 +5,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from rampmeter._core import PlanError
-from rampmeter.strict_table import StrictTable
-from rampmeter.sweeps.axes import Axis, Choice, product, settings_of
-from rampmeter.sweeps.grammar import parse_values
+from rampmeter.choices.axes import Axis, Choice, product, settings_of
+from rampmeter.choices.grammar import parse_values
+from rampmeter.text.strict_table import StrictTable
 
 ABOUT = {"label": str, "flows": int, "quick-flows": int, "variant-of": str, "app": dict}
 """Keys of a choice that describe its runs, with their types."""

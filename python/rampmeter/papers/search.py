@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from rampmeter._core import PlanError
+from rampmeter.choices.grammar import parse_values
 from rampmeter.papers.metrics import Metric
-from rampmeter.strict_table import StrictTable
-from rampmeter.sweeps.grammar import parse_values
+from rampmeter.text.strict_table import StrictTable
 
 LOAD = "workload.load"
 """The key of the plan in which probes differ."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rampmeter.results import IDEALS, Run
+from rampmeter.results.run import IDEALS, Run
 
 
 @dataclass(frozen=True)

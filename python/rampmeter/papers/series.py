@@ -8,7 +8,7 @@ import numpy as np
 from rampmeter.apps import detector
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.slots import slots_of
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 
 Series: TypeAlias = Mapping[str, Any]
 """The points of a drawing, of one run; texts, numbers and lists of them."""

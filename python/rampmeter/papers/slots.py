@@ -1,13 +1,11 @@
 """Time-space diagrams: packets on links, from the timeline of a run."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rampmeter._core import PlanError
 from rampmeter.papers.figure import SubFigure
-from rampmeter.results import Run
-
-if TYPE_CHECKING:
-    from rampmeter.timeline import Event
+from rampmeter.results.run import Run
+from rampmeter.timeline import Event, Timeline
 
 
 def slots_of(panel: SubFigure, run: Run) -> dict[str, Any]:
@@ -17,8 +15,6 @@ def slots_of(panel: SubFigure, run: Run) -> dict[str, Any]:
     their first bit arrives, those from it when their first bit is sent. Raises `PlanError` if the
     run has no timeline.
     """
-    from rampmeter.timeline import Timeline
-
     file = run.trace_file
     if file is None:
         raise PlanError("run.trace: expected a file's name, as the diagram is drawn from it")
@@ -45,7 +41,7 @@ def slots_of(panel: SubFigure, run: Run) -> dict[str, Any]:
     }
 
 
-def _label(event: "Event", receivers: dict[int, int]) -> str:
+def _label(event: Event, receivers: dict[int, int]) -> str:
     """Returns the receiver of a cell."""
     flow = event.args.get("flow")
     return "" if flow is None or event.name != "cell" else f"h{receivers[flow]}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rampmeter.confidence import interval
+from rampmeter.analysis.confidence import interval
 from rampmeter.papers.bias import bias_table, pairs_of
 from rampmeter.papers.claims import ClaimRow
 from rampmeter.papers.entry import Entry
@@ -15,7 +15,7 @@ from rampmeter.papers.figure import Figure, list_figures, load_figure
 from rampmeter.papers.ledger import LEDGER, Ledger
 from rampmeter.papers.misses import Explanation, explanations, find_explanation
 from rampmeter.papers.verdict import FEWER_FLOWS, Basis, ValueRow
-from rampmeter.text import NONE, markdown
+from rampmeter.text.numbers import NONE, markdown
 
 NOT_RUN = "not run"
 """The verdict on a value without entries of all seeds."""

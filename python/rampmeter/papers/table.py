@@ -21,8 +21,8 @@ from rampmeter.papers.verdict import (
     Verdict,
     tolerance_text,
 )
-from rampmeter.tables import new_table
-from rampmeter.text import NONE, number
+from rampmeter.results.tables import new_table
+from rampmeter.text.numbers import NONE, number
 
 PRESET = "paper"
 """The column of the runs in the preset `paper`."""

@@ -11,8 +11,8 @@ from rampmeter.papers.figure import Figure, Mode, SubFigure
 from rampmeter.papers.measure import CellValues, measure
 from rampmeter.papers.metrics import MAX_LOAD, Metric
 from rampmeter.papers.search import SearchProbes
-from rampmeter.results import Run
-from rampmeter.text import count
+from rampmeter.results.run import Run
+from rampmeter.text.numbers import count
 
 Verdict: TypeAlias = Literal["match", "miss", "fewer flows", "not judged"]
 FEWER_FLOWS: Verdict = "fewer flows"

@@ -1,22 +1,30 @@
-"""Plots: pure functions from tables to matplotlib figures."""
+"""Plots: pure functions from tables to matplotlib figures.
 
-from rampmeter.plots.application import (
-    DetectionSeries,
-    OperatingPoint,
-    crashes,
-    curves,
-    operating_points,
-    probes,
-)
-from rampmeter.plots.bound import SlowdownSpread, Tradeoff, spread, sustainable_share, tradeoff
-from rampmeter.plots.distribution import fct_cdf, fct_cdfs, queue_cdf
-from rampmeter.plots.load import Line, Point, by_load
-from rampmeter.plots.pareto import Curve, pareto
-from rampmeter.plots.replicated import Series, replicated
-from rampmeter.plots.size import SLOWDOWN, GroupSeries, SizeSeries, grouped, slowdown_by_size
-from rampmeter.plots.time import tenant_shares, utilisation
-from rampmeter.plots.time_space import PacketTransit, time_space
-from rampmeter.plots.topology import topology
+A module is imported on first use of one of its names. Matplotlib takes 0.3 s to import, and all
+results have plots.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rampmeter.plots.application import (
+        DetectionSeries,
+        OperatingPoint,
+        crashes,
+        curves,
+        operating_points,
+        probes,
+    )
+    from rampmeter.plots.bound import SlowdownSpread, Tradeoff, spread, sustainable_share, tradeoff
+    from rampmeter.plots.distribution import fct_cdf, fct_cdfs, queue_cdf
+    from rampmeter.plots.load import Line, Point, by_load
+    from rampmeter.plots.network import topology
+    from rampmeter.plots.pareto_curves import Curve, pareto
+    from rampmeter.plots.replications import Series, replicated
+    from rampmeter.plots.size import SLOWDOWN, GroupSeries, SizeSeries, grouped, slowdown_by_size
+    from rampmeter.plots.time import tenant_shares, utilisation
+    from rampmeter.plots.transits import PacketTransit, time_space
 
 __all__ = [
     "SLOWDOWN",
@@ -51,3 +59,34 @@ __all__ = [
     "tradeoff",
     "utilisation",
 ]
+
+_NAMES: Final = {
+    "application": (
+        "DetectionSeries",
+        "OperatingPoint",
+        "crashes",
+        "curves",
+        "operating_points",
+        "probes",
+    ),
+    "bound": ("SlowdownSpread", "Tradeoff", "spread", "sustainable_share", "tradeoff"),
+    "distribution": ("fct_cdf", "fct_cdfs", "queue_cdf"),
+    "load": ("Line", "Point", "by_load"),
+    "pareto_curves": ("Curve", "pareto"),
+    "replications": ("Series", "replicated"),
+    "size": ("SLOWDOWN", "GroupSeries", "SizeSeries", "grouped", "slowdown_by_size"),
+    "time": ("tenant_shares", "utilisation"),
+    "transits": ("PacketTransit", "time_space"),
+    "network": ("topology",),
+}
+"""Names of each module."""
+_MODULES: Final = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Returns a function or a type of the module that has it."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -19,7 +19,7 @@ from rampmeter.plots.style import (
     wrap_x_label,
     wrap_y_label,
 )
-from rampmeter.text import thousands
+from rampmeter.text.numbers import thousands
 
 LEGEND_CHARACTERS = 45
 """Maximum characters in a row of a legend."""

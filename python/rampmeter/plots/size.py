@@ -1,6 +1,5 @@
 """Slowdown by flow size and by workload: means, with whiskers up to the 99th percentile."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, pairwise
@@ -9,7 +8,6 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rampmeter.comparison import Slowdowns
 from rampmeter.plots.style import (
     INTERVAL,
     MARKERS,
@@ -21,8 +19,7 @@ from rampmeter.plots.style import (
     plain_log_ticks,
     wrap_y_label,
 )
-from rampmeter.results import Group
-from rampmeter.text import thousands
+from rampmeter.text.numbers import thousands
 
 N = len(PALETTE)
 GROUP_WIDTH = 0.8
@@ -58,34 +55,6 @@ class SizeSeries(GroupSeries):
     """The marks of one result by flow size."""
 
     labels: Sequence[str] = ()
-
-    @classmethod
-    def of(cls, name: str, groups: Sequence[Group]) -> "SizeSeries":
-        """Returns the series of size groups; empty groups have no mark."""
-        return cls(
-            name,
-            [group.mean if group.count else None for group in groups],
-            [group.p99 if group.count else None for group in groups],
-            mean_errors=[group.half_widths.get("mean") for group in groups],
-            p99_errors=[group.half_widths.get("p99") for group in groups],
-            labels=[group.label for group in groups],
-        )
-
-    @classmethod
-    def of_slowdowns(cls, name: str, groups: Sequence[Slowdowns]) -> "SizeSeries":
-        """Returns the series of a comparison without empty groups and infinite values."""
-
-        def shown(value: float) -> float | None:
-            return value if math.isfinite(value) else None
-
-        return cls(
-            name,
-            [shown(group.mean.mean) for group in groups],
-            [shown(group.p99.mean) for group in groups],
-            mean_errors=[group.mean.half_width for group in groups],
-            p99_errors=[group.p99.half_width for group in groups],
-            labels=[group.label for group in groups],
-        )
 
 
 def slowdown_by_size(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rampmeter._core import PlanError, ResultError
 from rampmeter.replays.recording import Floats, Recording
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 
 End: TypeAlias = Literal["acked", "delivered"]
 Ideal: TypeAlias = Literal["own", "recorded", "none"]

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rampmeter._core import PlanError, quantity
-from rampmeter.plan import Plan
-from rampmeter.toml import TomlValue
+from rampmeter.on_demand import pq
+from rampmeter.plan.plan import Plan
+from rampmeter.text.toml import TomlValue
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -162,8 +163,6 @@ def _header(file: Path) -> list[str]:
             "`rampmeter convert` makes such a file of other formats"
         )
     if file.suffix == ".parquet":
-        import pyarrow.parquet as pq
-
         with _naming_file(file):
             return list(pq.read_schema(file).names)
     with _lines(file) as lines:
@@ -189,8 +188,6 @@ def _values(file: Path, header: list[str], wanted: Mapping[str, TimeColumn]) -> 
 
 
 def _values_of_parquet(file: Path, wanted: Mapping[str, TimeColumn]) -> dict[str, Floats]:
-    import pyarrow.parquet as pq
-
     with _naming_file(file):
         table = pq.read_table(file, columns=list(wanted))
     values = {}

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from rampmeter.replays.compare import CLASS_NAMES, PACKET_BYTES, Flow, Ideal, Replay
-from rampmeter.text import count, number
-from rampmeter.text_table import TextTable
+from rampmeter.text.numbers import count, number
+from rampmeter.text.text_table import TextTable
 
 UNFINISHED_SHOWN: Final = 10
 IDEALS: Final[dict[Ideal, str]] = {

@@ -4,9 +4,12 @@
 
 A folder is read by its contents (`find`), and becomes a section (`figures`, `comparisons`,
 `sweeps`, `runs`) of charts, tables and prose (`model`). `charts` converts charts for Plotly, and
-`page` writes the file. It contains the library, the style and the scripts, so that it can be read
+`page` makes the file. It contains the library, the style and the scripts, so that it can be read
 without a network.
 """
+
+from collections.abc import Sequence
+from pathlib import Path
 
 from rampmeter.report.find import find
 from rampmeter.report.model import (
@@ -19,7 +22,6 @@ from rampmeter.report.model import (
     Series,
     SvgImage,
 )
-from rampmeter.report.page import write
 
 __all__ = [
     "Chart",
@@ -33,3 +35,17 @@ __all__ = [
     "find",
     "write",
 ]
+
+
+def write(sections: Sequence[Section], file: Path, title: str = "Rampmeter report") -> None:
+    """Writes a report.
+
+    An older one in its place is replaced atomically, and remains if writing fails.
+    """
+    # Plotly and Jinja take 0.4 s to import, and commands that may write a report rarely do.
+    from rampmeter.report.page import html
+
+    text = html(sections, title)
+    partial = file.with_name(f"{file.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(file)

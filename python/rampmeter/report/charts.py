@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
 
 from rampmeter.plots.style import PALETTE
 from rampmeter.report.model import Chart, HeatMap, Kind, Series
@@ -153,7 +154,5 @@ def _finite(value: float) -> float | None:
 
 def plotly_script() -> str:
     """Returns the text of the Plotly library."""
-    from plotly.offline import get_plotlyjs
-
     text: str = get_plotlyjs()
     return text

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from rampmeter import tables
-from rampmeter.comparison import Comparison
 from rampmeter.report import runs
 from rampmeter.report.links import link_to
 from rampmeter.report.model import Link, LinkList, Section, SectionPart
-from rampmeter.results import FLOWS
+from rampmeter.results import tables
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.run import FLOWS
 
 
 def section(folder: Path, beside: Path, id_: str) -> Section:

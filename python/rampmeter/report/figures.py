@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rampmeter._core import ResultError
-from rampmeter.confidence import interval
+from rampmeter.analysis.confidence import interval
 from rampmeter.papers.reproduce import REPORT
 from rampmeter.papers.verdict import VERDICTS
 from rampmeter.report.links import link_to
@@ -25,8 +25,9 @@ from rampmeter.report.model import (
     SvgImage,
     Verdicts,
 )
-from rampmeter.results import FLOWS, read_json
-from rampmeter.text import count, counted
+from rampmeter.results.run import FLOWS
+from rampmeter.text.json_object import read_json
+from rampmeter.text.numbers import count, counted
 
 PAPERS: Final = {
     "capton": "CAPTON",

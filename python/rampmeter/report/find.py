@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rampmeter._core import ResultError
-from rampmeter.comparison import COMPARISON
 from rampmeter.papers.reproduce import REPORT
+from rampmeter.plan.manifest import MANIFEST
 from rampmeter.report import comparisons, figures, runs, sweeps
 from rampmeter.report.model import Section
-from rampmeter.results import MANIFEST
+from rampmeter.results.comparison import COMPARISON
 from rampmeter.sweeps.dataset import IDENTITY
 
 READERS = {

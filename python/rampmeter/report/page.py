@@ -28,7 +28,7 @@ from rampmeter.report.model import (
     SvgImage,
     Verdicts,
 )
-from rampmeter.text import NONE
+from rampmeter.text.numbers import NONE
 
 TEMPLATE, STYLE, SCRIPT = "report.html.j2", "report.css", "report.js"
 DIGITS: Final = 4
@@ -43,17 +43,6 @@ KINDS: Final[dict[type, str]] = {
 }
 FEW: Final = 8
 """Maximum number of rows of a table without a search field."""
-
-
-def write(sections: Sequence[Section], file: Path, title: str = "Rampmeter report") -> None:
-    """Writes a report.
-
-    An older one in its place is replaced atomically, and remains if writing fails.
-    """
-    text = html(sections, title)
-    partial = file.with_name(f"{file.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(file)
 
 
 def html(sections: Sequence[Section], title: str) -> str:

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rampmeter import tables, toml
-from rampmeter.confidence import Interval
-from rampmeter.manifest import without_nulls
+from rampmeter.analysis.confidence import Interval
+from rampmeter.plan.manifest import without_nulls
 from rampmeter.report.links import link_to
 from rampmeter.report.model import (
     Chart,
@@ -20,8 +19,11 @@ from rampmeter.report.model import (
     SectionPart,
     Series,
 )
-from rampmeter.results import FLOWS, LINKS, QUEUES, SERIES, Group, Run, slowdown_groups
-from rampmeter.text_table import TextTable
+from rampmeter.results import tables
+from rampmeter.results.run import FLOWS, LINKS, QUEUES, SERIES, Run
+from rampmeter.results.slowdown import Group, slowdown_groups
+from rampmeter.text import toml
+from rampmeter.text.text_table import TextTable
 
 FILES = (FLOWS, SERIES, QUEUES, LINKS)
 STATISTICS = {"mean": "Mean slowdown", "p99": "Slowdown, 99th percentile"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rampmeter.confidence import Interval, interval
+from rampmeter.analysis.confidence import Interval, interval
 from rampmeter.report.links import link_to
 from rampmeter.report.model import (
     Chart,
@@ -23,8 +23,8 @@ from rampmeter.report.model import (
 from rampmeter.sweeps.columns import COLUMNS, MEASURES
 from rampmeter.sweeps.dataset import IDENTITY, INTERVALS, RUNS
 from rampmeter.sweeps.results import PointRows, SweepResults
-from rampmeter.text import counted
-from rampmeter.toml import literal
+from rampmeter.text.numbers import counted
+from rampmeter.text.toml import literal
 
 SHOWN: Final = ("slowdown_mean", "slowdown_p99", "utilisation", "goodput_gbps")
 """Measures with charts, if the sweep has them."""

@@ -10,12 +10,13 @@ from typing import Any, Final, Literal, TypeAlias
 
 from rich.console import Console
 
-from rampmeter import api
 from rampmeter._core import PlanError, ResultError
-from rampmeter.plan import Plan
-from rampmeter.runner import simulator
-from rampmeter.spec import PlanTable, Transport
-from rampmeter.sweeps.axes import Axis, Uniform, listed_axis, zipped_axis
+from rampmeter.choices.axes import Axis, Uniform, listed_axis, zipped_axis
+from rampmeter.choices.grammar import parse_values
+from rampmeter.plan.base import PlanTable, Transport
+from rampmeter.plan.plan import Plan
+from rampmeter.running import api
+from rampmeter.running.runner import simulator
 from rampmeter.sweeps.dataset import Dataset
 from rampmeter.sweeps.drive import (
     Driver,
@@ -24,15 +25,15 @@ from rampmeter.sweeps.drive import (
     check_metric,
     stopping_on_signals,
 )
-from rampmeter.sweeps.engines import Engine, open_engine
+from rampmeter.sweeps.engines import open_engine
+from rampmeter.sweeps.engines.base import Engine
 from rampmeter.sweeps.estimate import estimate
-from rampmeter.sweeps.grammar import parse_values
 from rampmeter.sweeps.progress import failure, watching
 from rampmeter.sweeps.results import SweepResults
 from rampmeter.sweeps.spec import Sweep
 from rampmeter.sweeps.table import SweepOverrides, sample_axis, sweep_of, values_of
-from rampmeter.text import counted
-from rampmeter.toml import Table, TomlValue
+from rampmeter.text.numbers import counted
+from rampmeter.text.toml import Table, TomlValue
 
 FORMAT: Final = 1
 """The form of the folder; a folder of another form is refused."""

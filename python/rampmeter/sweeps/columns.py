@@ -4,16 +4,14 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from rampmeter.cautions import cautions_of
-from rampmeter.comparison import ONE_SAMPLE
+from rampmeter.on_demand import pa
+from rampmeter.results.comparison import ONE_SAMPLE
 from rampmeter.sweeps.spec import Point, Sweep, columns_of
 from rampmeter.sweeps.task import TaskResult
-from rampmeter.toml import TomlValue, literal
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from rampmeter.text.cautions import cautions_of
+from rampmeter.text.toml import TomlValue, literal
 
 MEANING: Final = b"meaning"
 UNIT: Final = b"unit"
@@ -194,8 +192,6 @@ class Schema:
     @classmethod
     def of(cls, sweep: Sweep) -> "Schema":
         """Returns the columns of a sweep. A varied key has the common type of all its values."""
-        import pyarrow as pa
-
         columns = columns_of(sweep.points, sweep.keys)
         fields = [
             field("point", INT, "number of the point, from 0"),
@@ -208,15 +204,11 @@ class Schema:
     @property
     def runs(self) -> "pa.Schema":
         """The columns of the dataset of runs."""
-        import pyarrow as pa
-
         summary = field("summary", TEXT, "summary.json of the run")
         return pa.schema([*self.point, *(column.field for column in COLUMNS), summary])
 
     def row(self, point: Point, result: TaskResult) -> "pa.Table":
         """Returns the row of a run."""
-        import pyarrow as pa
-
         summary = json.loads(result.summary)
         values = [*self._values(point, result.seed)]
         values += [column.of(summary) for column in COLUMNS]
@@ -228,8 +220,6 @@ class Schema:
 
     def flows(self, point: Point, seed: int, flows: "pa.Table") -> "pa.Table":
         """Returns the flows of a run, with the columns of its point before theirs."""
-        import pyarrow as pa
-
         values = self._values(point, seed)
         arrays: list[Any] = [
             pa.repeat(pa.scalar(value, field.type), flows.num_rows)
@@ -247,8 +237,6 @@ class Schema:
 
 def field(name: str, of: str, meaning: str, unit: str = "") -> "pa.Field[Any]":
     """Returns a field of Arrow with the meaning and the unit of its values."""
-    import pyarrow as pa
-
     kinds: dict[str, pa.DataType] = {
         INT: pa.int64(),
         FLOAT: pa.float64(),

@@ -17,12 +17,10 @@ import posixpath
 import re
 import uuid
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rampmeter._core import ResultError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from rampmeter.on_demand import fsspec, pa, pq
 
 IDENTITY: Final = "sweep.json"
 RUNS: Final = "runs"
@@ -44,20 +42,13 @@ class Dataset:
     """A folder of results. Raises `ResultError` if it cannot be read or written."""
 
     def __init__(self, url: str) -> None:
-        import fsspec
-
         self.url = url
         try:
             self._files, self._root = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError, OSError) as error:
             raise ResultError(f"{url}: expected a folder or an fsspec URL, {error}") from None
-
-    @property
-    def is_local(self) -> bool:
+        self.is_local = isinstance(self._files, fsspec.implementations.local.LocalFileSystem)
         """True if it is a folder of this machine."""
-        from fsspec.implementations.local import LocalFileSystem
-
-        return isinstance(self._files, LocalFileSystem)
 
     def identity(self) -> dict[str, Any] | None:
         """Returns the identity of the sweep in the folder; `None` for an empty folder."""
@@ -95,8 +86,6 @@ class Dataset:
 
         Raises `ResultError` if there are none.
         """
-        import pyarrow as pa
-
         selected = sorted(self.done(kind) if keys is None else keys)
         tables = []
         for point, seed in selected:
@@ -186,8 +175,6 @@ class Dataset:
 
 def encode_parquet(table: "pa.Table") -> bytes:
     """Returns a table as a Parquet file. Equal tables are equal bytes."""
-    import pyarrow.parquet as pq
-
     sink = io.BytesIO()
     pq.write_table(table, sink, compression="zstd", store_schema=True)
     return sink.getvalue()
@@ -195,8 +182,6 @@ def encode_parquet(table: "pa.Table") -> bytes:
 
 def decode_parquet(data: bytes) -> "pa.Table":
     """Returns the table of a Parquet file."""
-    import pyarrow.parquet as pq
-
     return pq.read_table(io.BytesIO(data))
 
 

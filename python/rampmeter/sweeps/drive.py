@@ -9,18 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from rampmeter._core import PlanError
-from rampmeter.confidence import interval, next_count
+from rampmeter.analysis.confidence import interval, next_count
+from rampmeter.on_demand import pa
 from rampmeter.sweeps.columns import MEASURES, Schema
 from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset, decode_parquet
-from rampmeter.sweeps.engines import Engine, EngineError
+from rampmeter.sweeps.engines.base import Engine, EngineError
 from rampmeter.sweeps.spec import Point, Replication, Sweep
 from rampmeter.sweeps.task import Packer, TaskResult
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 POLL_SECONDS: Final = 0.2
 """Interval at which the driver checks for an interrupt, in seconds."""

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter import _core
-from rampmeter.plan import Plan
+from rampmeter.plan.plan import Plan
 from rampmeter.sweeps.spec import Point
-from rampmeter.text import byte_size, counted
+from rampmeter.text.numbers import byte_size, counted
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress

@@ -6,18 +6,18 @@ from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 
+from rampmeter import plots
 from rampmeter._core import ResultError
-from rampmeter.confidence import LEVEL, Interval, interval
+from rampmeter.analysis.confidence import LEVEL, Interval, interval
+from rampmeter.on_demand import pa
 from rampmeter.sweeps.columns import COLUMNS, FLOAT, INT, MEASURES, field
 from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset
-from rampmeter.toml import literal
+from rampmeter.text.text_table import TextTable
+from rampmeter.text.toml import literal
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from rampmeter.plots.replicated import Series
 
 HALF: Final = "_half"
 """Suffix of a column's name that has half the width of its interval."""
@@ -44,8 +44,6 @@ class SweepResults:
         return f"SweepResults({self.url!r})"
 
     def _repr_html_(self) -> str:
-        from rampmeter.text_table import TextTable
-
         names = [
             name for name in HTML_SHOWN if any(point.interval(name).n for point in self.points)
         ]
@@ -94,8 +92,6 @@ class SweepResults:
 
     def summary(self, level: float = LEVEL) -> "pa.Table":
         """Returns a row for each point: mean and half interval (`_half`) of each measure."""
-        import pyarrow as pa
-
         fields = [self.table.schema.field(name) for name in ("point", *self.keys, "transport")]
         fields += [
             field("seeds", INT, "runs of the point"),
@@ -176,8 +172,6 @@ class SweepPlots:
         `against` is by default the first key that has several numbers. Raises `ValueError` for an
         unknown measure or key.
         """
-        from rampmeter import plots
-
         if name not in MEASURES:
             raise ValueError(f"name: expected one of {', '.join(MEASURES)}, got {name}")
         key = self._axis(against)
@@ -204,9 +198,7 @@ class SweepPlots:
             raise ValueError(f"against: expected one of {allowed}, got {against}")
         return against
 
-    def _series(self, name: str, key: str) -> Iterator["Series"]:
-        from rampmeter.plots.replicated import Series
-
+    def _series(self, name: str, key: str) -> Iterator["plots.Series"]:
         points = self._results.points
         others = [
             other
@@ -219,7 +211,7 @@ class SweepPlots:
             label = ", ".join([point.transport, *words])
             lines.setdefault(label, []).append((point.values[key], point.interval(name)))
         for label, values in lines.items():
-            yield Series(label, sorted(values, key=lambda value: value[0]))
+            yield plots.Series(label, sorted(values, key=lambda value: value[0]))
 
 
 def _is_number(value: object) -> bool:

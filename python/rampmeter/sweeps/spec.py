@@ -6,12 +6,12 @@ from functools import cached_property
 from typing import Any, Final
 
 from rampmeter._core import PlanError
-from rampmeter.confidence import SEEDS_FIRST, SEEDS_MAX
-from rampmeter.naming import TransportChoice
-from rampmeter.plan import SWEEP, Override, Plan
-from rampmeter.sweeps.axes import Axis, product, settings_of
-from rampmeter.sweeps.grammar import format_value
-from rampmeter.toml import TomlValue
+from rampmeter.analysis.confidence import SEEDS_FIRST, SEEDS_MAX
+from rampmeter.choices.axes import Axis, product, settings_of
+from rampmeter.choices.grammar import format_value
+from rampmeter.choices.naming import TransportChoice
+from rampmeter.plan.plan import SWEEP, Override, Plan
+from rampmeter.text.toml import TomlValue
 
 METRIC: Final = "slowdown_mean"
 """Column that `precision` applies to."""

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rampmeter._core import PlanError
-from rampmeter.naming import transports_of
-from rampmeter.plan import SWEEP, Plan
-from rampmeter.spec import Transport
-from rampmeter.strict_table import StrictTable
-from rampmeter.sweeps.axes import Axis, Uniform, listed_axis, random_axis, zipped_axis
-from rampmeter.sweeps.grammar import KEY, flatten, parse_values, uniform
+from rampmeter.choices.axes import Axis, Uniform, listed_axis, random_axis, zipped_axis
+from rampmeter.choices.grammar import KEY, flatten, parse_values, uniform
+from rampmeter.choices.naming import transports_of
+from rampmeter.plan.base import Transport
+from rampmeter.plan.plan import SWEEP, Plan
 from rampmeter.sweeps.spec import METRIC, Replication, Sweep
-from rampmeter.toml import Table, TomlValue
+from rampmeter.text.strict_table import StrictTable
+from rampmeter.text.toml import Table, TomlValue
 
 SAMPLES_MAX: Final = 100_000
 """Maximum number of random points."""

@@ -14,11 +14,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from rampmeter import _core, results
+from rampmeter import _core
 from rampmeter._core import PlanError
-from rampmeter.plan import Plan, file_keys
-from rampmeter.runner import simulator
+from rampmeter.plan.plan import Plan, file_keys
+from rampmeter.results.run import FLOWS, SUMMARY
+from rampmeter.running.runner import simulator
 from rampmeter.sweeps.spec import Point
+from rampmeter.text.json_object import read_json
 
 State: TypeAlias = Literal["ran", "stopped", "failed", "lost", "other-simulator"]
 
@@ -132,10 +134,10 @@ def _run(
             (scratch / name).write_bytes(by_digest[digest])
         out.mkdir()
         _core.run(task.plan, str(scratch), out, lambda _: is_stopped is None or not is_stopped())
-        summary = (out / results.SUMMARY).read_text(encoding="utf-8")
-        if results.read_json(out / results.SUMMARY)["status"] == "interrupted":
+        summary = (out / SUMMARY).read_text(encoding="utf-8")
+        if read_json(out / SUMMARY)["status"] == "interrupted":
             return "stopped", "", b"", "interrupted"
-        flows = (out / results.FLOWS).read_bytes() if task.wants_flows else b""
+        flows = (out / FLOWS).read_bytes() if task.wants_flows else b""
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # A panic of the simulator is no `Exception`.

@@ -18,12 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from rampmeter import _core, naming
+from rampmeter import _core
 from rampmeter._core import PlanError
-from rampmeter.naming import FABRIC, TransportChoice
-from rampmeter.plan import Plan
-from rampmeter.results import Run
-from rampmeter.sweeps.grammar import split
+from rampmeter.choices import naming
+from rampmeter.choices.grammar import split
+from rampmeter.choices.naming import FABRIC, TransportChoice
+from rampmeter.plan.plan import Plan
+from rampmeter.results.run import Run
 from rampmeter.testbed.command import TestbedError
 from rampmeter.testbed.delay import Delays
 from rampmeter.testbed.experiment import PLAN, Options, Over, bed_of, run_testbed, with_delays

@@ -19,17 +19,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from rampmeter import _core, schema
+from rampmeter import _core
 from rampmeter._core import PlanError
-from rampmeter.plan import Plan
-from rampmeter.results import Run
+from rampmeter.plan import schema
+from rampmeter.plan.plan import Plan
+from rampmeter.results.run import Run
 from rampmeter.testbed.command import TestbedError, tool
 from rampmeter.testbed.delay import Delays
 from rampmeter.testbed.fabric import Fabric
 from rampmeter.testbed.marking import Watch, mark_above_max
 from rampmeter.testbed.queueing import BURST_SECONDS
 from rampmeter.testbed.shape import RATE_MIN_BPS, Shape, ShapeError
-from rampmeter.toml import Table, TomlValue, dumps
+from rampmeter.text.toml import Table, TomlValue, dumps
 
 Over: TypeAlias = Literal["rampd", "tcp"]
 """The carrier of messages: the plan's transport, or the kernel's TCP."""

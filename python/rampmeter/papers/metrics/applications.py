@@ -9,7 +9,7 @@ from rampmeter._core import PlanError
 from rampmeter.apps import detector, reframer, storage
 from rampmeter.apps.capture import Arrivals
 from rampmeter.papers.metrics.spec import Metric, MetricSpec, Points, Settings
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 
 
 def _detection_us(run: Run, points: Points, settings: Settings) -> list[float]:

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from rampmeter.papers.metrics.spec import Metric, MetricSpec
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 
 
 def _rounds(run: Run) -> list[dict[str, Any]]:

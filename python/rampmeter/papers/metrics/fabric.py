@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rampmeter.papers.metrics.spec import Metric, MetricSpec, Points
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 
 HOPS = ("host-up", "tor-up", "spine-down", "tor-down")
 """The tiers that a packet between racks traverses, in their order; points count them from 1."""

@@ -1,7 +1,7 @@
 """Metrics of single flows, and of their sizes."""
 
 from rampmeter.papers.metrics.spec import Metric, MetricSpec, Points
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 
 
 def _flows_below(run: Run, points: Points) -> list[float]:

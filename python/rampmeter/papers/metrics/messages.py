@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from rampmeter.papers.metrics.spec import Metric, MetricSpec, number
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 
 
 def _unscheduled(run: Run) -> float:

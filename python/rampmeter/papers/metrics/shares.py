@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from rampmeter.papers.metrics.spec import Metric, MetricSpec, Points, number
-from rampmeter.results import Run
+from rampmeter.results.run import Run
 
 
 def _throughput(run: Run) -> float:

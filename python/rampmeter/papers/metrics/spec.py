@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rampmeter.results import Run
-from rampmeter.toml import TomlValue
+from rampmeter.results.run import Run
+from rampmeter.text.toml import TomlValue
 
 Metric: TypeAlias = str
 """The name of a metric."""

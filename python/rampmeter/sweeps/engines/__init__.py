@@ -4,44 +4,15 @@
 clusters are imported on first use; they are extras of the package.
 """
 
-from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from rampmeter._core import PlanError
-from rampmeter.sweeps.task import Task, TaskResult
+from rampmeter.sweeps.engines.base import ATTEMPTS, Engine, EngineError
+from rampmeter.sweeps.engines.local import LocalEngine
 
-ATTEMPTS: Final = 4
-"""Maximum number of times a task is begun if its worker is lost."""
+__all__ = ["ATTEMPTS", "FORMS", "Engine", "EngineError", "open_engine"]
+
 FORMS: Final = "local, ray, ray://HOST:PORT, dask, dask://HOST:PORT, dask://SCHEDULER.json"
-
-
-class EngineError(OSError):
-    """A cluster that cannot be reached or used; the text has the reason."""
-
-
-class Engine(Protocol):
-    """Runs tasks, several at a time, in any order. Used by one thread."""
-
-    def slots(self) -> int:
-        """Returns the present number of tasks that can run at a time."""
-
-    def describe(self) -> str:
-        """Returns a description of the engine for messages."""
-
-    def submit(self, task: Task, blobs: Mapping[str, bytes]) -> None:
-        """Begins a task when a slot is free; `blobs` are the input files by their digests."""
-
-    def collect(self, timeout: float) -> list[TaskResult]:
-        """Returns new results, after at most `timeout` seconds if there are none yet.
-
-        A lost worker is no result: its tasks are begun again, `ATTEMPTS` times in all.
-        """
-
-    def cancel(self) -> None:
-        """Stops running tasks, and begins no more."""
-
-    def close(self) -> None:
-        """Releases the engine's resources. A cluster continues to run."""
 
 
 def open_engine(on: str, jobs: int | None = None) -> Engine:
@@ -51,8 +22,6 @@ def open_engine(on: str, jobs: int | None = None) -> Engine:
     """
     scheme, _, address = on.partition("://")
     if on == "local":
-        from rampmeter.sweeps.engines.local import LocalEngine
-
         return LocalEngine(jobs)
     if jobs is not None:
         raise PlanError(

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from rampmeter.runner import n_cores
+from rampmeter.running.runner import n_cores
 from rampmeter.sweeps.task import Task, TaskResult, execute
 
 

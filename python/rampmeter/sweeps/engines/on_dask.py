@@ -14,7 +14,7 @@ from typing import Any, Final
 import dask
 from distributed import Client, Future, KilledWorker, get_worker
 
-from rampmeter.sweeps.engines import EngineError
+from rampmeter.sweeps.engines.base import EngineError
 from rampmeter.sweeps.task import Task, TaskResult, execute, lost_result
 
 CONNECT_SECONDS: Final = 20

@@ -14,7 +14,7 @@ from typing import Any, Final
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from rampmeter.sweeps.engines import ATTEMPTS, EngineError
+from rampmeter.sweeps.engines.base import ATTEMPTS, EngineError
 from rampmeter.sweeps.task import Task, TaskResult, execute, lost_result
 
 AUTO: Final = ("", "auto")

@@ -1,0 +1,1 @@
+"""Statistics of samples, and the theory behind settings of transports."""

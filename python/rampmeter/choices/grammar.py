@@ -1,0 +1,186 @@
+"""Grammar of sweeps on the command line and in `[sweep]` tables: values, ranges, points.
+
+    values  = item { "," item }
+    item    = range | TOML value | plain text
+    range   = number ".." number [ ":" step | "*" factor ]
+    drawn   = ( "uniform" | "log-uniform" ) "(" number "," number ")"
+
+A comma within brackets, braces, parentheses or quotes separates nothing.
+"""
+
+import datetime
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, DecimalException
+from typing import Final
+
+from rampmeter._core import PlanError
+from rampmeter.choices.axes import Uniform
+from rampmeter.plan.plan import parse_value
+from rampmeter.text.toml import TomlValue, literal
+
+VALUES_MAX: Final = 100_000
+"""Maximum number of values of one range."""
+KEY: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+
+_NUMBER = r"[+-]?(?:\d[\d_]*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
+_RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([:*])({_NUMBER}))?")
+_BEGUN = re.compile(rf"{_NUMBER}\.\.")
+_DRAWN = re.compile(rf"(uniform|log-uniform)\(\s*({_NUMBER})\s*,\s*({_NUMBER})\s*\)")
+_OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"
+
+
+def parse_axis(text: str, where: str) -> tuple[str, list[TomlValue] | Uniform]:
+    """Parses `key=values` to a key and its values.
+
+    >>> parse_axis("workload.load=0.3..0.5:0.1,0.85", "--vary")
+    ('workload.load', [0.3, 0.4, 0.5, 0.85])
+    >>> parse_axis("fabric.spray=random,ecmp", "--vary")
+    ('fabric.spray', ['random', 'ecmp'])
+    """
+    key, equals, values = text.partition("=")
+    key = key.strip()
+    if not equals or not KEY.fullmatch(key):
+        raise PlanError(f"{where}: expected key=values, got {text}")
+    return key, parse_values(values, f"{where}: {key}")
+
+
+def parse_values(text: str, where: str) -> list[TomlValue] | Uniform:
+    """Returns the values of a list with ranges, or a distribution of numbers."""
+    drawn = _DRAWN.fullmatch(text.strip())
+    if drawn is not None:
+        kind, low, high = drawn.groups()
+        return uniform(_plain(low), _plain(high), where, is_log=kind == "log-uniform")
+    values: list[TomlValue] = []
+    for item in split(text, where):
+        match = _RANGE.fullmatch(item)
+        if match is not None:
+            values += _range(*match.groups(), where=where)
+        elif _BEGUN.match(item):
+            raise PlanError(f"{where}: expected a range such as 0.3..0.9:0.1, got {item}")
+        elif item:
+            values.append(_value(item))
+        else:
+            raise PlanError(f"{where}: expected values between commas, got {text!r}")
+    return values
+
+
+def parse_point(text: str, where: str) -> dict[str, TomlValue]:
+    """Parses `key=value,key=value` to a point."""
+    point: dict[str, TomlValue] = {}
+    for item in split(text, where):
+        key, equals, value = item.partition("=")
+        key = key.strip()
+        if not equals or not KEY.fullmatch(key) or key in point:
+            raise PlanError(f"{where}: expected key=value,... with keys that differ, got {text}")
+        point[key] = _value(value.strip())
+    return point
+
+
+def uniform(low: object, high: object, where: str, *, is_log: bool) -> Uniform:
+    """Returns a distribution of numbers, with its ends checked."""
+    ends = [end for end in (low, high) if isinstance(end, int | float) and end is not True]
+    if len(ends) < 2 or not ends[0] < ends[1] or (is_log and ends[0] <= 0):
+        above = " above 0" if is_log else ""
+        raise PlanError(f"{where}: expected two ascending numbers{above}, got {low} and {high}")
+    return Uniform(ends[0], ends[1], is_log)
+
+
+def split(text: str, where: str, separator: str = ",") -> list[str]:
+    """Returns the parts of a text between separators outside of brackets and quotes.
+
+    >>> split("a, [1, 2], '3,4'", "")
+    ['a', '[1, 2]', "'3,4'"]
+    """
+    parts, depth, quote, is_escaped = [""], 0, "", False
+    for character in text:
+        if is_escaped:
+            is_escaped = False
+        elif quote:
+            # Texts in double quotes have escapes.
+            is_escaped = character == "\\" and quote == '"'
+            quote = "" if character == quote else quote
+        elif character in _QUOTES:
+            quote = character
+        elif character in _OPENING:
+            depth += 1
+        elif character in _CLOSING:
+            depth -= 1
+        if character == separator and depth == 0 and not quote:
+            parts.append("")
+        else:
+            parts[-1] += character
+        if depth < 0:
+            break
+    if depth or quote:
+        raise PlanError(f"{where}: expected brackets and quotes in pairs, got {text}")
+    return [part.strip() for part in parts]
+
+
+def format_value(value: TomlValue) -> str:
+    """Returns a value in the command line's notation: text without quotes if that is the same text.
+
+    >>> format_value("imc10"), format_value(0.5), format_value("true"), format_value([1, 2])
+    ('imc10', '0.5', '"true"', '[1, 2]')
+    """
+    if isinstance(value, str) and _is_plain(value):
+        return value
+    return literal(value)
+
+
+def flatten(table: Mapping[str, TomlValue]) -> dict[str, TomlValue]:
+    """Returns a table with paths as keys: `{workload = {load = 1}}` is `{"workload.load" = 1}`.
+
+    One level is enough for the tables of plans; deeper keys are written in quotes.
+    """
+    paths: dict[str, TomlValue] = {}
+    for name, value in table.items():
+        if isinstance(value, Mapping) and "." not in name:
+            paths |= {f"{name}.{key}": inner for key, inner in value.items()}
+        else:
+            paths[name] = value
+    return paths
+
+
+def _is_plain(text: str) -> bool:
+    try:
+        return [text] == parse_values(text, "")
+    except PlanError:
+        return False
+
+
+def _value(text: str) -> TomlValue:
+    value = parse_value(text)
+    # Plans have no dates, but names may look like one.
+    return text if isinstance(value, datetime.date | datetime.time) else value
+
+
+def _plain(text: str) -> float:
+    return float(text) if set(text) & set(".eE") else int(text)
+
+
+def _range(
+    first: str, last: str, kind: str | None, step: str | None, *, where: str
+) -> Sequence[TomlValue]:
+    """Returns the numbers from the first to the last, which counts if a step meets it exactly."""
+    parts = (first, last, step)
+    is_whole = all(part is None or not set(part) & set(".eE") for part in parts)
+    if step is None and not is_whole:
+        raise PlanError(f"{where}: expected a step as in {first}..{last}:0.1, there is none")
+    try:
+        start, end, by = (Decimal(part or "1") for part in parts)
+    except DecimalException:
+        raise PlanError(f"{where}: expected numbers, got {first}..{last}") from None
+    is_factor = kind == "*"
+    if is_factor and (start <= 0 or end < start or by <= 1):
+        raise PlanError(f"{where}: expected 0 < first <= last and a factor above 1, got {parts}")
+    if not is_factor and (by == 0 or (end - start) * by < 0):
+        raise PlanError(f"{where}: expected a step from {first} towards {last}, got {by}")
+    values: list[TomlValue] = []
+    value = start
+    while value <= end if is_factor or by > 0 else value >= end:
+        values.append(int(value) if is_whole else float(value))
+        if len(values) > VALUES_MAX:
+            raise PlanError(f"{where}: expected at most {VALUES_MAX} values, got more")
+        value = value * by if is_factor else start + by * len(values)
+    return values

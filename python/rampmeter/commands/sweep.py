@@ -1,0 +1,265 @@
+"""`rampmeter sweep`."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.console import Console
+
+from rampmeter._core import PlanError
+from rampmeter.choices.axes import Uniform
+from rampmeter.choices.grammar import parse_axis, parse_point
+from rampmeter.commands.common import fail
+from rampmeter.plan.plan import Plan, parse_override
+from rampmeter.results.undelivered import Undelivered, has_faults
+from rampmeter.sweeps.api import Shard, axes_of, run_sweep
+from rampmeter.sweeps.drive import DriverOutcome
+from rampmeter.sweeps.engines import FORMS, open_engine
+from rampmeter.sweeps.progress import failure, watching
+from rampmeter.sweeps.results import PointRows, SweepResults
+from rampmeter.sweeps.spec import METRIC, Sweep
+from rampmeter.sweeps.table import SweepOverrides, sweep_of
+from rampmeter.text.numbers import count, counted
+from rampmeter.text.text_table import TextTable
+
+FAILED: Final = 1
+SIGNALLED: Final = 128
+"""Added to the number of the signal that ended a sweep, to get the exit code."""
+PLOTS: Final = ("slowdown_mean", "slowdown_p99", "completion_us", "call_p99_us")
+SHOWN: Final = {
+    "slowdown_mean": ("mean slowdown", 3),
+    "slowdown_p99": ("p99 slowdown", 3),
+    "utilisation": ("utilisation", 4),
+    "goodput_gbps": ("goodput, Gbit/s", 1),
+    "completion_us": ("completion, us", 1),
+    "bus_gbps": ("bus, Gbit/s", 1),
+    "call_mean_us": ("mean call, us", 1),
+    "call_p99_us": ("p99 call, us", 1),
+}
+"""Measures of the table, if some run has them, with their headings and decimal places."""
+
+
+@click.command()
+@click.argument("plan", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="KEY=VALUES",
+    help="Values of a key of the plan: 0.3..0.8:0.1, 1..64*2, 2,4, true,false; with --samples "
+    "also uniform(0.3,0.8) and log-uniform(1,1000).",
+)
+@click.option("--zip", "is_zipped", is_flag=True, help="Vary all keys together, value by value.")
+@click.option("--samples", metavar="N", type=click.IntRange(min=1), help="Sample N random points.")
+@click.option("--sample-seed", type=int, default=1, show_default=True, help="Seed of --samples.")
+@click.option(
+    "--point", multiple=True, metavar="KEY=VALUE,...", help="Add a point; may be repeated."
+)
+@click.option(
+    "--transports",
+    metavar="NAME[:PRESET][:KEY=VALUE,...],...",
+    help="Transports; key=value after a comma belongs to the last one. `all` selects every one.",
+)
+@click.option("--seeds", metavar="N|A..B|LIST", help="Number of seeds, or the seeds.")
+@click.option(
+    "--precision",
+    type=float,
+    help="Add seeds until half the interval is within this share of the mean.",
+)
+@click.option(
+    "--metric", metavar="COLUMN", help=f"Metric that --precision applies to; {METRIC} by default."
+)
+@click.option(
+    "--seeds-max",
+    type=click.IntRange(min=2),
+    help="Maximum number of seeds of a point; 30 by default.",
+)
+@click.option("--on", default="local", show_default=True, metavar="ENGINE", help=f"{FORMS}.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Maximum number of concurrent runs on this machine."
+)
+@click.option("--out", metavar="DIR|URL", help="Folder or fsspec URL; results/<plan>-sweep.")
+@click.option("--flows", is_flag=True, help="Also store a row for each flow.")
+@click.option("--shard", metavar="I/N", help="Run only every N-th point, for job arrays.")
+@click.option("--force", is_flag=True, help="Replace the results of another sweep.")
+@click.option("--dry-run", is_flag=True, help="Estimate time and memory; run nothing.")
+@click.option("--no-estimate", is_flag=True, help="Start without an estimate.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the plan."
+)
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@click.pass_context
+def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
+    """Run a plan at many points with several seeds; means with intervals, a Parquet dataset.
+
+    Keys without an option are as in the plan's [sweep] table. After Ctrl-C and SIGTERM finished
+    results are stored; the same command continues from there.
+
+    \b
+    Example: six loads, three transports, five seeds; then on a cluster
+      rampmeter sweep plan.toml --vary workload.load=0.3..0.8:0.1 \\
+          --transports dcpim,phost,pfabric:window=60,window-max=60 --seeds 5
+      rampmeter sweep plan.toml --on ray://head:10001 --out s3://bucket/loads
+    """
+    overrides = [parse_override(text) for text in options["settings"]]
+    complete = sweep_of(Plan.load(plan).with_(*overrides), _overrides(options))
+    url = options["out"] or f"results/{plan.stem}-sweep"
+    console = Console(stderr=True)
+    is_quiet = options["quiet"]
+
+    def report(text: str) -> None:
+        if not is_quiet or options["dry_run"]:
+            click.echo(text, err=True)
+
+    outcome = run_sweep(
+        complete,
+        url,
+        lambda: open_engine(options["on"], options["jobs"]),
+        report,
+        lambda: watching(console, is_quiet=is_quiet),
+        wants_flows=options["flows"],
+        force=options["force"],
+        shard=Shard.parse(options["shard"]) if options["shard"] else None,
+        wants_estimate=options["dry_run"] or not (options["no_estimate"] or is_quiet),
+        is_dry=options["dry_run"],
+    )
+    if not options["dry_run"]:
+        results = SweepResults(url)
+        _report(results, complete, outcome)
+        _exit(context, outcome)
+        fail(failed_flows(results, complete))
+
+
+def _overrides(options: Mapping[str, Any]) -> SweepOverrides:
+    if options["is_zipped"] and options["samples"]:
+        raise PlanError("--zip and --samples exclude each other: use one of them")
+    combine = "zip" if options["is_zipped"] else "random" if options["samples"] else "grid"
+    vary: dict[str, Any] = {}
+    for text in options["vary"]:
+        key, values = parse_axis(text, "--vary")
+        if key in vary:
+            raise PlanError(f"--vary: duplicate key {key}: use one option per key")
+        vary[key] = values
+    points = [parse_point(text, "--point") for text in options["point"]]
+    axes = axes_of(vary, combine, points, options["samples"], options["sample_seed"])
+    return SweepOverrides(
+        axes,
+        options["transports"],
+        _seeds(options["seeds"]),
+        options["precision"],
+        options["metric"],
+        options["seeds_max"],
+    )
+
+
+def _seeds(text: str | None) -> int | Sequence[int] | None:
+    """Returns the number of seeds, or the seeds of a range or a list."""
+    if text is None:
+        return None
+    _, values = parse_axis(f"seeds={text}", "--seeds")
+    if isinstance(values, Uniform) or not all(type(value) is int for value in values):
+        raise PlanError(f"--seeds: expected a number, a range or a list of seeds, got {text}")
+    seeds = [value for value in values if isinstance(value, int)]
+    return seeds[0] if text.strip().isdecimal() else seeds
+
+
+def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None:
+    """Prints the table of means; draws the plots if the results are in a local folder."""
+    if outcome.n_ran + outcome.n_kept == 0:
+        return
+    means_table(results).print(Console(highlight=False))
+    for point in outcome.imprecise:
+        metric, precision = sweep.replication.metric, sweep.replication.precision
+        click.echo(
+            f"{point.name}: the interval of {metric} is wider than {precision:g} after the last "
+            "seed, or some seeds have no value"
+        )
+    click.echo(f"\nresults: {results.url}")
+    if not results.dataset.is_local:
+        return
+    for name in PLOTS:
+        if not any(point.interval(name).n for point in results.points):
+            continue
+        try:
+            figure = results.plot.metric(name)
+        except ValueError:
+            # No key has numbers for an x axis.
+            return
+        image = Path(results.dataset.path(f"{name}.png"))
+        figure.savefig(image)
+        click.echo(f"plot: {image}")
+
+
+def means_table(results: SweepResults) -> TextTable:
+    """Returns a table with a row for each point: means over seeds, with their intervals."""
+    points = results.points
+    counts = sorted({len(point.rows) for point in points})
+    span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+    is_single = counts == [1]
+    title = "One seed" if is_single else f"Means over {span} seeds, with 95 % intervals"
+    names = [name for name in SHOWN if any(point.interval(name).n for point in points)]
+    has_lost = any(point.n_not_finished for point in points)
+    has_warnings = any(row["warnings"] for point in points for row in point.rows)
+    headings = ["", "seeds", *(SHOWN[name][0] for name in names)]
+    headings += ["not delivered"] * has_lost + ["warnings"] * has_warnings
+    rows = []
+    for point in points:
+        cells = [_point(point), str(len(point.rows))]
+        cells += [point.interval(name).text(SHOWN[name][1]) for name in names]
+        if has_lost:
+            cells.append(_not_delivered(point))
+        if has_warnings:
+            cells.append(str(sum(bool(row["warnings"]) for row in point.rows)))
+        rows.append(tuple(cells))
+    lost = "Slowdowns cover delivered flows only."
+    return TextTable(title, tuple(headings), rows, (lost,) if has_lost else ())
+
+
+def _point(point: PointRows) -> str:
+    """Returns the transport and the values of the varied keys, by the last words of the keys."""
+    values = (f"{key.rpartition('.')[2]} {_cell(value)}" for key, value in point.values.items())
+    return ", ".join([point.transport, *values])
+
+
+def _cell(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _not_delivered(point: PointRows) -> str:
+    row = point.summary()
+    all_flows = row["flows_submitted"] + row["flows_not_started"]
+    return f"{count(all_flows - row['flows_delivered'])} of {count(all_flows)}"
+
+
+def failed_flows(results: SweepResults, sweep: Sweep) -> list[str]:
+    """Returns a line for each transport with flows that failed in points without a fault."""
+    submitted: Counter[str] = Counter()
+    failed: dict[str, dict[str, int]] = {}
+    for point in results.points:
+        submitted[point.transport] += sum(row["flows_submitted"] for row in point.rows)
+        n_failed = sum(row["flows_failed"] for row in point.rows)
+        # Only points with failures are resolved, which takes time.
+        if n_failed and not has_faults(sweep.points[point.number].plan.resolved("faults")):
+            failed.setdefault(point.transport, {})[_point(point)] = n_failed
+    return [
+        Undelivered(label, submitted[label], 0, of_points).failure
+        for label, of_points in failed.items()
+    ]
+
+
+def _exit(context: click.Context, outcome: DriverOutcome) -> None:
+    """Exits with the status of an interrupted or failed sweep."""
+    if outcome.failures:
+        first = failure(*outcome.failures[0])
+        click.echo(f"rampmeter: {counted(len(outcome.failures), 'run')} failed: {first}", err=True)
+    if outcome.stop.signal is not None:
+        n_done = outcome.n_ran + outcome.n_kept
+        click.echo(
+            f"rampmeter: interrupted: {counted(n_done, 'run')} stored, {outcome.n_open} open; "
+            "the same command continues with them",
+            err=True,
+        )
+        context.exit(SIGNALLED + outcome.stop.signal)
+    if outcome.failures:
+        context.exit(FAILED)

@@ -1,0 +1,1 @@
+"""Parts of plans made in Python: topologies and workloads with few arguments, flows in memory."""

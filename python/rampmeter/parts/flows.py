@@ -1,0 +1,55 @@
+"""Flows from tables in memory: Arrow, pandas, polars, or columns of a mapping."""
+
+import atexit
+import shutil
+from collections.abc import Mapping
+from functools import cache
+from os import PathLike
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from rampmeter.on_demand import pa, pq
+from rampmeter.plan_tables import Trace
+
+
+def flows(table: object, *, file: str | PathLike[str] | None = None) -> Trace:
+    """Returns a workload of the flows in a table, a row a flow, with the columns of traces.
+
+    The table is one of Arrow, pandas, polars, or any other that has the Arrow interface, or a
+    mapping of columns: `arrival_us` (or `_ps`, `_ns`, `_ms`, `_s`), `src`, `dst`, `size_bytes` and
+    so on. Plans name files, so it is written to `file`, a Parquet file. By default that is a
+    temporary file, which is removed when Python ends. Results remain, but their plan cannot be run
+    again.
+
+    >>> import rampmeter as rm
+    >>> trace = rm.flows({"arrival_us": [0, 1.5], "src": [0, 2], "dst": [1, 1],
+    ...                   "size_bytes": [20_000, 500]})
+    >>> rm.run(topology=rm.star(4), transport=rm.DcPim(), workload=trace, quiet=True).status
+    'finished'
+    """
+    arrow = _arrow(table)
+    if file is None:
+        file = _folder() / f"flows-{len(list(_folder().iterdir()))}.parquet"
+    path = Path(file)
+    partial = path.with_name(f"{path.name}.partial")
+    pq.write_table(arrow, partial)
+    partial.replace(path)
+    return Trace(file=path.resolve())
+
+
+def _arrow(table: object) -> "pa.Table":
+    if isinstance(table, pa.Table):
+        return table
+    columns: Any = dict(table) if isinstance(table, Mapping) else table
+    if not isinstance(table, Mapping) and not hasattr(table, "__arrow_c_stream__"):
+        kind = f"{type(table).__module__}.{type(table).__qualname__}"
+        raise TypeError(f"flows: expected a table of Arrow, pandas or polars, got a {kind}")
+    return pa.table(columns)
+
+
+@cache
+def _folder() -> Path:
+    folder = Path(mkdtemp(prefix="rampmeter-flows-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -1,0 +1,1 @@
+"""Plans: TOML, tables and their schema, manifests."""

@@ -1,0 +1,327 @@
+"""Plans: everything that determines the result of a run, as TOML."""
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rampmeter import _core
+from rampmeter._core import PlanError
+from rampmeter.plan.base import PlanTable, table_of
+from rampmeter.plan.endpoint_files import digests_of
+from rampmeter.plan.manifest import is_manifest, plan_of
+from rampmeter.plan.schema import PYTHON
+from rampmeter.text.cautions import Caution
+from rampmeter.text.toml import Table, TomlValue, dumps
+
+Override: TypeAlias = tuple[str, TomlValue]
+"""A key's path and its new value, such as `("workload.load", 0.7)`."""
+
+ARGUMENTS = "arguments"
+"""The origin of plans that were made of a call's arguments, not of a file."""
+
+BYTE_ORDER_MARK = "\ufeff"
+"""The mark that some editors write at the start of a file. It is not part of a plan."""
+
+SWEEP = "sweep"
+"""The table of a plan with the points of a sweep. It is not part of a run."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan as TOML text. Its values are checked when it runs, or by `check`.
+
+    A run ignores the table `[sweep]`.
+    """
+
+    text: str
+    """The text without a byte order mark."""
+    base: Path = Path()
+    """Folder that relative file names in it are relative to."""
+    origin: str = "plan"
+    """Name of the plan in errors."""
+    is_rewritten: bool = field(default=False, kw_only=True, compare=False)
+    """True if the text was made from a table, so that its lines are not those of the file."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", self.text.removeprefix(BYTE_ORDER_MARK))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Plan":
+        """Reads a plan from a file: TOML, or the `manifest.json` of a result, whose plan it is.
+
+        Raises `PlanError` if it cannot be read or is not TOML.
+        """
+        file = Path(path)
+        if is_manifest(file):
+            text, base = plan_of(file)
+            return cls(text, base, str(file))
+        try:
+            text = file.read_text(encoding="utf-8")
+        except OSError as error:
+            raise PlanError(f"{file}: {error.strerror or error}") from None
+        except UnicodeDecodeError as error:
+            raise PlanError(f"{file}: expected UTF-8 text, got {error.reason}") from None
+        plan = cls(text, file.parent, str(file))
+        _ = plan._parsed
+        return plan
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        seed: int = 1,
+        base: str | PathLike[str] = ".",
+        **parts: PlanTable | Table | Sequence[PlanTable | Table] | None,
+    ) -> "Plan":
+        """Returns a plan from its parts: `topology`, `transport`, `workload` and other tables.
+
+        A list of transports shares the network: tenant n uses transport n.
+        """
+        table: dict[str, TomlValue] = {"seed": seed}
+        for name, part in parts.items():
+            if part is not None:
+                table[name] = part_of(name, part)
+        return cls(dumps(table), Path(base), ARGUMENTS)
+
+    def table(self) -> dict[str, Any]:
+        """Returns the plan as a nested table. A list of one transport becomes its table."""
+        return deepcopy(self._parsed)
+
+    @cached_property
+    def _parsed(self) -> dict[str, Any]:
+        """The table of the plan, which is parsed once and must not be changed."""
+        try:
+            table = tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            raise PlanError(f"{self.origin}: {_syntax(str(error), self.text)}") from None
+        match table.get("transport"):
+            case [dict(only)]:
+                table["transport"] = only
+        return table
+
+    @property
+    def sweep(self) -> Mapping[str, Any] | None:
+        """The table `[sweep]`, if there is one (`rampmeter.sweeps`).
+
+        Raises `PlanError` if it is not a table.
+        """
+        sweep = self.get(SWEEP)
+        if not isinstance(sweep, Mapping | None):
+            raise PlanError(f"{self.origin}: {SWEEP}: expected a table, got {sweep!r}")
+        return sweep
+
+    def without_sweep(self) -> "Plan":
+        """Returns the plan without its table `[sweep]`."""
+        table = self.table()
+        if table.pop(SWEEP, None) is None:
+            return self
+        return Plan(dumps(table), self.base, self.origin, is_rewritten=True)
+
+    def transports(self) -> list[dict[str, Any]]:
+        """Returns the tables of the transports that share the network; empty if the plan has none.
+
+        Raises `PlanError` if `transport` is neither a table nor a list of tables.
+        """
+        value = self.get("transport", [])
+        tables = value if isinstance(value, list) else [value]
+        for table in tables:
+            if not isinstance(table, dict):
+                expected = "expected a table or a list of tables"
+                raise PlanError(f"{self.origin}: transport: {expected}, got {table!r}")
+        return tables
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Returns the value at a path such as `workload.load` as written in the plan, or `default`.
+
+        A quantity may be a text such as `25Gbps`; `resolved` returns its number.
+        """
+        value = _value_at(self._parsed, key, default)
+        return value if value is default else deepcopy(value)
+
+    def resolved(self, key: str, default: Any = None) -> Any:
+        """Returns the value at a path without units, or `default` if the plan does not set it.
+
+        Numbers are in the unit that ends the key. Raises `PlanError` if the value is a text, a
+        table or a list, and the plan cannot run.
+
+        >>> Plan("[run]\\ndrain-us = 5.0").resolved("run.drain-us")
+        5.0
+        """
+        value = _value_at(self._parsed, key, default)
+        if value is default or isinstance(value, int | float):
+            return value
+        return _value_at(self.check(), key, default)
+
+    @property
+    def seed(self) -> int:
+        """The seed of all random streams; raises `PlanError` if it is no whole number."""
+        seed = self.get("seed", 1)
+        if not isinstance(seed, int) or isinstance(seed, bool):
+            raise PlanError(f"{self.origin}: seed: expected a whole number, got {seed!r}")
+        return seed
+
+    def with_(self, *overrides: Override) -> "Plan":
+        """Returns the plan with some values changed.
+
+        >>> Plan("seed = 1").with_(("workload.load", 0.7)).get("workload.load")
+        0.7
+        """
+        if not overrides:
+            return self
+        table = self.table()
+        for key, value in overrides:
+            # A copy, since later overrides may change its contents.
+            _assign(table, key, deepcopy(value))
+        return Plan(dumps(table), self.base, self.origin, is_rewritten=True)
+
+    def check(self) -> dict[str, Any]:
+        """Returns the plan with all defaults; raises `PlanError` if it cannot run."""
+        return self._decoded(_core.check)
+
+    def warnings(self) -> list[Caution]:
+        """Returns likely mistakes, a sentence with a code each.
+
+        Examples are unused columns of traces, and a load that the core cannot carry.
+        """
+        try:
+            return [Caution(text, code) for code, text in _core.warnings(self.text, str(self.base))]
+        except PlanError as error:
+            raise self.locate_error(error) from None
+
+    def derived(self) -> dict[str, float]:
+        """Returns values derived from plan and network; names end in their units."""
+        return self._decoded(_core.derived)
+
+    def offered(self) -> dict[str, Any]:
+        """Returns the traffic that the workload offers: mean size, and load by tier of links."""
+        return self._decoded(_core.offered)
+
+    def drawing(self) -> dict[str, Any]:
+        """Returns nodes and links of the network, for `rampmeter.plots.topology`."""
+        return self._decoded(_core.drawing)
+
+    def _decoded(self, function: Callable[[str, str], str]) -> dict[str, Any]:
+        """Calls a function of the simulator with the plan and decodes the JSON that it returns."""
+        try:
+            decoded: dict[str, Any] = json.loads(function(self.text, str(self.base)))
+        except PlanError as error:
+            raise self.locate_error(error) from None
+        return decoded
+
+    def locate_error(self, error: PlanError) -> PlanError:
+        """Returns the simulator's error with the name of this plan.
+
+        Lines of a generated text are omitted. Keys are those of plan files, also of arguments.
+        """
+        if error.code is None:
+            return error
+        key = error.key or ""
+        is_of_arguments = self.origin == ARGUMENTS
+        place = source = ""
+        if error.line is not None and not is_of_arguments and not self.is_rewritten:
+            column = "" if error.column is None else f", column {error.column}"
+            place = f"line {error.line}{column}"
+            source = "" if not error._source else f" (at: {error._source})"
+        file = "" if is_of_arguments else self.origin
+        parts = (file, place, key, f"{error.problem}{source}")
+        named = PlanError(": ".join(part for part in parts if part))
+        named.code, named.file, named.key = error.code, file or None, key
+        named.problem, named.expected, named.got = error.problem, error.expected, error.got
+        if place:
+            named.line, named.column, named._source = error.line, error.column, error._source
+        return named
+
+    def input_digests(self) -> dict[str, str]:
+        """Returns the files that the plan reads, each with the SHA-256 of its contents."""
+        digests = {}
+        for name in sorted({table[key] for table, key in file_keys(self.table())}):
+            file = self.base / name
+            if file.is_file():
+                with file.open("rb") as stream:
+                    digests[name] = hashlib.file_digest(stream, "sha256").hexdigest()
+        in_python = [table for table in self.transports() if table.get("name") == PYTHON]
+        if in_python:
+            for table in in_python:
+                digests |= digests_of(table, self.base)
+        return digests
+
+
+def part_of(name: str, part: object) -> TomlValue:
+    """Returns a table of a plan, or of `transport` a list of tables."""
+    if name == "transport" and isinstance(part, list | tuple):
+        return [dict(table_of(name, each)) for each in part]
+    return table_of(name, part)
+
+
+def parse_override(text: str) -> Override:
+    """Returns an override from `key=value`; the value is TOML, or otherwise a plain string.
+
+    >>> parse_override("workload.load=0.7"), parse_override("transport.preset=paper")
+    (('workload.load', 0.7), ('transport.preset', 'paper'))
+    """
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals or not all(key.split(".")):
+        raise PlanError(f"--set: expected key=value, got {text}")
+    return key, parse_value(value.strip())
+
+
+def parse_value(text: str) -> TomlValue:
+    """Returns a TOML value, or the text itself if it is not one."""
+    try:
+        table: dict[str, TomlValue] = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return table["value"] if len(table) == 1 else text
+
+
+def _syntax(message: str, text: str) -> str:
+    """Returns a message of the TOML reader with its line first, and the text of the line."""
+    found = re.fullmatch(r"(.+) \(at line (\d+), column (\d+)\)", message)
+    if found is None:
+        return f"{message[:1].lower()}{message[1:]}"
+    what, line, column = found[1], int(found[2]), int(found[3])
+    at = text.splitlines()[line - 1].strip()
+    return f"line {line}, column {column}: {what[:1].lower()}{what[1:]} (at: {at})"
+
+
+def _value_at(table: Mapping[str, Any], key: str, default: Any) -> Any:
+    value: Any = table
+    for part in key.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return default
+        value = value[part]
+    return value
+
+
+def _assign(table: dict[str, Any], key: str, value: TomlValue) -> None:
+    *parents, last = key.split(".")
+    for depth, name in enumerate(parents, start=1):
+        inner = table.setdefault(name, {})
+        if not isinstance(inner, dict):
+            path = ".".join(parents[:depth])
+            got = f"a list of {len(inner)}" if isinstance(inner, list) else repr(inner)
+            raise PlanError(f"{key}: expected {path} to be a table, got {got}")
+        table = inner
+    table[last] = value
+
+
+def file_keys(value: object) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yields the keys that name files, at any depth, each with its table."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in ("file", "cdf") and isinstance(inner, str):
+                yield value, key
+            else:
+                yield from file_keys(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from file_keys(inner)

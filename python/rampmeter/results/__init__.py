@@ -1,0 +1,1 @@
+"""Results: runs, slowdown, comparisons, and their tables."""

@@ -1,0 +1,332 @@
+"""Transports compared by the same flows.
+
+A transport that aborts or rejects flows need not deliver the hardest ones. So statistics are over
+the flows that every transport delivered, or over all flows, with undelivered ones as infinitely
+slow.
+"""
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rampmeter import plots
+from rampmeter.analysis.confidence import Interval, interval
+from rampmeter.on_demand import pa
+from rampmeter.results.plot_list import PlotList
+from rampmeter.results.run import Run
+from rampmeter.results.same_flows import FAILURES, Failures, Floats, SameFlows
+from rampmeter.results.slowdown import (
+    STATISTICS,
+    Group,
+    Slowdowns,
+    series_of_groups,
+    series_of_slowdowns,
+    slowdown_groups,
+)
+from rampmeter.results.tables import comparison_tables
+from rampmeter.results.undelivered import Undelivered, has_faults, undelivered
+from rampmeter.text.cautions import Caution
+from rampmeter.text.json_object import read_json
+from rampmeter.text.numbers import count, counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ONE_SAMPLE = "one-sample"
+"""Code of a run's warning that does not apply to several seeds together."""
+COMPARISON = "comparison.json"
+"""File name of the record of the compared runs in a folder, by label."""
+
+
+class Comparison:
+    """Runs of the same flows through several transports, each with one run a seed.
+
+    >>> Comparison({"dcpim": run, "phost": other}).slowdowns("dcpim")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, runs: Mapping[str, Run | Sequence[Run]], *, failures: Failures = "excluded"
+    ) -> None:
+        """Compares runs by label. The seeds of all labels must be the same, in the same order.
+
+        Raises `ValueError` if there is nothing to compare, and `ResultError` if runs are not of the
+        same flows.
+        """
+        if failures not in FAILURES:
+            raise ValueError(f"failures: expected one of {', '.join(FAILURES)}, got {failures}")
+        self.failures: Failures = failures
+        self.runs: dict[str, list[Run]] = {
+            label: [one] if isinstance(one, Run) else list(one) for label, one in runs.items()
+        }
+        numbers = {len(of) for of in self.runs.values()}
+        if len(numbers) != 1 or 0 in numbers:
+            raise ValueError("runs: expected as many runs of each label, and at least one")
+
+    def __repr__(self) -> str:
+        seeds = "one seed" if self.n_seeds == 1 else f"{self.n_seeds} seeds of each"
+        return f"Comparison of {', '.join(self.labels)}, {seeds}"
+
+    def _repr_html_(self) -> str:
+        return "".join(text_table.html() for text_table in comparison_tables(self))
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> "Comparison":
+        """Reads the output of `save` or of `rampmeter compare`; raises `ResultError`."""
+        path = Path(folder)
+        about = read_json(path / COMPARISON)
+        runs = {
+            str(label): [Run(path / name) for name in names]
+            for label, names in about["transports"].items()
+        }
+        return cls(runs, failures=about["failures"])
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Records in a folder which runs in it are compared, and how."""
+        path = Path(folder).resolve()
+        names = {
+            label: [Path(os.path.relpath(run.path.resolve(), path)).as_posix() for run in runs]
+            for label, runs in self.runs.items()
+        }
+        text = json.dumps({"failures": self.failures, "transports": names}, indent=2)
+        (path / COMPARISON).write_text(text + "\n", encoding="utf-8")
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of the transports."""
+        return list(self.runs)
+
+    @property
+    def n_seeds(self) -> int:
+        """Runs of each transport."""
+        return len(next(iter(self.runs.values())))
+
+    def slowdowns(self, label: str) -> list[Slowdowns]:
+        """Returns slowdown by size in multiples of one BDP, all sizes last.
+
+        The bins are those of the first transport.
+        """
+        return self._slowdowns[label]
+
+    def quantity(self, label: str, name: str) -> Interval:
+        """Returns a number of the summaries, e.g. `utilisation`, with its interval over seeds."""
+        return interval(run.summary.get(name) for run in self.runs[label])
+
+    def nfct(self, label: str) -> Interval:
+        """Returns the mean completion time over mean ideal, of the flows that count."""
+        return interval(flows.nfct(label) for flows in self._seeds)
+
+    def flows(self, label: str) -> dict[str, int]:
+        """Counts flows by outcome.
+
+        The keys are `submitted`, `delivered`, `failed`, `rejected`, `unfinished` and `not_started`.
+        Flows that never started are not among those submitted.
+        """
+        names = ("submitted", "delivered", "failed", "rejected", "unfinished", "not_started")
+        counts = [run.summary["flows"] for run in self.runs[label]]
+        return {name: sum(int(one.get(name, 0)) for one in counts) for name in names}
+
+    def undelivered(self) -> "list[Undelivered]":
+        """Counts the flows that each transport failed to deliver or rejected."""
+        return undelivered(
+            (label, label, run, has_faults(run.manifest.get("plan", {}).get("faults")))
+            for label, runs in self.runs.items()
+            for run in runs
+        )
+
+    def notes(self) -> list[str]:
+        """Returns sentences about the flows and the confidence of the statistics."""
+        n_counted = sum(int(flows.counted.sum()) for flows in self._seeds)
+        total = sum(int((flows.sizes >= 0).sum()) for flows in self._seeds)
+        first = sum(flows.first for flows in self._seeds)
+        is_left = "is" if first == 1 else "are"
+        warm = f" {counted(first, 'flow')} of the warm-up {is_left} excluded." if first else ""
+        if self.failures == "infinite":
+            which = f"Slowdown covers {counted(n_counted, 'flow')}; those that a transport did not "
+            which += "deliver count as infinitely slow there."
+        else:
+            which = (
+                f"Slowdown covers the {counted(n_counted, 'flow')} of {count(total)} that every "
+            )
+            which += "transport delivered."
+        sure = ""
+        if self.n_seeds > 1:
+            sure = f" ± is half a 95 % confidence interval over {self.n_seeds} seeds."
+        elif any(group.mean.half_width for label in self.labels for group in self.slowdowns(label)):
+            sure = " ± is half a 95 % confidence interval by batch means."
+        return [which + warm + sure]
+
+    def has_one_window(self) -> bool:
+        """Returns true if the measured window of each seed is the same under all transports."""
+        by_seed = zip(*self.runs.values(), strict=True)
+        windows = ([run.summary.get("window") for run in runs] for runs in by_seed)
+        return all(one == of[0] for of in windows for one in of)
+
+    def warnings(self) -> list[str]:
+        """Returns sentences about reasons not to trust the numbers."""
+        sentences = []
+        for label in self.labels:
+            flows = self.flows(label)
+            lost = ", ".join(
+                f"{count(flows[name])} {name}" for name in ("failed", "unfinished") if flows[name]
+            )
+            if lost:
+                delivered, submitted = count(flows["delivered"]), count(flows["submitted"])
+                sentences.append(
+                    f"{label} delivered {delivered} of {submitted} flows ({lost}); "
+                    "the undelivered traffic left more capacity to the others."
+                )
+        counted = (
+            "count as infinitely slow"
+            if self.failures == "infinite"
+            else "are excluded from all statistics"
+        )
+        for one in self.undelivered():
+            if one.rejected:
+                sentences.append(
+                    f"{one.rejection}. They {counted}, and {one.label} did not carry their load: "
+                    f"the other transports did, so the comparison flatters {one.label}."
+                )
+        for label, runs in self.runs.items():
+            sentences += [f"{label}: {line}" for line in _distinct_warnings(runs)]
+        return sentences
+
+    def table(self) -> "pa.Table":
+        """Returns a row for each transport and size bin, as an Arrow table.
+
+        `mean`, `p50`, `p99`, `p999`, `max` are slowdowns. `mean_ci` and so on are half the widths
+        of their intervals, null if there is none.
+        """
+        rows = []
+        for label in self.labels:
+            for group in self.slowdowns(label):
+                row: dict[str, Any] = {
+                    "transport": label,
+                    "size": group.label,
+                    "upper_bytes": group.upper_bytes,
+                    "flows": group.count,
+                }
+                for name in STATISTICS:
+                    value: Interval = getattr(group, name)
+                    row[name] = None if math.isnan(value.mean) else value.mean
+                    row[f"{name}_ci"] = value.half_width
+                rows.append(row)
+        kinds: dict[str, pa.DataType] = {"transport": pa.string(), "size": pa.string()}
+        kinds |= {"upper_bytes": pa.uint64(), "flows": pa.uint64()}
+        kinds |= {name + end: pa.float64() for name in STATISTICS for end in ("", "_ci")}
+        return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
+
+    @property
+    def plot(self) -> "ComparisonPlots":
+        """Plots with a curve or marks for each transport."""
+        return ComparisonPlots(self)
+
+    @cached_property
+    def _seeds(self) -> list["SameFlows"]:
+        by_seed = zip(*self.runs.values(), strict=True)
+        return [SameFlows(dict(zip(self.runs, of, strict=True)), self.failures) for of in by_seed]
+
+    @cached_property
+    def _slowdowns(self) -> dict[str, list[Slowdowns]]:
+        found = {}
+        for label in self.labels:
+            seeds = [flows.groups(label) for flows in self._seeds]
+            found[label] = [_over_seeds(groups) for groups in zip(*seeds, strict=True)]
+        return found
+
+
+class ComparisonPlots(PlotList):
+    """The plots of a comparison; each is a matplotlib figure, or drawn into `ax`."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        self._of = comparison
+
+    def __repr__(self) -> str:
+        return f"<plots of {', '.join(self._of.labels)}: {', '.join(self.names())}>"
+
+    def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draws the mean and 99th percentile of slowdown by flow size, of each transport."""
+        series = [
+            series_of_slowdowns(label, self._of.slowdowns(label)[:-1]) for label in self._of.labels
+        ]
+        return plots.slowdown_by_size(series, ax=ax)
+
+    def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draws the distributions of completion times of the flows that count, of all seeds."""
+        curves = {label: self._of_all(label) for label in self._of.labels}
+        return plots.fct_cdfs(curves, ax=ax)
+
+    def _of_all(self, label: str) -> "Floats":
+        return np.concatenate([flows.fct(label) for flows in self._of._seeds])
+
+
+class Overlay(PlotList):
+    """Plots of several runs, each by its own flows: runs of one plan or of different ones.
+
+    >>> Overlay({"load .3": run, "load .8": other}).fct_cdf()  # doctest: +SKIP
+    """
+
+    def __init__(self, runs: Mapping[str, Run]) -> None:
+        if not runs:
+            raise ValueError("runs: expected at least one, got none")
+        self._runs = dict(runs)
+
+    def __repr__(self) -> str:
+        return f"<plots of {', '.join(self._runs)}: {', '.join(self.names())}>"
+
+    def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draws the mean and 99th percentile of slowdown by flow size, of each run."""
+        series = [
+            series_of_groups(name, slowdown_groups(run.summary)) for name, run in self._runs.items()
+        ]
+        return plots.slowdown_by_size(series, ax=ax)
+
+    def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draws the distributions of completion times; flows that were not delivered never end."""
+        curves = {}
+        for name, run in self._runs.items():
+            fct = run.columns("fct_ps")["fct_ps"].to_numpy().astype(np.float64)
+            curves[name] = np.where(np.isnan(fct), math.inf, fct)
+        return plots.fct_cdfs(curves, ax=ax)
+
+
+def _distinct_warnings(runs: Sequence[Run]) -> Iterator[Caution]:
+    """Yields the warnings of runs that differ in their seeds; those of one kind once.
+
+    A comparison has a sentence of its own about flows that were not delivered.
+    """
+    alike: dict[tuple[str, int], list[Caution]] = {}
+    for run in runs:
+        seen: Counter[str] = Counter()
+        for line in run.warnings:
+            if line.code == "not-delivered" or (line.code == ONE_SAMPLE and len(runs) > 1):
+                continue
+            # Results of earlier versions have no codes.
+            kind = line.code or str(line)
+            alike.setdefault((kind, seen[kind]), []).append(line)
+            seen[kind] += 1
+    for lines in alike.values():
+        seeds = f" (so or similar with {len(lines)} of {len(runs)} seeds)"
+        yield Caution(f"{lines[0]}{seeds}", lines[0].code) if len(runs) > 1 else lines[0]
+
+
+def _over_seeds(groups: Sequence[Group]) -> Slowdowns:
+    first = groups[0]
+    values = [_interval(groups, name) for name in STATISTICS]
+    return Slowdowns(first.label, first.upper_bytes, sum(g.count for g in groups), *values)
+
+
+def _interval(groups: Sequence[Group], name: str) -> Interval:
+    if len(groups) > 1:
+        return interval(getattr(group, name) for group in groups)
+    value = getattr(groups[0], name)
+    half_width = groups[0].half_widths.get(name)
+    return Interval(value, half_width, 0 if math.isnan(value) else 1)

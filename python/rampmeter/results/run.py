@@ -1,0 +1,259 @@
+"""Results of runs. Only this module depends on the files of a result folder and their columns."""
+
+import json
+import shutil
+import weakref
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rampmeter import plots
+from rampmeter._core import ResultError
+from rampmeter.on_demand import pa, pq
+from rampmeter.plan.manifest import MANIFEST
+from rampmeter.results.plot_list import PlotList, needs
+from rampmeter.results.slowdown import series_of_groups, slowdown_groups
+from rampmeter.results.tables import run_tables
+from rampmeter.text.cautions import Caution, cautions_of
+from rampmeter.text.json_object import read_json
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FLOWS = "flows.parquet"
+SERIES = "series.parquet"
+QUEUES = "queues.parquet"
+LATENCIES = "latencies.parquet"
+LINKS = "links.parquet"
+TENANTS = "tenants.parquet"
+PATHS = "paths.parquet"
+RATES = "rates.parquet"
+WINDOWS = "windows.parquet"
+SUMMARY = "summary.json"
+
+COMPLETE = frozenset({"finished", "incomplete", "censored"})
+"""The statuses of runs that reached the end of their plan."""
+
+IDEALS = {
+    "delivered": ("fct_ps", "ideal_ps"),
+    "acked": ("acked_ps", "acked_ideal_ps"),
+    "figure": ("acked_ps", "figure_ideal_ps"),
+}
+"""Columns of a flow's completion time and of its ideal, by the name of the ideal."""
+
+
+class Run:
+    """The results of one run, read from its folder on first access."""
+
+    def __init__(self, path: str | PathLike[str], *, is_temporary: bool = False) -> None:
+        """Opens the results in a folder; a temporary folder is removed with this object."""
+        self.path = Path(path)
+        if is_temporary:
+            weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self._is_temporary = is_temporary
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns the state for another process: the folder, without the data read from it."""
+        if self._is_temporary:
+            raise TypeError(
+                f"{self!r}: expected results in a folder that stays, got a temporary one, which is "
+                "removed with this object; `run(..., out=...)` names one"
+            )
+        return {"path": self.path, "_is_temporary": False}
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        return "".join(text_table.html() for text_table in run_tables(self))
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Statistics: slowdown by size, utilisation, drops by tier."""
+        return read_json(self.path / SUMMARY)
+
+    @property
+    def warnings(self) -> list[Caution]:
+        """Reasons to doubt the numbers, a sentence with a code each; see `rampmeter explain`."""
+        return cautions_of(self.summary)
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """The run's identity and progress: plan, seed, version, commit, counts, times, status."""
+        return read_json(self.path / MANIFEST)
+
+    @cached_property
+    def flows(self) -> "pa.Table":
+        """A row for each flow, as an Arrow table; `.flows.to_pandas()` works with pandas.
+
+        If hosts have custom names, the columns `src_name` and `dst_name` have these.
+        """
+        table = self._table(FLOWS)
+        if not (names := self.host_names):
+            return table
+        for end in ("src", "dst"):
+            column = pa.chunked_array([names]).take(table[end]).dictionary_encode()
+            table = table.append_column(f"{end}_name", column)
+        return table
+
+    @cached_property
+    def host_names(self) -> list[str]:
+        """The custom names of all hosts; empty if they have none."""
+        metadata = pq.read_metadata(self.path / FLOWS).metadata or {}
+        names: list[str] = json.loads(metadata.get(b"rampmeter.hosts", "[]"))
+        return names
+
+    @cached_property
+    def series(self) -> "pa.Table":
+        """Utilisation and queues by tier over time."""
+        return self._table(SERIES)
+
+    @cached_property
+    def queues(self) -> "pa.Table":
+        """The distribution of queue lengths, by tier."""
+        return self._table(QUEUES)
+
+    @cached_property
+    def latencies(self) -> "pa.Table | None":
+        """The distribution of packets' times in the fabric; `None` if no packet arrived."""
+        return self._table(LATENCIES) if (self.path / LATENCIES).is_file() else None
+
+    @cached_property
+    def links(self) -> "pa.Table | None":
+        """Each link at each sample; `None` unless `run.links` was set."""
+        return self._table(LINKS) if (self.path / LINKS).is_file() else None
+
+    @cached_property
+    def tenants(self) -> "pa.Table | None":
+        """Bytes of each tenant's messages delivered over time; `None` with a single tenant."""
+        return self._table(TENANTS) if (self.path / TENANTS).is_file() else None
+
+    @cached_property
+    def rates(self) -> "pa.Table | None":
+        """The rate of each flow in each interval; `None` unless `run.rates_us` was set."""
+        return self._table(RATES) if (self.path / RATES).is_file() else None
+
+    @cached_property
+    def windows(self) -> "pa.Table | None":
+        """Windows and credits at each interval; `None` without any or without `run.rates_us`."""
+        return self._table(WINDOWS) if (self.path / WINDOWS).is_file() else None
+
+    @cached_property
+    def paths(self) -> "pa.Table | None":
+        """The paths of each flow's data packets; `None` unless `run.paths` was set."""
+        return self._table(PATHS) if (self.path / PATHS).is_file() else None
+
+    @property
+    def trace_file(self) -> Path | None:
+        """The timeline, for ui.perfetto.dev; `None` unless `run.trace` was set."""
+        trace = self.manifest.get("trace")
+        return self.path / trace["file"] if trace else None
+
+    def columns(self, *names: str) -> "pa.Table":
+        """Reads some columns of the table of flows anew: tables of large runs are large."""
+        return self._table(FLOWS, list(names))
+
+    @property
+    def status(self) -> str:
+        """`finished`, `incomplete`, `censored` or `interrupted`.
+
+        Every flow of a finished run was delivered. Some of an incomplete one failed or were
+        rejected. Some of a censored one had no outcome when its time to drain expired.
+        """
+        return str(self.summary["status"])
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the run reached the end of its plan."""
+        return self.status in COMPLETE
+
+    @property
+    def is_all_delivered(self) -> bool:
+        """True if the run reached the end of its plan and every flow was delivered."""
+        flows = self.summary["flows"]
+        return self.is_complete and flows["delivered"] == flows["submitted"]
+
+    @property
+    def name(self) -> str:
+        """The name of the run in plots."""
+        return self.path.name
+
+    @property
+    def plot(self) -> "Plots":
+        """Plots of this run."""
+        return Plots(self)
+
+    def _table(self, name: str, columns: list[str] | None = None) -> "pa.Table":
+        file = self.path / name
+        if not file.is_file():
+            raise ResultError(f"{file}: expected a table of results, there is no such file")
+        try:
+            return pq.read_table(file, columns=columns)
+        except (OSError, ValueError) as error:
+            raise ResultError(f"{file}: expected a Parquet table, got {error}") from None
+
+
+class Plots(PlotList):
+    """The plots of one run; each is a matplotlib figure (`figure.savefig("a.png")`).
+
+    With `ax` a plot is drawn into those axes, and the figure is theirs.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def __repr__(self) -> str:
+        return f"<plots of {self._run.name}: {', '.join(self.names())}>"
+
+    def _has(self, table: str | None) -> bool:
+        return table is None or getattr(self._run, table) is not None
+
+    def slowdown_by_size(
+        self, ideal: str = "delivered", bins: str = "bdp", *, ax: "Axes | None" = None
+    ) -> "Figure":
+        """Draws the mean and 99th percentile of slowdown by flow size."""
+        groups = slowdown_groups(self._run.summary, ideal, bins)
+        return plots.slowdown_by_size([series_of_groups("measured", groups)], ax=ax)
+
+    def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draws the distribution of flow completion times, with that of an idle network."""
+        flows = self._run.flows
+        return plots.fct_cdf(flows["fct_ps"].to_numpy(), flows["ideal_ps"].to_numpy(), ax=ax)
+
+    def utilisation(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draws utilisation of the links of each tier over time."""
+        return plots.utilisation(tiers(self._run.series, "time_ps", "utilisation"), ax=ax)
+
+    def queue_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draws the distribution of queue lengths by tier."""
+        return plots.queue_cdf(tiers(self._run.queues, "queue_bytes", "samples"), ax=ax)
+
+    @needs("tenants")
+    def tenants(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draws each tenant's share of the delivered bytes over time, to the end of the window."""
+        table = self._run.tenants
+        if table is None:
+            raise ResultError(f"{self._run.path}: expected several tenants, there is one")
+        n_tenants = len(set(table["tenant"].to_pylist()))
+        window = self._run.summary.get("window") or {"to_ps": 0}
+        arrivals = int(self._run.summary["counters"]["last_arrival_ps"])
+        until = max(arrivals, int(window["to_ps"]))
+        times = table["time_ps"].to_numpy().reshape(-1, n_tenants)[:, 0]
+        total = table["delivered_bytes"].to_numpy().reshape(-1, n_tenants).astype(np.float64)
+        each = np.diff(total, axis=0, prepend=0.0)[times <= until]
+        shares = each / np.maximum(each.sum(axis=1, keepdims=True), 1.0)
+        names = [f"tenant {idx}" for idx in range(n_tenants)]
+        by_name = {name: shares[:, idx] for idx, name in enumerate(names)}
+        return plots.tenant_shares(times[times <= until], by_name, ax=ax)
+
+
+def tiers(table: "pa.Table", x: str, y: str) -> dict[str, tuple[Any, Any]]:
+    """Returns two columns of a table as arrays, by tier."""
+    names = np.asarray(table["tier"].to_pylist())
+    columns = table[x].to_numpy(), table[y].to_numpy()
+    order = dict.fromkeys(names.tolist())
+    return {tier: (columns[0][names == tier], columns[1][names == tier]) for tier in order}

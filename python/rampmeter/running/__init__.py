@@ -1,0 +1,1 @@
+"""Runs: plans from Python, threads, progress, benchmarks."""

@@ -1,0 +1,215 @@
+"""Runs plans from Python: one simulation, or a comparison of transports."""
+
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from rampmeter._core import ResultError
+from rampmeter.choices import naming
+from rampmeter.choices.naming import TransportChoice
+from rampmeter.on_demand import asyncio
+from rampmeter.plan.base import PlanTable, Transport
+from rampmeter.plan.plan import Override, Plan, part_of
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.run import Run
+from rampmeter.results.same_flows import Failures
+from rampmeter.running.comparison_job import ComparisonJob
+from rampmeter.running.progress import watching
+from rampmeter.running.runner import Batch, Job, SilentWatcher, StopCondition, run_all
+from rampmeter.text.toml import Table
+
+if TYPE_CHECKING:
+    from rampmeter._core import Progress
+
+
+def run(
+    plan: Plan | str | PathLike[str] | None = None,
+    *,
+    topology: PlanTable | Table | None = None,
+    transport: PlanTable | Table | Sequence[PlanTable | Table] | None = None,
+    workload: PlanTable | Table | None = None,
+    seed: int | None = None,
+    out: str | PathLike[str] | None = None,
+    force: bool = False,
+    quiet: bool = False,
+    fabric: PlanTable | Table | None = None,
+    run: PlanTable | Table | None = None,
+    measure: PlanTable | Table | None = None,
+    clocks: PlanTable | Table | None = None,
+    faults: PlanTable | Table | None = None,
+    deadlines: PlanTable | Table | None = None,
+    load: PlanTable | Table | None = None,
+    names: PlanTable | Table | None = None,
+    timeout: float | None = None,
+    cancel: threading.Event | None = None,
+    on_progress: "Callable[[Progress], None] | None" = None,
+) -> Run:
+    """Runs one simulation and returns its results.
+
+    The plan is read from a file, or made of its parts, or read from a file with parts replaced.
+    Without `out` the results are in a temporary folder as long as the returned object exists.
+    Results of the same plan in `out` are not made again. Those of another plan are an error, unless
+    `force` replaces them. Ctrl-C ends the run, keeps finished output in `out`, and raises
+    `KeyboardInterrupt`; SIGTERM raises `SystemExit`. The simulator releases the interpreter lock,
+    so that threads can run several simulations. A run without `out` cannot be sent to another
+    process.
+
+    A run longer than `timeout` seconds ends with `TimeoutError`. A run whose event `cancel` is set
+    ends with `CancelledError` of `concurrent.futures`. Both keep finished output in `out`. Another
+    thread calls `on_progress` with the run's progress a few times per second; its exceptions end
+    the run.
+
+        >>> import rampmeter as rm
+        >>> r = rm.run(topology=rm.leaf_spine(), transport=rm.DcPim(r=4, k=4),
+        ...            workload=rm.web_search(load=0.6), seed=1)  # doctest: +SKIP
+    """
+    parts = {
+        "topology": topology,
+        "transport": transport,
+        "workload": workload,
+        "fabric": fabric,
+        "run": run,
+        "measure": measure,
+        "clocks": clocks,
+        "faults": faults,
+        "deadlines": deadlines,
+        "load": load,
+        "names": names,
+    }
+    complete = _plan(plan, seed, parts)
+    folder = Path(mkdtemp(prefix="rampmeter-") if out is None else out)
+    done = Run(folder, is_temporary=out is None)
+    stop = StopCondition(timeout, cancel)
+    batch = _run_job(Job("run", complete, folder, force), stop, on_progress, quiet=quiet)
+    if any(outcome.state == "interrupted" for outcome in batch.outcomes):
+        finished = "" if out is None else f"; finished output is in {folder}"
+        if stop.cancel.is_set():
+            raise CancelledError(f"the run was cancelled{finished}")
+        raise TimeoutError(f"timeout: the run did not end within {timeout:g} s{finished}")
+    return done
+
+
+def _run_job(
+    job: Job,
+    stop: StopCondition,
+    on_progress: "Callable[[Progress], None] | None",
+    *,
+    quiet: bool,
+) -> Batch:
+    """Runs a job; raises its error, the callback's exception, or that of a signal."""
+    if on_progress is None:
+        batch = _run_jobs([job], quiet=quiet, stop=stop)
+    else:
+        watcher = _CallbackWatcher(on_progress, stop)
+        batch = run_all([job], watcher, stop=stop)
+        if watcher.error is not None:
+            raise watcher.error
+    _raise(batch)
+    return batch
+
+
+class _CallbackWatcher(SilentWatcher):
+    """Watcher that calls a function of the user, and ends the run if the function raises."""
+
+    def __init__(self, callback: "Callable[[Progress], None]", stop: StopCondition) -> None:
+        self._callback, self._stop = callback, stop
+        self.error: BaseException | None = None
+
+    def on_progress(self, _job: Job, progress: "Progress") -> None:
+        """Calls the function with the progress of the run."""
+        try:
+            self._callback(progress)
+        except BaseException as error:
+            self.error = error
+            self._stop.is_over = True
+
+
+async def run_async(
+    plan: Plan | str | PathLike[str] | None = None,
+    *,
+    cancel: threading.Event | None = None,
+    **keywords: Any,
+) -> Run:
+    """Runs like `run`, for asyncio, in a thread; the arguments are those of `run`.
+
+    A task that is cancelled ends its run, and then raises `asyncio.CancelledError`.
+
+        >>> runs = await asyncio.gather(rm.run_async("a.toml", quiet=True),
+        ...                             rm.run_async("b.toml", quiet=True))  # doctest: +SKIP
+    """
+    cancel = cancel or threading.Event()
+    running = asyncio.ensure_future(asyncio.to_thread(run, plan, cancel=cancel, **keywords))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        cancel.set()
+        await asyncio.wait([running])
+        running.exception()
+        raise
+
+
+def compare(
+    plan: Plan | str | PathLike[str],
+    transports: str | Sequence[str | Table | Transport | TransportChoice],
+    *,
+    out: str | PathLike[str],
+    seeds: int | None = None,
+    precision: float | None = None,
+    failures: Failures = "excluded",
+    force: bool = False,
+    quiet: bool = False,
+) -> Comparison:
+    """Runs a plan through several transports, as `rampmeter compare` does.
+
+    `transports` is a list such as `"dcpim,phost:reference,pfabric:window=60"`, or a sequence of
+    such texts, of tables and of classes of `rampmeter.transports`. With `seeds` every number has an
+    interval; with `precision` seeds are added until the interval of each mean slowdown is within
+    that share of it. Flows that some transport did not deliver are `excluded` from the statistics
+    of all, or count as `infinite`ly slow there. Errors are those of `run`.
+
+        >>> c = rm.compare("plan.toml", "dcpim,phost", out="results/c", seeds=5)  # doctest: +SKIP
+        >>> c.plot.slowdown_by_size()  # doctest: +SKIP
+    """
+    base = plan if isinstance(plan, Plan) else Plan.load(plan)
+    choices = naming.transports_of(transports)
+    job = ComparisonJob(base, choices, Path(out), seeds, precision, failures, force)
+    comparison, batch = job.run(partial(_run_jobs, quiet=quiet))
+    _raise(batch)
+    if comparison is None:
+        raise ResultError(f"{out}: expected complete runs of a transport, got none")
+    comparison.save(out)
+    return comparison
+
+
+def _run_jobs(jobs: list[Job], *, quiet: bool, stop: StopCondition | None = None) -> Batch:
+    with watching(Console(stderr=True), jobs, is_quiet=quiet) as watcher:
+        return run_all(jobs, watcher, stop=stop)
+
+
+def _raise(batch: Batch) -> None:
+    """Raises the first error, or the exception of the signal that ended the runs."""
+    batch.raise_failures()
+    if batch.stopped_by == signal.SIGINT:
+        raise KeyboardInterrupt
+    if batch.stopped_by is not None:
+        raise SystemExit(128 + batch.stopped_by)
+
+
+def _plan(plan: Plan | str | PathLike[str] | None, seed: int | None, parts: dict[str, Any]) -> Plan:
+    if plan is None:
+        return Plan.of(seed=1 if seed is None else seed, **parts)
+    base = plan if isinstance(plan, Plan) else Plan.load(plan)
+    overrides: list[Override] = [
+        (name, part_of(name, part)) for name, part in parts.items() if part is not None
+    ]
+    if seed is not None:
+        overrides.append(("seed", seed))
+    return base.with_(*overrides)

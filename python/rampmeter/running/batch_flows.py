@@ -1,0 +1,18 @@
+"""Flows that the runs of a batch did not deliver."""
+
+from rampmeter.results.undelivered import Undelivered, has_faults, undelivered
+from rampmeter.running.runner import Batch
+
+
+def count_undelivered(batch: Batch) -> list[Undelivered]:
+    """Counts the flows of all complete runs of a batch, by the names of their transports."""
+    return undelivered(
+        (
+            " + ".join(str(table.get("name")) for table in outcome.job.plan.transports()),
+            outcome.job.name,
+            outcome.run,
+            has_faults(outcome.job.plan.resolved("faults")),
+        )
+        for outcome in batch.outcomes
+        if outcome.state in ("ran", "reused") and outcome.run is not None
+    )

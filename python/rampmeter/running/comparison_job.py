@@ -1,0 +1,121 @@
+"""Runs a plan through several transports and seeds, so that they can be compared."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from rampmeter.analysis.confidence import SEEDS_FIRST, SEEDS_MAX, Interval, next_count
+from rampmeter.choices.naming import TransportChoice
+from rampmeter.plan.plan import Plan
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.run import Run
+from rampmeter.results.same_flows import Failures
+from rampmeter.running.runner import Batch, Job, JobOutcome
+
+RunJobs: TypeAlias = Callable[[list[Job]], Batch]
+"""Runs jobs, such as `runner.run_all`."""
+
+
+@dataclass(frozen=True)
+class ComparisonJob:
+    """Transports to compare with one plan, and the folder of their results."""
+
+    plan: Plan
+    choices: Sequence[TransportChoice]
+    folder: Path
+    seeds: int | None = None
+    """Number of seeds of each transport, from the plan's on. If it is `None`, one, or as many as
+    the precision requires."""
+    precision: float | None = None
+    """Half the width that the intervals of mean slowdowns may have, as a share of the mean."""
+    failures: Failures = "excluded"
+    force: bool = False
+    """Replaces results of other plans."""
+
+    def run(self, run_jobs: RunJobs) -> tuple[Comparison | None, Batch]:
+        """Runs jobs without results, with more seeds until the intervals are small enough.
+
+        The comparison has the transports of which all runs are complete; it is `None` if there are
+        none. Raises the errors of `run_all`.
+        """
+        outcomes: list[JobOutcome] = []
+        seconds = 0.0
+        n_done, n_seeds = 0, self.seeds or (1 if self.precision is None else SEEDS_FIRST)
+        while True:
+            batch = run_jobs([*self._jobs(range(n_done, n_seeds))])
+            outcomes += batch.outcomes
+            seconds += batch.wall_seconds
+            batch = Batch(tuple(outcomes), batch.stopped_by, seconds)
+            comparison = self._comparison(batch, n_seeds)
+            is_complete = len(batch.runs()) == len(outcomes)
+            more = self._seeds_needed(comparison) if comparison and is_complete else None
+            if more is None:
+                return comparison, batch
+            n_done, n_seeds = n_seeds, more
+
+    def warnings(self, comparison: Comparison) -> list[str]:
+        """Returns a sentence for each transport whose interval is wider than the precision."""
+        precision = self.precision
+        if precision is None:
+            return []
+        return [
+            f"The interval of {label}'s mean slowdown is {mean.relative:.3f} of the mean, wider "
+            f"than {precision:g}, with {mean.n} seeds. At most {SEEDS_MAX} are run."
+            for label, mean in self._means(comparison).items()
+            if mean.relative is not None and not mean.is_within(precision)
+        ]
+
+    def _seeds_needed(self, comparison: Comparison) -> int | None:
+        """Returns the number of seeds that the precision requires; `None` if there are enough."""
+        if self.precision is None:
+            return None
+        # An infinite mean has no interval for any number of seeds.
+        finite = [m for m in self._means(comparison).values() if math.isfinite(m.mean)]
+        return next_count(finite, self.precision)
+
+    @staticmethod
+    def _means(comparison: Comparison) -> dict[str, Interval]:
+        return {label: comparison.slowdowns(label)[-1].mean for label in comparison.labels}
+
+    @property
+    def _is_single(self) -> bool:
+        return self.seeds is None and self.precision is None
+
+    def _jobs(self, numbers: range) -> Iterator[Job]:
+        first = self.plan.seed
+        # With a table `load` all plans count the same packets.
+        counted = None if self.plan.get("load") is not None else self._packet(self.plan)
+        for choice in self.choices:
+            plan = choice.of(self.plan)
+            if counted is not None and self._packet(plan) != counted:
+                payload, header = counted
+                plan = plan.with_(("load.payload-bytes", payload), ("load.header-bytes", header))
+            for number in numbers:
+                folder = self.folder / choice.folder
+                if not self._is_single:
+                    folder /= f"seed-{first + number}"
+                name = self._name(choice, number)
+                yield Job(name, plan.with_(("seed", first + number)), folder, self.force)
+
+    @staticmethod
+    def _packet(plan: Plan) -> tuple[int, int]:
+        """Returns the payload and headers in bytes of the full packets of a plan's transport."""
+        derived = plan.derived()
+        payload = int(derived["payload-bytes"])
+        return payload, int(derived["packet-bytes"]) - payload
+
+    def _name(self, choice: TransportChoice, number: int) -> str:
+        if self._is_single:
+            return choice.label
+        return f"{choice.label} seed {self.plan.seed + number}"
+
+    def _comparison(self, batch: Batch, n_seeds: int) -> Comparison | None:
+        complete = batch.runs()
+        runs: dict[str, list[Run]] = {}
+        for choice in self.choices:
+            names = [self._name(choice, number) for number in range(n_seeds)]
+            if all(name in complete for name in names):
+                runs[choice.label] = [complete[name] for name in names]
+        return Comparison(runs, failures=self.failures) if runs else None

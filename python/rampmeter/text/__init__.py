@@ -1,0 +1,1 @@
+"""Texts: numbers, tables, TOML and JSON, and warnings with their codes."""
