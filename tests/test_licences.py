@@ -5,6 +5,7 @@ import tomllib
 from typing import Any
 
 import pytest
+
 from tools import notices
 
 from .conftest import ROOT
