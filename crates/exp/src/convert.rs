@@ -7,7 +7,7 @@ use rampmeter_sim::{Node, Topology};
 use rampmeter_workload::TraceError;
 use rampmeter_workload::import::htsim::{Failure, failures};
 use rampmeter_workload::trace::{
-    self, Check, Format, HostNames, Options, Order, Trace, read_with_notes, write_csv,
+    self, Format, HostNames, Options, Order, Trace, TraceRequirements, read_with_notes, write_csv,
     write_graph_csv, write_graph_parquet, write_parquet, write_reference_csv,
 };
 use thiserror::Error;
@@ -124,7 +124,7 @@ pub fn convert(
     let order = if sort { Order::Sort } else { Order::Require };
     let built = imported.as_ref().map(|imported| built(topology.unwrap_or(source), imported));
     let n_hosts = built.transpose()?.map_or(u32::MAX, |built| built.n_hosts());
-    let check = Check { n_hosts, order };
+    let check = TraceRequirements { n_hosts, order };
     let (trace, mut notes) = read_with_notes(source, format, check, &options)?;
     if format == Format::Htsim
         && let Some(imported) = &imported

@@ -43,7 +43,7 @@ pub struct PlanError {
     /// The problem itself.
     pub problem: Problem,
     /// The place in the text of the plan.
-    pub place: Option<Box<Place>>,
+    pub place: Option<Box<SourceLocation>>,
 }
 
 /// The kind of an error of a plan.
@@ -91,7 +91,7 @@ impl fmt::Display for Problem {
 
 /// A place in the text of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// The line, from 1.
     pub line: usize,
     /// The column, from 1, and the text of the line, if the value itself is wrong.
@@ -104,10 +104,10 @@ impl fmt::Display for PlanError {
             write!(f, "{}: ", self.origin)?;
         }
         match self.place.as_deref() {
-            Some(Place { line, column: Some((column, _)) }) => {
+            Some(SourceLocation { line, column: Some((column, _)) }) => {
                 write!(f, "line {line}, column {column}: ")?;
             }
-            Some(Place { line, column: None }) => write!(f, "line {line}: ")?,
+            Some(SourceLocation { line, column: None }) => write!(f, "line {line}: ")?,
             None => {}
         }
         if !self.key.is_empty() {
@@ -115,7 +115,7 @@ impl fmt::Display for PlanError {
         }
         write!(f, "{}", self.problem)?;
         match self.place.as_deref() {
-            Some(Place { column: Some((_, text)), .. }) if !text.is_empty() => {
+            Some(SourceLocation { column: Some((_, text)), .. }) if !text.is_empty() => {
                 write!(f, " (at: {text})")?;
             }
             _ => {}

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rampmeter_core::envelope::{Envelope, Kind};
 use rampmeter_core::{Header, Hop, NodeId, Queueing};
-use rampmeter_exp::{Plan, Registry, Silent, run};
+use rampmeter_exp::{NullObserver, Plan, Registry, run};
 use rampmeter_proto::pfabric::PfabricFamily;
 use rampmeter_proto::{Builtin, Transport};
 use rampmeter_testkit::{Body, Case, Suite, here};
@@ -33,7 +33,7 @@ fn results(text: &str) -> Results {
         .check("plan", Path::new("."))
         .unwrap();
     let out = tempfile::tempdir().unwrap();
-    run(&plan, out.path(), &mut Silent).unwrap();
+    run(&plan, out.path(), &mut NullObserver).unwrap();
     let text = |name: &str| fs::read_to_string(out.path().join(name)).unwrap();
     assert!(!out.path().join("run.pcapng.partial").exists());
     Results {
@@ -171,12 +171,12 @@ fn only_the_hosts_that_the_plan_names_are_captured() {
 fn main() {
     Suite::new(here!())
         .each_preset::<Builtin, _>(Capture)
-        .and("interfaces_that_queue_are_seen_too", interfaces_that_queue_are_seen_too)
-        .and(
+        .with_test("interfaces_that_queue_are_seen_too", interfaces_that_queue_are_seen_too)
+        .with_test(
             "at_a_limit_capturing_stops_and_the_run_goes_on",
             at_a_limit_capturing_stops_and_the_run_goes_on,
         )
-        .and(
+        .with_test(
             "only_the_hosts_that_the_plan_names_are_captured",
             only_the_hosts_that_the_plan_names_are_captured,
         )

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::thread;
 
-use rampmeter_exp::{Observer, Plan, Progress, Registry, RunStatus, Silent, run};
+use rampmeter_exp::{NullObserver, Observer, Plan, Progress, Registry, RunStatus, run};
 use rampmeter_proto::{Builtin, Transport};
 use rampmeter_testkit::{Body, Case, Suite, here};
 
@@ -39,7 +39,7 @@ fn results_of(text: &str) -> Vec<Vec<u8>> {
         .check("plan", Path::new("."))
         .unwrap();
     let out = tempfile::tempdir().unwrap();
-    run(&plan, out.path(), &mut Silent).unwrap();
+    run(&plan, out.path(), &mut NullObserver).unwrap();
     FILES.iter().map(|name| std::fs::read(out.path().join(name)).unwrap()).collect()
 }
 
@@ -70,7 +70,7 @@ fn counters_of_the_transport_are_among_the_results() {
         .check("plan", Path::new("."))
         .unwrap();
     let out = tempfile::tempdir().unwrap();
-    let summary = run(&plan, out.path(), &mut Silent).unwrap();
+    let summary = run(&plan, out.path(), &mut NullObserver).unwrap();
     let names: Vec<&str> = summary.transport.keys().copied().collect();
     let expected = [
         "late_matching_messages",
@@ -122,14 +122,14 @@ fn an_interrupted_run_keeps_what_it_has() {
 fn main() {
     Suite::new(here!())
         .each_preset::<Builtin, _>(Determinism)
-        .and(
+        .with_test(
             "counters_of_the_transport_are_among_the_results",
             counters_of_the_transport_are_among_the_results,
         )
-        .and(
+        .with_test(
             "another_seed_or_preset_gives_other_results",
             another_seed_or_preset_gives_other_results,
         )
-        .and("an_interrupted_run_keeps_what_it_has", an_interrupted_run_keeps_what_it_has)
+        .with_test("an_interrupted_run_keeps_what_it_has", an_interrupted_run_keeps_what_it_has)
         .run();
 }

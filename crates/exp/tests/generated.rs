@@ -14,7 +14,7 @@ use rampmeter_metrics::series::{
     CounterSample, DropSample, HostRow, LatencyRow, LinkSample, OutageRow, QueueRow, RateSample,
     TenantSample, TierSample, WindowSample,
 };
-use rampmeter_metrics::{About, FlowRow, Row};
+use rampmeter_metrics::{ColumnInfo, FlowRow, Row};
 use schemars::SchemaGenerator;
 use serde_json::Value;
 
@@ -47,8 +47,8 @@ fn the_page_of_results_has_every_column_and_key() {
     compare(&format!("\n{tables}{keys}"));
 }
 
-fn table(name: &str, about: &[About]) -> String {
-    let row = |a: &About| {
+fn table(name: &str, about: &[ColumnInfo]) -> String {
+    let row = |a: &ColumnInfo| {
         let kind = if a.nullable { format!("{}, null", a.kind) } else { a.kind.to_owned() };
         format!("| `{}` | {kind} | {} | {} |\n", a.name, a.unit, one_line(a.meaning))
     };

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rampmeter_exp::{Plan, Registry, RunStatus, Silent, Summary, run};
+use rampmeter_exp::{NullObserver, Plan, Registry, RunStatus, Summary, run};
 use rampmeter_proto::{Builtin, Transport};
 use rampmeter_testkit::{Body, Case, Suite, here};
 
@@ -50,7 +50,7 @@ fn result(transport: &str, topology: &str, workload: &str) -> (Summary, BTreeMap
     );
     let plan = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
     let plan = plan.check("plan", Path::new(".")).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let summary = run(&plan, tempfile::tempdir().unwrap().path(), &mut Silent).unwrap();
+    let summary = run(&plan, tempfile::tempdir().unwrap().path(), &mut NullObserver).unwrap();
     (summary, plan.derived())
 }
 

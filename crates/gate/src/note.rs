@@ -29,7 +29,7 @@ pub struct Tuple {
 
 /// Note about a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Note {
+pub enum SlotNote {
     /// A connection uses the slot. The agent's end of the gate is attached.
     Connected {
         /// The slot.
@@ -49,7 +49,7 @@ pub enum Note {
     },
 }
 
-impl Note {
+impl SlotNote {
     /// Returns the bytes of the note.
     pub fn encode(&self) -> [u8; NOTE_LEN] {
         let mut out = [0; NOTE_LEN];
@@ -112,15 +112,15 @@ mod tests {
         for [local, remote] in [v4, v6] {
             let tuple = Tuple { local, remote };
             let notes = [
-                Note::Connected { slot: 3, tuple },
-                Note::Begins { slot: 4 },
-                Note::Closed { slot: u32::MAX },
+                SlotNote::Connected { slot: 3, tuple },
+                SlotNote::Begins { slot: 4 },
+                SlotNote::Closed { slot: u32::MAX },
             ];
             for note in notes {
-                assert_eq!(Note::decode(&note.encode()), Some(note));
+                assert_eq!(SlotNote::decode(&note.encode()), Some(note));
             }
         }
-        assert_eq!(Note::decode(&[9; NOTE_LEN]), None);
-        assert_eq!(Note::decode(&[0; 3]), None);
+        assert_eq!(SlotNote::decode(&[9; NOTE_LEN]), None);
+        assert_eq!(SlotNote::decode(&[0; 3]), None);
     }
 }

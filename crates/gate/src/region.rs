@@ -77,7 +77,7 @@ pub enum Order {
 
 /// An order and the burst that it refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Orders {
+pub struct BurstOrder {
     /// Number of the burst, modulo 65 536.
     pub burst: u16,
     /// The order.
@@ -86,7 +86,7 @@ pub struct Orders {
 
 const RATE_MAX: u64 = (1 << 46) - 1;
 
-impl Orders {
+impl BurstOrder {
     fn pack(self) -> u64 {
         let (state, rate) = match self.order {
             Order::None => (0, 0),
@@ -191,7 +191,7 @@ impl Region {
     }
 
     /// Returns the number of iterations of the agent.
-    pub fn beats(&self) -> u64 {
+    pub fn n_iterations(&self) -> u64 {
         self.memory.words().get(6).map_or(0, |word| word.load(SeqCst))
     }
 
@@ -243,27 +243,27 @@ impl Slot<'_> {
 
     /// Returns the agent's order for the present burst; `None` if there is none yet.
     pub fn order(&self) -> Option<Order> {
-        let orders = Orders::unpack(self.0[3].load(SeqCst));
+        let orders = BurstOrder::unpack(self.0[3].load(SeqCst));
         (orders.burst == self.burst() as u16).then_some(orders.order)
     }
 
     /// Writes an order.
     pub fn set(&self, burst: u64, order: Order) {
-        self.0[3].store(Orders { burst: burst as u16, order }.pack(), SeqCst);
+        self.0[3].store(BurstOrder { burst: burst as u16, order }.pack(), SeqCst);
     }
 
     /// Returns the bytes that a call could not send yet.
-    pub fn asked(&self) -> u64 {
+    pub fn unsent_bytes(&self) -> u64 {
         self.0[4].load(SeqCst)
     }
 
     /// Sets the bytes that a call could not send yet.
-    pub fn ask(&self, bytes: u64) {
+    pub fn set_unsent_bytes(&self, bytes: u64) {
         self.0[4].store(bytes, SeqCst);
     }
 
     /// Counts bytes that the kernel has accepted.
-    pub fn wrote(&self, bytes: u64) {
+    pub fn add_written(&self, bytes: u64) {
         self.0[5].fetch_add(bytes, SeqCst);
     }
 

@@ -21,7 +21,7 @@ use crate::table::{TableError, TableWriter, broken, io};
 
 /// Description of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
+pub struct ColumnInfo {
     /// Name of the column.
     pub name: &'static str,
     /// Unit of its values; empty if they have none.
@@ -39,7 +39,7 @@ pub trait Row: Clone {
     /// Rows as columns.
     type Columns: Columns<Row = Self>;
     /// Descriptions of the columns, in the order of the table.
-    const ABOUT: &'static [About];
+    const ABOUT: &'static [ColumnInfo];
 }
 
 /// Rows as columns.
@@ -183,8 +183,8 @@ macro_rules! rows {
 
         impl $crate::columns::Row for $row {
             type Columns = $columns;
-            const ABOUT: &'static [$crate::columns::About] = &[
-                $( $crate::columns::About {
+            const ABOUT: &'static [$crate::columns::ColumnInfo] = &[
+                $( $crate::columns::ColumnInfo {
                     name: stringify!($name),
                     unit: $unit,
                     meaning: concat!($($line),+),
@@ -255,7 +255,7 @@ pub(crate) use rows;
 
 /// Returns the Arrow schema of a table, with unit and meaning at each column.
 pub(crate) fn schema<R: Row>() -> SchemaRef {
-    let field = |about: &About| {
+    let field = |about: &ColumnInfo| {
         let of = match about.kind {
             "uint64" => DataType::UInt64,
             "uint32" => DataType::UInt32,

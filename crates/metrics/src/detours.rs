@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use rampmeter_core::{Bytes, Span};
 
 use crate::ideal::{Forwarding, IdealModel, PathHop};
-use crate::ways::{Carry, Lanes, of_all, of_hop, shaped};
+use crate::ways::{LinkGroup, LinkGroupTimes, of_all, of_hop, shaped};
 
 /// A link in one direction, from a node to a node, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +32,14 @@ pub struct DetourLink {
 pub struct Detours {
     model: IdealModel,
     /// Links that are equivalent for these hosts.
-    lanes: Vec<Lanes>,
+    lanes: Vec<LinkGroup>,
     /// True for lanes of the sender's links.
     is_first: Vec<bool>,
     /// True for lanes of the receiver's links.
     is_last: Vec<bool>,
     /// The lanes of each cut.
     cuts: Vec<Vec<usize>>,
-    full: Vec<Carry>,
+    full: Vec<LinkGroupTimes>,
 }
 
 impl Detours {
@@ -72,7 +72,7 @@ impl Detours {
         }
         let class = classes(&links, &cuts);
         let n = class.iter().max()? + 1;
-        let empty = Lanes { hop: links[0].hop, count: 0, next: Vec::new() };
+        let empty = LinkGroup { hop: links[0].hop, count: 0, next: Vec::new() };
         let mut found = Self {
             model,
             lanes: vec![empty; n],
@@ -108,7 +108,7 @@ impl Detours {
         let framing = &self.model.framing;
         let (last, n) = (framing.last_wire(size), framing.packets(size));
         if n == 1 {
-            return self.alone(last);
+            return self.min_packet_time(last);
         }
         let is_shaped = matches!(self.model.forwarding, Forwarding::Shaped { .. });
         let time = match last == framing.wire {
@@ -120,13 +120,13 @@ impl Detours {
                 for cut in self.cuts.iter().filter(is_single) {
                     time = time.max(shaped(&self.full[cut[0]], &short[cut[0]], n - 1));
                 }
-                time.max(self.alone(last).as_ps())
+                time.max(self.min_packet_time(last).as_ps())
             }
             false => {
                 let (short, mut time) = (self.carry(last), self.of_full(n - 1));
                 for (lanes, full) in self.by_cut(&self.full) {
-                    let short: Vec<Carry> = self.of_cut(&lanes, &short);
-                    let lanes: Vec<Lanes> = self.of_cut(&lanes, &self.lanes);
+                    let short: Vec<LinkGroupTimes> = self.of_cut(&lanes, &short);
+                    let lanes: Vec<LinkGroup> = self.of_cut(&lanes, &self.lanes);
                     time = time.max(of_all(time, n - 1, &lanes, (&full, &short)));
                 }
                 time
@@ -136,7 +136,7 @@ impl Detours {
     }
 
     /// Returns the minimum time of one packet of `wire` bytes.
-    pub fn alone(&self, wire: Bytes) -> Span {
+    pub fn min_packet_time(&self, wire: Bytes) -> Span {
         let carry = self.carry(wire);
         let first = carry.iter().zip(&self.is_first).filter(|(_, is_first)| **is_first);
         Span::from_ps(first.map(|(carry, _)| carry.alone()).min().unwrap_or(0))
@@ -145,8 +145,8 @@ impl Detours {
     /// Returns the lanes of each cut by number, with their times.
     fn by_cut<'a>(
         &'a self,
-        carry: &'a [Carry],
-    ) -> impl Iterator<Item = (Vec<usize>, Vec<Carry>)> + 'a {
+        carry: &'a [LinkGroupTimes],
+    ) -> impl Iterator<Item = (Vec<usize>, Vec<LinkGroupTimes>)> + 'a {
         self.cuts.iter().map(|cut| (cut.clone(), self.of_cut(cut, carry)))
     }
 
@@ -156,7 +156,7 @@ impl Detours {
 
     /// Returns the minimum time of `n` full packets.
     fn of_full(&self, n: u64) -> u64 {
-        let time = |(cut, carry): (Vec<usize>, Vec<Carry>)| {
+        let time = |(cut, carry): (Vec<usize>, Vec<LinkGroupTimes>)| {
             of_hop(&self.of_cut(&cut, &self.lanes), &carry, n)
         };
         self.by_cut(&self.full).map(time).max().unwrap_or(0)
@@ -164,19 +164,19 @@ impl Detours {
 
     /// Returns the times of packets of `wire` bytes by lane: the earliest start on any path, and
     /// the shortest time from the start on.
-    fn carry(&self, wire: Bytes) -> Vec<Carry> {
+    fn carry(&self, wire: Bytes) -> Vec<LinkGroupTimes> {
         let burst = match self.model.forwarding {
             Forwarding::Shaped { burst } => burst.as_ps(),
             Forwarding::StoreAndForward | Forwarding::CutThrough { .. } => 0,
         };
-        let of = |(lanes, (is_first, is_last)): (&Lanes, (&bool, &bool))| {
+        let of = |(lanes, (is_first, is_last)): (&LinkGroup, (&bool, &bool))| {
             let tx = lanes.hop.rate.tx_time(wire).as_ps();
             let end = tx + lanes.hop.delay.as_ps();
             let head = if *is_first { 0 } else { u64::MAX };
-            Carry { head, tx, rest: if *is_last { end } else { u64::MAX }, burst }
+            LinkGroupTimes { head, tx, rest: if *is_last { end } else { u64::MAX }, burst }
         };
         let ends = self.is_first.iter().zip(&self.is_last);
-        let mut carry: Vec<Carry> = self.lanes.iter().zip(ends).map(of).collect();
+        let mut carry: Vec<LinkGroupTimes> = self.lanes.iter().zip(ends).map(of).collect();
         let step = |a: usize, b: usize| {
             let (a, b) = (&self.lanes[a].hop, &self.lanes[b].hop);
             (self.model.head(wire, a, b) + a.delay).as_ps()

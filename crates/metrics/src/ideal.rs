@@ -157,7 +157,7 @@ impl IdealModel {
     pub(crate) fn delivered(&self, size: Bytes, path: &[PathHop]) -> Span {
         let n = self.framing.packets(size);
         let last = self.framing.last_wire(size);
-        let alone = self.alone(last, path);
+        let alone = self.packet_time(last, path);
         if n == 1 {
             return alone;
         }
@@ -187,7 +187,7 @@ impl IdealModel {
     }
 
     /// Returns the time of one packet of `wire` bytes over the path.
-    fn alone(&self, wire: Bytes, path: &[PathHop]) -> Span {
+    fn packet_time(&self, wire: Bytes, path: &[PathHop]) -> Span {
         let heads = path.windows(2).map(|pair| self.head(wire, &pair[0], &pair[1]));
         let tail = path[path.len() - 1].rate.tx_time(wire);
         sum(heads) + tail + propagation(path)
@@ -195,7 +195,7 @@ impl IdealModel {
 
     fn ack(&self, path: &[PathHop]) -> Span {
         let back: Vec<PathHop> = path.iter().rev().copied().collect();
-        self.alone(self.framing.ack, &back)
+        self.packet_time(self.framing.ack, &back)
     }
 
     /// Returns the time from the start of a packet on one hop to its earliest start on the next,

@@ -19,7 +19,7 @@ pub mod table;
 pub mod ways;
 pub mod writer;
 
-pub use columns::{About, Columns, Row};
+pub use columns::{ColumnInfo, Columns, Row};
 pub use compare::{Comparison, compare};
 pub use detours::{DetourLink, Detours};
 pub use histogram::{LatencyHistogram, LatencySummary};
@@ -27,5 +27,5 @@ pub use ideal::{Forwarding, Framing, Ideal, IdealModel, LastPacket, PathHop};
 pub use row::{FlowColumns, FlowRow, Status};
 pub use slowdown::{BinStats, Bins, Order, Sample, Stats, by_size};
 pub use table::TableError;
-pub use ways::{MinimumTime, WayLink, Ways};
+pub use ways::{HopGraph, HopLink, MinimumTime};
 pub use writer::{FlowWriter, read_flows};

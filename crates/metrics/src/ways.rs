@@ -20,7 +20,7 @@ use rampmeter_core::{Bytes, Span};
 use crate::ideal::{Forwarding, IdealModel, PathHop};
 
 /// Link of a hop, and the indices of the links of the next hop that follow it.
-pub type WayLink = (PathHop, Vec<usize>);
+pub type HopLink = (PathHop, Vec<usize>);
 
 /// Minimum time of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct MinimumTime {
 
 /// Equivalent links of one hop: the same rate and delay, from and to equivalent links.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Lanes {
+pub(crate) struct LinkGroup {
     pub(crate) hop: PathHop,
     pub(crate) count: u64,
     /// Lanes of the next hop that follow them; none for the last.
@@ -42,13 +42,13 @@ pub(crate) struct Lanes {
 
 /// Links between two hosts, hop by hop. The first hop has the interfaces of the sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ways {
+pub struct HopGraph {
     model: IdealModel,
-    hops: Vec<Vec<Lanes>>,
+    hops: Vec<Vec<LinkGroup>>,
     /// The narrowest cut, by hop and lanes; empty if it is a hop.
     cut: Vec<(usize, usize)>,
     /// Times of full packets, by hop.
-    full: Vec<Vec<Carry>>,
+    full: Vec<Vec<LinkGroupTimes>>,
     /// Path on which a full packet is fastest.
     path: Vec<PathHop>,
 }
@@ -56,7 +56,7 @@ pub struct Ways {
 /// Times of packets of one size on lanes: the earliest start, the time on the link, and the time
 /// from the start until a packet is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Carry {
+pub(crate) struct LinkGroupTimes {
     pub(crate) head: u64,
     pub(crate) tx: u64,
     pub(crate) rest: u64,
@@ -64,26 +64,26 @@ pub(crate) struct Carry {
     pub(crate) burst: u64,
 }
 
-impl Ways {
+impl HopGraph {
     /// Creates the ways over links. Each link names the links of the next hop that follow it, by
     /// index.
     ///
     /// # Panics
     /// If there is no way.
-    pub fn new(model: IdealModel, links: &[Vec<WayLink>]) -> Self {
+    pub fn new(model: IdealModel, links: &[Vec<HopLink>]) -> Self {
         let forward = classes(links, false);
         let backward = classes(links, true);
-        let mut hops: Vec<Vec<Lanes>> = Vec::new();
+        let mut hops: Vec<Vec<LinkGroup>> = Vec::new();
         let mut places: Vec<Vec<usize>> = Vec::new();
         for (at, hop) in links.iter().enumerate() {
             let mut known = BTreeMap::new();
-            let mut lanes: Vec<Lanes> = Vec::new();
+            let mut lanes: Vec<LinkGroup> = Vec::new();
             let mut place = Vec::new();
             for (i, (link, _)) in hop.iter().enumerate() {
                 let class = (forward[at][i], backward[at][i]);
                 let n = *known.entry(class).or_insert(lanes.len());
                 if n == lanes.len() {
-                    lanes.push(Lanes { hop: *link, count: 0, next: Vec::new() });
+                    lanes.push(LinkGroup { hop: *link, count: 0, next: Vec::new() });
                 }
                 lanes[n].count += 1;
                 place.push(n);
@@ -115,7 +115,7 @@ impl Ways {
         let last = framing.last_wire(size);
         let n = framing.packets(size);
         if n == 1 {
-            return MinimumTime { time: self.alone(last), is_exact: true };
+            return MinimumTime { time: self.min_packet_time(last), is_exact: true };
         }
         let is_shaped = matches!(self.model.forwarding, Forwarding::Shaped { .. });
         let in_order = self.model.delivered(size, &self.path).as_ps();
@@ -153,9 +153,10 @@ impl Ways {
     /// through shapers.
     fn of_shaped(&self, n: u64, last: Bytes) -> u64 {
         let (full, short) = (&self.full, self.carry(last));
-        let mut time = self.of_full(full, n).max(self.alone(last).as_ps());
+        let mut time = self.of_full(full, n).max(self.min_packet_time(last).as_ps());
         for ((lanes, full), short) in self.hops.iter().zip(full).zip(&short) {
-            if let ([Lanes { count: 1, .. }], [full], [short]) = (&lanes[..], &full[..], &short[..])
+            if let ([LinkGroup { count: 1, .. }], [full], [short]) =
+                (&lanes[..], &full[..], &short[..])
             {
                 time = time.max(shaped(full, short, n));
             }
@@ -164,23 +165,28 @@ impl Ways {
     }
 
     /// Returns the minimum time of one packet of `wire` bytes.
-    pub fn alone(&self, wire: Bytes) -> Span {
+    pub fn min_packet_time(&self, wire: Bytes) -> Span {
         Span::from_ps(self.of_full(&self.carry(wire), 1))
     }
 
     /// Returns the times of packets of `wire` bytes, by hop.
-    fn carry(&self, wire: Bytes) -> Vec<Vec<Carry>> {
-        let tx = |lanes: &Lanes| lanes.hop.rate.tx_time(wire).as_ps();
+    fn carry(&self, wire: Bytes) -> Vec<Vec<LinkGroupTimes>> {
+        let tx = |lanes: &LinkGroup| lanes.hop.rate.tx_time(wire).as_ps();
         let burst = match self.model.forwarding {
             Forwarding::Shaped { burst } => burst.as_ps(),
             Forwarding::StoreAndForward | Forwarding::CutThrough { .. } => 0,
         };
-        let mut carry: Vec<Vec<Carry>> = Vec::new();
+        let mut carry: Vec<Vec<LinkGroupTimes>> = Vec::new();
         for hop in &self.hops {
-            let of = |lanes: &Lanes| Carry { head: u64::MAX, tx: tx(lanes), rest: u64::MAX, burst };
+            let of = |lanes: &LinkGroup| LinkGroupTimes {
+                head: u64::MAX,
+                tx: tx(lanes),
+                rest: u64::MAX,
+                burst,
+            };
             carry.push(hop.iter().map(of).collect());
         }
-        let ahead = |lanes: &Lanes, next: &Lanes| {
+        let ahead = |lanes: &LinkGroup, next: &LinkGroup| {
             (self.model.head(wire, &lanes.hop, &next.hop) + lanes.hop.delay).as_ps()
         };
         carry[0].iter_mut().for_each(|first| first.head = 0);
@@ -207,8 +213,8 @@ impl Ways {
     }
 
     /// Returns the minimum time of `n` full packets.
-    fn of_full(&self, carry: &[Vec<Carry>], n: u64) -> u64 {
-        let of = |(lanes, carry): (&Vec<Lanes>, &Vec<Carry>)| of_hop(lanes, carry, n);
+    fn of_full(&self, carry: &[Vec<LinkGroupTimes>], n: u64) -> u64 {
+        let of = |(lanes, carry): (&Vec<LinkGroup>, &Vec<LinkGroupTimes>)| of_hop(lanes, carry, n);
         let time = self.hops.iter().zip(carry).map(of).max().unwrap_or(0);
         match self.cut.is_empty() {
             true => time,
@@ -234,7 +240,7 @@ impl Ways {
     }
 }
 
-impl Carry {
+impl LinkGroupTimes {
     /// Returns the minimum time of one packet over this link.
     pub(crate) fn alone(&self) -> u64 {
         self.head.saturating_add(self.rest)
@@ -250,8 +256,8 @@ impl Carry {
 }
 
 /// Returns the minimum time in which one hop carries `n` full packets.
-pub(crate) fn of_hop(lanes: &[Lanes], carry: &[Carry], n: u64) -> u64 {
-    let alone = |(lanes, carry): (&Lanes, &Carry)| {
+pub(crate) fn of_hop(lanes: &[LinkGroup], carry: &[LinkGroupTimes], n: u64) -> u64 {
+    let alone = |(lanes, carry): (&LinkGroup, &LinkGroupTimes)| {
         let rounds = n.div_ceil(lanes.count) - 1;
         let waiting = carry.tx.saturating_mul(rounds).saturating_sub(carry.burst);
         carry.alone().saturating_add(waiting)
@@ -261,7 +267,7 @@ pub(crate) fn of_hop(lanes: &[Lanes], carry: &[Carry], n: u64) -> u64 {
         return most;
     }
     search(0, most, |time| {
-        let of = |(lanes, carry): (&Lanes, &Carry)| lanes.count * carry.packets(time);
+        let of = |(lanes, carry): (&LinkGroup, &LinkGroupTimes)| lanes.count * carry.packets(time);
         lanes.iter().zip(carry).map(of).sum::<u64>() >= n
     })
 }
@@ -271,17 +277,17 @@ pub(crate) fn of_hop(lanes: &[Lanes], carry: &[Carry], n: u64) -> u64 {
 pub(crate) fn of_all(
     least: u64,
     n: u64,
-    lanes: &[Lanes],
-    (full, short): (&[Carry], &[Carry]),
+    lanes: &[LinkGroup],
+    (full, short): (&[LinkGroupTimes], &[LinkGroupTimes]),
 ) -> u64 {
     let is_enough = |time: u64| {
-        let all = |(lanes, full): (&Lanes, &Carry)| lanes.count * full.packets(time);
+        let all = |(lanes, full): (&LinkGroup, &LinkGroupTimes)| lanes.count * full.packets(time);
         let together = lanes.iter().zip(full).map(all).sum::<u64>();
         full.iter().zip(short).any(|(full, short)| {
             if short.packets(time) == 0 {
                 return false;
             }
-            let beside = beside_short(full, short, time);
+            let beside = overtaking_time(full, short, time);
             together - full.packets(time) + beside >= n
         })
     };
@@ -297,7 +303,7 @@ pub(crate) fn of_all(
 
 /// Returns the minimum time in which one link behind a shaper carries `n` full packets and a short
 /// one. The last packet on the link is a full one or the short one.
-pub(crate) fn shaped(full: &Carry, short: &Carry, n: u64) -> u64 {
+pub(crate) fn shaped(full: &LinkGroupTimes, short: &LinkGroupTimes, n: u64) -> u64 {
     let fulls = full.tx.saturating_mul(n - 1);
     let full_last = (fulls + short.tx).saturating_sub(full.burst) + full.alone();
     let short_last = (fulls + full.tx).saturating_sub(full.burst) + short.alone();
@@ -306,14 +312,14 @@ pub(crate) fn shaped(full: &Carry, short: &Carry, n: u64) -> u64 {
 
 /// Returns the time at which one link that carries the short packet first has delivered `n` full
 /// ones, of which there is at least one.
-fn short_first(full: &Carry, short: &Carry, n: u64) -> u64 {
+fn short_first(full: &LinkGroupTimes, short: &LinkGroupTimes, n: u64) -> u64 {
     let start = full.head.max(short.head + short.tx);
     start.saturating_add(full.tx.saturating_mul(n - 1)).saturating_add(full.rest)
 }
 
 /// Returns the number of full packets that one link carries with the short one so that all are
 /// delivered by `time`.
-fn beside_short(full: &Carry, short: &Carry, time: u64) -> u64 {
+fn overtaking_time(full: &LinkGroupTimes, short: &LinkGroupTimes, time: u64) -> u64 {
     let tx = full.tx.max(1);
     let start = full.head.max(short.head + short.tx).saturating_add(full.rest);
     let first = time.checked_sub(start).map_or(0, |left| left / tx + 1);
@@ -340,7 +346,7 @@ fn search(mut least: u64, mut most: u64, is_enough: impl Fn(u64) -> bool) -> u64
 ///
 /// The maximum flow (Edmonds and Karp) fills a minimum cut. Each lane is an edge between two nodes,
 /// and unlimited edges join it to the lanes that follow.
-fn narrowest(hops: &[Vec<Lanes>]) -> Vec<(usize, usize)> {
+fn narrowest(hops: &[Vec<LinkGroup>]) -> Vec<(usize, usize)> {
     if hops.iter().all(|lanes| lanes.len() == 1) {
         return Vec::new();
     }
@@ -422,7 +428,7 @@ fn fill(
 
 /// Returns class numbers. They are equal for links that packets reach in the same way; with
 /// `is_backward`, for links with the same continuation.
-fn classes(links: &[Vec<WayLink>], is_backward: bool) -> Vec<Vec<usize>> {
+fn classes(links: &[Vec<HopLink>], is_backward: bool) -> Vec<Vec<usize>> {
     let mut classes: Vec<Vec<usize>> = links.iter().map(|hop| vec![0; hop.len()]).collect();
     let order: Vec<usize> = match is_backward {
         false => (0..links.len()).collect(),

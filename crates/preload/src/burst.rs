@@ -4,15 +4,15 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use libc::{AF_INET, AF_INET6, TCP_NOTSENT_LOWAT};
 use libc::{IPPROTO_TCP, SO_DOMAIN, SO_MAX_PACING_RATE, SO_PROTOCOL, SOL_SOCKET, c_int};
-use rampmeter_gate::{Note, Order, Slot, Tuple, close_gate, gate_pair};
+use rampmeter_gate::{Order, Slot, SlotNote, Tuple, close_gate, gate_pair};
 
-use crate::link::{Link, Quiet, keep, link, own};
-use crate::table::{Entry, KNOWN, Kind, entry};
+use crate::link::{Link, UnhookedFd, link, move_to_high_number, register_own};
+use crate::table::{DescriptorState, KNOWN, Kind, entry};
 use crate::{lock, sandbox, sys, watch};
 
 /// Permission of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum SendPermission {
     /// Send as without this library.
     Free,
     /// Send; the rate has been set.
@@ -23,14 +23,14 @@ pub(crate) enum Way {
 
 /// Bytes that a call requests to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asks {
+pub(crate) enum SendRequest {
     /// A call begins.
     New(usize),
     /// The rest of a call that has begun.
     Rest(usize),
 }
 
-impl Asks {
+impl SendRequest {
     fn bytes(self) -> u64 {
         let (Self::New(bytes) | Self::Rest(bytes)) = self;
         bytes as u64
@@ -70,29 +70,29 @@ pub(crate) fn kind(fd: c_int) -> Kind {
 }
 
 /// Requests permission for a call that sends on `fd`.
-pub(crate) fn ask(fd: c_int, asks: Asks) -> Way {
+pub(crate) fn request_permission(fd: c_int, asks: SendRequest) -> SendPermission {
     if kind(fd) != Kind::Scheduled {
-        return Way::Free;
+        return SendPermission::Free;
     }
-    let Some(entry) = entry(fd) else { return Way::Free };
+    let Some(entry) = entry(fd) else { return SendPermission::Free };
     let Some(link) = link() else {
         release(fd, entry);
-        return Way::Free;
+        return SendPermission::Free;
     };
     if let Some(slot) = slot(link, entry)
         && is_burst(slot)
     {
-        note(entry, slot, asks);
+        publish_request(entry, slot, asks);
         return way(fd, entry, slot);
     }
     let Ok(held) = sys::outq(fd) else {
         forget(fd);
-        return Way::Free;
+        return SendPermission::Free;
     };
     if held as u64 + asks.bytes() <= link.region.settings().threshold {
         pace(fd, entry, None);
         watch::restore(fd);
-        return Way::Free;
+        return SendPermission::Free;
     }
     begin(fd, entry, link, asks)
 }
@@ -103,7 +103,7 @@ fn is_burst(slot: Slot<'_>) -> bool {
 }
 
 /// Returns the slot of a connection; `None` if it has no slot of this agent, or has lost it.
-fn slot<'a>(link: &'a Link, entry: &Entry) -> Option<Slot<'a>> {
+fn slot<'a>(link: &'a Link, entry: &DescriptorState) -> Option<Slot<'a>> {
     let slot = link.region.slot(entry.slot.load(SeqCst))?;
     let is_ours = entry.link.load(SeqCst) == link.number
         && entry.generation.load(SeqCst) == slot.generation();
@@ -111,54 +111,54 @@ fn slot<'a>(link: &'a Link, entry: &Entry) -> Option<Slot<'a>> {
 }
 
 /// Writes the bytes that a call requests into the slot.
-fn note(entry: &Entry, slot: Slot<'_>, asks: Asks) {
+fn publish_request(entry: &DescriptorState, slot: Slot<'_>, asks: SendRequest) {
     slot.call();
     let bytes = asks.bytes();
-    if let Asks::New(_) = asks {
-        let fresh = bytes.saturating_sub(slot.asked());
+    if let SendRequest::New(_) = asks {
+        let fresh = bytes.saturating_sub(slot.unsent_bytes());
         if fresh > 0 {
             slot.set_age(slot.age().saturating_add(entry.fresh.swap(fresh, SeqCst)));
         }
     }
-    slot.ask(bytes);
+    slot.set_unsent_bytes(bytes);
 }
 
 /// Returns the permission that follows from the agent's order.
-fn way(fd: c_int, entry: &Entry, slot: Slot<'_>) -> Way {
+fn way(fd: c_int, entry: &DescriptorState, slot: Slot<'_>) -> SendPermission {
     match slot.order() {
-        None | Some(Order::Hold) => Way::Held,
+        None | Some(Order::Hold) => SendPermission::Held,
         Some(Order::Go(rate)) => {
             pace(fd, entry, rate);
-            Way::Open
+            SendPermission::Open
         }
         Some(Order::None) => {
             watch::restore(fd);
-            Way::Free
+            SendPermission::Free
         }
     }
 }
 
 /// Begins a burst, and notifies the agent.
-fn begin(fd: c_int, entry: &Entry, link: &Link, asks: Asks) -> Way {
+fn begin(fd: c_int, entry: &DescriptorState, link: &Link, asks: SendRequest) -> SendPermission {
     let guard = lock::lock();
     let Some((slot, number)) = slot_for(fd, entry, link) else {
         drop(guard);
         release(fd, entry);
-        return Way::Free;
+        return SendPermission::Free;
     };
     let before = slot.burst();
     let is_first = !is_burst(slot);
     if is_first {
         slot.set_age(0);
-        slot.ask(asks.bytes());
+        slot.set_unsent_bytes(asks.bytes());
         entry.fresh.store(asks.bytes(), SeqCst);
     }
     let is_told =
-        !is_first || !slot.begin(before) || link.tell(Note::Begins { slot: number }, None);
+        !is_first || !slot.begin(before) || link.tell(SlotNote::Begins { slot: number }, None);
     drop(guard);
     if !is_told {
         release(fd, entry);
-        return Way::Free;
+        return SendPermission::Free;
     }
     if entry.unsent.load(SeqCst) == 0 {
         let limit = sys::option::<u32>(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT).unwrap_or(0);
@@ -171,7 +171,7 @@ fn begin(fd: c_int, entry: &Entry, link: &Link, asks: Asks) -> Way {
 
 /// Returns the slot of a connection. Claims one and notifies the agent if there is none. The lock
 /// must be held.
-fn slot_for<'a>(fd: c_int, entry: &Entry, link: &'a Link) -> Option<(Slot<'a>, u32)> {
+fn slot_for<'a>(fd: c_int, entry: &DescriptorState, link: &'a Link) -> Option<(Slot<'a>, u32)> {
     if let Some(slot) = slot(link, entry) {
         return Some((slot, entry.slot.load(SeqCst)));
     }
@@ -179,13 +179,13 @@ fn slot_for<'a>(fd: c_int, entry: &Entry, link: &'a Link) -> Option<(Slot<'a>, u
     watch::restore_locked(fd, entry);
     drop_gate(entry);
     let (ours, theirs) = gate_pair().ok()?;
-    let (ours, theirs) = (keep(ours), Quiet::new(theirs));
+    let (ours, theirs) = (move_to_high_number(ours), UnhookedFd::new(theirs));
     let (number, generation) = link.region.claim(fd as u32)?;
-    let note = Note::Connected { slot: number, tuple: Tuple { local, remote } };
+    let note = SlotNote::Connected { slot: number, tuple: Tuple { local, remote } };
     if !link.tell(note, theirs.as_fd()) {
         return None;
     }
-    entry.gate.store(own(ours.into_inner()?) + 1, SeqCst);
+    entry.gate.store(register_own(ours.into_inner()?) + 1, SeqCst);
     entry.slot.store(number, SeqCst);
     entry.generation.store(generation, SeqCst);
     entry.link.store(link.number, SeqCst);
@@ -193,7 +193,7 @@ fn slot_for<'a>(fd: c_int, entry: &Entry, link: &'a Link) -> Option<(Slot<'a>, u
 }
 
 /// Sets the rate at which the kernel sends; `None` for as fast as congestion control allows.
-fn pace(fd: c_int, entry: &Entry, rate: Option<u64>) {
+fn pace(fd: c_int, entry: &DescriptorState, rate: Option<u64>) {
     let wanted = rate.map_or(0, |rate| rate.saturating_add(1));
     if entry.paced.swap(wanted, SeqCst) != wanted {
         sys::set_option(fd, SOL_SOCKET, SO_MAX_PACING_RATE, rate.unwrap_or(u64::MAX));
@@ -201,7 +201,7 @@ fn pace(fd: c_int, entry: &Entry, rate: Option<u64>) {
 }
 
 /// Restores the program's own settings of a connection that is no longer scheduled.
-fn release(fd: c_int, entry: &Entry) {
+fn release(fd: c_int, entry: &DescriptorState) {
     pace(fd, entry, None);
     let before = entry.unsent.swap(0, SeqCst);
     if before > 0 {
@@ -216,7 +216,7 @@ pub(crate) fn hold(fd: c_int) -> Option<c_int> {
     let entry = entry(fd)?;
     let link = link()?;
     let slot = slot(link, entry)?;
-    let is_held = || is_burst(slot) && way(fd, entry, slot) == Way::Held;
+    let is_held = || is_burst(slot) && way(fd, entry, slot) == SendPermission::Held;
     if !is_held() {
         return None;
     }
@@ -256,13 +256,13 @@ pub(crate) fn sent(fd: c_int, sent: usize, rest: usize) {
     if let (Some(entry), Some(link)) = (entry(fd), link())
         && let Some(slot) = slot(link, entry)
     {
-        slot.wrote(sent as u64);
-        slot.ask(rest as u64);
+        slot.add_written(sent as u64);
+        slot.set_unsent_bytes(rest as u64);
     }
 }
 
 /// Closes the program's end of a gate.
-fn drop_gate(entry: &Entry) {
+fn drop_gate(entry: &DescriptorState) {
     let gate = entry.gate.swap(0, SeqCst);
     if gate > 0 {
         crate::table::OWN.set(gate - 1, false);
@@ -287,8 +287,8 @@ pub(crate) fn forget(fd: c_int) {
         && let Some(slot) = slot(link, entry)
     {
         // The rest of the failed call is not sent any more.
-        slot.ask(0);
-        link.tell(Note::Closed { slot: entry.slot.load(SeqCst) }, None);
+        slot.set_unsent_bytes(0);
+        link.tell(SlotNote::Closed { slot: entry.slot.load(SeqCst) }, None);
     }
     drop_gate(entry);
     entry.clear();

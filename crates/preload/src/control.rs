@@ -6,8 +6,8 @@ use libc::{EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, EPOLLEXCLUSIVE, c_int, e
 
 use crate::burst;
 use crate::lock::lock;
-use crate::sys::{self, Answer};
-use crate::table::{Entry, KNOWN, Kind, entry};
+use crate::sys::{self, SyscallResult};
+use crate::table::{DescriptorState, KNOWN, Kind, entry};
 use crate::watch::OUT;
 
 /// Handles a program's change of an epoll entry; returns `None` if only the system has to handle
@@ -17,7 +17,7 @@ pub(crate) fn control(
     op: c_int,
     fd: c_int,
     event: Option<epoll_event>,
-) -> Option<Answer> {
+) -> Option<SyscallResult> {
     if burst::kind(fd) == Kind::Other || !KNOWN.has(fd) {
         return None;
     }
@@ -26,7 +26,7 @@ pub(crate) fn control(
         (EPOLL_CTL_DEL, _) => {
             let _guard = lock();
             for watch in entry.watches.iter().filter(|watch| watch.is_of(epoll)) {
-                watch.leave_gate(entry);
+                watch.watch_connection(entry);
                 watch.epoll.store(0, SeqCst);
             }
             Some(sys::epoll_ctl(epoll, op, fd, epoll_event { events: 0, u64: 0 }))
@@ -38,12 +38,12 @@ pub(crate) fn control(
 
 /// Registers a connection for events.
 pub(super) fn enter(
-    entry: &Entry,
+    entry: &DescriptorState,
     epoll: c_int,
     op: c_int,
     fd: c_int,
     event: epoll_event,
-) -> Answer {
+) -> SyscallResult {
     // Before the lock: closing the gate may detect that there is no agent.
     let wants_out = event.events & OUT != 0 && event.events & EPOLLEXCLUSIVE as u32 == 0;
     let gate = if wants_out { burst::hold(fd) } else { None };
@@ -54,7 +54,7 @@ pub(super) fn enter(
         let answer = sys::epoll_ctl(epoll, op, fd, event);
         if let (Some(watch), Ok(_)) = (watch, answer) {
             match found {
-                Some(_) => watch.leave_gate(entry),
+                Some(_) => watch.watch_connection(entry),
                 // Entries of another process belong to that process.
                 None => watch.is_diverted.store(0, SeqCst),
             }

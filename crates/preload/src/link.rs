@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 
 use libc::c_int;
-use rampmeter_gate::{Note, Region, default_socket};
+use rampmeter_gate::{Region, SlotNote, default_socket};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg,
@@ -86,7 +86,7 @@ pub(crate) fn link() -> Option<&'static Link> {
         return None;
     }
     let link = attach();
-    tell(link.is_some());
+    send_note(link.is_some());
     if let Some(link) = link {
         CURRENT.store(Box::into_raw(Box::new(link)), SeqCst);
     }
@@ -111,7 +111,7 @@ fn current() -> Option<&'static Link> {
 }
 
 /// Prints if there is an agent, if `RAMPMETER_CAPTON_VERBOSE` is set.
-fn tell(is_there: bool) {
+fn send_note(is_there: bool) {
     static TOLD: AtomicBool = AtomicBool::new(false);
     if std::env::var_os("RAMPMETER_CAPTON_VERBOSE").is_some() && !TOLD.swap(true, SeqCst) {
         let what = if is_there { "attached to" } else { "no agent at" };
@@ -123,17 +123,17 @@ fn tell(is_there: bool) {
 fn attach() -> Option<Link> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
-    let kept = keep(socket);
+    let kept = move_to_high_number(socket);
     let socket = kept.as_fd()?;
     connect(socket, &SocketAddrUnix::new(place()).ok()?).ok()?;
     let number = std::os::fd::AsRawFd::as_raw_fd(&socket);
     let mut fds = [libc::pollfd { fd: number, events: libc::POLLIN, revents: 0 }];
     sys::ppoll(&mut fds, Some(ANSWER_NS)).ok()?;
-    let memory = Quiet::new(receive(socket)?);
+    let memory = UnhookedFd::new(receive(socket)?);
     let region = Region::open(memory.as_fd()?).ok()?;
     let socket = kept.into_inner()?;
     let number = NUMBER.fetch_add(1, SeqCst) + 1;
-    let (beats, heard_ns) = (AtomicU64::new(region.beats()), AtomicU64::new(sys::now_ns()));
+    let (beats, heard_ns) = (AtomicU64::new(region.n_iterations()), AtomicU64::new(sys::now_ns()));
     OWN.set(raw(&socket), true);
     Some(Link { number, socket, region, is_over: AtomicBool::new(false), beats, heard_ns })
 }
@@ -157,9 +157,9 @@ fn raw(fd: &OwnedFd) -> c_int {
 
 /// Descriptor that is closed without this library's own `close`, which would lock.
 #[derive(Debug)]
-pub(crate) struct Quiet(Option<OwnedFd>);
+pub(crate) struct UnhookedFd(Option<OwnedFd>);
 
-impl Quiet {
+impl UnhookedFd {
     pub(crate) fn new(fd: OwnedFd) -> Self {
         Self(Some(fd))
     }
@@ -173,7 +173,7 @@ impl Quiet {
     }
 }
 
-impl Drop for Quiet {
+impl Drop for UnhookedFd {
     fn drop(&mut self) {
         if let Some(fd) = self.0.take() {
             sys::close(fd.into_raw_fd());
@@ -183,20 +183,20 @@ impl Drop for Quiet {
 
 /// Moves a descriptor to a high number, away from those that programs use.
 #[allow(unsafe_code, reason = "a descriptor that has just been made")]
-pub(crate) fn keep(fd: OwnedFd) -> Quiet {
+pub(crate) fn move_to_high_number(fd: OwnedFd) -> UnhookedFd {
     let least = (sys::fd_limit() / 2).clamp(64, 1 << 15) as c_int;
     match sys::dup_above(raw(&fd), least) {
         Some(kept) => {
-            drop(Quiet::new(fd));
+            drop(UnhookedFd::new(fd));
             // SAFETY: no other code has it.
-            Quiet::new(unsafe { OwnedFd::from_raw_fd(kept) })
+            UnhookedFd::new(unsafe { OwnedFd::from_raw_fd(kept) })
         }
-        None => Quiet::new(fd),
+        None => UnhookedFd::new(fd),
     }
 }
 
 /// Makes a descriptor the library's own, permanently.
-pub(crate) fn own(fd: OwnedFd) -> c_int {
+pub(crate) fn register_own(fd: OwnedFd) -> c_int {
     let fd = fd.into_raw_fd();
     OWN.set(fd, true);
     fd
@@ -204,7 +204,7 @@ pub(crate) fn own(fd: OwnedFd) -> c_int {
 
 impl Link {
     /// Sends a note to the agent; returns false if this fails.
-    pub(crate) fn tell(&self, note: Note, gate: Option<BorrowedFd<'_>>) -> bool {
+    pub(crate) fn tell(&self, note: SlotNote, gate: Option<BorrowedFd<'_>>) -> bool {
         let (bytes, fds) = (note.encode(), gate.as_slice());
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -229,7 +229,7 @@ impl Link {
     pub(crate) fn check(&self) {
         let mut fds = [libc::pollfd { fd: self.fd(), events: 0, revents: 0 }];
         let has_ended = sys::ppoll(&mut fds, Some(0)).is_ok_and(|n| n > 0);
-        let (beats, now) = (self.region.beats(), sys::now_ns());
+        let (beats, now) = (self.region.n_iterations(), sys::now_ns());
         if self.beats.load(SeqCst) != beats {
             // The order matters: a thread that reads the new iteration reads its time as well.
             self.heard_ns.store(now, SeqCst);

@@ -16,16 +16,16 @@ static FORKS: AtomicU32 = AtomicU32::new(1);
 static READY: AtomicBool = AtomicBool::new(false);
 
 /// Holds the lock until it is dropped.
-pub(crate) struct Guard(u64);
+pub(crate) struct LockGuard(u64);
 
 /// Waits for the lock.
-pub(crate) fn lock() -> Guard {
+pub(crate) fn lock() -> LockGuard {
     let signals = sys::block_signals();
     take();
-    Guard(signals)
+    LockGuard(signals)
 }
 
-impl Drop for Guard {
+impl Drop for LockGuard {
     fn drop(&mut self) {
         TAKEN.store(false, Release);
         sys::restore_signals(self.0);
@@ -54,7 +54,7 @@ pub(crate) fn is_own_process() -> bool {
 }
 
 /// Returns the number of forks from the first process to this one.
-pub(crate) fn forks() -> u32 {
+pub(crate) fn n_forks() -> u32 {
     FORKS.load(SeqCst)
 }
 

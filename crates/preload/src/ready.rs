@@ -3,7 +3,7 @@
 use libc::{EINTR, POLLOUT, POLLWRBAND, POLLWRNORM, c_int, pollfd};
 
 use crate::burst;
-use crate::sys::{self, Answer};
+use crate::sys::{self, SyscallResult};
 use crate::table::{KNOWN, Kind, entry};
 
 const OUT: i16 = POLLOUT | POLLWRNORM | POLLWRBAND;
@@ -17,7 +17,7 @@ fn gate(fd: c_int) -> Option<c_int> {
 }
 
 /// Returns true if any of the descriptors is a connection that may be held.
-pub(crate) fn concerns(fds: &[pollfd]) -> bool {
+pub(crate) fn has_scheduled_connection(fds: &[pollfd]) -> bool {
     fds.iter().any(|of| of.events & OUT != 0 && gate(of.fd).is_some())
 }
 
@@ -25,8 +25,8 @@ pub(crate) fn concerns(fds: &[pollfd]) -> bool {
 pub(crate) fn wait(
     fds: &mut [pollfd],
     time: Option<u64>,
-    wait: &mut dyn FnMut(&mut [pollfd], Option<u64>) -> Answer,
-) -> Answer {
+    wait: &mut dyn FnMut(&mut [pollfd], Option<u64>) -> SyscallResult,
+) -> SyscallResult {
     let until = time.map(|time| sys::now_ns().saturating_add(time));
     let mut few = [pollfd { fd: -1, events: 0, revents: 0 }; 2 * FEW];
     let mut many = Vec::new();
@@ -65,7 +65,7 @@ pub(crate) fn wait(
 }
 
 /// Sets of `select`, one bit a descriptor.
-pub(crate) struct Sets<'a> {
+pub(crate) struct SelectSets<'a> {
     pub(crate) read: Option<&'a mut [u64]>,
     pub(crate) write: Option<&'a mut [u64]>,
     pub(crate) except: Option<&'a mut [u64]>,
@@ -75,9 +75,9 @@ fn has(set: Option<&[u64]>, fd: usize) -> bool {
     set.and_then(|words| words.get(fd / 64)).is_some_and(|word| word >> (fd % 64) & 1 == 1)
 }
 
-impl Sets<'_> {
+impl SelectSets<'_> {
     /// Returns true if a connection that may be held is in the write set, up to `n`.
-    pub(crate) fn concern(&self, n: usize) -> bool {
+    pub(crate) fn has_scheduled_connection(&self, n: usize) -> bool {
         let write = self.write.as_deref();
         (0..n).any(|fd| has(write, fd) && gate(fd as c_int).is_some())
     }
@@ -87,8 +87,8 @@ impl Sets<'_> {
         self,
         n: usize,
         time: Option<u64>,
-        wait: &mut dyn FnMut(&mut [pollfd], Option<u64>) -> Answer,
-    ) -> Answer {
+        wait: &mut dyn FnMut(&mut [pollfd], Option<u64>) -> SyscallResult,
+    ) -> SyscallResult {
         let Self { read, write, except } = self;
         let wanted = |fd: usize| {
             let bit = |set: &Option<&mut [u64]>, events| {

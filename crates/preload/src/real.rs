@@ -11,12 +11,12 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use libc::{c_int, c_void};
 
 /// Function that is resolved at its first call.
-pub(crate) struct Real {
+pub(crate) struct LibcFunction {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
 }
 
-impl Real {
+impl LibcFunction {
     pub(crate) const fn new(name: &'static CStr) -> Self {
         Self { name, found: AtomicPtr::new(null_mut()) }
     }
@@ -42,7 +42,7 @@ impl Real {
 /// Calls the C library's function of that name; returns `ENOSYS` if there is none.
 macro_rules! real {
     ($name:ident($($arg:expr => $kind:ty),*) -> $ret:ty) => {{
-        static REAL: $crate::real::Real = $crate::real::Real::new(
+        static REAL: $crate::real::LibcFunction = $crate::real::LibcFunction::new(
             match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,
                 Err(_) => c"",

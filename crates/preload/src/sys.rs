@@ -7,9 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use libc::{c_int, c_long, c_void, epoll_event, msghdr, pollfd, timespec};
 
 /// Result of a system call: a number, or an error number.
-pub(crate) type Answer = Result<usize, c_int>;
+pub(crate) type SyscallResult = Result<usize, c_int>;
 
-fn answer(returned: c_long) -> Answer {
+fn answer(returned: c_long) -> SyscallResult {
     usize::try_from(returned).map_err(|_| errno())
 }
 
@@ -50,7 +50,12 @@ pub(crate) fn yield_now() {
 ///
 /// # Safety
 /// `bytes` must be those of a caller, `len` of them; the system checks them.
-pub(crate) unsafe fn send(fd: c_int, bytes: *const c_void, len: usize, flags: c_int) -> Answer {
+pub(crate) unsafe fn send(
+    fd: c_int,
+    bytes: *const c_void,
+    len: usize,
+    flags: c_int,
+) -> SyscallResult {
     let flags = flags | libc::MSG_DONTWAIT;
     let null: *const c_void = std::ptr::null();
     system!(SYS_sendto, fd, bytes, len, flags, null, 0)
@@ -60,7 +65,7 @@ pub(crate) unsafe fn send(fd: c_int, bytes: *const c_void, len: usize, flags: c_
 ///
 /// # Safety
 /// `message` must point to a message; the system checks what it points to.
-pub(crate) unsafe fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> Answer {
+pub(crate) unsafe fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> SyscallResult {
     system!(SYS_sendmsg, fd, message, flags | libc::MSG_DONTWAIT)
 }
 
@@ -68,12 +73,17 @@ pub(crate) unsafe fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) ->
 ///
 /// # Safety
 /// `offset` must be null or that of a caller.
-pub(crate) unsafe fn sendfile(out: c_int, from: c_int, offset: *mut i64, len: usize) -> Answer {
+pub(crate) unsafe fn sendfile(
+    out: c_int,
+    from: c_int,
+    offset: *mut i64,
+    len: usize,
+) -> SyscallResult {
     system!(SYS_sendfile, out, from, offset, len)
 }
 
 /// Waits for descriptors; without a limit if there is no time.
-pub(crate) fn ppoll(fds: &mut [pollfd], nanoseconds: Option<u64>) -> Answer {
+pub(crate) fn ppoll(fds: &mut [pollfd], nanoseconds: Option<u64>) -> SyscallResult {
     let time = nanoseconds.map(|ns| timespec {
         tv_sec: (ns / 1_000_000_000) as i64,
         tv_nsec: (ns % 1_000_000_000) as i64,
@@ -84,14 +94,14 @@ pub(crate) fn ppoll(fds: &mut [pollfd], nanoseconds: Option<u64>) -> Answer {
 }
 
 /// Changes the events of an epoll entry; `event` is not used to remove a descriptor.
-pub(crate) fn epoll_ctl(epoll: c_int, op: c_int, fd: c_int, event: epoll_event) -> Answer {
+pub(crate) fn epoll_ctl(epoll: c_int, op: c_int, fd: c_int, event: epoll_event) -> SyscallResult {
     let mut event = event;
     // The event outlives the call.
     system!(SYS_epoll_ctl, epoll, op, fd, &raw mut event)
 }
 
 /// Returns the bytes of a TCP connection that its peer has not acknowledged.
-pub(crate) fn outq(fd: c_int) -> Answer {
+pub(crate) fn outq(fd: c_int) -> SyscallResult {
     let mut bytes: c_int = 0;
     // The number is written to a local value.
     system!(SYS_ioctl, fd, libc::TIOCOUTQ, &raw mut bytes)?;

@@ -33,7 +33,7 @@ pub(crate) enum Kind {
 /// State of a descriptor. Zero is the initial value of every field; numbers of descriptors are one
 /// more.
 #[derive(Debug, Default)]
-pub(crate) struct Entry {
+pub(crate) struct DescriptorState {
     kind: AtomicU32,
     /// Number of the agent's link, the slot there, and its generation.
     pub(crate) link: AtomicU64,
@@ -50,12 +50,12 @@ pub(crate) struct Entry {
     /// Number of watches at the gate instead of the connection.
     pub(crate) diverted: AtomicU32,
     /// Epoll descriptors that the connection is in.
-    pub(crate) watches: [Watch; WATCHES],
+    pub(crate) watches: [EpollWatch; WATCHES],
 }
 
 /// Registration of a connection at an epoll descriptor.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct EpollWatch {
     pub(crate) epoll: AtomicI32,
     pub(crate) events: AtomicU32,
     pub(crate) data: AtomicU64,
@@ -65,7 +65,7 @@ pub(crate) struct Watch {
     pub(crate) forks: AtomicU32,
 }
 
-impl Entry {
+impl DescriptorState {
     pub(crate) fn kind(&self) -> Kind {
         match self.kind.load(SeqCst) {
             1 => Kind::Other,
@@ -97,14 +97,14 @@ impl Entry {
     }
 }
 
-static TABLE: AtomicPtr<Entry> = AtomicPtr::new(std::ptr::null_mut());
+static TABLE: AtomicPtr<DescriptorState> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Returns the entry of a descriptor; `None` for those that are ignored.
-pub(crate) fn entry(fd: c_int) -> Option<&'static Entry> {
+pub(crate) fn entry(fd: c_int) -> Option<&'static DescriptorState> {
     let idx = usize::try_from(fd).ok().filter(|&idx| idx < ENTRIES)?;
     let mut table = TABLE.load(SeqCst);
     if table.is_null() {
-        let made: *mut Entry = sys::zeroes(ENTRIES * size_of::<Entry>()).cast();
+        let made: *mut DescriptorState = sys::zeroes(ENTRIES * size_of::<DescriptorState>()).cast();
         if made.is_null() {
             return None;
         }
@@ -120,14 +120,14 @@ pub(crate) fn entry(fd: c_int) -> Option<&'static Entry> {
 }
 
 /// Set of descriptors.
-pub(crate) struct Set([AtomicU64; ENTRIES / 64]);
+pub(crate) struct FdSet([AtomicU64; ENTRIES / 64]);
 
 /// Descriptors of this library: gates, and the connection to the agent.
-pub(crate) static OWN: Set = Set::new();
+pub(crate) static OWN: FdSet = FdSet::new();
 /// Descriptors with an entry in use.
-pub(crate) static KNOWN: Set = Set::new();
+pub(crate) static KNOWN: FdSet = FdSet::new();
 
-impl Set {
+impl FdSet {
     const fn new() -> Self {
         Self([const { AtomicU64::new(0) }; ENTRIES / 64])
     }

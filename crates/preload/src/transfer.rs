@@ -4,8 +4,8 @@ use libc::{
     EAGAIN, EINTR, POLLERR, POLLHUP, POLLOUT, SO_SNDTIMEO, SOL_SOCKET, c_int, pollfd, timeval,
 };
 
-use crate::burst::{self, Asks, Way};
-use crate::sys::{self, Answer};
+use crate::burst::{self, SendPermission, SendRequest};
+use crate::sys::{self, SyscallResult};
 use crate::watch;
 
 /// Interval in ns at which a waiting call checks the agent.
@@ -13,12 +13,12 @@ const LOOK_NS: u64 = 1_000_000_000;
 
 /// Deadline of a waiting call; `None` for never. It is not computed until the call waits.
 #[derive(Clone, Copy, Debug)]
-struct Patience {
+struct SendDeadline {
     fd: c_int,
     until: Option<Option<u64>>,
 }
 
-impl Patience {
+impl SendDeadline {
     fn until(&mut self) -> Option<u64> {
         let fd = self.fd;
         *self.until.get_or_insert_with(|| {
@@ -45,19 +45,19 @@ pub(crate) fn transfer(
     fd: c_int,
     len: usize,
     dont_wait: bool,
-    piece: &mut dyn FnMut(usize, usize) -> Answer,
-) -> Option<Answer> {
-    let mut way = burst::ask(fd, Asks::New(len));
-    if way == Way::Free {
+    piece: &mut dyn FnMut(usize, usize) -> SyscallResult,
+) -> Option<SyscallResult> {
+    let mut way = burst::request_permission(fd, SendRequest::New(len));
+    if way == SendPermission::Free {
         return None;
     }
     let dont_wait = dont_wait || sys::is_nonblocking(fd);
-    let mut patience = Patience { fd, until: None };
+    let mut patience = SendDeadline { fd, until: None };
     let mut done = 0;
     let result = loop {
         let step = match way {
-            Way::Held => held(fd, dont_wait, &mut patience),
-            Way::Open | Way::Free => {
+            SendPermission::Held => wait_for_gate(fd, dont_wait, &mut patience),
+            SendPermission::Open | SendPermission::Free => {
                 watch::restore(fd);
                 match piece(done, len - done) {
                     // The file has ended.
@@ -81,25 +81,25 @@ pub(crate) fn transfer(
         if let Err(error) = step {
             break Err(error);
         }
-        way = burst::ask(fd, Asks::Rest(len - done));
+        way = burst::request_permission(fd, SendRequest::Rest(len - done));
     };
     Some(if done > 0 { Ok(done) } else { result })
 }
 
 /// Waits until a connection may send, for calls that cannot be divided.
 pub(crate) fn admit(fd: c_int, len: usize, dont_wait: bool) -> Result<(), c_int> {
-    let mut asks = Asks::New(len);
-    let mut patience = Patience { fd, until: None };
-    while burst::ask(fd, asks) == Way::Held {
-        held(fd, dont_wait || sys::is_nonblocking(fd), &mut patience)?;
-        asks = Asks::Rest(len);
+    let mut asks = SendRequest::New(len);
+    let mut patience = SendDeadline { fd, until: None };
+    while burst::request_permission(fd, asks) == SendPermission::Held {
+        wait_for_gate(fd, dont_wait || sys::is_nonblocking(fd), &mut patience)?;
+        asks = SendRequest::Rest(len);
     }
     watch::restore(fd);
     Ok(())
 }
 
 /// Handles a connection that is held.
-fn held(fd: c_int, dont_wait: bool, patience: &mut Patience) -> Result<(), c_int> {
+fn wait_for_gate(fd: c_int, dont_wait: bool, patience: &mut SendDeadline) -> Result<(), c_int> {
     match burst::hold(fd) {
         None => Ok(()),
         Some(gate) if dont_wait => {
@@ -112,7 +112,7 @@ fn held(fd: c_int, dont_wait: bool, patience: &mut Patience) -> Result<(), c_int
 
 /// Waits for a gate, or for buffer space on the connection. Also returns if the connection has
 /// failed, or after some time.
-fn wait(fd: c_int, gate: Option<c_int>, patience: &mut Patience) -> Result<(), c_int> {
+fn wait(fd: c_int, gate: Option<c_int>, patience: &mut SendDeadline) -> Result<(), c_int> {
     let until = patience.until();
     let left = until.map(|until| until.saturating_sub(sys::now_ns()));
     if left == Some(0) {

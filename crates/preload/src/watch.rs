@@ -11,23 +11,23 @@ use libc::{
     c_int, epoll_event,
 };
 
-use crate::lock::{forks, lock};
+use crate::lock::{lock, n_forks};
 use crate::sys::{self};
-use crate::table::{Entry, Watch, entry};
+use crate::table::{DescriptorState, EpollWatch, entry};
 
 pub(crate) const OUT: u32 = EPOLLOUT as u32;
 const ONCE: u32 = EPOLLONESHOT as u32;
 /// Flags that the gate's entry copies from the connection's.
 const KEPT: u32 = EPOLLET as u32 | ONCE;
 
-impl Watch {
+impl EpollWatch {
     /// Returns true if a program has registered the connection in this process.
     pub(super) fn is_of(&self, epoll: c_int) -> bool {
-        self.epoll.load(SeqCst) == epoll + 1 && self.forks.load(SeqCst) == forks()
+        self.epoll.load(SeqCst) == epoll + 1 && self.forks.load(SeqCst) == n_forks()
     }
 
     pub(super) fn is_used(&self) -> bool {
-        self.epoll.load(SeqCst) != 0 && self.forks.load(SeqCst) == forks()
+        self.epoll.load(SeqCst) != 0 && self.forks.load(SeqCst) == n_forks()
     }
 
     fn is_diverted(&self) -> bool {
@@ -46,12 +46,12 @@ impl Watch {
     pub(super) fn set(&self, epoll: c_int, event: epoll_event) {
         self.events.store(event.events, SeqCst);
         self.data.store(event.u64, SeqCst);
-        self.forks.store(forks(), SeqCst);
+        self.forks.store(n_forks(), SeqCst);
         self.epoll.store(epoll + 1, SeqCst);
     }
 
     /// Adds the gate next to the connection.
-    pub(super) fn enter_gate(&self, entry: &Entry, gate: c_int) {
+    pub(super) fn enter_gate(&self, entry: &DescriptorState, gate: c_int) {
         let epoll = self.epoll.load(SeqCst) - 1;
         let event = self.event(OUT | self.events.load(SeqCst) & KEPT);
         if sys::epoll_ctl(epoll, EPOLL_CTL_ADD, gate, event) == Err(libc::EEXIST) {
@@ -63,7 +63,7 @@ impl Watch {
     }
 
     /// Removes the gate.
-    pub(super) fn leave_gate(&self, entry: &Entry) {
+    pub(super) fn watch_connection(&self, entry: &DescriptorState) {
         if self.is_diverted.swap(0, SeqCst) == 0 {
             return;
         }
@@ -77,7 +77,7 @@ impl Watch {
 /// `EAGAIN`.
 pub(crate) fn divert(fd: c_int, gate: c_int) {
     let Some(entry) = entry(fd) else { return };
-    let is_due = |watch: &&Watch| watch.is_used() && !watch.is_diverted() && watch.wants_out();
+    let is_due = |watch: &&EpollWatch| watch.is_used() && !watch.is_diverted() && watch.wants_out();
     if !entry.watches.iter().any(|watch| is_due(&watch)) {
         return;
     }
@@ -107,9 +107,9 @@ pub(crate) fn restore(fd: c_int) {
 }
 
 /// Does the same as [`restore`]; the lock must be held.
-pub(crate) fn restore_locked(fd: c_int, entry: &Entry) {
+pub(crate) fn restore_locked(fd: c_int, entry: &DescriptorState) {
     for watch in entry.watches.iter().filter(|watch| watch.is_used() && watch.is_diverted()) {
-        watch.leave_gate(entry);
+        watch.watch_connection(entry);
         let events = watch.events.load(SeqCst);
         if events & ONCE == 0 {
             let epoll = watch.epoll.load(SeqCst) - 1;

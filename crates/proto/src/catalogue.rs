@@ -31,7 +31,7 @@ pub trait Visitor {
     fn transport<T: Transport>(&mut self);
 
     /// Two transports on one network, `A` in higher classes than `B`.
-    fn beside<A: Transport, B: Transport>(&mut self) {}
+    fn coexisting<A: Transport, B: Transport>(&mut self) {}
 }
 
 /// A list of transports.
@@ -62,8 +62,8 @@ impl Catalogue for Builtin {
         visitor.transport::<HomaAeolusFamily>();
         visitor.transport::<SirdFamily>();
         visitor.transport::<HpccFamily>();
-        visitor.beside::<CosyFamily, DcpimFamily>();
-        visitor.beside::<CosyFamily, PhostFamily>();
+        visitor.coexisting::<CosyFamily, DcpimFamily>();
+        visitor.coexisting::<CosyFamily, PhostFamily>();
     }
 }
 
@@ -82,9 +82,9 @@ impl<C: Catalogue> Catalogue for OnHosts<C> {
                 }
             }
 
-            fn beside<A: Transport, B: Transport>(&mut self) {
+            fn coexisting<A: Transport, B: Transport>(&mut self) {
                 if A::ON_HOSTS && B::ON_HOSTS {
-                    self.0.beside::<A, B>();
+                    self.0.coexisting::<A, B>();
                 }
             }
         }
@@ -102,7 +102,7 @@ pub trait Action {
     fn run<T: Transport>(self) -> Self::Output;
 
     /// Does it with `U` in higher classes than `L`.
-    fn beside<U: Transport, L: Transport>(self) -> Self::Output;
+    fn coexisting<U: Transport, L: Transport>(self) -> Self::Output;
 }
 
 /// Does something with the transport of `C` that is called `name`, and with the one called `lower`
@@ -131,11 +131,11 @@ pub fn by_name<C: Catalogue, A: Action>(
             }
         }
 
-        fn beside<U: Transport, L: Transport>(&mut self) {
+        fn coexisting<U: Transport, L: Transport>(&mut self) {
             if (U::NAME, Some(L::NAME)) == (self.name, self.lower)
                 && let Some(action) = self.action.take()
             {
-                self.output = Some(action.beside::<U, L>());
+                self.output = Some(action.coexisting::<U, L>());
             }
         }
     }
@@ -168,7 +168,7 @@ fn lowers<C: Catalogue>(name: &str) -> Vec<&'static str> {
     impl Visitor for Lowers<'_> {
         fn transport<T: Transport>(&mut self) {}
 
-        fn beside<U: Transport, L: Transport>(&mut self) {
+        fn coexisting<U: Transport, L: Transport>(&mut self) {
             if U::NAME == self.0 {
                 self.1.push(L::NAME);
             }

@@ -21,10 +21,10 @@ use rampmeter_core::quantity::Unit;
 use rampmeter_core::{Bytes, Family};
 pub use rampmeter_exp::Registry;
 use rampmeter_exp::{
-    InvariantViolation, Observer, Plan, Problem, Progress, RunError, ValidPlan, caught,
+    InvariantViolation, Observer, Plan, Problem, Progress, RunError, ValidPlan, catch_violation,
 };
 use rampmeter_metrics::Order;
-use rampmeter_workload::size::{self, Shape};
+use rampmeter_workload::size::{self, SizeInterpolation};
 use rampmeter_workload::spec::SizeSpec;
 use rampmeter_workload::trace::Options;
 use scripted::Scripted;
@@ -118,7 +118,7 @@ fn error_of_plan(error: &rampmeter_exp::PlanError) -> PyErr {
 
 fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {
     scripted::relative_to(Path::new(base));
-    let checked = caught(|| {
+    let checked = catch_violation(|| {
         let read = Plan::from_toml(plan, ORIGIN, registry())?;
         read.check(ORIGIN, Path::new(base)).map_err(|error| error.in_text(plan))
     });
@@ -163,7 +163,7 @@ fn run(
 ) -> PyResult<String> {
     let plan = valid(plan, base)?;
     let mut observer = PyObserver { callback: progress, error: None };
-    let summary = py.detach(|| caught(|| rampmeter_exp::run(&plan, &out, &mut observer)));
+    let summary = py.detach(|| catch_violation(|| rampmeter_exp::run(&plan, &out, &mut observer)));
     let summary = summary.map_err(|broken| broken_error(py, &broken, &plan))?;
     if let Some(error) = observer.error {
         return Err(error);
@@ -183,7 +183,7 @@ fn check(plan: &str, base: &str) -> PyResult<String> {
 #[pyo3(name = "bench")]
 fn speed(py: Python<'_>, plan: &str, base: &str) -> PyResult<String> {
     let plan = valid(plan, base)?;
-    let report = py.detach(|| caught(|| rampmeter_exp::bench(&plan)));
+    let report = py.detach(|| catch_violation(|| rampmeter_exp::bench(&plan)));
     let report = report.map_err(|broken| broken_error(py, &broken, &plan))?;
     serde_json::to_string(&report).map_err(plan_error)
 }
@@ -350,7 +350,7 @@ fn distribution_points(
     let sizes = spec.resolve("", Bytes::new(payload), &base).map_err(plan_error)?;
     let unit = sizes.unit().get() as f64;
     let points = sizes.points().map(|(at, cdf)| (at * unit, cdf)).collect();
-    Ok((points, sizes.shape() != Shape::Steps))
+    Ok((points, sizes.shape() != SizeInterpolation::Steps))
 }
 
 /// Returns the module with the transports of this repository.

@@ -12,7 +12,7 @@ pub(crate) struct NoApplications;
 
 impl Applications for NoApplications {
     type Payload = Vec<u8>;
-    type Assembly = Nothing;
+    type Assembly = DroppedMessage;
 
     fn poll_submission(&mut self) -> Option<Submission<Vec<u8>>> {
         None
@@ -24,11 +24,11 @@ impl Applications for NoApplications {
         Admission::Absent
     }
 
-    fn open(&mut self, _service: u16, _size: u32) -> Nothing {
-        Nothing
+    fn open(&mut self, _service: u16, _size: u32) -> DroppedMessage {
+        DroppedMessage
     }
 
-    fn deliver(&mut self, _from: NodeId, _service: u16, _message: Nothing) {}
+    fn deliver(&mut self, _from: NodeId, _service: u16, _message: DroppedMessage) {}
 
     fn arm(&mut self) -> bool {
         false
@@ -41,8 +41,8 @@ impl Applications for NoApplications {
 
 /// A message that is dropped.
 #[derive(Debug)]
-pub(crate) struct Nothing;
+pub(crate) struct DroppedMessage;
 
-impl rampmeter_runtime::Assembly for Nothing {
+impl rampmeter_runtime::Assembly for DroppedMessage {
     fn write(&mut self, _offset: usize, _bytes: &[u8]) {}
 }

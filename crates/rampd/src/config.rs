@@ -14,7 +14,7 @@ use std::path::Path;
 use rampmeter_core::NodeId;
 use rampmeter_proto::Catalogue;
 use rampmeter_runtime::datapath::udp::UdpConfig;
-use rampmeter_runtime::{Agreement, PrivateKey, Setting, Wait};
+use rampmeter_runtime::{PrivateKey, Setting, SettingDigests, WaitMode};
 use rustix::fs::OFlags;
 
 use self::check::Check;
@@ -157,7 +157,7 @@ impl Setup {
             ("node.status", self.status != other.status),
             ("node.metrics", self.metrics != other.metrics),
             ("node.clock", self.clock != other.clock),
-            ("node.wait", (self.wait == Wait::Poll) != (other.wait == Wait::Poll)),
+            ("node.wait", (self.wait == WaitMode::Poll) != (other.wait == WaitMode::Poll)),
             ("node.spin-us", self.spin_us != other.spin_us),
             ("node.grace-ms", self.grace != other.grace),
             ("node.datapath", self.interface != other.interface),
@@ -176,9 +176,9 @@ impl Setup {
     }
 
     /// Returns digests of the settings that must be equal at all nodes.
-    pub(crate) fn agreement(&self) -> Agreement {
+    pub(crate) fn agreement(&self) -> SettingDigests {
         let facts = &self.facts;
-        Agreement::new(|setting| match setting {
+        SettingDigests::new(|setting| match setting {
             Setting::Mtu => self.udp.mtu.to_string(),
             Setting::Rate => facts.access_rate.as_bps().to_string(),
             Setting::ControlRtt => facts.control_rtt.as_ps().to_string(),
@@ -274,14 +274,14 @@ mod tests {
 
     /// Effect of a change at a reload.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    enum Change {
+    enum ReloadEffect {
         Applied,
         Restart,
     }
-    use Change::{Applied, Restart};
+    use ReloadEffect::{Applied, Restart};
 
     /// Each key of a table, a change of it, and the effect at a reload.
-    type Keys = &'static [(&'static str, &'static str, &'static str, Change)];
+    type Keys = &'static [(&'static str, &'static str, &'static str, ReloadEffect)];
 
     const NODE: Keys = &[
         ("id", "id = 0", "id = 1", Restart),

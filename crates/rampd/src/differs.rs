@@ -46,23 +46,23 @@ fn mtu(peer: &PeerView) -> Option<u32> {
 
 /// Returns the name of a transport, or its number if it is not in this repository.
 fn name(number: TransportId) -> String {
-    struct Find(TransportId, Option<String>);
+    struct TransportNameVisitor(TransportId, Option<String>);
 
-    impl Visitor for Find {
+    impl Visitor for TransportNameVisitor {
         fn transport<T: Transport>(&mut self) {
             if T::WIRE == self.0 {
                 self.1 = Some(T::NAME.to_owned());
             }
         }
 
-        fn beside<A: Transport, B: Transport>(&mut self) {
+        fn coexisting<A: Transport, B: Transport>(&mut self) {
             if wire(A::WIRE, B::WIRE) == Some(self.0) {
                 self.1 = Some(format!("{} and {}", A::NAME, B::NAME));
             }
         }
     }
 
-    let mut find = Find(number, None);
+    let mut find = TransportNameVisitor(number, None);
     Builtin::visit(&mut find);
     find.1.unwrap_or_else(|| format!("number {}", number.0))
 }

@@ -102,7 +102,7 @@ fn both<U: Transport, L: Transport>(
 }
 
 /// Returns the path choice that a transport is designed for.
-fn wanted(need: Need<Spray>) -> Spray {
+fn preferred_spray(need: Need<Spray>) -> Spray {
     match need {
         Need::Prefer(spray) | Need::Only(spray) => spray,
         Need::Any => Spray::Random,
@@ -122,19 +122,19 @@ impl Action for Configure {
         let Self { table, lower, site } = self;
         let keys: T::Keys = table.keys()?;
         let needs = T::needs(&keys, &site.facts);
-        let (arbiters, spray) = (needs.arbiters.len() as u32, wanted(needs.spray));
+        let (arbiters, spray) = (needs.arbiters.len() as u32, preferred_spray(needs.spray));
         let derived = T::describe(&T::configure(keys, &site)?);
         Ok(HostTransport { table, lower, site, wire: T::WIRE, arbiters, spray, derived })
     }
 
-    fn beside<U: Transport, L: Transport>(self) -> Self::Output {
+    fn coexisting<U: Transport, L: Transport>(self) -> Self::Output {
         let Self { table, lower, site } = self;
         let both = both::<U, L>(&table, lower.as_ref(), &site)?;
         let expected = "a transport with a number below 8";
         let wire = wire(U::WIRE, L::WIRE)
             .ok_or_else(|| BadKey::new("best-effort.name", expected, L::NAME))?;
         let needs = U::needs(&table.keys()?, &site.facts);
-        let (of_upper, spray) = (needs.arbiters.len() as u32, wanted(needs.spray));
+        let (of_upper, spray) = (needs.arbiters.len() as u32, preferred_spray(needs.spray));
         let of_lower = lower.as_ref().map_or(Ok(0), |lower| {
             let keys: L::Keys = lower.keys().map_err(below)?;
             Ok(L::needs(&keys, &site.facts).arbiters.len() as u32)

@@ -115,7 +115,7 @@ pub fn main<C: Catalogue>() -> ExitCode {
         Command::Agent { config } => agent::run::<C>(&config),
         Command::Keygen { file } => keygen::keygen(&file),
         Command::Check { configs } => check::check::<C>(&configs),
-        Command::Status { config, json } => status::ask::<C>(&config, json),
+        Command::Status { config, json } => status::print_status::<C>(&config, json),
         Command::Load(args) => load::load::<C>(&args),
         Command::Middlebox(args) => middlebox::run(&args),
     };

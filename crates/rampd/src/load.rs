@@ -44,15 +44,15 @@ pub(crate) struct LoadArgs {
     #[arg(long, default_value_t = 10_000.0)]
     drain_ms: f64,
     /// Carrier of the messages.
-    #[arg(long, value_enum, default_value_t = Over::Udp)]
-    over: Over,
+    #[arg(long, value_enum, default_value_t = Carrier::Udp)]
+    over: Carrier,
     #[command(flatten)]
-    kernel: tcp::Kernel,
+    kernel: tcp::KernelTcpArgs,
 }
 
 /// Carrier of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Over {
+enum Carrier {
     /// The transport of the configuration, over UDP.
     Udp,
     /// The kernel's TCP.
@@ -74,11 +74,11 @@ pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
     let log = Log::create(&args.log)?;
     let (signals, clock) = (stop_signals()?, clock(&setup)?);
     match args.over {
-        Over::Udp => {
+        Carrier::Udp => {
             let load = Load::new(timetable, log, clock, drain, signals.clone());
             run_host::<C, _, _>(&setup, clock, || Ok(load), &signals)
         }
-        Over::Tcp => tcp::run((&setup, &args.kernel), timetable, log, clock, drain, &signals),
+        Carrier::Tcp => tcp::run((&setup, &args.kernel), timetable, log, clock, drain, &signals),
     }
 }
 
@@ -106,7 +106,7 @@ impl Load {
 
     fn note(&mut self, what: &str, flow: u32) {
         let now = self.clock.now();
-        self.log.note(what, flow, now.saturating_since(self.timetable.start));
+        self.log.log_event(what, flow, now.saturating_since(self.timetable.start));
         match what {
             "delivered" => self.timetable.on_delivered(flow, now),
             "completed" => self.timetable.on_completed(flow, now),

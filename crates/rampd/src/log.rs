@@ -146,7 +146,7 @@ pub(crate) fn end_on_panic() {
 }
 
 /// Returns the numbers of dropped lines since the start.
-pub(crate) fn left_out() -> OmittedLines {
+pub(crate) fn omitted_lines() -> OmittedLines {
     let full = LOG.get().map_or(0, |log| log.full.dropped_lines() as u64);
     let dropped = full + FAILED.load(Ordering::Relaxed);
     OmittedLines { dropped, limited: LIMITED.load(Ordering::Relaxed) }
@@ -155,7 +155,7 @@ pub(crate) fn left_out() -> OmittedLines {
 /// Logs the number of dropped lines, if it has grown and the latest report was a minute ago.
 pub(crate) fn report() {
     let Some(log) = LOG.get() else { return };
-    let (now_ns, left_out) = (monotonic_ns(), left_out());
+    let (now_ns, left_out) = (monotonic_ns(), omitted_lines());
     {
         let mut reported = log.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let is_recent = reported.at_ns > 0 && now_ns - reported.at_ns < REPORT_NS;

@@ -15,8 +15,8 @@ use tracing::{info, warn};
 
 use crate::config::Setup;
 use crate::status::StatusServer;
-use crate::view::View;
-use crate::watchdog::Heart;
+use crate::view::NodeView;
+use crate::watchdog::Heartbeat;
 use crate::{differs, log, serve};
 
 /// Interval of observations.
@@ -27,24 +27,24 @@ const GREET_EVERY: Span = Span::from_us(10_000_000);
 
 /// Observer of a node.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct NodeObserver {
     next: Time,
     /// Time of the next hellos.
     greets_at: Time,
-    before: View,
-    shown: Arc<Mutex<View>>,
+    before: NodeView,
+    shown: Arc<Mutex<NodeView>>,
     status: StatusServer,
-    heart: Heart,
+    heart: Heartbeat,
 }
 
-impl Watch {
+impl NodeObserver {
     /// Begins to observe; serves counters if the configuration has an address.
     ///
     /// # Errors
     /// The address is in use.
     pub(crate) fn start(setup: &Setup) -> io::Result<Self> {
         let status = StatusServer::start(setup)?;
-        let shown = Arc::new(Mutex::new(View::default()));
+        let shown = Arc::new(Mutex::new(NodeView::default()));
         if let Some(address) = setup.metrics {
             let listener = TcpListener::bind(address).map_err(|error| {
                 io::Error::other(format!("node.metrics: cannot listen at {address}: {error}"))
@@ -64,12 +64,12 @@ impl Watch {
                 warn!(%address, "node.metrics: other hosts can read counters and the status");
             }
         }
-        let (next, greets_at, heart) = (Time::ZERO, Time::ZERO, Heart::start()?);
-        Ok(Self { next, greets_at, before: View::default(), shown, status, heart })
+        let (next, greets_at, heart) = (Time::ZERO, Time::ZERO, Heartbeat::start()?);
+        Ok(Self { next, greets_at, before: NodeView::default(), shown, status, heart })
     }
 
     /// Observes the node, once per interval.
-    pub(crate) fn look<E: Endpoint, D: Datapath, A: Applications>(
+    pub(crate) fn observe<E: Endpoint, D: Datapath, A: Applications>(
         &mut self,
         setup: &Setup,
         node: &mut Node<E, D, A>,
@@ -83,7 +83,7 @@ impl Watch {
         log::report();
         if now >= self.greets_at {
             self.greets_at = now + GREET_EVERY;
-            node.greet(now);
+            node.send_hellos(now);
         }
         let view = view(node);
         if view.peers_known > self.before.peers_known {
@@ -96,7 +96,7 @@ impl Watch {
     }
 
     /// Logs unusual events.
-    fn warn(&self, setup: &Setup, view: &View) {
+    fn warn(&self, setup: &Setup, view: &NodeView) {
         let (old, new) = (&self.before.stats, &view.stats);
         if new.peer_restarts > old.peer_restarts {
             info!(restarts = new.peer_restarts - old.peer_restarts, "peers started again");
@@ -159,7 +159,7 @@ impl Watch {
     }
 
     /// Logs the settings in which peers differ.
-    fn warn_of_settings(&self, setup: &Setup, view: &View) {
+    fn warn_of_settings(&self, setup: &Setup, view: &NodeView) {
         let differs = |peer: &&PeerView| !peer.differences.is_empty() || peer.has_other_key;
         for peer in view.peers.iter().filter(differs) {
             let what = |peer: &PeerView| {
@@ -177,7 +177,7 @@ impl Watch {
     }
 
     /// Logs the networks that are down, and those that are up again.
-    fn warn_of_rails(&self, setup: &Setup, view: &View) {
+    fn warn_of_rails(&self, setup: &Setup, view: &NodeView) {
         for rail in &view.rails {
             let old = self.before.rail(rail.peer, rail.rail);
             let (falls, was) = old.map_or((0, RailState::Unknown), |old| (old.falls, old.state));
@@ -214,7 +214,7 @@ impl Watch {
         self.show(setup, view, None);
     }
 
-    fn show(&mut self, setup: &Setup, view: View, now: Option<Time>) {
+    fn show(&mut self, setup: &Setup, view: NodeView, now: Option<Time>) {
         if let Some(now) = now {
             self.status.show(setup, &view, &self.before, now);
         }
@@ -223,19 +223,19 @@ impl Watch {
     }
 }
 
-fn view<E: Endpoint, D: Datapath, A: Applications>(node: &Node<E, D, A>) -> View {
+fn view<E: Endpoint, D: Datapath, A: Applications>(node: &Node<E, D, A>) -> NodeView {
     let mut transport = Vec::new();
     node.endpoint().counters(&mut |name, value| transport.push((name, value)));
     let mut services = Vec::new();
     node.apps().services(&mut |service, out, into| services.push((service, out, into)));
     services.sort_unstable();
-    let (stats, messages, peers_known) = (node.stats(), node.messages(), node.n_peers_known());
+    let (stats, messages, peers_known) = (node.stats(), node.messages(), node.n_responsive_peers());
     let (peers, rails) = (node.peers().collect(), node.rails().collect());
-    View { stats, messages, peers_known, transport, peers, rails, services }
+    NodeView { stats, messages, peers_known, transport, peers, rails, services }
 }
 
 /// Returns the counters in Prometheus's text format.
-fn text(view: &View, node: &str) -> String {
+fn text(view: &NodeView, node: &str) -> String {
     let label = [("node".into(), node.to_owned().into())];
     let mut registry = Registry::with_prefix_and_labels("rampd", label.into_iter());
     for (name, help, value) in view.stats.entries() {
@@ -260,7 +260,7 @@ fn text(view: &View, node: &str) -> String {
     for (name, help, value) in gauges {
         registry.register(name, help, ConstGauge::new(value as i64));
     }
-    let log::OmittedLines { dropped, limited } = log::left_out();
+    let log::OmittedLines { dropped, limited } = log::omitted_lines();
     let of_log = [
         ("log_lines_dropped", "Log lines that standard error did not take", dropped),
         ("log_lines_limited", "Log lines left out because one cause had too many", limited),
@@ -327,7 +327,7 @@ mod tests {
     fn dashboards_name_only_what_is_told() {
         let shown: serde_json::Value =
             serde_json::from_str(include_str!("../etc/grafana.json")).unwrap();
-        let told = text(&View::default(), "0");
+        let told = text(&NodeView::default(), "0");
         let mut n = 0;
         for panel in shown["panels"].as_array().unwrap() {
             for target in panel["targets"].as_array().unwrap() {
@@ -347,7 +347,7 @@ mod tests {
     fn counters_are_told_with_type_unit_and_label() {
         let stats = NodeStats { packets_sent: 12, payload_received: 34, ..NodeStats::default() };
         let transport = vec![("tokens_sent", 56)];
-        let text = text(&View { stats, transport, ..View::default() }, "3");
+        let text = text(&NodeView { stats, transport, ..NodeView::default() }, "3");
         assert!(text.contains("rampd_transport_tokens_sent_total{node=\"3\"} 56"), "{text}");
         assert!(text.contains("# TYPE rampd_packets_sent counter"), "{text}");
         assert!(text.contains("rampd_packets_sent_total{node=\"3\"} 12"), "{text}");
@@ -373,7 +373,7 @@ mod tests {
             rail(2, 0, RailState::Up),
             rail(2, 1, RailState::Up),
         ];
-        let text = text(&View { rails, ..View::default() }, "3");
+        let text = text(&NodeView { rails, ..NodeView::default() }, "3");
         for line in [
             "rampd_rail_peers_up{node=\"3\",rail=\"0\"} 2",
             "rampd_rail_peers_up{node=\"3\",rail=\"1\"} 1",

@@ -26,7 +26,7 @@ use crate::apps::NoApplications;
 use crate::config::Setup;
 use crate::error::Error;
 use crate::key_log::KeyLogQueue;
-use crate::metrics::Watch;
+use crate::metrics::NodeObserver;
 use crate::node_config::node_config;
 use crate::reload::{ConfigLoader, Protocol};
 
@@ -123,7 +123,7 @@ impl<A: Applications, F: FnOnce() -> Result<A, Error>> Action for RunHost<'_, F>
         run::<T::Host, A>(setup, clock, (Arc::new(config), again), apps, signals)
     }
 
-    fn beside<U: Transport, L: Transport>(self) -> Self::Output {
+    fn coexisting<U: Transport, L: Transport>(self) -> Self::Output {
         let Self { setup, clock, apps, signals } = self;
         let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
         let again: Protocol<'_, BesideHost<U::Host, L::Host>> =
@@ -149,7 +149,7 @@ impl Action for RunArbiter<'_> {
         run::<T::Arbiter, _>(setup, clock, (Arc::new(config), again), apps, signals)
     }
 
-    fn beside<U: Transport, L: Transport>(self) -> Self::Output {
+    fn coexisting<U: Transport, L: Transport>(self) -> Self::Output {
         let Self { setup, clock, signals } = self;
         let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
         let again: Protocol<'_, BesideArbiter<U, L>> =
@@ -227,21 +227,21 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
     signals: &Signals,
 ) -> Result<(), Error> {
     node.set_clock_origin(clock.now(), clock.origin());
-    let mut watch = Watch::start(setup)?;
+    let mut watch = NodeObserver::start(setup)?;
     let mut current = setup.clone();
     info!(node = setup.id.get(), address = %setup.own_addresses(), "started");
-    tell_systemd(NotifyState::Ready);
+    notify_systemd(NotifyState::Ready);
     let (mut loading, mut is_clock_over) = (ConfigLoader::default(), false);
     let each = |node: &mut Node<E, SecureDatapath<D>, A>, now: Time| {
-        watch.look(&current, node, now);
+        watch.observe(&current, node, now);
         loading.poll(signals, &mut current, protocol, node, now);
-        if Clock::is_over(now) && !is_clock_over {
+        if Clock::is_near_end(now) && !is_clock_over {
             is_clock_over = true;
             signals.stop();
         }
     };
     drive(&mut node, clock, setup.wait, signals, setup.grace, each)?;
-    tell_systemd(NotifyState::Stopping);
+    notify_systemd(NotifyState::Stopping);
     watch.report(setup, &node);
     info!(node = setup.id.get(), "stopped");
     if is_clock_over {
@@ -253,7 +253,7 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
 
 /// Reports the state of the node to the service manager, if one has started it and waits for the
 /// report.
-fn tell_systemd(state: NotifyState<'_>) {
+fn notify_systemd(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
         warn!(%error, "cannot tell the service manager");
     }

@@ -24,7 +24,7 @@ use crate::config::Setup;
 use crate::differs;
 use crate::error::Error;
 use crate::serve::{self, Reply};
-use crate::view::View;
+use crate::view::NodeView;
 
 /// Maximum number of connections that are not answered yet.
 const BACKLOG: i32 = 16;
@@ -166,7 +166,7 @@ impl StatusServer {
     }
 
     /// Renews the status.
-    pub(crate) fn show(&mut self, setup: &Setup, view: &View, before: &View, now: Time) {
+    pub(crate) fn show(&mut self, setup: &Setup, view: &NodeView, before: &NodeView, now: Time) {
         let started = *self.started.get_or_insert(now);
         let span = now.saturating_since(std::mem::replace(&mut self.before, now)).as_secs_f64();
         let up_s = now.saturating_since(started).as_secs_f64();
@@ -177,7 +177,7 @@ impl StatusServer {
     }
 }
 
-fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> Status {
+fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f64) -> Status {
     let mbps = |now: u64, then: u64| {
         let bytes = now.saturating_sub(then) as f64;
         if span > 0.0 { bytes * 8e-6 / span } else { 0.0 }
@@ -243,7 +243,7 @@ fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> St
 }
 
 /// Runs `rampd status`: reads the status of the node of a configuration.
-pub(crate) fn ask<C: Catalogue>(config: &Path, is_json: bool) -> Result<(), Error> {
+pub(crate) fn print_status<C: Catalogue>(config: &Path, is_json: bool) -> Result<(), Error> {
     let setup = Setup::load::<C>(config)?;
     let Some(path) = &setup.status else {
         let message =

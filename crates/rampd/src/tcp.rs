@@ -32,11 +32,11 @@ const NAP: Duration = Duration::from_millis(20);
 const TRIES: u32 = 250;
 
 /// Idle connections to each host.
-type Idle = Arc<Mutex<BTreeMap<u32, Vec<TcpStream>>>>;
+type IdleConnections = Arc<Mutex<BTreeMap<u32, Vec<TcpStream>>>>;
 
 /// Options of the kernel's TCP, without effect for other carriers.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Kernel {
+pub(crate) struct KernelTcpArgs {
     /// Congestion control of the kernel, with `--over tcp`; by default the system's. Restricted
     /// ones need CAP_NET_ADMIN.
     #[arg(long)]
@@ -47,12 +47,12 @@ pub(crate) struct Kernel {
 }
 
 /// Note from the thread of a connection to the loop.
-struct Note(&'static str, u32, Time);
+struct ThreadReport(&'static str, u32, Time);
 
 /// Sends and receives until `drain` after the last message was due, or after the last one on which
 /// others may depend.
 pub(crate) fn run(
-    (setup, kernel): (&Setup, &Kernel),
+    (setup, kernel): (&Setup, &KernelTcpArgs),
     mut timetable: Timetable,
     mut log: Log,
     clock: Clock,
@@ -63,14 +63,14 @@ pub(crate) fn run(
     let listener = TcpListener::bind(setup.udp.local)?;
     let accepted = notes.clone();
     thread::spawn(move || accept(&listener, &accepted, clock));
-    let (idle, kernel) = (Idle::default(), Arc::new(kernel.clone()));
+    let (idle, kernel) = (IdleConnections::default(), Arc::new(kernel.clone()));
     let (start, mut over, all) = (timetable.start, 0, timetable.unsent + timetable.expected);
     let mut ends = timetable.last.saturating_add(drain);
     while !signals.is_stopping() && clock.now() < ends {
         let now = clock.now();
         match timetable.take(now) {
             Some(row) => {
-                log.note("submitted", row.flow, now.saturating_since(start));
+                log.log_event("submitted", row.flow, now.saturating_since(start));
                 let address = setup.udp.peers[row.dst as usize];
                 let address = address.ok_or_else(|| Error::Input("no such peer".to_owned()))?;
                 let (idle, kernel) = (Arc::clone(&idle), Arc::clone(&kernel));
@@ -86,14 +86,14 @@ pub(crate) fn run(
                     ends = ends.max(clock.now().saturating_add(drain));
                 }
                 if over == all && was_over < all {
-                    log.note("done", 0, clock.now().saturating_since(start));
+                    log.log_event("done", 0, clock.now().saturating_since(start));
                     log.finish()?;
                 }
             }
         }
     }
-    while let Ok(Note(what, flow, at)) = noted.try_recv() {
-        log.note(what, flow, at.saturating_since(start));
+    while let Ok(ThreadReport(what, flow, at)) = noted.try_recv() {
+        log.log_event(what, flow, at.saturating_since(start));
     }
     log.finish()?;
     Ok(())
@@ -102,15 +102,15 @@ pub(crate) fn run(
 /// Writes the notes to the log and applies them to the timetable. Returns the numbers of messages
 /// sent and received that have ended thereby.
 fn write_notes(
-    noted: &Receiver<Note>,
+    noted: &Receiver<ThreadReport>,
     log: &mut Log,
     timetable: &mut Timetable,
     wait: Duration,
 ) -> usize {
     let Ok(first) = noted.recv_timeout(wait) else { return 0 };
     let mut over = 0;
-    for Note(what, flow, at) in std::iter::once(first).chain(noted.try_iter()) {
-        log.note(what, flow, at.saturating_since(timetable.start));
+    for ThreadReport(what, flow, at) in std::iter::once(first).chain(noted.try_iter()) {
+        log.log_event(what, flow, at.saturating_since(timetable.start));
         match what {
             "delivered" => timetable.on_delivered(flow, at),
             "completed" => timetable.on_completed(flow, at),
@@ -128,8 +128,8 @@ fn write_notes(
 fn send(
     row: FlowRow,
     to: SocketAddr,
-    (idle, kernel): (&Idle, &Kernel),
-    notes: &Sender<Note>,
+    (idle, kernel): (&IdleConnections, &KernelTcpArgs),
+    notes: &Sender<ThreadReport>,
     clock: Clock,
 ) {
     let pooled = {
@@ -149,12 +149,12 @@ fn send(
             "failed"
         }
     };
-    let _ = notes.send(Note(what, row.flow, clock.now()));
+    let _ = notes.send(ThreadReport(what, row.flow, clock.now()));
 }
 
 /// Opens a socket that has its congestion control from the handshake on. Some algorithms do not
 /// reset their state, such as pacing, if another replaces them.
-fn open(to: SocketAddr, kernel: &Kernel) -> io::Result<TcpStream> {
+fn open(to: SocketAddr, kernel: &KernelTcpArgs) -> io::Result<TcpStream> {
     let Some(control) = &kernel.congestion_control else { return TcpStream::connect(to) };
     let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC;
@@ -167,7 +167,7 @@ fn open(to: SocketAddr, kernel: &Kernel) -> io::Result<TcpStream> {
     Ok(socket.into())
 }
 
-fn connect(to: SocketAddr, kernel: &Kernel) -> io::Result<TcpStream> {
+fn connect(to: SocketAddr, kernel: &KernelTcpArgs) -> io::Result<TcpStream> {
     let mut tries = 0;
     loop {
         match open(to, kernel) {
@@ -197,7 +197,7 @@ fn transfer(row: &FlowRow, mut stream: TcpStream) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn accept(listener: &TcpListener, notes: &Sender<Note>, clock: Clock) {
+fn accept(listener: &TcpListener, notes: &Sender<ThreadReport>, clock: Clock) {
     for stream in listener.incoming().flatten() {
         let notes = notes.clone();
         thread::spawn(move || {
@@ -207,7 +207,7 @@ fn accept(listener: &TcpListener, notes: &Sender<Note>, clock: Clock) {
     }
 }
 
-fn receive(mut stream: TcpStream, notes: &Sender<Note>, clock: Clock) -> io::Result<()> {
+fn receive(mut stream: TcpStream, notes: &Sender<ThreadReport>, clock: Clock) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut chunk = vec![0; CHUNK];
     let mut wanted = vec![0; CHUNK];
@@ -230,7 +230,7 @@ fn receive(mut stream: TcpStream, notes: &Sender<Note>, clock: Clock) -> io::Res
             got += len;
         }
         let what = if is_good { "delivered" } else { "altered" };
-        let _ = notes.send(Note(what, flow, clock.now()));
+        let _ = notes.send(ThreadReport(what, flow, clock.now()));
         stream.write_all(&[1])?;
     }
 }

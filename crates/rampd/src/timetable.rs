@@ -45,7 +45,7 @@ impl Timetable {
         let places = rows.iter().zip(0..).map(|(row, place)| (row.flow, place)).collect();
         let last = start.saturating_add(last_start(&graph).saturating_since(Time::ZERO));
         let waits = (0..graph.len()).any(|node| !graph.dependents(node).is_empty());
-        let releases = Releases::at_host(Arc::new(graph), NodeId::new(node));
+        let releases = Releases::for_host(Arc::new(graph), NodeId::new(node));
         Self { rows, places, releases, unsent, start, expected, last, waits }
     }
 
@@ -88,7 +88,7 @@ impl Timetable {
 /// Returns the time at which the last node of `graph` starts if messages have no duration.
 fn last_start(graph: &Graph) -> Time {
     let mut starts: Vec<Time> = (0..graph.len()).map(|node| graph.node(node).arrival).collect();
-    for node in graph.in_order() {
+    for node in graph.topological_order() {
         let start = starts[node as usize].saturating_add(graph.delay(node));
         starts[node as usize] = start;
         for &to in graph.dependents(node) {
@@ -220,7 +220,7 @@ impl Log {
     }
 
     /// Logs an event. `what` is submitted, delivered, altered, completed, failed or done.
-    pub(crate) fn note(&mut self, what: &str, flow: u32, at: Span) {
+    pub(crate) fn log_event(&mut self, what: &str, flow: u32, at: Span) {
         // A full disk is detected when the log is completed.
         let _ = writeln!(self.0, "{what},{flow},{}", at.as_ps());
     }

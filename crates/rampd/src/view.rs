@@ -5,7 +5,7 @@ use rampmeter_runtime::{NodeStats, PeerView, RailView};
 
 /// Snapshot of a node.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct View {
+pub(crate) struct NodeView {
     pub(crate) stats: NodeStats,
     /// Numbers of messages that are being sent, that are queued for their receivers, and that
     /// arrive.
@@ -20,7 +20,7 @@ pub(crate) struct View {
     pub(crate) services: Vec<(u16, u32, u32)>,
 }
 
-impl View {
+impl NodeView {
     /// Returns the view of a peer. Peers are in the order of their numbers.
     pub(crate) fn peer(&self, node: NodeId) -> Option<&PeerView> {
         let idx = self.peers.binary_search_by_key(&node, |peer| peer.node).ok()?;

@@ -19,9 +19,9 @@ const PERIOD_MIN: Duration = Duration::from_secs(2);
 
 /// Counters of the node's thread.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heart(Arc<AtomicU64>);
+pub(crate) struct Heartbeat(Arc<AtomicU64>);
 
-impl Heart {
+impl Heartbeat {
     /// Starts the thread if the service manager has a watchdog (`WatchdogSec`).
     ///
     /// # Errors

@@ -9,16 +9,16 @@ use common::{Bed, BedConfig};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rampmeter_core::{NodeId, Span};
 use rampmeter_ring::{Completion, Port, PortConfig};
-use rampmeter_runtime::Wait;
+use rampmeter_runtime::WaitMode;
 
 const HERE: NodeId = NodeId::new(0);
 
 /// Waits for a message, and does not sleep if the node does not sleep either.
-fn receive(port: &Port, wait: Wait) {
+fn receive(port: &Port, wait: WaitMode) {
     loop {
         let next = match wait {
-            Wait::Block { .. } => port.wait(None),
-            Wait::Poll => port.try_next(),
+            WaitMode::Block { .. } => port.wait(None),
+            WaitMode::Poll => port.try_next(),
         };
         if let Some(Completion::Received(_)) = next.unwrap() {
             return;
@@ -33,7 +33,9 @@ fn ports(bed: &Bed) -> [Port; 2] {
 /// Measures the round trip of a message of 64 bytes.
 fn round_trip(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("round trip");
-    for (name, wait) in [("asleep", Wait::Block { spin: Span::ZERO }), ("awake", Wait::Poll)] {
+    for (name, wait) in
+        [("asleep", WaitMode::Block { spin: Span::ZERO }), ("awake", WaitMode::Poll)]
+    {
         let dir = tempfile::tempdir().unwrap();
         let bed = Bed::start(dir.path(), &BedConfig { n_nodes: 1, wait, ..BedConfig::default() });
         let [a, b] = ports(&bed);

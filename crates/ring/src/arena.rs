@@ -26,7 +26,7 @@ impl Extent {
 
 /// Answer to a request for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fit {
+pub(crate) enum AllocationFit {
     /// The message fits now.
     Now,
     /// The message fits after enough has been freed.
@@ -63,14 +63,14 @@ impl Arena {
     }
 
     /// Returns if and when [`Arena::alloc`] can succeed.
-    pub(crate) fn fit(&self, bytes: u64) -> Fit {
+    pub(crate) fn fit(&self, bytes: u64) -> AllocationFit {
         let units = Self::units(bytes);
         if units > self.units.into() {
-            Fit::Never
+            AllocationFit::Never
         } else if self.find(units).is_some() {
-            Fit::Now
+            AllocationFit::Now
         } else {
-            Fit::Later
+            AllocationFit::Later
         }
     }
 
@@ -156,9 +156,9 @@ mod tests {
                     let n = Arena::units(size) as usize;
                     let expected = model.first_fit(n);
                     let fit = match expected {
-                        _ if n > units => Fit::Never,
-                        Some(_) => Fit::Now,
-                        None => Fit::Later,
+                        _ if n > units => AllocationFit::Never,
+                        Some(_) => AllocationFit::Now,
+                        None => AllocationFit::Later,
                     };
                     prop_assert_eq!(arena.fit(size), fit);
                     let got = arena.alloc(size);

@@ -18,10 +18,10 @@ use rustix::net::{
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, send, sendmsg, shutdown,
 };
 
-use crate::arena::{Arena, Extent, Fit};
+use crate::arena::{AllocationFit, Arena, Extent};
 use crate::clock::monotonic_ns;
-use crate::entry::{Complete, Submit};
-use crate::handshake::{Answer, Grant};
+use crate::entry::{CompletionEntry, SubmissionEntry};
+use crate::handshake::{AttachReply, Grant};
 use crate::layout::{CQ_WORDS, Layout, RQ_WORDS, SQ_WORDS};
 use crate::map::Memory;
 use crate::ring::{Consumer, Producer};
@@ -40,7 +40,7 @@ pub(crate) struct Client {
     completions: Producer<CQ_WORDS>,
     /// Messages that it submitted and that have no outcome yet.
     in_flight: u32,
-    intake: Arc<Mutex<Intake>>,
+    intake: Arc<Mutex<ReceiveSide>>,
     /// Descriptor that the application writes to, to wake the node.
     doorbell: OwnedFd,
     /// Socket that the node writes to, to wake the application.
@@ -50,7 +50,7 @@ pub(crate) struct Client {
 
 /// Parts of a client other than its memory.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct ClientParts {
     pub(crate) app: u32,
     pub(crate) service: u16,
     pub(crate) uid: u32,
@@ -59,9 +59,9 @@ pub(crate) struct Parts {
 }
 
 impl Client {
-    pub(crate) fn new(parts: Parts, memory: Arc<Memory>, layout: Layout) -> Self {
-        let Parts { app, service, uid, doorbell, socket } = parts;
-        let intake = Intake {
+    pub(crate) fn new(parts: ClientParts, memory: Arc<Memory>, layout: Layout) -> Self {
+        let ClientParts { app, service, uid, doorbell, socket } = parts;
+        let intake = ReceiveSide {
             arena: Arena::new(layout.receive.len),
             held: IdMap::default(),
             releases: Consumer::new(Arc::clone(&memory), layout.rq),
@@ -118,7 +118,7 @@ impl Client {
 
     /// Sends the application its memory and the latency bound of its messages.
     pub(crate) fn admit(&self, memory: &OwnedFd, promise: Option<Promise>) -> io::Result<()> {
-        let answer = Answer::Granted(Grant::new(&self.layout, promise)).encode();
+        let answer = AttachReply::Granted(Grant::new(&self.layout, promise)).encode();
         let fds = [memory.as_fd(), self.doorbell.as_fd()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -150,7 +150,7 @@ impl Client {
             self.broken("submissions");
             return None;
         };
-        let submit = Submit::decode(next?);
+        let submit = SubmissionEntry::decode(next?);
         let located = self.layout.send.locate(submit.offset, submit.size.into());
         // Tenant numbers have 16 bits in packets.
         let is_good = self.in_flight < self.layout.depth && submit.tenant <= u16::MAX.into();
@@ -189,7 +189,7 @@ impl Client {
     /// Reports the outcome of a message to the application that submitted it.
     pub(crate) fn finish(&mut self, ticket: Ticket, outcome: app::Outcome) {
         self.in_flight -= 1;
-        self.complete(Complete::Finished { ticket: ticket.0, outcome: outcome.into() });
+        self.complete(CompletionEntry::Finished { ticket: ticket.0, outcome: outcome.into() });
     }
 
     /// Returns true if the application has memory for a message of `size` bytes.
@@ -230,17 +230,17 @@ impl Client {
         let Some(extent) = message.extent.take() else { return };
         let (offset, size) = (extent.offset(), message.size as u32);
         lock(&self.intake).held.insert(offset, extent);
-        self.complete(Complete::Received { offset, size, from: from.get(), uid });
+        self.complete(CompletionEntry::Received { offset, size, from: from.get(), uid });
     }
 
     /// Writes a completion, and wakes the application if it sleeps.
-    fn complete(&mut self, completion: Complete) {
+    fn complete(&mut self, completion: CompletionEntry) {
         if self.is_broken {
             return;
         }
         if self.completions.push(completion.encode()).is_err() {
             self.broken("completions");
-        } else if self.completions.must_wake() {
+        } else if self.completions.take_wake_request() {
             self.wake();
         }
     }
@@ -254,7 +254,7 @@ impl Client {
 
 /// Receive side of an application.
 #[derive(Debug)]
-struct Intake {
+struct ReceiveSide {
     arena: Arena,
     /// Extents of delivered messages, by their offset in the arena.
     held: IdMap<u64, Extent>,
@@ -278,14 +278,14 @@ pub struct OutgoingMessage {
 #[derive(Debug)]
 pub struct IncomingMessage {
     memory: Arc<Memory>,
-    intake: Arc<Mutex<Intake>>,
+    intake: Arc<Mutex<ReceiveSide>>,
     /// `None` once the application holds it.
     extent: Option<Extent>,
     offset: usize,
     size: usize,
 }
 
-fn lock(intake: &Mutex<Intake>) -> MutexGuard<'_, Intake> {
+fn lock(intake: &Mutex<ReceiveSide>) -> MutexGuard<'_, ReceiveSide> {
     intake.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -319,7 +319,7 @@ impl Drop for IncomingMessage {
     }
 }
 
-impl Intake {
+impl ReceiveSide {
     /// Frees the memory that the application has released.
     fn take_released(&mut self) {
         while !self.is_broken {
@@ -336,9 +336,9 @@ impl Intake {
         self.take_released();
         match self.arena.fit(size.into()) {
             _ if self.is_broken => Admission::Refuse,
-            Fit::Never => Admission::Refuse,
-            Fit::Now if self.n < self.slots => Admission::Accept,
-            Fit::Now | Fit::Later => Admission::Wait,
+            AllocationFit::Never => Admission::Refuse,
+            AllocationFit::Now if self.n < self.slots => Admission::Accept,
+            AllocationFit::Now | AllocationFit::Later => Admission::Wait,
         }
     }
 }

@@ -22,17 +22,17 @@ use rustix::net::{
     RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, accept_with, recv, send, shutdown,
 };
 
-use crate::attached::{Client, Parts};
+use crate::attached::{Client, ClientParts};
 use crate::clock::monotonic_ns;
-use crate::handshake::{Answer, MAPPED, Refusal, Request};
+use crate::handshake::{AttachReply, MAPPED, Refusal, Request};
 use crate::layout::Layout;
-use crate::listener::{DoorError, Listener};
+use crate::listener::{ListenError, Listener};
 use crate::map::Memory;
 use crate::users::{Access, Limits, Services, User};
 
 /// Configuration of the acceptor: its socket, limits and access rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DoorConfig {
+pub struct AcceptorConfig {
     /// Path of the socket. Users who may write to it may attach.
     pub path: PathBuf,
     /// Limits on the number and size of applications.
@@ -41,7 +41,7 @@ pub struct DoorConfig {
     pub services: Services,
 }
 
-impl DoorConfig {
+impl AcceptorConfig {
     /// Returns a configuration with the default limits and unrestricted services.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), limits: Limits::default(), services: Services::default() }
@@ -51,7 +51,7 @@ impl DoorConfig {
 /// Events from the acceptor to the node.
 #[derive(Debug)]
 pub(crate) enum Event {
-    Opened(Box<Opening>),
+    Opened(Box<AdmittedClient>),
     /// The application has mapped its memory, which is sealed from now on.
     Sealed(u32),
     Closed(u32),
@@ -59,7 +59,7 @@ pub(crate) enum Event {
 
 /// An application to be admitted, and the memory that the node sends it.
 #[derive(Debug)]
-pub(crate) struct Opening {
+pub(crate) struct AdmittedClient {
     pub(crate) client: Client,
     pub(crate) memory: Arc<OwnedFd>,
 }
@@ -75,7 +75,7 @@ pub(crate) struct Acceptor {
 
 /// A connection, before or after it is attached.
 #[derive(Debug)]
-struct Guest {
+struct Connection {
     socket: Arc<OwnedFd>,
     user: User,
     state: State,
@@ -92,7 +92,7 @@ enum State {
 }
 
 #[derive(Debug)]
-struct Door {
+struct AcceptorThread {
     access: Access,
     listener: Listener,
     stop: Arc<OwnedFd>,
@@ -103,7 +103,7 @@ struct Door {
     /// Written to at each event.
     news: OwnedFd,
     events: Sender<Event>,
-    guests: BTreeMap<u64, Guest>,
+    guests: BTreeMap<u64, Connection>,
     next: u64,
     next_app: u32,
     /// Memory of ended applications, from which messages may still be sent. This thread drops the
@@ -131,11 +131,11 @@ const LETTING_GO: Duration = Duration::from_secs(2);
 const SWEEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Opens the acceptor. From now on `access` has the limits and services of `config`.
-pub(crate) fn open(config: DoorConfig, access: &Access) -> Result<Acceptor, DoorError> {
-    let DoorConfig { path, limits, services } = config;
-    let system = |source: io::Error| DoorError::System { path: path.clone(), source };
+pub(crate) fn open(config: AcceptorConfig, access: &Access) -> Result<Acceptor, ListenError> {
+    let AcceptorConfig { path, limits, services } = config;
+    let system = |source: io::Error| ListenError::System { path: path.clone(), source };
     let listener = Listener::open(&path, SocketType::SEQPACKET, BACKLOG)?;
-    let setup = || -> io::Result<(Door, Receiver<Event>)> {
+    let setup = || -> io::Result<(AcceptorThread, Receiver<Event>)> {
         let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let (stop, changed, news) = (Arc::new(event()?), Arc::new(event()?), event()?);
         access.set(limits, services);
@@ -148,7 +148,7 @@ pub(crate) fn open(config: DoorConfig, access: &Access) -> Result<Acceptor, Door
         // Edge-triggered, so that no thread has to read the counter.
         epoll::add(&bells, &news, EventData::new_u64(0), EventFlags::IN | EventFlags::ET)?;
         let (events, received) = mpsc::channel();
-        let door = Door {
+        let door = AcceptorThread {
             access: access.clone(),
             listener,
             stop,
@@ -171,12 +171,13 @@ pub(crate) fn open(config: DoorConfig, access: &Access) -> Result<Acceptor, Door
     Ok(Acceptor { events, bells, stop, thread })
 }
 
-impl Door {
+impl AcceptorThread {
     fn run(mut self) {
         let mut ready = Vec::with_capacity(32);
         loop {
             ready.clear();
-            let is_restless = !self.retired.is_empty() || self.silent().next().is_some();
+            let is_restless =
+                !self.retired.is_empty() || self.pending_connections().next().is_some();
             let timeout = is_restless.then_some(&SWEEP);
             match epoll::wait(&self.epoll, spare_capacity(&mut ready), timeout) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -188,7 +189,7 @@ impl Door {
                     LISTENER => self.accept(),
                     STOP => return,
                     CHANGED => self.on_changed_rules(),
-                    guest => self.hear(guest),
+                    guest => self.handle_readable(guest),
                 }
             }
             self.sweep();
@@ -196,7 +197,7 @@ impl Door {
     }
 
     /// Returns the connections without a request, the oldest first, with their users.
-    fn silent(&self) -> impl Iterator<Item = (u64, User)> {
+    fn pending_connections(&self) -> impl Iterator<Item = (u64, User)> {
         let silent = self.guests.iter().filter(|(_, g)| matches!(g.state, State::Silent { .. }));
         silent.map(|(&token, guest)| (token, guest.user))
     }
@@ -247,46 +248,50 @@ impl Door {
         }
         self.next += 1;
         let until_ns = monotonic_ns() + SILENCE.as_nanos() as u64;
-        self.guests.insert(token, Guest { socket, user, state: State::Silent { until_ns } });
+        self.guests.insert(token, Connection { socket, user, state: State::Silent { until_ns } });
         // Programs send their request with the connection, so most requests are already there.
-        self.hear(token);
-        self.limit_silent(user);
+        self.handle_readable(token);
+        self.limit_pending(user);
     }
 
     /// Closes the oldest connections without a request, if there are too many.
-    fn limit_silent(&mut self, user: User) {
-        let silent: Vec<_> = self.silent().collect();
+    fn limit_pending(&mut self, user: User) {
+        let silent: Vec<_> = self.pending_connections().collect();
         let mut of_user = silent.iter().filter(|(_, of)| of.uid == user.uid);
         if of_user.clone().count() > SILENT_PER_USER
             && let Some(&(oldest, _)) = of_user.next()
         {
-            if let Some(Guest { socket, .. }) = self.guests.get(&oldest) {
+            if let Some(Connection { socket, .. }) = self.guests.get(&oldest) {
                 turn_away(socket, &Refusal::Waiting { uid: user.uid, max: SILENT_PER_USER });
             }
-            self.leave(oldest);
+            self.remove_connection(oldest);
         } else if let Some(&(oldest, _)) = silent.first().filter(|_| silent.len() > SILENT_MAX) {
-            self.leave(oldest);
+            self.remove_connection(oldest);
         }
     }
 
     /// Handles a request from a connection, or its end.
-    fn hear(&mut self, token: u64) {
+    fn handle_readable(&mut self, token: u64) {
         let Some(guest) = self.guests.get_mut(&token) else { return };
         let mut bytes = [0; Request::LEN + 1];
         let got = match recv(&guest.socket, &mut bytes, RecvFlags::DONTWAIT) {
             Ok((got, _)) if got > 0 => got,
             Err(Errno::WOULDBLOCK | Errno::INTR) => return,
-            Ok(_) | Err(_) => return self.leave(token),
+            Ok(_) | Err(_) => return self.remove_connection(token),
         };
         match &mut guest.state {
             State::Silent { .. } => {}
             State::Attached { app, unsealed, .. } => {
                 let app = *app;
                 let is_sealed = bytes[..got] == MAPPED && unsealed.take().is_some_and(seal);
-                return if is_sealed { self.tell(Event::Sealed(app)) } else { self.leave(token) };
+                return if is_sealed {
+                    self.send_event(Event::Sealed(app))
+                } else {
+                    self.remove_connection(token)
+                };
             }
             // An application sends nothing more before its answer.
-            State::Waiting { .. } => return self.leave(token),
+            State::Waiting { .. } => return self.remove_connection(token),
         }
         let socket = Arc::clone(&guest.socket);
         match Request::decode(&bytes[..got]) {
@@ -296,7 +301,7 @@ impl Door {
             }
             Err(refusal) => {
                 turn_away(&socket, &refusal);
-                self.leave(token);
+                self.remove_connection(token);
             }
         }
     }
@@ -309,10 +314,10 @@ impl Door {
         let may_come = matches!(refusal, Refusal::NoMemory { .. }) && !self.retired.is_empty();
         if may_come && monotonic_ns() < until_ns {
             let state = State::Waiting { request, until_ns };
-            self.guests.insert(token, Guest { socket, user, state });
+            self.guests.insert(token, Connection { socket, user, state });
         } else {
             turn_away(&socket, &refusal);
-            self.leave(token);
+            self.remove_connection(token);
         }
     }
 
@@ -335,7 +340,7 @@ impl Door {
         // Applications that disconnected before this request are removed, even if epoll has not
         // reported them yet.
         self.sweep_out();
-        let is_taken = |guest: &Guest| match guest.state {
+        let is_taken = |guest: &Connection| match guest.state {
             State::Attached { service: taken, .. } => taken == service,
             State::Silent { .. } | State::Waiting { .. } => false,
         };
@@ -369,11 +374,14 @@ impl Door {
         let app = self.next_app;
         self.next_app = self.next_app.wrapping_add(1);
         let (memory, file) = (Arc::new(memory), Arc::new(file));
-        let parts = Parts { app, service, uid, doorbell, socket: Arc::clone(socket) };
+        let parts = ClientParts { app, service, uid, doorbell, socket: Arc::clone(socket) };
         let client = Client::new(parts, Arc::clone(&memory), layout);
-        self.tell(Event::Opened(Box::new(Opening { client, memory: Arc::clone(&file) })));
+        self.send_event(Event::Opened(Box::new(AdmittedClient {
+            client,
+            memory: Arc::clone(&file),
+        })));
         let state = State::Attached { app, service, memory, unsealed: Some(file) };
-        self.guests.insert(token, Guest { socket: Arc::clone(socket), user, state });
+        self.guests.insert(token, Connection { socket: Arc::clone(socket), user, state });
         tracing::info!(service, app, uid, bytes = layout.total(), "an application is attached");
         Ok(())
     }
@@ -382,7 +390,7 @@ impl Door {
     fn on_changed_rules(&mut self) {
         let _ = rustix::io::read(&self.changed, &mut [0u8; 8]);
         let rules = self.access.rules();
-        let is_forbidden = |guest: &Guest| match guest.state {
+        let is_forbidden = |guest: &Connection| match guest.state {
             State::Attached { service, .. } => !rules.1.allow(service, guest.user),
             State::Silent { .. } | State::Waiting { .. } => false,
         };
@@ -394,23 +402,23 @@ impl Door {
                 uid,
                 "sent an application away whose user has lost the right to its service"
             );
-            self.leave(token);
+            self.remove_connection(token);
         }
     }
 
     /// Removes a connection.
-    fn leave(&mut self, token: u64) {
-        let Some(Guest { socket, user, state }) = self.guests.remove(&token) else { return };
+    fn remove_connection(&mut self, token: u64) {
+        let Some(Connection { socket, user, state }) = self.guests.remove(&token) else { return };
         let _ = epoll::delete(&self.epoll, &socket);
         if let State::Attached { app, service, memory, .. } = state {
             tracing::info!(service, app, "an application has gone");
             let _ = shutdown(&socket, Shutdown::Both);
             self.retired.push((user, memory));
-            self.tell(Event::Closed(app));
+            self.send_event(Event::Closed(app));
         }
     }
 
-    fn tell(&self, event: Event) {
+    fn send_event(&self, event: Event) {
         // A node that has ended will stop the acceptor, too.
         if self.events.send(event).is_ok() {
             let _ = rustix::io::write(&self.news, &1u64.to_ne_bytes());
@@ -420,11 +428,10 @@ impl Door {
     /// Closes connections whose request is overdue, and frees unused memory.
     fn sweep(&mut self) {
         let now_ns = monotonic_ns();
-        let is_over =
-            |guest: &Guest| matches!(guest.state, State::Silent { until_ns } if until_ns <= now_ns);
+        let is_over = |guest: &Connection| matches!(guest.state, State::Silent { until_ns } if until_ns <= now_ns);
         let over = self.guests.iter().filter(|(_, guest)| is_over(guest)).map(|(&token, _)| token);
         for token in over.collect::<Vec<_>>() {
-            self.leave(token);
+            self.remove_connection(token);
         }
         self.let_go();
         let waiting = self.guests.iter().filter_map(|(&token, guest)| match guest.state {
@@ -443,19 +450,19 @@ impl Door {
 
     /// Removes all connections whose socket has closed.
     fn sweep_out(&mut self) {
-        let has_gone = |guest: &Guest| {
+        let has_gone = |guest: &Connection| {
             let mut polled = [PollFd::new(&guest.socket, PollFlags::RDHUP)];
             let is_attached = matches!(guest.state, State::Attached { .. });
             is_attached && poll(&mut polled, Some(&Timespec::default())).is_ok_and(|n| n > 0)
         };
         let gone = self.guests.iter().filter(|(_, guest)| has_gone(guest)).map(|(&token, _)| token);
         for token in gone.collect::<Vec<_>>() {
-            self.leave(token);
+            self.remove_connection(token);
         }
     }
 }
 
-impl Drop for Door {
+impl Drop for AcceptorThread {
     fn drop(&mut self) {
         for guest in self.guests.values() {
             let _ = shutdown(&guest.socket, Shutdown::Both);
@@ -466,7 +473,7 @@ impl Drop for Door {
 /// Sends a program the reason for which it is refused.
 fn turn_away(socket: &OwnedFd, refusal: &Refusal) {
     tracing::info!(%refusal, "turned an application away");
-    let answer = Answer::from(refusal).encode();
+    let answer = AttachReply::from(refusal).encode();
     // Unread input would make the system drop the answer.
     let _ = recv(socket, &mut [0; Request::LEN + 1], RecvFlags::DONTWAIT);
     let _ = send(socket, &answer, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);

@@ -109,7 +109,7 @@ impl From<app::Outcome> for Outcome {
 
 /// A message to send, as it is in the submission queue. Any words are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Submit {
+pub(crate) struct SubmissionEntry {
     pub(crate) ticket: u64,
     /// First byte within the send arena.
     pub(crate) offset: u64,
@@ -121,7 +121,7 @@ pub(crate) struct Submit {
     pub(crate) deadline_ns: u64,
 }
 
-impl Submit {
+impl SubmissionEntry {
     pub(crate) fn encode(&self) -> [u64; SQ_WORDS] {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         let (target, owner) = (pair(self.size, self.dst), pair(self.service.into(), self.tenant));
@@ -139,7 +139,7 @@ impl Submit {
 
 /// A completion, as it is in the completion queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Complete {
+pub(crate) enum CompletionEntry {
     Finished {
         ticket: u64,
         outcome: Outcome,
@@ -153,7 +153,7 @@ pub(crate) enum Complete {
     },
 }
 
-impl Complete {
+impl CompletionEntry {
     pub(crate) fn encode(&self) -> [u64; CQ_WORDS] {
         match *self {
             Self::Finished { ticket, outcome } => {
@@ -210,16 +210,16 @@ mod tests {
         ) {
             let [ticket, offset, deadline_ns, tenant] = words;
             let (service, tenant) = (a as u16, tenant as u32);
-            let submit = Submit { ticket, offset, size: a, dst: b, service, tenant, deadline_ns };
-            prop_assert_eq!(Submit::decode(submit.encode()), submit);
+            let submit = SubmissionEntry { ticket, offset, size: a, dst: b, service, tenant, deadline_ns };
+            prop_assert_eq!(SubmissionEntry::decode(submit.encode()), submit);
             for uid in [None, Some(0), Some(a), Some(u32::MAX)] {
-                let received = Complete::Received { offset, size: a, from: b, uid };
-                prop_assert_eq!(Complete::decode(received.encode()), Some(received));
+                let received = CompletionEntry::Received { offset, size: a, from: b, uid };
+                prop_assert_eq!(CompletionEntry::decode(received.encode()), Some(received));
             }
             for code in 0..10 {
                 let outcome = Failure::from_code(code).map_or(Outcome::Completed, Outcome::Failed);
-                let finished = Complete::Finished { ticket, outcome };
-                prop_assert_eq!(Complete::decode(finished.encode()), Some(finished));
+                let finished = CompletionEntry::Finished { ticket, outcome };
+                prop_assert_eq!(CompletionEntry::decode(finished.encode()), Some(finished));
             }
         }
     }

@@ -179,7 +179,7 @@ impl From<LayoutError> for Refusal {
 
 /// Answer of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum AttachReply {
     /// Accepted; the memory is attached to the answer.
     Granted(Grant),
     /// Refused.
@@ -268,7 +268,7 @@ impl Request {
     }
 }
 
-impl Answer {
+impl AttachReply {
     /// Bytes of the longest answer.
     pub const LEN_MAX: usize = PRELUDE + 4 + TEXT_MAX;
 
@@ -334,7 +334,7 @@ impl Grant {
     }
 }
 
-impl From<&Refusal> for Answer {
+impl From<&Refusal> for AttachReply {
     fn from(refusal: &Refusal) -> Self {
         Self::Refused { code: refusal.code(), text: refusal.to_string() }
     }
@@ -407,14 +407,14 @@ mod tests {
                 payload: Bytes::new(payload.max(1)),
                 tenant: tenant.map(TenantId::new),
             });
-            let granted = Answer::Granted(Grant { total, depth, slots, send, receive, promise });
+            let granted = AttachReply::Granted(Grant { total, depth, slots, send, receive, promise });
             let bytes = granted.encode();
-            prop_assert_eq!(Answer::decode(&bytes), Some(granted));
+            prop_assert_eq!(AttachReply::decode(&bytes), Some(granted));
             for short in 0..bytes.len() {
-                prop_assert_eq!(Answer::decode(&bytes[..short]), None);
+                prop_assert_eq!(AttachReply::decode(&bytes[..short]), None);
             }
-            let refused = Answer::Refused { code: 5, text };
-            prop_assert_eq!(Answer::decode(&refused.encode()), Some(refused));
+            let refused = AttachReply::Refused { code: 5, text };
+            prop_assert_eq!(AttachReply::decode(&refused.encode()), Some(refused));
         }
 
         /// Any bytes are refused or make a layout within the limits.
@@ -428,7 +428,7 @@ mod tests {
                 let request = Request { service: 0, depth: 0, send: 0, receive: 0 };
                 bytes[..12].copy_from_slice(&request.encode()[..12]);
             }
-            let _ = Answer::decode(&bytes);
+            let _ = AttachReply::decode(&bytes);
             match Request::decode(&bytes) {
                 Ok(request) => {
                     prop_assert_eq!(&request.encode()[..], &bytes[..]);
@@ -438,7 +438,7 @@ mod tests {
                     }
                 }
                 Err(refusal) => {
-                    prop_assert!(Answer::from(&refusal).encode().len() <= Answer::LEN_MAX);
+                    prop_assert!(AttachReply::from(&refusal).encode().len() <= AttachReply::LEN_MAX);
                 }
             }
         }

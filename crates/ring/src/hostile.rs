@@ -13,11 +13,11 @@ use rampmeter_runtime::{Applications, Assembly, Clock, ClockSource, Payload, Sub
 
 use crate::attached::{IncomingMessage, OutgoingMessage};
 use crate::client::{Port, PortConfig};
-use crate::entry::Submit;
+use crate::entry::SubmissionEntry;
 use crate::layout::Layout;
 use crate::map::Memory;
 use crate::server::Clients;
-use crate::{Completion, DoorConfig, Failure, NodeGone, Outcome};
+use crate::{AcceptorConfig, Completion, Failure, NodeGone, Outcome};
 
 const SERVICE: u16 = 7;
 const CONFIG: PortConfig = PortConfig { depth: 4, send: 8_192, receive: 8_192 };
@@ -25,7 +25,7 @@ const CONFIG: PortConfig = PortConfig { depth: 4, send: 8_192, receive: 8_192 };
 fn clients(dir: &tempfile::TempDir) -> (Clients, PathBuf) {
     let path = dir.path().join("socket");
     let clock = Clock::start(ClockSource::Monotonic).unwrap();
-    (Clients::listen(DoorConfig::new(&path), clock).unwrap(), path)
+    (Clients::listen(AcceptorConfig::new(&path), clock).unwrap(), path)
 }
 
 /// Attaches a port, while this thread runs the node's part.
@@ -213,7 +213,7 @@ fn is_sent_away(offence: impl FnOnce(&mut Clients, &Memory, &Layout)) -> bool {
     }
 }
 
-fn submit(memory: &Memory, layout: &Layout, n: u32, submit: Submit) {
+fn submit(memory: &Memory, layout: &Layout, n: u32, submit: SubmissionEntry) {
     for (word, value) in submit.encode().into_iter().enumerate() {
         let at = layout.sq.entries + (n as usize % 4) * 64 + 8 * word;
         memory.long(at).store(value, Ordering::Relaxed);
@@ -221,8 +221,15 @@ fn submit(memory: &Memory, layout: &Layout, n: u32, submit: Submit) {
     memory.word(layout.sq.tail).store(n + 1, Ordering::Release);
 }
 
-const FINE: Submit =
-    Submit { ticket: 1, offset: 0, size: 64, dst: 1, service: 1, tenant: 0, deadline_ns: u64::MAX };
+const FINE: SubmissionEntry = SubmissionEntry {
+    ticket: 1,
+    offset: 0,
+    size: 64,
+    dst: 1,
+    service: 1,
+    tenant: 0,
+    deadline_ns: u64::MAX,
+};
 
 #[test]
 fn each_offence_ends_the_application_that_commits_it() {
@@ -231,10 +238,10 @@ fn each_offence_ends_the_application_that_commits_it() {
         memory.word(layout.sq.tail).store(100, Ordering::Relaxed);
     }));
     assert!(is_sent_away(|_, memory, layout| {
-        submit(memory, layout, 1, Submit { offset: 8_192, size: 1, ..FINE });
+        submit(memory, layout, 1, SubmissionEntry { offset: 8_192, size: 1, ..FINE });
     }));
     assert!(is_sent_away(|_, memory, layout| {
-        submit(memory, layout, 1, Submit { offset: u64::MAX, ..FINE });
+        submit(memory, layout, 1, SubmissionEntry { offset: u64::MAX, ..FINE });
     }));
     assert!(is_sent_away(|clients, memory, layout| {
         let all: Vec<_> = (1..5)
@@ -254,7 +261,7 @@ fn each_offence_ends_the_application_that_commits_it() {
         // The ring is full according to the application's read counter.
         memory.word(layout.cq.head).store(0x8000_0000, Ordering::Relaxed);
         for n in 1..=layout.cq.capacity + 1 {
-            submit(memory, layout, n, Submit { ticket: 1_000, ..FINE });
+            submit(memory, layout, n, SubmissionEntry { ticket: 1_000, ..FINE });
             let Submission { app, ticket, .. } = clients.poll_submission().unwrap();
             clients.finish(app, ticket, app::Outcome::Completed);
         }

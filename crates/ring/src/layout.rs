@@ -17,7 +17,7 @@
 use thiserror::Error;
 
 use crate::map::Memory;
-use crate::ring::Place;
+use crate::ring::RingOffsets;
 
 /// First word of the memory, and of every handshake: `RMRING`.
 pub(crate) const MAGIC: u64 = 0x0000_474e_4952_4d52;
@@ -44,9 +44,9 @@ const SLOTS_MIN: u32 = 64;
 pub struct Layout {
     pub(crate) depth: u32,
     pub(crate) slots: u32,
-    pub(crate) sq: Place,
-    pub(crate) cq: Place,
-    pub(crate) rq: Place,
+    pub(crate) sq: RingOffsets,
+    pub(crate) cq: RingOffsets,
+    pub(crate) rq: RingOffsets,
     pub(crate) send: Span,
     pub(crate) receive: Span,
     pub(crate) total: u64,
@@ -109,7 +109,8 @@ impl Layout {
         let mut place = |capacity: u32, words: usize| {
             let entries = part(u64::from(capacity) * 8 * words as u64).offset as usize;
             let line = |k: usize| PAGE as usize + (3 * n + k) * APART;
-            let place = Place { head: line(0), tail: line(1), flag: line(2), entries, capacity };
+            let place =
+                RingOffsets { head: line(0), tail: line(1), flag: line(2), entries, capacity };
             n += 1;
             place
         };
@@ -166,7 +167,7 @@ mod tests {
         ) {
             let layout = Layout::new(depth, send, receive).unwrap();
             let Layout { sq, cq, rq, .. } = layout;
-            let words = |place: Place, n: usize| {
+            let words = |place: RingOffsets, n: usize| {
                 (place.entries + place.capacity as usize * 8 * n) as u64
             };
             prop_assert_eq!(sq.entries as u64, 2 * PAGE);

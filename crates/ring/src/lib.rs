@@ -30,10 +30,10 @@ pub use client::{
     AttachError, Completion, NodeGone, Options, Port, PortConfig, ReceivedMessage, SendBuffer,
     Submission, SubmitError,
 };
-pub use door::DoorConfig;
+pub use door::AcceptorConfig;
 pub use entry::{Failure, Outcome};
 pub use layout::{Layout, LayoutError};
-pub use listener::{DoorError, Listener};
+pub use listener::{ListenError, Listener};
 pub use rampmeter_runtime::Ticket;
 pub use server::Clients;
 pub use users::{Access, AllowedUsers, Limits, Services};

@@ -27,7 +27,7 @@ use thiserror::Error;
 
 /// Reason for which there is no socket.
 #[derive(Debug, Error)]
-pub enum DoorError {
+pub enum ListenError {
     /// A running node owns the socket.
     #[error("another node listens on {}", path.display())]
     Taken {
@@ -74,14 +74,14 @@ impl Listener {
     ///
     /// # Errors
     /// Another process listens there, the path exists and is not a socket, or the system refuses.
-    pub fn open(path: &Path, kind: SocketType, backlog: i32) -> Result<Self, DoorError> {
+    pub fn open(path: &Path, kind: SocketType, backlog: i32) -> Result<Self, ListenError> {
         let owned = || path.to_owned();
-        let system = |source: io::Error| DoorError::System { path: owned(), source };
+        let system = |source: io::Error| ListenError::System { path: owned(), source };
         if let Some(socket) = inherited(path, kind).map_err(system)? {
             return Ok(Self { socket, _own: None });
         }
         let lock = lock(path).map_err(|error| match error {
-            Errno::WOULDBLOCK => DoorError::Taken { path: owned() },
+            Errno::WOULDBLOCK => ListenError::Taken { path: owned() },
             error => system(error.into()),
         })?;
         match fs::symlink_metadata(path) {
@@ -90,9 +90,9 @@ impl Listener {
                 // Removed meanwhile.
                 Err(Errno::NOENT) => {}
                 // Full, of another kind, or not for this user: a process listens.
-                Ok(()) | Err(_) => return Err(DoorError::Taken { path: owned() }),
+                Ok(()) | Err(_) => return Err(ListenError::Taken { path: owned() }),
             },
-            Ok(_) => return Err(DoorError::NotASocket { path: owned() }),
+            Ok(_) => return Err(ListenError::NotASocket { path: owned() }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(system(error)),
         }
@@ -233,11 +233,11 @@ mod tests {
             })
             .collect();
         assert_eq!(visit(&path, KIND), Err(Errno::WOULDBLOCK));
-        assert!(matches!(Listener::open(&path, KIND, 1), Err(DoorError::Taken { .. })));
+        assert!(matches!(Listener::open(&path, KIND, 1), Err(ListenError::Taken { .. })));
         drop(one);
         let _stream = UnixListener::bind(&path).unwrap();
         fs::remove_file(&lock).unwrap();
-        assert!(matches!(Listener::open(&path, KIND, 1), Err(DoorError::Taken { .. })));
+        assert!(matches!(Listener::open(&path, KIND, 1), Err(ListenError::Taken { .. })));
         assert!(path.exists());
     }
 
@@ -256,7 +256,7 @@ mod tests {
     fn other_files_stay() {
         let (_folder, path) = folder();
         fs::write(&path, "precious").unwrap();
-        assert!(matches!(Listener::open(&path, KIND, 1), Err(DoorError::NotASocket { .. })));
+        assert!(matches!(Listener::open(&path, KIND, 1), Err(ListenError::NotASocket { .. })));
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     }
 }

@@ -23,7 +23,7 @@ use crate::map::Memory;
 
 /// Location of a ring in the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RingOffsets {
     pub(crate) head: usize,
     pub(crate) tail: usize,
     pub(crate) flag: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Place {
     pub(crate) capacity: u32,
 }
 
-impl Place {
+impl RingOffsets {
     /// Returns the offset of a word of an entry.
     fn at(&self, n: u32, words: usize, word: usize) -> usize {
         let idx = (n & (self.capacity - 1)) as usize;
@@ -42,7 +42,7 @@ impl Place {
 
 /// The other side's counter is inconsistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Corrupt;
+pub(crate) struct CorruptCounter;
 
 /// Reason for which an entry was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,20 +57,20 @@ pub(crate) enum PushError {
 #[derive(Debug)]
 pub(crate) struct Producer<const N: usize> {
     memory: Arc<Memory>,
-    place: Place,
+    place: RingOffsets,
     tail: u32,
     /// Reader's counter when it was last read.
     head: u32,
 }
 
 impl<const N: usize> Producer<N> {
-    pub(crate) fn new(memory: Arc<Memory>, place: Place) -> Self {
+    pub(crate) fn new(memory: Arc<Memory>, place: RingOffsets) -> Self {
         Self { memory, place, tail: 0, head: 0 }
     }
 
     /// Writes an entry.
     pub(crate) fn push(&mut self, entry: [u64; N]) -> Result<(), PushError> {
-        let Place { capacity, head, tail, .. } = self.place;
+        let RingOffsets { capacity, head, tail, .. } = self.place;
         if self.tail.wrapping_sub(self.head) >= capacity {
             self.head = self.memory.word(head).load(Ordering::Acquire);
             let n = self.tail.wrapping_sub(self.head);
@@ -94,7 +94,7 @@ impl<const N: usize> Producer<N> {
 
     /// Returns true if the reader sleeps and this is the first call to notice: then it must be
     /// woken.
-    pub(crate) fn must_wake(&self) -> bool {
+    pub(crate) fn take_wake_request(&self) -> bool {
         fence(Ordering::SeqCst);
         let flag = self.memory.word(self.place.flag);
         flag.load(Ordering::Relaxed) != 0 && flag.swap(0, Ordering::AcqRel) != 0
@@ -105,23 +105,23 @@ impl<const N: usize> Producer<N> {
 #[derive(Debug)]
 pub(crate) struct Consumer<const N: usize> {
     memory: Arc<Memory>,
-    place: Place,
+    place: RingOffsets,
     head: u32,
     /// Writer's counter when it was last read.
     tail: u32,
 }
 
 impl<const N: usize> Consumer<N> {
-    pub(crate) fn new(memory: Arc<Memory>, place: Place) -> Self {
+    pub(crate) fn new(memory: Arc<Memory>, place: RingOffsets) -> Self {
         Self { memory, place, head: 0, tail: 0 }
     }
 
     /// Returns true if there is an entry.
-    pub(crate) fn has_next(&mut self) -> Result<bool, Corrupt> {
+    pub(crate) fn has_next(&mut self) -> Result<bool, CorruptCounter> {
         if self.head == self.tail {
             let tail = self.memory.word(self.place.tail).load(Ordering::Acquire);
             if tail.wrapping_sub(self.head) > self.place.capacity {
-                return Err(Corrupt);
+                return Err(CorruptCounter);
             }
             self.tail = tail;
         }
@@ -129,7 +129,7 @@ impl<const N: usize> Consumer<N> {
     }
 
     /// Reads an entry.
-    pub(crate) fn pop(&mut self) -> Result<Option<[u64; N]>, Corrupt> {
+    pub(crate) fn pop(&mut self) -> Result<Option<[u64; N]>, CorruptCounter> {
         if !self.has_next()? {
             return Ok(None);
         }
@@ -162,7 +162,8 @@ mod tests {
     use std::collections::VecDeque;
     use std::thread;
 
-    const PLACE: Place = Place { head: 0, tail: 128, flag: 256, entries: 384, capacity: 8 };
+    const PLACE: RingOffsets =
+        RingOffsets { head: 0, tail: 128, flag: 256, entries: 384, capacity: 8 };
 
     fn ring() -> (Producer<3>, Consumer<3>, Arc<Memory>) {
         let memory = Arc::new(Memory::heap(4_096));
@@ -202,7 +203,7 @@ mod tests {
     fn counters_that_make_no_sense_are_noticed() {
         let (mut producer, mut consumer, memory) = ring();
         memory.word(PLACE.tail).store(9, Ordering::Relaxed);
-        assert_eq!(consumer.pop(), Err(Corrupt));
+        assert_eq!(consumer.pop(), Err(CorruptCounter));
         memory.word(PLACE.tail).store(0, Ordering::Relaxed);
         for n in 0..8 {
             producer.push([n; 3]).unwrap();
@@ -216,14 +217,14 @@ mod tests {
     #[test]
     fn a_sleeper_is_woken_once() {
         let (mut producer, consumer, _) = ring();
-        assert!(!producer.must_wake());
+        assert!(!producer.take_wake_request());
         consumer.arm();
         producer.push([1; 3]).unwrap();
-        assert!(producer.must_wake());
-        assert!(!producer.must_wake());
+        assert!(producer.take_wake_request());
+        assert!(!producer.take_wake_request());
         consumer.arm();
         consumer.disarm();
-        assert!(!producer.must_wake());
+        assert!(!producer.take_wake_request());
     }
 
     /// Two threads, one of which sleeps whenever the queue is empty: every entry arrives in order
@@ -256,7 +257,7 @@ mod tests {
             match producer.push(check(n)) {
                 Ok(()) => {
                     n += 1;
-                    if producer.must_wake() {
+                    if producer.take_wake_request() {
                         reader.thread().unpark();
                     }
                 }

@@ -12,8 +12,8 @@ use rampmeter_runtime::{Applications, Clock, Submission, Ticket};
 use rustix::event::{Timespec, epoll};
 
 use crate::attached::{Client, IncomingMessage, OutgoingMessage};
-use crate::door::{self, DoorConfig, Event, Opening};
-use crate::listener::DoorError;
+use crate::door::{self, AcceptorConfig, AdmittedClient, Event};
+use crate::listener::ListenError;
 use crate::users::Access;
 
 /// Applications that are attached to a node. Pass it to [`Node::new`](rampmeter_runtime::Node).
@@ -44,7 +44,7 @@ impl Clients {
     ///
     /// # Errors
     /// The socket cannot be opened, or a running node owns it.
-    pub fn listen(config: DoorConfig, clock: Clock) -> Result<Self, DoorError> {
+    pub fn listen(config: AcceptorConfig, clock: Clock) -> Result<Self, ListenError> {
         Self::listen_with(config, &Access::default(), clock)
     }
 
@@ -54,10 +54,10 @@ impl Clients {
     /// # Errors
     /// As [`Clients::listen`].
     pub fn listen_with(
-        config: DoorConfig,
+        config: AcceptorConfig,
         access: &Access,
         clock: Clock,
-    ) -> Result<Self, DoorError> {
+    ) -> Result<Self, ListenError> {
         let opened = door::open(config, access)?;
         let door::Acceptor { events, bells, stop, thread: door } = opened;
         Ok(Self {
@@ -95,7 +95,7 @@ impl Clients {
         for event in self.events.try_iter() {
             match event {
                 Event::Opened(opened) => {
-                    let Opening { client, memory } = *opened;
+                    let AdmittedClient { client, memory } = *opened;
                     if let Err(error) = client.admit(&memory, self.promise) {
                         tracing::debug!(service = client.service(), %error, "gone before it came");
                     }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use common::{Bed, BedConfig};
 use rampmeter_core::NodeId;
 use rampmeter_ring::{
-    AttachError, Clients, Completion, DoorConfig, DoorError, Failure, NodeGone, Outcome, Port,
-    PortConfig, SubmitError,
+    AcceptorConfig, AttachError, Clients, Completion, Failure, ListenError, NodeGone, Outcome,
+    Port, PortConfig, SubmitError,
 };
 use rampmeter_runtime::{Clock, ClockSource};
 
@@ -234,9 +234,9 @@ fn a_living_node_keeps_its_socket_without_the_lock() {
     let bed = Bed::start(dir.path(), &BedConfig::default());
     let path = &bed.sockets[0];
     std::fs::remove_file(dir.path().join("node0.sock.lock")).unwrap();
-    let second = DoorConfig::new(path);
+    let second = AcceptorConfig::new(path);
     match Clients::listen(second, Clock::start(ClockSource::Monotonic).unwrap()) {
-        Err(DoorError::Taken { path: taken }) => assert_eq!(taken, *path),
+        Err(ListenError::Taken { path: taken }) => assert_eq!(taken, *path),
         other => panic!("{other:?}"),
     }
     drop(Port::attach(path, SERVICE, PortConfig::default()).unwrap());
@@ -247,19 +247,20 @@ fn a_living_node_keeps_its_socket_without_the_lock() {
 fn a_socket_is_replaced_only_if_its_node_is_dead() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("socket");
-    let listen =
-        || Clients::listen(DoorConfig::new(&path), Clock::start(ClockSource::Monotonic).unwrap());
+    let listen = || {
+        Clients::listen(AcceptorConfig::new(&path), Clock::start(ClockSource::Monotonic).unwrap())
+    };
     drop(UnixListener::bind(&path).unwrap());
     let living = listen().unwrap();
     match listen() {
-        Err(DoorError::Taken { path: taken }) => assert_eq!(taken, path),
+        Err(ListenError::Taken { path: taken }) => assert_eq!(taken, path),
         other => panic!("{other:?}"),
     }
     drop(living);
     assert!(!path.exists());
     std::fs::write(&path, "precious").unwrap();
     match listen() {
-        Err(DoorError::NotASocket { .. }) => {}
+        Err(ListenError::NotASocket { .. }) => {}
         other => panic!("{other:?}"),
     }
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");

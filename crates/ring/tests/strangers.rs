@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use common::{Bed, BedConfig};
 use rampmeter_core::NodeId;
-use rampmeter_ring::handshake::{Answer, MAPPED, Request};
+use rampmeter_ring::handshake::{AttachReply, MAPPED, Request};
 use rampmeter_ring::{
     AllowedUsers, AttachError, Completion, Layout, Limits, Port, PortConfig, Services,
 };
@@ -34,11 +34,11 @@ fn visit(path: &Path) -> OwnedFd {
     socket
 }
 
-fn say(socket: &OwnedFd, bytes: &[u8]) -> Option<Answer> {
+fn say(socket: &OwnedFd, bytes: &[u8]) -> Option<AttachReply> {
     send(socket, bytes, SendFlags::NOSIGNAL).unwrap();
-    let mut answer = [0; Answer::LEN_MAX];
+    let mut answer = [0; AttachReply::LEN_MAX];
     let (got, _) = recv(socket, &mut answer, RecvFlags::empty()).unwrap_or((0, 0));
-    Answer::decode(&answer[..got])
+    AttachReply::decode(&answer[..got])
 }
 
 const SMALL: PortConfig = PortConfig { depth: 1, send: 4_096, receive: 4_096 };
@@ -84,11 +84,11 @@ fn connections_that_one_user_holds_open_do_not_shut_out_others() {
     let bed = Bed::start(dir.path(), &BedConfig::default());
     let silent = as_other(&bed, |path| {
         let silent: Vec<OwnedFd> = (0..64).map(|_| visit(path)).collect();
-        let mut answer = [0; Answer::LEN_MAX];
+        let mut answer = [0; AttachReply::LEN_MAX];
         let (got, _) = recv(&silent[0], &mut answer, RecvFlags::empty()).unwrap();
-        let refused = Answer::decode(&answer[..got]);
+        let refused = AttachReply::decode(&answer[..got]);
         let expected = "user 65534 has 8 connections without a request already";
-        assert_eq!(refused, Some(Answer::Refused { code: 11, text: expected.into() }));
+        assert_eq!(refused, Some(AttachReply::Refused { code: 11, text: expected.into() }));
         // Other programs of the user are admitted.
         for service in 100..199 {
             drop(Port::attach(path, service, SMALL).unwrap());
@@ -216,7 +216,7 @@ fn strangers_get_a_reason_and_applications_go_on() {
     ];
     for (bytes, expected) in cases {
         match say(&visit(path), &bytes) {
-            Some(Answer::Refused { code, text }) => assert_eq!(code, expected, "{text}"),
+            Some(AttachReply::Refused { code, text }) => assert_eq!(code, expected, "{text}"),
             other => panic!("{other:?}"),
         }
     }
@@ -224,7 +224,7 @@ fn strangers_get_a_reason_and_applications_go_on() {
     let silent: Vec<OwnedFd> = (0..40).map(|_| visit(path)).collect();
     drop(silent);
     let talker = visit(path);
-    assert!(matches!(say(&talker, &good), Some(Answer::Granted(_))));
+    assert!(matches!(say(&talker, &good), Some(AttachReply::Granted(_))));
     send(&talker, b"more", SendFlags::NOSIGNAL).unwrap();
     assert!(matches!(recv(&talker, &mut [0; 8], RecvFlags::empty()), Ok((0, _)) | Err(_)));
     drop(Port::attach(path, 2, PortConfig::default()).unwrap());
@@ -240,7 +240,7 @@ fn strangers_get_a_reason_and_applications_go_on() {
 fn receive_memory(socket: &OwnedFd) -> OwnedFd {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut answer = [0; Answer::LEN_MAX];
+    let mut answer = [0; AttachReply::LEN_MAX];
     let mut into = [IoSliceMut::new(&mut answer)];
     recvmsg(socket, &mut into, &mut ancillary, RecvFlags::CMSG_CLOEXEC).unwrap();
     let rights = ancillary.drain().find_map(|message| match message {

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use rampmeter_runtime::digest::{ArrivingDigest, count_out, digest_to_be};
+use rampmeter_runtime::digest::{ReceiveDigest, count_out, digest_to_be};
 use rampmeter_runtime::wire::{Envelope, Fragment};
 
 const PAYLOAD: u32 = 1_400;
@@ -41,7 +41,7 @@ fn digest(c: &mut Criterion) {
         count_out(&leaving, &message, &fragment, PAYLOAD as usize, black_box(&mut datagram));
     });
     let payload = &datagram[Envelope::LEN_MAX + 19..];
-    let mut arriving = ArrivingDigest::default();
+    let mut arriving = ReceiveDigest::default();
     packets(c, "arriving-in-order", |packet| {
         arriving = black_box(arriving.with(&fragment(packet), black_box(payload)));
     });

@@ -56,9 +56,9 @@ impl Setting {
 
 /// Settings of a node, as digests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Agreement([u32; Setting::ALL.len()]);
+pub struct SettingDigests([u32; Setting::ALL.len()]);
 
-impl Agreement {
+impl SettingDigests {
     /// Computes the digests. `text` returns a text for each setting, equal if the setting is.
     pub fn new(text: impl Fn(Setting) -> String) -> Self {
         Self(Setting::ALL.map(|setting| crc32c::crc32c(text(setting).as_bytes())))
@@ -148,8 +148,8 @@ mod tests {
         #[test]
         fn nodes_find_what_differs(which in prop::collection::btree_set(0..7usize, 0..7)) {
             let text = |changed: bool| if changed { "b" } else { "a" }.to_owned();
-            let one = Agreement::new(|_| text(false));
-            let other = Agreement::new(|s| text(which.contains(&(s as usize))));
+            let one = SettingDigests::new(|_| text(false));
+            let other = SettingDigests::new(|s| text(which.contains(&(s as usize))));
             let mut bytes = [0; 64];
             let len = other.encode(&mut bytes).unwrap();
             let read = one.read(&bytes[..len]).unwrap();
@@ -161,13 +161,13 @@ mod tests {
 
         #[test]
         fn any_bytes_compare(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-            let _ = Agreement::default().read(&bytes);
+            let _ = SettingDigests::default().read(&bytes);
         }
     }
 
     #[test]
     fn a_node_that_tells_less_agrees_in_the_rest() {
-        let one = Agreement::new(|_| "a".to_owned());
+        let one = SettingDigests::new(|_| "a".to_owned());
         let differences = |bytes: &[u8]| one.differences(&one.read(bytes).unwrap());
         assert!(differences(&[0]).is_empty());
         assert_eq!(differences(&[1, 0, 0, 0, 0]).iter().collect::<Vec<_>>(), [Setting::Mtu]);
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_number_is_found_by_its_digest() {
         for mtu in [576, 1_500, 4_000, 9_000] {
-            let agreement = Agreement::new(|_| mtu.to_string());
+            let agreement = SettingDigests::new(|_| mtu.to_string());
             assert_eq!(agreement.number(Setting::Mtu, 1..65_536), Some(mtu));
             assert_eq!(agreement.number(Setting::Mtu, 1..mtu), None);
         }

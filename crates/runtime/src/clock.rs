@@ -62,7 +62,7 @@ impl Clock {
     }
 
     /// Returns true if the clock is about to reach the end of its range, at which it stops.
-    pub fn is_over(now: Time) -> bool {
+    pub fn is_near_end(now: Time) -> bool {
         i128::from(now.as_ps() / 1_000) >= LAST_NS - MARGIN_NS
     }
 
@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn clocks_end_before_they_stand_still() {
         let at = |days: i128| Time::from_ps((days * DAY_NS) as u64 * 1_000);
-        assert!(!Clock::is_over(at(213)));
-        assert!(Clock::is_over(Time::from_ps(LAST_NS as u64 * 1_000)));
+        assert!(!Clock::is_near_end(at(213)));
+        assert!(Clock::is_near_end(Time::from_ps(LAST_NS as u64 * 1_000)));
     }
 
     #[test]

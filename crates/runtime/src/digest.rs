@@ -19,7 +19,7 @@ use rampmeter_core::envelope::{Envelope, Fragment};
 
 /// Digest at the sender, of the message's first bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct LeavingDigest {
+pub struct SendDigest {
     register: u32,
     /// Number of bytes that have been added.
     end: u32,
@@ -27,13 +27,13 @@ pub struct LeavingDigest {
     is_ordered: bool,
 }
 
-impl Default for LeavingDigest {
+impl Default for SendDigest {
     fn default() -> Self {
         Self { register: EMPTY, end: 0, is_ordered: true }
     }
 }
 
-impl LeavingDigest {
+impl SendDigest {
     /// Returns the number of bytes that have been added; it grows until every byte has been sent
     /// once.
     pub fn added(&self) -> u32 {
@@ -75,14 +75,14 @@ impl LeavingDigest {
 }
 
 /// Returns the digest field of a packet of a message that is being sent, still without its value.
-pub fn digest_to_be(digest: &Cell<LeavingDigest>, offset: u32, len: u32, size: u32) -> Option<u32> {
+pub fn digest_to_be(digest: &Cell<SendDigest>, offset: u32, len: u32, size: u32) -> Option<u32> {
     (digest.get().end_with(offset, len, size) == size).then_some(0)
 }
 
 /// Adds the payload of a packet, the last `len` bytes of `datagram`, to the digest of its message.
 /// Writes the digest into the envelope if that has the field.
 pub fn count_out<P: Payload>(
-    digest: &Cell<LeavingDigest>,
+    digest: &Cell<SendDigest>,
     payload: &P,
     fragment: &Fragment,
     len: usize,
@@ -98,7 +98,7 @@ pub fn count_out<P: Payload>(
 
 /// Digest at the receiver, of the bytes that have arrived.
 #[derive(Clone, Copy, Debug)]
-pub struct ArrivingDigest {
+pub struct ReceiveDigest {
     /// Sum of the completed runs.
     sum: u32,
     /// CRC of the latest run of bytes that arrived in order, and the offset of its end.
@@ -108,14 +108,14 @@ pub struct ArrivingDigest {
     told: Option<u32>,
 }
 
-impl Default for ArrivingDigest {
+impl Default for ReceiveDigest {
     fn default() -> Self {
         // An empty run: the initial value of a CRC counts as if it preceded the message.
         Self { sum: 0, run: EMPTY, end: 0, told: None }
     }
 }
 
-impl ArrivingDigest {
+impl ReceiveDigest {
     /// Returns the digest with the payload of a fragment, which has not been added before.
     pub fn with(mut self, fragment: &Fragment, payload: &[u8]) -> Self {
         let Fragment { offset, size, digest, .. } = *fragment;
@@ -131,7 +131,7 @@ impl ArrivingDigest {
 
     /// Returns true if it equals the sender's digest, for a message of which `size` bytes have been
     /// added.
-    pub fn is_right(&self, size: u32) -> bool {
+    pub fn matches(&self, size: u32) -> bool {
         let whole = self.sum ^ shift(self.run, size.saturating_sub(self.end));
         self.told == Some(!whole)
     }

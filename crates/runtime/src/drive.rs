@@ -18,7 +18,7 @@ use crate::node::Node;
 
 /// Mode in which a node waits for its next iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
+pub enum WaitMode {
     /// Sleeps, except for the last part before a packet whose pacing delay ends.
     Block {
         /// Duration of that part: at least the lateness of the system's timers; zero disables
@@ -69,7 +69,7 @@ impl Signals {
     }
 
     /// Clears a wake-up that has been handled, so that it does not wake the node again.
-    fn quiet(&self) {
+    fn clear_wake(&self) {
         let _ = rustix::io::read(&self.0.event, &mut [0u8; 8]);
     }
 
@@ -96,14 +96,14 @@ const CROWDED: Span = Span::from_us(20);
 pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
     node: &mut Node<E, D, A>,
     clock: &Clock,
-    wait: Wait,
+    wait: WaitMode,
     signals: &Signals,
     grace: Span,
     mut each: impl FnMut(&mut Node<E, D, A>, Time),
 ) -> io::Result<()> {
     // Timers fire up to 50 us late by default. A failure to set this is ignored.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let sleeper = Sleeper::create(node, signals)?;
+    let sleeper = EpollWait::create(node, signals)?;
     let (mut stops_at, mut is_crowded) = (Time::NEVER, false);
     let mut configured = node.busy_poll();
     let (mut busy, mut seen) = (BusyPoll::new(busy_poll_max(node)), node.active_at());
@@ -123,7 +123,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
         if signals.is_stopping() {
             if stops_at == Time::NEVER {
                 // Queued submissions are reported in the next iterations.
-                node.stop_taking();
+                node.reject_submissions();
                 stops_at = now.saturating_add(grace);
                 continue;
             }
@@ -133,7 +133,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
                 return Ok(());
             }
         }
-        let Wait::Block { spin } = wait else { continue };
+        let WaitMode::Block { spin } = wait else { continue };
         let now = clock.now();
         let gather = node.gather().min(stops_at.saturating_since(now));
         if gather > Span::ZERO {
@@ -157,9 +157,9 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
         let sleep = if is_spinning { left.saturating_sub(spin) } else { left };
         if sleep == Span::ZERO {
             std::hint::spin_loop();
-        } else if !node.apps_mut().arm() && sleeper.sleep(sleep)? == Some(Waker::Signals) {
+        } else if !node.apps_mut().arm() && sleeper.sleep(sleep)? == Some(WakeSource::Signals) {
             // The next iteration handles the signal.
-            signals.quiet();
+            signals.clear_wake();
         }
     }
 }
@@ -179,11 +179,11 @@ fn is_realtime() -> bool {
 }
 
 /// Waits for descriptors and for time.
-struct Sleeper(OwnedFd);
+struct EpollWait(OwnedFd);
 
 /// A kind of descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waker {
+enum WakeSource {
     Node,
     Signals,
 }
@@ -191,7 +191,7 @@ enum Waker {
 /// Maximum duration of a sleep, whatever the node requests.
 const SLEEP_MAX: Span = Span::from_us(1_000_000);
 
-impl Sleeper {
+impl EpollWait {
     /// Creates one for the descriptors that wake a node, and for its signals.
     fn create<E: Endpoint, D: Datapath, A: Applications>(
         node: &Node<E, D, A>,
@@ -199,9 +199,9 @@ impl Sleeper {
     ) -> io::Result<Self> {
         let sleeper = Self::new()?;
         for fd in node.datapath().wakers().into_iter().chain(node.apps().wakers()) {
-            sleeper.add(fd, Waker::Node)?;
+            sleeper.add(fd, WakeSource::Node)?;
         }
-        sleeper.add(signals.0.event.as_fd(), Waker::Signals)?;
+        sleeper.add(signals.0.event.as_fd(), WakeSource::Signals)?;
         Ok(sleeper)
     }
 
@@ -209,19 +209,19 @@ impl Sleeper {
         Ok(Self(epoll::create(epoll::CreateFlags::CLOEXEC)?))
     }
 
-    fn add(&self, fd: BorrowedFd<'_>, waker: Waker) -> io::Result<()> {
-        let data = epoll::EventData::new_u64(u64::from(waker == Waker::Signals));
+    fn add(&self, fd: BorrowedFd<'_>, waker: WakeSource) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(u64::from(waker == WakeSource::Signals));
         Ok(epoll::add(&self.0, fd, data, epoll::EventFlags::IN)?)
     }
 
     /// Sleeps; returns one of the descriptors that have woken it.
-    fn sleep(&self, span: Span) -> io::Result<Option<Waker>> {
+    fn sleep(&self, span: Span) -> io::Result<Option<WakeSource>> {
         let mut events = [MaybeUninit::uninit(); 1];
         let timeout = timespec(span.min(SLEEP_MAX));
         match epoll::wait(&self.0, &mut events, Some(&timeout)) {
             Ok((woken, _)) => Ok(woken.first().map(|event| match event.data.u64() {
-                0 => Waker::Node,
-                _ => Waker::Signals,
+                0 => WakeSource::Node,
+                _ => WakeSource::Signals,
             })),
             Err(rustix::io::Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn short_sleeps_are_not_rounded_up_to_milliseconds() {
         let clock = Clock::start(ClockSource::Monotonic).unwrap();
-        let sleeper = Sleeper::new().unwrap();
+        let sleeper = EpollWait::new().unwrap();
         let sleep = |_| {
             let before = clock.now();
             sleeper.sleep(Span::from_us(100)).unwrap();

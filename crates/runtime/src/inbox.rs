@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{MsgId, NodeId, Span, Time};
 
-use crate::digest::ArrivingDigest;
+use crate::digest::ReceiveDigest;
 use rampmeter_core::envelope::Fragment;
 
 /// Message of which some bytes have arrived.
@@ -16,7 +16,7 @@ pub(crate) struct PartialMessage<A> {
     /// Bytes that have arrived.
     pub(crate) got: u64,
     /// Digest of these bytes.
-    pub(crate) digest: ArrivingDigest,
+    pub(crate) digest: ReceiveDigest,
     pub(crate) assembly: A,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum FragmentState {
 
 /// Reason for which a node refuses a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum RefusalReason {
     /// No application receives it, or it is too long.
     NoReceiver,
     /// Its bytes have changed.
@@ -44,8 +44,8 @@ pub(crate) enum Why {
 /// itself answers senders that have missed the refusal. Two generations are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
-    recent: IdMap<(NodeId, MsgId), Refusal>,
-    older: IdMap<(NodeId, MsgId), Refusal>,
+    recent: IdMap<(NodeId, MsgId), RefusedMessage>,
+    older: IdMap<(NodeId, MsgId), RefusedMessage>,
     /// Beginning of the recent generation.
     since: Time,
     /// End of the latest refusal: packets cost no search after it.
@@ -53,8 +53,8 @@ pub(crate) struct Refusals {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Refusal {
-    why: Why,
+struct RefusedMessage {
+    why: RefusalReason,
     /// Time of the latest note to the sender.
     noted_at: Time,
 }
@@ -69,7 +69,13 @@ const REFUSAL_EVERY: Span = Span::from_us(1_000);
 
 impl Refusals {
     /// Records a refused message, for at least `patience` if there are not too many others.
-    pub(crate) fn enter(&mut self, now: Time, of: (NodeId, MsgId), why: Why, patience: Span) {
+    pub(crate) fn enter(
+        &mut self,
+        now: Time,
+        of: (NodeId, MsgId),
+        why: RefusalReason,
+        patience: Span,
+    ) {
         let patience = patience.max(REMEMBERED_MIN);
         let age = now.saturating_since(self.since);
         if age > patience || self.recent.len() >= REFUSALS_MAX {
@@ -77,13 +83,13 @@ impl Refusals {
             self.older = if age > patience * 2 { IdMap::default() } else { recent };
             self.since = now;
         }
-        self.recent.insert(of, Refusal { why, noted_at: now });
+        self.recent.insert(of, RefusedMessage { why, noted_at: now });
         self.until = now.saturating_add(patience);
     }
 
     /// Returns the reason for which a message was refused, and whether to notify its sender again.
     #[inline]
-    pub(crate) fn find(&mut self, now: Time, of: (NodeId, MsgId)) -> Option<(Why, bool)> {
+    pub(crate) fn find(&mut self, now: Time, of: (NodeId, MsgId)) -> Option<(RefusalReason, bool)> {
         if now > self.until {
             return None;
         }
@@ -107,11 +113,11 @@ impl Refusals {
 
 /// Services without an application.
 #[derive(Debug, Default)]
-pub(crate) struct Absences(IdMap<u16, Absence>);
+pub(crate) struct AbsentServices(IdMap<u16, ServiceAbsence>);
 
 /// Times of the first and of the latest packet for an absent application.
 #[derive(Clone, Copy, Debug)]
-struct Absence {
+struct ServiceAbsence {
     since: Time,
     latest: Time,
 }
@@ -120,11 +126,11 @@ struct Absence {
 /// its service are refused only after this time.
 const PATIENCE: Span = Span::from_us(2_000_000);
 
-impl Absences {
+impl AbsentServices {
     /// Returns true if a service has had no application for too long. A pause in the packets to it
     /// restarts the time.
-    pub(crate) fn is_over(&mut self, now: Time, service: u16) -> bool {
-        let absence = self.0.entry(service).or_insert(Absence { since: now, latest: now });
+    pub(crate) fn has_timed_out(&mut self, now: Time, service: u16) -> bool {
+        let absence = self.0.entry(service).or_insert(ServiceAbsence { since: now, latest: now });
         if now.saturating_since(absence.latest) > PATIENCE {
             absence.since = now;
         }
@@ -134,7 +140,7 @@ impl Absences {
 
     /// Returns true if a service whose messages are deferred has had no application for too long.
     pub(crate) fn has_expired(&mut self, now: Time, service: u16) -> bool {
-        let absence = self.0.entry(service).or_insert(Absence { since: now, latest: now });
+        let absence = self.0.entry(service).or_insert(ServiceAbsence { since: now, latest: now });
         let is_over = now.saturating_since(absence.since) > PATIENCE;
         if is_over {
             absence.latest = now;
@@ -256,7 +262,7 @@ impl<A> Inbox<A> {
     }
 
     /// Returns the digest of the bytes of a message that have arrived.
-    pub(crate) fn digest(&self, src: NodeId, msg: MsgId) -> ArrivingDigest {
+    pub(crate) fn digest(&self, src: NodeId, msg: MsgId) -> ReceiveDigest {
         self.messages.get(&(src, msg)).map(|m| m.digest).unwrap_or_default()
     }
 
@@ -270,7 +276,7 @@ impl<A> Inbox<A> {
     ) -> &mut PartialMessage<A> {
         let Fragment { service, size, .. } = *fragment;
         self.messages.entry((src, msg)).or_insert_with(|| {
-            let (digest, assembly) = (ArrivingDigest::default(), open());
+            let (digest, assembly) = (ReceiveDigest::default(), open());
             PartialMessage { service, size, got: 0, digest, assembly }
         })
     }

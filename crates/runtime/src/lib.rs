@@ -32,13 +32,13 @@ pub mod peer;
 mod send_queues;
 mod stats;
 
-pub use agreement::{Agreement, Differences, Setting};
+pub use agreement::{Differences, Setting, SettingDigests};
 pub use app::{Applications, Assembly, Outcome, Payload, Submission, Ticket};
 pub use busy::BusyPoll;
 pub use clock::{Clock, ClockError, ClockSource};
 pub use datapath::Datapath;
 pub use datapath::secure::{PrivateKey, PublicKey, SealConfig, SecureDatapath, Security};
-pub use drive::{Signals, Wait, drive};
+pub use drive::{Signals, WaitMode, drive};
 pub use liveness::{RailState, RailView};
 pub use node::{Node, NodeConfig};
 pub use peer::PeerView;

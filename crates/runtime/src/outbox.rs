@@ -6,12 +6,12 @@ use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Bytes, Message, MsgId, NodeId, TenantId, Time};
 
 use crate::app::Ticket;
-use crate::digest::LeavingDigest;
+use crate::digest::SendDigest;
 use crate::send_queues::QueueKey;
 
 /// A message that is being sent.
 #[derive(Debug)]
-pub(crate) struct Sending<P> {
+pub(crate) struct OutgoingMessage<P> {
     pub(crate) app: u32,
     pub(crate) ticket: Ticket,
     pub(crate) dst: NodeId,
@@ -28,12 +28,12 @@ pub(crate) struct Sending<P> {
     /// Time of its submission to the endpoint, or at which bytes were sent for the first time.
     pub(crate) progress_at: Cell<Time>,
     /// Digest of the bytes sent.
-    pub(crate) digest: Cell<LeavingDigest>,
+    pub(crate) digest: Cell<SendDigest>,
     /// Bytes of the message.
     pub(crate) payload: P,
 }
 
-impl<P> Sending<P> {
+impl<P> OutgoingMessage<P> {
     /// Returns the message for the endpoint.
     pub(crate) fn message(&self, id: MsgId) -> Message {
         let &Self { dst, size, deadline, tenant, .. } = self;
@@ -49,7 +49,7 @@ impl<P> Sending<P> {
 /// Messages that are being sent, by their numbers at the endpoint.
 #[derive(Debug)]
 pub(crate) struct Outbox<P> {
-    messages: IdMap<MsgId, Sending<P>>,
+    messages: IdMap<MsgId, OutgoingMessage<P>>,
     next: u32,
     /// Number of messages to each node.
     to: IdMap<NodeId, usize>,
@@ -61,7 +61,7 @@ impl<P> Outbox<P> {
     }
 
     /// Adds a message under a unique number.
-    pub(crate) fn insert(&mut self, message: Sending<P>) -> MsgId {
+    pub(crate) fn insert(&mut self, message: OutgoingMessage<P>) -> MsgId {
         while self.messages.contains_key(&MsgId::new(self.next)) {
             self.next = self.next.wrapping_add(1);
         }
@@ -72,19 +72,19 @@ impl<P> Outbox<P> {
         id
     }
 
-    pub(crate) fn get(&self, id: MsgId) -> Option<&Sending<P>> {
+    pub(crate) fn get(&self, id: MsgId) -> Option<&OutgoingMessage<P>> {
         self.messages.get(&id)
     }
 
     /// Removes and returns the messages to `dst` of which nothing has been sent and for which
     /// `may_go` returns true, in the order of their submission.
-    pub(crate) fn take_unbegun(
+    pub(crate) fn take_unsent(
         &mut self,
         dst: NodeId,
-        may_go: impl Fn(&Sending<P>) -> bool,
-    ) -> Vec<Sending<P>> {
+        may_go: impl Fn(&OutgoingMessage<P>) -> bool,
+    ) -> Vec<OutgoingMessage<P>> {
         let is_unbegun =
-            |_: &MsgId, m: &mut Sending<P>| m.dst == dst && !m.is_begun.get() && may_go(m);
+            |_: &MsgId, m: &mut OutgoingMessage<P>| m.dst == dst && !m.is_begun.get() && may_go(m);
         let mut taken: Vec<_> = self.messages.extract_if(is_unbegun).collect();
         if let Some(n) = self.to.get_mut(&dst) {
             *n -= taken.len();
@@ -93,7 +93,7 @@ impl<P> Outbox<P> {
         taken.into_iter().map(|(_, message)| message).collect()
     }
 
-    pub(crate) fn remove(&mut self, id: MsgId) -> Option<Sending<P>> {
+    pub(crate) fn remove(&mut self, id: MsgId) -> Option<OutgoingMessage<P>> {
         let message = self.messages.remove(&id)?;
         if let Some(n) = self.to.get_mut(&message.dst) {
             *n -= 1;
@@ -102,7 +102,7 @@ impl<P> Outbox<P> {
     }
 
     /// Returns the numbers of the messages that `is_meant` selects, in ascending order.
-    pub(crate) fn select(&self, is_meant: impl Fn(&Sending<P>) -> bool) -> Vec<MsgId> {
+    pub(crate) fn select(&self, is_meant: impl Fn(&OutgoingMessage<P>) -> bool) -> Vec<MsgId> {
         let mut found: Vec<_> =
             self.messages.iter().filter(|(_, m)| is_meant(m)).map(|(id, _)| *id).collect();
         found.sort_unstable();
@@ -110,7 +110,7 @@ impl<P> Outbox<P> {
     }
 
     /// Returns the number of messages to `dst`.
-    pub(crate) fn n_to(&self, dst: NodeId) -> usize {
+    pub(crate) fn count_to(&self, dst: NodeId) -> usize {
         self.to.get(&dst).copied().unwrap_or_default()
     }
 
@@ -119,7 +119,7 @@ impl<P> Outbox<P> {
     }
 
     /// Removes and returns all messages, in arbitrary order.
-    pub(crate) fn take_all(&mut self) -> Vec<Sending<P>> {
+    pub(crate) fn take_all(&mut self) -> Vec<OutgoingMessage<P>> {
         self.to.clear();
         let mut all: Vec<_> = self.messages.drain().collect();
         all.sort_unstable_by_key(|(id, _)| *id);

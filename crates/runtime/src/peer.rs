@@ -25,7 +25,7 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{NodeId, Rng, Span, Time};
 
 pub use self::views::{PeerView, Traffic};
-use crate::agreement::{Agreement, Differences};
+use crate::agreement::{Differences, SettingDigests};
 use crate::app::Submission;
 use crate::datapath::RailSet;
 use crate::liveness::Liveness;
@@ -38,7 +38,7 @@ pub(crate) struct Peer<P> {
     ip: Option<IpAddr>,
     life: Option<Incarnation>,
     /// The hello that has not been answered.
-    hello: Option<Hello>,
+    hello: Option<HelloState>,
     /// Messages that are queued until the peer responds, by the end of their patience.
     waiting: VecDeque<QueuedMessage<P>>,
     traffic: Traffic,
@@ -57,7 +57,7 @@ pub(crate) struct Peer<P> {
     /// Round trip of the latest hello that was sent once.
     rtt: Option<Span>,
     /// Its settings, and those that differ from this node's, as far as it has sent them.
-    settings: Option<Agreement>,
+    settings: Option<SettingDigests>,
     differences: Differences,
     /// The transport that it runs, if its latest packet was of another than this node's.
     other_transport: Option<TransportId>,
@@ -91,7 +91,7 @@ impl<P> Peer<P> {
 
 impl<P> Peer<P> {
     /// Returns the time of the peer's latest packet, including answers to hellos.
-    fn heard_at(&self) -> Option<Time> {
+    fn last_packet_at(&self) -> Option<Time> {
         self.traffic.heard_at.max(self.answered_at)
     }
 
@@ -122,7 +122,7 @@ pub(crate) struct QueuedMessage<P> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Hello {
+struct HelloState {
     nonce: u32,
     /// Time at which it is sent next, and the pause after that.
     at: Time,
@@ -136,7 +136,7 @@ struct Hello {
 
 /// Result of an answer to a hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Learned {
+pub(crate) enum HelloOutcome {
     /// None: it answers no hello of this node.
     Nothing,
     /// The peer has the known incarnation.
@@ -234,7 +234,7 @@ impl<P> Peers<P> {
     /// A node that is removed and added again meets another incarnation. This node has forgotten
     /// which messages it sent and received, and its message numbers begin at zero again. In the
     /// same incarnation, the peer would treat these messages as delivered ones.
-    pub(crate) fn own_life(&self, own: Incarnation, node: NodeId) -> Incarnation {
+    pub(crate) fn own_incarnation(&self, own: Incarnation, node: NodeId) -> Incarnation {
         let n_removed = self.n_removed.get(node.idx()).copied().unwrap_or(0);
         Incarnation::new(own.get().wrapping_add(n_removed))
     }
@@ -252,12 +252,12 @@ impl<P> Peers<P> {
     }
 
     /// Returns true if packets of `node` may have this source address.
-    pub(crate) fn is_from(&self, node: NodeId, from: Option<IpAddr>) -> bool {
+    pub(crate) fn has_source_address(&self, node: NodeId, from: Option<IpAddr>) -> bool {
         self.get(node).is_some_and(|p| p.ip.is_none() || from.is_none() || p.ip == from)
     }
 
     /// Returns the peer's incarnation, if it is known.
-    pub(crate) fn life(&self, node: NodeId) -> Option<Incarnation> {
+    pub(crate) fn peer_incarnation(&self, node: NodeId) -> Option<Incarnation> {
         self.get(node)?.life
     }
 

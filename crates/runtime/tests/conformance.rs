@@ -22,7 +22,7 @@ use rampmeter_proto::{Builtin, OnHosts, Transport};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_sim::{Arrival, LinkFault, Status, Topology, TopologySpec, topologies};
 use rampmeter_testkit::network::n_arbiters;
-use rampmeter_testkit::{Body, Case, Place, Suite, here, run, spec};
+use rampmeter_testkit::{Body, Case, Suite, TestNetwork, here, run, spec};
 
 const HOSTS: usize = 4;
 const LOSSES: [f64; 4] = [0.0, 0.001, 0.01, 0.05];
@@ -75,7 +75,7 @@ fn simulated<T: Transport>(keys: &T::Keys, loss: f64) {
     let is_fair = loss == 0.0;
     let (duplicate, reorder) = if is_fair { (0.0, 0.0) } else { (0.02, 0.05) };
     let delay_max = Span::from_us(2_000);
-    let place = Place::<T>::simulated(keys, star());
+    let place = TestNetwork::<T>::simulated(keys, star());
     let mut spec = spec(place.topology, 1);
     spec.fabric = place.fabric;
     spec.faults.every_link = LinkFault { loss, duplicate, reorder, delay_max };

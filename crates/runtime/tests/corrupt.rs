@@ -17,7 +17,7 @@ use rampmeter_core::{
 };
 use rampmeter_proto::{Builtin, OnHosts, Transport};
 use rampmeter_runtime::app::{Failure, Hub, Port, PortConfig};
-use rampmeter_runtime::datapath::mem::{MemDatapath, MemNet, Weather};
+use rampmeter_runtime::datapath::mem::{Impairments, MemDatapath, MemNet};
 use rampmeter_runtime::datapath::{ArrivedPacket, Route};
 use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, TransportId};
 use rampmeter_runtime::{Datapath, Node, NodeConfig, Outcome};
@@ -109,7 +109,7 @@ impl<T: Transport> Pair<T> {
     fn new(keys: &T::Keys, chance: &Rc<Cell<f64>>, changed: &ChangedMessages, seed: u64) -> Self {
         let facts = facts(2, 1_000, Span::from_us(100));
         let weather =
-            Weather { delay: Span::from_us(30), loss: 0.01, duplicate: 0.05, reorder: 0.1 };
+            Impairments { delay: Span::from_us(30), loss: 0.01, duplicate: 0.05, reorder: 0.1 };
         let net = MemNet::new(2, weather, seed);
         let node = |node: u32| {
             let config = NodeConfig {
@@ -122,7 +122,7 @@ impl<T: Transport> Pair<T> {
                 run: 1,
                 gather: Span::ZERO,
                 busy_poll: Span::ZERO,
-                agreement: rampmeter_runtime::Agreement::default(),
+                agreement: rampmeter_runtime::SettingDigests::default(),
                 message_max: NodeConfig::MESSAGE_MAX,
                 patience: Span::from_us(2_000_000),
                 peers: vec![Some(None); 2],
@@ -297,5 +297,5 @@ fn messages_need_a_digest() {
 fn main() {
     let suite = Suite::new(here!()).each_preset::<OnHosts<Builtin>, _>(Corrupt);
     let suite = suite.each_preset::<OnHosts<Builtin>, _>(ReportVisitor);
-    suite.and("messages_need_a_digest", messages_need_a_digest).run();
+    suite.with_test("messages_need_a_digest", messages_need_a_digest).run();
 }

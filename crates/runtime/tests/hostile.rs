@@ -198,10 +198,10 @@ impl Body for Hostile {
 fn main() {
     Suite::new(here!())
         .each_preset::<OnHosts<Builtin>, _>(Hostile)
-        .and(
+        .with_test(
             "a_peer_that_announces_without_end_is_held_to_its_limit",
             a_peer_that_announces_without_end_is_held_to_its_limit,
         )
-        .and("answers_of_the_node_itself_are_paced", answers_of_the_node_itself_are_paced)
+        .with_test("answers_of_the_node_itself_are_paced", answers_of_the_node_itself_are_paced)
         .run();
 }

@@ -16,7 +16,7 @@ use rampmeter_proto::sird::SirdFamily;
 use rampmeter_proto::tcp::TcpFamily;
 use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::{Completion, Failure, PortConfig};
-use rampmeter_runtime::datapath::mem::Weather;
+use rampmeter_runtime::datapath::mem::Impairments;
 
 const RTT: Span = Span::from_us(200);
 
@@ -24,12 +24,12 @@ fn net(n_hosts: u32) -> FabricFacts {
     facts(n_hosts, 1_000, RTT)
 }
 
-fn fair() -> Weather {
-    Weather::fair(RTT / 2)
+fn fair() -> Impairments {
+    Impairments::fair(RTT / 2)
 }
 
-fn foul(loss: f64) -> Weather {
-    Weather { delay: RTT / 4, loss, duplicate: 0.02, reorder: 0.1 }
+fn foul(loss: f64) -> Impairments {
+    Impairments { delay: RTT / 4, loss, duplicate: 0.02, reorder: 0.1 }
 }
 
 /// Every message arrives once and unaltered, with any loss, on clocks that start at `start`.
@@ -100,7 +100,7 @@ fn cosy_delivers_or_says_that_it_does_not() {
     let presets = [CosyConfig::paper(), CosyConfig::rsvp()];
     for (seed, loss) in [(1, 0.0), (2, 0.01), (3, 0.05), (4, 0.0)] {
         let (facts, preset) = (net(4), &presets[seed as usize / 4]);
-        let weather = Weather { loss, ..fair() };
+        let weather = Impairments { loss, ..fair() };
         let protocol = with_keys::<CosyFamily>(preset, &facts);
         let mut bed = MemBed::<CosyHost>::new(protocol, &facts, weather, seed);
         let mut rng = Rng::new(seed, 0, Purpose::Test);
@@ -327,8 +327,8 @@ fn deep_queues_drain<F: Transport>(most: Span) {
     assert_eq!(bed.seen.delivered.len() as u64, N);
 }
 
-fn fair_for(facts: &FabricFacts) -> Weather {
-    Weather::fair(facts.control_rtt / 2)
+fn fair_for(facts: &FabricFacts) -> Impairments {
+    Impairments::fair(facts.control_rtt / 2)
 }
 
 #[test]

@@ -10,7 +10,7 @@ use rampmeter_core::Span;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::{Builtin, OnHosts, Transport};
 use rampmeter_runtime::app::Outcome;
-use rampmeter_runtime::datapath::mem::Weather;
+use rampmeter_runtime::datapath::mem::Impairments;
 use rampmeter_testkit::network::n_arbiters;
 
 const RTT: Span = Span::from_us(200);
@@ -27,7 +27,7 @@ impl Visitor for Reload {
             return;
         }
         let mut bed =
-            MemBed::<T::Host>::new(protocol::<T>(&facts), &facts, Weather::fair(RTT / 2), 1);
+            MemBed::<T::Host>::new(protocol::<T>(&facts), &facts, Impairments::fair(RTT / 2), 1);
         let mut n_sent = 0;
         let mut send = |bed: &mut MemBed<T::Host>, n: u64, long: usize| {
             for number in n_sent..n_sent + n {

@@ -418,7 +418,7 @@ fn link_addresses_are_found_on_demand() {
     let name = &net.hosts[1].name;
     net.ip(&format!("-n {name} addr del {}/24 dev {DEVICE}", net.hosts[1].ip));
     let mut a = open(&net, 0);
-    assert_eq!(a.n_peers_known(), 0);
+    assert_eq!(a.n_peers_resolved(), 0);
     send(&mut a, 1, Priority::HIGHEST, b"lost");
     assert_eq!(a.counts().drops, 1);
     net.ip(&format!("-n {name} addr add {}/24 dev {DEVICE}", net.hosts[1].ip));
@@ -427,7 +427,7 @@ fn link_addresses_are_found_on_demand() {
         a.receive(Time::ZERO + Span::from_us(ms * 1_000), |_| ()).unwrap();
         send(&mut a, 1, Priority::HIGHEST, b"found");
         a.flush().unwrap();
-        if a.n_peers_known() == 1 {
+        if a.n_peers_resolved() == 1 {
             break;
         }
         thread::sleep(Duration::from_millis(20));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use common::{Blast, Segmentation};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
-use rampmeter_sim::engine::{Key, Wheel};
+use rampmeter_sim::engine::{EventKey, Wheel};
 use rampmeter_sim::*;
 
 /// Distances of events as a packet network has them: mostly a link's delay, now and then a timer.
@@ -32,13 +32,13 @@ fn hold(c: &mut Criterion) {
             let mut rng = Rng::new(1, 0, Purpose::Test);
             let mut wheel = Wheel::new(Span::from_ps(1024));
             for what in 0..pending.into() {
-                wheel.push(Key { time: Time::from_ps(ahead(&mut rng)), what });
+                wheel.push(EventKey { time: Time::from_ps(ahead(&mut rng)), what });
             }
             b.iter(|| {
                 for _ in 0..10_000 {
                     let key = wheel.pop().expect("events are pending");
                     let time = key.time + Span::from_ps(ahead(&mut rng));
-                    wheel.push(Key { time, ..key });
+                    wheel.push(EventKey { time, ..key });
                 }
             });
         });

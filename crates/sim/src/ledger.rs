@@ -71,7 +71,7 @@ pub(crate) struct Ledger {
     pub(crate) counters: Counters,
     seed: u64,
     /// Messages not yet over, and those after the first of them.
-    flows: VecDeque<Entry>,
+    flows: VecDeque<MessageEntry>,
     /// The number of the first.
     first: u32,
     /// Messages neither confirmed nor failed.
@@ -81,7 +81,7 @@ pub(crate) struct Ledger {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct MessageEntry {
     record: FlowRecord,
     is_over: bool,
 }
@@ -103,7 +103,7 @@ impl Ledger {
     pub(crate) fn submit(&mut self, now: Time, arrival: &Arrival) -> MsgId {
         let id = MsgId::new(self.first + self.flows.len() as u32);
         let record = FlowRecord::new(id, now, arrival);
-        self.flows.push_back(Entry { record, is_over: false });
+        self.flows.push_back(MessageEntry { record, is_over: false });
         self.open += 1;
         if self.delivered.len() <= arrival.tenant.idx() {
             self.delivered.resize(arrival.tenant.idx() + 1, 0);
@@ -129,7 +129,7 @@ impl Ledger {
     }
 
     #[inline]
-    fn entry(&mut self, msg: MsgId) -> Option<&mut Entry> {
+    fn entry(&mut self, msg: MsgId) -> Option<&mut MessageEntry> {
         let idx = msg.get().checked_sub(self.first)?;
         self.flows.get_mut(idx as usize)
     }

@@ -80,7 +80,7 @@ where
     }
 
     /// Returns true if a host has a packet to send by this plane.
-    pub(crate) fn wants_plane(&self, plane: usize) -> bool {
+    pub(crate) fn is_plane_waiting(&self, plane: usize) -> bool {
         match self {
             Self::Planes(e) => e.parts[plane].wants_transmit(),
             _ => self.wants_transmit(),

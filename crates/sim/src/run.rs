@@ -6,7 +6,7 @@ use rampmeter_core::{Family, Header, Hop, Message, NodeId, Packet, Planes, Recei
 
 use crate::clock::{ClockSpec, HostClock};
 use crate::engine::event::{ARRIVE, OTHER, PFC, PROGRAM, READY, TIMER, WAKE, event, parts};
-use crate::engine::{Key, Wheel};
+use crate::engine::{EventKey, Wheel};
 use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
 use crate::ledger::Ledger;
 use crate::probe::{Direction, InterfacePacket, Probe};
@@ -153,7 +153,7 @@ where
     }
 
     /// Dispatches an event and shows the probe what it did to ports.
-    fn dispatch_watched(&mut self, key: Key) {
+    fn dispatch_watched(&mut self, key: EventKey) {
         self.fabric.watch.now = self.now;
         self.dispatch(key);
         for event in self.fabric.watch.events.drain(..) {
@@ -162,7 +162,7 @@ where
     }
 
     #[inline]
-    fn dispatch(&mut self, key: Key) {
+    fn dispatch(&mut self, key: EventKey) {
         let (kind, number, handle) = parts(key.what);
         match kind {
             ARRIVE => {
@@ -184,7 +184,7 @@ where
                 fabric.wake(number, *now, wheel, leaves);
             }
             TIMER => self.fire(number, key.time),
-            READY => self.fabric.ready(number, handle, self.now, &mut self.wheel),
+            READY => self.fabric.resume_cut_through(number, handle, self.now, &mut self.wheel),
             PROGRAM if <F::Hop as Hop<F::Header>>::TIMERS => {
                 self.fabric.program_timeout(number, self.now, &mut self.wheel);
             }
@@ -250,7 +250,7 @@ where
             Receipt::Fresh => self.ledger.on_fresh(self.now, packet.payload),
             Receipt::Duplicate => self.ledger.on_duplicate(packet.payload),
         }
-        self.fabric.take(handle);
+        self.fabric.remove_delivered(handle);
         self.after_input(station);
     }
 
@@ -309,7 +309,7 @@ where
     fn after_input(&mut self, station: u32) {
         while let Some(event) = self.stations[station as usize].endpoint.poll_event() {
             if A::FEEDBACK {
-                self.tell_source(event);
+                self.notify_source(event);
             }
             if let Some(record) = self.ledger.on_event(self.now, event) {
                 self.probe.on_flow(&record);

@@ -6,11 +6,11 @@ use rampmeter_proto::Transport;
 use rampmeter_sim::{ClockSpec, SimSpec, Status};
 
 use crate::limit::limits_peers;
-use crate::network::{Place, leaf_spine, leaf_spine_at};
+use crate::network::{TestNetwork, leaf_spine, leaf_spine_at};
 use crate::run::{imc10, run, spec};
 use crate::scenario::{Scenario, assert_sound, scenario};
 use crate::suite::{Body, Case};
-use crate::wire::{self, Manners};
+use crate::wire::{self, PacketNames};
 
 /// Every message is delivered once, or reported failed if its peer is cut off, whatever the network
 /// does; see [`scenario`].
@@ -22,7 +22,7 @@ impl Body for Faults {
 
     fn test<T: Transport>(self, case: &Case<T>) {
         case.each_seed(0..300, |seed| {
-            let place = Place::<T>::simulated(&case.keys, leaf_spine(2, 3, 2));
+            let place = TestNetwork::<T>::simulated(&case.keys, leaf_spine(2, 3, 2));
             let Scenario { mut spec, arrivals, cut } = scenario(place.topology, seed);
             spec.fabric = place.fabric;
             if place.clocks_within.is_some() {
@@ -43,7 +43,7 @@ impl Body for Loss {
     const NAME: &'static str = "loss";
 
     fn test<T: Transport>(self, case: &Case<T>) {
-        let place = Place::<T>::simulated(&case.keys, leaf_spine_at(10.0, 9, 16, 4));
+        let place = TestNetwork::<T>::simulated(&case.keys, leaf_spine_at(10.0, 9, 16, 4));
         let spec = SimSpec { fabric: place.fabric, paranoid: false, ..spec(place.topology, 5) };
         assert_all_finish_with_loss::<T>(place.config, spec, 10);
     }
@@ -78,7 +78,7 @@ impl Body for Cancel {
         case.each_seed(0..60, |seed| {
             any_of(seed, &wire::plans(), |plan| {
                 let on_wire = wire::configured::<T>(&case.keys);
-                let manners = Manners::of(&on_wire.0);
+                let manners = PacketNames::of(&on_wire.0);
                 wire::cancels_cleanly::<T>(&on_wire, manners, &plan);
             });
         });

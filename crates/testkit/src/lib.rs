@@ -30,7 +30,7 @@ pub mod scenario;
 pub mod suite;
 pub mod wire;
 
-pub use network::{Place, facts, leaf_spine, leaf_spine_at, leaf_spine_of, star};
+pub use network::{TestNetwork, facts, leaf_spine, leaf_spine_at, leaf_spine_of, star};
 pub use run::{Records, arrival, imc10, run, spec};
 pub use scenario::{Scenario, assert_sound, scenario};
 pub use suite::{Body, Case, Suite, Target};

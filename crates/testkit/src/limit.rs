@@ -3,7 +3,7 @@
 use rampmeter_core::{Bytes, NodeId, Span};
 use rampmeter_proto::Transport;
 
-use crate::wire::{Manners, Net, configured};
+use crate::wire::{Net, PacketNames, configured};
 
 /// Messages that a peer may have in flight to a host, and more that it has. Few enough that a host
 /// which retransmits all of them again and again still reaches the last.
@@ -22,7 +22,7 @@ const SIZE: u64 = 2_920;
 pub fn limits_peers<T: Transport>(keys: &T::Keys) {
     let crowded = || {
         let on_wire = configured::<T>(keys);
-        let mut net = Net::<T>::new(&on_wire, Manners::of(&on_wire.0), (1, 0.0));
+        let mut net = Net::<T>::new(&on_wire, PacketNames::of(&on_wire.0), (1, 0.0));
         net.blocks = |packet| {
             let end = packet.payload.offset + u64::from(packet.payload.len);
             packet.src == NodeId::new(0) || end == SIZE
@@ -49,7 +49,7 @@ pub fn limits_peers<T: Transport>(keys: &T::Keys) {
     for _ in 0..1_000 {
         net.run_until(net.now + Span::from_us(1_000));
         assert!(net.at_first_host().0 <= 2 * LIMIT);
-        if net.left() == 0 {
+        if net.n_open_messages() == 0 {
             break;
         }
     }

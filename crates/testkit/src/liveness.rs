@@ -9,7 +9,7 @@ use rampmeter_sim::{Arrival, FlowRecord, InterfacePacket, Probe, Sim, SimSpec, S
 use rampmeter_workload::{WorkloadContext, WorkloadSpec};
 
 use crate::idle::IdleTimes;
-use crate::network::{Place, leaf_spine_of};
+use crate::network::{TestNetwork, leaf_spine_of};
 use crate::run::spec;
 use crate::suite::{Body, Case};
 
@@ -226,14 +226,14 @@ const LOSS_TIMERS: [&str; 10] = [
 ];
 
 /// Idle times of hosts, and what became of messages.
-struct Idle {
+struct IdleRun {
     times: IdleTimes,
     records: Vec<FlowRecord>,
     counters: BTreeMap<&'static str, u64>,
     dropped: u64,
 }
 
-impl Idle {
+impl IdleRun {
     fn new(n_hosts: u32, longest: Span) -> Self {
         Self {
             times: IdleTimes::new(n_hosts, longest),
@@ -327,7 +327,7 @@ impl Idle {
     }
 }
 
-impl Probe for Idle {
+impl Probe for IdleRun {
     const PACKETS: bool = true;
     const COUNTERS: bool = true;
 
@@ -395,7 +395,7 @@ impl Liveness {
         let rates = [run.gbps.into(), run.core_gbps.into()];
         let topology = leaf_spine_of(rates, RACKS.into(), run.hosts_per_rack.into(), 2);
         let topology = topology.build().expect("the numbers make a network");
-        let place = Place::<T>::preferred(&case.keys, topology);
+        let place = TestNetwork::<T>::preferred(&case.keys, topology);
         let is_narrow = place.topology.bisection_share() < 1.0;
         if is_narrow && place.assumptions.wants_full_bisection() {
             return Vec::new();
@@ -403,7 +403,7 @@ impl Liveness {
         let facts = place.topology.facts(wire, framing.header);
         let spec =
             SimSpec { fabric: place.fabric, paranoid: false, ..spec(place.topology, run.seed) };
-        let mut idle = Idle::new(run.n_hosts(), facts.control_rtt * 2);
+        let mut idle = IdleRun::new(run.n_hosts(), facts.control_rtt * 2);
         let config = std::sync::Arc::new(place.config);
         let mut sim = Sim::<T, _, _>::new(spec, config, arrivals.into_iter(), &mut idle);
         let status = sim.run(u64::MAX);
@@ -439,7 +439,7 @@ fn lost_bytes(record: &FlowRecord) -> u64 {
 
 /// Prints what was measured in a run, for whoever adjusts the bounds.
 #[expect(clippy::print_stdout, reason = "tests report what they measured")]
-fn report(name: &str, idle: &Idle, rtt: Span, payload: Bytes) {
+fn report(name: &str, idle: &IdleRun, rtt: Span, payload: Bytes) {
     let wait = |is_lossy: bool| {
         let of = idle
             .records

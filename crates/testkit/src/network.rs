@@ -57,7 +57,7 @@ pub fn facts(topology: &Topology) -> FabricFacts {
 
 /// A transport on a network: what a run of it takes.
 #[derive(Debug)]
-pub struct Place<T: Transport> {
+pub struct TestNetwork<T: Transport> {
     /// The network, with the arbiters that the transport needs.
     pub topology: Topology,
     /// The default fabric, but for settings without which the transport does not work.
@@ -70,7 +70,7 @@ pub struct Place<T: Transport> {
     pub config: T::Config,
 }
 
-impl<T: Transport> Place<T> {
+impl<T: Transport> TestNetwork<T> {
     /// Configures a transport for a simulated network with the fabric that it prefers, as plans do.
     pub fn preferred(keys: &T::Keys, topology: Topology) -> Self {
         let framing = T::framing(keys);

@@ -13,7 +13,7 @@ use rampmeter_proto::Transport;
 
 use crate::liveness::{Rules, rules};
 use crate::suite::{Body, Case};
-use crate::wire::{self, Manners, N_HOSTS, Net};
+use crate::wire::{self, N_HOSTS, Net, PacketNames};
 
 /// Messages of a run: sender, receiver, bytes.
 type Messages = [(u32, u32, u64); 2];
@@ -59,7 +59,7 @@ fn run<T: Transport>(
     changes: &Changes,
     limit: Span,
 ) -> RunEnd {
-    let mut net = Net::<T>::new(on_wire, Manners::of(&on_wire.0), (1, 0.0));
+    let mut net = Net::<T>::new(on_wire, PacketNames::of(&on_wire.0), (1, 0.0));
     net.jitter = 0.0;
     net.delays = changes.delays.iter().copied().collect();
     net.delays_control = in_order(T::NAME).is_some();
@@ -158,7 +158,7 @@ fn draw(rng: &mut Rng) -> (u32, u32, u64) {
 /// Runs the messages of a seed to their end.
 fn shuffled<T: Transport>(on_wire: &(Arc<<T as Family>::Config>, u32), seed: u64) {
     let rtt = wire::facts().control_rtt;
-    let mut net = Net::<T>::new(on_wire, Manners::of(&on_wire.0), (seed, 0.0));
+    let mut net = Net::<T>::new(on_wire, PacketNames::of(&on_wire.0), (seed, 0.0));
     net.jitter = 0.0;
     (net.late, net.late_max) = (LATE, rtt * LATE_MAX);
     if <T as Family>::Hop::QUEUEING == Queueing::Trimming {

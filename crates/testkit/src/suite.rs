@@ -109,7 +109,7 @@ impl Suite {
 
     /// Adds a single test.
     #[must_use]
-    pub fn and(mut self, name: &str, test: fn()) -> Self {
+    pub fn with_test(mut self, name: &str, test: fn()) -> Self {
         self.trials.push(Trial::test(name, move || {
             test();
             Ok(())

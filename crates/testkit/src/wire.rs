@@ -98,7 +98,7 @@ macro_rules! with {
 
 /// Behaviour that endpoints on the wire may have.
 #[derive(Debug)]
-pub struct Manners<F: Family> {
+pub struct PacketNames<F: Family> {
     /// True if messages may fail or be rejected in a network that loses packets. It is so if the
     /// transport promises a time within which they complete or fail.
     pub may_fail: bool,
@@ -109,14 +109,14 @@ pub struct Manners<F: Family> {
     pub count: fn(&F::Host) -> (usize, usize),
 }
 
-impl<F: Family> Manners<F> {
+impl<F: Family> PacketNames<F> {
     /// Those of most families.
     pub fn new(count: fn(&F::Host) -> (usize, usize)) -> Self {
         Self { may_fail: false, releases: |_| false, count }
     }
 }
 
-impl<T: Transport> Manners<T> {
+impl<T: Transport> PacketNames<T> {
     /// Returns those that follow from the transport's description. Packets that release a
     /// reservation or end a flow are named "release", "reset" and "done".
     pub fn of(config: &Arc<T::Config>) -> Self {
@@ -161,7 +161,7 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
 
 /// Hosts and arbiters, and the packets between them.
 pub(crate) struct Net<F: Family> {
-    manners: Manners<F>,
+    manners: PacketNames<F>,
     pub(crate) now: Time,
     rng: Rng,
     loss: f64,
@@ -204,7 +204,7 @@ pub(crate) struct Net<F: Family> {
 impl<F: Family> Net<F> {
     pub(crate) fn new(
         (config, n_arbiters): &(Arc<F::Config>, u32),
-        manners: Manners<F>,
+        manners: PacketNames<F>,
         (seed, loss): (u64, f64),
     ) -> Self {
         let rng = |node| Rng::new(seed, node, Purpose::Endpoint);
@@ -399,7 +399,7 @@ impl<F: Family> Net<F> {
     }
 
     /// Returns the number of messages of which hosts have state.
-    pub(crate) fn left(&self) -> usize {
+    pub(crate) fn n_open_messages(&self) -> usize {
         let of = |node: &Node<F>| match node {
             Node::Host(host) => {
                 let (sending, arriving) = (self.manners.count)(host);
@@ -427,7 +427,7 @@ fn trim<H: Header>(packet: Packet<H>) -> Packet<H> {
 pub fn holds_back<T: Transport>(keys: &T::Keys, long: fn(&T::Config) -> Span, size: Bytes) {
     let on_wire = configured::<T>(keys);
     let long = long(&on_wire.0);
-    let mut net = Net::<T>::new(&on_wire, Manners::of(&on_wire.0), (1, 0.0));
+    let mut net = Net::<T>::new(&on_wire, PacketNames::of(&on_wire.0), (1, 0.0));
     let held = net.submit(0, 2, size);
     let src = NodeId::new(0);
     net.held = Some((2, held));
@@ -445,7 +445,7 @@ pub fn holds_back<T: Transport>(keys: &T::Keys, long: fn(&T::Config) -> Span, si
     with!(&mut net.nodes[2], e => e.release(now, src, held));
     net.run_until(net.now + Span::from_us(1_000) + RATE.tx_time(size) * 2);
     assert!(net.completed.contains(&held));
-    assert_eq!(net.left(), 0);
+    assert_eq!(net.n_open_messages(), 0);
 }
 
 /// Runs the plan. Of a cancelled message, only packets that its receiver answers or requests are
@@ -453,7 +453,7 @@ pub fn holds_back<T: Transport>(keys: &T::Keys, long: fn(&T::Config) -> Span, si
 /// state of any message.
 pub fn cancels_cleanly<F: Family>(
     on_wire: &(Arc<F::Config>, u32),
-    manners: Manners<F>,
+    manners: PacketNames<F>,
     plan: &Plan,
 ) {
     let mut net = Net::<F>::new(on_wire, manners, (plan.seed, plan.loss));
@@ -481,14 +481,14 @@ pub fn cancels_cleanly<F: Family>(
     // Some endpoints detect an unresponsive peer only at the next message.
     for doublings in 0..24 {
         net.run_until(net.now + Span::from_us(100 << doublings));
-        if net.left() == 0 {
+        if net.n_open_messages() == 0 {
             break;
         }
         for (src, to) in (0..N_HOSTS).flat_map(|src| (1..N_HOSTS).map(move |to| (src, to))) {
             net.submit(src, (src + to) % N_HOSTS, Bytes::new(1));
         }
     }
-    assert_eq!(net.left(), 0);
+    assert_eq!(net.n_open_messages(), 0);
     let is_quiet = |node: &Node<F>| with!(node, e => !e.wants_transmit());
     assert!(net.nodes.iter().all(is_quiet));
     let over = net.completed.len() + net.failed.len() + net.cancelled.len();

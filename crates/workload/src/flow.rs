@@ -58,16 +58,18 @@ impl Limit {
 pub fn merge(mut sources: Vec<FlowSource>) -> FlowSource {
     match sources.len() {
         1 => sources.remove(0),
-        _ => Box::new(Merge { sources: sources.into_iter().map(Iterator::peekable).collect() }),
+        _ => {
+            Box::new(MergedFlows { sources: sources.into_iter().map(Iterator::peekable).collect() })
+        }
     }
 }
 
 /// Merges by scanning: a workload has a handful of sources, not thousands.
-struct Merge {
+struct MergedFlows {
     sources: Vec<Peekable<FlowSource>>,
 }
 
-impl Iterator for Merge {
+impl Iterator for MergedFlows {
     type Item = Flow;
 
     fn next(&mut self) -> Option<Flow> {

@@ -25,7 +25,7 @@ pub mod trace;
 pub use flow::{Flow, FlowSource, Limit, merge};
 pub use graph::{Call, Graph, GraphBuilder, GraphError, Releases, Round};
 
-pub use size::{Shape, SizeDist, SizeError};
+pub use size::{SizeDist, SizeError, SizeInterpolation};
 pub use source::Process;
 pub use spec::{ValidWorkload, WorkloadContext, WorkloadError, WorkloadSpec};
 pub use trace::{ReferenceRow, TraceError};

@@ -7,7 +7,7 @@ use rampmeter_core::{TenantId, Time};
 use crate::ValidWorkload;
 use crate::flow::{Flow, FlowSource, Limit, merge};
 use crate::graph::Graph;
-use crate::source::{Period, Process, Source, are_alike, joined, limited};
+use crate::source::{Period, Process, Source, are_alike, join_graphs, limited};
 
 /// Workloads that are merged in arrival order.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl Source for Mix {
         let graphs = self.parts.iter().zip(0..).filter_map(|(part, tenant)| {
             Some((Graph::clone(&*part.graph(seed)?), TenantId::new(tenant)))
         });
-        let whole = joined(graphs);
+        let whole = join_graphs(graphs);
         (!whole.is_empty()).then(|| Arc::new(whole))
     }
 

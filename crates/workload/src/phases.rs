@@ -37,7 +37,7 @@ impl Phases {
     /// Returns the flows under `seed`. Every round has the same.
     pub(crate) fn graph(&self, seed: u64) -> Graph {
         let parts: Vec<Graph> = self.parts.iter().map(|part| part.as_graph(seed)).collect();
-        let mut draft = Draft::default();
+        let mut draft = PhaseGraphBuilder::default();
         for round in 0..self.rounds {
             for (idx, part) in (0..).zip(&parts) {
                 let is_last = round + 1 == self.rounds && idx as usize + 1 == parts.len();
@@ -68,7 +68,7 @@ impl Source for Phases {
 
 /// A graph in the making.
 #[derive(Default)]
-struct Draft {
+struct PhaseGraphBuilder {
     builder: GraphBuilder,
     /// The computation after which each host begins the next phase, of hosts that have had one.
     gates: BTreeMap<NodeId, u32>,
@@ -78,7 +78,7 @@ struct Draft {
     n_rounds: BTreeMap<u32, u32>,
 }
 
-impl Draft {
+impl PhaseGraphBuilder {
     /// Adds a phase, which depends on the gates.
     fn append(&mut self, part: &Graph, tenant: TenantId, round: u32) {
         let waits = part.in_degrees();

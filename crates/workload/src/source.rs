@@ -164,7 +164,7 @@ pub(crate) fn limited(periods: Vec<Period>, limit: Limit) -> Vec<Period> {
 }
 
 /// Joins graphs that do not depend on one another.
-pub(crate) fn joined(graphs: impl Iterator<Item = (Graph, TenantId)>) -> Graph {
+pub(crate) fn join_graphs(graphs: impl Iterator<Item = (Graph, TenantId)>) -> Graph {
     let mut whole = GraphBuilder::default();
     graphs.for_each(|(graph, tenant)| whole.append(&graph, tenant));
     // The parts are graphs, and no edge joins them.

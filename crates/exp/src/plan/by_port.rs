@@ -11,7 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::context::Context;
+use super::context::PlanOrigin;
 use crate::error::PlanError;
 
 /// Bytes of ports: a number for all, or a table by their rate in Gbit/s (`"25"`) or the name of
@@ -151,10 +151,10 @@ pub(crate) fn spec_of(bytes: &PortBytes) -> Option<PortBytesSpec> {
 ///
 /// # Errors
 /// Bytes or a rate out of range.
-pub(crate) fn by_port(
+pub(crate) fn port_bytes(
     key: &str,
     spec: Option<&PortBytesSpec>,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<(Option<Bytes>, PortBytes), PlanError> {
     let key = format!("fabric.{key}");
     let bytes =
@@ -185,7 +185,7 @@ pub(crate) fn by_port(
 }
 
 /// A sentence if a port never marks, because its memory is full before its threshold is reached.
-pub(crate) fn never_marks(fabric: &FabricConfig, topology: &Topology) -> Option<String> {
+pub(crate) fn never_marks_warning(fabric: &FabricConfig, topology: &Topology) -> Option<String> {
     let memory = |tier: &str, rate| match fabric.buffer {
         Buffer::PerPort(bytes) => fabric.buffers.of(tier, rate).unwrap_or(bytes),
         Buffer::Shared { per_switch, .. } => per_switch,
@@ -206,7 +206,7 @@ pub(crate) fn never_marks(fabric: &FabricConfig, topology: &Topology) -> Option<
 }
 
 /// Returns the ports that a key of a table selects.
-fn group_of(group: &str, key: &str, cx: &Context<'_>) -> Result<PortGroup, PlanError> {
+fn group_of(group: &str, key: &str, cx: &PlanOrigin<'_>) -> Result<PortGroup, PlanError> {
     if !group.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return Ok(PortGroup::Tier(group.to_owned()));
     }
@@ -226,7 +226,7 @@ fn group_of(group: &str, key: &str, cx: &Context<'_>) -> Result<PortGroup, PlanE
 pub(crate) fn check(
     fabric: &FabricConfig,
     topology: &Topology,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<(), PlanError> {
     let tables = [
         ("fabric.buffer-bytes", &fabric.buffers),

@@ -2,7 +2,7 @@
 
 use rampmeter_sim::Topology;
 
-use super::context::Context;
+use super::context::PlanOrigin;
 use super::tables::RunSpec;
 use crate::capture::CaptureConfig;
 use crate::error::PlanError;
@@ -18,7 +18,7 @@ pub(super) fn check(
     transport: &ValidTransport,
     topology: &Topology,
     names: &NamesSpec,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<Option<CaptureConfig>, PlanError> {
     let Some(file) = &spec.capture else {
         if let Some(hosts) = &spec.capture_hosts {

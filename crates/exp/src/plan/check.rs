@@ -9,7 +9,7 @@ use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
 use super::Plan;
 use super::by_port::{self, PortBytesSpec};
-use super::context::Context;
+use super::context::PlanOrigin;
 use super::fabric::{check_buffer, resolve, works_without_memory};
 use super::faults::{faults, with_losses};
 use super::network::PlanNetwork;
@@ -29,12 +29,12 @@ impl Plan {
     /// # Errors
     /// [`PlanError`] with the path to the key.
     pub fn check(mut self, origin: &str, base: &Path) -> Result<ValidPlan, PlanError> {
-        let cx = Context::new(origin, base);
+        let cx = PlanOrigin::new(origin, base);
         let cuts = self.transport.cuts();
         let cut = cuts[0];
         let network = PlanNetwork::build(&self, (cut.payload + cut.header, cut.header), &cx)?;
         let spray = self.fabric.spray;
-        let Ports { fabric, faults, transport, long_links, many_rates } =
+        let PortSettings { fabric, faults, transport, long_links, many_rates } =
             self.ports(&network, &cuts, &cx)?;
         let has_packets = transport.ready.has_packets();
         let PlanNetwork { topology, imported, needs, .. } = &network;
@@ -102,8 +102,8 @@ impl Plan {
         &mut self,
         network: &PlanNetwork,
         cuts: &[Segmentation],
-        cx: &Context<'_>,
-    ) -> Result<Ports, PlanError> {
+        cx: &PlanOrigin<'_>,
+    ) -> Result<PortSettings, PlanError> {
         let PlanNetwork { topology, imported, needs, .. } = network;
         let (spray, express) = (self.fabric.spray, self.fabric.express_bytes);
         let by_rate = network.needs_by_rate(&self.transport);
@@ -117,7 +117,7 @@ impl Plan {
         }
         self.faults = with_losses(&self.faults, &imported.losses, topology, &imported.names);
         let faults = faults(&self.faults, topology, &imported.names, cx)?;
-        let fullest = topology.clone().at_fullest(&faults.changes);
+        let fullest = topology.clone().with_fullest_links(&faults.changes);
         let on = (&fullest, cuts[0].payload + cuts[0].header, express);
         let long_links =
             pfc::resolve(&mut self.fabric, &mut fabric, needs, on, is_memory_written, cx)?;
@@ -136,11 +136,11 @@ impl Plan {
             check_buffer(&fabric.buffer, least, cx)?;
         }
         let many_rates = by_rate.warning.filter(|_| is_derived);
-        Ok(Ports { fabric, faults, transport, long_links, many_rates })
+        Ok(PortSettings { fabric, faults, transport, long_links, many_rates })
     }
 
     /// Returns the interval of the rates of flows, if they are recorded.
-    fn rates(&self, has_packets: bool, cx: &Context<'_>) -> Result<Option<Span>, PlanError> {
+    fn rates(&self, has_packets: bool, cx: &PlanOrigin<'_>) -> Result<Option<Span>, PlanError> {
         let name = self.transport.name();
         let expected = "a transport with packets";
         if self.run.paths && !has_packets {
@@ -160,7 +160,7 @@ impl Plan {
         clocks: ClockSpec,
         topology: Topology,
         sample: Span,
-        cx: &Context<'_>,
+        cx: &PlanOrigin<'_>,
     ) -> Result<SimSpec, PlanError> {
         Ok(SimSpec {
             fabric,
@@ -179,7 +179,7 @@ impl Plan {
     }
 
     /// Checks the flows that statistics count and the deadlines.
-    fn deadlines(&self, cx: &Context<'_>) -> Result<Option<DeadlinesSpec>, PlanError> {
+    fn deadlines(&self, cx: &PlanOrigin<'_>) -> Result<Option<DeadlinesSpec>, PlanError> {
         if self.measure.finished_before_arrival == Some(0) {
             let expected = "a flow's number, from 1";
             return Err(cx.unexpected("measure.finished-before-arrival", expected, "0"));
@@ -193,7 +193,7 @@ impl Plan {
 }
 
 /// Settings of the ports of a network, and the transport that works with them.
-struct Ports {
+struct PortSettings {
     fabric: FabricConfig,
     faults: FaultSpec,
     transport: ValidTransport,
@@ -207,7 +207,7 @@ struct Ports {
 fn check_tenants(
     workload: &ValidWorkload,
     n_transports: usize,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<(), PlanError> {
     let last = workload.last_tenant();
     if n_transports > 1 && last as usize >= n_transports {
@@ -218,7 +218,7 @@ fn check_tenants(
 }
 
 /// Payload and headers of the packets that loads count.
-fn load_packet(spec: LoadSpec, cx: &Context<'_>) -> Result<(Bytes, Bytes), PlanError> {
+fn load_packet(spec: LoadSpec, cx: &PlanOrigin<'_>) -> Result<(Bytes, Bytes), PlanError> {
     let LoadSpec { payload_bytes, header_bytes } = spec;
     cx.range("load.payload-bytes", payload_bytes as f64, 1.0, 1e6)?;
     cx.range("load.header-bytes", header_bytes as f64, 0.0, 1e6)?;
@@ -230,7 +230,7 @@ fn load_packet(spec: LoadSpec, cx: &Context<'_>) -> Result<(Bytes, Bytes), PlanE
 fn clocks(
     spec: &ClocksSpec,
     within: Option<Span>,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<ClockSpec, PlanError> {
     let offset_max = cx.micros("clocks.offset-us", spec.offset_us, 0.0)?;
     let drift_ppm_max = cx.range("clocks.drift-ppm", spec.drift_ppm, 0.0, 100_000.0)?;

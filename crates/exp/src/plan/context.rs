@@ -8,12 +8,12 @@ use rampmeter_proto::keys::BadKey;
 use crate::error::{PlanError, Problem};
 
 /// Origin of a plan.
-pub(crate) struct Context<'a> {
+pub(crate) struct PlanOrigin<'a> {
     origin: &'a str,
     base: &'a Path,
 }
 
-impl<'a> Context<'a> {
+impl<'a> PlanOrigin<'a> {
     /// A plan that errors call `origin`, whose file names are relative to `base`.
     pub(crate) fn new(origin: &'a str, base: &'a Path) -> Self {
         Self { origin, base }

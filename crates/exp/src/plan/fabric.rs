@@ -4,11 +4,11 @@ use rampmeter_core::Bytes;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Forwarding, MarkingPorts, Need, Trim};
 use rampmeter_sim::{FabricConfig, PortBytes, Switching};
 
-use super::by_port::{NeedsByRate, PortBytesSpec, by_port, spec_of};
-use super::context::Context;
+use super::by_port::{NeedsByRate, PortBytesSpec, port_bytes, spec_of};
+use super::context::PlanOrigin;
 use super::tables::{FabricSpec, SwitchingSpec};
 use crate::error::PlanError;
-use crate::text::words::{Words, spelled};
+use crate::text::words::{PlanSpelling, spelled};
 
 /// Builds the fabric and writes every omitted value into `spec`. Preferences that differ between
 /// ports are `by_rate`.
@@ -18,7 +18,7 @@ pub(crate) fn resolve(
     spec: &mut FabricSpec,
     needs: &FabricNeeds,
     by_rate: &NeedsByRate,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<FabricConfig, PlanError> {
     let default = FabricConfig::default();
     if spec.buffer_bytes.is_none() && spec.shared_buffer_bytes.is_none() {
@@ -125,7 +125,7 @@ fn length(
     key: &str,
     bytes: Option<u64>,
     most: f64,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<Option<u16>, PlanError> {
     let range = |bytes| cx.range(&format!("fabric.{key}"), bytes as f64, 0.0, most);
     Ok(bytes.map(range).transpose()?.map(|bytes| bytes as u16))
@@ -141,15 +141,15 @@ struct Marks {
     ports: MarkingPorts,
 }
 
-fn marks(spec: &FabricSpec, needs: &FabricNeeds, cx: &Context<'_>) -> Result<Marks, PlanError> {
-    let (asked, marks_above) = by_port("ecn-bytes", spec.ecn_bytes.as_ref(), cx)?;
+fn marks(spec: &FabricSpec, needs: &FabricNeeds, cx: &PlanOrigin<'_>) -> Result<Marks, PlanError> {
+    let (asked, marks_above) = port_bytes("ecn-bytes", spec.ecn_bytes.as_ref(), cx)?;
     let ecn = match marks_above.is_empty() {
         true => choose("ecn-bytes", asked.map(Some), needs.ecn, None, cx)?,
         // The only value that some transports work with is no table.
         false => choose("ecn-bytes", Some(None), needs.ecn, None, cx)?,
     };
     let (mark_all_above, marks_all_above) =
-        by_port("ecn-max-bytes", spec.ecn_max_bytes.as_ref(), cx)?;
+        port_bytes("ecn-max-bytes", spec.ecn_max_bytes.as_ref(), cx)?;
     if spec.ecn_max_probability.is_some() && spec.ecn_max_bytes.is_none() {
         let expected = "fabric.ecn-max-bytes with it";
         return Err(cx.unexpected("fabric.ecn-max-probability", expected, "this alone"));
@@ -171,7 +171,7 @@ fn marks(spec: &FabricSpec, needs: &FabricNeeds, cx: &Context<'_>) -> Result<Mar
 fn trim(
     spec: &FabricSpec,
     needs: &FabricNeeds,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<Option<Trim>, PlanError> {
     let keys = [
         ("trim-bytes", spec.trim_bytes.is_some()),
@@ -208,7 +208,7 @@ fn trim(
     }))
 }
 
-impl Words for SwitchingSpec {
+impl PlanSpelling for SwitchingSpec {
     fn words(self) -> String {
         spelled(self)
     }
@@ -238,7 +238,7 @@ pub(crate) fn works_without_memory(needs: &FabricNeeds) -> bool {
 pub(crate) fn check_buffer(
     buffer: &Buffer,
     least: Bytes,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<(), PlanError> {
     if port_memory(buffer) >= least {
         return Ok(());
@@ -270,12 +270,12 @@ pub(crate) fn port_memory(buffer: &Buffer) -> Bytes {
 }
 
 /// Returns the value of the plan, else that which the transport needs, else the default.
-fn choose<T: Words + PartialEq>(
+fn choose<T: PlanSpelling + PartialEq>(
     key: &str,
     plan: Option<T>,
     need: Need<T>,
     default: T,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<T, PlanError> {
     match (plan, need) {
         (Some(asked), Need::Only(needed)) if asked != needed => {
@@ -293,10 +293,10 @@ fn choose<T: Words + PartialEq>(
 fn buffer(
     spec: &FabricSpec,
     needs: &FabricNeeds,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<(Buffer, PortBytes), PlanError> {
     let alpha = cx.range("fabric.alpha", spec.alpha.unwrap_or(1.0), 1e-3, 1e3)?;
-    let (own, buffers) = by_port("buffer-bytes", spec.buffer_bytes.as_ref(), cx)?;
+    let (own, buffers) = port_bytes("buffer-bytes", spec.buffer_bytes.as_ref(), cx)?;
     let own = own.or_else(|| buffers.min());
     let asked = match (own, spec.shared_buffer_bytes) {
         (Some(_), Some(shared)) => {
@@ -344,7 +344,7 @@ mod tests {
             &mut spec,
             &needs,
             &NeedsByRate::default(),
-            &Context::new("plan", Path::new(".")),
+            &PlanOrigin::new("plan", Path::new(".")),
         )?;
         Ok((spec, config))
     }

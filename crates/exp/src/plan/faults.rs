@@ -3,7 +3,7 @@
 use rampmeter_core::{Rate, Span, Time};
 use rampmeter_sim::{FaultSpec, LinkChange, LinkFault, Outage, Target, Topology};
 
-use super::context::Context;
+use super::context::PlanOrigin;
 use super::tables::{FaultsSpec, LinkChangeSpec, LinkFaultSpec, LinkName, OutageSpec};
 use crate::error::PlanError;
 use crate::topology::names::NamesSpec;
@@ -13,9 +13,9 @@ pub(crate) fn faults(
     spec: &FaultsSpec,
     topology: &Topology,
     names: &NamesSpec,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<FaultSpec, PlanError> {
-    let check = Check { topology, names, cx };
+    let check = FaultChecker { topology, names, cx };
     let every = LinkFaultSpec {
         link: LinkName::Number(0),
         loss: spec.loss,
@@ -42,13 +42,13 @@ pub(crate) fn faults(
 }
 
 /// Parts of the plan against which the table is checked.
-struct Check<'a, 'b> {
+struct FaultChecker<'a, 'b> {
     topology: &'a Topology,
     names: &'a NamesSpec,
-    cx: &'a Context<'b>,
+    cx: &'a PlanOrigin<'b>,
 }
 
-impl Check<'_, '_> {
+impl FaultChecker<'_, '_> {
     fn fault(&self, path: &str, spec: &LinkFaultSpec) -> Result<LinkFault, PlanError> {
         let share = |name: &str, value| self.cx.range(&format!("{path}.{name}"), value, 0.0, 1.0);
         Ok(LinkFault {

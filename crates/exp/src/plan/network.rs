@@ -13,7 +13,7 @@ use rampmeter_sim::{
 
 use super::Plan;
 use super::by_port::NeedsByRate;
-use super::context::Context;
+use super::context::PlanOrigin;
 use super::faults::faults;
 use crate::error::PlanError;
 use crate::topology::names::NamesSpec;
@@ -40,7 +40,7 @@ impl PlanNetwork {
     pub(super) fn build(
         plan: &Plan,
         packet: (Bytes, Bytes),
-        cx: &Context<'_>,
+        cx: &PlanOrigin<'_>,
     ) -> Result<Self, PlanError> {
         let (topology, imported) = topology(&plan.topology, &plan.names, cx)?;
         let bad_key = |bad: BadKey| cx.bad_transport(bad);
@@ -52,7 +52,8 @@ impl PlanNetwork {
                 let needs = arbiters(&topology.delays(packet.0, packet.1)).map_err(bad_key)?;
                 let all = topology.clone().with_arbiters(&needs);
                 let changes = faults(&plan.faults, &all, &imported.names, cx)?.changes;
-                delays(&topology.clone().at_longest(&changes), packet, arbiters).map_err(bad_key)?
+                delays(&topology.clone().with_longest_links(&changes), packet, arbiters)
+                    .map_err(bad_key)?
             }
         };
         let needs = plan.transport.needs(&delays.facts()).map_err(bad_key)?;
@@ -142,7 +143,7 @@ fn delays(
 fn topology(
     spec: &TopologySpec,
     names: &NamesSpec,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<(Topology, ImportedTopology), PlanError> {
     let (mut imported, key) = match spec {
         TopologySpec::File(topologies::File { file, hosts_forward }) => {
@@ -150,7 +151,7 @@ fn topology(
             let imported = topology::read(&cx.path(file)).map_err(bad)?;
             (imported.with_forwarding(*hosts_forward), "topology.file")
         }
-        spec => (ImportedTopology::plain(spec.clone()), "topology"),
+        spec => (ImportedTopology::without_names(spec.clone()), "topology"),
     };
     imported.rename(names);
     if let TopologySpec::Links(_) = spec {

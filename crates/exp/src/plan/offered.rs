@@ -268,7 +268,7 @@ fn ports<'a>(
 
 /// Nodes and links of a network, for a picture of it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Drawing {
+pub struct TopologyDrawing {
     /// Names of hosts.
     pub hosts: Vec<String>,
     /// Switches.
@@ -299,7 +299,7 @@ pub struct DrawnLink {
 
 impl ValidPlan {
     /// Returns nodes and links of the network, without arbiters.
-    pub fn drawing(&self) -> Drawing {
+    pub fn drawing(&self) -> TopologyDrawing {
         let topology = &self.sim.topology;
         let n_hosts = topology.n_hosts();
         let place = |node| match node {
@@ -318,7 +318,7 @@ impl ValidPlan {
             name: self.names.node(Node::Switch(switch)),
             tier: topology.level(switch),
         };
-        Drawing {
+        TopologyDrawing {
             hosts: (0..n_hosts).map(|host| self.names.node(Node::Host(host))).collect(),
             switches: (0..topology.n_switches()).map(switch).collect(),
             links: links.collect(),

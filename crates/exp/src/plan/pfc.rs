@@ -4,7 +4,7 @@ use rampmeter_core::Bytes;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcClasses, PfcThreshold};
 use rampmeter_sim::{FabricConfig, PfcConfig, Switching, Topology};
 
-use super::context::Context;
+use super::context::PlanOrigin;
 use super::tables::{FabricSpec, PfcMode, PfcSpec};
 use crate::error::PlanError;
 use crate::text::words::spelled;
@@ -24,7 +24,7 @@ pub(crate) fn resolve(
     needs: &FabricNeeds,
     (topology, packet, express): (&Topology, Bytes, Option<u64>),
     is_memory_written: bool,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<Option<String>, PlanError> {
     let asked = spec.pfc.clone().unwrap_or_default();
     let threshold = threshold(&asked, spec.pfc.is_some(), needs, &fabric.buffer, cx)?;
@@ -90,7 +90,7 @@ pub(crate) fn resolve(
 fn shared_memory(
     fabric: &FabricConfig,
     needs: &FabricNeeds,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<Bytes, PlanError> {
     let Buffer::Shared { per_switch, .. } = fabric.buffer else {
         let expected = "fabric.shared-buffer-bytes with it";
@@ -114,7 +114,7 @@ fn threshold(
     is_asked: bool,
     needs: &FabricNeeds,
     buffer: &Buffer,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<Option<PfcThreshold>, PlanError> {
     let needed = match needs.pfc {
         Need::Only(needed) => needed,
@@ -180,7 +180,7 @@ fn classes(
     express: Option<u64>,
     needs: &FabricNeeds,
     fabric: &mut FabricConfig,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<PfcClasses, PlanError> {
     let own = if needs.control_class { PfcClasses::Data } else { PfcClasses::All };
     let classes = asked.classes.unwrap_or(own);
@@ -219,7 +219,7 @@ mod tests {
 
     fn resolved(plan: &str, needs: &FabricNeeds) -> Result<(FabricSpec, FabricConfig), String> {
         let mut spec: FabricSpec = toml::from_str(plan).unwrap();
-        let cx = Context::new("plan", Path::new("."));
+        let cx = PlanOrigin::new("plan", Path::new("."));
         let (express, is_memory_written) = (spec.express_bytes, spec.shared_buffer_bytes.is_some());
         let text = |error: PlanError| error.to_string();
         let mut fabric = crate::plan::fabric::resolve(&mut spec, needs, &Default::default(), &cx)

@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::Plan;
-use crate::transport::{About, Registry};
+use crate::transport::{Registry, TransportInfo};
 
 /// Numbers from here on mean "no limit".
 const UNLIMITED: u64 = 1 << 63;
@@ -21,7 +21,7 @@ const UNLIMITED: u64 = 1 << 63;
 /// Every plan that can be run is valid. A valid plan may still be rejected, for example if two of
 /// its keys conflict.
 pub fn plan_schema(registry: &Registry) -> Value {
-    let settings = SchemaSettings::draft07().with_transform(Plain);
+    let settings = SchemaSettings::draft07().with_transform(TomlSchemaTransform);
     let mut schema = settings.into_generator().into_root_schema_for::<Plan<TransportTable>>();
     schema.insert("title".to_owned(), "A plan of Rampmeter".into());
     let transports = json!({
@@ -142,7 +142,7 @@ impl JsonSchema for TransportTable {
 }
 
 /// The table of one transport.
-fn transport(about: &About) -> Value {
+fn transport(about: &TransportInfo) -> Value {
     let presets: Vec<&str> = about.presets.iter().map(|(name, _)| *name).collect();
     let mut properties = Map::new();
     properties.insert("name".to_owned(), json!({ "const": about.name }));
@@ -230,9 +230,9 @@ fn key(info: &KeyInfo, default: Option<&toml::Value>) -> Value {
 
 /// Removes what TOML has no word for, and what editors make nothing of.
 #[derive(Clone)]
-struct Plain;
+struct TomlSchemaTransform;
 
-impl Transform for Plain {
+impl Transform for TomlSchemaTransform {
     fn transform(&mut self, schema: &mut Schema) {
         transform_subschemas(self, schema);
         schema.remove("format");

@@ -3,7 +3,7 @@
 use rampmeter_core::Time;
 use rampmeter_sim::Topology;
 
-use super::context::Context;
+use super::context::PlanOrigin;
 use super::tables::RunSpec;
 use crate::error::PlanError;
 use crate::topology::names::{NamesSpec, NodeName};
@@ -18,7 +18,7 @@ pub(crate) fn check(
     has_packets: bool,
     topology: &Topology,
     names: &NamesSpec,
-    cx: &Context<'_>,
+    cx: &PlanOrigin<'_>,
 ) -> Result<Option<TraceConfig>, PlanError> {
     let Some(file) = &spec.trace else {
         let alone = [

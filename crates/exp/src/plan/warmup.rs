@@ -47,8 +47,8 @@ impl Serialize for WarmUp {
 
 impl<'de> Deserialize<'de> for WarmUp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Words;
-        impl Visitor<'_> for Words {
+        struct WarmUpVisitor;
+        impl Visitor<'_> for WarmUpVisitor {
             type Value = WarmUp;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -72,6 +72,6 @@ impl<'de> Deserialize<'de> for WarmUp {
                 flows.map(WarmUp::Flows).map_err(|_| E::custom(format!("expected {EXPECTED}")))
             }
         }
-        deserializer.deserialize_any(Words)
+        deserializer.deserialize_any(WarmUpVisitor)
     }
 }

@@ -338,7 +338,7 @@ impl Probe for Recorder {
         fabric: &mut Fabric<H, P>,
         delivered: &[u64],
     ) {
-        self.samples.take(now, fabric, delivered);
+        self.samples.add_sample(now, fabric, delivered);
     }
 
     fn on_end<H: Header, P: Hop<H>>(&mut self, now: Time, fabric: &mut Fabric<H, P>) {

@@ -10,7 +10,7 @@ use rampmeter_sim::fabric::{DropReason, Fabric};
 const SAMPLES_MAX: u64 = 1_000_000;
 
 /// Returns a warning if there are many samples until the last arrival of a trace.
-pub(crate) fn many(interval: Option<Span>, last: Option<Time>) -> Option<String> {
+pub(crate) fn many_samples_warning(interval: Option<Span>, last: Option<Time>) -> Option<String> {
     let (interval, last) = (interval?, last? - Time::ZERO);
     let n = last.as_ps() / interval.as_ps();
     (n > SAMPLES_MAX).then(|| {
@@ -27,7 +27,7 @@ pub(crate) fn many(interval: Option<Span>, last: Option<Time>) -> Option<String>
 
 /// Bytes carried by an instant.
 #[derive(Clone, Debug)]
-pub(crate) struct Knot {
+pub(crate) struct CumulativeSample {
     pub(crate) at: Time,
     /// Message bytes that had reached their receiver.
     pub(crate) fresh: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Knot {
     pub(crate) tenants: Vec<u64>,
 }
 
-impl Knot {
+impl CumulativeSample {
     /// Bytes that one tier had sent; zero in runs without samples.
     pub(crate) fn of_tier(&self, tier: usize) -> u64 {
         self.tiers.get(tier).copied().unwrap_or(0)
@@ -64,7 +64,7 @@ pub(crate) struct Samples {
     pub(crate) tenants: Vec<TenantSample>,
     pub(crate) transport: Vec<CounterSample>,
     /// Bytes carried until each sample.
-    pub(crate) knots: Vec<Knot>,
+    pub(crate) knots: Vec<CumulativeSample>,
     /// True if each link is recorded.
     by_link: bool,
     last: Time,
@@ -96,7 +96,7 @@ impl Samples {
     }
 
     /// Takes a sample; `delivered` has the message bytes that have arrived so far, by tenant.
-    pub(crate) fn take<H: Header, P: Hop<H>>(
+    pub(crate) fn add_sample<H: Header, P: Hop<H>>(
         &mut self,
         now: Time,
         fabric: &mut Fabric<H, P>,
@@ -126,7 +126,7 @@ impl Samples {
         self.idle = idle;
         let (fresh, tiers) = (delivered.iter().sum(), self.sent_by_tier.clone());
         let tenants = if delivered.len() > 1 { delivered.to_vec() } else { vec![] };
-        self.knots.push(Knot { at: now, fresh, tiers, tenants });
+        self.knots.push(CumulativeSample { at: now, fresh, tiers, tenants });
     }
 
     /// Takes a sample of tiers that have sent nothing since the last sample and have no queues.
@@ -248,13 +248,17 @@ mod tests {
     #[test]
     fn many_samples_are_warned_of() {
         let interval = Some(Span::from_us(10));
-        let warning = many(interval, Some(Time::ZERO + Span::from_us(100_000_000))).unwrap();
+        let warning =
+            many_samples_warning(interval, Some(Time::ZERO + Span::from_us(100_000_000))).unwrap();
         let expected = "run.sample-us: 10000000 samples at intervals of 10 us, as the last flow \
                         arrives at 100000000 us; they stay in memory. 100 us gives 1000000, and 0 \
                         none";
         assert_eq!(warning, expected);
-        assert_eq!(many(interval, Some(Time::ZERO + Span::from_us(10_000_000))), None);
-        assert_eq!(many(interval, None), None);
-        assert_eq!(many(None, Some(Time::ZERO + Span::from_us(100_000_000))), None);
+        assert_eq!(
+            many_samples_warning(interval, Some(Time::ZERO + Span::from_us(10_000_000))),
+            None
+        );
+        assert_eq!(many_samples_warning(interval, None), None);
+        assert_eq!(many_samples_warning(None, Some(Time::ZERO + Span::from_us(100_000_000))), None);
     }
 }

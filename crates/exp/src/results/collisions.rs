@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_sim::fabric::{CollisionKind, Collisions, Party, Violation};
+use rampmeter_sim::fabric::{CollidingPacket, CollisionKind, Collisions, Violation};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -28,14 +28,14 @@ pub struct ViolationReport {
     /// Kind of the collision.
     pub kind: &'static str,
     /// The packet that was dropped.
-    pub newcomer: PartyReport,
+    pub newcomer: CollidingPacketReport,
     /// The packet that was on the link, in the same words.
-    pub occupant: PartyReport,
+    pub occupant: CollidingPacketReport,
 }
 
 /// A packet in a collision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct PartyReport {
+pub struct CollidingPacketReport {
     /// Its sender; arbiters are numbered after hosts.
     pub src: u32,
     /// Its receiver.
@@ -65,14 +65,14 @@ impl ViolationReport {
             from: violation.from.to_string(),
             to: violation.to.to_string(),
             kind: CollisionKind::NAMES[violation.kind as usize],
-            newcomer: PartyReport::of(violation.newcomer),
-            occupant: PartyReport::of(violation.occupant),
+            newcomer: CollidingPacketReport::of(violation.newcomer),
+            occupant: CollidingPacketReport::of(violation.occupant),
         }
     }
 }
 
-impl PartyReport {
-    fn of(party: Party) -> Self {
+impl CollidingPacketReport {
+    fn of(party: CollidingPacket) -> Self {
         Self {
             src: party.src.get(),
             dst: party.dst.get(),
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_report_names_ports_kinds_and_both_packets() {
-        let party = |src, is_control| Party {
+        let party = |src, is_control| CollidingPacket {
             src: NodeId::new(src),
             dst: NodeId::new(2),
             msg: MsgId::new(7),

@@ -21,7 +21,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 use crate::plan::tables::MeasureSpec;
-use crate::record::sampling::Knot;
+use crate::record::sampling::CumulativeSample;
 use crate::record::{FlowSample, Recorder};
 use crate::simulation::status::RunStatus;
 use crate::traffic::collective::CollectiveRound;
@@ -119,7 +119,7 @@ impl Summary {
         all.sort_unstable_by_key(|k| k.number);
         let process = outcome.process(&all);
         let warmup = WarmUpReport::of(measure, process, &all);
-        let choice = Choice { first: warmup.flows, mark };
+        let choice = CountedFlows { first: warmup.flows, mark };
         let counted: Vec<&FlowSample> =
             all.iter().filter(|k| choice.counts(k, Ideal::Delivered)).collect();
         let order = order_of(process);
@@ -143,7 +143,7 @@ impl Summary {
         let tiers = carried.tiers(&outcome);
         let flows = flow_counts(&outcome, &recorder, counted.len());
         let delivered_share = outcome.delivered_share();
-        let warnings = warnings::of(&warnings::Facts {
+        let warnings = warnings::of(&warnings::RunFacts {
             outcome: &outcome,
             recorder: &recorder,
             flows: &flows,
@@ -239,7 +239,7 @@ fn latency(recorder: &Recorder) -> BTreeMap<&'static str, Option<LatencySummary>
 
 /// Bytes that the network carried in the measured window.
 struct CarriedBytes {
-    knots: Vec<Knot>,
+    knots: Vec<CumulativeSample>,
     window: Option<Window>,
     /// True if there are samples of links.
     is_sampled: bool,
@@ -247,12 +247,12 @@ struct CarriedBytes {
 
 impl CarriedBytes {
     /// Returns the amount in the window of `of`, a quantity of the knots.
-    fn of(&self, of: &dyn Fn(&Knot) -> u64) -> Option<f64> {
+    fn of(&self, of: &dyn Fn(&CumulativeSample) -> u64) -> Option<f64> {
         self.window.and_then(|window| window.carried(&self.knots, of))
     }
 
     /// Returns the rate of `of`, a quantity of the knots in bytes.
-    fn gbps(&self, of: &dyn Fn(&Knot) -> u64) -> Option<f64> {
+    fn gbps(&self, of: &dyn Fn(&CumulativeSample) -> u64) -> Option<f64> {
         let seconds = self.window.map_or(0.0, Window::seconds);
         self.of(of).map(|bytes| bytes * 8e-9 / seconds)
     }
@@ -285,14 +285,14 @@ impl CarriedBytes {
 
 /// Flows that statistics count.
 #[derive(Clone, Copy, Debug)]
-struct Choice {
+struct CountedFlows {
     /// First number that is counted.
     first: u64,
     /// Only those that finish before this instant, in picoseconds.
     mark: Option<u64>,
 }
 
-impl Choice {
+impl CountedFlows {
     /// Returns true if a flow is counted by the completion that `ideal` is about.
     fn counts(self, k: &FlowSample, ideal: Ideal) -> bool {
         let Some(completion) = k.completion(ideal) else { return false };
@@ -304,7 +304,7 @@ impl Choice {
 /// Slowdown by ideal, of flows that are in the order of arrival.
 fn slowdowns(
     all: &[FlowSample],
-    choice: Choice,
+    choice: CountedFlows,
     bdp_bytes: u64,
     order: Order,
 ) -> BTreeMap<&'static str, Slowdown> {
@@ -321,11 +321,11 @@ fn slowdowns(
 /// Returns the bytes carried by each sample and by the end. Runs without samples count the bytes of
 /// a flow when it is delivered.
 fn with_ends(
-    mut knots: Vec<Knot>,
+    mut knots: Vec<CumulativeSample>,
     outcome: &Outcome<'_>,
     all: &[FlowSample],
     delivered: &BTreeMap<u32, u64>,
-) -> Vec<Knot> {
+) -> Vec<CumulativeSample> {
     if knots.is_empty() {
         let delivery = |k: &FlowSample| (k.arrival.as_ps().saturating_add(k.fct[0]), k.size);
         let mut deliveries: Vec<(u64, u64)> = all.iter().map(delivery).collect();
@@ -335,7 +335,7 @@ fn with_ends(
             let before = fresh;
             fresh += size;
             // Nothing just before, everything at the instant.
-            [(ps.saturating_sub(1), before), (ps, fresh)].map(|(ps, fresh)| Knot {
+            [(ps.saturating_sub(1), before), (ps, fresh)].map(|(ps, fresh)| CumulativeSample {
                 at: Time::from_ps(ps),
                 fresh,
                 tiers: vec![],
@@ -349,14 +349,19 @@ fn with_ends(
         let n_tenants = delivered.keys().next_back().map_or(0, |last| last + 1);
         let of_tenant = |tenant| delivered.get(&tenant).copied().unwrap_or(0);
         let tenants = (0..n_tenants).map(of_tenant).collect();
-        knots.push(Knot { at: end, fresh: outcome.counters.fresh_bytes, tiers, tenants });
+        knots.push(CumulativeSample {
+            at: end,
+            fresh: outcome.counters.fresh_bytes,
+            tiers,
+            tenants,
+        });
     }
     exact_at_last_arrival(outcome, &mut knots);
     knots
 }
 
 /// Adds the bytes that had been delivered when arrivals stopped, which are exact.
-fn exact_at_last_arrival(outcome: &Outcome<'_>, knots: &mut Vec<Knot>) {
+fn exact_at_last_arrival(outcome: &Outcome<'_>, knots: &mut Vec<CumulativeSample>) {
     let at = outcome.counters.last_arrival;
     let after = knots.partition_point(|knot| knot.at < at);
     let Some(next) = knots.get(after) else { return };
@@ -366,7 +371,7 @@ fn exact_at_last_arrival(outcome: &Outcome<'_>, knots: &mut Vec<Knot>) {
     let tenants = (0..next.tenants.len() as u32).filter_map(arrived);
     let tenants = tenants.map(|bytes| bytes as u64).collect();
     let fresh = outcome.counters.fresh_bytes_at_last_arrival;
-    knots.insert(after, Knot { at, fresh, tiers, tenants });
+    knots.insert(after, CumulativeSample { at, fresh, tiers, tenants });
 }
 
 fn by_tenant(counted: &[&FlowSample], order: Order) -> BTreeMap<u32, Stats> {

@@ -24,7 +24,7 @@ pub struct Tier {
     /// The longest queue of any port, at any time. Those of `queues` are of samples only.
     pub queue_max_bytes: u64,
     /// Port and time of that queue.
-    pub queue_max_at: Option<Peak>,
+    pub queue_max_at: Option<QueuePeak>,
     /// Packets that queues marked (ECN), those that had been marked before too; left out if none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marks: Option<u64>,
@@ -68,7 +68,7 @@ pub struct TierPfc {
 
 /// Port and time at which a queue was longest.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Peak {
+pub struct QueuePeak {
     /// The end of the link that sends.
     pub from: String,
     /// The end that receives.
@@ -90,7 +90,7 @@ impl Tier {
             headroom_max_bytes: pfc.headroom_max.get(),
         });
         let drops = DropReason::NAMES.into_iter().zip(tier.drops).filter(|(_, n)| *n > 0);
-        let peak = |(from, to, at): (Node, Node, Time)| Peak {
+        let peak = |(from, to, at): (Node, Node, Time)| QueuePeak {
             from: names.node(from),
             to: names.node(to),
             time_ps: at.as_ps(),

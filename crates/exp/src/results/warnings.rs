@@ -34,7 +34,7 @@ fn correlation_max() -> f64 {
 }
 
 /// Results of a run from which warnings are derived.
-pub(crate) struct Facts<'a> {
+pub(crate) struct RunFacts<'a> {
     pub(crate) outcome: &'a Outcome<'a>,
     pub(crate) recorder: &'a Recorder,
     pub(crate) flows: &'a FlowCounts,
@@ -50,15 +50,15 @@ pub(crate) struct Facts<'a> {
 }
 
 /// The warnings of a run: those of its plan, those of its tables, and those of its results.
-pub(crate) fn of(facts: &Facts<'_>) -> Vec<Warning> {
+pub(crate) fn of(facts: &RunFacts<'_>) -> Vec<Warning> {
     let mut warnings = facts.outcome.warnings.clone();
     warnings.extend(facts.recorder.warnings.clone().into_vec());
     warnings.extend(of_results(facts));
     warnings
 }
 
-fn of_results(facts: &Facts<'_>) -> Vec<Warning> {
-    let Facts { flows, warmup, process, .. } = *facts;
+fn of_results(facts: &RunFacts<'_>) -> Vec<Warning> {
+    let RunFacts { flows, warmup, process, .. } = *facts;
     let mut warnings = Warnings::default();
     of_delivery(facts, &mut warnings);
     of_end(facts, &mut warnings);
@@ -111,7 +111,7 @@ fn of_results(facts: &Facts<'_>) -> Vec<Warning> {
 }
 
 /// Adds the warnings of flows that were not delivered, and of deadlocks.
-fn of_delivery(facts: &Facts<'_>, warnings: &mut Warnings) {
+fn of_delivery(facts: &RunFacts<'_>, warnings: &mut Warnings) {
     let flows = facts.flows;
     let FlowCounts { submitted, delivered, failed, rejected, unfinished, .. } = *flows;
     if submitted == 0 && flows.not_started == 0 {
@@ -146,7 +146,7 @@ fn of_delivery(facts: &Facts<'_>, warnings: &mut Warnings) {
 }
 
 /// Adds the warnings of flows that the end of the run cut off, and of retransmissions.
-fn of_end(facts: &Facts<'_>, warnings: &mut Warnings) {
+fn of_end(facts: &RunFacts<'_>, warnings: &mut Warnings) {
     let flows = facts.flows;
     let drain = seconds(facts.outcome.drain);
     // If the run is too short for a flow of the plan, its check has already warned of this.
@@ -195,7 +195,7 @@ fn of_end(facts: &Facts<'_>, warnings: &mut Warnings) {
 
 /// Returns the reason why the flows of a run are not of one stationary process; `None` if they may
 /// be.
-fn not_stationary(facts: &Facts<'_>) -> Option<&'static str> {
+fn not_stationary(facts: &RunFacts<'_>) -> Option<&'static str> {
     match facts.process {
         Process::Poisson | Process::Trace => None,
         Process::Changing => Some("parts of the workload begin or end at different times"),
@@ -207,7 +207,7 @@ fn not_stationary(facts: &Facts<'_>) -> Option<&'static str> {
 }
 
 /// Adds the warnings of the interval of the mean slowdown.
-fn of_interval(facts: &Facts<'_>, warnings: &mut Warnings) {
+fn of_interval(facts: &RunFacts<'_>, warnings: &mut Warnings) {
     let Some(overall) = facts.slowdown["delivered"].overall else { return };
     let Some(half) = overall.mean_ci else {
         warnings.add(

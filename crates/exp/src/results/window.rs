@@ -10,11 +10,15 @@ use serde::Serialize;
 use crate::plan::tables::MeasureSpec;
 use crate::plan::warmup::WarmUp;
 use crate::record::FlowSample;
-use crate::record::sampling::Knot;
+use crate::record::sampling::CumulativeSample;
 
 /// Returns the amount carried by the instant `ps` of `of`, a quantity of the knots: interpolated
 /// between the knots around it. `None` after the last knot.
-pub(crate) fn carried_until(knots: &[Knot], ps: u64, of: impl Fn(&Knot) -> u64) -> Option<f64> {
+pub(crate) fn carried_until(
+    knots: &[CumulativeSample],
+    ps: u64,
+    of: impl Fn(&CumulativeSample) -> u64,
+) -> Option<f64> {
     let after = knots.partition_point(|knot| knot.at.as_ps() < ps);
     let knot = knots.get(after)?;
     let before = after.checked_sub(1).map(|i| &knots[i]);
@@ -116,14 +120,18 @@ impl Window {
     }
 
     /// Returns the number of `knots`, which are in order of time, in the window.
-    pub(crate) fn samples(self, knots: &[Knot]) -> usize {
+    pub(crate) fn samples(self, knots: &[CumulativeSample]) -> usize {
         let before = knots.partition_point(|knot| knot.at.as_ps() < self.from_ps);
         knots.partition_point(|knot| knot.at.as_ps() <= self.to_ps) - before
     }
 
     /// Returns the amount carried in the window of `of`, a quantity of the knots. `None` if the
     /// window ends after the last knot.
-    pub(crate) fn carried(self, knots: &[Knot], of: impl Fn(&Knot) -> u64) -> Option<f64> {
+    pub(crate) fn carried(
+        self,
+        knots: &[CumulativeSample],
+        of: impl Fn(&CumulativeSample) -> u64,
+    ) -> Option<f64> {
         let until = |ps: u64| carried_until(knots, ps, &of);
         Some(until(self.to_ps)? - until(self.from_ps)?)
     }
@@ -136,13 +144,17 @@ const FLOWS_MIN: usize = 100;
 mod tests {
     use super::*;
 
-    fn knot(ps: u64, fresh: u64) -> Knot {
-        Knot { at: Time::from_ps(ps), fresh, tiers: vec![], tenants: vec![] }
+    fn cumulative_sample(ps: u64, fresh: u64) -> CumulativeSample {
+        CumulativeSample { at: Time::from_ps(ps), fresh, tiers: vec![], tenants: vec![] }
     }
 
     #[test]
     fn what_a_window_carries_is_interpolated_between_samples() {
-        let knots = [knot(100, 1000), knot(200, 1000), knot(300, 4000)];
+        let knots = [
+            cumulative_sample(100, 1000),
+            cumulative_sample(200, 1000),
+            cumulative_sample(300, 4000),
+        ];
         let carried = |from_ps, to_ps| Window { from_ps, to_ps }.carried(&knots, |k| k.fresh);
         assert_eq!(carried(0, 300), Some(4000.0));
         assert_eq!(carried(50, 250), Some(2000.0));
@@ -183,7 +195,11 @@ mod tests {
 
     #[test]
     fn samples_at_the_ends_of_a_window_are_in_it() {
-        let knots = [knot(100, 1000), knot(200, 1000), knot(300, 4000)];
+        let knots = [
+            cumulative_sample(100, 1000),
+            cumulative_sample(200, 1000),
+            cumulative_sample(300, 4000),
+        ];
         let samples = |from_ps, to_ps| Window { from_ps, to_ps }.samples(&knots);
         assert_eq!([samples(100, 300), samples(101, 299), samples(301, 400)], [3, 1, 0]);
     }

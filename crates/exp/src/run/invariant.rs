@@ -29,7 +29,7 @@ thread_local! {
 ///
 /// # Errors
 /// [`InvariantViolation`] if `work` panics on this thread.
-pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, InvariantViolation> {
+pub fn catch_violation<T>(work: impl FnOnce() -> T) -> Result<T, InvariantViolation> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = panic::take_hook();
@@ -66,16 +66,16 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_an_error_that_says_where() {
-        let broken = caught(|| assert_eq!(1 + 1, 3, "seed 7")).unwrap_err();
+        let broken = catch_violation(|| assert_eq!(1 + 1, 3, "seed 7")).unwrap_err();
         assert!(broken.place.contains("invariant.rs:"), "{broken}");
         assert!(broken.message.contains("seed 7"), "{broken}");
-        assert_eq!(caught(|| 5), Ok(5));
+        assert_eq!(catch_violation(|| 5), Ok(5));
     }
 
     #[test]
     fn one_may_be_caught_inside_another() {
-        let outer = caught(|| {
-            assert!(caught(|| panic!("inner")).is_err());
+        let outer = catch_violation(|| {
+            assert!(catch_violation(|| panic!("inner")).is_err());
             panic!("outer")
         });
         let Err(broken) = outer.map(|never: ()| never) else { panic!("no error") };

@@ -16,7 +16,7 @@ use crate::record::observers::{ObserverSpec, RunObservers};
 use crate::record::rates::Rates;
 use crate::results::Summary;
 use crate::results::publish::{clear, publish};
-use crate::simulation::Task;
+use crate::simulation::SimulationTask;
 use crate::simulation::clock::Stopwatch;
 use crate::simulation::progress::Observer;
 use crate::simulation::status::CompletedRun;
@@ -71,7 +71,7 @@ pub(crate) fn simulate(
     let ideals = || Ideals::new(&plan.sim, plan.cut);
     let deadlines = Deadlines::new(plan.deadlines.clone(), seed, ideals);
     let mut source = PlanSource::new(&plan.workload, seed, &plan.cuts, deadlines);
-    let ran = plan.transport.ready.simulate(Task {
+    let ran = plan.transport.ready.simulate(SimulationTask {
         sim: &plan.sim,
         cut: plan.cut,
         total_flows: plan.workload.total_flows(),
@@ -92,7 +92,7 @@ mod tests {
     use rampmeter_metrics::columns::read_rows;
     use rampmeter_metrics::series::HostRow;
 
-    use crate::{Plan, Registry, Silent};
+    use crate::{NullObserver, Plan, Registry};
 
     /// The names of hosts in the results of a star of hosts.
     fn names(hosts: &str) -> Option<Vec<String>> {
@@ -108,7 +108,7 @@ mod tests {
         let plan = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
         let plan = plan.check("plan", Path::new(".")).unwrap();
         let out = tempfile::tempdir().unwrap();
-        super::run(&plan, out.path(), &mut Silent).unwrap();
+        super::run(&plan, out.path(), &mut NullObserver).unwrap();
         let file = out.path().join("hosts.parquet");
         let rows = file.exists().then(|| read_rows::<HostRow>(&file).unwrap().0)?;
         assert_eq!(rows.host, (0..rows.host.len() as u32).collect::<Vec<_>>());

@@ -29,7 +29,7 @@ use crate::simulation::clock::ElapsedTime;
 use crate::simulation::status::{CompletedRun, RunStatus};
 use crate::traffic::collective::{Rounds, latest_start};
 use crate::traffic::ideals::Ideals;
-use crate::traffic::rpc::Calls;
+use crate::traffic::rpc::CallTracker;
 
 /// Facts of a plan for a run on hosts.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -148,7 +148,7 @@ pub fn collect(
     let (mut offered_packets, mut end) = (0, Time::ZERO);
     let mut arrived = Vec::new();
     let graph = plan.workload.graph(plan.plan().seed).unwrap_or_default();
-    let (mut rounds, mut calls) = (Rounds::new(&graph), Calls::new(Arc::clone(&graph)));
+    let (mut rounds, mut calls) = (Rounds::new(&graph), CallTracker::new(Arc::clone(&graph)));
     let mut withheld = Vec::new();
     for (number, mut flow) in plan.workload.numbered(plan.plan().seed) {
         let seen = seen.get(&u64::from(number)).copied().unwrap_or_default();

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
 /// Timer of the reports of progress.
-pub(crate) struct Pace {
+pub(crate) struct ProgressTimer {
     told: Instant,
 }
 
-impl Pace {
+impl ProgressTimer {
     pub(crate) fn new() -> Self {
         Self { told: wall_clock() }
     }

@@ -6,8 +6,8 @@ use rampmeter_core::{Bytes, MsgId, NodeId, Pairs, Planes, Rate, Span, Time};
 use rampmeter_proto::ideal::{Core, IdealScheduler, Job};
 use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe, Source};
 
-use super::Task;
-use super::clock::Pace;
+use super::SimulationTask;
+use super::clock::ProgressTimer;
 use super::progress::Progress;
 use super::status::{CompletedRun, RunStatus};
 use crate::record::Recorder;
@@ -23,10 +23,10 @@ struct Run {
     scheduler: IdealScheduler,
     links: LinkNumbers,
     /// State of each flow that is not complete.
-    open: HashMap<u32, Open>,
+    open: HashMap<u32, OpenFlow>,
     ideals: Ideals,
     counters: Counters,
-    under_way: UnderWay,
+    under_way: FlowsInFlight,
     /// The service of all flows that are complete, in picoseconds.
     completed_service: u128,
 }
@@ -88,14 +88,14 @@ impl LinkNumbers {
     }
 }
 
-struct Open {
+struct OpenFlow {
     record: FlowRecord,
     service: Span,
 }
 
 /// Runs the task's flows through the ideal scheduler, over a core that limits them or a wide one.
-pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> CompletedRun {
-    let Task { sim, cut, total_flows: total, mut source, recorder, observer, .. } = task;
+pub(crate) fn simulate_ideal(task: SimulationTask<'_>, core: Option<Core>) -> CompletedRun {
+    let SimulationTask { sim, cut, total_flows: total, mut source, recorder, observer, .. } = task;
     let rates = sim.topology.pairs();
     let links = LinkNumbers::of(&rates);
     let mut run = Run {
@@ -105,10 +105,10 @@ pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> CompletedRun
         open: HashMap::new(),
         ideals: Ideals::new(sim, cut),
         counters: Counters::default(),
-        under_way: UnderWay::default(),
+        under_way: FlowsInFlight::default(),
         completed_service: 0,
     };
-    let mut pace = Pace::new();
+    let mut pace = ProgressTimer::new();
     let mut next = source.poll_arrival();
     let mut done = Vec::new();
     let (mut now, mut status) = (Time::ZERO, RunStatus::Finished);
@@ -183,7 +183,7 @@ impl Run {
         let parts = [self.links.part_of_pair(src, dst), self.links.part_of_pair(dst, src)];
         let job = Job { id, src, dst, links, parts, rate, service };
         self.scheduler.submit(arrival.at, job);
-        self.open.insert(id, Open { record, service });
+        self.open.insert(id, OpenFlow { record, service });
         self.under_way.add(service, arrival.size, arrival.size.packets_ceil(self.cut.payload));
         self.counters.submitted += 1;
         self.counters.offered_bytes += arrival.size.get();
@@ -198,7 +198,7 @@ impl Run {
         recorder: &mut Recorder,
         source: &mut impl Source,
     ) {
-        let Some(Open { mut record, service }) = self.open.remove(&id) else { return };
+        let Some(OpenFlow { mut record, service }) = self.open.remove(&id) else { return };
         let FlowIdeals { delivered, acked, .. } =
             self.ideals.of(record.src, record.dst, record.size);
         let (delivered, completed) =
@@ -222,7 +222,7 @@ impl Run {
         let mut left: Vec<(u32, Span)> = self.scheduler.remaining(now).collect();
         left.sort_unstable_by_key(|&(id, _)| id);
         for (id, remaining) in left {
-            let Some(Open { mut record, service }) = self.open.remove(&id) else { continue };
+            let Some(OpenFlow { mut record, service }) = self.open.remove(&id) else { continue };
             let served = u128::from((service - remaining).as_ps());
             let bytes = u128::from(record.size.get()) * served;
             let bytes = (bytes / u128::from(service.as_ps()).max(1)) as u64;
@@ -237,7 +237,7 @@ impl Run {
     fn on_last_arrival(&mut self, now: Time) {
         let served = u128::from(self.scheduler.served(now).as_ps());
         let served = served.saturating_sub(self.completed_service);
-        let UnderWay { service, bytes, packets } = self.under_way;
+        let FlowsInFlight { service, bytes, packets } = self.under_way;
         let share = |of: u64| (u128::from(of) * served / service.max(1)) as u64;
         self.counters.last_arrival = now;
         self.counters.fresh_packets_at_last_arrival = self.counters.fresh_packets + share(packets);
@@ -247,13 +247,13 @@ impl Run {
 
 /// Flows in progress: the service that they need in picoseconds, their bytes and packets.
 #[derive(Clone, Copy, Debug, Default)]
-struct UnderWay {
+struct FlowsInFlight {
     service: u128,
     bytes: u64,
     packets: u64,
 }
 
-impl UnderWay {
+impl FlowsInFlight {
     fn add(&mut self, service: Span, size: Bytes, packets: u64) {
         self.service += u128::from(service.as_ps());
         self.bytes += size.get();

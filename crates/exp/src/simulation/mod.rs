@@ -15,12 +15,12 @@ use crate::record::Recorder;
 use crate::record::observers::{ObserverProbe, RunObservers};
 use crate::traffic::cut::Segmentation;
 use crate::traffic::source::PlanSource;
-use clock::Pace;
+use clock::ProgressTimer;
 use progress::{Observer, Progress};
 use status::{CompletedRun, RunStatus};
 
 /// Input of a simulation: network, flows, and observers.
-pub(crate) struct Task<'a> {
+pub(crate) struct SimulationTask<'a> {
     /// The network and its faults.
     pub(crate) sim: &'a SimSpec,
     pub(crate) cut: Segmentation,
@@ -43,10 +43,10 @@ pub(crate) struct Configs<C> {
 
 /// Runs the task's flows through family `F`.
 pub(crate) fn simulate_family<F: Family>(
-    task: Task<'_>,
+    task: SimulationTask<'_>,
     configs: &Configs<F::Config>,
 ) -> CompletedRun {
-    let Task { sim, total_flows: total, source, recorder, observed, observer, .. } = task;
+    let SimulationTask { sim, total_flows: total, source, recorder, observed, observer, .. } = task;
     let spec = sim.clone();
     let of_host = |host: u32| configs.by_host.get(host as usize).cloned().flatten();
     let config = Arc::clone(&configs.network);
@@ -71,7 +71,7 @@ fn drive<F: Family, A: Source, P: Probe>(
     mut sim: Sim<F, A, P>,
     observer: &mut dyn Observer,
 ) -> CompletedRun {
-    let mut pace = Pace::new();
+    let mut pace = ProgressTimer::new();
     let status = loop {
         match sim.run(F::BATCH) {
             Status::Finished => break RunStatus::Finished,

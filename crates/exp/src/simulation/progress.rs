@@ -27,9 +27,9 @@ pub trait Observer {
 
 /// Watches nothing and never stops.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+pub struct NullObserver;
 
-impl Observer for Silent {
+impl Observer for NullObserver {
     fn on_progress(&mut self, _progress: &Progress) -> bool {
         true
     }

@@ -10,7 +10,7 @@ use rampmeter_core::TypeError;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::place::{Path, Step, at_path, place, syntax_error};
+use super::place::{Path, PathElement, at_path, place, syntax_error};
 use super::units::without_units;
 use crate::error::{PlanError, Problem};
 
@@ -28,10 +28,15 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, origin: &str) -> Result<T, 
         let message = error.message().trim().replace('\n', " ");
         let root = toml::from_str(&plain).ok();
         match root.and_then(|root| find(&root, &message, |root| T::deserialize(root).err())) {
-            Some(path) => at_path(text, origin, &path, spoken(&message)),
+            Some(path) => at_path(text, origin, &path, describe_type_error(&message)),
             None => {
                 let at = error.span().map(|span| same_line(&plain, text, span.start));
-                syntax_error(origin, "", spoken(&message), at.map(|at| place(text, at)))
+                syntax_error(
+                    origin,
+                    "",
+                    describe_type_error(&message),
+                    at.map(|at| place(text, at)),
+                )
             }
         }
     })
@@ -46,15 +51,15 @@ pub(crate) fn of_table<T: DeserializeOwned>(table: &Table) -> Result<T, String> 
         let message = error.message();
         match find(table, message, |root| T::deserialize(root).err()) {
             Some(path) if !path.is_empty() && !message.starts_with("unknown field") => {
-                format!("{path}: {}", spoken(message))
+                format!("{path}: {}", describe_type_error(message))
             }
-            _ => spoken(message).to_string(),
+            _ => describe_type_error(message).to_string(),
         }
     })
 }
 
 /// Returns a message of serde about a value of a wrong type in the words of other errors.
-pub(crate) fn spoken(message: &str) -> Problem {
+pub(crate) fn describe_type_error(message: &str) -> Problem {
     let message = message.trim().replace('\n', " ");
     match TypeError::read(&message) {
         Some(TypeError { expected, got }) => Problem::Unexpected { expected, got },
@@ -94,14 +99,14 @@ fn find(
         path = path.join(step);
     }
     // A list of a wrong length is wrong as a whole.
-    if message.starts_with("invalid length") && matches!(path.last(), Some(Step::Item(_))) {
+    if message.starts_with("invalid length") && matches!(path.last(), Some(PathElement::Item(_))) {
         path.pop();
     }
     Some(path)
 }
 
 /// Returns the key or item of the value at `path` that the error is about.
-fn next(root: &Table, path: &Path, is_same: impl Fn(&Table) -> bool) -> Option<Step> {
+fn next(root: &Table, path: &Path, is_same: impl Fn(&Table) -> bool) -> Option<PathElement> {
     if let Some(table) = path.table(root) {
         let is_selector = |key: &&String| SELECTORS.contains(&key.as_str());
         let (last, first): (Vec<_>, Vec<_>) = table.keys().partition(is_selector);
@@ -110,7 +115,7 @@ fn next(root: &Table, path: &Path, is_same: impl Fn(&Table) -> bool) -> Option<S
             path.table_mut(&mut changed).is_some_and(|table| table.remove(*key).is_some())
                 && !is_same(&changed)
         };
-        return first.into_iter().chain(last).find(matters).cloned().map(Step::Key);
+        return first.into_iter().chain(last).find(matters).cloned().map(PathElement::Key);
     }
     // Items are read in their order: the error is of the last of the shortest list that has it.
     let n_items = path.get(root)?.as_array()?.len();
@@ -129,7 +134,7 @@ fn next(root: &Table, path: &Path, is_same: impl Fn(&Table) -> bool) -> Option<S
         let middle = without.midpoint(with);
         if is_same_with(middle) { with = middle } else { without = middle }
     }
-    Some(Step::Item(with - 1))
+    Some(PathElement::Item(with - 1))
 }
 
 /// Returns the path of the table that lacks `field`. With any value there the error is another. In
@@ -155,14 +160,14 @@ fn without(root: &Table, field: &str, differs: impl Fn(&Table) -> bool) -> Optio
             }
         }
         let is_inner = |value: &Value| matches!(value, Value::Table(_) | Value::Array(_));
-        let steps: Vec<Step> = match (table, path.get(root)) {
+        let steps: Vec<PathElement> = match (table, path.get(root)) {
             (Some(table), _) => {
                 let inner = table.iter().filter(|(_, value)| is_inner(value));
-                inner.map(|(key, _)| Step::Key(key.clone())).collect()
+                inner.map(|(key, _)| PathElement::Key(key.clone())).collect()
             }
             (None, Some(Value::Array(items))) => (0..items.len().min(ITEMS_MAX))
                 .filter(|&number| is_inner(&items[number]))
-                .map(Step::Item)
+                .map(PathElement::Item)
                 .collect(),
             _ => Vec::new(),
         };

@@ -5,26 +5,26 @@ use std::fmt;
 use toml::de::{DeArray, DeTable, DeValue};
 use toml::{Table, Value};
 
-use crate::error::{Place, PlanError, PlanErrorCode, Problem};
+use crate::error::{PlanError, PlanErrorCode, Problem, SourceLocation};
 
 /// A part of a path to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathElement {
     Key(String),
     Item(usize),
 }
 
 /// The place of a value in a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Path(Vec<Step>);
+pub(super) struct Path(Vec<PathElement>);
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, step) in self.0.iter().enumerate() {
             match step {
-                Step::Key(key) if at == 0 => f.write_str(key)?,
-                Step::Key(key) => write!(f, ".{key}")?,
-                Step::Item(number) => write!(f, "[{number}]")?,
+                PathElement::Key(key) if at == 0 => f.write_str(key)?,
+                PathElement::Key(key) => write!(f, ".{key}")?,
+                PathElement::Item(number) => write!(f, "[{number}]")?,
             }
         }
         Ok(())
@@ -37,8 +37,9 @@ impl Path {
         let mut steps = Vec::new();
         for part in text.split('.') {
             let mut pieces = part.split('[');
-            steps.extend(pieces.next().map(|key| Step::Key(key.to_owned())));
-            let number = |piece: &str| piece.trim_end_matches(']').parse().ok().map(Step::Item);
+            steps.extend(pieces.next().map(|key| PathElement::Key(key.to_owned())));
+            let number =
+                |piece: &str| piece.trim_end_matches(']').parse().ok().map(PathElement::Item);
             steps.extend(pieces.filter_map(number));
         }
         Self(steps)
@@ -48,7 +49,7 @@ impl Path {
         self.0.is_empty()
     }
 
-    pub(super) fn last(&self) -> Option<&Step> {
+    pub(super) fn last(&self) -> Option<&PathElement> {
         self.0.last()
     }
 
@@ -56,7 +57,7 @@ impl Path {
         self.0.pop();
     }
 
-    pub(super) fn join(&self, step: Step) -> Self {
+    pub(super) fn join(&self, step: PathElement) -> Self {
         let mut steps = self.0.clone();
         steps.push(step);
         Self(steps)
@@ -65,20 +66,20 @@ impl Path {
     /// Returns the value at the path.
     pub(super) fn get<'a>(&self, root: &'a Table) -> Option<&'a Value> {
         let (first, rest) = self.0.split_first()?;
-        let Step::Key(key) = first else { return None };
+        let PathElement::Key(key) = first else { return None };
         rest.iter().try_fold(root.get(key)?, |value, step| match step {
-            Step::Key(key) => value.get(key),
-            Step::Item(number) => value.get(number),
+            PathElement::Key(key) => value.get(key),
+            PathElement::Item(number) => value.get(number),
         })
     }
 
     /// Returns the value at the path, for changes.
     pub(super) fn get_mut<'a>(&self, root: &'a mut Table) -> Option<&'a mut Value> {
         let (first, rest) = self.0.split_first()?;
-        let Step::Key(key) = first else { return None };
+        let PathElement::Key(key) = first else { return None };
         rest.iter().try_fold(root.get_mut(key)?, |value, step| match step {
-            Step::Key(key) => value.get_mut(key),
-            Step::Item(number) => value.get_mut(number),
+            PathElement::Key(key) => value.get_mut(key),
+            PathElement::Item(number) => value.get_mut(number),
         })
     }
 
@@ -98,13 +99,13 @@ impl Path {
         let mut at = 0;
         for step in &self.0 {
             let value = match step {
-                Step::Key(key) => {
+                PathElement::Key(key) => {
                     let (name, value) = table?.iter().find(|(name, _)| name.get_ref() == key)?;
                     let has_key = of_key || matches!(value.get_ref(), DeValue::Table(_));
                     at = if has_key { name.span().start } else { value.span().start };
                     value
                 }
-                Step::Item(number) => {
+                PathElement::Item(number) => {
                     let value = array?.get(*number)?;
                     at = value.span().start;
                     value
@@ -122,7 +123,7 @@ impl PlanError {
     pub fn in_text(mut self, text: &str) -> Self {
         if self.place.is_none() {
             let line = line_of(text, &self.key);
-            self.place = line.map(|line| Box::new(Place { line, column: None }));
+            self.place = line.map(|line| Box::new(SourceLocation { line, column: None }));
         }
         self
     }
@@ -153,17 +154,17 @@ pub(super) fn syntax_error(
     origin: &str,
     key: &str,
     problem: Problem,
-    place: Option<Place>,
+    place: Option<SourceLocation>,
 ) -> PlanError {
     let place = place.map(Box::new);
     PlanError { code: PlanErrorCode::Syntax, place, ..PlanError::value(origin, key, problem) }
 }
 
 /// Returns the place of an offset in `text`.
-pub(super) fn place(text: &str, at: usize) -> Place {
+pub(super) fn place(text: &str, at: usize) -> SourceLocation {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.len() - before.rfind('\n').map_or(0, |i| i + 1) + 1;
     let source = text.lines().nth(line - 1).unwrap_or("").trim();
-    Place { line, column: Some((column, source.to_owned())) }
+    SourceLocation { line, column: Some((column, source.to_owned())) }
 }

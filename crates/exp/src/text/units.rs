@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use rampmeter_core::quantity::Unit;
 use toml::de::{DeTable, DeValue};
 
-use super::place::{Path, Step, at_path};
+use super::place::{Path, PathElement, at_path};
 use crate::error::{PlanError, Problem};
 
 /// A rate in errors.
@@ -57,16 +57,16 @@ pub(crate) fn without_units<'a>(text: &'a str, origin: &str) -> Result<Cow<'a, s
 }
 
 /// A place in the text, and the number to be there.
-type Edit = (std::ops::Range<usize>, String);
+type TextEdit = (std::ops::Range<usize>, String);
 
 fn of_table(
     table: &DeTable<'_>,
     unit: Option<Unit>,
     path: &Path,
-    edits: &mut Vec<Edit>,
+    edits: &mut Vec<TextEdit>,
 ) -> Result<(), (Path, Problem)> {
     for (key, value) in table {
-        let path = path.join(Step::Key(key.get_ref().to_string()));
+        let path = path.join(PathElement::Key(key.get_ref().to_string()));
         // Links have readers of their own, which name the link; tables of Python transports are
         // their authors'.
         let name = path.to_string();
@@ -84,12 +84,12 @@ fn of_value(
     value: &toml::Spanned<DeValue<'_>>,
     unit: Option<Unit>,
     path: &Path,
-    edits: &mut Vec<Edit>,
+    edits: &mut Vec<TextEdit>,
 ) -> Result<(), (Path, Problem)> {
     match (value.get_ref(), unit) {
         (DeValue::Table(table), _) => of_table(table, unit, path, edits),
         (DeValue::Array(items), _) => items.iter().enumerate().try_for_each(|(number, item)| {
-            of_value(item, unit, &path.join(Step::Item(number)), edits)
+            of_value(item, unit, &path.join(PathElement::Item(number)), edits)
         }),
         (DeValue::String(text), Some(unit)) => {
             // Range checks name the number alone, in the unit of the key.

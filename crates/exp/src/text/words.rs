@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// A value that errors name.
-pub(crate) trait Words: Copy {
+pub(crate) trait PlanSpelling: Copy {
     /// Returns the value in words.
     fn words(self) -> String;
 }
@@ -16,7 +16,7 @@ pub(crate) trait Words: Copy {
 macro_rules! spelled_as_in_plans {
     ($($of:ty),+) => {
         $(
-            impl Words for $of {
+            impl PlanSpelling for $of {
                 fn words(self) -> String {
                     spelled(self)
                 }
@@ -27,7 +27,7 @@ macro_rules! spelled_as_in_plans {
 
 spelled_as_in_plans!(Forwarding, Interface, MarkingPorts, Overflow, Spray, u16);
 
-impl Words for Buffer {
+impl PlanSpelling for Buffer {
     fn words(self) -> String {
         match self {
             Self::PerPort(own) => format!("{} bytes a port", own.get()),
@@ -38,13 +38,13 @@ impl Words for Buffer {
     }
 }
 
-impl Words for Option<Bytes> {
+impl PlanSpelling for Option<Bytes> {
     fn words(self) -> String {
         self.map_or_else(|| "none".to_owned(), |bytes| format!("{} bytes", bytes.get()))
     }
 }
 
-impl Words for Option<PfcThreshold> {
+impl PlanSpelling for Option<PfcThreshold> {
     fn words(self) -> String {
         match self {
             None => "off".to_owned(),

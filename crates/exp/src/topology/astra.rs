@@ -16,7 +16,7 @@ use rampmeter_workload::import::count;
 use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
 use serde_json::Value;
 
-use super::draft::{Draft, Link};
+use super::draft::{Link, TopologyDraft};
 use super::import::ImportedTopology;
 use crate::text::units;
 
@@ -55,7 +55,7 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
                         ns-3 is the file TOPOLOGY_FILE of its configuration";
         return Err(expected.to_owned());
     }
-    let mut draft = Draft::default();
+    let mut draft = TopologyDraft::default();
     let dimensions = dimensions(&value, &mut draft.notes).map_err(|error| located(error, text))?;
     build(&dimensions, &mut draft)?;
     draft.finish()
@@ -179,7 +179,7 @@ fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, 
     (0..kinds.len()).map(dimension).collect()
 }
 
-fn build(dimensions: &[Dimension], draft: &mut Draft) -> Result<(), String> {
+fn build(dimensions: &[Dimension], draft: &mut TopologyDraft) -> Result<(), String> {
     let total = dimensions.iter().try_fold(1u64, |n, dimension| n.checked_mul(dimension.npus));
     let total = total.filter(|total| (2..=65_536).contains(total));
     let total = total.ok_or("npus_count: expected 2 to 65536 NPUs in all")? as usize;
@@ -209,7 +209,7 @@ fn build(dimensions: &[Dimension], draft: &mut Draft) -> Result<(), String> {
     let mut stride = 1;
     for (number, dimension) in dimensions.iter().enumerate() {
         let n = dimension.npus as usize;
-        let join = |draft: &mut Draft, ends: [usize; 2]| {
+        let join = |draft: &mut TopologyDraft, ends: [usize; 2]| {
             for _ in 0..dimension.links {
                 let (gbps, propagation_ns) = (dimension.gbps, dimension.latency_ns);
                 draft.link(Link { ends, gbps, propagation_ns, loss: 0.0 });

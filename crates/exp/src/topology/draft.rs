@@ -15,7 +15,7 @@ const PAIRS_NAMED: usize = 4;
 
 /// Nodes and links of a file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct TopologyDraft {
     nodes: Vec<Node>,
     links: Vec<Link>,
     /// Processing in every switch, in nanoseconds; hosts have none.
@@ -41,7 +41,7 @@ pub(super) struct Link {
     pub(super) loss: f64,
 }
 
-impl Draft {
+impl TopologyDraft {
     /// Adds a host, and returns its place.
     pub(super) fn host(&mut self, name: String) -> usize {
         self.node(Node { name, is_switch: false, number: None })
@@ -53,7 +53,7 @@ impl Draft {
     }
 
     /// Adds a node that the file calls by a number, and returns its place.
-    pub(super) fn numbered(&mut self, number: u64, is_switch: bool) -> usize {
+    pub(super) fn add_numbered_node(&mut self, number: u64, is_switch: bool) -> usize {
         self.node(Node { name: format!("n{number}"), is_switch, number: Some(number) })
     }
 

@@ -22,7 +22,7 @@
 //! each of a switch's links, so that every path between hosts keeps its latency. Sizes of queues
 //! are not part of a topology.
 
-use super::draft::{Draft, Link};
+use super::draft::{Link, TopologyDraft};
 use super::import::ImportedTopology;
 use crate::text::units;
 
@@ -62,9 +62,9 @@ struct Tier {
 }
 
 pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
-    let mut draft = Draft::default();
+    let mut draft = TopologyDraft::default();
     let (mut nodes, mut n_tiers, mut pod) = (None, None, None);
-    let mut lines = Lines::default();
+    let mut lines = HostCountLines::default();
     let mut tiers = [Tier::default(); 3];
     let mut current = None;
     let mut has_queues = false;
@@ -119,14 +119,14 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
     // All pods of two tiers share their spines, so that they may be one.
     let pod = if n_tiers == 2 { pod.or(Some(nodes)) } else { pod };
     let pod = need(pod, "Podsize, the number of hosts in a pod of three tiers,")?;
-    let shape = Shape::new((nodes, pod, lines), &tiers[..n_tiers])?;
+    let shape = NodeCounts::new((nodes, pod, lines), &tiers[..n_tiers])?;
     shape.build(&mut draft, &tiers[..n_tiers]);
     draft.finish()
 }
 
 /// Lines of numbers of hosts.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lines {
+struct HostCountLines {
     nodes: usize,
     pod: usize,
 }
@@ -198,7 +198,7 @@ fn wires(tiers: &[Tier]) -> Result<Vec<(f64, f64)>, String> {
 }
 
 /// Numbers of hosts and switches.
-struct Shape {
+struct NodeCounts {
     nodes: u64,
     /// Hosts a rack.
     rack: u64,
@@ -211,8 +211,11 @@ struct Shape {
     bundles: Vec<u64>,
 }
 
-impl Shape {
-    fn new((nodes, pod, lines): (u64, u64, Lines), tiers: &[Tier]) -> Result<Self, String> {
+impl NodeCounts {
+    fn new(
+        (nodes, pod, lines): (u64, u64, HostCountLines),
+        tiers: &[Tier],
+    ) -> Result<Self, String> {
         let n_tiers = tiers.len();
         let wires = wires(tiers)?;
         let down = |tier: usize| tiers[tier].radix_down.unwrap_or(1).max(1);
@@ -272,7 +275,7 @@ impl Shape {
         Ok(Self { nodes, rack, pods, tors, aggs, cores, wires, bundles })
     }
 
-    fn build(&self, draft: &mut Draft, tiers: &[Tier]) {
+    fn build(&self, draft: &mut TopologyDraft, tiers: &[Tier]) {
         let (n_tors, is_two) = (self.tors * self.pods, tiers.len() == 2);
         let n_aggs = if is_two { self.aggs } else { self.aggs * self.pods };
         for host in 0..self.nodes {

@@ -25,7 +25,7 @@ pub(crate) struct ImportedTopology {
 
 impl ImportedTopology {
     /// Returns the topology of a file or a plan that names no nodes.
-    pub(crate) fn plain(spec: TopologySpec) -> Self {
+    pub(crate) fn without_names(spec: TopologySpec) -> Self {
         let (losses, numbers, notes, lines) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { spec, names: NamesSpec::default(), losses, numbers, notes, lines }
     }

@@ -61,7 +61,7 @@ pub(super) fn read_toml(text: &str) -> Result<ImportedTopology, String> {
     if let TopologySpec::File(_) = spec {
         return Err("expected a topology, got another file".to_owned());
     }
-    Ok(ImportedTopology::plain(spec))
+    Ok(ImportedTopology::without_names(spec))
 }
 
 pub(super) fn read_json(text: &str) -> Result<ImportedTopology, String> {
@@ -89,7 +89,7 @@ pub(super) fn read_json(text: &str) -> Result<ImportedTopology, String> {
         let lines: Vec<usize> = lines.collect();
         return canonical(&mut table, &lines, NamesSpec::default());
     }
-    of_table(&table).map(ImportedTopology::plain)
+    of_table(&table).map(ImportedTopology::without_names)
 }
 
 /// Returns the path of a null, which TOML has no word for.
@@ -362,7 +362,7 @@ fn canonical(
     let notes = defaults.note().into_iter().collect();
     let lines = lines.to_vec();
     let mut imported =
-        ImportedTopology { names, losses, notes, lines, ..ImportedTopology::plain(spec) };
+        ImportedTopology { names, losses, notes, lines, ..ImportedTopology::without_names(spec) };
     imported.note_both_directions();
     Ok(imported)
 }

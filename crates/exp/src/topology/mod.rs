@@ -132,7 +132,7 @@ fn of_plan(file: &Path, text: &str) -> Result<ImportedTopology, String> {
             let base = file.parent().unwrap_or(Path::new(""));
             read(&base.join(inner))?.with_forwarding(*hosts_forward)
         }
-        spec => ImportedTopology::plain(spec.clone()),
+        spec => ImportedTopology::without_names(spec.clone()),
     };
     imported.rename(&tables.names);
     Ok(imported)

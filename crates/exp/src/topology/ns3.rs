@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 use rampmeter_workload::import::count;
 
-use super::draft::{Draft, Link};
+use super::draft::{Link, TopologyDraft};
 use super::import::ImportedTopology;
 use crate::text::units::{self, DELAY};
 
@@ -58,7 +58,7 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
     let mut lines = (1..)
         .zip(text.lines().map(str::trim))
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let mut draft = Draft::default();
+    let mut draft = TopologyDraft::default();
     let (at, header) = lines.next().ok_or("line 1: expected counts of nodes, got none")?;
     let (n_nodes, n_switches, n_links) = header_counts(at, header, &mut draft.notes)?;
     if n_nodes > NODES_MAX || n_switches > n_nodes {
@@ -86,7 +86,7 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
         return Err(counts(at_switches, n_switches, switches.len()));
     }
     for node in 0..n_nodes {
-        draft.numbered(node, switches.contains(&node));
+        draft.add_numbered_node(node, switches.contains(&node));
     }
     let mut found = 0;
     for (at, line) in lines.by_ref().take(n_links as usize) {
@@ -151,7 +151,7 @@ fn link(
     place: u64,
     line: &str,
     n_nodes: u64,
-    draft: &mut Draft,
+    draft: &mut TopologyDraft,
 ) -> Result<Link, String> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let (a, b, rate_text, delay_text, loss_text) = match fields[..] {

@@ -7,7 +7,7 @@ use rampmeter_core::Time;
 use rampmeter_metrics::row::Status;
 use rampmeter_sim::FlowRecord;
 
-use super::tracks::{Tracks, Way};
+use super::tracks::{FlowDirection, Tracks};
 use super::window::Window;
 use super::writer::{Arrow, EventContent, Label, Value};
 use crate::traffic::ideals::Ideals;
@@ -86,9 +86,10 @@ impl Flows {
             let slowdown = (end - arrival).as_ps() as f64 / ideal.as_ps() as f64;
             args.push(("slowdown", Value::Ratio(slowdown)));
         }
-        for (node, way, peer, to) in
-            [(src.get(), Way::Out, dst.get(), "to"), (dst.get(), Way::In, src.get(), "from")]
-        {
+        for (node, way, peer, to) in [
+            (src.get(), FlowDirection::Out, dst.get(), "to"),
+            (dst.get(), FlowDirection::In, src.get(), "from"),
+        ] {
             if tracks.is_shown(node) {
                 window.events += 1;
                 let name = format!("flow {} {to} {}", id.get(), tracks.name(peer));

@@ -166,7 +166,7 @@ impl Timeline {
         let Self { window, tracks, phases, flows, .. } = self;
         phases.finish(end, window, tracks)?;
         flows.finish(end, window, tracks)?;
-        tracks.write_quiet_queues(window)
+        tracks.write_unchanged_queues(window)
     }
 }
 

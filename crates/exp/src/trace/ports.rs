@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use rampmeter_core::{Header, Packet, Time};
 use rampmeter_sim::fabric::{DropReason, PortChange, PortEvent};
 
-use super::tracks::{Row, Tracks};
+use super::tracks::{InstantRow, Tracks};
 use super::window::Window;
 use super::writer::{Arrow, EventContent, Label, Value};
 
 /// Level of detail about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Says {
+enum DetailLevel {
     /// Its place in its flow, and its ends if it has no flow: the level of most events.
     Place,
     /// Its ends too.
@@ -71,39 +71,48 @@ impl Arrows {
             PortChange::Queue { bytes } => tracks.on_queue(port, at, *bytes, window),
             PortChange::Arrives { handle, packet } => {
                 let (arrow, node) = (self.end(*handle), packet.dst.get());
-                if !window.holds(at) || !tracks.is_shown(node) || !window.take(at) {
+                if !window.holds(at) || !tracks.is_shown(node) || !window.count_event(at) {
                     return Ok(());
                 }
                 let is_data = packet.payload.len > 0;
-                let row = if is_data { Row::DataReceived } else { Row::ControlReceived };
-                let said = self.said(packet, arrow, if is_data { Says::Ends } else { Says::All });
-                tracks.in_row(node, row, at, &said)
+                let row =
+                    if is_data { InstantRow::DataReceived } else { InstantRow::ControlReceived };
+                let said = self.packet_annotations(
+                    packet,
+                    arrow,
+                    if is_data { DetailLevel::Ends } else { DetailLevel::All },
+                );
+                tracks.add_instant(node, row, at, &said)
             }
             PortChange::Drops { handle, packet, reason } => {
                 let arrow = self.end(*handle);
-                if !window.holds(at) || !tracks.is_port_shown(port) || !window.take(at) {
+                if !window.holds(at) || !tracks.is_port_shown(port) || !window.count_event(at) {
                     return Ok(());
                 }
                 let reason = Value::Word(DropReason::NAMES[*reason as usize]);
                 let kind = Value::Word(packet.header.kind());
-                let said = self.said(packet, arrow, Says::Ends);
+                let said = self.packet_annotations(packet, arrow, DetailLevel::Ends);
                 let args = [&[("reason", reason), ("kind", kind)], said.args].concat();
                 let said = EventContent { label: Label::Word("drop"), args: &args, ..said };
-                tracks.at_port(port, at, &said)
+                tracks.add_port_event(port, at, &said)
             }
             PortChange::Marks { packet, .. } => {
-                if !window.holds(at) || !tracks.is_port_shown(port) || !window.take(at) {
+                if !window.holds(at) || !tracks.is_port_shown(port) || !window.count_event(at) {
                     return Ok(());
                 }
-                let said = self.said(packet, Arrow::None, Says::Ends);
-                tracks.at_port(port, at, &EventContent { label: Label::Word("mark"), ..said })
+                let said = self.packet_annotations(packet, Arrow::None, DetailLevel::Ends);
+                tracks.add_port_event(
+                    port,
+                    at,
+                    &EventContent { label: Label::Word("mark"), ..said },
+                )
             }
             PortChange::Cuts { packet, .. } => {
-                if !window.holds(at) || !tracks.is_port_shown(port) || !window.take(at) {
+                if !window.holds(at) || !tracks.is_port_shown(port) || !window.count_event(at) {
                     return Ok(());
                 }
-                let said = self.said(packet, Arrow::None, Says::Ends);
-                tracks.at_port(port, at, &EventContent { label: Label::Word("cut"), ..said })
+                let said = self.packet_annotations(packet, Arrow::None, DetailLevel::Ends);
+                tracks.add_port_event(port, at, &EventContent { label: Label::Word("cut"), ..said })
             }
             PortChange::Keeps { handle } => {
                 self.end(*handle);
@@ -124,25 +133,25 @@ impl Arrows {
         window: &mut Window,
         tracks: &mut Tracks<W>,
     ) -> io::Result<()> {
-        if !tracks.is_port_shown(event.port) || !window.take(event.at) {
+        if !tracks.is_port_shown(event.port) || !window.count_event(event.at) {
             return Ok(());
         }
-        let said = self.said(packet, arrow, Says::Place);
+        let said = self.packet_annotations(packet, arrow, DetailLevel::Place);
         tracks.on_link(event.port, from, until, &said)?;
         let Some(node) = tracks.station(event.port) else { return Ok(()) };
-        if packet.payload.len > 0 || !window.holds(from) || !window.take(event.at) {
+        if packet.payload.len > 0 || !window.holds(from) || !window.count_event(event.at) {
             return Ok(());
         }
-        let said = self.said(packet, Arrow::None, Says::All);
-        tracks.in_row(node, Row::ControlSent, from, &said)
+        let said = self.packet_annotations(packet, Arrow::None, DetailLevel::All);
+        tracks.add_instant(node, InstantRow::ControlSent, from, &said)
     }
 
     /// Returns the label and the arguments of a packet's event.
-    fn said<H: Header>(
+    fn packet_annotations<H: Header>(
         &mut self,
         packet: &Packet<H>,
         arrow: Arrow,
-        says: Says,
+        says: DetailLevel,
     ) -> EventContent<'_> {
         let args = &mut self.args;
         args.clear();
@@ -155,14 +164,14 @@ impl Arrows {
         }
         args.push(("bytes", Value::Count(packet.wire_bytes.into())));
         args.push(("priority", Value::Count(packet.priority.get().into())));
-        if payload.len > 0 && says == Says::Ends {
+        if payload.len > 0 && says == DetailLevel::Ends {
             args.push(("payload", Value::Count(payload.len.into())));
         }
-        if payload.len == 0 || says == Says::Ends {
+        if payload.len == 0 || says == DetailLevel::Ends {
             args.push(("src", Value::Count(packet.src.get().into())));
             args.push(("dst", Value::Count(packet.dst.get().into())));
         }
-        if says == Says::All {
+        if says == DetailLevel::All {
             let mut fields = Vec::new();
             packet.header.fields(&mut |name, part, value| {
                 if part.is_empty() {
@@ -189,9 +198,9 @@ fn on_outage<H, W: Write>(
         return Ok(());
     }
     tracks.on_outage(port, at, what)?;
-    if !tracks.is_port_shown(port) || !window.take(at) {
+    if !tracks.is_port_shown(port) || !window.count_event(at) {
         return Ok(());
     }
     let said = EventContent { label: Label::Word(what), args: &[], arrow: Arrow::None };
-    tracks.at_port(port, at, &said)
+    tracks.add_port_event(port, at, &said)
 }

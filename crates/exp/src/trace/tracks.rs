@@ -21,7 +21,7 @@ const PORTS: i32 = 30;
 
 /// A row of instants of a host or an arbiter.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Row {
+pub(super) enum InstantRow {
     ControlSent,
     ControlReceived,
     DataReceived,
@@ -29,7 +29,7 @@ pub(super) enum Row {
 
 /// Direction of the flows of a host.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Way {
+pub(super) enum FlowDirection {
     Out,
     In,
 }
@@ -126,7 +126,7 @@ impl<W: Write> Tracks<W> {
     }
 
     /// Something happens to a packet at a port, or to its link.
-    pub(super) fn at_port(
+    pub(super) fn add_port_event(
         &mut self,
         port: u32,
         at: Time,
@@ -151,7 +151,7 @@ impl<W: Write> Tracks<W> {
         window: &mut Window,
     ) -> io::Result<()> {
         let before = std::mem::replace(&mut self.ports[port as usize].queued, bytes);
-        if !window.holds(at) || !self.is_port_shown(port) || !window.take(at) {
+        if !window.holds(at) || !self.is_port_shown(port) || !window.count_event(at) {
             return Ok(());
         }
         let track = match self.ports[port as usize].queue {
@@ -172,7 +172,7 @@ impl<W: Write> Tracks<W> {
     }
 
     /// Writes the queues that were not empty and did not change in the window.
-    pub(super) fn write_quiet_queues(&mut self, window: &Window) -> io::Result<()> {
+    pub(super) fn write_unchanged_queues(&mut self, window: &Window) -> io::Result<()> {
         for port in 0..self.ports.len() as u32 {
             let PortTracks { queue, queued, .. } = self.ports[port as usize];
             if queue.is_none() && queued > 0 && self.is_port_shown(port) {
@@ -183,10 +183,10 @@ impl<W: Write> Tracks<W> {
     }
 
     /// An instant in a row of a host or an arbiter.
-    pub(super) fn in_row(
+    pub(super) fn add_instant(
         &mut self,
         node: u32,
-        row: Row,
+        row: InstantRow,
         at: Time,
         said: &EventContent<'_>,
     ) -> io::Result<()> {
@@ -194,9 +194,9 @@ impl<W: Write> Tracks<W> {
             Some(track) => track,
             None => {
                 let (name, place) = match row {
-                    Row::ControlSent => ("control sent", CONTROL_SENT),
-                    Row::ControlReceived => ("control received", CONTROL_RECEIVED),
-                    Row::DataReceived => ("data received", DATA_RECEIVED),
+                    InstantRow::ControlSent => ("control sent", CONTROL_SENT),
+                    InstantRow::ControlReceived => ("control received", CONTROL_RECEIVED),
+                    InstantRow::DataReceived => ("data received", DATA_RECEIVED),
                 };
                 let group = self.group(node)?;
                 let track = self.writer.track(group, name, place)?;
@@ -210,7 +210,7 @@ impl<W: Write> Tracks<W> {
     pub(super) fn on_flow(
         &mut self,
         node: u32,
-        way: Way,
+        way: FlowDirection,
         from: Time,
         until: Time,
         said: &EventContent<'_>,
@@ -224,8 +224,8 @@ impl<W: Write> Tracks<W> {
             }
             None => {
                 let (name, place) = match way {
-                    Way::Out => ("flows out", FLOWS_OUT),
-                    Way::In => ("flows in", FLOWS_IN),
+                    FlowDirection::Out => ("flows out", FLOWS_OUT),
+                    FlowDirection::In => ("flows in", FLOWS_IN),
                 };
                 let group = self.group(node)?;
                 let track = self.writer.track(group, name, place)?;

@@ -28,7 +28,7 @@ impl Window {
     }
 
     /// Counts an event of the simulation at `at`. If the limit is reached, the window ends there.
-    pub(super) fn take(&mut self, at: Time) -> bool {
+    pub(super) fn count_event(&mut self, at: Time) -> bool {
         if self.events >= self.events_max {
             self.limit_reached = true;
             self.until = self.until.min(at);

@@ -66,8 +66,8 @@ pub(super) struct TraceWriter<W> {
     out: W,
     tracks: u64,
     is_first: bool,
-    names: Words,
-    args: Words,
+    names: InternTable,
+    args: InternTable,
     /// Strings that the next packet interns.
     interned: InternedData,
     packet: Vec<u8>,
@@ -80,8 +80,8 @@ impl<W: Write> TraceWriter<W> {
             out,
             tracks: 0,
             is_first: true,
-            names: Words::default(),
-            args: Words::default(),
+            names: InternTable::default(),
+            args: InternTable::default(),
             interned: InternedData::default(),
             packet: Vec::new(),
         }
@@ -242,13 +242,13 @@ impl<W: Write> TraceWriter<W> {
 
 /// Words that have been interned.
 #[derive(Debug, Default)]
-struct Words {
+struct InternTable {
     numbers: BTreeMap<&'static str, u64>,
     /// The same by the address of a word, which is found sooner.
     by_place: IdMap<(usize, usize), u64>,
 }
 
-impl Words {
+impl InternTable {
     /// The number of a word, which is new if it has none yet.
     fn number(&mut self, word: &'static str, new: &mut Vec<InternedName>) -> u64 {
         let place = (word.as_ptr().addr(), word.len());

@@ -135,7 +135,7 @@ pub(crate) trait Network {
     fn payload(&self) -> Bytes;
 
     /// Returns the time of a flow that is alone, until delivery and until its sender is notified.
-    fn alone(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2];
+    fn isolated_times(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2];
 
     /// Returns the time for which a flow occupies its sender's and its receiver's links, which
     /// share it.
@@ -162,7 +162,7 @@ impl Network for Ideals {
         self.framing().payload
     }
 
-    fn alone(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2] {
+    fn isolated_times(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2] {
         let FlowIdeals { delivered, acked, .. } = self.of(src, dst, size);
         [delivered, acked]
     }
@@ -208,7 +208,7 @@ pub(crate) fn bound(
     network: &mut impl Network,
     began: Option<Time>,
 ) -> Span {
-    let times = Times::new(graph, round, network, began);
+    let times = NodeTimes::new(graph, round, network, began);
     let flows = || round.nodes.clone().filter(|&node| !graph.is_computation(node));
     let start = flows().map(|node| times.head(node)).min().unwrap_or(Span::ZERO);
     let chain = flows().map(|node| times.head(node) + times.tail(node)).fold(Span::ZERO, Span::max);
@@ -224,10 +224,10 @@ pub(crate) fn bound(
         // before it. Either may be the short one.
         let (payload, before) = (network.payload(), size.packets_ceil(network.payload()) - 1);
         let last = Bytes::new(size.get() - before * payload.get());
-        let ahead =
-            network.alone(src, dst, last)[0].saturating_sub(network.packet(src, dst, last)[1]);
-        let behind =
-            network.alone(src, dst, last)[0].saturating_sub(network.packet(src, dst, last)[0]);
+        let ahead = network.isolated_times(src, dst, last)[0]
+            .saturating_sub(network.packet(src, dst, last)[1]);
+        let behind = network.isolated_times(src, dst, last)[0]
+            .saturating_sub(network.packet(src, dst, last)[0]);
         let out = links.entry((src, 0)).or_default();
         out.add(times.head(node), busy[0], behind + rest);
         let wire = network.wire(size);
@@ -246,13 +246,13 @@ pub(crate) fn bound(
 pub(crate) fn latest_start(graph: &Graph, network: &mut impl Network) -> Time {
     let mut starts: Vec<Time> = (0..graph.len()).map(|node| graph.node(node).arrival).collect();
     let mut latest = Time::ZERO;
-    for node in graph.in_order() {
+    for node in graph.topological_order() {
         let start = starts[node as usize].saturating_add(graph.delay(node));
         let Flow { src, dst, size, .. } = *graph.node(node);
         latest = latest.max(start);
         let [delivered, completed] = match graph.is_computation(node) {
             true => [Span::ZERO; 2],
-            false => network.alone(src, dst, size),
+            false => network.isolated_times(src, dst, size),
         };
         for &to in graph.dependents(node) {
             let took = if graph.node(to).src == dst { delivered } else { completed };
@@ -347,14 +347,14 @@ impl Cuts {
 
 /// Times before and after the starts of the nodes of a round, if all flows are alone in the
 /// network.
-struct Times {
+struct NodeTimes {
     base: u32,
     alone: Vec<[Span; 2]>,
     heads: Vec<Span>,
     tails: Vec<Span>,
 }
 
-impl Times {
+impl NodeTimes {
     /// Nodes of a round wait for nodes with lower numbers only.
     fn new(graph: &Graph, round: &Round, network: &mut impl Network, began: Option<Time>) -> Self {
         let (base, n) = (round.nodes.start, round.nodes.len());
@@ -366,21 +366,22 @@ impl Times {
             let (flow, at) = (graph.node(node), times.at(node));
             times.heads[at] = times.heads[at].max(flow.arrival - Time::ZERO) + graph.delay(node);
             if !graph.is_computation(node) {
-                times.alone[at] = network.alone(flow.src, flow.dst, flow.size);
+                times.alone[at] = network.isolated_times(flow.src, flow.dst, flow.size);
                 let began = began.map_or(Span::ZERO, |began| began - Time::ZERO);
                 times.heads[at] = times.heads[at].max(began);
             }
             for &to in inside(node) {
                 assert!(to > node, "node {to} of a round waits for node {node}");
-                let known = times.heads[at] + times.known(graph, node, to);
+                let known = times.heads[at] + times.notification_time(graph, node, to);
                 let at = times.at(to);
                 times.heads[at] = times.heads[at].max(known);
             }
         }
         for node in round.nodes.clone().rev() {
             let at = times.at(node);
-            let after = inside(node)
-                .map(|&to| times.known(graph, node, to) + graph.delay(to) + times.tail(to));
+            let after = inside(node).map(|&to| {
+                times.notification_time(graph, node, to) + graph.delay(to) + times.tail(to)
+            });
             times.tails[at] = after.fold(times.alone[at][0], Span::max);
         }
         times
@@ -402,7 +403,7 @@ impl Times {
 
     /// Returns the time from the start of `from` until `to`, which waits for it, is notified of its
     /// end.
-    fn known(&self, graph: &Graph, from: u32, to: u32) -> Span {
+    fn notification_time(&self, graph: &Graph, from: u32, to: u32) -> Span {
         let [delivered, completed] = self.alone[self.at(from)];
         if graph.node(to).src == graph.node(from).dst { delivered } else { completed }
     }

@@ -24,10 +24,10 @@ fn at_least_ideals() -> f64 {
 
 /// Deadlines of flows, drawn at random (pHost §4.1) unless the workload has them.
 pub(crate) struct Deadlines {
-    law: Option<Law>,
+    law: Option<DeadlineGenerator>,
 }
 
-struct Law {
+struct DeadlineGenerator {
     spec: DeadlinesSpec,
     seed: u64,
     rng: Rng,
@@ -42,7 +42,7 @@ impl Deadlines {
         ideals: impl FnOnce() -> Ideals,
     ) -> Self {
         let rng = Rng::new(seed, 0, Purpose::Deadline);
-        Self { law: spec.map(|spec| Law { spec, seed, rng, ideals: ideals() }) }
+        Self { law: spec.map(|spec| DeadlineGenerator { spec, seed, rng, ideals: ideals() }) }
     }
 
     /// Returns the deadline of `flow`.
@@ -69,7 +69,7 @@ impl Deadlines {
     }
 }
 
-impl Law {
+impl DeadlineGenerator {
     fn after(&mut self, flow: &Flow, exponential: f64) -> Time {
         let ideal = self.ideals.of(flow.src, flow.dst, flow.size).delivered;
         let drawn = self.spec.mean_us * 1e6 * exponential;

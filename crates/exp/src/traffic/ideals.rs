@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Bytes, NodeId, Rate, Span};
 use rampmeter_metrics::ideal::{Forwarding, Framing, PathHop};
-use rampmeter_metrics::{DetourLink, Detours, Ideal, IdealModel, MinimumTime, Ways};
+use rampmeter_metrics::{DetourLink, Detours, HopGraph, Ideal, IdealModel, MinimumTime};
 use rampmeter_sim::{Node, PathLink, Paths, SimSpec, Switching, Topology};
 
 use super::cut::Segmentation;
@@ -36,7 +36,7 @@ const RECENT: usize = 16;
 /// The ways between hosts of two classes.
 #[derive(Debug, PartialEq)]
 struct ClassPaths {
-    ways: Ways,
+    ways: HopGraph,
     /// An acknowledgement on its fastest way back.
     ack: Span,
     /// The path that figures count: over the links named first.
@@ -90,7 +90,7 @@ impl Ideals {
         };
         let has_changes = !sim.faults.changes.is_empty();
         let has_outages = !sim.faults.outages.is_empty();
-        let topology = sim.topology.clone().at_best(&sim.faults.changes);
+        let topology = sim.topology.clone().with_best_links(&sim.faults.changes);
         let has_detours = has_outages && !topology.has_only_slower_detours();
         let hosts = hosts(&topology);
         let model = IdealModel { forwarding, framing: cut.framing() };
@@ -114,7 +114,8 @@ impl Ideals {
         let figure = model.fct(Ideal::Figure, size, path);
         let [there, back] = detours;
         let open = there.as_ref().map_or(time, |detours| detours.least(size).min(time));
-        let ack = back.as_ref().map_or(*ack, |back| back.alone(model.framing.ack).min(*ack));
+        let ack =
+            back.as_ref().map_or(*ack, |back| back.min_packet_time(model.framing.ack).min(*ack));
         FlowIdeals {
             delivered: open,
             acked: open + ack,
@@ -165,9 +166,9 @@ impl ClassPaths {
             let links = |hop: Vec<PathLink>| {
                 hop.into_iter().map(|(link, next)| (convert(link), next)).collect()
             };
-            Some(Ways::new(model, &hops.map(links).collect::<Vec<_>>()))
+            Some(HopGraph::new(model, &hops.map(links).collect::<Vec<_>>()))
         };
-        let ack = ways(dst, src)?.alone(model.framing.ack);
+        let ack = ways(dst, src)?.min_packet_time(model.framing.ack);
         let path = paths.of(src, dst)?.into_iter().map(convert).collect();
         let detours = |src, dst| {
             let of = |(hop, from, to)| DetourLink { hop: convert(hop), from, to };

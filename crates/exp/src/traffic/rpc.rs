@@ -39,7 +39,7 @@ pub struct RpcSummary {
 
 /// The calls of a run in progress.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Calls {
+pub(crate) struct CallTracker {
     graph: Arc<Graph>,
     progress: Vec<Progress>,
 }
@@ -52,7 +52,7 @@ struct Progress {
     end: Time,
 }
 
-impl Calls {
+impl CallTracker {
     /// The calls of `graph`, of which none has started.
     pub(crate) fn new(graph: Arc<Graph>) -> Self {
         let of = |call: &Call| Progress { left: call.fan, start: Time::NEVER, end: Time::ZERO };
@@ -99,7 +99,7 @@ impl Calls {
     fn bound(&self, call: &Call, network: &mut impl Network) -> Span {
         let mut alone = |node: u32| {
             let flow = self.graph.node(node);
-            network.alone(flow.src, flow.dst, flow.size)[0]
+            network.isolated_times(flow.src, flow.dst, flow.size)[0]
         };
         let of = |request: u32| {
             let response = request + call.fan;

@@ -8,7 +8,7 @@ use super::collective::{CollectiveRound, Rounds};
 use super::cut::Segmentation;
 use super::deadlines::Deadlines;
 use super::ideals::Ideals;
-use super::rpc::{Calls, RpcSummary};
+use super::rpc::{CallTracker, RpcSummary};
 
 /// The flows of a plan: those without dependencies, which are drawn one by one, and those of its
 /// graph. Flows of the graph have the first numbers.
@@ -17,7 +17,7 @@ pub(crate) struct PlanSource {
     next_number: u32,
     releases: Option<Releases>,
     rounds: Rounds,
-    calls: Calls,
+    calls: CallTracker,
     deadlines: Deadlines,
     payload: Bytes,
     /// The number of transports to which the flows of one tenant are dealt out in turn.
@@ -39,7 +39,7 @@ impl PlanSource {
             flows: workload.flows(seed),
             next_number: graph.as_ref().map_or(0, |graph| graph.len()),
             rounds: graph.as_deref().map(Rounds::new).unwrap_or_default(),
-            calls: graph.clone().map(Calls::new).unwrap_or_default(),
+            calls: graph.clone().map(CallTracker::new).unwrap_or_default(),
             releases: graph.map(Releases::new),
             deadlines,
             payload: cuts[0].payload,

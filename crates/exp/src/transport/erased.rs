@@ -14,12 +14,12 @@ use rampmeter_proto::transport::{Assumptions, DerivedValue, SharedTime, Site};
 use serde::Serialize;
 use toml::Table;
 
-use crate::simulation::Task;
+use crate::simulation::SimulationTask;
 use crate::simulation::status::CompletedRun;
 
 /// Description of a transport for documents and the Python package.
 #[derive(Clone, Debug, Serialize)]
-pub struct About {
+pub struct TransportInfo {
     /// Its name in plans.
     pub name: &'static str,
     /// Its name in text.
@@ -39,7 +39,7 @@ pub struct About {
 }
 
 /// A transport that plans may name, or two on one network.
-pub(super) struct Entry {
+pub(super) struct RegistryEntry {
     /// Its name in plans; of two transports on one network, that of the upper one.
     pub(super) name: &'static str,
     /// The lower transport, if there are two on one network.
@@ -47,13 +47,13 @@ pub(super) struct Entry {
     /// Returns its packets, if they have a custom format.
     pub(super) wire: fn() -> Option<Wire>,
     /// Describes it for documents. The keys are read from a schema, which takes a while.
-    pub(super) about: fn() -> About,
+    pub(super) about: fn() -> TransportInfo,
     /// Reads its table.
-    pub(super) read: fn(&TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey>,
+    pub(super) read: fn(&TransportTable) -> Result<Arc<dyn ErasedKeys>, BadKey>,
 }
 
 /// The parameters of a transport whose type is erased.
-pub(crate) trait AnyKeys: Send + Sync {
+pub(crate) trait ErasedKeys: Send + Sync {
     /// The name of the preset, and the values of all keys.
     fn values(&self) -> (String, Table);
     /// Returns the network that constants of the preset are for, if it has any.
@@ -65,7 +65,7 @@ pub(crate) trait AnyKeys: Send + Sync {
     fn reply_bytes(&self) -> Bytes;
     fn needs(&self, facts: &FabricFacts) -> FabricNeeds;
     fn queueing(&self) -> Queueing;
-    fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey>;
+    fn configure(&self, site: &Site) -> Result<Arc<dyn RunnableTransport>, BadKey>;
     /// Configures it as transport `number` of several in one network, with its path choice and what
     /// is added to the classes of its packets.
     fn member(
@@ -80,7 +80,7 @@ pub(crate) trait AnyKeys: Send + Sync {
 }
 
 /// A transport configured for one network.
-pub(crate) trait Ready: Send + Sync {
+pub(crate) trait RunnableTransport: Send + Sync {
     /// Its number in front of packets; `None` if packets have no custom format.
     fn wire(&self) -> Option<TransportId>;
     /// Returns true if it sends packets.
@@ -104,7 +104,7 @@ pub(crate) trait Ready: Send + Sync {
     /// Returns the values derived from its parameters.
     fn describe(&self) -> Vec<DerivedValue>;
     /// Runs a task. From here on every type is static.
-    fn simulate(&self, task: Task<'_>) -> CompletedRun;
+    fn simulate(&self, task: SimulationTask<'_>) -> CompletedRun;
 }
 
 /// A transport that shares the network with others.
@@ -114,7 +114,7 @@ pub(crate) struct MixedPart {
     /// The transport with the parameters of single hosts, by number.
     pub(crate) by_host: Vec<Option<Member>>,
     /// The transport as if it were alone.
-    pub(crate) alone: Arc<dyn Ready>,
+    pub(crate) alone: Arc<dyn RunnableTransport>,
 }
 
 /// Returns the presets of a transport, the default first, each with the values of its keys.

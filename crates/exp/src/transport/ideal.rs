@@ -11,20 +11,20 @@ use rampmeter_proto::keys::{BadKey, TransportTable, key_infos, values};
 use rampmeter_proto::transport::{DerivedValue, Network, Place, Site};
 use toml::Table;
 
-use super::erased::{About, AnyKeys, Entry, Ready, presets};
-use crate::simulation::Task;
+use super::erased::{ErasedKeys, RegistryEntry, RunnableTransport, TransportInfo, presets};
+use crate::simulation::SimulationTask;
 use crate::simulation::ideal::simulate_ideal;
 use crate::simulation::status::CompletedRun;
 
 /// The entry of the ideal.
-pub(super) fn entry() -> Entry {
-    Entry { name: NAME, lower: None, wire: || None, about, read }
+pub(super) fn entry() -> RegistryEntry {
+    RegistryEntry { name: NAME, lower: None, wire: || None, about, read }
 }
 
 const NAME: &str = "ideal";
 
-fn about() -> About {
-    About {
+fn about() -> TransportInfo {
+    TransportInfo {
         name: NAME,
         title: "the ideal",
         summary: "No protocol: what a clairvoyant scheduler over the links would reach.",
@@ -36,7 +36,7 @@ fn about() -> About {
     }
 }
 
-fn read(table: &TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey> {
+fn read(table: &TransportTable) -> Result<Arc<dyn ErasedKeys>, BadKey> {
     if let Some(us) = table.control_rtt_us.or(table.data_rtt_us) {
         return Err(BadKey::new("control-rtt-us", "left out: the ideal has no packets", us));
     }
@@ -49,7 +49,7 @@ struct IdealKeys {
     config: IdealConfig,
 }
 
-impl AnyKeys for IdealKeys {
+impl ErasedKeys for IdealKeys {
     fn values(&self) -> (String, Table) {
         (self.preset.clone(), values(&self.config))
     }
@@ -72,7 +72,7 @@ impl AnyKeys for IdealKeys {
         Queueing::Classes
     }
 
-    fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
+    fn configure(&self, site: &Site) -> Result<Arc<dyn RunnableTransport>, BadKey> {
         let core = match (self.config.reach, &site.place) {
             (Reach::Core, Place::Network(network)) => Some(core_of(network, &site.facts)?),
             _ => None,
@@ -95,7 +95,7 @@ struct Scheduler {
     core: Option<Core>,
 }
 
-impl Ready for Scheduler {
+impl RunnableTransport for Scheduler {
     fn wire(&self) -> Option<TransportId> {
         None
     }
@@ -112,7 +112,7 @@ impl Ready for Scheduler {
         Vec::new()
     }
 
-    fn simulate(&self, task: Task<'_>) -> CompletedRun {
+    fn simulate(&self, task: SimulationTask<'_>) -> CompletedRun {
         simulate_ideal(task, self.core.clone())
     }
 }

@@ -9,18 +9,18 @@ use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::mixed::{MixedConfig, MixedTransports};
 use rampmeter_proto::transport::{Assumptions, DerivedValue, SharedTime, Site};
 
-use super::erased::{MixedPart, Ready};
+use super::erased::{MixedPart, RunnableTransport};
 use super::table::ReadTable;
 use crate::simulation::status::CompletedRun;
-use crate::simulation::{Configs, Task, simulate_family};
-use crate::text::words::Words;
+use crate::simulation::{Configs, SimulationTask, simulate_family};
+use crate::text::words::PlanSpelling;
 
 /// Configures all transports of `tables`. `spray` is the path choice that the plan names.
 pub(super) fn configure(
     tables: &[ReadTable],
     site: &Site,
     spray: Option<Spray>,
-) -> Result<Arc<dyn Ready>, BadKey> {
+) -> Result<Arc<dyn RunnableTransport>, BadKey> {
     let mut parts = Vec::new();
     for (number, table) in (0..).zip(tables) {
         let site = table.site(site);
@@ -45,7 +45,7 @@ pub(super) fn configure(
     let members = parts.iter().map(|part| part.network.clone()).collect();
     let configs = Configs { network: Arc::new(MixedConfig { members }), by_host };
     let alone = parts.into_iter().map(|part| part.alone).collect();
-    Ok(Arc::new(Together { configs, alone }))
+    Ok(Arc::new(RunnableMix { configs, alone }))
 }
 
 /// An error of one of several tables.
@@ -54,12 +54,12 @@ pub(super) fn of_table(number: u8, bad: BadKey) -> BadKey {
 }
 
 /// Transports that share the network, ready to run.
-struct Together {
+struct RunnableMix {
     configs: Configs<MixedConfig>,
-    alone: Vec<Arc<dyn Ready>>,
+    alone: Vec<Arc<dyn RunnableTransport>>,
 }
 
-impl Ready for Together {
+impl RunnableTransport for RunnableMix {
     fn wire(&self) -> Option<TransportId> {
         None
     }
@@ -86,7 +86,7 @@ impl Ready for Together {
         Vec::new()
     }
 
-    fn simulate(&self, task: Task<'_>) -> CompletedRun {
+    fn simulate(&self, task: SimulationTask<'_>) -> CompletedRun {
         simulate_family::<MixedTransports>(task, &self.configs)
     }
 }
@@ -146,7 +146,7 @@ fn largest(all: &[(&str, FabricNeeds)], agreed: Need<Buffer>) -> Need<Buffer> {
 }
 
 /// The only value that any transport works with, else the one that the first of them prefers.
-fn agree<'a, T: Words + PartialEq>(
+fn agree<'a, T: PlanSpelling + PartialEq>(
     key: &str,
     all: impl Iterator<Item = (&'a str, Need<T>)>,
 ) -> Result<Need<T>, BadKey> {

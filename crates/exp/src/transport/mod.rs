@@ -17,7 +17,7 @@ mod spec;
 mod table;
 mod two;
 
-pub use erased::About;
+pub use erased::TransportInfo;
 pub use registry::Registry;
 pub use spec::TransportSpec;
 pub(crate) use spec::ValidTransport;

@@ -15,13 +15,15 @@ use rampmeter_proto::transport::{
 };
 use toml::Table;
 
-use super::erased::{About, AnyKeys, Entry, MixedPart, Ready, presets};
+use super::erased::{
+    ErasedKeys, MixedPart, RegistryEntry, RunnableTransport, TransportInfo, presets,
+};
 use crate::simulation::status::CompletedRun;
-use crate::simulation::{Configs, Task, simulate_family};
+use crate::simulation::{Configs, SimulationTask, simulate_family};
 
 /// The entry of transport `T`.
-pub(super) fn entry<T: Transport>() -> Entry {
-    Entry {
+pub(super) fn entry<T: Transport>() -> RegistryEntry {
+    RegistryEntry {
         name: T::NAME,
         lower: None,
         wire: || Some(Wire::of::<T::Header>(T::WIRE, T::NAME, T::TITLE)),
@@ -34,8 +36,8 @@ pub(super) fn entry<T: Transport>() -> Entry {
 }
 
 /// Describes transport `T`.
-pub(super) fn about<T: Transport>() -> About {
-    About {
+pub(super) fn about<T: Transport>() -> TransportInfo {
+    TransportInfo {
         name: T::NAME,
         title: T::TITLE,
         summary: T::SUMMARY,
@@ -53,7 +55,7 @@ pub(super) struct OneKeys<T: Transport> {
     pub(super) keys: T::Keys,
 }
 
-impl<T: Transport> AnyKeys for OneKeys<T> {
+impl<T: Transport> ErasedKeys for OneKeys<T> {
     fn values(&self) -> (String, Table) {
         (self.preset.clone(), values(&self.keys))
     }
@@ -78,7 +80,7 @@ impl<T: Transport> AnyKeys for OneKeys<T> {
         T::Hop::QUEUEING
     }
 
-    fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
+    fn configure(&self, site: &Site) -> Result<Arc<dyn RunnableTransport>, BadKey> {
         Ok(Arc::new(self.configured(site)?))
     }
 
@@ -102,7 +104,7 @@ impl<T: Transport> AnyKeys for OneKeys<T> {
 }
 
 /// Configurations of single hosts, by number.
-type ByHost<C> = Vec<Option<Arc<C>>>;
+type HostConfigs<C> = Vec<Option<Arc<C>>>;
 
 impl<T: Transport> OneKeys<T> {
     fn configured(&self, site: &Site) -> Result<ConfiguredFamily<T>, BadKey> {
@@ -118,7 +120,7 @@ impl<T: Transport> OneKeys<T> {
 
     /// Returns the configurations of hosts with special peers. Their rate to a peer is not that of
     /// the slowest host, or their round trip may not be that of the network.
-    fn by_host(&self, config: &T::Config, site: &Site) -> Result<ByHost<T::Config>, BadKey> {
+    fn by_host(&self, config: &T::Config, site: &Site) -> Result<HostConfigs<T::Config>, BadKey> {
         let Place::Network(network) = &site.place else { return Ok(Vec::new()) };
         let (slowest, pairs) = (site.facts.access_rate, &network.pairs);
         let mut by_host = Vec::new();
@@ -170,7 +172,7 @@ pub(super) struct ConfiguredFamily<F: Family> {
     pub(super) slowed: Option<SharedTime>,
 }
 
-impl<F: Family> Ready for ConfiguredFamily<F> {
+impl<F: Family> RunnableTransport for ConfiguredFamily<F> {
     fn wire(&self) -> Option<TransportId> {
         self.wire
     }
@@ -191,7 +193,7 @@ impl<F: Family> Ready for ConfiguredFamily<F> {
         self.derived.clone()
     }
 
-    fn simulate(&self, task: Task<'_>) -> CompletedRun {
+    fn simulate(&self, task: SimulationTask<'_>) -> CompletedRun {
         simulate_family::<F>(task, &self.configs)
     }
 }

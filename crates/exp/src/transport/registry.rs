@@ -12,7 +12,7 @@ use rampmeter_proto::keys::{BadKey, TransportTable};
 use rampmeter_proto::transport::Transport;
 use toml::{Table, Value};
 
-use super::erased::{About, Entry};
+use super::erased::{RegistryEntry, TransportInfo};
 use super::mixed::of_table;
 use super::spec::TransportSpec;
 use super::table::ReadTable;
@@ -20,20 +20,20 @@ use super::{ideal, one, two};
 
 /// The transports that a plan may name.
 pub struct Registry {
-    entries: Vec<Entry>,
+    entries: Vec<RegistryEntry>,
 }
 
 impl Registry {
     /// The transports of this repository.
     pub fn builtin() -> Self {
-        Self { entries: vec![ideal::entry()] }.and::<Builtin>()
+        Self { entries: vec![ideal::entry()] }.with_catalogue::<Builtin>()
     }
 
     /// Adds those of another catalogue.
     ///
     /// Panics if two have one name or one number: no plan or packet could distinguish them.
     #[must_use]
-    pub fn and<C: Catalogue>(mut self) -> Self {
+    pub fn with_catalogue<C: Catalogue>(mut self) -> Self {
         C::visit(&mut self);
         self
     }
@@ -46,13 +46,13 @@ impl Registry {
     }
 
     /// All transports, in the order of registration.
-    pub fn about(&self) -> Vec<About> {
+    pub fn about(&self) -> Vec<TransportInfo> {
         let lower = |name: &str| {
             let of_name = self.entries.iter().filter(|entry| entry.name == name);
             of_name.filter_map(|entry| entry.lower).collect()
         };
         let about = self.single().map(|entry| (entry.about)());
-        about.map(|about| About { best_effort: lower(about.name), ..about }).collect()
+        about.map(|about| TransportInfo { best_effort: lower(about.name), ..about }).collect()
     }
 
     /// The packets of all transports that have some.
@@ -119,12 +119,12 @@ impl Registry {
     }
 
     /// Entries of one transport.
-    fn single(&self) -> impl Iterator<Item = &Entry> {
+    fn single(&self) -> impl Iterator<Item = &RegistryEntry> {
         self.entries.iter().filter(|entry| entry.lower.is_none())
     }
 
-    fn add(&mut self, entry: Entry) {
-        let number = |entry: &Entry| (entry.wire)().map(|wire| wire.id);
+    fn add(&mut self, entry: RegistryEntry) {
+        let number = |entry: &RegistryEntry| (entry.wire)().map(|wire| wire.id);
         let (name, id) = (entry.name, number(&entry));
         for known in self.entries.iter().filter(|known| known.lower == entry.lower) {
             let old = known.name;
@@ -149,7 +149,7 @@ impl Visitor for Registry {
         self.add(one::entry::<T>());
     }
 
-    fn beside<A: Transport, B: Transport>(&mut self) {
+    fn coexisting<A: Transport, B: Transport>(&mut self) {
         self.add(two::entry::<A, B>());
     }
 }
@@ -159,8 +159,8 @@ mod tests {
     use super::*;
 
     /// A transport that is slow to describe, as all are.
-    fn undescribed() -> Entry {
-        Entry {
+    fn undescribed() -> RegistryEntry {
+        RegistryEntry {
             name: "undescribed",
             lower: None,
             wire: || None,

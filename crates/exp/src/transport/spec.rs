@@ -14,7 +14,7 @@ use rampmeter_sim::Topology;
 use serde::{Serialize, Serializer};
 use toml::Value;
 
-use super::erased::Ready;
+use super::erased::RunnableTransport;
 use super::mixed;
 use super::table::ReadTable;
 use crate::traffic::cut::Segmentation;
@@ -30,7 +30,7 @@ pub struct TransportSpec {
 /// A transport with its parameters for one network.
 #[derive(Clone)]
 pub(crate) struct ValidTransport {
-    pub(crate) ready: Arc<dyn Ready>,
+    pub(crate) ready: Arc<dyn RunnableTransport>,
     /// Needs of the transport in the fabric of that network.
     pub(crate) needs: FabricNeeds,
 }
@@ -104,7 +104,9 @@ impl TransportSpec {
     /// # Errors
     /// Two transports that need different fabrics.
     pub(crate) fn needs(&self, facts: &FabricFacts) -> Result<FabricNeeds, BadKey> {
-        let needs = |table: &ReadTable| table.keys.needs(&table.told(facts)).within_port_memory();
+        let needs = |table: &ReadTable| {
+            table.keys.needs(&table.with_measured_rtts(facts)).within_port_memory()
+        };
         match &self.tables[..] {
             [only] => Ok(needs(only)),
             several => mixed::merge(self.names().into_iter().zip(several.iter().map(needs))),

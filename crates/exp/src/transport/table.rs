@@ -7,25 +7,25 @@ use rampmeter_proto::keys::TransportTable;
 use rampmeter_proto::transport::{Place, Site};
 use toml::Table;
 
-use super::erased::AnyKeys;
+use super::erased::ErasedKeys;
 
 /// A table that has been read.
 #[derive(Clone)]
 pub(super) struct ReadTable {
     pub(super) table: TransportTable,
-    pub(super) keys: Arc<dyn AnyKeys>,
+    pub(super) keys: Arc<dyn ErasedKeys>,
 }
 
 impl ReadTable {
     /// Returns the facts that the plan gives the transport.
-    pub(super) fn told(&self, facts: &FabricFacts) -> FabricFacts {
+    pub(super) fn with_measured_rtts(&self, facts: &FabricFacts) -> FabricFacts {
         self.table.with_round_trips(facts)
     }
 
     /// Returns the site that the plan gives the transport: all pairs of hosts have round trips of
     /// the plan.
     pub(super) fn site(&self, site: &Site) -> Site {
-        let mut told = Site { facts: self.told(&site.facts), ..site.clone() };
+        let mut told = Site { facts: self.with_measured_rtts(&site.facts), ..site.clone() };
         if let Place::Network(network) = &mut told.place
             && told.facts != site.facts
             && network.pairs.has_round_trips()

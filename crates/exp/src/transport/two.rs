@@ -10,13 +10,13 @@ use rampmeter_proto::keys::{BadKey, TransportTable};
 use rampmeter_proto::transport::{Assumptions, Site, Transport};
 use toml::Table;
 
-use super::erased::{AnyKeys, Entry, Ready};
+use super::erased::{ErasedKeys, RegistryEntry, RunnableTransport};
 use super::one::{ConfiguredFamily, OneKeys, about};
 use crate::simulation::Configs;
 
 /// The entry of transport `A` above transport `B`.
-pub(super) fn entry<A: Transport, B: Transport>() -> Entry {
-    Entry {
+pub(super) fn entry<A: Transport, B: Transport>() -> RegistryEntry {
+    RegistryEntry {
         name: A::NAME,
         lower: Some(B::NAME),
         wire: || None,
@@ -25,7 +25,7 @@ pub(super) fn entry<A: Transport, B: Transport>() -> Entry {
     }
 }
 
-fn read<A: Transport, B: Transport>(table: &TransportTable) -> Result<Arc<dyn AnyKeys>, BadKey> {
+fn read<A: Transport, B: Transport>(table: &TransportTable) -> Result<Arc<dyn ErasedKeys>, BadKey> {
     let preset = table.preset_name::<A::Keys>().to_owned();
     let upper = OneKeys { preset, keys: table.keys()? };
     let lower_table = table.best_effort.clone().unwrap_or_default();
@@ -42,7 +42,7 @@ struct TwoKeys<A: Transport, B: Transport> {
     lower_table: TransportTable,
 }
 
-impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
+impl<A: Transport, B: Transport> ErasedKeys for TwoKeys<A, B> {
     fn values(&self) -> (String, Table) {
         let (preset, mut table) = self.upper.values();
         let (lower_preset, lower) = self.lower.values();
@@ -70,7 +70,7 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
         self.upper.queueing()
     }
 
-    fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
+    fn configure(&self, site: &Site) -> Result<Arc<dyn RunnableTransport>, BadKey> {
         let (upper, lower) = (self.upper.keys.clone(), self.lower.keys.clone());
         let both = Both::configure::<A, B>(
             upper,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
-use rampmeter_exp::{Plan, Registry, RunStatus, Silent, Summary, run};
+use rampmeter_exp::{NullObserver, Plan, Registry, RunStatus, Summary, run};
 use rampmeter_metrics::columns::read_rows;
 use rampmeter_metrics::paths::PathRow;
 use rampmeter_metrics::read_flows;
@@ -28,7 +28,7 @@ fn results(text: &str) -> (Summary, BTreeMap<u64, usize>, FlowColumns, Vec<Vec<u
     let plan = Plan::from_toml(text, "plan", &Registry::builtin()).unwrap();
     let plan = plan.check("plan", Path::new(".")).unwrap_or_else(|error| panic!("{error}"));
     let out = tempfile::tempdir().unwrap();
-    let summary = run(&plan, out.path(), &mut Silent).unwrap();
+    let summary = run(&plan, out.path(), &mut NullObserver).unwrap();
     let (flows, _) = read_flows(&out.path().join("flows.parquet")).unwrap();
     let by_number = flows.flow.iter().zip(0..).map(|(&number, row)| (number, row)).collect();
     let files = ["flows.parquet", "series.parquet", "summary.json"];
@@ -100,7 +100,7 @@ fn assert_starts(graph: &Graph, rows: &BTreeMap<u64, usize>, flows: &FlowColumns
     let dependencies = graph.dependencies();
     // Time at which each node starts or is done; none if a flow that it waits for never arrives.
     let mut known = vec![None; graph.len() as usize];
-    for node in graph.in_order() {
+    for node in graph.topological_order() {
         let host = graph.node(node).src;
         let at = |&from: &u32| match rows.get(&u64::from(from)) {
             None => known[from as usize],
@@ -267,7 +267,7 @@ fn runs_whose_packets_are_observed_have_the_same_flows_and_numbers() {
     let checked = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
     let checked = checked.check("plan", Path::new(".")).unwrap();
     let out = tempfile::tempdir().unwrap();
-    run(&checked, out.path(), &mut Silent).unwrap();
+    run(&checked, out.path(), &mut NullObserver).unwrap();
     let (_, rows, flows, _) = results(&plain);
     let (observed, _) = read_flows(&out.path().join("flows.parquet")).unwrap();
     assert_eq!(observed, flows);

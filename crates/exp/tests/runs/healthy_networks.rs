@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use rampmeter_core::{Purpose, Rng};
-use rampmeter_exp::{Plan, Registry, Silent, run};
+use rampmeter_exp::{NullObserver, Plan, Registry, run};
 use rampmeter_testkit::here;
 use rampmeter_testkit::suite::each_seed;
 
@@ -147,7 +147,7 @@ fn fault(text: &str, dir: &Path, registry: &Registry) -> Option<String> {
     // A refusal names the key.
     let plan = plan.check("plan", dir).ok()?;
     let out = tempfile::tempdir().unwrap();
-    let flows = run(&plan, out.path(), &mut Silent).unwrap().flows;
+    let flows = run(&plan, out.path(), &mut NullObserver).unwrap().flows;
     let warnings = plan.warnings();
     let is_announced = warnings.iter().any(|warning| ANNOUNCED.contains(&warning.code));
     let lost = flows.failed + flows.unfinished;

@@ -8,9 +8,9 @@
 
 use std::path::{Path, PathBuf};
 
-use rampmeter_exp::{Plan, Registry, Silent, Summary, run};
+use rampmeter_exp::{NullObserver, Plan, Registry, Summary, run};
 use rampmeter_metrics::{FlowColumns, read_flows};
-use rampmeter_workload::trace::{Check, Format, Order, ReferenceRow, read_reference};
+use rampmeter_workload::trace::{Format, Order, ReferenceRow, TraceRequirements, read_reference};
 
 fn reference(name: &str) -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("RAMPMETER_REFERENCE") else {
@@ -41,14 +41,14 @@ struct Replay {
 
 fn replay(name: &str, seed: u64) -> Option<Replay> {
     let file = reference(name)?;
-    let check = Check { n_hosts: 144, order: Order::Require };
+    let check = TraceRequirements { n_hosts: 144, order: Order::Require };
     let theirs = read_reference(&file, Format::Csv, check).unwrap();
     let plan = Plan::from_toml(&study(&file, seed), "replay", &Registry::builtin())
         .unwrap()
         .check("replay", Path::new("."))
         .unwrap();
     let out = tempfile::tempdir().unwrap();
-    let summary = run(&plan, out.path(), &mut Silent).unwrap();
+    let summary = run(&plan, out.path(), &mut NullObserver).unwrap();
     let ours = read_flows(&out.path().join("flows.parquet")).unwrap().0;
     assert_eq!(ours.len(), theirs.len());
     Some(Replay { ours, theirs, summary })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rampmeter_core::{Purpose, Rng};
-use rampmeter_exp::{Plan, Registry, RunStatus, Silent, Summary, run};
+use rampmeter_exp::{NullObserver, Plan, Registry, RunStatus, Summary, run};
 use rampmeter_metrics::read_flows;
 use rampmeter_metrics::row::FlowColumns;
 use rampmeter_testkit::here;
@@ -22,7 +22,7 @@ fn results(text: &str) -> (Summary, FlowColumns) {
     let plan = Plan::from_toml(text, "plan", &Registry::builtin()).unwrap();
     let plan = plan.check("plan", Path::new(".")).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let out = tempfile::tempdir().unwrap();
-    let summary = run(&plan, out.path(), &mut Silent).unwrap();
+    let summary = run(&plan, out.path(), &mut NullObserver).unwrap();
     let (flows, _) = read_flows(&out.path().join("flows.parquet")).unwrap();
     (summary, flows)
 }

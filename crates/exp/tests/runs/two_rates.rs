@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rampmeter_exp::{Plan, Registry, Silent, Summary, run};
+use rampmeter_exp::{NullObserver, Plan, Registry, Summary, run};
 use rampmeter_metrics::read_flows;
 
 /// Four hosts with a link of each of these rates to a switch each.
@@ -28,7 +28,7 @@ fn results(topology: &str, transport: &str, workload: &str, csv: &str) -> (Summa
     );
     let plan = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
     let plan = plan.check("plan", dir.path()).unwrap_or_else(|error| panic!("{error}"));
-    let summary = run(&plan, &dir.path().join("r"), &mut Silent).unwrap();
+    let summary = run(&plan, &dir.path().join("r"), &mut NullObserver).unwrap();
     let (flows, _) = read_flows(&dir.path().join("r").join("flows.parquet")).unwrap();
     let slowdowns = flows
         .fct_ps

@@ -10,7 +10,7 @@ const MODEL: IdealModel = IdealModel {
     framing: Framing { last: LastPacket::OwnSize, ..Framing::PADDED_1500 },
 };
 
-type Links = Vec<Vec<WayLink>>;
+type Links = Vec<Vec<HopLink>>;
 
 fn hop(gbps: u64, delay_ns: u64) -> PathHop {
     PathHop { rate: Rate::from_gbps(gbps), delay: Span::from_ns(delay_ns) }
@@ -30,7 +30,7 @@ fn leaf_spine(spines: usize, core_gbps: u64) -> Links {
 }
 
 fn least(links: &Links, bytes: u64) -> (u64, bool) {
-    let MinimumTime { time, is_exact } = Ways::new(MODEL, links).least(Bytes::new(bytes));
+    let MinimumTime { time, is_exact } = HopGraph::new(MODEL, links).least(Bytes::new(bytes));
     (time.as_ps(), is_exact)
 }
 
@@ -239,7 +239,7 @@ proptest! {
         let mut sizes = vec![1500; full];
         sizes.insert(place.min(full), last + 40);
         let size = Bytes::new(1460 * full as u64 + last);
-        let time = Ways::new(shaped(), &links).least(size).time.as_ps();
+        let time = HopGraph::new(shaped(), &links).least(size).time.as_ps();
         let taken = simulate_shaped(&links, &sizes, &picks);
         prop_assert!(time <= taken, "{time} of {taken}");
     }
@@ -254,7 +254,7 @@ proptest! {
         let link = |(at, &(gbps, delay)): (usize, &(u64, u64))| vec![(hop(gbps, delay), next(at))];
         let links: Links = rates.iter().enumerate().map(link).collect();
         let MinimumTime { time, is_exact } =
-            Ways::new(shaped(), &links).least(Bytes::new(1460 * n as u64));
+            HopGraph::new(shaped(), &links).least(Bytes::new(1460 * n as u64));
         prop_assert_eq!(time.as_ps(), simulate_shaped(&links, &vec![1500; n], &[0]));
         prop_assert!(is_exact);
     }

@@ -9,10 +9,10 @@ mod waiting;
 
 use libc::{c_int, ssize_t};
 
-use crate::sys::{Answer, set_errno};
+use crate::sys::{SyscallResult, set_errno};
 
 /// Returns the result of a function that counts bytes.
-fn bytes(answer: Answer) -> ssize_t {
+fn bytes(answer: SyscallResult) -> ssize_t {
     match answer {
         Ok(n) => n as ssize_t,
         Err(error) => failed(error) as ssize_t,
@@ -20,7 +20,7 @@ fn bytes(answer: Answer) -> ssize_t {
 }
 
 /// Returns the result of a function that counts descriptors.
-fn number(answer: Answer) -> c_int {
+fn number(answer: SyscallResult) -> c_int {
     match answer {
         Ok(n) => n as c_int,
         Err(error) => failed(error),

@@ -8,12 +8,12 @@ use libc::{
 
 use super::{failed, number};
 use crate::control;
-use crate::ready::{self, Sets};
+use crate::ready::{self, SelectSets};
 use crate::real::real;
-use crate::sys::{self, Answer};
+use crate::sys::{self, SyscallResult};
 
 /// Calls the C library's `ppoll`, so that threads may be cancelled while they wait.
-fn ppoll_real(fds: &mut [pollfd], time: Option<u64>, signals: *const sigset_t) -> Answer {
+fn ppoll_real(fds: &mut [pollfd], time: Option<u64>, signals: *const sigset_t) -> SyscallResult {
     let time = time.map(|ns| timespec {
         tv_sec: (ns / 1_000_000_000) as i64,
         tv_nsec: (ns % 1_000_000_000) as i64,
@@ -41,7 +41,7 @@ unsafe fn poll_held(
     }
     // SAFETY: the caller has that many.
     let fds = unsafe { std::slice::from_raw_parts_mut(at, n as usize) };
-    if !ready::concerns(fds) {
+    if !ready::has_scheduled_connection(fds) {
         return None;
     }
     let wait = &mut |fds: &mut [pollfd], time| ppoll_real(fds, time, signals);
@@ -135,13 +135,13 @@ unsafe fn sets<'a>(
     read: *mut fd_set,
     write: *mut fd_set,
     except: *mut fd_set,
-) -> Sets<'a> {
+) -> SelectSets<'a> {
     let words = n.div_ceil(64);
     // SAFETY: sets are arrays of words of 64 bits here, and the caller vouches for their size.
     let of = |set: *mut fd_set| {
         (!set.is_null()).then(|| unsafe { std::slice::from_raw_parts_mut(set.cast(), words) })
     };
-    Sets { read: of(read), write: of(write), except: of(except) }
+    SelectSets { read: of(read), write: of(write), except: of(except) }
 }
 
 /// # Safety
@@ -159,7 +159,7 @@ pub(crate) unsafe extern "C-unwind" fn select(
     let all = unsafe { sets(count, read, write, except) };
     // SAFETY: null or the caller's.
     let is_bad = unsafe { time.as_ref() }.is_some_and(|t| t.tv_sec < 0 || t.tv_usec < 0);
-    if is_bad || !all.concern(count) {
+    if is_bad || !all.has_scheduled_connection(count) {
         return real!(select(
             n => c_int, read => *mut fd_set, write => *mut fd_set, except => *mut fd_set,
             time => *mut timeval
@@ -196,7 +196,7 @@ pub(crate) unsafe extern "C-unwind" fn pselect(
     let count = usize::try_from(n).unwrap_or(0);
     // SAFETY: the caller's.
     let all = unsafe { sets(count, read, write, except) };
-    if !all.concern(count) {
+    if !all.has_scheduled_connection(count) {
         return real!(pselect(
             n => c_int, read => *mut fd_set, write => *mut fd_set, except => *mut fd_set,
             time => *const timespec, signals => *const sigset_t

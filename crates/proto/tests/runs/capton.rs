@@ -6,11 +6,11 @@ use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
 
-type Capton = Place<CaptonFamily>;
+type Capton = TestNetwork<CaptonFamily>;
 
 /// Returns the delivery time of each message, in microseconds after its arrival.
 fn delivered(keys: &CaptonConfig, arrivals: Vec<Arrival>) -> Vec<f64> {
-    let Place { topology, config, fabric, .. } =
+    let TestNetwork { topology, config, fabric, .. } =
         Capton::simulated(keys, leaf_spine_at(10.0, 2, 3, 2));
     let spec = SimSpec { fabric, ..spec(topology, 1) };
     let (status, records) = run::<CaptonFamily>(config, spec, arrivals);
@@ -67,7 +67,7 @@ fn messages_of_one_host_follow_one_another() {
 #[test]
 fn a_dead_controller_costs_the_fallback_time() {
     let keys = CaptonConfig::paper();
-    let Place { topology, config, fabric, .. } =
+    let TestNetwork { topology, config, fabric, .. } =
         Capton::simulated(&keys, leaf_spine_at(10.0, 2, 3, 2));
     let fallback = config.settings.fallback.as_us_f64();
     let mut spec = SimSpec { fabric, ..spec(topology, 1) };
@@ -83,7 +83,7 @@ fn a_dead_controller_costs_the_fallback_time() {
 /// has failed. Answers when the messages were delivered, in microseconds, in order.
 fn over_three_of_four_uplinks(keys: &CaptonConfig) -> Vec<f64> {
     let network = leaf_spine_of([10.0, 10.0], 2, 12, 4).build().unwrap();
-    let Place { topology, config, fabric, .. } = Capton::simulated(keys, network);
+    let TestNetwork { topology, config, fabric, .. } = Capton::simulated(keys, network);
     let is_uplink = |link: &topo::Link| link.a == Node::Switch(0) && link.b == Node::Switch(2);
     let uplink = topology.links().iter().position(is_uplink).unwrap() as u32;
     let mut spec = SimSpec { fabric, ..spec(topology, 1) };

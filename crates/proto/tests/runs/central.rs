@@ -15,7 +15,7 @@ fn crash<T: Transport>(name: &str, keys: impl Fn(u32) -> T::Keys) {
     each_seed(here!(), name, 0..1_000, |seed| {
         let mut rng = Rng::new(seed, 1, Purpose::Test);
         let controllers = 1 + rng.below(2) as u32;
-        let place = Place::<T>::simulated(&keys(controllers), leaf_spine(2, 3, 2));
+        let place = TestNetwork::<T>::simulated(&keys(controllers), leaf_spine(2, 3, 2));
         let Scenario { mut spec, arrivals, .. } = scenario(place.topology, seed);
         spec.fabric = place.fabric;
         spec.faults.outages.clear();

@@ -10,7 +10,7 @@ use rampmeter_sim::*;
 use rampmeter_testkit::suite::each_seed;
 use rampmeter_testkit::*;
 
-type Fastpass = Place<FastpassFamily>;
+type Fastpass = TestNetwork<FastpassFamily>;
 
 /// Links above racks carry four packets a slot. So three wait there at a slot's start, or four if a
 /// control packet takes the link at this instant. A packet from another rack arrives 1.6 slots
@@ -18,7 +18,7 @@ type Fastpass = Place<FastpassFamily>;
 #[test]
 fn scheduled_packets_meet_no_others() {
     let config = FastpassConfig { arbiters: 1, ..FastpassConfig::paper() };
-    let Place { topology, config, .. } =
+    let TestNetwork { topology, config, .. } =
         Fastpass::simulated(&config, leaf_spine_at(10.0, 9, 16, 4));
     let (config, flows) = (Arc::new(config), imc10(3_000, 10, 3).into_iter());
     let mut sim = Sim::<FastpassFamily, _, _>::new(spec(topology, 3), config, flows, NoProbe);
@@ -53,7 +53,7 @@ fn no_message_is_lost_or_doubled_when_the_arbiter_crashes() {
 #[test]
 fn sources_that_wait_for_their_turn_are_not_given_up() {
     for (preset, keys) in FastpassConfig::PRESETS {
-        let Place { topology, config, .. } =
+        let TestNetwork { topology, config, .. } =
             Fastpass::simulated(&keys(), leaf_spine_at(10.0, 9, 16, 4));
         let mut spec = spec(topology, 1);
         spec.sample = None;

@@ -9,7 +9,7 @@ use rampmeter_sim::{
     Arrival, ClockSpec, LinkFault, Node, Outage, Sim, SimSpec, Status, Target, Topology,
     TopologySpec,
 };
-use rampmeter_testkit::{Place, Records, arrival, spec};
+use rampmeter_testkit::{Records, TestNetwork, arrival, spec};
 
 /// Returns a pod of some size, with cables that may differ.
 fn one_pod(rng: &mut Rng) -> Topology {
@@ -80,7 +80,7 @@ fn arrivals(n_hosts: u32, rng: &mut Rng) -> Vec<Arrival> {
 fn check(topology: impl Fn(&mut Rng) -> Topology, seed: u64) {
     let mut rng = Rng::new(seed, 0, Purpose::Test);
     let keys = FastpodConfig { packing: !seed.is_multiple_of(2), ..keys(&mut rng) };
-    let place = Place::<FastpodFamily>::simulated(&keys, topology(&mut rng));
+    let place = TestNetwork::<FastpodFamily>::simulated(&keys, topology(&mut rng));
     assert!(place.config.pods.is_some(), "seed {seed} has a pod");
     let mut spec = SimSpec { fabric: place.fabric, ..spec(place.topology, seed) };
     break_things(&mut spec, &keys, &mut rng);

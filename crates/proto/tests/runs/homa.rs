@@ -11,13 +11,13 @@ use rampmeter_proto::homa::cutoffs::split;
 use rampmeter_proto::homa::{AeolusConfig, HomaAeolusFamily, HomaConfig, HomaFamily};
 use rampmeter_sim::fabric::{Buffer, DropReason, PortChange, PortEvent};
 use rampmeter_sim::*;
-use rampmeter_testkit::{Place, arrival, spec, star};
+use rampmeter_testkit::{TestNetwork, arrival, spec, star};
 use rampmeter_workload::size::named;
 
 /// Returns a transport on 40 hosts at one switch whose ports never fill: a port of 500 KB overflows
 /// with seven bandwidth-delay products.
 fn deep<T: Transport>(keys: &T::Keys) -> (SimSpec, Arc<T::Config>, FabricConfig) {
-    let place = Place::<T>::simulated(keys, star(40).build().unwrap());
+    let place = TestNetwork::<T>::simulated(keys, star(40).build().unwrap());
     let buffer = Buffer::PerPort(Bytes::new(4_000_000_000));
     let fabric = FabricConfig { buffer, ..place.fabric };
     let spec = SimSpec { fabric: fabric.clone(), ..spec(place.topology, 1) };
@@ -286,7 +286,7 @@ mod requests {
         let config = HomaConfig { mode: Mode::Rpc, incast_messages: 2, ..HomaConfig::paper() };
         let name = "requests::every_request_and_answer_is_delivered_once_or_reported";
         each_seed(here!(), name, 0..300, |seed| {
-            let place = Place::<HomaFamily>::simulated(&config, leaf_spine(2, 3, 2));
+            let place = TestNetwork::<HomaFamily>::simulated(&config, leaf_spine(2, 3, 2));
             let Scenario { mut spec, arrivals, cut } = scenario(place.topology, seed);
             spec.fabric = place.fabric;
             assert_sound(&run::<HomaFamily>(place.config, spec, arrivals), cut);

@@ -5,7 +5,7 @@ use rampmeter_proto::hyline::{HylineConfig, HylineFamily};
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
 
-type Hyline = Place<HylineFamily>;
+type Hyline = TestNetwork<HylineFamily>;
 
 /// Two racks of three hosts and two core switches, all links of 10 Gbit/s.
 fn network() -> Topology {
@@ -14,7 +14,7 @@ fn network() -> Topology {
 
 /// Returns the delivery time of each message, in microseconds after its arrival.
 fn delivered(keys: &HylineConfig, arrivals: Vec<Arrival>) -> Vec<f64> {
-    let Place { topology, config, fabric, .. } = Hyline::simulated(keys, network());
+    let TestNetwork { topology, config, fabric, .. } = Hyline::simulated(keys, network());
     let fabric = FabricConfig { spray: Spray::Ecmp, ..fabric };
     let spec = SimSpec { fabric, ..spec(topology, 1) };
     let (status, records) = run::<HylineFamily>(config, spec, arrivals);

@@ -14,7 +14,7 @@ type Runs = (Status, Vec<FlowRecord>, Vec<TierStats>);
 
 /// Runs `arrivals` over the ports that the preset requests.
 fn run_over_its_ports(keys: &NdpConfig, spec: SimSpec, arrivals: Vec<Arrival>) -> Runs {
-    let place = Place::<NdpFamily>::simulated(keys, spec.topology.clone());
+    let place = TestNetwork::<NdpFamily>::simulated(keys, spec.topology.clone());
     let needs = NdpFamily::needs(keys, &facts(&spec.topology));
     let Need::Prefer(buffer) = needs.buffer else { panic!("{:?}", needs.buffer) };
     let fabric = FabricConfig { buffer, ..place.fabric };
@@ -95,7 +95,7 @@ fn headers_without_room_return_to_their_senders() {
     let mut spec = spec(leaf_spine(9, 16, 4), 1);
     spec.drain = Span::from_us(2_000_000);
     let keys = NdpConfig { rto_ns: Some(1_000_000_000), ..NdpConfig::paper() };
-    let place = Place::<NdpFamily>::simulated(&keys, spec.topology.clone());
+    let place = TestNetwork::<NdpFamily>::simulated(&keys, spec.topology.clone());
     let trim = Trim { headers: Bytes::new(640), ..Trim::paper(Bytes::new(1500)) };
     let buffer = Buffer::PerPort(Bytes::new(12_000));
     let fabric = FabricConfig { buffer, trim, ..place.fabric };

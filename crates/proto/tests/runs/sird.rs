@@ -43,7 +43,7 @@ fn observe<P: Probe>(
         }
     }
 
-    let place = Place::<SirdFamily>::simulated(keys, spec.topology.clone());
+    let place = TestNetwork::<SirdFamily>::simulated(keys, spec.topology.clone());
     let buffer = fabric::Buffer::PerPort(Bytes::new(4_000_000_000));
     let spec = SimSpec { fabric: FabricConfig { buffer, ..place.fabric }, ..spec };
     let mut both = Both(Records::default(), probe);
@@ -57,7 +57,7 @@ fn observe<P: Probe>(
 }
 
 fn sird(keys: &SirdConfig, topology: &Topology) -> Sird {
-    Place::<SirdFamily>::simulated(keys, topology.clone()).config
+    TestNetwork::<SirdFamily>::simulated(keys, topology.clone()).config
 }
 
 /// Returns the longest queue of switches' ports to hosts.

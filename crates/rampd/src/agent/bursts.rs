@@ -60,10 +60,12 @@ impl Bursts {
     /// # Errors
     /// Errors of the system.
     pub(super) fn turn(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
-        for said in self.programs.hear(now)? {
+        for said in self.programs.read_notes(now)? {
             match said {
                 ProgramEvent::Begins { program, slot } => self.begin(now, program, slot, agent)?,
-                ProgramEvent::Closed { program, slot } => self.look(now, program, slot, agent)?,
+                ProgramEvent::Closed { program, slot } => {
+                    self.query_connection(now, program, slot, agent)?
+                }
                 ProgramEvent::Gone { program } => self.forget(program, agent),
             }
         }
@@ -127,7 +129,14 @@ impl Bursts {
             Verdict::Free => Order::Go(None),
         };
         slot.set(burst.number, order);
-        debug!(program, slot = number, ?order, held = burst.seen.0, asked = slot.asked(), "order");
+        debug!(
+            program,
+            slot = number,
+            ?order,
+            held = burst.seen.0,
+            asked = slot.unsent_bytes(),
+            "order"
+        );
         let may_send = verdict != Verdict::Stopped;
         if may_send && !burst.may_send {
             burst.changed = now;
@@ -165,7 +174,7 @@ impl Bursts {
             }
         }
         for (program, number) in due {
-            self.look(now, program, number, agent)?;
+            self.query_connection(now, program, number, agent)?;
         }
         self.next_poll = match (n_sending, n_held) {
             (0, 0) => Time::NEVER,
@@ -187,7 +196,7 @@ impl Bursts {
     }
 
     /// Queries the kernel about one connection.
-    fn look(
+    fn query_connection(
         &mut self,
         now: Time,
         program: u64,
@@ -239,5 +248,5 @@ impl Bursts {
 
 /// Returns the remaining bytes of a burst, of which `held` are queued on the connection.
 fn left(held: u64, slot: Slot<'_>) -> u64 {
-    held.saturating_add(slot.asked()).max(slot.age()).min(1 << 40)
+    held.saturating_add(slot.unsent_bytes()).max(slot.age()).min(1 << 40)
 }

@@ -31,7 +31,7 @@ impl Burst {
             (self.seen, self.changed) = (seen, now);
         }
         let quiet = now.saturating_since(self.changed);
-        let is_all_sent = held == 0 && slot.asked() == 0;
+        let is_all_sent = held == 0 && slot.unsent_bytes() == 0;
         is_all_sent || (self.may_send && quiet >= STALL)
     }
 }

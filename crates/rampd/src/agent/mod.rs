@@ -25,7 +25,7 @@ use rampmeter_core::{Endpoint, Family, NodeId, Span, Time};
 use rampmeter_gate::Settings;
 use rampmeter_proto::Catalogue;
 use rampmeter_proto::capton::{Capton, CaptonAgent, CaptonFamily};
-use rampmeter_ring::DoorConfig;
+use rampmeter_ring::AcceptorConfig;
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::udp::UdpDatapath;
 use rampmeter_runtime::{Applications, Node, Outcome, SecureDatapath, Submission, Ticket, drive};
@@ -34,10 +34,10 @@ use tracing::info;
 use self::bursts::Bursts;
 use self::probe::Probe;
 use self::programs::Programs;
-use crate::apps::Nothing;
+use crate::apps::DroppedMessage;
 use crate::config::Setup;
 use crate::error::Error;
-use crate::metrics::Watch;
+use crate::metrics::NodeObserver;
 use crate::node_config::node_config;
 use crate::reload::ConfigLoader;
 use crate::run::{clock, raise_descriptor_limit, secured, stop_signals};
@@ -62,7 +62,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     if setup.interface.is_some() {
         return refuse("node.datapath: expected udp, as agents carry no data");
     }
-    let has_limits = |door: &DoorConfig| *door != DoorConfig::new(&door.path);
+    let has_limits = |door: &AcceptorConfig| *door != AcceptorConfig::new(&door.path);
     if setup.door.as_ref().is_some_and(has_limits) {
         return refuse("programs, service: expected none, as agents do not count programs");
     }
@@ -88,7 +88,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     info!(socket = %socket.display(), "programs may attach");
     let mut node =
         Node::<CaptonAgent, _, Host>::new(node_config, config, datapath, host, clock.now());
-    let mut watch = Watch::start(&setup)?;
+    let mut watch = NodeObserver::start(&setup)?;
     info!(node = setup.id.get(), address = %setup.udp.local, "started");
     let mut current = setup.clone();
     let (mut loading, mut failed) = (ConfigLoader::default(), Ok(()));
@@ -98,7 +98,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
             failed = Err(error);
             signals.stop();
         }
-        watch.look(&current, node, now);
+        watch.observe(&current, node, now);
         let again = |setup: &Setup| setup.transport.config::<CaptonFamily>().map(Arc::new);
         loading.poll(&signals, &mut current, &again, node, now);
     };
@@ -151,7 +151,7 @@ impl Host {
 
 impl Applications for Host {
     type Payload = Vec<u8>;
-    type Assembly = Nothing;
+    type Assembly = DroppedMessage;
 
     fn poll_submission(&mut self) -> Option<Submission<Vec<u8>>> {
         None
@@ -167,11 +167,11 @@ impl Applications for Host {
         Admission::Absent
     }
 
-    fn open(&mut self, _service: u16, _size: u32) -> Nothing {
-        Nothing
+    fn open(&mut self, _service: u16, _size: u32) -> DroppedMessage {
+        DroppedMessage
     }
 
-    fn deliver(&mut self, _from: NodeId, _service: u16, _message: Nothing) {}
+    fn deliver(&mut self, _from: NodeId, _service: u16, _message: DroppedMessage) {}
 
     fn arm(&mut self) -> bool {
         std::mem::take(&mut self.is_dirty)

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rampmeter_core::{NodeId, Span, Time};
-use rampmeter_gate::{NOTE_LEN, Note, Region, Settings, Tuple};
+use rampmeter_gate::{NOTE_LEN, Region, Settings, SlotNote, Tuple};
 use rampmeter_ring::Listener;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -106,7 +106,7 @@ impl Programs {
     ///
     /// # Errors
     /// Errors of the system's calls for waiting.
-    pub(super) fn hear(&mut self, now: Time) -> io::Result<Vec<ProgramEvent>> {
+    pub(super) fn read_notes(&mut self, now: Time) -> io::Result<Vec<ProgramEvent>> {
         if self.accept_at > Time::ZERO && self.accept_at <= now {
             self.accept_at = Time::ZERO;
             self.watch_listener(EventFlags::IN)?;
@@ -183,24 +183,24 @@ impl Programs {
                 }
             };
             match (note, gate) {
-                (Note::Connected { slot, .. }, _)
+                (SlotNote::Connected { slot, .. }, _)
                     if program.region.slot(slot).is_none()
                         || program.connections.contains_key(&slot) =>
                 {
                     said.push(ProgramEvent::Gone { program: number });
                     return;
                 }
-                (Note::Connected { slot, tuple }, Some(gate)) => {
+                (SlotNote::Connected { slot, tuple }, Some(gate)) => {
                     let Some(&dst) = self.nodes.get(&tuple.remote.ip()) else { continue };
                     let probed = Time::ZERO;
                     let connection = Connection { tuple, dst, gate, burst: None, probed };
                     program.connections.insert(slot, connection);
                 }
-                (Note::Connected { .. }, None) => {}
-                (Note::Begins { slot }, _) => {
+                (SlotNote::Connected { .. }, None) => {}
+                (SlotNote::Begins { slot }, _) => {
                     said.push(ProgramEvent::Begins { program: number, slot })
                 }
-                (Note::Closed { slot }, _) => {
+                (SlotNote::Closed { slot }, _) => {
                     said.push(ProgramEvent::Closed { program: number, slot })
                 }
             }
@@ -209,7 +209,7 @@ impl Programs {
 }
 
 /// Receives a note, and the descriptor attached to it; `None` at the end, and for any other packet.
-fn receive(socket: &OwnedFd) -> Result<Option<(Note, Option<OwnedFd>)>, Errno> {
+fn receive(socket: &OwnedFd) -> Result<Option<(SlotNote, Option<OwnedFd>)>, Errno> {
     let mut bytes = [0; NOTE_LEN + 1];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -221,5 +221,5 @@ fn receive(socket: &OwnedFd) -> Result<Option<(Note, Option<OwnedFd>)>, Errno> {
             gate = rights.last().or(gate);
         }
     }
-    Ok(bytes.get(..got).and_then(Note::decode).map(|note| (note, gate)))
+    Ok(bytes.get(..got).and_then(SlotNote::decode).map(|note| (note, gate)))
 }

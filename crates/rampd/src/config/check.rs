@@ -9,10 +9,10 @@ use nix::ifaddrs::getifaddrs;
 use rampmeter_core::envelope::{HostPacket, IPV4_UDP, IPV6_UDP, Protection};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::Catalogue;
-use rampmeter_ring::{Access, DoorConfig};
+use rampmeter_ring::{AcceptorConfig, Access};
 use rampmeter_runtime::datapath::RAILS_MAX;
 use rampmeter_runtime::datapath::udp::UdpConfig;
-use rampmeter_runtime::{ClockSource, NodeConfig, PublicKey, Wait};
+use rampmeter_runtime::{ClockSource, NodeConfig, PublicKey, WaitMode};
 
 use super::error::ConfigError;
 use super::setup::Keys;
@@ -100,7 +100,7 @@ impl Check<'_> {
         let socket = node.socket.as_ref().filter(|_| !me.arbiter);
         let status = self.status(&node, socket)?;
         self.without_socket(node.socket.is_some() && !me.arbiter, &programs, &service)?;
-        let door = node.socket.map(|path| DoorConfig { path, limits, services });
+        let door = node.socket.map(|path| AcceptorConfig { path, limits, services });
         Ok(Setup {
             id: NodeId::new(node.id),
             is_arbiter: me.arbiter,
@@ -169,15 +169,15 @@ impl Check<'_> {
     }
 
     /// Derives the mode of waiting, for a node that sends a full packet in `packet`.
-    fn wait(&self, node: &NodeTable, packet: Span) -> Result<Wait, ConfigError> {
+    fn wait(&self, node: &NodeTable, packet: Span) -> Result<WaitMode, ConfigError> {
         Ok(match (node.wait, node.spin_us) {
-            (WaitKey::Poll, _) => Wait::Poll,
+            (WaitKey::Poll, _) => WaitMode::Poll,
             (WaitKey::Block, Some(us)) => {
-                Wait::Block { spin: self.micros("node.spin-us", us, 0.0)? }
+                WaitMode::Block { spin: self.micros("node.spin-us", us, 0.0)? }
             }
             (WaitKey::Block, None) => {
                 let late = Span::from_us(60);
-                Wait::Block { spin: if packet < late { late } else { Span::ZERO } }
+                WaitMode::Block { spin: if packet < late { late } else { Span::ZERO } }
             }
         })
     }

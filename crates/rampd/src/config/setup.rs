@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
-use rampmeter_ring::{Access, DoorConfig};
+use rampmeter_ring::{AcceptorConfig, Access};
 use rampmeter_runtime::datapath::udp::UdpConfig;
-use rampmeter_runtime::{ClockSource, PublicKey, Wait};
+use rampmeter_runtime::{ClockSource, PublicKey, WaitMode};
 
 use crate::host::HostTransport;
 
@@ -31,7 +31,7 @@ pub(crate) struct Setup {
     /// Clock of the node.
     pub(crate) clock: ClockSource,
     /// Mode in which it waits.
-    pub(crate) wait: Wait,
+    pub(crate) wait: WaitMode,
     /// `node.spin-us` as written; without it the value follows from the rate.
     pub(crate) spin_us: Option<f64>,
     /// Time for which it waits for more packets under load.
@@ -39,7 +39,7 @@ pub(crate) struct Setup {
     /// Time for which it polls after a packet or a submission.
     pub(crate) busy_poll: Span,
     /// Configuration of the acceptor for applications; `None` if there is none.
-    pub(crate) door: Option<DoorConfig>,
+    pub(crate) door: Option<AcceptorConfig>,
     /// Rights of users, which change while the node runs.
     pub(crate) access: Access,
     /// Address at which counters are served.

@@ -216,16 +216,16 @@ pub(crate) struct ServiceTable {
     pub(crate) id: u16,
     /// Users whose programs may attach to it, by name or number.
     #[serde(default)]
-    pub(crate) users: Vec<Name>,
+    pub(crate) users: Vec<AccountName>,
     /// Groups whose programs may attach to it, by name or number.
     #[serde(default)]
-    pub(crate) groups: Vec<Name>,
+    pub(crate) groups: Vec<AccountName>,
 }
 
 /// A user or a group.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Name {
+pub(crate) enum AccountName {
     /// Number of the user or group.
     Number(u32),
     /// Name of the user or group.

@@ -16,7 +16,7 @@ use rustix::net::{
 
 use super::error::AttachError;
 use super::options::PortConfig;
-use crate::handshake::{Answer, MAPPED, Request};
+use crate::handshake::{AttachReply, MAPPED, Request};
 use crate::layout::Layout;
 use crate::map::Memory;
 
@@ -53,8 +53,8 @@ pub(super) fn attach(
     }
     let (answer, memory, doorbell) = receive_answer(&socket)?;
     let grant = match answer {
-        Answer::Granted(grant) => grant,
-        Answer::Refused { code, text } => return Err(AttachError::Refused { code, text }),
+        AttachReply::Granted(grant) => grant,
+        AttachReply::Refused { code, text } => return Err(AttachError::Refused { code, text }),
     };
     let (Some(memory), Some(doorbell)) = (memory, doorbell) else {
         return Err(AttachError::NotANode("an answer without descriptors"));
@@ -88,8 +88,8 @@ fn receive_seal(socket: &OwnedFd) -> Result<(), AttachError> {
 /// Receives the node's answer, and the descriptors with it.
 fn receive_answer(
     socket: &OwnedFd,
-) -> Result<(Answer, Option<OwnedFd>, Option<OwnedFd>), AttachError> {
-    let mut bytes = [0; Answer::LEN_MAX];
+) -> Result<(AttachReply, Option<OwnedFd>, Option<OwnedFd>), AttachError> {
+    let mut bytes = [0; AttachReply::LEN_MAX];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let got = loop {
@@ -105,7 +105,8 @@ fn receive_answer(
     if got == 0 {
         return Err(AttachError::NotANode("a closed connection"));
     }
-    let answer = Answer::decode(&bytes[..got]).ok_or(AttachError::NotANode("something else"))?;
+    let answer =
+        AttachReply::decode(&bytes[..got]).ok_or(AttachError::NotANode("something else"))?;
     let mut fds = Vec::new();
     for message in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {

@@ -96,7 +96,7 @@ impl SendBuffer {
 impl Drop for SendBuffer {
     fn drop(&mut self) {
         if let Some(extent) = self.extent.take() {
-            self.shared.give_back(extent);
+            self.shared.free_extent(extent);
         }
     }
 }

@@ -21,7 +21,7 @@ use super::message::{ReceivedMessage, SendBuffer};
 use super::options::{Options, PortConfig};
 use super::shared::SharedMemory;
 use crate::clock::{monotonic_ns, nanoseconds};
-use crate::entry::{Complete, Failure, Outcome};
+use crate::entry::{CompletionEntry, Failure, Outcome};
 
 /// Events that a port reports.
 #[derive(Debug)]
@@ -219,7 +219,7 @@ impl Port {
     pub fn try_next(&self) -> Result<Option<Completion>, NodeGone> {
         let next = self.next()?;
         if next.is_none() && self.in_vain.fetch_add(1, Ordering::Relaxed) % LOOKS == LOOKS - 1 {
-            self.look_at_socket();
+            self.check_socket();
         }
         Ok(next)
     }
@@ -338,10 +338,10 @@ impl Port {
         match self.shared.pop() {
             Ok(None) if is_gone => self.fail_next().map(Some),
             Ok(None) => Ok(None),
-            Ok(Some(Complete::Finished { ticket, outcome })) => {
+            Ok(Some(CompletionEntry::Finished { ticket, outcome })) => {
                 Ok(Some(Completion::Finished { ticket: Ticket(ticket), outcome }))
             }
-            Ok(Some(Complete::Received { offset, size, from, uid })) => {
+            Ok(Some(CompletionEntry::Received { offset, size, from, uid })) => {
                 match ReceivedMessage::new(&self.shared, (NodeId::new(from), uid), offset, size) {
                     Some(received) => Ok(Some(Completion::Received(received))),
                     None => self.part(),
@@ -365,7 +365,7 @@ impl Port {
     }
 
     /// Checks the socket for the end of the node.
-    fn look_at_socket(&self) {
+    fn check_socket(&self) {
         let mut polled = [PollFd::new(&self.socket, PollFlags::RDHUP)];
         if poll(&mut polled, Some(&Timespec::default())).is_ok_and(|n| n > 0) {
             self.is_gone.store(true, Ordering::SeqCst);

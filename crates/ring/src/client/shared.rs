@@ -9,26 +9,26 @@ use rampmeter_runtime::Ticket;
 
 use super::error::{NodeGone, SubmitError};
 use super::options::Options;
-use crate::arena::{Arena, Extent, Fit};
+use crate::arena::{AllocationFit, Arena, Extent};
 use crate::clock::{monotonic_ns, nanoseconds};
-use crate::entry::{Complete, Submit};
+use crate::entry::{CompletionEntry, SubmissionEntry};
 use crate::layout::{CQ_WORDS, Layout, RQ_WORDS, SQ_WORDS};
 use crate::map::{Memory, Region};
-use crate::ring::{Consumer, Corrupt, Producer};
+use crate::ring::{Consumer, CorruptCounter, Producer};
 
 /// Application's half of the memory.
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
     memory: Arc<Memory>,
     layout: Layout,
-    sending: Mutex<Sending>,
+    sending: Mutex<SendSide>,
     completions: Mutex<Consumer<CQ_WORDS>>,
     releases: Mutex<Producer<RQ_WORDS>>,
 }
 
 /// Send side of a port.
 #[derive(Debug)]
-struct Sending {
+struct SendSide {
     submissions: Producer<SQ_WORDS>,
     arena: Arena,
     next: u64,
@@ -45,7 +45,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl SharedMemory {
     pub(crate) fn new(memory: Memory, layout: Layout) -> Self {
         let memory = Arc::new(memory);
-        let sending = Sending {
+        let sending = SendSide {
             submissions: Producer::new(Arc::clone(&memory), layout.sq),
             arena: Arena::new(layout.send.len),
             next: 0,
@@ -67,7 +67,7 @@ impl SharedMemory {
     }
 
     /// Returns an error if no further message may be in flight.
-    fn check(&self, sending: &Sending) -> Result<(), SubmitError> {
+    fn check(&self, sending: &SendSide) -> Result<(), SubmitError> {
         let depth = self.layout.depth;
         if sending.lost.is_some() {
             Err(NodeGone.into())
@@ -84,7 +84,7 @@ impl SharedMemory {
         self.check(&sending)?;
         let max = self.layout.send.len.min(u32::MAX.into());
         let bytes = size as u64;
-        if bytes > max || sending.arena.fit(bytes) == Fit::Never {
+        if bytes > max || sending.arena.fit(bytes) == AllocationFit::Never {
             return Err(SubmitError::TooLong { size, max });
         }
         let extent = sending.arena.alloc(bytes).ok_or(SubmitError::NoRoom { size })?;
@@ -108,7 +108,7 @@ impl SharedMemory {
         let mut sending = lock(&self.sending);
         self.check(&sending)?;
         let ticket = Ticket(sending.next);
-        let submit = Submit {
+        let submit = SubmissionEntry {
             ticket: ticket.0,
             offset: extent.as_ref().map_or(0, Extent::offset),
             size,
@@ -124,11 +124,11 @@ impl SharedMemory {
         if let Some(extent) = extent.take() {
             sending.under_way.insert(ticket, extent);
         }
-        let must_wake = sending.submissions.must_wake();
+        let must_wake = sending.submissions.take_wake_request();
         Ok((ticket, must_wake))
     }
 
-    pub(crate) fn give_back(&self, extent: Extent) {
+    pub(crate) fn free_extent(&self, extent: Extent) {
         lock(&self.sending).arena.free(extent);
     }
 
@@ -154,13 +154,13 @@ impl SharedMemory {
 
     /// Returns the next completion. Its effect on a message is applied before another thread can
     /// see an empty queue, so that no message is reported twice.
-    pub(crate) fn pop(&self) -> Result<Option<Complete>, Corrupt> {
+    pub(crate) fn pop(&self) -> Result<Option<CompletionEntry>, CorruptCounter> {
         let mut completions = lock(&self.completions);
         let Some(words) = completions.pop()? else { return Ok(None) };
-        let completion = Complete::decode(words).ok_or(Corrupt)?;
-        if let Complete::Finished { ticket, .. } = completion {
+        let completion = CompletionEntry::decode(words).ok_or(CorruptCounter)?;
+        if let CompletionEntry::Finished { ticket, .. } = completion {
             let mut sending = lock(&self.sending);
-            let extent = sending.under_way.remove(&Ticket(ticket)).ok_or(Corrupt)?;
+            let extent = sending.under_way.remove(&Ticket(ticket)).ok_or(CorruptCounter)?;
             sending.arena.free(extent);
         }
         Ok(Some(completion))

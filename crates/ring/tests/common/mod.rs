@@ -16,11 +16,11 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::Transport;
 use rampmeter_proto::phost::PhostFamily;
 use rampmeter_proto::transport::{Place, Site};
-use rampmeter_ring::{Clients, DoorConfig, Limits, Services};
+use rampmeter_ring::{AcceptorConfig, Clients, Limits, Services};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::wire::Incarnation;
 use rampmeter_runtime::{
-    BusyPoll, Clock, ClockSource, Node, NodeConfig, NodeStats, Signals, Wait, drive,
+    BusyPoll, Clock, ClockSource, Node, NodeConfig, NodeStats, Signals, WaitMode, drive,
 };
 
 /// Running nodes.
@@ -42,7 +42,7 @@ pub(crate) struct BedConfig {
     /// Services with restricted access.
     pub(crate) services: Services,
     /// Mode in which nodes wait.
-    pub(crate) wait: Wait,
+    pub(crate) wait: WaitMode,
     /// Time for which a message waits for a node that has not responded yet.
     pub(crate) patience: Span,
     /// Round trip that transports are configured with.
@@ -56,7 +56,7 @@ impl Default for BedConfig {
             mbps: 1_000,
             limits: Limits { clients_max: 8, arena_max: 1 << 30, ..Limits::default() },
             services: Services::default(),
-            wait: Wait::Block { spin: Span::ZERO },
+            wait: WaitMode::Block { spin: Span::ZERO },
             patience: Span::from_us(2_000_000),
             // Typical of busy machines. Transports abort after some thousand of these.
             rtt: Span::from_us(2_000),
@@ -138,7 +138,7 @@ fn run<T: Transport>(
         run: 1,
         gather: Span::ZERO,
         busy_poll: BusyPoll::MOST,
-        agreement: rampmeter_runtime::Agreement::default(),
+        agreement: rampmeter_runtime::SettingDigests::default(),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: bed.patience,
         peers: peers.iter().map(|addr| addr.map(|a| Some(a.ip()))).collect(),
@@ -147,7 +147,7 @@ fn run<T: Transport>(
     let udp = UdpDatapath::open(&UdpConfig::new(addrs[node], peers)).unwrap();
     let clock = Clock::start(ClockSource::Monotonic).unwrap();
     let door =
-        DoorConfig { path: socket.into(), limits: bed.limits, services: bed.services.clone() };
+        AcceptorConfig { path: socket.into(), limits: bed.limits, services: bed.services.clone() };
     let clients = Clients::listen(door, clock).unwrap();
     let wait = bed.wait;
     thread::spawn(move || {

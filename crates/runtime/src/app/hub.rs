@@ -79,23 +79,23 @@ pub enum Completion {
 pub struct ReceivedMessage {
     /// Sending node.
     pub from: NodeId,
-    room: Room,
+    room: MessageBuffer,
 }
 
 /// Bytes of one message, counted against a port's budget.
 #[derive(Debug)]
-pub struct Room {
+pub struct MessageBuffer {
     bytes: Vec<u8>,
     used: Arc<AtomicU64>,
 }
 
-impl Assembly for Room {
+impl Assembly for MessageBuffer {
     fn write(&mut self, offset: usize, bytes: &[u8]) {
         self.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
     }
 }
 
-impl Drop for Room {
+impl Drop for MessageBuffer {
     fn drop(&mut self) {
         self.used.fetch_sub(self.bytes.len() as u64, Ordering::Relaxed);
     }
@@ -126,7 +126,7 @@ impl Waker {
 
 /// Node's side of a port.
 #[derive(Debug)]
-struct Side {
+struct NodePort {
     /// Number of the port. The hub never reuses it.
     app: u32,
     service: u16,
@@ -143,8 +143,8 @@ type Registry = Arc<Mutex<(BTreeSet<u16>, u32)>>;
 /// Ports of one process: the [`Applications`] of a node in the same process.
 #[derive(Debug)]
 pub struct Hub {
-    opened: Receiver<Side>,
-    sides: Vec<Side>,
+    opened: Receiver<NodePort>,
+    sides: Vec<NodePort>,
     /// Index of the port that is polled first, for fairness.
     turn: usize,
     /// Submission that was read while arming. It is returned next.
@@ -155,7 +155,7 @@ pub struct Hub {
 /// Opens ports of a [`Hub`]; can be cloned and sent between threads.
 #[derive(Clone, Debug)]
 pub struct HubHandle {
-    open: Sender<Side>,
+    open: Sender<NodePort>,
     registry: Registry,
     waker: Arc<Waker>,
 }
@@ -193,7 +193,7 @@ impl Hub {
     }
 
     /// Returns the port of a service: the latest, if an earlier one has just been dropped.
-    fn side(&self, service: u16) -> Option<&Side> {
+    fn side(&self, service: u16) -> Option<&NodePort> {
         self.sides.iter().rev().find(|side| side.service == service)
     }
 }
@@ -212,7 +212,7 @@ impl HubHandle {
         let (submissions, submitted) = mpsc::sync_channel(config.depth);
         let (completed, completions) = mpsc::channel();
         let (used, in_flight) = (Arc::default(), Arc::<AtomicU64>::default());
-        let side = Side {
+        let side = NodePort {
             app: *next,
             service,
             config,
@@ -301,7 +301,7 @@ impl Drop for Port {
 
 impl Applications for Hub {
     type Payload = Vec<u8>;
-    type Assembly = Room;
+    type Assembly = MessageBuffer;
 
     fn poll_submission(&mut self) -> Option<Submission<Vec<u8>>> {
         if let Some(submission) = self.peeked.take() {
@@ -346,13 +346,13 @@ impl Applications for Hub {
         }
     }
 
-    fn open(&mut self, service: u16, size: u32) -> Room {
+    fn open(&mut self, service: u16, size: u32) -> MessageBuffer {
         let used = self.side(service).map(|side| Arc::clone(&side.used)).unwrap_or_default();
         used.fetch_add(size.into(), Ordering::Relaxed);
-        Room { bytes: vec![0; size as usize], used }
+        MessageBuffer { bytes: vec![0; size as usize], used }
     }
 
-    fn deliver(&mut self, from: NodeId, service: u16, message: Room) {
+    fn deliver(&mut self, from: NodeId, service: u16, message: MessageBuffer) {
         // A port that has been dropped meanwhile cannot use it, and its successor did not request
         // it.
         let side = self.side(service).filter(|side| Arc::ptr_eq(&side.used, &message.used));

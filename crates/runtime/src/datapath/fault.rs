@@ -26,19 +26,19 @@ pub struct Faults {
 }
 
 /// Origin of a delayed packet: address, network and marks.
-type From = (Option<IpAddr>, u8, Marks);
+type PacketOrigin = (Option<IpAddr>, u8, Marks);
 
 /// Datapath with impairments in the receive direction.
 #[derive(Debug)]
-pub struct Faulty<D> {
+pub struct FaultyDatapath<D> {
     inner: D,
     faults: Faults,
     rng: Rng,
-    held: Vec<(Time, Vec<u8>, From)>,
+    held: Vec<(Time, Vec<u8>, PacketOrigin)>,
     lost: u64,
 }
 
-impl<D: Datapath> Faulty<D> {
+impl<D: Datapath> FaultyDatapath<D> {
     /// Wraps `inner`, with impairments drawn from `seed`.
     pub fn new(inner: D, faults: Faults, seed: u64) -> Self {
         let rng = Rng::new(seed, 0, Purpose::Fault);
@@ -64,7 +64,7 @@ fn flip_two(bytes: &mut [u8], rng: &mut Rng) {
     }
 }
 
-impl<D: Datapath> Datapath for Faulty<D> {
+impl<D: Datapath> Datapath for FaultyDatapath<D> {
     fn datagram_max(&self) -> usize {
         self.inner.datagram_max()
     }

@@ -13,7 +13,7 @@ use super::{ArrivedPacket, Datapath, Route};
 
 /// Impairments of packets, each independent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Weather {
+pub struct Impairments {
     /// Delay from node to node.
     pub delay: Span,
     /// Probability that a packet is lost.
@@ -24,7 +24,7 @@ pub struct Weather {
     pub reorder: f64,
 }
 
-impl Weather {
+impl Impairments {
     /// Returns a network without impairments.
     pub fn fair(delay: Span) -> Self {
         Self { delay, loss: 0.0, duplicate: 0.0, reorder: 0.0 }
@@ -36,7 +36,7 @@ type InFlight = Reverse<(Time, u64, u8, Vec<u8>)>;
 
 #[derive(Debug)]
 struct MemNetwork {
-    weather: Weather,
+    weather: Impairments,
     rng: Rng,
     now: Time,
     number: u64,
@@ -51,7 +51,7 @@ pub struct MemNet(Rc<RefCell<MemNetwork>>);
 
 impl MemNet {
     /// Creates a network of `n_nodes` nodes.
-    pub fn new(n_nodes: usize, weather: Weather, seed: u64) -> Self {
+    pub fn new(n_nodes: usize, weather: Impairments, seed: u64) -> Self {
         Self(Rc::new(RefCell::new(MemNetwork {
             weather,
             rng: Rng::new(seed, 0, Purpose::Fault),

@@ -63,7 +63,7 @@ impl<D: Datapath> Rails<D> {
     fn push(
         &mut self,
         route: Route,
-        whole: Whole,
+        whole: FragmentationPolicy,
         write: impl FnOnce(&mut [u8]) -> usize,
     ) -> io::Result<()> {
         let n = self.rails.len() as u8;
@@ -83,16 +83,16 @@ impl<D: Datapath> Rails<D> {
         };
         let (route, inner) = (Route { path, ..route }, &mut self.rails[usize::from(rail)]);
         let done = match whole {
-            Whole::Preferred => inner.send(route, write),
-            Whole::Required => inner.send_whole(route, write),
+            FragmentationPolicy::Preferred => inner.send(route, write),
+            FragmentationPolicy::Required => inner.send_whole(route, write),
         };
-        self.note(rail, done);
+        self.on_send_result(rail, done);
         Ok(())
     }
 
     /// Handles an error of a network. A network that refuses packets, such as one whose address was
     /// removed, must not stop the node.
-    fn note(&mut self, rail: u8, done: io::Result<()>) {
+    fn on_send_result(&mut self, rail: u8, done: io::Result<()>) {
         match done {
             Ok(()) => self.failing = self.failing.without(rail),
             Err(error) => {
@@ -108,7 +108,7 @@ impl<D: Datapath> Rails<D> {
 
 /// Permission to fragment a datagram.
 #[derive(Clone, Copy, Debug)]
-enum Whole {
+enum FragmentationPolicy {
     Preferred,
     Required,
 }
@@ -140,7 +140,7 @@ impl<D: Datapath> Datapath for Rails<D> {
     }
 
     fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
-        self.push(route, Whole::Preferred, write)
+        self.push(route, FragmentationPolicy::Preferred, write)
     }
 
     fn send_whole(
@@ -148,7 +148,7 @@ impl<D: Datapath> Datapath for Rails<D> {
         route: Route,
         write: impl FnOnce(&mut [u8]) -> usize,
     ) -> io::Result<()> {
-        self.push(route, Whole::Required, write)
+        self.push(route, FragmentationPolicy::Required, write)
     }
 
     fn set_limit(&mut self, peer: NodeId, bytes: Option<usize>) -> io::Result<()> {
@@ -158,7 +158,7 @@ impl<D: Datapath> Datapath for Rails<D> {
     fn flush(&mut self) -> io::Result<()> {
         for rail in 0..self.rails.len() {
             if let Err(error) = self.rails[rail].flush() {
-                self.note(rail as u8, Err(error));
+                self.on_send_result(rail as u8, Err(error));
             }
         }
         Ok(())
@@ -192,7 +192,7 @@ impl<D: Datapath> Datapath for Rails<D> {
 
     fn set_rails(&mut self, peer: NodeId, up: RailSet) {
         if let Some(peer) = self.peers.get_mut(peer.idx()) {
-            peer.up = up.and(RailSet::first(self.rails.len() as u8));
+            peer.up = up.intersection(RailSet::first(self.rails.len() as u8));
         }
     }
 
@@ -232,7 +232,7 @@ mod tests {
         /// up.
         #[test]
         fn packets_take_networks_that_are_up(path: u16, n in 1..=8u8, bits: u8) {
-            let up = RailSet(bits).and(RailSet::first(n));
+            let up = RailSet(bits).intersection(RailSet::first(n));
             let (rail, within) = up.choose(path, n);
             prop_assert!(rail < n);
             prop_assert!(up.is_empty() || up.contains(rail));

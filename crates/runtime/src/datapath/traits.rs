@@ -240,7 +240,7 @@ impl RailSet {
 
     /// Returns the intersection of both sets.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 

@@ -44,7 +44,7 @@ struct PacketInFlight {
 /// A message that is being sent.
 struct Sender {
     memory: Memory,
-    digest: Cell<LeavingDigest>,
+    digest: Cell<SendDigest>,
 }
 
 impl Sender {
@@ -95,12 +95,12 @@ fn schedule(parts: &[(u32, u32)], order: &[Index], again: &[(Index, Index)]) -> 
 /// State of a receiver that accepts each byte once, as endpoints do.
 struct Receiver {
     bytes: Vec<Option<u8>>,
-    digest: ArrivingDigest,
+    digest: ReceiveDigest,
 }
 
 impl Receiver {
     fn new(size: u32) -> Self {
-        Self { bytes: vec![None; size as usize], digest: ArrivingDigest::default() }
+        Self { bytes: vec![None; size as usize], digest: ReceiveDigest::default() }
     }
 
     /// Receives a packet, if it is no duplicate.
@@ -147,10 +147,10 @@ proptest! {
         let ranges: Vec<_> = (0..packets.len() as u32).map(|n| (n, n + 1)).collect();
         let mut receiver = Receiver::new(sender.size());
         for (n, _) in schedule(&ranges, &arrivals, &doubled) {
-            prop_assert!(receiver.whole().is_some() || !receiver.digest.is_right(sender.size()));
+            prop_assert!(receiver.whole().is_some() || !receiver.digest.matches(sender.size()));
             receiver.take(&packets[n as usize]);
             if receiver.whole().is_some() {
-                prop_assert!(receiver.digest.is_right(sender.size()));
+                prop_assert!(receiver.digest.matches(sender.size()));
             }
         }
         prop_assert_eq!(receiver.whole(), Some(bytes));
@@ -169,7 +169,7 @@ proptest! {
         let mut receiver = Receiver::new(sender.size());
         schedule(&anew).into_iter().for_each(|part| receiver.take(&sender.send(part)));
         prop_assert_eq!(receiver.whole(), Some(bytes));
-        prop_assert!(receiver.digest.is_right(sender.size()));
+        prop_assert!(receiver.digest.matches(sender.size()));
     }
 
     /// Bytes may change in the sender's memory between packets, or in flight. The digest is correct
@@ -198,7 +198,7 @@ proptest! {
         }
         let (whole, told) = (receiver.whole().unwrap(), receiver.digest.told);
         let is_what_was_told = told == Some(crc32c::crc32c(&whole));
-        prop_assert_eq!(receiver.digest.is_right(sender.size()), is_what_was_told);
+        prop_assert_eq!(receiver.digest.matches(sender.size()), is_what_was_told);
         if !in_memory {
             prop_assert_eq!(is_what_was_told, whole == bytes);
         }
@@ -214,7 +214,7 @@ proptest! {
         let sender = Sender::new(bytes.clone());
         let schedule = schedule(&cut(sender.size(), &cuts), &order, &[]);
         let which = which.index(schedule.len());
-        let (mut memory, mut digest) = (vec![0; bytes.len()], ArrivingDigest::default());
+        let (mut memory, mut digest) = (vec![0; bytes.len()], ReceiveDigest::default());
         for (n, part) in schedule.into_iter().enumerate() {
             let PacketInFlight { mut fragment, payload } = sender.send(part);
             if n == which {
@@ -224,7 +224,7 @@ proptest! {
             digest = digest.with(&fragment, &payload);
         }
         if memory != bytes {
-            prop_assert!(!digest.is_right(sender.size()));
+            prop_assert!(!digest.matches(sender.size()));
         }
     }
 }

@@ -55,12 +55,12 @@ impl Bundles {
     pub(super) fn add<H: Header>(
         &mut self,
         now: Time,
-        way: Way,
+        way: BundleKey,
         (msg, header): (MsgId, &H),
         datagram_max: usize,
         choose_path: impl FnOnce() -> u16,
     ) -> Result<bool, WireError> {
-        let Way { dst, life, class, marks, path } = way;
+        let BundleKey { dst, life, class, marks, path } = way;
         let len = header.wire_len();
         let has_room = |bundle: &&mut Bundle| {
             Envelope::CONTROL_LEN + bundle.bytes.len() + Envelope::BUNDLE_ENTRY + len
@@ -113,7 +113,7 @@ impl Bundles {
 
 /// Destination and path of a control packet; without `path` any.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(super) struct BundleKey {
     pub(super) dst: NodeId,
     pub(super) life: Incarnation,
     pub(super) class: Priority,
@@ -139,9 +139,9 @@ mod tests {
 
     const ROOM: usize = 200;
 
-    fn way(dst: u32, path: Option<u16>) -> Way {
+    fn way(dst: u32, path: Option<u16>) -> BundleKey {
         let (class, marks) = (Priority::HIGHEST, Marks::NONE);
-        Way { dst: NodeId::new(dst), life: Incarnation::new(1), class, marks, path }
+        BundleKey { dst: NodeId::new(dst), life: Incarnation::new(1), class, marks, path }
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use rampmeter_core::fabric::Spray;
 use rampmeter_core::{Bytes, NodeId, Rate, Span};
 
-use crate::agreement::Agreement;
+use crate::agreement::SettingDigests;
 use rampmeter_core::envelope::{Incarnation, TransportId};
 
 /// Configuration of a node.
@@ -41,7 +41,7 @@ pub struct NodeConfig {
     /// if there is no such node.
     pub peers: Vec<Option<Option<IpAddr>>>,
     /// Settings that its peers should have in common.
-    pub agreement: Agreement,
+    pub agreement: SettingDigests,
     /// Seed of the endpoint's random choices.
     pub seed: u64,
 }

@@ -23,7 +23,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                         } else {
                             self.stats.inconsistent += 1;
                         }
-                        self.note(src, self.peers.life(src), Kind::Corrupt { msg });
+                        self.queue_note(
+                            src,
+                            self.peers.peer_incarnation(src),
+                            Kind::Corrupt { msg },
+                        );
                         continue;
                     }
                     self.stats.messages_delivered += 1;
@@ -35,9 +39,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                         self.endpoint.release(self.told, src, msg);
                     }
                 }
-                Event::Completed { msg } => self.on_over(msg, Outcome::Completed),
-                Event::Failed { msg } => self.on_over(msg, Outcome::Failed(failure)),
-                Event::Rejected { msg } => self.on_over(msg, Outcome::Failed(Failure::Rejected)),
+                Event::Completed { msg } => self.end_submission(msg, Outcome::Completed),
+                Event::Failed { msg } => self.end_submission(msg, Outcome::Failed(failure)),
+                Event::Rejected { msg } => {
+                    self.end_submission(msg, Outcome::Failed(Failure::Rejected))
+                }
             }
         }
     }
@@ -45,7 +51,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// Ends a message that is being sent, if it has not ended yet. If its receiver is unresponsive
     /// or has other settings, the messages queued behind it fail too, unless others of their queue
     /// have completed.
-    pub(super) fn on_over(&mut self, msg: MsgId, outcome: Outcome) {
+    pub(super) fn end_submission(&mut self, msg: MsgId, outcome: Outcome) {
         let Some(message) = self.outbox.remove(msg) else { return };
         let (now, queue) = (self.told, message.queue());
         if !message.is_queued.get() {

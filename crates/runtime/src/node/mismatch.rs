@@ -58,7 +58,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.outbox.select(|m| !m.is_queued.get() && is_stalled(m.progress_at.get(), m.dst));
         for msg in stalled {
             self.endpoint.cancel(now, msg);
-            self.on_over(msg, Outcome::Failed(Failure::Mismatch));
+            self.end_submission(msg, Outcome::Failed(Failure::Mismatch));
         }
         let is_watching = self.peers.are_any_incompatible();
         self.mismatch_at = if is_watching { now + EVERY } else { Time::NEVER };

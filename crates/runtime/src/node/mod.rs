@@ -164,15 +164,15 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     }
 
     /// Returns the number of its peers that have responded.
-    pub fn n_peers_known(&self) -> usize {
-        self.state.peers.n_known()
+    pub fn n_responsive_peers(&self) -> usize {
+        self.state.peers.n_responsive()
     }
 
     /// Returns the views of its peers.
     pub fn peers(&self) -> impl Iterator<Item = PeerView> {
         let State { peers, outbox, config, .. } = &self.state;
         let headers = self.datapath.overhead().saturating_sub(LINK_OVERHEAD);
-        peers.views(config.node, headers, |peer| outbox.n_to(peer))
+        peers.views(config.node, headers, |peer| outbox.count_to(peer))
     }
 
     /// Returns the views of its networks to each of its peers; none if there is only one.
@@ -185,9 +185,9 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
 
     /// Sends hellos to all peers, to measure their round trips and compare settings. Unresponsive
     /// peers are skipped increasingly often.
-    pub fn greet(&mut self, now: Time) {
+    pub fn send_hellos(&mut self, now: Time) {
         let State { peers, config, .. } = &mut self.state;
-        peers.greet_all(now, config.node);
+        peers.send_hellos(now, config.node);
     }
 
     /// Changes the peers, the rate and the waiting times to those of `config`. The node, its
@@ -216,7 +216,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
             state.endpoint.forget_peer(now, peer);
             state.on_events(Failure::UnknownPeer);
             for msg in queued {
-                state.on_over(msg, Outcome::Failed(Failure::UnknownPeer));
+                state.end_submission(msg, Outcome::Failed(Failure::UnknownPeer));
             }
         }
         for Submission { app, ticket, .. } in waited {
@@ -262,7 +262,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     }
 
     /// Makes messages that are submitted from now on fail at once; those in flight continue.
-    pub fn stop_taking(&mut self) {
+    pub fn reject_submissions(&mut self) {
         self.state.is_stopping = true;
     }
 

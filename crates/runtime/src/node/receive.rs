@@ -11,13 +11,13 @@ use rampmeter_core::{
 };
 
 use super::state::{BATCH, State};
-use super::verify::{Brings, Corrupt};
+use super::verify::{CorruptMessage, PayloadShare};
 use crate::app::{Admission, Applications, Assembly, Failure, Outcome};
 use crate::datapath::ArrivedPacket;
-use crate::digest::ArrivingDigest;
-use crate::inbox::{FragmentState, HeldMessage, Why};
-use crate::outbox::Sending;
-use crate::peer::Learned;
+use crate::digest::ReceiveDigest;
+use crate::inbox::{FragmentState, HeldMessage, RefusalReason};
+use crate::outbox::OutgoingMessage;
+use crate::peer::HelloOutcome;
 use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, bundled};
 
 /// Interval at which a node checks if applications have memory for deferred messages.
@@ -34,7 +34,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             return;
         };
         let Envelope { transport, src, dst, src_life, dst_life, kind, .. } = envelope;
-        if !self.peers.is_from(src, from) || src == self.config.node {
+        if !self.peers.has_source_address(src, from) || src == self.config.node {
             self.stats.unknown_sender += 1;
         } else if dst != self.config.node {
             self.stats.misdirected += 1;
@@ -48,34 +48,40 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     self.compare(now, src, body);
                     // On the same network: the peer may be testing it.
                     self.answer(src, Some(src_life), Kind::Here { nonce }, rail);
-                    if self.peers.life(src) != Some(src_life) {
+                    if self.peers.peer_incarnation(src) != Some(src_life) {
                         self.peers.call(now, src);
                     }
                 }
-                _ if dst_life != Some(self.peers.own_life(self.config.incarnation, src)) => {
+                _ if dst_life != Some(self.peers.own_incarnation(self.config.incarnation, src)) => {
                     // The peer addresses an earlier incarnation; a hello makes it request this one.
                     self.stats.stale += 1;
                     self.peers.call(now, src);
                 }
                 Kind::Here { nonce } => {
                     self.compare(now, src, body);
-                    self.on_here(now, (src, rail), nonce, src_life);
+                    self.on_hello_reply(now, (src, rail), nonce, src_life);
                 }
-                _ if self.peers.life(src) != Some(src_life) => {
+                _ if self.peers.peer_incarnation(src) != Some(src_life) => {
                     self.stats.stale += 1;
                     self.peers.call(now, src);
                 }
                 _ => {
                     self.peers.on_received(now, (src, rail), bytes.len());
                     self.active_at = now;
-                    self.on_known(now, (src, marks), kind, body);
+                    self.on_current_incarnation(now, (src, marks), kind, body);
                 }
             }
         }
     }
 
     /// Handles a datagram of the known incarnation of a peer.
-    fn on_known(&mut self, now: Time, from: (NodeId, Marks), kind: Kind, body: &[u8]) {
+    fn on_current_incarnation(
+        &mut self,
+        now: Time,
+        from: (NodeId, Marks),
+        kind: Kind,
+        body: &[u8],
+    ) {
         let (src, _) = from;
         match kind {
             Kind::Refused { msg } => self.on_refused(now, src, msg, Failure::Refused),
@@ -136,7 +142,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 self.note_refusal(src, msg, why);
             }
             if fragment.is_some() {
-                self.stats.no_room += u64::from(why == Why::NoReceiver);
+                self.stats.no_room += u64::from(why == RefusalReason::NoReceiver);
                 return;
             }
         }
@@ -158,10 +164,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let mut digest = None;
         if let Some(fragment) = &fragment {
             let Some(brings) = self.admits(now, &packet, fragment, payload.len()) else { return };
-            if brings == Brings::Rest {
+            if brings == PayloadShare::Rest {
                 match self.verify(&packet, fragment, payload) {
                     Ok(verified) => digest = verified,
-                    Err(Corrupt) => return self.on_corrupt(now, src, msg),
+                    Err(CorruptMessage) => return self.on_corrupt(now, src, msg),
                 }
             }
         }
@@ -185,7 +191,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         packet: &Packet<E::Header>,
         fragment: &Fragment,
         len: usize,
-    ) -> Option<Brings> {
+    ) -> Option<PayloadShare> {
         let (src, msg) = (packet.src, packet.payload.msg);
         let Fragment { service, offset, size, .. } = *fragment;
         let is_within = u64::from(offset) + len as u64 <= size.into();
@@ -195,10 +201,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
         if size > self.config.message_max {
             self.stats.no_room += 1;
-            self.refuse(now, src, msg, Why::NoReceiver);
+            self.refuse(now, src, msg, RefusalReason::NoReceiver);
             return None;
         }
-        let brings = |got: u64| Some(Brings::of(got + len as u64, size));
+        let brings = |got: u64| Some(PayloadShare::of(got + len as u64, size));
         match self.inbox.find(src, msg, fragment) {
             FragmentState::Arriving(got) => brings(got),
             FragmentState::Contradicts => {
@@ -215,14 +221,14 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 admission => {
                     self.stats.no_room += 1;
                     let waits = match admission {
-                        Admission::Absent => !self.absences.is_over(now, service),
+                        Admission::Absent => !self.absences.has_timed_out(now, service),
                         _ => {
                             self.absences.end(service);
                             admission == Admission::Wait
                         }
                     };
                     if !waits {
-                        self.refuse(now, src, msg, Why::NoReceiver);
+                        self.refuse(now, src, msg, RefusalReason::NoReceiver);
                     } else if self.held.enter(HeldMessage { src, msg, service, size }) {
                         self.endpoint.hold(now, src, msg);
                     }
@@ -233,7 +239,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 
     /// Refuses a message: its sender is notified, and the endpoint forgets it.
-    pub(super) fn refuse(&mut self, now: Time, src: NodeId, msg: MsgId, why: Why) {
+    pub(super) fn refuse(&mut self, now: Time, src: NodeId, msg: MsgId, why: RefusalReason) {
         self.note_refusal(src, msg, why);
         self.refusals.enter(now, (src, msg), why, self.config.patience);
         drop(self.inbox.take(src, msg));
@@ -242,12 +248,12 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.on_events(Failure::Unreachable);
     }
 
-    pub(super) fn note_refusal(&mut self, src: NodeId, msg: MsgId, why: Why) {
+    pub(super) fn note_refusal(&mut self, src: NodeId, msg: MsgId, why: RefusalReason) {
         let kind = match why {
-            Why::NoReceiver => Kind::Refused { msg },
-            Why::Corrupt => Kind::Corrupt { msg },
+            RefusalReason::NoReceiver => Kind::Refused { msg },
+            RefusalReason::Corrupt => Kind::Corrupt { msg },
         };
-        self.note(src, self.peers.life(src), kind);
+        self.queue_note(src, self.peers.peer_incarnation(src), kind);
     }
 
     /// Copies a payload to its place in the message, if the endpoint calls it fresh. `digest` is
@@ -258,7 +264,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         fragment: &Fragment,
         payload: &[u8],
         receipt: Receipt,
-        digest: Option<ArrivingDigest>,
+        digest: Option<ReceiveDigest>,
     ) {
         let len = payload.len() as u64;
         match receipt {
@@ -300,7 +306,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     self.endpoint.release(now, src, msg);
                     self.on_events(Failure::Unreachable);
                 } else {
-                    self.refuse(now, src, msg, Why::NoReceiver);
+                    self.refuse(now, src, msg, RefusalReason::NoReceiver);
                     is_last = false;
                 }
             }
@@ -316,7 +322,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn on_refused(&mut self, now: Time, src: NodeId, msg: MsgId, failure: Failure) {
         if self.outbox.get(msg).is_some_and(|m| m.dst == src && !m.is_queued.get()) {
             self.endpoint.cancel(now, msg);
-            self.on_over(msg, Outcome::Failed(failure));
+            self.end_submission(msg, Outcome::Failed(failure));
         }
     }
 
@@ -324,21 +330,21 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// for it are submitted. If the peer has been restarted, messages that had begun fail, since
     /// its earlier incarnation may have delivered them; the others are submitted again. A bound
     /// counts from the first submission, so that messages with one fail as well.
-    fn on_here(&mut self, now: Time, from: (NodeId, u8), nonce: u32, life: Incarnation) {
+    fn on_hello_reply(&mut self, now: Time, from: (NodeId, u8), nonce: u32, life: Incarnation) {
         let (src, _) = from;
-        match self.peers.on_here(now, from, nonce, life) {
-            Learned::Nothing => return,
-            Learned::Same | Learned::First => {}
-            Learned::Restarted => {
+        match self.peers.on_hello_reply(now, from, nonce, life) {
+            HelloOutcome::Nothing => return,
+            HelloOutcome::Same | HelloOutcome::First => {}
+            HelloOutcome::Restarted => {
                 self.stats.peer_restarts += 1;
                 self.held.forget_peer(src);
                 self.refusals.forget_peer(src);
                 let promise = self.endpoint.promise();
-                let has_no_bound = |message: &Sending<A::Payload>| {
+                let has_no_bound = |message: &OutgoingMessage<A::Payload>| {
                     let size = Bytes::new(message.size.into());
                     promise.and_then(|promise| promise.bound(size, message.tenant)).is_none()
                 };
-                let unbegun = self.outbox.take_unbegun(src, has_no_bound);
+                let unbegun = self.outbox.take_unsent(src, has_no_bound);
                 self.send_queues.forget_peer(src);
                 self.endpoint.forget_peer(now, src);
                 self.on_events(Failure::PeerRestarted);

@@ -8,10 +8,10 @@ use rampmeter_core::{Endpoint, MsgId, NodeId, Purpose, Rate, Rng, Time};
 use super::bundles::Bundles;
 use super::config::NodeConfig;
 use super::local::LocalCopies;
-use super::transmit::{Note, Paths};
+use super::transmit::{ControlNote, Paths};
 use crate::app::{Applications, Failure};
 use crate::datapath::Report;
-use crate::inbox::{Absences, DeferredMessages, Inbox, Refusals};
+use crate::inbox::{AbsentServices, DeferredMessages, Inbox, Refusals};
 use crate::outbox::Outbox;
 use crate::pacer::Pacer;
 use crate::peer::Peers;
@@ -34,14 +34,14 @@ pub(super) struct State<E: Endpoint, A: Applications> {
     /// Messages of the outbox that the endpoint has not received yet.
     pub(super) send_queues: SendQueues,
     pub(super) inbox: Inbox<A::Assembly>,
-    pub(super) absences: Absences,
+    pub(super) absences: AbsentServices,
     pub(super) held: DeferredMessages,
     pub(super) refusals: Refusals,
     pub(super) local: LocalCopies<A::Payload, A::Assembly>,
     pub(super) pacer: Pacer,
     pub(super) rng: Rng,
     /// The node's own packets to send, the oldest first.
-    pub(super) notes: VecDeque<Note>,
+    pub(super) notes: VecDeque<ControlNote>,
     /// Control packets to send at the end of the iteration.
     pub(super) bundles: Bundles,
     pub(super) paths: Paths,
@@ -83,7 +83,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             outbox: Outbox::new(),
             send_queues: SendQueues::new(config.rate),
             inbox: Inbox::new(),
-            absences: Absences::default(),
+            absences: AbsentServices::default(),
             held: DeferredMessages::default(),
             refusals: Refusals::default(),
             local: LocalCopies::default(),

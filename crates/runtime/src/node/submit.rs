@@ -6,7 +6,7 @@ use rampmeter_core::{Bytes, Endpoint, Message, MsgId, Time};
 
 use super::state::{BATCH, State};
 use crate::app::{Applications, Failure, Outcome, Payload, Submission};
-use crate::outbox::Sending;
+use crate::outbox::OutgoingMessage;
 use crate::peer::QueuedMessage;
 use crate::send_queues::QueueKey;
 
@@ -28,7 +28,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 continue;
             } else if !self.peers.contains(dst) {
                 Failure::UnknownPeer
-            } else if self.peers.life(dst).is_none() {
+            } else if self.peers.peer_incarnation(dst).is_none() {
                 let bound = self
                     .endpoint
                     .promise()
@@ -61,7 +61,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.overdue.pop_first();
             if self.outbox.get(msg).is_some() {
                 self.endpoint.cancel(now, msg);
-                self.on_over(msg, Outcome::Failed(Failure::Unreachable));
+                self.end_submission(msg, Outcome::Failed(Failure::Unreachable));
             }
         }
     }
@@ -69,7 +69,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// Submits queued messages that the window of their queue admits. They get a new number:
     /// endpoints that prefer the lower of two numbers prefer the message that they received first.
     pub(super) fn submit_queued(&mut self, now: Time) {
-        let size = |message: &Sending<A::Payload>| Bytes::new(message.size.into());
+        let size = |message: &OutgoingMessage<A::Payload>| Bytes::new(message.size.into());
         while let Some(queued) = self.send_queues.next(|msg| self.outbox.get(msg).map(size)) {
             let Some(sending) = self.outbox.remove(queued) else { continue };
             sending.is_queued.set(false);
@@ -94,7 +94,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn submit(&mut self, now: Time, submission: Submission<A::Payload>) -> MsgId {
         let Submission { app, ticket, dst, service, deadline, tenant, payload } = submission;
         let size = payload.size() as u32;
-        let id = self.outbox.insert(Sending {
+        let id = self.outbox.insert(OutgoingMessage {
             app,
             ticket,
             dst,
@@ -120,8 +120,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
 
     /// Submits a message to the endpoint again, which has dropped its state with its receiver's
     /// earlier incarnation.
-    pub(super) fn submit_again(&mut self, now: Time, sending: Sending<A::Payload>) {
-        let Sending { app, ticket, dst, service, deadline, tenant, payload, .. } = sending;
+    pub(super) fn submit_again(&mut self, now: Time, sending: OutgoingMessage<A::Payload>) {
+        let OutgoingMessage { app, ticket, dst, service, deadline, tenant, payload, .. } = sending;
         self.submit(now, Submission { app, ticket, dst, service, deadline, tenant, payload });
     }
 }

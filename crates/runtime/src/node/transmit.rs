@@ -9,7 +9,7 @@ use rampmeter_core::{
     Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Time, WireError,
 };
 
-use super::bundles::Way;
+use super::bundles::BundleKey;
 use super::state::{BATCH, State};
 use crate::app::{Applications, Outcome, Payload, Submission};
 use crate::datapath::{Datapath, Rail, Route};
@@ -19,7 +19,7 @@ use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, Protection
 /// A packet of the node itself, apart from the protocol: a hello, its answer, or a request to abort
 /// a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Note {
+pub(super) struct ControlNote {
     dst: NodeId,
     rail: Rail,
     /// Incarnation of the receiver; `None` in a hello, which requests it.
@@ -66,7 +66,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn send_note<D: Datapath>(
         &mut self,
         now: Time,
-        Note { dst, rail, life, kind, len }: Note,
+        ControlNote { dst, rail, life, kind, len }: ControlNote,
         path: u16,
         datapath: &mut D,
     ) -> io::Result<()> {
@@ -104,7 +104,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     ) -> io::Result<()> {
         let PayloadRef { msg, offset, len } = packet.payload;
         let (dst, class, marks) = (packet.dst, packet.priority, packet.marks);
-        let Some(life) = self.peers.life(dst) else {
+        let Some(life) = self.peers.peer_incarnation(dst) else {
             self.stats.unready += 1;
             self.peers.call(now, dst);
             return Ok(());
@@ -117,7 +117,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             Spray::SourceRoundRobin | Spray::Random => None,
         };
         if len == 0 {
-            let way = Way { dst, life, class, marks, path };
+            let way = BundleKey { dst, life, class, marks, path };
             self.bundle(now, way, (msg, &packet.header), datapath);
             return Ok(());
         }
@@ -152,7 +152,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn bundle<D: Datapath>(
         &mut self,
         now: Time,
-        way: Way,
+        way: BundleKey,
         (msg, header): (MsgId, &E::Header),
         datapath: &D,
     ) {
@@ -200,7 +200,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             transport: self.config.transport,
             src: self.config.node,
             dst,
-            src_life: self.peers.own_life(self.config.incarnation, dst),
+            src_life: self.peers.own_incarnation(self.config.incarnation, dst),
             dst_life,
             kind,
             protection: Protection::Bare,
@@ -208,13 +208,13 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 
     /// Queues a note, which the next [`State::transmit`] sends.
-    pub(super) fn note(&mut self, dst: NodeId, life: Option<Incarnation>, kind: Kind) {
-        self.notes.push_back(Note { dst, rail: Rail::Any, life, kind, len: None });
+    pub(super) fn queue_note(&mut self, dst: NodeId, life: Option<Incarnation>, kind: Kind) {
+        self.notes.push_back(ControlNote { dst, rail: Rail::Any, life, kind, len: None });
     }
 
     /// Queues a note for the network on which its request arrived.
     pub(super) fn answer(&mut self, dst: NodeId, life: Option<Incarnation>, kind: Kind, rail: u8) {
-        self.notes.push_back(Note { dst, rail: Rail::Only(rail), life, kind, len: None });
+        self.notes.push_back(ControlNote { dst, rail: Rail::Only(rail), life, kind, len: None });
     }
 
     /// Sends the hellos that are due, and fails messages whose receiver has not answered in time.
@@ -223,7 +223,13 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         // Before an answer to the same peer's hello. After the answer the peer may send packets,
         // which this node accepts only once the peer has answered this hello.
         let hello = |(dst, rail), nonce, len| {
-            notes.push_front(Note { dst, rail, life: None, kind: Kind::Hello { nonce }, len });
+            notes.push_front(ControlNote {
+                dst,
+                rail,
+                life: None,
+                kind: Kind::Hello { nonce },
+                len,
+            });
         };
         self.peers.fire(now, hello, |submission, failure| expired.push((submission, failure)));
         for (Submission { app, ticket, .. }, failure) in expired {

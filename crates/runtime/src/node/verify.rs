@@ -9,20 +9,20 @@ use rampmeter_core::{Endpoint, MsgId, NodeId, Packet, Time};
 
 use super::state::State;
 use crate::app::Applications;
-use crate::digest::ArrivingDigest;
-use crate::inbox::Why;
+use crate::digest::ReceiveDigest;
+use crate::inbox::RefusalReason;
 use rampmeter_core::envelope::Fragment;
 
 /// Part of its message that a new data packet has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Brings {
+pub(super) enum PayloadShare {
     /// Some of it.
     Part,
     /// All missing bytes.
     Rest,
 }
 
-impl Brings {
+impl PayloadShare {
     /// Returns the part for a packet with which `got` bytes of `size` have arrived.
     pub(super) fn of(got: u64, size: u32) -> Self {
         if got < size.into() { Self::Part } else { Self::Rest }
@@ -31,7 +31,7 @@ impl Brings {
 
 /// The bytes of a message that have arrived differ from those that were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Corrupt;
+pub(super) struct CorruptMessage;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
     /// Checks a message with the packet that completes it. Returns its digest with the packet, or
@@ -41,14 +41,14 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         packet: &Packet<E::Header>,
         fragment: &Fragment,
         payload: &[u8],
-    ) -> Result<Option<ArrivingDigest>, Corrupt> {
+    ) -> Result<Option<ReceiveDigest>, CorruptMessage> {
         let digest = self.inbox.digest(packet.src, packet.payload.msg).with(fragment, payload);
-        if digest.is_right(fragment.size) {
+        if digest.matches(fragment.size) {
             Ok(Some(digest))
         } else if self.endpoint.has_arrived(packet) {
             Ok(None)
         } else {
-            Err(Corrupt)
+            Err(CorruptMessage)
         }
     }
 
@@ -61,9 +61,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.stats.corrupt += 1;
         }
         if self.inbox.contains(src, msg) {
-            self.refuse(now, src, msg, Why::Corrupt);
+            self.refuse(now, src, msg, RefusalReason::Corrupt);
         } else {
-            self.note_refusal(src, msg, Why::Corrupt);
+            self.note_refusal(src, msg, RefusalReason::Corrupt);
         }
     }
 }

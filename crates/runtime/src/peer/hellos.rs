@@ -2,7 +2,7 @@
 
 use rampmeter_core::{NodeId, Span, Time};
 
-use super::{Hello, Learned, Peers, Traffic};
+use super::{HelloOutcome, HelloState, Peers, Traffic};
 use crate::app::{Failure, Submission};
 use crate::datapath::{Rail, RailSet};
 use rampmeter_core::envelope::Incarnation;
@@ -33,11 +33,11 @@ impl<P> Peers<P> {
 
     /// Greets all peers except `node` itself. Those that do not answer are greeted increasingly
     /// rarely, as each sends hellos itself when it starts: every hello costs a key agreement.
-    pub(crate) fn greet_all(&mut self, now: Time, node: NodeId) {
+    pub(crate) fn send_hellos(&mut self, now: Time, node: NodeId) {
         let mut n_called = 0;
         for other in (0..self.peers.len() as u32).map(NodeId::new) {
             let Some(peer) = self.get_mut(other).filter(|_| other != node) else { continue };
-            let has_answered = peer.heard_at().is_some_and(|at| at >= peer.greeted_at);
+            let has_answered = peer.last_packet_at().is_some_and(|at| at >= peer.greeted_at);
             peer.unanswered = if has_answered { 0 } else { peer.unanswered.saturating_add(1) };
             let n = peer.unanswered;
             let at = greets_at(now, n_called);
@@ -64,7 +64,7 @@ impl<P> Peers<P> {
         if is_over {
             let (pause, left) = (HELLO_MIN, REPEATS);
             let (first_at, n_sent) = (first, 0);
-            peer.hello = Some(Hello { nonce, at: first, pause, left, first_at, n_sent });
+            peer.hello = Some(HelloState { nonce, at: first, pause, left, first_at, n_sent });
         } else if let Some(hello) = &mut peer.hello {
             // The peer has sent something, or there is a message for it: a fast retry pays off.
             hello.left = REPEATS;
@@ -76,24 +76,24 @@ impl<P> Peers<P> {
     }
 
     /// Handles the peer's answer to a hello, on a network.
-    pub(crate) fn on_here(
+    pub(crate) fn on_hello_reply(
         &mut self,
         now: Time,
         (node, rail): (NodeId, u8),
         nonce: u32,
         life: Incarnation,
-    ) -> Learned {
-        let Some(peer) = self.get_mut(node) else { return Learned::Nothing };
+    ) -> HelloOutcome {
+        let Some(peer) = self.get_mut(node) else { return HelloOutcome::Nothing };
         let (before, were_up) = (peer.mtu.limit(), peer.up());
         if peer.life == Some(life) && peer.mtu.is_probe(nonce) {
             peer.awaited = peer.awaited.without(rail);
-            if peer.awaited.and(peer.up()).is_empty() {
+            if peer.awaited.intersection(peer.up()).is_empty() {
                 peer.mtu.on_answer(now, nonce);
             }
             let (deadline, limit) = (peer.mtu.deadline(), peer.mtu.limit());
             self.next = self.next.min(deadline);
             self.have_limits_changed |= limit != before;
-            return Learned::Nothing;
+            return HelloOutcome::Nothing;
         }
         if peer.life == Some(life)
             && let Some(liveness) = &mut peer.liveness
@@ -104,19 +104,21 @@ impl<P> Peers<P> {
             let deadline = peer.mtu.deadline();
             self.have_rails_changed |= have_changed;
             self.next = self.next.min(deadline);
-            return Learned::Nothing;
+            return HelloOutcome::Nothing;
         }
-        let Some(hello) = peer.hello.take_if(|h| h.nonce == nonce) else { return Learned::Nothing };
+        let Some(hello) = peer.hello.take_if(|h| h.nonce == nonce) else {
+            return HelloOutcome::Nothing;
+        };
         peer.answered_at = Some(now);
         if hello.n_sent == 1 {
             peer.rtt = Some(now.saturating_since(hello.first_at));
         }
         let learned = match peer.life.replace(life) {
-            None => Learned::First,
-            Some(before) if before == life => Learned::Same,
-            Some(_) => Learned::Restarted,
+            None => HelloOutcome::First,
+            Some(before) if before == life => HelloOutcome::Same,
+            Some(_) => HelloOutcome::Restarted,
         };
-        if learned != Learned::Same {
+        if learned != HelloOutcome::Same {
             peer.probe_path(now);
             if let Some(liveness) = &mut peer.liveness {
                 liveness.restart(now, Some(rail));
@@ -166,14 +168,14 @@ impl<P> Peers<P> {
             if peer.mtu.deadline() <= now {
                 let (nonce, before) = (rng.bits() as u32, peer.mtu.limit());
                 let is_awaited = peer.mtu.is_awaited();
-                if let Some(len) = peer.mtu.poll(now, peer.heard_at(), nonce) {
+                if let Some(len) = peer.mtu.poll(now, peer.last_packet_at(), nonce) {
                     peer.awaited = peer.up();
                     over(peer.awaited, |rail| hello((node, rail), nonce, Some(len)));
                     if is_awaited && peer.hello.is_none() {
                         // Its answer shows that the peer is there, and only the probe was lost.
                         let (nonce, pause) = (rng.bits() as u32, HELLO_MIN);
                         let (at, first_at, left, n_sent) = (now, now, 2, 0);
-                        peer.hello = Some(Hello { nonce, at, pause, left, first_at, n_sent });
+                        peer.hello = Some(HelloState { nonce, at, pause, left, first_at, n_sent });
                     }
                 }
                 self.have_limits_changed |= peer.mtu.limit() != before;

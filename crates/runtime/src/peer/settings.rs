@@ -4,7 +4,7 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{NodeId, Span, Time};
 
 use super::{Peer, Peers};
-use crate::agreement::{Agreement, Differences, Setting};
+use crate::agreement::{Differences, Setting, SettingDigests};
 
 /// Time for which messages are queued for a peer that, by its latest packet, runs another
 /// transport.
@@ -76,7 +76,7 @@ impl<P> Peers<P> {
         &mut self,
         now: Time,
         node: NodeId,
-        settings: Agreement,
+        settings: SettingDigests,
         differences: Differences,
     ) {
         let Some(peer) = self.get_mut(node) else { return };

@@ -1,6 +1,6 @@
 use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
 
-use super::{Learned, Peers};
+use super::{HelloOutcome, Peers};
 use rampmeter_core::envelope::Incarnation;
 
 const SELF: NodeId = NodeId::new(0);
@@ -19,7 +19,7 @@ fn run(peers: &mut Peers<()>, from: Time, end: Time, answers: bool) -> u32 {
         n += u32::from(nonce.is_some());
         if let Some(nonce) = nonce.filter(|_| answers) {
             let life = Incarnation::new(7);
-            assert_ne!(peers.on_here(now, (OTHER, 0), nonce, life), Learned::Restarted);
+            assert_ne!(peers.on_hello_reply(now, (OTHER, 0), nonce, life), HelloOutcome::Restarted);
         }
         now = peers.deadline().max(now + Span::from_us(1));
     }
@@ -30,7 +30,7 @@ fn run(peers: &mut Peers<()>, from: Time, end: Time, answers: bool) -> u32 {
 fn greet_for_an_hour(peers: &mut Peers<()>, start: u64, answers: bool) -> u32 {
     let each = |n: u64| {
         let now = at(start + n * 10);
-        peers.greet_all(now, SELF);
+        peers.send_hellos(now, SELF);
         run(peers, now, now + Span::from_us(9_000_000), answers)
     };
     (0..360).map(each).sum()
@@ -58,7 +58,7 @@ fn many_peers_are_greeted_in_paced_steps() {
     for start in 0..2 {
         match start {
             0 => peers.call_all(now, SELF),
-            _ => peers.greet_all(now, SELF),
+            _ => peers.send_hellos(now, SELF),
         }
         let (began, mut first) = (now, std::collections::BTreeSet::new());
         while now < began + Span::from_us(125_000) {

@@ -4,7 +4,7 @@ use rampmeter_core::envelope::Incarnation;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{NodeId, Span, Time};
 
-use crate::agreement::{Agreement, Differences};
+use crate::agreement::{Differences, SettingDigests};
 
 /// Traffic exchanged with a peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct PeerView {
     /// Settings in which it differs.
     pub differences: Differences,
     /// Digests of its settings, if it has sent them.
-    pub settings: Option<Agreement>,
+    pub settings: Option<SettingDigests>,
     /// The transport that it runs, if its latest packet was of another than this node's.
     pub other_transport: Option<TransportId>,
     /// True if a handshake in its name had another key than this node expects.

@@ -79,7 +79,7 @@ impl<P> Peers<P> {
     }
 
     /// Returns the number of peers that have responded.
-    pub(crate) fn n_known(&self) -> usize {
+    pub(crate) fn n_responsive(&self) -> usize {
         self.peers.iter().flatten().filter(|p| p.life.is_some()).count()
     }
 }

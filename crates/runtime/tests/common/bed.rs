@@ -9,7 +9,7 @@ use rampmeter_core::{Bytes, ClockOrigin, Endpoint, FabricFacts, NodeId, Rate, Sp
 use rampmeter_proto::Transport;
 use rampmeter_proto::transport::{Place, Site};
 use rampmeter_runtime::wire::{Incarnation, TransportId};
-use rampmeter_runtime::{Agreement, Node, NodeConfig};
+use rampmeter_runtime::{Node, NodeConfig, SettingDigests};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::net::{DELAY, Fates, Link, Links, Pings, RATE, Source};
@@ -130,7 +130,7 @@ fn node<E: Endpoint + 'static>(
         run: 1,
         gather: Span::ZERO,
         busy_poll: Span::ZERO,
-        agreement: Agreement::default(),
+        agreement: SettingDigests::default(),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: LIMIT,
         peers: vec![Some(None); n],

@@ -159,7 +159,7 @@ impl<E: Endpoint> FedNode<E> {
             run: 1,
             gather,
             busy_poll: Span::ZERO,
-            agreement: rampmeter_runtime::Agreement::default(),
+            agreement: rampmeter_runtime::SettingDigests::default(),
             message_max: 1 << 20,
             patience: Span::from_us(50_000),
             peers: vec![Some(None); 2 + n_arbiters as usize],
@@ -187,7 +187,7 @@ impl<E: Endpoint> FedNode<E> {
             let here = Kind::Here { nonce: nonce.expect("a node that starts greets all others") };
             self.step(Some(datagram_of_end(end, here, &[])));
         }
-        assert_eq!(self.node.n_peers_known(), ends as usize);
+        assert_eq!(self.node.n_responsive_peers(), ends as usize);
         self.take_sent();
     }
 

@@ -12,18 +12,18 @@ use base64::engine::general_purpose::STANDARD;
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rng, Span};
 use rampmeter_proto::Transport;
 use rampmeter_runtime::app::{Completion, Hub, Port, PortConfig};
-use rampmeter_runtime::datapath::fault::{Faults, Faulty};
+use rampmeter_runtime::datapath::fault::{Faults, FaultyDatapath};
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{
     BusyPoll, Clock, ClockSource, Datapath, Node, NodeConfig, NodeStats, Outcome, PrivateKey,
-    SealConfig, SecureDatapath, Security, Signals, Wait, drive,
+    SealConfig, SecureDatapath, Security, Signals, WaitMode, drive,
 };
 
 use rampmeter_testkit::network::promises;
 
 use super::{ApplicationEvents, SERVICE, facts, message, mixed_size, protocol};
 
-const WAIT: Wait = Wait::Block { spin: Span::ZERO };
+const WAIT: WaitMode = WaitMode::Block { spin: Span::ZERO };
 
 /// A running node.
 pub(crate) struct LiveNode {
@@ -69,7 +69,7 @@ where
         run: 1,
         gather: NodeConfig::GATHER,
         busy_poll: BusyPoll::MOST,
-        agreement: rampmeter_runtime::Agreement::default(),
+        agreement: rampmeter_runtime::SettingDigests::default(),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: Span::from_us(10_000_000),
         peers: ips.iter().map(|ip| Some(Some(*ip))).collect(),
@@ -89,7 +89,7 @@ where
     let (protocol, stop) = (Arc::clone(protocol), signals.clone());
     let thread = thread::spawn(move || {
         let clock = Clock::start(ClockSource::Monotonic).unwrap();
-        let datapath = Faulty::new(open(), faults, node as u64);
+        let datapath = FaultyDatapath::new(open(), faults, node as u64);
         let datapath = SecureDatapath::new(datapath, Security::Sealed(seal));
         let mut node = Node::<E, _, _>::new(config, protocol, datapath, hub, clock.now());
         drive(&mut node, &clock, WAIT, &stop, Span::from_us(1_000_000), |_, _| ()).unwrap();

@@ -14,7 +14,7 @@ use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
 use rampmeter_proto::Transport;
 use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::{Completion, Hub, HubHandle, Port, PortConfig};
-use rampmeter_runtime::datapath::mem::{MemDatapath, MemNet, Weather};
+use rampmeter_runtime::datapath::mem::{Impairments, MemDatapath, MemNet};
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{Node, NodeConfig};
 pub(crate) use rampmeter_testkit::message::{LABEL, message, mixed_size, read_message};
@@ -91,7 +91,7 @@ impl<E: Endpoint> MemBed<E> {
     pub(crate) fn new(
         protocol: E::Config,
         facts: &FabricFacts,
-        weather: Weather,
+        weather: Impairments,
         seed: u64,
     ) -> Self {
         Self::new_at(Time::ZERO, protocol, facts, weather, seed)
@@ -102,7 +102,7 @@ impl<E: Endpoint> MemBed<E> {
         now: Time,
         protocol: E::Config,
         facts: &FabricFacts,
-        weather: Weather,
+        weather: Impairments,
         seed: u64,
     ) -> Self {
         let n = facts.n_hosts as usize;
@@ -147,7 +147,7 @@ impl<E: Endpoint> MemBed<E> {
             run: 1,
             gather: Span::ZERO,
             busy_poll: Span::ZERO,
-            agreement: rampmeter_runtime::Agreement::default(),
+            agreement: rampmeter_runtime::SettingDigests::default(),
             message_max: NodeConfig::MESSAGE_MAX,
             patience: Span::from_us(2_000_000),
             peers: vec![Some(None); self.nodes.len()],

@@ -15,7 +15,7 @@
 use rampmeter_core::Time;
 
 use super::handle::{HANDLE_BITS, HANDLES_END, Handle};
-use super::key::Key;
+use super::key::EventKey;
 
 /// A packet may be forwarded that was too early for its output link, which is faster than its input
 /// link.
@@ -36,19 +36,19 @@ pub(crate) const WAKE: u64 = 6 << KIND_SHIFT;
 /// More ports than a fabric may have.
 pub(crate) const PORTS_END: usize = 1 << NUMBER_BITS;
 
-const KIND_SHIFT: u32 = Key::WHAT_BITS - 3;
+const KIND_SHIFT: u32 = EventKey::WHAT_BITS - 3;
 const NUMBER_BITS: u32 = KIND_SHIFT - HANDLE_BITS;
 
 /// An event that concerns a port or an end.
 #[inline]
-pub(crate) fn event(time: Time, kind: u64, number: u32) -> Key {
-    Key { time, what: kind | u64::from(number) << HANDLE_BITS }
+pub(crate) fn event(time: Time, kind: u64, number: u32) -> EventKey {
+    EventKey { time, what: kind | u64::from(number) << HANDLE_BITS }
 }
 
 /// An event that concerns a packet at a port.
 #[inline]
-pub(crate) fn packet_event(time: Time, kind: u64, number: u32, handle: Handle) -> Key {
-    Key { time, what: kind | u64::from(number) << HANDLE_BITS | u64::from(handle) }
+pub(crate) fn packet_event(time: Time, kind: u64, number: u32, handle: Handle) -> EventKey {
+    EventKey { time, what: kind | u64::from(number) << HANDLE_BITS | u64::from(handle) }
 }
 
 /// The kind of an event, the number of its port or end, and its packet.
@@ -84,6 +84,6 @@ mod tests {
         let (number, handle) = (PORTS_END as u32 - 1, HANDLES_END as u32 - 1);
         let key = packet_event(Time::ZERO, READY, number, handle);
         assert_eq!(parts(key.what), (READY, number, handle));
-        assert!(key.what < 1 << Key::WHAT_BITS);
+        assert!(key.what < 1 << EventKey::WHAT_BITS);
     }
 }

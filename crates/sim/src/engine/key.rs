@@ -4,14 +4,14 @@ use rampmeter_core::Time;
 
 /// An event: when, and what for the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct EventKey {
     /// Time of the event.
     pub time: Time,
     /// Code of the event; below 2^[`Key::WHAT_BITS`].
     pub what: u64,
 }
 
-impl Key {
+impl EventKey {
     /// Number of bits of an event's code.
     pub const WHAT_BITS: u32 = 52;
 }

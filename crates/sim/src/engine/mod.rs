@@ -9,7 +9,7 @@ mod wheel;
 
 pub use handle::Handle;
 pub(crate) use handle::NIL;
-pub use key::Key;
+pub use key::EventKey;
 pub(crate) use pool::Links;
 pub use pool::PacketPool;
 pub use wheel::Wheel;

@@ -16,21 +16,21 @@ pub(crate) struct Links {
 /// Time at which a packet was sent by its host, and at which its last bit reaches the node it is
 /// at.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamps {
+pub(crate) struct PacketTimes {
     pub(crate) sent: Time,
     pub(crate) tail: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Line<H>(Packet<H>);
+struct AlignedPacket<H>(Packet<H>);
 
 /// The slab of packets.
 #[derive(Debug)]
 pub struct PacketPool<H> {
-    packets: Vec<Line<H>>,
+    packets: Vec<AlignedPacket<H>>,
     links: Vec<Links>,
-    stamps: Vec<Stamps>,
+    stamps: Vec<PacketTimes>,
     free: Vec<Handle>,
 }
 
@@ -43,15 +43,15 @@ impl<H: Copy> PacketPool<H> {
     /// Stores a packet that its host sends at `sent`.
     #[inline]
     pub(crate) fn insert(&mut self, packet: Packet<H>, sent: Time) -> Handle {
-        let stamps = Stamps { sent, tail: sent };
+        let stamps = PacketTimes { sent, tail: sent };
         if let Some(handle) = self.free.pop() {
-            self.packets[handle as usize] = Line(packet);
+            self.packets[handle as usize] = AlignedPacket(packet);
             self.stamps[handle as usize] = stamps;
             return handle;
         }
         let handle = self.packets.len() as Handle;
         assert!(self.packets.len() < HANDLES_END, "{HANDLES_END} packets in flight");
-        self.packets.push(Line(packet));
+        self.packets.push(AlignedPacket(packet));
         self.links.push(Links { next: NIL, prev: NIL });
         self.stamps.push(stamps);
         handle
@@ -95,7 +95,7 @@ impl<H: Copy> PacketPool<H> {
     }
 
     #[inline]
-    pub(crate) fn stamps(&mut self, handle: Handle) -> &mut Stamps {
+    pub(crate) fn stamps(&mut self, handle: Handle) -> &mut PacketTimes {
         &mut self.stamps[handle as usize]
     }
 }

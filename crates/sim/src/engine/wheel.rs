@@ -21,13 +21,13 @@ use std::collections::BinaryHeap;
 use rampmeter_core::{Span, Time};
 
 use super::event::rank;
-use super::key::Key;
+use super::key::EventKey;
 use super::ranks::{LANES, TIME_BITS, ranks};
 
 const BUCKETS: usize = 32_768;
 const WORDS: usize = BUCKETS / 64;
 /// log2 of the widest bucket in picoseconds: the bits of a word that are not `what`.
-const SHIFT_MAX: u32 = 64 - Key::WHAT_BITS;
+const SHIFT_MAX: u32 = 64 - EventKey::WHAT_BITS;
 const _: () = assert!(SHIFT_MAX == TIME_BITS);
 /// Words in a chunk, of which the first is the end of the bucket's previous chunk.
 const CHUNK: usize = LANES;
@@ -95,8 +95,8 @@ impl Wheel {
 
     /// Adds an event, which must not be earlier than the one popped last.
     #[inline]
-    pub fn push(&mut self, key: Key) {
-        debug_assert!(key.what < 1 << Key::WHAT_BITS, "{key:?}");
+    pub fn push(&mut self, key: EventKey) {
+        debug_assert!(key.what < 1 << EventKey::WHAT_BITS, "{key:?}");
         self.len += 1;
         let bucket = key.time.as_ps() >> self.shift;
         let at = self.buckets[bucket as usize % BUCKETS];
@@ -108,7 +108,7 @@ impl Wheel {
             && let Some(chunk) = self.chunks.get_mut(at as usize / CHUNK)
         {
             let within = key.time.as_ps() & ((1 << self.shift) - 1);
-            chunk.0[at as usize % CHUNK] = within << Key::WHAT_BITS | key.what;
+            chunk.0[at as usize % CHUNK] = within << EventKey::WHAT_BITS | key.what;
             self.buckets[bucket as usize % BUCKETS] = at + 1;
         } else {
             self.push_rare(bucket, key);
@@ -117,7 +117,7 @@ impl Wheel {
 
     /// The rest of `push`: for a bucket without room, the one being served, and past the horizon.
     #[inline(never)]
-    fn push_rare(&mut self, bucket: u64, key: Key) {
+    fn push_rare(&mut self, bucket: u64, key: EventKey) {
         let ahead = bucket.wrapping_sub(self.cursor);
         if ahead.wrapping_sub(1) < BUCKETS as u64 - 1 {
             self.push_bucket(bucket as usize % BUCKETS, self.word(key));
@@ -132,9 +132,9 @@ impl Wheel {
 
     /// An event within its bucket.
     #[inline]
-    fn word(&self, key: Key) -> u64 {
+    fn word(&self, key: EventKey) -> u64 {
         let within = key.time.as_ps() & ((1 << self.shift) - 1);
-        within << Key::WHAT_BITS | key.what
+        within << EventKey::WHAT_BITS | key.what
     }
 
     #[inline]
@@ -197,7 +197,7 @@ impl Wheel {
     /// Takes the earliest event; of equal times the one of the least rank; of equal ranks the one
     /// pushed first.
     #[inline]
-    pub fn pop(&mut self) -> Option<Key> {
+    pub fn pop(&mut self) -> Option<EventKey> {
         if self.head == self.current.len() && !self.advance() {
             return None;
         }
@@ -209,21 +209,21 @@ impl Wheel {
 
     /// An event of the bucket being served.
     #[inline]
-    fn key(&self, word: u64) -> Key {
+    fn key(&self, word: u64) -> EventKey {
         let time = Time::from_ps((self.cursor << self.shift) + within(word));
-        Key { time, what: word & ((1 << Key::WHAT_BITS) - 1) }
+        EventKey { time, what: word & ((1 << EventKey::WHAT_BITS) - 1) }
     }
 
     /// Returns the event `ahead` places after the one popped last, if it is in the same bucket.
     #[inline]
     pub fn upcoming(&self, ahead: usize) -> Option<u64> {
         let word = self.current.get(self.head + ahead)?;
-        Some(word & ((1 << Key::WHAT_BITS) - 1))
+        Some(word & ((1 << EventKey::WHAT_BITS) - 1))
     }
 
     /// Inserts into the bucket being served.
     #[inline]
-    fn push_current(&mut self, key: Key) {
+    fn push_current(&mut self, key: EventKey) {
         let word = self.word(key);
         let is_later = |&&other: &&u64| rank(other) > rank(word);
         let later = self.current[self.head..].iter().rev().take_while(is_later).count();
@@ -284,7 +284,7 @@ impl Wheel {
                 return;
             }
             self.overflow.pop();
-            let word = self.word(Key { time, what });
+            let word = self.word(EventKey { time, what });
             if bucket == self.cursor {
                 self.current.push(word);
                 continue;
@@ -316,7 +316,7 @@ impl Wheel {
 /// The lower bits of an event's time.
 #[inline]
 fn within(word: u64) -> u64 {
-    word >> Key::WHAT_BITS
+    word >> EventKey::WHAT_BITS
 }
 
 /// The `n` events of a chunk, stably sorted by time, and after them words without meaning. The
@@ -359,7 +359,7 @@ mod tests {
     }
 
     /// The `n`th event pushed at `time`, of one of five ports.
-    fn nth(n: usize, time: Time) -> Key {
+    fn nth(n: usize, time: Time) -> EventKey {
         packet_event(time, ARRIVE, n as u32 % 5, n as u32)
     }
 

@@ -33,7 +33,7 @@ impl CollisionKind {
     pub const NAMES: [&'static str; Self::COUNT] =
         ["control-control", "control-data", "scheduled-scheduled", "unscheduled"];
 
-    fn of(a: Party, b: Party) -> Self {
+    fn of(a: CollidingPacket, b: CollidingPacket) -> Self {
         match (a.is_unscheduled || b.is_unscheduled, a.is_control, b.is_control) {
             (true, ..) => Self::Unscheduled,
             (false, true, true) => Self::ControlControl,
@@ -45,7 +45,7 @@ impl CollisionKind {
 
 /// A packet that takes part in a collision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Party {
+pub struct CollidingPacket {
     /// Its sender.
     pub src: NodeId,
     /// Its receiver.
@@ -60,7 +60,7 @@ pub struct Party {
     pub is_unscheduled: bool,
 }
 
-impl Party {
+impl CollidingPacket {
     fn of<H>(packet: &Packet<H>) -> Self {
         Self {
             src: packet.src,
@@ -85,9 +85,9 @@ pub struct Violation {
     /// Kind of the collision.
     pub kind: CollisionKind,
     /// The packet that was dropped.
-    pub newcomer: Party,
+    pub newcomer: CollidingPacket,
     /// The packet on the link.
-    pub occupant: Party,
+    pub occupant: CollidingPacket,
 }
 
 /// The collisions of a fabric.
@@ -114,12 +114,12 @@ struct Occupant {
     from: Time,
     /// Bytes of the packet that are sent.
     bytes: u16,
-    who: Party,
+    who: CollidingPacket,
 }
 
 /// State of a packet in flight.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fate {
+struct PacketState {
     /// Number of packets of this handle that have been dropped.
     life: u32,
     is_cut: bool,
@@ -132,13 +132,13 @@ pub(super) struct Occupancy {
     /// By port.
     last: Vec<Occupant>,
     /// By handle.
-    fates: Vec<Fate>,
+    fates: Vec<PacketState>,
 }
 
 impl Occupancy {
     pub(super) fn new(config: &FabricConfig, n_ports: usize) -> Self {
         let is_on = config.is_memoryless();
-        let nobody = Party {
+        let nobody = CollidingPacket {
             src: NodeId::new(0),
             dst: NodeId::new(0),
             msg: MsgId::new(0),
@@ -151,18 +151,19 @@ impl Occupancy {
     }
 
     /// A link is given a packet.
-    pub(super) fn take<H>(&mut self, port: u32, handle: Handle, packet: &Packet<H>, from: Time) {
+    pub(super) fn occupy<H>(&mut self, port: u32, handle: Handle, packet: &Packet<H>, from: Time) {
         if self.fates.len() <= handle as usize {
-            self.fates.resize(handle as usize + 1, Fate::default());
+            self.fates.resize(handle as usize + 1, PacketState::default());
         }
         let (life, bytes) = (self.fates[handle as usize].life, packet.wire_bytes);
-        self.last[port as usize] = Occupant { handle, life, from, bytes, who: Party::of(packet) };
+        self.last[port as usize] =
+            Occupant { handle, life, from, bytes, who: CollidingPacket::of(packet) };
     }
 
     /// Resets the state of a dropped packet's handle, which may be reused.
     pub(super) fn forget(&mut self, handle: Handle) {
         if let Some(fate) = self.fates.get_mut(handle as usize) {
-            *fate = Fate { life: fate.life.wrapping_add(1), is_cut: false };
+            *fate = PacketState { life: fate.life.wrapping_add(1), is_cut: false };
         }
     }
 
@@ -176,7 +177,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// Returns true if a packet that arrives at a switch, or at an end, is dropped there as it was
     /// cut off.
     #[inline]
-    pub(super) fn ends_here(&self, handle: Handle, is_end: bool) -> bool {
+    pub(super) fn is_truncated_end(&self, handle: Handle, is_end: bool) -> bool {
         if !self.occupancy.is_cut(handle) {
             return false;
         }
@@ -193,7 +194,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// A packet finds its port busy, and cannot wait.
     #[cold]
     pub(super) fn collide(&mut self, port: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
-        let newcomer = Party::of(self.pool.get(handle));
+        let newcomer = CollidingPacket::of(self.pool.get(handle));
         let occupant = self.occupancy.last[port as usize].who;
         let kind = CollisionKind::of(newcomer, occupant);
         // Only switches cut off. An end does not begin what it is not to finish.
@@ -224,7 +225,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             // The head has been dropped already; this was the rest.
             return;
         }
-        self.note(port, |fabric| PortChange::Cuts { handle, packet: *fabric.pool.get(handle) });
+        self.record(port, |fabric| PortChange::Cuts { handle, packet: *fabric.pool.get(handle) });
         self.occupancy.fates[handle as usize].is_cut = true;
         let bytes = &mut self.pool.get_mut(handle).wire_bytes;
         if stump >= *bytes {

@@ -51,9 +51,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             if egress < self.n_interfaces {
                 continue;
             }
-            self.queues[egress as usize].each(&self.pool, |handle| {
+            self.queues[egress as usize].for_each(&self.pool, |handle| {
                 let bytes = self.pool.get(handle).wire_bytes.max(self.config.slot);
-                if let Some(by) = self.charged_to(handle, config) {
+                if let Some(by) = self.ingress_port(handle, config) {
                     *waiting.entry((by, egress)).or_default() += u64::from(bytes);
                 }
             });

@@ -54,7 +54,7 @@ impl FaultSpec {
 
 /// Fate of one packet on a link.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fate {
+pub(super) struct FaultOutcome {
     pub(super) lost: bool,
     pub(super) doubled: bool,
     pub(super) delay: Span,
@@ -130,7 +130,7 @@ impl Faults {
         (0..routes.n_ports() as u32).map(faulty).collect()
     }
 
-    pub(super) fn draw(&mut self, port: u32) -> Fate {
+    pub(super) fn draw(&mut self, port: u32) -> FaultOutcome {
         let fault = self.links[self.link_of[port as usize] as usize];
         let rng = &mut self.rngs[port as usize];
         let mut hold = |p: f64| {
@@ -144,7 +144,12 @@ impl Faults {
         let delay = hold(fault.reorder).unwrap_or(Span::ZERO);
         let twin = hold(fault.duplicate);
         let lost = fault.loss > 0.0 && rng.chance(fault.loss);
-        Fate { lost, doubled: twin.is_some(), delay, twin_delay: twin.unwrap_or(Span::ZERO) }
+        FaultOutcome {
+            lost,
+            doubled: twin.is_some(),
+            delay,
+            twin_delay: twin.unwrap_or(Span::ZERO),
+        }
     }
 
     /// Returns the time at which the next link changes, or routing follows a change.
@@ -189,7 +194,7 @@ impl Faults {
     }
 
     /// Applies outages that are old enough to routing. Returns true if a route may change.
-    pub(super) fn follow(&mut self, now: Time, topology: &Topology) -> bool {
+    pub(super) fn update_routing(&mut self, now: Time, topology: &Topology) -> bool {
         let mut differs = false;
         while let Some(&(time, outage, _)) = self.changes.get(self.followed) {
             if time.saturating_add(self.rerouting) > now {

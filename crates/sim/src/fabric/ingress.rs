@@ -34,7 +34,7 @@ impl Ingress {
     }
 
     /// The switch itself has made a packet.
-    pub(super) fn on_made(&mut self, handle: Handle) {
+    pub(super) fn on_created(&mut self, handle: Handle) {
         self.on_arrival(handle, NONE);
     }
 
@@ -44,7 +44,7 @@ impl Ingress {
     }
 
     /// A packet waits no longer.
-    pub(super) fn take(&mut self, handle: Handle, bytes: u16) {
+    pub(super) fn release(&mut self, handle: Handle, bytes: u16) {
         *self.of(handle) -= u64::from(bytes);
     }
 
@@ -89,7 +89,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let bytes = self.pool.get(handle).wire_bytes.max(self.config.slot);
         self.used[switch as usize] -= u64::from(bytes);
         if (P::INGRESS || self.ingress.is_on) && switch < self.topology.n_switches() {
-            self.ingress.take(handle, bytes);
+            self.ingress.release(handle, bytes);
         }
     }
 }

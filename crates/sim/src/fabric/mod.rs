@@ -26,7 +26,7 @@ mod waiting;
 mod watch;
 
 pub use by_port::{PortBytes, PortGroup};
-pub use collide::{CollisionKind, Collisions, Party, Violation};
+pub use collide::{CollidingPacket, CollisionKind, Collisions, Violation};
 pub use config::{
     Buffer, FabricConfig, Interface, Overflow, PacketFate, PfcConfig, Spray, Switching,
 };
@@ -57,7 +57,7 @@ use rampmeter_core::{
     Header, Hop, Packet, Planes, Priority, Queueing, Rate, Rng, Time, TransitPacket, Verdict,
 };
 use stats::PathDigit;
-use watch::Watch;
+use watch::PortEventLog;
 
 /// All nodes and links, and the packets in them.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ pub struct Fabric<H, P> {
     faults: Faults,
     pub(crate) stats: FabricStats,
     /// Used if ports are watched.
-    pub(crate) watch: Watch<H>,
+    pub(crate) watch: PortEventLog<H>,
 }
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
@@ -152,12 +152,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             return None;
         }
         let to = self.ports[via as usize].to;
-        if self.occupancy.is_on && self.ends_here(handle, to < self.n_stations) {
+        if self.occupancy.is_on && self.is_truncated_end(handle, to < self.n_stations) {
             self.discard(via, handle, DropReason::CutOff);
             return None;
         }
         if to < self.n_stations {
-            self.note(via, |fabric| PortChange::Arrives {
+            self.record(via, |fabric| PortChange::Arrives {
                 handle,
                 packet: *fabric.pool.get(handle),
             });
@@ -180,7 +180,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// Takes a packet out of the fabric at its host, which has read it.
     #[inline]
-    pub(crate) fn take(&mut self, handle: Handle) {
+    pub(crate) fn remove_delivered(&mut self, handle: Handle) {
         self.stats.delivered += 1;
         self.pool.remove(handle);
     }
@@ -224,7 +224,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                     return;
                 }
                 Verdict::Keep => {
-                    self.keep(via, handle);
+                    self.consume(via, handle);
                     self.run_program(switch, now, wheel);
                     return;
                 }
@@ -235,12 +235,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.discard(via, handle, DropReason::NoRoute);
             return;
         };
-        self.gate(switch, egress, handle, now, wheel);
+        self.defer_cut_through(switch, egress, handle, now, wheel);
     }
 
     /// Takes up a packet at its output port as soon as that may be.
     #[inline(always)]
-    pub(super) fn gate(
+    pub(super) fn defer_cut_through(
         &mut self,
         switch: u32,
         egress: u32,
@@ -268,8 +268,14 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// The packet that was too early is not any more.
-    pub(crate) fn ready(&mut self, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
-        if self.occupancy.is_on && self.ends_here(handle, false) {
+    pub(crate) fn resume_cut_through(
+        &mut self,
+        egress: u32,
+        handle: Handle,
+        now: Time,
+        wheel: &mut Wheel,
+    ) {
+        if self.occupancy.is_on && self.is_truncated_end(handle, false) {
             self.discard(egress, handle, DropReason::CutOff);
             return;
         }
@@ -347,9 +353,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let (until, is_faulty) = (port.busy_until, port.faulty);
         if self.occupancy.is_on {
             let from = Time::from_ps(until.as_ps() - tx.as_ps());
-            self.occupancy.take(number, handle, self.pool.get(handle), from);
+            self.occupancy.occupy(number, handle, self.pool.get(handle), from);
         }
-        self.note(number, |fabric| {
+        self.record(number, |fabric| {
             let (packet, from) = (*fabric.pool.get(handle), until.as_ps() - tx.as_ps());
             PortChange::Sends { handle, packet, from: Time::from_ps(from), until }
         });
@@ -365,7 +371,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     fn discard(&mut self, number: u32, handle: Handle, reason: DropReason) {
         let packet = self.pool.remove(handle);
         self.occupancy.forget(handle);
-        self.note(number, |_| PortChange::Drops { handle, packet, reason });
+        self.record(number, |_| PortChange::Drops { handle, packet, reason });
         let tier = self.ports[number as usize].tier;
         self.stats.count_drop((number, tier), reason, packet.wire_bytes, packet.payload.len > 0);
     }

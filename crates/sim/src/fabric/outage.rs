@@ -36,7 +36,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let twin = self.pool.insert(copy, stamps.sent);
             *self.pool.stamps(twin) = stamps;
             self.stats.duplicated += 1;
-            self.note(number, |_| PortChange::Doubles { handle, twin });
+            self.record(number, |_| PortChange::Doubles { handle, twin });
             wheel.push(packet_event(at + fate.twin_delay, ARRIVE, number, twin));
         }
         Some(at + fate.delay)
@@ -69,7 +69,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 }
                 let was_up = std::mem::replace(&mut self.ports[number as usize].up, up);
                 if was_up != up {
-                    self.note(number, |_| match up {
+                    self.record(number, |_| match up {
                         true => PortChange::Recovers,
                         false => PortChange::Fails,
                     });
@@ -80,7 +80,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 }
             }
         }
-        let differs = self.faults.follow(now, &self.topology);
+        let differs = self.faults.update_routing(now, &self.topology);
         if differs {
             let faults = &self.faults;
             self.routes = Routes::new(&self.topology, &|link| faults.is_routed(link));

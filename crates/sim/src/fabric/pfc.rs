@@ -135,7 +135,7 @@ pub(super) struct Pfc {
 }
 
 impl Pfc {
-    pub(super) fn off() -> Self {
+    pub(super) fn disabled() -> Self {
         let (gauges, memory, since, stats) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { config: None, gauges, memory, since, stats, deadlocks: None }
     }
@@ -165,7 +165,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let Buffer::Shared { per_switch, .. } = self.config.buffer else {
             panic!("priority flow control needs memory that ports share");
         };
-        let fullest = self.topology.clone().at_fullest(self.faults.link_changes());
+        let fullest = self.topology.clone().with_fullest_links(self.faults.link_changes());
         let n_switches = self.topology.n_switches() as usize;
         let mut gauges = vec![Gauge::default(); self.ports.len()];
         let mut memory = vec![(0, per_switch.get()); n_switches];
@@ -201,7 +201,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// The port that a packet in a switch is charged to, if it is charged to one.
-    pub(super) fn charged_to(&self, handle: Handle, config: &PfcConfig) -> Option<u32> {
+    pub(super) fn ingress_port(&self, handle: Handle, config: &PfcConfig) -> Option<u32> {
         let is_spared = config.stopped() & 1 << self.pool.get(handle).priority.get() == 0;
         self.ingress.port_of(handle).filter(|_| !is_spared)
     }
@@ -217,7 +217,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         wheel: &mut Wheel,
     ) -> bool {
         let Some(config) = self.pfc.config else { return false };
-        let ingress = self.charged_to(handle, &config);
+        let ingress = self.ingress_port(handle, &config);
         let (used, total) = &mut self.pfc.memory[switch as usize];
         let free = total.saturating_sub(*used);
         let fits = u64::from(bytes) <= free;
@@ -261,7 +261,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             return;
         }
         let bytes = u32::from(self.pool.get(handle).wire_bytes.max(self.config.slot));
-        let ingress = self.charged_to(handle, &config);
+        let ingress = self.ingress_port(handle, &config);
         let (used, total) = &mut self.pfc.memory[switch as usize];
         let Some(ingress) = ingress else {
             *used -= u64::from(bytes);

@@ -176,7 +176,7 @@ impl Queues {
     }
 
     /// Calls `of` with each packet.
-    pub(crate) fn each<H: Copy>(&self, pool: &PacketPool<H>, mut of: impl FnMut(Handle)) {
+    pub(crate) fn for_each<H: Copy>(&self, pool: &PacketPool<H>, mut of: impl FnMut(Handle)) {
         for head in self.head {
             let mut at = head;
             while at != NIL {

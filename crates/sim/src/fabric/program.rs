@@ -81,8 +81,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Takes a packet out of the fabric that a program has kept.
-    pub(super) fn keep(&mut self, via: u32, handle: Handle) {
-        self.note(via, |_| PortChange::Keeps { handle });
+    pub(super) fn consume(&mut self, via: u32, handle: Handle) {
+        self.record(via, |_| PortChange::Keeps { handle });
         self.pool.remove(handle);
         self.occupancy.forget(handle);
         self.stats.kept += 1;
@@ -101,9 +101,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let handle = self.pool.insert(packet, now);
         self.stats.injected += 1;
         if P::INGRESS || self.ingress.is_on {
-            self.ingress.on_made(handle);
+            self.ingress.on_created(handle);
         }
-        self.gate(switch, port, handle, now, wheel);
+        self.defer_cut_through(switch, port, handle, now, wheel);
     }
 
     fn set_program_timer(&mut self, switch: u32, now: Time, wheel: &mut Wheel) {

@@ -9,7 +9,7 @@ use super::fault::Faults;
 use super::ingress::Ingress;
 use super::pfc::Pfc;
 use super::port::{Port, Queues};
-use super::watch::Watch;
+use super::watch::PortEventLog;
 use super::{
     Fabric, FabricConfig, FabricStats, FaultSpec, Interface, Routes, TierStats, stats, uplink,
 };
@@ -46,14 +46,14 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
         let by_ingress = P::INGRESS || config.by_ingress || config.pfc.is_some();
         let asked = P::ACTIVE || by_ingress;
-        let opposite = if asked { routes.opposites(&topology) } else { Vec::new() };
+        let opposite = if asked { routes.peer_ports(&topology) } else { Vec::new() };
         let mut fabric = Self {
             queues: vec![Queues::EMPTY; ports.len()],
             hops: Vec::new(),
             timers: if P::TIMERS { vec![Time::NEVER; n_switches as usize] } else { Vec::new() },
             opposite,
             ingress: Ingress::new(by_ingress, n_ports),
-            pfc: Pfc::off(),
+            pfc: Pfc::disabled(),
             occupancy: Occupancy::new(&config, n_ports),
             used: vec![0; n_switches as usize + 1],
             spray: (0..n_switches).map(|s| stream(n_stations + s)).collect(),
@@ -84,7 +84,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             next_path,
             loads: vec![uplink::Load::default(); n_ports],
             faults,
-            watch: Watch::new(),
+            watch: PortEventLog::new(),
         };
         fabric.start_pfc();
         fabric.hops = (0..n_switches).map(|s| hop(fabric.switch_facts(s, seed))).collect();

@@ -112,7 +112,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         packet.marks = packet.marks.with(Marks::RETURNED);
         let path = self.digits[switch as usize].of(packet.path);
         match self.routes.by_path(switch, packet.dst.get(), path) {
-            Some(back) => self.gate(switch, back, handle, now, wheel),
+            Some(back) => self.defer_cut_through(switch, back, handle, now, wheel),
             None => self.discard(egress, handle, DropReason::NoRoute),
         }
     }

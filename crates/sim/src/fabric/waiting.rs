@@ -144,7 +144,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.stats.count_mark(tier);
         }
         if packet.marks != before {
-            self.note(egress, |_| PortChange::Marks { handle, packet });
+            self.record(egress, |_| PortChange::Marks { handle, packet });
         }
     }
 

@@ -90,12 +90,12 @@ pub enum PortChange<H> {
 
 /// Events that have been noted and not yet shown.
 #[derive(Debug)]
-pub(crate) struct Watch<H> {
+pub(crate) struct PortEventLog<H> {
     pub(crate) now: Time,
     pub(crate) events: Vec<PortEvent<H>>,
 }
 
-impl<H> Watch<H> {
+impl<H> PortEventLog<H> {
     pub(super) const fn new() -> Self {
         Self { now: Time::ZERO, events: Vec::new() }
     }
@@ -104,7 +104,7 @@ impl<H> Watch<H> {
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// Notes what happened at a port.
     #[inline(always)]
-    pub(super) fn note(&mut self, port: u32, what: impl FnOnce(&Self) -> PortChange<H>) {
+    pub(super) fn record(&mut self, port: u32, what: impl FnOnce(&Self) -> PortChange<H>) {
         if P::WATCHED {
             let event = PortEvent { at: self.watch.now, port, what: what(self) };
             self.watch.events.push(event);
@@ -114,6 +114,6 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// Notes how much waits at a port.
     #[inline(always)]
     pub(super) fn note_queue(&mut self, port: u32) {
-        self.note(port, |fabric| PortChange::Queue { bytes: fabric.ports[port as usize].queued });
+        self.record(port, |fabric| PortChange::Queue { bytes: fabric.ports[port as usize].queued });
     }
 }

@@ -21,7 +21,8 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
             self.restart_arbiter(arbiter);
         }
         if has_rerouted {
-            (0..self.fabric.topology().n_arbiters()).for_each(|arbiter| self.tell_links(arbiter));
+            (0..self.fabric.topology().n_arbiters())
+                .for_each(|arbiter| self.notify_links_down(arbiter));
         }
         self.schedule_outage();
     }
@@ -43,11 +44,11 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
         let arbiter = F::arbiter(config, number, NodeId::new(station), rng, now);
         state.endpoint = Role::Arbiter(arbiter);
         state.timer_at = Time::NEVER;
-        self.tell_links(number);
+        self.notify_links_down(number);
     }
 
     /// Notifies an arbiter of the links that routing does not use.
-    fn tell_links(&mut self, number: u32) {
+    fn notify_links_down(&mut self, number: u32) {
         let station = self.fabric.topology().n_hosts() + number;
         let down = self.fabric.links_down();
         let state = &mut self.stations[station as usize];

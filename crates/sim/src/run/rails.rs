@@ -11,7 +11,7 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
     /// Takes packets of an interface that queues, or of a host whose links must be checked.
     pub(super) fn serve(&mut self, station: u32) {
         if station >= self.n_pulling {
-            self.hand_over(station);
+            self.drain_endpoint(station);
         } else {
             self.pull_by_rails(station);
         }
@@ -34,7 +34,7 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
     fn pull_by_rails(&mut self, station: u32) {
         for plane in 0..self.fabric.n_planes(station) {
             let stopped = self.fabric.stopped_at(station, plane);
-            while self.stations[station as usize].endpoint.wants_plane(plane)
+            while self.stations[station as usize].endpoint.is_plane_waiting(plane)
                 && stopped & 1 == 0
                 && self.fabric.can_pull(station, plane, self.now)
             {
@@ -60,7 +60,7 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
     }
 
     /// Hands every packet that an endpoint has to its interface, which queues them.
-    fn hand_over(&mut self, station: u32) {
+    fn drain_endpoint(&mut self, station: u32) {
         let local = self.stations[station as usize].clock.local(self.now);
         while let Some(packet) = self.stations[station as usize].endpoint.poll_transmit(local) {
             if self.paranoid {

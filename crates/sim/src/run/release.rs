@@ -16,7 +16,7 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
     /// Notifies the source of an event of a message at a host. Not inlined: its caller runs for
     /// every packet, and this twice a message.
     #[inline(never)]
-    pub(super) fn tell_source(&mut self, event: Event) {
+    pub(super) fn notify_source(&mut self, event: Event) {
         let (Event::Delivered { msg, .. } | Event::Completed { msg }) = event else { return };
         let Some(number) = self.ledger.number(msg) else { return };
         match event {

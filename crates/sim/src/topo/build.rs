@@ -9,7 +9,7 @@ use rampmeter_core::{Rate, Span};
 
 /// Rates and delays that the builders of this module share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wires {
+pub(super) struct LinkParameters {
     pub(super) access: Rate,
     pub(super) core: Rate,
     pub(super) propagation: Span,
@@ -17,7 +17,7 @@ pub(super) struct Wires {
     pub(super) host_latency: Span,
 }
 
-impl Wires {
+impl LinkParameters {
     /// Returns the wires of a plan: the rates of links of hosts and between switches in Gbit/s, and
     /// propagation and the processing of switches and hosts in nanoseconds.
     ///
@@ -59,7 +59,7 @@ impl Topology {
         n_hosts: u32,
         n_switches: u32,
         links: Vec<Link>,
-        wires: &Wires,
+        wires: &LinkParameters,
     ) -> Result<Self, TopologyError> {
         if links.len() > MAX_LINKS {
             let (what, expected, got) = ("links", "at most 1000000", links.len() as u64);
@@ -182,7 +182,7 @@ pub(super) fn leaf_spine(
     (racks, rails): (u32, u32),
     hosts_per_rack: u32,
     spines: u32,
-    wires: &Wires,
+    wires: &LinkParameters,
 ) -> Result<Topology, TopologyError> {
     let (n_hosts, leaves) = (racks * hosts_per_rack, racks * rails);
     let mut links = Vec::new();
@@ -199,11 +199,11 @@ pub(super) fn leaf_spine(
     Topology::check(n_hosts, leaves + spines, links, wires)
 }
 
-pub(super) fn attach(n_hosts: u32, hosts_per_switch: u32, wires: &Wires) -> Vec<Link> {
+pub(super) fn attach(n_hosts: u32, hosts_per_switch: u32, wires: &LinkParameters) -> Vec<Link> {
     (0..n_hosts).map(|host| access(host, host / hosts_per_switch, wires)).collect()
 }
 
-fn access(host: u32, switch: u32, wires: &Wires) -> Link {
+fn access(host: u32, switch: u32, wires: &LinkParameters) -> Link {
     let (a, b) = (Node::Host(host), Node::Switch(switch));
     Link::new(a, b, wires.access, wires.propagation)
 }
@@ -222,7 +222,7 @@ fn switches_of(host: u32, ends: &[(usize, Node)]) -> Result<Vec<u32>, TopologyEr
     if own.is_empty() { Err(TopologyError::NoLink { host }) } else { Ok(own) }
 }
 
-pub(super) fn trunk(below: u32, above: u32, wires: &Wires) -> Link {
+pub(super) fn trunk(below: u32, above: u32, wires: &LinkParameters) -> Link {
     let (a, b) = (Node::Switch(below), Node::Switch(above));
     Link::new(a, b, wires.core, wires.propagation)
 }

@@ -4,14 +4,14 @@ use rampmeter_core::{Purpose, Rng, Span};
 
 /// Propagation delays of the cables of a pod's hosts and arbiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cables {
+pub(crate) struct CableDelays {
     /// The shortest.
     pub(super) least: Span,
     /// By how much they are longer at most.
     pub(super) spread: Span,
 }
 
-impl Cables {
+impl CableDelays {
     /// The stream of the cables of a host or arbiter; topologies have no seed.
     pub(super) fn stream(station: u32) -> Rng {
         Rng::new(0, u64::from(station), Purpose::Cable)

@@ -19,7 +19,7 @@ pub struct HostCut {
 /// Data in one direction between some hosts and all others, and the links by which the control
 /// packets for them return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Return {
+pub struct ReturnPath {
     /// The most data that hosts can send in that direction, in bits per second.
     pub data_bps: u64,
     /// Rate of the links in the other direction, in bits per second.
@@ -32,7 +32,7 @@ pub struct Return {
 
 /// The links around some hosts, in both directions.
 #[derive(Clone, Copy, Debug, Default)]
-struct Border {
+struct CutLinks {
     into_bps: u64,
     out_bps: u64,
     /// The rates at which the hosts send and receive.
@@ -44,7 +44,7 @@ struct Border {
     slowest_in: Option<(Rate, u32, Node)>,
 }
 
-impl Border {
+impl CutLinks {
     /// Adds a link of which `inner` is the end in the group.
     fn add(&mut self, number: u32, link: &Link, inner: Node) {
         let outer = if link.a == inner { link.b } else { link.a };
@@ -61,7 +61,7 @@ impl Border {
 
     /// Returns the data into the group and out of it. `all` are the rates at which all hosts send
     /// and receive.
-    fn returns(self, (all_send, all_receive): (u64, u64)) -> impl Iterator<Item = Return> {
+    fn returns(self, (all_send, all_receive): (u64, u64)) -> impl Iterator<Item = ReturnPath> {
         let from_others = all_send - self.sends_bps;
         let to_others = all_receive - self.receives_bps;
         let n_links = self.n_links;
@@ -69,7 +69,7 @@ impl Border {
         let data_out = self.out_bps.min(self.sends_bps).min(to_others);
         let of = move |data_bps, back_bps, slowest: Option<(Rate, u32, Node)>| {
             let (_, number, from) = slowest?;
-            Some(Return { data_bps, back_bps, link: (number, from), n_links })
+            Some(ReturnPath { data_bps, back_bps, link: (number, from), n_links })
         };
         [of(data_in, self.out_bps, self.slowest_out), of(data_out, self.into_bps, self.slowest_in)]
             .into_iter()
@@ -80,7 +80,7 @@ impl Border {
 impl Topology {
     /// Returns the data into and out of each host, rack and pod, with the links by which control
     /// packets return. Planes of a host are apart. Empty if all links have one rate.
-    pub fn returns(&self) -> Vec<Return> {
+    pub fn returns(&self) -> Vec<ReturnPath> {
         if self.links.iter().all(|link| link.rate == link.back) {
             return Vec::new();
         }
@@ -97,7 +97,7 @@ impl Topology {
             }
         }
         let planes = self.pairs().planes();
-        let mut borders: BTreeMap<(u32, usize), Border> = BTreeMap::new();
+        let mut borders: BTreeMap<(u32, usize), CutLinks> = BTreeMap::new();
         for (number, link) in (0..).zip(&self.links) {
             let (Node::Host(host), Node::Switch(switch)) = (link.a, link.b) else { continue };
             let of = |planes: &Planes| planes.of_switch(NodeId::new(host), switch);
@@ -108,7 +108,7 @@ impl Topology {
             border.sends_bps += sends;
             border.receives_bps += receives;
         }
-        let mut found: Vec<Return> =
+        let mut found: Vec<ReturnPath> =
             borders.into_values().flat_map(|border| border.returns(all)).collect();
         for group in self.host_groups() {
             let borders = self.borders_of(&group, &of_hosts);
@@ -118,8 +118,8 @@ impl Topology {
     }
 
     /// Returns the links around each group of switches that has some of the hosts, and not all.
-    fn borders_of(&self, group: &[u32], of_hosts: &[(u64, u64)]) -> Vec<Border> {
-        let mut borders: BTreeMap<u32, (u32, Border)> = BTreeMap::new();
+    fn borders_of(&self, group: &[u32], of_hosts: &[(u64, u64)]) -> Vec<CutLinks> {
+        let mut borders: BTreeMap<u32, (u32, CutLinks)> = BTreeMap::new();
         for (host, &(sends, receives)) in (0..).zip(of_hosts) {
             let own = group[self.rack(host) as usize];
             let (n_hosts, border) = borders.entry(own).or_default();
@@ -138,7 +138,7 @@ impl Topology {
                 }
             }
         }
-        let is_part = |(n_hosts, _): &(u32, Border)| *n_hosts < self.n_hosts();
+        let is_part = |(n_hosts, _): &(u32, CutLinks)| *n_hosts < self.n_hosts();
         borders.into_values().filter(is_part).map(|(_, border)| border).collect()
     }
 
@@ -262,7 +262,7 @@ mod tests {
     fn returns(text: &str) -> Vec<(u64, u64, String)> {
         let spec: TopologySpec = toml::from_str(text).unwrap();
         let topology = spec.build().unwrap();
-        let of = |found: super::Return| {
+        let of = |found: super::ReturnPath| {
             let (link, from) = found.link;
             let name = format!("{} {from}", topology.name(crate::Target::Link(link)));
             (found.data_bps / 1_000_000_000, found.back_bps / 1_000_000_000, name)

@@ -20,7 +20,7 @@ pub struct DegradedTopology {
 
 /// Hosts between which no path is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CutOff {
+pub struct DisconnectedHosts {
     /// A pair of them, sender first.
     pub ends: (u32, u32),
     /// Number of pairs, in both directions.
@@ -97,19 +97,19 @@ impl Topology {
 impl DegradedTopology {
     /// Returns the link that uniform traffic between all hosts fills first; `access` is the rate
     /// that loads count. Traffic that has no path is left out.
-    pub fn first_full(&self, access: Rate) -> Option<FullLink> {
+    pub fn first_saturated_link(&self, access: Rate) -> Option<FullLink> {
         let topology = self.paths.topology();
         let pairs = self.pairs().into_iter().filter(|&(src, dst, ..)| self.reaches(src, dst));
-        topology.first_full_of(&self.paths, pairs, access)
+        topology.first_saturated_of(&self.paths, pairs, access)
     }
 
     /// Returns the hosts between which no path is left, `None` if all others reach one another.
-    pub fn cut_off(&self) -> Option<CutOff> {
-        let mut found: Option<CutOff> = None;
+    pub fn cut_off(&self) -> Option<DisconnectedHosts> {
+        let mut found: Option<DisconnectedHosts> = None;
         for (src, dst, n_src, n_dst) in self.pairs() {
             if !self.reaches(src, dst) {
                 let more = (n_src * n_dst) as u64;
-                let first = CutOff { ends: (src, dst), pairs: 0 };
+                let first = DisconnectedHosts { ends: (src, dst), pairs: 0 };
                 found.get_or_insert(first).pairs += more;
             }
         }
@@ -149,7 +149,7 @@ mod tests {
         let topology = leaf_spine(2);
         let access = topology.slowest_host();
         let load = |down: &[Target]| {
-            topology.degraded(down).unwrap().first_full(access).map(|full| full.load)
+            topology.degraded(down).unwrap().first_saturated_link(access).map(|full| full.load)
         };
         let uplink = topology.links_of(Node::Switch(2)).first().map(|&link| {
             let rate = topology.links[link as usize].rate;

@@ -41,7 +41,7 @@ impl Topology {
         let paths = Paths::new(self.clone());
         let mut found: Option<(f64, DelayedPath)> = None;
         for to in &kinds {
-            let mut times = Times { paths: &paths, bytes, of_switch: BTreeMap::new() };
+            let mut times = PathTimes { paths: &paths, bytes, of_switch: BTreeMap::new() };
             // Of a kind with one host there is no pair, and two hosts of a kind have equal paths.
             for from in &kinds {
                 let Some(&src) = from.first() else { continue };
@@ -68,14 +68,14 @@ impl Topology {
 }
 
 /// Times of packets to one host.
-struct Times<'a> {
+struct PathTimes<'a> {
     paths: &'a Paths,
     bytes: Bytes,
     /// By switch: the shortest and the longest time from there on.
     of_switch: BTreeMap<u32, (Span, Span)>,
 }
 
-impl Times<'_> {
+impl PathTimes<'_> {
     /// Returns the times from a host; `None` if there is no path.
     fn of_host(&mut self, src: u32, dst: u32) -> Option<(Span, Span)> {
         let ports = self.paths.ports_of_host(src, dst);

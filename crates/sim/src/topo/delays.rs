@@ -59,7 +59,7 @@ impl Delays {
 }
 
 /// Delays from one kind of host to another.
-struct Times {
+struct KindDelays {
     from: usize,
     to: usize,
     switches: u32,
@@ -75,7 +75,7 @@ impl Topology {
         let times = || self.times(&kinds, &paths, (data, control));
         let mut longest = RoundTrip { data: Span::ZERO, control: Span::ZERO };
         let (mut nearest, mut shortest, mut switches) = (Span::MAX, Span::MAX, 0);
-        for Times { one_way, switches: of_path, .. } in times() {
+        for KindDelays { one_way, switches: of_path, .. } in times() {
             longest = longest.max(one_way);
             nearest = nearest.min(one_way.control);
             shortest = shortest.min(one_way.data);
@@ -181,7 +181,7 @@ impl Topology {
         kinds: &'a [Vec<u32>],
         paths: &'a Paths,
         (data, control): (Bytes, Bytes),
-    ) -> impl Iterator<Item = Times> + 'a {
+    ) -> impl Iterator<Item = KindDelays> + 'a {
         let has_equal_ways = self.has_equal_ways() && self.has_equal_interfaces();
         let between = move |a, b| {
             if has_equal_ways {
@@ -198,7 +198,7 @@ impl Topology {
         pairs.filter_map(move |(from, to)| {
             let other = usize::from(from == to);
             let (hops, one_way) = between(*kinds[from].first()?, *kinds[to].get(other)?)?;
-            Some(Times { from, to, switches: hops as u32 - 1, one_way })
+            Some(KindDelays { from, to, switches: hops as u32 - 1, one_way })
         })
     }
 
@@ -232,10 +232,10 @@ fn idle(path: &[PathHop], bytes: Bytes) -> Span {
 
 /// Returns the round trips of pairs of hosts by class, from the longest on. Both directions of a
 /// pair have that of the slower one.
-fn classes(kinds: &[Vec<u32>], times: impl Iterator<Item = Times>) -> RoundTrips {
+fn classes(kinds: &[Vec<u32>], times: impl Iterator<Item = KindDelays>) -> RoundTrips {
     let n = kinds.len();
     let mut one_way = vec![RoundTrip { data: Span::ZERO, control: Span::ZERO }; n * n];
-    for Times { from, to, one_way: time, .. } in times {
+    for KindDelays { from, to, one_way: time, .. } in times {
         for place in [from * n + to, to * n + from] {
             one_way[place] = one_way[place].max(time);
         }

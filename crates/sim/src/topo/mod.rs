@@ -23,8 +23,8 @@ mod target;
 mod topology;
 mod uneven;
 
-pub use cut::{HostCut, Return};
-pub use degraded::{CutOff, DegradedTopology};
+pub use cut::{HostCut, ReturnPath};
+pub use degraded::{DegradedTopology, DisconnectedHosts};
 pub use delayed::DelayedPath;
 pub use delays::{Delays, Shape};
 pub use error::TopologyError;

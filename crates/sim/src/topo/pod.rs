@@ -4,8 +4,8 @@
 use rampmeter_core::fabric::{Pod, PodHost, SourceRoute};
 use rampmeter_core::{Bytes, Span};
 
-use super::build::{Wires, leaf_spine};
-use super::cables::Cables;
+use super::build::{LinkParameters, leaf_spine};
+use super::cables::CableDelays;
 use super::error::TopologyError;
 use super::pods::{Ports, cables, numbers, switches};
 use super::{Node, Topology};
@@ -13,13 +13,17 @@ use super::{Node, Topology};
 impl Topology {
     /// A pod of a fat-tree of `k`-port switches: k/2 racks of k/2 hosts, and k/2 switches above
     /// them. Each host's cable is longer than the wires' propagation by up to `spread`.
-    pub(super) fn new_pod(k: u32, spread: Span, wires: &Wires) -> Result<Self, TopologyError> {
+    pub(super) fn new_pod(
+        k: u32,
+        spread: Span,
+        wires: &LinkParameters,
+    ) -> Result<Self, TopologyError> {
         let racks = k / 2;
         let mut pod = leaf_spine((racks, 1), racks, racks, wires)?;
-        let cables = Cables { least: wires.propagation, spread };
+        let cables = CableDelays { least: wires.propagation, spread };
         for link in &mut pod.links {
             if let Node::Host(host) = link.a {
-                link.propagation = cables.draw(&mut Cables::stream(host));
+                link.propagation = cables.draw(&mut CableDelays::stream(host));
             }
         }
         pod.cables = Some(cables);
@@ -52,7 +56,7 @@ impl Topology {
         let to_rack = ports.between(&above, &switches(&racks))?;
         let arbiters: Vec<Node> = (0..self.n_arbiters).map(Node::Arbiter).collect();
         // A source route names the links of arbiters by their order.
-        if arbiters.iter().any(|&arbiter| self.ends_of(arbiter) != switches(&racks)) {
+        if arbiters.iter().any(|&arbiter| self.neighbours_of(arbiter) != switches(&racks)) {
             return None;
         }
         let to_arbiter = ports.between(&racks, &arbiters)?;

@@ -222,7 +222,7 @@ impl Topology {
         let arbiters: Vec<Node> = own.map(Node::Arbiter).collect();
         let ends: Vec<Node> = switches(racks).into_iter().chain(switches(aggs)).collect();
         // A source route names the links of arbiters by their order.
-        if arbiters.iter().any(|&arbiter| self.ends_of(arbiter) != ends) {
+        if arbiters.iter().any(|&arbiter| self.neighbours_of(arbiter) != ends) {
             return None;
         }
         let to_agg = ports.between(racks, &switches(aggs))?;
@@ -272,7 +272,7 @@ impl Topology {
     }
 
     /// The far ends of a node's links, in their order.
-    pub(super) fn ends_of(&self, node: Node) -> Vec<Node> {
+    pub(super) fn neighbours_of(&self, node: Node) -> Vec<Node> {
         let far = |link: &Link| match (link.a == node, link.b == node) {
             (true, _) => Some(link.b),
             (_, true) => Some(link.a),
@@ -329,7 +329,7 @@ mod tests {
                 assert_eq!(leads_to(&topology, agg, pod.agg_to_arbiter[a][b]), arbiter);
             }
             let own = [2 * p, 2 * p + 1, 6 + 2 * p, 7 + 2 * p].map(Node::Switch);
-            assert_eq!(topology.ends_of(Node::Arbiter(2 * p + 1)), own);
+            assert_eq!(topology.neighbours_of(Node::Arbiter(2 * p + 1)), own);
         }
         for (n, core) in (0..).zip(&cores) {
             assert_eq!((core.switch, core.agg, core.place), (12 + n, n as u16 / 2, n as u16 % 2));

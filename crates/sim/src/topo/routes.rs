@@ -185,7 +185,7 @@ impl Routes {
     }
 
     /// The port at the far end of each port's link.
-    pub(crate) fn opposites(&self, topology: &Topology) -> Vec<u32> {
+    pub(crate) fn peer_ports(&self, topology: &Topology) -> Vec<u32> {
         let mut of_link = vec![[0; 2]; topology.links().len()];
         let ends = |port: usize| {
             let (link, to) = self.ends[port];

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace};
 use rampmeter_core::{Rate, Span};
 
-use super::cables::Cables;
+use super::cables::CableDelays;
 use super::target::{LinkChange, Target};
 
 /// One end of a link.
@@ -104,7 +104,7 @@ pub struct Topology {
     /// The switch of each host and arbiter; of several, the first.
     pub(crate) tors: Vec<u32>,
     /// Differences of cables, if any.
-    pub(super) cables: Option<Cables>,
+    pub(super) cables: Option<CableDelays>,
 }
 
 /// A link that joins an arbiter to the network.
@@ -266,7 +266,7 @@ impl Topology {
 
     /// The topology in which each link is always as fast and as short as it ever is.
     #[must_use]
-    pub fn at_best(mut self, changes: &[LinkChange]) -> Self {
+    pub fn with_best_links(mut self, changes: &[LinkChange]) -> Self {
         for change in changes {
             let link = &mut self.links[change.link as usize];
             if let Some([there, back]) = change.rates {
@@ -282,9 +282,9 @@ impl Topology {
     /// The topology in which each link is always as fast and as long as it ever is: the one in
     /// which most is on links.
     #[must_use]
-    pub fn at_fullest(self, changes: &[LinkChange]) -> Self {
-        let longest = self.clone().at_longest(changes);
-        let mut fullest = self.at_best(changes);
+    pub fn with_fullest_links(self, changes: &[LinkChange]) -> Self {
+        let longest = self.clone().with_longest_links(changes);
+        let mut fullest = self.with_best_links(changes);
         for (link, longest) in fullest.links.iter_mut().zip(longest.links) {
             link.propagation = longest.propagation;
         }
@@ -293,7 +293,7 @@ impl Topology {
 
     /// Returns the topology in which each link is always as long as it ever is.
     #[must_use]
-    pub fn at_longest(mut self, changes: &[LinkChange]) -> Self {
+    pub fn with_longest_links(mut self, changes: &[LinkChange]) -> Self {
         for change in changes {
             // Arbiters have no links yet.
             let Some(link) = self.links.get_mut(change.link as usize) else { continue };

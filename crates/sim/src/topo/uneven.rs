@@ -90,7 +90,7 @@ impl Topology {
         }
         let paths = Paths::new(self.clone());
         let (kinds, rates) = (self.kinds_of_hosts(), self.host_rates());
-        let mut spread = Spread::new(&paths, self.n_switches());
+        let mut spread = SpreadRates::new(&paths, self.n_switches());
         // The pairs with the largest ratios, which a narrow core may cause, too.
         let mut worst: Vec<(f64, u32, u32)> = Vec::new();
         for &dst in kinds.iter().filter_map(|kind| kind.first()) {
@@ -114,7 +114,7 @@ impl Topology {
     /// Returns the link that uniform traffic between all hosts fills first; `access` is the rate
     /// that loads count. `None` if the network is regular and its links are alike:
     /// [`Topology::host_cuts`] has its capacity. `None` too if too many hosts differ.
-    pub fn first_full(&self, access: Rate) -> Option<FullLink> {
+    pub fn first_saturated_link(&self, access: Rate) -> Option<FullLink> {
         if self.has_only_slower_detours() {
             return None;
         }
@@ -123,12 +123,12 @@ impl Topology {
             return None;
         }
         let paths = Paths::new(self.clone());
-        self.first_full_of(&paths, self.pairs_of_kinds().into_iter(), access)
+        self.first_saturated_of(&paths, self.pairs_of_kinds().into_iter(), access)
     }
 
     /// Returns the link that the traffic between `pairs` of hosts fills first by `paths`; a pair
     /// has the numbers of hosts that its ends stand for.
-    pub(super) fn first_full_of(
+    pub(super) fn first_saturated_of(
         &self,
         paths: &Paths,
         pairs: impl Iterator<Item = (u32, u32, f64, f64)>,
@@ -245,13 +245,13 @@ fn uneven(paths: &Paths, src: u32, dst: u32) -> Option<UnevenPaths> {
 }
 
 /// Rates at which nodes can send to one host if each spreads packets over its links.
-struct Spread<'a> {
+struct SpreadRates<'a> {
     paths: &'a Paths,
     /// By switch, in bits per second; `None` if it is not computed yet.
     of_switch: Vec<Option<f64>>,
 }
 
-impl<'a> Spread<'a> {
+impl<'a> SpreadRates<'a> {
     fn new(paths: &'a Paths, n_switches: u32) -> Self {
         Self { paths, of_switch: vec![None; n_switches as usize] }
     }
@@ -383,7 +383,7 @@ mod tests {
         let hosts = [("h0 s0", 100.0), ("h1 s1", 100.0), ("h2 s2", 100.0), ("h3 s3", 100.0)];
         let ring = [("s0 s1", 50.0), ("s1 s2", 50.0), ("s2 s3", 50.0), ("s3 s0", 25.0)];
         let topology = build(4, 4, &[&hosts[..], &ring].concat());
-        let full = topology.first_full(Rate::from_gbps(100)).unwrap();
+        let full = topology.first_saturated_link(Rate::from_gbps(100)).unwrap();
         // Each host sends a third to either neighbour and to the opposite host.
         assert_eq!(full.link, 7);
         assert!(full.load < 0.55 && full.load > 0.4, "{full:?}");
@@ -409,11 +409,11 @@ mod tests {
         let links = [("h0 s0", 100.0), ("h1 s0", 100.0), ("h2 s1", 100.0)];
         let more = [("h2 s0", 1.0), ("s0 s1", 100.0)];
         let topology = build(3, 2, &[&links[..], &more].concat());
-        let full = topology.first_full(Rate::from_gbps(100)).unwrap();
+        let full = topology.first_saturated_link(Rate::from_gbps(100)).unwrap();
         // It is nearer to both others than the fast one.
         assert_eq!(full.link, 3);
         assert!((full.load - 0.01).abs() < 1e-9, "{full:?}");
-        assert_eq!(build(2, 1, &links[..2]).first_full(Rate::from_gbps(100)), None);
+        assert_eq!(build(2, 1, &links[..2]).first_saturated_link(Rate::from_gbps(100)), None);
     }
 
     /// A packet between hosts takes either interface. One to an arbiter takes the interface that
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!(rtt(&one), rtt(&other));
         let need = ArbiterNeed { rate: ArbiterRate::Slowest, place: ArbiterPlace::FirstRack };
         let topology = one.with_arbiters(&[need]);
-        assert_eq!(topology.ends_of(Node::Arbiter(0)), [Node::Switch(1)]);
+        assert_eq!(topology.neighbours_of(Node::Arbiter(0)), [Node::Switch(1)]);
         assert!(topology.arbiter_rtt(control).as_us_f64() < 10.0);
     }
 }

@@ -1,7 +1,7 @@
 //! Drops of packets that meet, and the reports of these collisions.
 
 use rampmeter_core::{MsgId, NodeId};
-use rampmeter_sim::fabric::{CollisionKind, Party, Violation};
+use rampmeter_sim::fabric::{CollidingPacket, CollisionKind, Violation};
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn packets_of_a_schedule_that_meet_are_violations_of_their_kind() {
         (data, data_2, CollisionKind::ScheduledScheduled),
     ] {
         let sim = meet(first, second);
-        let party = |src: u32, offset, is_control| Party {
+        let party = |src: u32, offset, is_control| CollidingPacket {
             src: NodeId::new(src),
             dst: NodeId::new(2),
             msg: MsgId::new(1_000_000),

@@ -95,7 +95,7 @@ impl Graph {
     }
 
     /// Returns the nodes in an order in which each follows all its dependencies.
-    pub fn in_order(&self) -> Vec<u32> {
+    pub fn topological_order(&self) -> Vec<u32> {
         let mut open = self.in_degrees();
         let mut order: Vec<u32> = (0..self.len()).filter(|&n| open[n as usize] == 0).collect();
         let mut next = 0;
@@ -113,7 +113,7 @@ impl Graph {
 
     /// Checks that every node can start.
     fn check_cycles(&self) -> Result<(), GraphError> {
-        let order = self.in_order();
+        let order = self.topological_order();
         if order.len() == self.nodes.len() {
             return Ok(());
         }

@@ -37,7 +37,7 @@ impl Releases {
     }
 
     /// Creates the state of a host's part: the flows that `host` sends.
-    pub fn at_host(graph: Arc<Graph>, host: NodeId) -> Self {
+    pub fn for_host(graph: Arc<Graph>, host: NodeId) -> Self {
         Self::of(graph, Some(host))
     }
 
@@ -102,13 +102,13 @@ impl Releases {
         let graph = Arc::clone(&self.graph);
         let mut done = Vec::new();
         for &node in graph.dependents(number).iter().filter(|&&node| graph.node(node).src == host) {
-            self.hear(node, at, &mut done);
+            self.release_dependency(node, at, &mut done);
         }
         self.work_off(done);
     }
 
     /// Removes one open dependency of node `number`.
-    fn hear(&mut self, number: u32, at: Time, done: &mut Vec<(u32, Time)>) {
+    fn release_dependency(&mut self, number: u32, at: Time, done: &mut Vec<(u32, Time)>) {
         let idx = number as usize;
         self.at[idx] = self.at[idx].max(at);
         self.open[idx] -= 1;
@@ -136,7 +136,7 @@ impl Releases {
         let graph = Arc::clone(&self.graph);
         while let Some((computation, at)) = done.pop() {
             for &node in graph.dependents(computation) {
-                self.hear(node, at, &mut done);
+                self.release_dependency(node, at, &mut done);
             }
         }
     }

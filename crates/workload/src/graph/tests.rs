@@ -95,7 +95,7 @@ fn run(
 fn expected(graph: &Graph, service: impl Fn(u32) -> u64) -> Vec<Time> {
     let dependencies = graph.dependencies();
     let mut starts = vec![Time::ZERO; graph.len() as usize];
-    for node in graph.in_order() {
+    for node in graph.topological_order() {
         let host = graph.node(node).src;
         let known = |&dependency: &u32| {
             let start = starts[dependency as usize];
@@ -136,7 +136,7 @@ proptest! {
         let graph = Arc::new(graph);
         let service = |number: u32| services[number as usize];
         let mut parts: Vec<Releases> =
-            (0..5).map(|host| Releases::at_host(Arc::clone(&graph), NodeId::new(host))).collect();
+            (0..5).map(|host| Releases::for_host(Arc::clone(&graph), NodeId::new(host))).collect();
         let together = run(&graph, service, &mut [Releases::new(Arc::clone(&graph))]);
         prop_assert_eq!(run(&graph, service, &mut parts), together);
     }
@@ -166,7 +166,7 @@ proptest! {
 
     #[test]
     fn an_order_has_every_node_after_what_it_waits_for(graph in any_graph()) {
-        let order = graph.in_order();
+        let order = graph.topological_order();
         let mut place = vec![usize::MAX; graph.len() as usize];
         order.iter().enumerate().for_each(|(at, &node)| place[node as usize] = at);
         for (node, dependencies) in graph.dependencies().into_iter().enumerate() {

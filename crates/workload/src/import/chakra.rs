@@ -27,7 +27,7 @@ use super::{count, idle_hosts};
 use crate::graph::Round;
 use crate::trace::{Import, RawRow, Source, TraceError};
 
-pub(crate) fn is(bytes: &[u8]) -> bool {
+pub(crate) fn is_chakra(bytes: &[u8]) -> bool {
     is_trace(bytes)
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
         ranks.push(Rank { name, nodes });
     }
     let groups = groups(source, &ranks)?;
-    let mut draft = Draft::new(&ranks, groups);
+    let mut draft = ChakraImport::new(&ranks, groups);
     draft.nodes()?;
     draft.messages()?;
     draft.collectives()?;
@@ -158,7 +158,7 @@ struct Part<'a> {
     rows: Rows,
 }
 
-struct Draft<'a> {
+struct ChakraImport<'a> {
     ranks: &'a [Rank],
     groups: Groups,
     rows: Vec<RawRow>,
@@ -177,7 +177,7 @@ struct Draft<'a> {
     guessed: BTreeSet<String>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> ChakraImport<'a> {
     fn new(ranks: &'a [Rank], groups: Groups) -> Self {
         Self {
             ranks,

@@ -26,7 +26,7 @@ pub(super) enum Collective {
 
 /// A message among hosts that are numbered from zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct CollectiveStep {
     pub(super) src: usize,
     pub(super) dst: usize,
     pub(super) bytes: u64,
@@ -36,7 +36,7 @@ pub(super) struct Step {
 
 impl Collective {
     /// Returns the messages among `n` hosts, each after its dependencies.
-    pub(super) fn steps(self, n: usize, bytes: u64) -> Vec<Step> {
+    pub(super) fn steps(self, n: usize, bytes: u64) -> Vec<CollectiveStep> {
         if n < 2 {
             return Vec::new();
         }
@@ -78,8 +78,8 @@ impl Collective {
     }
 }
 
-fn step(src: usize, dst: usize, bytes: u64) -> Step {
-    Step { src, dst, bytes, after: Vec::new() }
+fn step(src: usize, dst: usize, bytes: u64) -> CollectiveStep {
+    CollectiveStep { src, dst, bytes, after: Vec::new() }
 }
 
 /// Returns the length of part `idx` of a vector that is divided into `n`; at least a byte, as no
@@ -89,7 +89,7 @@ fn part(bytes: u64, n: usize, idx: usize) -> u64 {
     (bytes / n + u64::from(idx < bytes % n)).max(1)
 }
 
-fn ring(n: usize, bytes: u64, n_steps: usize) -> Vec<Step> {
+fn ring(n: usize, bytes: u64, n_steps: usize) -> Vec<CollectiveStep> {
     let mut steps = Vec::with_capacity(n * n_steps);
     for at in 0..n_steps {
         for src in 0..n {
@@ -97,14 +97,14 @@ fn ring(n: usize, bytes: u64, n_steps: usize) -> Vec<Step> {
             let before = at.checked_sub(1).map(|at| at * n + (src + n - 1) % n);
             let bytes = part(bytes, n, src + 2 * n - at);
             let after = before.into_iter().collect();
-            steps.push(Step { src, dst: (src + 1) % n, bytes, after });
+            steps.push(CollectiveStep { src, dst: (src + 1) % n, bytes, after });
         }
     }
     steps
 }
 
 /// Returns a binomial tree, up to the first host, down from it, or both.
-fn tree(n: usize, bytes: u64, up: bool, down: bool) -> Vec<Step> {
+fn tree(n: usize, bytes: u64, up: bool, down: bool) -> Vec<CollectiveStep> {
     let levels = n.next_power_of_two().trailing_zeros();
     let pairs = |level: u32| {
         let far = 1usize << level;
@@ -113,7 +113,7 @@ fn tree(n: usize, bytes: u64, up: bool, down: bool) -> Vec<Step> {
     let mut received: Vec<Vec<usize>> = vec![Vec::new(); n];
     let mut steps = Vec::new();
     let mut send = |src: usize, dst: usize, received: &mut Vec<Vec<usize>>| {
-        steps.push(Step { src, dst, bytes: bytes.max(1), after: received[src].clone() });
+        steps.push(CollectiveStep { src, dst, bytes: bytes.max(1), after: received[src].clone() });
         received[dst].push(steps.len() - 1);
     };
     if up {
@@ -140,7 +140,7 @@ mod tests {
 
     /// Returns the hosts whose data each host has at the end, if a message contains the data of all
     /// its dependencies.
-    fn known(n: usize, steps: &[Step]) -> Vec<u64> {
+    fn collected_hosts(n: usize, steps: &[CollectiveStep]) -> Vec<u64> {
         let mut carried = Vec::new();
         let mut known: Vec<u64> = (0..n).map(|host| 1 << host).collect();
         for step in steps {
@@ -162,13 +162,13 @@ mod tests {
             let everybody = (1u64 << n) - 1;
             for kind in [AllReduce, AllGather, ReduceScatter, AllToAll, Barrier] {
                 let steps = kind.steps(n, bytes);
-                prop_assert!(known(n, &steps).iter().all(|&of| of == everybody), "{kind:?}");
+                prop_assert!(collected_hosts(n, &steps).iter().all(|&of| of == everybody), "{kind:?}");
             }
             for kind in [Reduce, Gather] {
-                prop_assert_eq!(known(n, &kind.steps(n, bytes))[0], everybody);
+                prop_assert_eq!(collected_hosts(n, &kind.steps(n, bytes))[0], everybody);
             }
             for kind in [Broadcast, Scatter] {
-                let known = known(n, &kind.steps(n, bytes));
+                let known = collected_hosts(n, &kind.steps(n, bytes));
                 prop_assert!(known.iter().all(|&of| of & 1 == 1));
             }
             for kind in [

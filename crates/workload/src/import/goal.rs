@@ -24,7 +24,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::{Line, count, idle_hosts};
-use crate::trace::{Extra, Import, RawRow, Source, TraceError};
+use crate::trace::{Import, OptionalFields, RawRow, Source, TraceError};
 
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
     parse(source.name, &source.text()?, source.n_hosts)
@@ -32,7 +32,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
 
 fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceError> {
     let mut schedule = Schedule::default();
-    let mut place = Place::Outside;
+    let mut place = StatementPosition::Outside;
     let mut is_comment = false;
     for (text, number) in text.lines().zip(1..) {
         let line = Line { file, number };
@@ -42,24 +42,26 @@ fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceEr
             let fields: Vec<&str> = statement.split_whitespace().collect();
             place = match (&fields[..], place) {
                 ([], place) => place,
-                (["num_ranks", n], Place::Outside) => {
+                (["num_ranks", n], StatementPosition::Outside) => {
                     schedule.n_ranks = Some(line.number("num_ranks", n)?);
                     place
                 }
-                (["rank", number], Place::Outside) => Place::Before(line.number("rank", number)?),
-                (["{"], Place::Before(rank)) => Place::Within(rank),
-                (["}"], Place::Within(_)) => {
-                    schedule.end_rank(file)?;
-                    Place::Outside
+                (["rank", number], StatementPosition::Outside) => {
+                    StatementPosition::Before(line.number("rank", number)?)
                 }
-                (fields, Place::Within(rank)) => {
+                (["{"], StatementPosition::Before(rank)) => StatementPosition::Within(rank),
+                (["}"], StatementPosition::Within(_)) => {
+                    schedule.end_rank(file)?;
+                    StatementPosition::Outside
+                }
+                (fields, StatementPosition::Within(rank)) => {
                     schedule.take(line, rank, fields)?;
                     place
                 }
-                ([first, ..], Place::Outside) => {
+                ([first, ..], StatementPosition::Outside) => {
                     return Err(line.wrong("line", "num_ranks or a rank", first));
                 }
-                ([first, ..], Place::Before(_)) => {
+                ([first, ..], StatementPosition::Before(_)) => {
                     return Err(line.wrong("line", "{ after the number of a rank", first));
                 }
             };
@@ -74,7 +76,7 @@ fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceEr
 
 /// The place of a statement.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum StatementPosition {
     Outside,
     /// Between the number of a rank and its brace.
     Before(u64),
@@ -107,7 +109,7 @@ fn uncommented(text: &str, is_comment: &mut bool) -> String {
 
 /// The work of an operation.
 #[derive(Clone, Copy, Debug)]
-enum Action {
+enum OperationWork {
     Calc { ns: u64 },
     Send { bytes: u64, to: u64, tag: u64 },
     Recv { bytes: u64, from: u64, tag: u64 },
@@ -117,7 +119,7 @@ enum Action {
 struct Operation {
     place: u64,
     rank: u64,
-    action: Action,
+    action: OperationWork,
     /// Operations that must have ended before, and those that must have started.
     after: Vec<usize>,
     with: Vec<usize>,
@@ -206,7 +208,7 @@ impl Schedule {
                 return Err(line.wrong("rank", &expected, &operation.rank.to_string()));
             }
             let waits = !operation.after.is_empty() || !operation.with.is_empty();
-            if waits || !matches!(operation.action, Action::Recv { .. }) {
+            if waits || !matches!(operation.action, OperationWork::Recv { .. }) {
                 *row = Some(n_rows);
                 n_rows += 1;
             }
@@ -224,9 +226,9 @@ impl Schedule {
             }
             let mut after: Vec<u64> = starts[idx].iter().map(|&of| end(of)).collect();
             let (dst, size_bytes, compute_ps) = match operation.action {
-                Action::Send { bytes, to, .. } => (to, bytes.max(1), 0),
-                Action::Calc { ns } => (operation.rank, 0, ns.saturating_mul(1_000)),
-                Action::Recv { .. } => {
+                OperationWork::Send { bytes, to, .. } => (to, bytes.max(1), 0),
+                OperationWork::Calc { ns } => (operation.rank, 0, ns.saturating_mul(1_000)),
+                OperationWork::Recv { .. } => {
                     after.push(end(sends[&idx]));
                     (operation.rank, 0, 0)
                 }
@@ -241,7 +243,7 @@ impl Schedule {
                 size_bytes,
                 fct_ps: None,
                 ideal_ps: None,
-                extra: Extra { after, compute_ps, ..Extra::default() },
+                extra: OptionalFields { after, compute_ps, ..OptionalFields::default() },
             });
         }
         let notes = self.notes(file, &sends);
@@ -254,7 +256,7 @@ impl Schedule {
         let mut free_calcs: BTreeMap<u64, usize> = BTreeMap::new();
         let is_free = |of: &&Operation| of.after.is_empty() && of.with.is_empty();
         for operation in self.operations.iter().filter(is_free) {
-            if matches!(operation.action, Action::Calc { .. }) {
+            if matches!(operation.action, OperationWork::Calc { .. }) {
                 *free_calcs.entry(operation.rank).or_default() += 1;
             }
         }
@@ -265,8 +267,8 @@ impl Schedule {
             ));
         }
         let size = |idx: usize| match self.operations[idx].action {
-            Action::Send { bytes, .. } | Action::Recv { bytes, .. } => bytes,
-            Action::Calc { .. } => 0,
+            OperationWork::Send { bytes, .. } | OperationWork::Recv { bytes, .. } => bytes,
+            OperationWork::Calc { .. } => 0,
         };
         let n_unequal = sends.iter().filter(|&(&recv, &send)| size(recv) != size(send)).count();
         if n_unequal > 0 {
@@ -280,13 +282,13 @@ impl Schedule {
     fn matched(&self, file: &str) -> Result<BTreeMap<usize, usize>, TraceError> {
         let mut open: BTreeMap<(u64, u64, u64), VecDeque<usize>> = BTreeMap::new();
         for (idx, operation) in self.operations.iter().enumerate() {
-            if let Action::Send { to, tag, .. } = operation.action {
+            if let OperationWork::Send { to, tag, .. } = operation.action {
                 open.entry((operation.rank, to, tag)).or_default().push_back(idx);
             }
         }
         let mut sends = BTreeMap::new();
         for (idx, operation) in self.operations.iter().enumerate() {
-            let Action::Recv { from, tag, .. } = operation.action else { continue };
+            let OperationWork::Recv { from, tag, .. } = operation.action else { continue };
             let key = (from, operation.rank, tag);
             let Some(send) = open.get_mut(&key).and_then(VecDeque::pop_front) else {
                 let line = Line { file, number: operation.place };
@@ -297,7 +299,9 @@ impl Schedule {
         }
         let left = open.into_values().flatten().min();
         match left.map(|idx| &self.operations[idx]) {
-            Some(Operation { place, rank, action: Action::Send { to, tag, .. }, .. }) => {
+            Some(Operation {
+                place, rank, action: OperationWork::Send { to, tag, .. }, ..
+            }) => {
                 let line = Line { file, number: *place };
                 let expected = format!("a recv of rank {to} from rank {rank}");
                 Err(line.wrong("send", &expected, &format!("none with tag {tag}")))
@@ -340,19 +344,19 @@ impl Schedule {
         Ok(starts.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    fn action(&mut self, line: Line<'_>, fields: &[&str]) -> Result<Action, TraceError> {
+    fn action(&mut self, line: Line<'_>, fields: &[&str]) -> Result<OperationWork, TraceError> {
         match *fields {
             ["calc", ns, ref rest @ ..] => {
                 self.tag(line, rest)?;
-                Ok(Action::Calc { ns: line.number("calc", ns)? })
+                Ok(OperationWork::Calc { ns: line.number("calc", ns)? })
             }
             ["send", bytes, "to", to, ref rest @ ..] => {
                 let (bytes, to) = (size(line, bytes)?, line.number("to", to)?);
-                Ok(Action::Send { bytes, to, tag: self.tag(line, rest)? })
+                Ok(OperationWork::Send { bytes, to, tag: self.tag(line, rest)? })
             }
             ["recv", bytes, "from", from, ref rest @ ..] => {
                 let (bytes, from) = (size(line, bytes)?, line.number("from", from)?);
-                Ok(Action::Recv { bytes, from, tag: self.tag(line, rest)? })
+                Ok(OperationWork::Recv { bytes, from, tag: self.tag(line, rest)? })
             }
             _ => {
                 let expected = "calc ns, send bytes to rank, or recv bytes from rank";

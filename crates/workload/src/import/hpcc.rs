@@ -18,7 +18,7 @@
 use rampmeter_core::units::PS_PER_SECOND;
 
 use super::{Line, count};
-use crate::trace::{Extra, HostNames, Import, RawRow, Source, TraceError, parse_ps};
+use crate::trace::{HostNames, Import, OptionalFields, RawRow, Source, TraceError, parse_ps};
 
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
     let hosts = source.options.hosts.as_ref().filter(|hosts| hosts.has_numbers());
@@ -113,7 +113,7 @@ fn parse_flow(line: Line<'_>, text: &str, hosts: Option<&HostNames>) -> Result<R
         arrival_ps,
         fct_ps: None,
         ideal_ps: None,
-        extra: Extra::default(),
+        extra: OptionalFields::default(),
     })
 }
 

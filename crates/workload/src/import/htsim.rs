@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{Line, count};
-use crate::trace::{Extra, Import, Options, RawRow, Source, TraceError};
+use crate::trace::{Import, OptionalFields, Options, RawRow, Source, TraceError};
 
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
     parse(source.name, &source.text()?, source.n_hosts)
@@ -56,7 +56,7 @@ fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceEr
         size_bytes: connection.size,
         fct_ps: None,
         ideal_ps: None,
-        extra: Extra { after, ..Extra::default() },
+        extra: OptionalFields { after, ..OptionalFields::default() },
     };
     let rows = matrix.connections.iter().zip(after).map(row).collect();
     Ok(Import { rows, notes, is_unordered: true, ..Import::default() })

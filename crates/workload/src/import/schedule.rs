@@ -2,7 +2,7 @@
 
 pub(super) use super::collective::Collective;
 use crate::graph::Round;
-use crate::trace::{Extra, RawRow};
+use crate::trace::{OptionalFields, RawRow};
 
 /// Rows that a machine of 16 GB can hold.
 pub(super) const ROWS_MAX: usize = 20_000_000;
@@ -94,6 +94,6 @@ pub(super) fn row(
         size_bytes,
         fct_ps: None,
         ideal_ps: None,
-        extra: Extra { after, compute_ps, ..Extra::default() },
+        extra: OptionalFields { after, compute_ps, ..OptionalFields::default() },
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
 }
 
 /// Returns true for a workload: its first word is a policy, and the second line a number of layers.
-pub(crate) fn is(bytes: &[u8]) -> bool {
+pub(crate) fn is_simai(bytes: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
     let mut lines = without_mark(&head).lines().map(str::trim).filter(|line| !line.is_empty());
     let policy = lines.next().and_then(|line| line.split_whitespace().next());
@@ -67,7 +67,7 @@ fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceEr
         return Err(line.wrong("layers", &expected, counted.trim()));
     }
     let mut run = Run::new(file, &groups, &layers);
-    run.go()?;
+    run.convert()?;
     let n_unused = layers.iter().map(Layer::n_collectives).sum::<usize>() - run.n_used;
     if n_unused > 0 {
         notes.push(format!(

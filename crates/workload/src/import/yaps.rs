@@ -13,7 +13,7 @@
 //! line is one whose tenth column has `//` in it; the other lines are skipped.
 
 use super::{Line, count};
-use crate::trace::{Extra, Import, RawRow, Source, TraceError, parse_ps};
+use crate::trace::{Import, OptionalFields, RawRow, Source, TraceError, parse_ps};
 
 /// Reads the lines of finished flows.
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
@@ -60,7 +60,7 @@ fn parse_flow(line: Line<'_>, fields: &[&str]) -> Result<(u64, RawRow), TraceErr
         arrival_ps: micros("start", fields[4])?,
         fct_ps: Some(micros("fct", fields[6])?),
         ideal_ps: Some(micros("oracle", fields[7])?),
-        extra: Extra::default(),
+        extra: OptionalFields::default(),
     };
     Ok((line.number("id", fields[0])?, row))
 }

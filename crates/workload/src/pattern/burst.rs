@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 
 use super::HostSet;
-use super::draw::Draw;
+use super::draw::DrawState;
 use super::pairs::skip;
 use super::poisson::{Poisson, PoissonClock};
 use super::skewed::SkewedPairs;
@@ -34,14 +34,14 @@ impl Rounds {
 
 /// Size of the flows of an incast or an outcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Volume {
+pub enum FlowVolume {
     /// Every flow has this size.
     PerFlow(Bytes),
     /// All flows together have this size; the first ones carry what does not divide.
     Total(Bytes),
 }
 
-impl Volume {
+impl FlowVolume {
     fn flow(self, idx: u32, n: u32) -> Bytes {
         match self {
             Self::PerFlow(size) => size,
@@ -79,7 +79,7 @@ pub struct Fan {
     /// The host on the narrow side; `None` draws another one in every round.
     pub hub: Option<NodeId>,
     /// Sizes.
-    pub volume: Volume,
+    pub volume: FlowVolume,
     /// Number of hosts, from which the hub is drawn.
     pub n_hosts: u32,
     /// Those of which the wide side is drawn, without replacement and without the hub.
@@ -87,7 +87,7 @@ pub struct Fan {
 }
 
 impl Fan {
-    fn fill(&self, arrival: Time, state: &mut Draw, out: &mut Vec<Flow>) {
+    fn fill(&self, arrival: Time, state: &mut DrawState, out: &mut Vec<Flow>) {
         let rng = &mut state.rng;
         let hub = self.hub.map_or_else(|| rng.below(self.n_hosts as usize), NodeId::idx);
         // A partial shuffle of the others: the first n are a uniform choice in uniform order.
@@ -137,7 +137,7 @@ impl Grid {
 
 /// Pattern of one batch of flows.
 #[derive(Clone, Debug)]
-pub enum Law {
+pub enum BatchPattern {
     /// Incast and outcast: a batch is a round.
     Fan(Fan),
     /// Shuffle and dense: a batch is one sender's flows in a round.
@@ -150,7 +150,7 @@ pub enum Law {
 #[derive(Clone, Debug)]
 pub struct Bursts {
     /// Pattern of each batch.
-    pub law: Arc<Law>,
+    pub law: Arc<BatchPattern>,
     /// Times of the rounds.
     pub rounds: Rounds,
     /// Number of the pattern within its workload, which separates its random streams.
@@ -161,9 +161,9 @@ impl Bursts {
     /// Returns the number of flows of all rounds.
     pub fn n_flows(&self) -> u64 {
         let per_round = match &*self.law {
-            Law::Fan(fan) => u64::from(fan.n),
-            Law::Grid(grid) => grid.flows_per_round(),
-            Law::Skewed(skewed) => skewed.flows_per_round(),
+            BatchPattern::Fan(fan) => u64::from(fan.n),
+            BatchPattern::Grid(grid) => grid.flows_per_round(),
+            BatchPattern::Skewed(skewed) => skewed.flows_per_round(),
         };
         per_round.saturating_mul(self.rounds.n)
     }
@@ -171,18 +171,18 @@ impl Bursts {
     /// Returns the mean size of the flows.
     pub fn mean_bytes(&self) -> f64 {
         let (total, n) = match &*self.law {
-            Law::Fan(fan) => (fan.volume.total(fan.n), u64::from(fan.n)),
-            Law::Grid(grid) => return grid.size.get() as f64,
-            Law::Skewed(skewed) => (skewed.total(), skewed.flows_per_round()),
+            BatchPattern::Fan(fan) => (fan.volume.total(fan.n), u64::from(fan.n)),
+            BatchPattern::Grid(grid) => return grid.size.get() as f64,
+            BatchPattern::Skewed(skewed) => (skewed.total(), skewed.flows_per_round()),
         };
         total as f64 / n as f64
     }
 
     fn batches_per_round(&self) -> u64 {
         match &*self.law {
-            Law::Fan(_) => 1,
-            Law::Grid(grid) => u64::from(grid.senders.count()),
-            Law::Skewed(skewed) => u64::from(skewed.hosts.count()),
+            BatchPattern::Fan(_) => 1,
+            BatchPattern::Grid(grid) => u64::from(grid.senders.count()),
+            BatchPattern::Skewed(skewed) => u64::from(skewed.hosts.count()),
         }
     }
 
@@ -190,16 +190,17 @@ impl Bursts {
     pub fn flows(&self, seed: u64) -> impl Iterator<Item = Flow> + Send + use<> {
         let this = self.clone();
         let per_round = self.batches_per_round();
-        let mut draw = Draw { rng: Rng::new(seed, self.stream, Purpose::Pair), order: Vec::new() };
+        let mut draw =
+            DrawState { rng: Rng::new(seed, self.stream, Purpose::Pair), order: Vec::new() };
         let n_batches = per_round.saturating_mul(self.rounds.n);
         (0..n_batches).flat_map(move |batch| {
             let mut out = Vec::new();
             let (round, part) = (batch / per_round, (batch % per_round) as u32);
             let at = this.rounds.at(round);
             match &*this.law {
-                Law::Fan(fan) => fan.fill(at, &mut draw, &mut out),
-                Law::Grid(grid) => grid.fill(at, part, &mut out),
-                Law::Skewed(skewed) => skewed.fill(at, part, &mut draw, &mut out),
+                BatchPattern::Fan(fan) => fan.fill(at, &mut draw, &mut out),
+                BatchPattern::Grid(grid) => grid.fill(at, part, &mut out),
+                BatchPattern::Skewed(skewed) => skewed.fill(at, part, &mut draw, &mut out),
             }
             out
         })
@@ -236,7 +237,8 @@ impl PoissonIncast {
     pub fn flows(&self, seed: u64) -> impl Iterator<Item = Flow> + Send + use<> {
         let fan = self.fan.clone();
         let mut clock = PoissonClock::new(self.events_per_ps, seed, self.stream);
-        let mut draw = Draw { rng: Rng::new(seed, self.stream, Purpose::Pair), order: Vec::new() };
+        let mut draw =
+            DrawState { rng: Rng::new(seed, self.stream, Purpose::Pair), order: Vec::new() };
         std::iter::repeat_with(move || {
             let mut out = Vec::new();
             fan.fill(clock.tick(), &mut draw, &mut out);
@@ -269,7 +271,7 @@ impl Source for Overlay {
     fn mean_bytes(&self) -> Option<f64> {
         let Self { poisson, incasts } = self;
         let flows = incasts.events_per_ps * f64::from(incasts.fan.n);
-        let Volume::PerFlow(size) = incasts.fan.volume else { return None };
+        let FlowVolume::PerFlow(size) = incasts.fan.volume else { return None };
         let bytes =
             flows * size.get() as f64 + poisson.arrivals_per_ps * poisson.sizes.mean_bytes();
         Some(bytes / (flows + poisson.arrivals_per_ps))

@@ -4,7 +4,7 @@ use rampmeter_core::Rng;
 
 /// Randomness and scratch of a run.
 #[derive(Debug)]
-pub(super) struct Draw {
+pub(super) struct DrawState {
     pub(super) rng: Rng,
     pub(super) order: Vec<u32>,
 }

@@ -126,12 +126,12 @@ impl StaggeredPairs {
 #[derive(Debug)]
 pub(super) struct PairSource {
     n: usize,
-    law: Law,
+    law: PairPattern,
     rng: Rng,
 }
 
 #[derive(Debug)]
-enum Law {
+enum PairPattern {
     AllToAll,
     /// The partner of each host.
     Fixed(Vec<u32>),
@@ -148,15 +148,15 @@ impl PairSource {
     pub(super) fn new(pairs: &Pairs, mut rng: Rng) -> Self {
         let n_hosts = pairs.n_hosts();
         let law = match pairs {
-            Pairs::AllToAll { .. } => Law::AllToAll,
-            Pairs::Permutation { .. } => Law::Fixed(derangement(n_hosts, &mut rng)),
+            Pairs::AllToAll { .. } => PairPattern::AllToAll,
+            Pairs::Permutation { .. } => PairPattern::Fixed(derangement(n_hosts, &mut rng)),
             Pairs::Stride { by, .. } => {
-                Law::Fixed((0..n_hosts).map(|src| (src + by) % n_hosts).collect())
+                PairPattern::Fixed((0..n_hosts).map(|src| (src + by) % n_hosts).collect())
             }
-            Pairs::Bisection { .. } => Law::Fixed(halves(n_hosts, &mut rng)),
-            Pairs::Staggered(staggered) => Law::Staggered(Arc::clone(staggered)),
-            Pairs::SameRack { rack, .. } => Law::SameRack { rack: *rack as usize },
-            Pairs::OtherRack { rack, .. } => Law::OtherRack { rack: *rack as usize },
+            Pairs::Bisection { .. } => PairPattern::Fixed(halves(n_hosts, &mut rng)),
+            Pairs::Staggered(staggered) => PairPattern::Staggered(Arc::clone(staggered)),
+            Pairs::SameRack { rack, .. } => PairPattern::SameRack { rack: *rack as usize },
+            Pairs::OtherRack { rack, .. } => PairPattern::OtherRack { rack: *rack as usize },
         };
         Self { n: n_hosts as usize, law, rng }
     }
@@ -171,14 +171,14 @@ impl PairSource {
     pub(super) fn partner(&mut self, src: u32) -> u32 {
         let (src, n, rng) = (src as usize, self.n, &mut self.rng);
         let dst = match &self.law {
-            Law::AllToAll => skip(rng.below(n - 1), src, 1),
-            Law::Fixed(to) => return to[src],
-            Law::Staggered(staggered) => staggered.draw(src, rng),
-            Law::SameRack { rack } => {
+            PairPattern::AllToAll => skip(rng.below(n - 1), src, 1),
+            PairPattern::Fixed(to) => return to[src],
+            PairPattern::Staggered(staggered) => staggered.draw(src, rng),
+            PairPattern::SameRack { rack } => {
                 let first = src / rack * rack;
                 first + skip(rng.below(rack - 1), src - first, 1)
             }
-            Law::OtherRack { rack } => skip(rng.below(n - rack), src / rack * rack, *rack),
+            PairPattern::OtherRack { rack } => skip(rng.below(n - rack), src / rack * rack, *rack),
         };
         dst as u32
     }

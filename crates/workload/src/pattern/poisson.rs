@@ -211,7 +211,7 @@ impl Clocks {
             *left = self.on * self.rng.exponential();
             let periods = sending / self.on;
             if periods > PERIODS_MAX {
-                gap += self.off * self.silent_periods(periods);
+                gap += self.off * self.off_periods(periods);
                 sending = 0.0;
             }
         }
@@ -222,7 +222,7 @@ impl Clocks {
     /// Returns the length of all periods that are off between `mean` periods that are on, in mean
     /// lengths. Their number is Poisson distributed and each is exponential, so the sum has the
     /// variance `2 mean`; for large `mean` it is normal.
-    fn silent_periods(&mut self, mean: f64) -> f64 {
+    fn off_periods(&mut self, mean: f64) -> f64 {
         mean + (2.0 * mean).sqrt() * self.normal()
     }
 

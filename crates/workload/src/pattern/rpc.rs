@@ -23,7 +23,7 @@ use crate::source::Source;
 /// The law of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Times {
+pub enum TimeDistribution {
     /// Always the mean.
     #[default]
     Fixed,
@@ -33,7 +33,7 @@ pub enum Times {
 
 /// The pace of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub enum CallPacing {
     /// A client calls again when a call has ended.
     Closed {
         /// Time between the two.
@@ -64,11 +64,11 @@ pub struct Rpc {
     /// Number of servers of a call.
     pub fan: u32,
     /// The pace of a client.
-    pub pace: Pace,
+    pub pace: CallPacing,
     /// Time from a request to its response.
     pub service: Span,
     /// The law of all times.
-    pub times: Times,
+    pub times: TimeDistribution,
     /// Start of all clients.
     pub start: Time,
     /// Number of the pattern within its workload, which separates its random streams.
@@ -84,7 +84,7 @@ impl Rpc {
 
     /// Returns the flows under `seed`.
     pub fn graph(&self, seed: u64) -> Graph {
-        let mut draft = Draft {
+        let mut draft = CallGraphBuilder {
             of: self,
             builder: GraphBuilder::default(),
             servers: Rng::new(seed, self.stream, Purpose::Pair),
@@ -94,8 +94,10 @@ impl Rpc {
         };
         for client in self.clients.iter() {
             match self.pace {
-                Pace::Closed { think, concurrency } => draft.closed(client, think, concurrency),
-                Pace::Open { interval } => draft.open(client, interval),
+                CallPacing::Closed { think, concurrency } => {
+                    draft.closed(client, think, concurrency)
+                }
+                CallPacing::Open { interval } => draft.open(client, interval),
             }
         }
         // Clients depend on responses that they receive, servers on requests.
@@ -103,7 +105,7 @@ impl Rpc {
     }
 }
 
-struct Draft<'a> {
+struct CallGraphBuilder<'a> {
     of: &'a Rpc,
     builder: GraphBuilder,
     servers: Rng,
@@ -113,7 +115,7 @@ struct Draft<'a> {
     order: Vec<u32>,
 }
 
-impl Draft<'_> {
+impl CallGraphBuilder<'_> {
     fn closed(&mut self, client: NodeId, think: Span, concurrency: u32) {
         let mut before: Vec<Option<Call>> = vec![None; concurrency as usize];
         for number in 0..self.of.calls {
@@ -126,7 +128,7 @@ impl Draft<'_> {
     fn open(&mut self, client: NodeId, interval: Span) {
         let mut at = self.of.start;
         for number in 0..self.of.calls {
-            if number > 0 || self.of.times == Times::Exponential {
+            if number > 0 || self.of.times == TimeDistribution::Exponential {
                 at = at.saturating_add(self.time(interval));
             }
             self.call(client, at, None, Span::ZERO);
@@ -190,8 +192,8 @@ impl Draft<'_> {
 
     fn time(&mut self, mean: Span) -> Span {
         match self.of.times {
-            Times::Fixed => mean,
-            Times::Exponential => {
+            TimeDistribution::Fixed => mean,
+            TimeDistribution::Exponential => {
                 let drawn = mean.as_ps() as f64 * self.times.exponential();
                 Span::from_ps(drawn.round() as u64)
             }

@@ -3,7 +3,7 @@
 use rampmeter_core::{Bytes, Time};
 
 use super::HostSet;
-use super::draw::Draw;
+use super::draw::DrawState;
 use super::pairs::skip;
 use crate::flow::Flow;
 
@@ -34,7 +34,13 @@ impl SkewedPairs {
         u128::from(self.size.get()) * u128::from(self.hosts.count())
     }
 
-    pub(super) fn fill(&self, arrival: Time, sender: u32, draw: &mut Draw, out: &mut Vec<Flow>) {
+    pub(super) fn fill(
+        &self,
+        arrival: Time,
+        sender: u32,
+        draw: &mut DrawState,
+        out: &mut Vec<Flow>,
+    ) {
         let n = self.hosts.count() as usize;
         if draw.order.len() != n {
             draw.order = (0..n as u32).collect();

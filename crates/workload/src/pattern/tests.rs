@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 
 use super::HostSet;
-use super::burst::{Bursts, Direction, Fan, Grid, Law, PoissonIncast, Rounds, Volume};
+use super::burst::{BatchPattern, Bursts, Direction, Fan, FlowVolume, Grid, PoissonIncast, Rounds};
 use super::pairs::Pairs;
 use super::poisson::{Load, OnOff, Poisson};
 use super::skewed::SkewedPairs;
@@ -28,7 +28,7 @@ fn process(pairs: Pairs, fraction: f64) -> Poisson {
     Poisson::new(pairs, hosts, sizes, &load(fraction), 0)
 }
 
-fn bursts(law: Law, n: u64) -> Bursts {
+fn bursts(law: BatchPattern, n: u64) -> Bursts {
     let rounds = Rounds { start: Time::from_ps(1000), period: Span::from_us(100), n };
     Bursts { law: Arc::new(law), rounds, stream: 0 }
 }
@@ -174,13 +174,14 @@ mod poisson {
 mod burst {
     use super::*;
 
-    fn fan(direction: Direction, volume: Volume) -> Fan {
+    fn fan(direction: Direction, volume: FlowVolume) -> Fan {
         Fan { direction, n: 5, hub: None, volume, n_hosts: 8, peers: HostSet::all(8) }
     }
 
     #[test]
     fn an_incast_has_distinct_senders_and_splits_the_total_exactly() {
-        let incast = bursts(Law::Fan(fan(Direction::In, Volume::Total(Bytes::new(103)))), 4000);
+        let incast =
+            bursts(BatchPattern::Fan(fan(Direction::In, FlowVolume::Total(Bytes::new(103)))), 4000);
         assert_eq!((incast.n_flows(), incast.mean_bytes()), (20_000, 20.6));
         let flows: Vec<Flow> = incast.flows(1).collect();
         for (round, flows) in flows.chunks(5).enumerate() {
@@ -197,9 +198,9 @@ mod burst {
     fn an_outcast_goes_the_other_way_and_keeps_a_given_hub() {
         let law = Fan {
             hub: Some(NodeId::new(3)),
-            ..fan(Direction::Out, Volume::PerFlow(Bytes::new(9)))
+            ..fan(Direction::Out, FlowVolume::PerFlow(Bytes::new(9)))
         };
-        let outcast = bursts(Law::Fan(law), 700);
+        let outcast = bursts(BatchPattern::Fan(law), 700);
         let flows: Vec<Flow> = outcast.flows(1).collect();
         assert!(flows.iter().all(|flow| flow.src.get() == 3 && flow.size.get() == 9));
         assert_uniform(pairs_of(flows.into_iter()).into_values(), 7);
@@ -207,7 +208,7 @@ mod burst {
 
     #[test]
     fn peers_bound_the_wide_side_and_the_hub_is_never_among_them() {
-        let volume = Volume::PerFlow(Bytes::new(9));
+        let volume = FlowVolume::PerFlow(Bytes::new(9));
         for (hub, first, cells) in [(1, 3, 5), (4, 2, 5)] {
             let peers = HostSet::Stride { first, count: cells + u32::from(hub >= first), step: 1 };
             let law = Fan {
@@ -216,7 +217,7 @@ mod burst {
                 peers: peers.clone(),
                 ..fan(Direction::In, volume)
             };
-            let counts = pairs_of(bursts(Law::Fan(law), 2000).flows(1));
+            let counts = pairs_of(bursts(BatchPattern::Fan(law), 2000).flows(1));
             assert!(
                 counts.keys().all(|&(src, dst)| dst == hub && peers.contains(NodeId::new(src)))
             );
@@ -233,7 +234,7 @@ mod burst {
             (range(0, 4), range(2, 4), 14),
             (range(0, 9), range(0, 9), 72),
         ] {
-            let grid = bursts(Law::Grid(Grid { senders, receivers, size }), 2);
+            let grid = bursts(BatchPattern::Grid(Grid { senders, receivers, size }), 2);
             assert_eq!(grid.n_flows(), 2 * n);
             let counts = pairs_of(grid.flows(1));
             assert!(counts.values().all(|&count| count == 2) && counts.len() as u64 == n);
@@ -244,7 +245,7 @@ mod burst {
 
     #[test]
     fn poisson_incasts_offer_their_load() {
-        let volume = Volume::PerFlow(Bytes::new(125_560));
+        let volume = FlowVolume::PerFlow(Bytes::new(125_560));
         let fan =
             Fan { n: 50, n_hosts: 144, peers: HostSet::all(144), ..fan(Direction::In, volume) };
         let per_host = load(0.02).arrivals_per_ps(125_560.0);
@@ -266,7 +267,11 @@ mod skewed {
         let hosts = HostSet::all(8);
         let skewed = |skew| {
             bursts(
-                Law::Skewed(SkewedPairs { hosts: hosts.clone(), size: Bytes::new(700_000), skew }),
+                BatchPattern::Skewed(SkewedPairs {
+                    hosts: hosts.clone(),
+                    size: Bytes::new(700_000),
+                    skew,
+                }),
                 1,
             )
         };

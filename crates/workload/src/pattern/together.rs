@@ -14,7 +14,7 @@ use crate::source::Source;
 /// A flow of each host to its partner in every round, or of each pair of an all-to-all. Partners of
 /// a permutation are the same in all rounds.
 #[derive(Clone, Debug)]
-pub struct Together {
+pub struct SimultaneousFlows {
     /// The partners.
     pub pairs: Pairs,
     /// Participating hosts.
@@ -27,7 +27,7 @@ pub struct Together {
     pub stream: u64,
 }
 
-impl Together {
+impl SimultaneousFlows {
     /// Returns the number of flows of a round.
     pub fn flows_per_round(&self) -> u64 {
         let n = u64::from(self.hosts.count());
@@ -62,9 +62,9 @@ impl Together {
     }
 }
 
-impl Source for Together {
+impl Source for SimultaneousFlows {
     fn flows(&self, seed: u64) -> FlowSource {
-        Box::new(Together::flows(self, seed))
+        Box::new(SimultaneousFlows::flows(self, seed))
     }
 
     fn total_flows(&self, until: Option<Time>) -> Option<u64> {

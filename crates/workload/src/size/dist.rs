@@ -7,7 +7,7 @@ use super::names::NAMES;
 
 /// Interpolation between the points of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum SizeInterpolation {
     /// Sizes are interpolated linearly and rounded to the nearest unit, at least one.
     Linear,
     /// Sizes are interpolated linearly and rounded up to whole units, as in public ns-2 scripts.
@@ -50,7 +50,7 @@ pub enum SizeError {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeDist {
     points: Vec<Point>,
-    pub(super) shape: Shape,
+    pub(super) shape: SizeInterpolation,
     unit: Bytes,
     mean_units: f64,
 }
@@ -59,7 +59,7 @@ impl SizeDist {
     /// Creates a distribution in which every message has `size` bytes, at least one.
     pub fn fixed(size: Bytes) -> Self {
         let units = size.get().max(1) as f64;
-        Self::checked(vec![Point { at: units, cdf: 1.0 }], Shape::Steps, Bytes::new(1))
+        Self::checked(vec![Point { at: units, cdf: 1.0 }], SizeInterpolation::Steps, Bytes::new(1))
     }
 
     /// Creates the distribution through `points` of (size in units, cumulative probability).
@@ -67,7 +67,11 @@ impl SizeDist {
     /// # Errors
     /// Names the first point whose size or probability is out of range or falls, or the last one
     /// if its probability is not 1.
-    pub fn new(points: &[(f64, f64)], shape: Shape, unit: Bytes) -> Result<Self, SizeError> {
+    pub fn new(
+        points: &[(f64, f64)],
+        shape: SizeInterpolation,
+        unit: Bytes,
+    ) -> Result<Self, SizeError> {
         let numbered = points.iter().enumerate();
         let placed = numbered.map(|(i, &(at, cdf))| (format!("point {}", i + 1), at, cdf));
         Self::from_placed(placed, "the distribution", shape, unit)
@@ -77,7 +81,7 @@ impl SizeDist {
     pub(super) fn from_placed(
         placed: impl Iterator<Item = (String, f64, f64)>,
         whole: &str,
-        shape: Shape,
+        shape: SizeInterpolation,
         unit: Bytes,
     ) -> Result<Self, SizeError> {
         let wrong = |place: String, expected, got: f64| {
@@ -118,7 +122,7 @@ impl SizeDist {
         }
     }
 
-    fn checked(points: Vec<Point>, shape: Shape, unit: Bytes) -> Self {
+    fn checked(points: Vec<Point>, shape: SizeInterpolation, unit: Bytes) -> Self {
         let mean_units = mean_units(&points, shape);
         Self { points, shape, unit, mean_units }
     }
@@ -141,13 +145,14 @@ impl SizeDist {
         let upper = self.points.partition_point(|point| point.cdf < p);
         let to = self.points[upper.min(self.points.len() - 1)];
         let units = match (self.shape, upper.checked_sub(1)) {
-            (Shape::Linear | Shape::RoundedUp, Some(lower)) => {
+            (SizeInterpolation::Linear | SizeInterpolation::RoundedUp, Some(lower)) => {
                 let from = self.points[lower];
                 from.at + (to.at - from.at) * (p - from.cdf) / (to.cdf - from.cdf)
             }
-            (Shape::Linear | Shape::RoundedUp, None) | (Shape::Steps, _) => to.at,
+            (SizeInterpolation::Linear | SizeInterpolation::RoundedUp, None)
+            | (SizeInterpolation::Steps, _) => to.at,
         };
-        let units = if self.shape == Shape::RoundedUp { units.ceil() } else { units };
+        let units = if self.shape == SizeInterpolation::RoundedUp { units.ceil() } else { units };
         Bytes::new(round_units(units) * self.unit.get())
     }
 
@@ -162,7 +167,7 @@ impl SizeDist {
     }
 
     /// Returns the interpolation between the points.
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> SizeInterpolation {
         self.shape
     }
 
@@ -185,21 +190,21 @@ pub(super) fn round_units(units: f64) -> u64 {
 }
 
 /// Returns the mean of rounded sizes, in units.
-pub(super) fn mean_units(points: &[Point], shape: Shape) -> f64 {
+pub(super) fn mean_units(points: &[Point], shape: SizeInterpolation) -> f64 {
     let first = points[0];
     let mut mean = first.cdf * round_units(first.at) as f64;
     for pair in points.windows(2) {
         let (from, to) = (pair[0], pair[1]);
         let size = match shape {
-            Shape::Steps => round_units(to.at) as f64,
-            Shape::Linear if to.at > from.at => {
+            SizeInterpolation::Steps => round_units(to.at) as f64,
+            SizeInterpolation::Linear if to.at > from.at => {
                 (rounded_integral(to.at) - rounded_integral(from.at)) / (to.at - from.at)
             }
-            Shape::RoundedUp if to.at > from.at => {
+            SizeInterpolation::RoundedUp if to.at > from.at => {
                 (ceil_integral(to.at) - ceil_integral(from.at)) / (to.at - from.at)
             }
-            Shape::Linear => round_units(to.at) as f64,
-            Shape::RoundedUp => to.at.ceil().max(1.0),
+            SizeInterpolation::Linear => round_units(to.at) as f64,
+            SizeInterpolation::RoundedUp => to.at.ceil().max(1.0),
         };
         mean += (to.cdf - from.cdf) * size;
     }

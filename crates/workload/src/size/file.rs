@@ -15,7 +15,7 @@ use std::path::Path;
 
 use rampmeter_core::Bytes;
 
-use super::{Shape, SizeDist, SizeError};
+use super::{SizeDist, SizeError, SizeInterpolation};
 use crate::trace::without_mark;
 
 /// Reads the distribution in `file`, whose sizes are in `unit`s, and returns notes about it.
@@ -25,7 +25,7 @@ use crate::trace::without_mark;
 /// Names the file and the line, and the expected and the actual value.
 pub fn read_cdf(
     file: &Path,
-    shape: Option<Shape>,
+    shape: Option<SizeInterpolation>,
     unit: Bytes,
 ) -> Result<(SizeDist, Vec<String>), SizeError> {
     let name = file.display().to_string();
@@ -37,7 +37,7 @@ pub fn read_cdf(
 fn parse(
     name: &str,
     text: &str,
-    shape: Option<Shape>,
+    shape: Option<SizeInterpolation>,
     unit: Bytes,
 ) -> Result<(SizeDist, Vec<String>), SizeError> {
     let mut lines = without_mark(text)
@@ -61,14 +61,22 @@ fn parse(
         }
     }
     let Some((place, mean)) = mean else {
-        let sizes =
-            SizeDist::from_placed(placed.into_iter(), name, shape.unwrap_or(Shape::Linear), unit)?;
+        let sizes = SizeDist::from_placed(
+            placed.into_iter(),
+            name,
+            shape.unwrap_or(SizeInterpolation::Linear),
+            unit,
+        )?;
         let notes = packets(name, largest, unit).filter(|_| has_three);
         return Ok((sizes, notes.into_iter().collect()));
     };
     let mut notes: Vec<String> = raise(&mut placed).into_iter().collect();
-    let sizes =
-        SizeDist::from_placed(placed.into_iter(), name, shape.unwrap_or(Shape::Steps), unit)?;
+    let sizes = SizeDist::from_placed(
+        placed.into_iter(),
+        name,
+        shape.unwrap_or(SizeInterpolation::Steps),
+        unit,
+    )?;
     let of_points = sizes.mean_bytes() / unit.get() as f64;
     let stated = mean.parse().unwrap_or(of_points);
     if (of_points - stated).abs() > MEAN_SLACK * stated {
@@ -160,9 +168,9 @@ mod tests {
         let read = |text, shape| parse("f", text, shape, Bytes::new(1)).unwrap();
         let text = "550\n\n100  0.5\n1000\t1.0\n";
         let (sizes, notes) = read(text, None);
-        assert_eq!((sizes.mean_bytes(), sizes.shape()), (550.0, Shape::Steps));
+        assert_eq!((sizes.mean_bytes(), sizes.shape()), (550.0, SizeInterpolation::Steps));
         assert!(notes.is_empty());
-        let (linear, notes) = read(text, Some(Shape::Linear));
+        let (linear, notes) = read(text, Some(SizeInterpolation::Linear));
         assert_eq!(linear.mean_bytes(), 0.5 * 100.0 + 0.5 * 550.0);
         assert_eq!(notes, ["f:1: the mean is 550, but that of the points is 325"]);
     }

@@ -9,7 +9,7 @@
 //! PlatformLab/HomaModule, util/dist.cc.
 
 /// A measured point: size, cumulative probability, and number of entries from the one before to it.
-struct Knot(f64, f64, u32);
+struct MeasuredPoint(f64, f64, u32);
 
 /// W1: Facebook's memcached. Sizes to 15 bytes are as measured. Above that they follow a
 /// generalised Pareto law (Atikoglu et al., SIGMETRICS 2012). It is listed at 300 sizes, evenly
@@ -73,10 +73,10 @@ pub(super) fn w5() -> Vec<(f64, f64)> {
 }
 
 /// Fills in sizes evenly in 1/size.
-fn harmonic(knots: &[Knot]) -> Vec<(f64, f64)> {
+fn harmonic(knots: &[MeasuredPoint]) -> Vec<(f64, f64)> {
     let mut points = vec![(knots[0].0, knots[0].1)];
     for pair in knots.windows(2) {
-        let (Knot(from, cdf_from, _), Knot(to, cdf_to, n)) = (&pair[0], &pair[1]);
+        let (MeasuredPoint(from, cdf_from, _), MeasuredPoint(to, cdf_to, n)) = (&pair[0], &pair[1]);
         for j in 1..=*n {
             let part = f64::from(j) / f64::from(*n);
             let size = (1.0 / (1.0 / from - (1.0 / from - 1.0 / to) * part)).round();
@@ -98,30 +98,30 @@ const W1_BODY: [f64; 15] = [
 ];
 
 #[rustfmt::skip]
-const W2: &[Knot] = &[
-    Knot(2.0, 0.0756033901818394, 1), Knot(3.0, 0.132305932818219, 1),
-    Knot(4.0, 0.151206780363679, 1), Knot(8.0, 0.170107627909139, 1),
-    Knot(32.0, 0.189008475454599, 1), Knot(64.0, 0.326435928252878, 10),
-    Knot(128.0, 0.341703173597455, 10), Knot(256.0, 0.463839540642395, 10),
-    Knot(512.0, 0.910400619997895, 10), Knot(1024.0, 0.958110136514154, 10),
-    Knot(2048.0, 0.981010712777766, 10), Knot(4096.0, 0.995323561778495, 10),
-    Knot(8192.0, 0.998424683031419, 10), Knot(16384.0, 0.99890177775002, 10),
-    Knot(32768.0, 0.999140325109321, 10), Knot(65536.0, 0.999349054281293, 10),
-    Knot(131072.0, 0.999870877211223, 10), Knot(262144.0, 0.999975241797209, 10),
-    Knot(524288.0, 0.999982696460333, 10), Knot(3529904.0, 1.0, 10),
+const W2: &[MeasuredPoint] = &[
+    MeasuredPoint(2.0, 0.0756033901818394, 1), MeasuredPoint(3.0, 0.132305932818219, 1),
+    MeasuredPoint(4.0, 0.151206780363679, 1), MeasuredPoint(8.0, 0.170107627909139, 1),
+    MeasuredPoint(32.0, 0.189008475454599, 1), MeasuredPoint(64.0, 0.326435928252878, 10),
+    MeasuredPoint(128.0, 0.341703173597455, 10), MeasuredPoint(256.0, 0.463839540642395, 10),
+    MeasuredPoint(512.0, 0.910400619997895, 10), MeasuredPoint(1024.0, 0.958110136514154, 10),
+    MeasuredPoint(2048.0, 0.981010712777766, 10), MeasuredPoint(4096.0, 0.995323561778495, 10),
+    MeasuredPoint(8192.0, 0.998424683031419, 10), MeasuredPoint(16384.0, 0.99890177775002, 10),
+    MeasuredPoint(32768.0, 0.999140325109321, 10), MeasuredPoint(65536.0, 0.999349054281293, 10),
+    MeasuredPoint(131072.0, 0.999870877211223, 10), MeasuredPoint(262144.0, 0.999975241797209, 10),
+    MeasuredPoint(524288.0, 0.999982696460333, 10), MeasuredPoint(3529904.0, 1.0, 10),
 ];
 
 #[rustfmt::skip]
-const W3: &[Knot] = &[
-    Knot(8.0, 0.0648826230027598, 1), Knot(32.0, 0.0973239345041398, 1),
-    Knot(64.0, 0.155270736542611, 5), Knot(128.0, 0.351573142510763, 6),
-    Knot(256.0, 0.497900763354628, 8), Knot(512.0, 0.784921250116593, 11),
-    Knot(1024.0, 0.863199568388467, 14), Knot(2048.0, 0.908861924105788, 18),
-    Knot(4096.0, 0.934954649374235, 24), Knot(8192.0, 0.964309064519002, 31),
-    Knot(16384.0, 0.984694041115598, 41), Knot(32768.0, 0.990401835580264, 53),
-    Knot(65536.0, 0.993255726452483, 69), Knot(131072.0, 0.997128873150657, 90),
-    Knot(262144.0, 0.998453102760117, 118), Knot(524288.0, 0.999498229936155, 153),
-    Knot(15158197.0, 1.0, 199),
+const W3: &[MeasuredPoint] = &[
+    MeasuredPoint(8.0, 0.0648826230027598, 1), MeasuredPoint(32.0, 0.0973239345041398, 1),
+    MeasuredPoint(64.0, 0.155270736542611, 5), MeasuredPoint(128.0, 0.351573142510763, 6),
+    MeasuredPoint(256.0, 0.497900763354628, 8), MeasuredPoint(512.0, 0.784921250116593, 11),
+    MeasuredPoint(1024.0, 0.863199568388467, 14), MeasuredPoint(2048.0, 0.908861924105788, 18),
+    MeasuredPoint(4096.0, 0.934954649374235, 24), MeasuredPoint(8192.0, 0.964309064519002, 31),
+    MeasuredPoint(16384.0, 0.984694041115598, 41), MeasuredPoint(32768.0, 0.990401835580264, 53),
+    MeasuredPoint(65536.0, 0.993255726452483, 69), MeasuredPoint(131072.0, 0.997128873150657, 90),
+    MeasuredPoint(262144.0, 0.998453102760117, 118), MeasuredPoint(524288.0, 0.999498229936155, 153),
+    MeasuredPoint(15158197.0, 1.0, 199),
 ];
 
 #[rustfmt::skip]

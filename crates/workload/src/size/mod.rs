@@ -20,7 +20,7 @@ mod published;
 #[cfg(test)]
 mod tests;
 
-pub use dist::{Shape, SizeDist, SizeError};
+pub use dist::{SizeDist, SizeError, SizeInterpolation};
 pub use file::read_cdf;
 pub use names::NAMES;
 pub use published::named;

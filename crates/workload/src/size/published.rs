@@ -2,27 +2,28 @@
 
 use rampmeter_core::Bytes;
 
-use super::{Shape, SizeDist, SizeError, homa};
+use super::{SizeDist, SizeError, SizeInterpolation, homa};
 
 /// Returns the published distribution called `name`.
 ///
 /// # Errors
 /// [`SizeError::UnknownName`], which lists the valid names.
 pub fn named(name: &str) -> Result<SizeDist, SizeError> {
-    let linear = |points: &[(f64, f64)], unit| SizeDist::new(points, Shape::Linear, unit);
+    let linear =
+        |points: &[(f64, f64)], unit| SizeDist::new(points, SizeInterpolation::Linear, unit);
     match name {
         "imc10" => linear(IMC10, PACKET),
         "web-search" => linear(WEB_SEARCH, PACKET),
         "data-mining" => linear(DATA_MINING, PACKET),
-        "ns-2-web-search" => SizeDist::new(WEB_SEARCH, Shape::RoundedUp, PACKET),
-        "ns-2-data-mining" => SizeDist::new(DATA_MINING, Shape::RoundedUp, PACKET),
+        "ns-2-web-search" => SizeDist::new(WEB_SEARCH, SizeInterpolation::RoundedUp, PACKET),
+        "ns-2-data-mining" => SizeDist::new(DATA_MINING, SizeInterpolation::RoundedUp, PACKET),
         "hpcc-web-search" => linear(HPCC_WEB_SEARCH, BYTE),
         "ali-storage" => linear(ALI_STORAGE, BYTE),
-        "homa-w1" => SizeDist::new(&homa::w1(), Shape::Steps, BYTE),
-        "homa-w2" => SizeDist::new(&homa::w2(), Shape::Steps, BYTE),
-        "homa-w3" => SizeDist::new(&homa::w3(), Shape::Steps, BYTE),
-        "homa-w4" => SizeDist::new(&homa::w4(), Shape::Steps, BYTE),
-        "homa-w5" => SizeDist::new(&homa::w5(), Shape::Steps, HOMA_PACKET),
+        "homa-w1" => SizeDist::new(&homa::w1(), SizeInterpolation::Steps, BYTE),
+        "homa-w2" => SizeDist::new(&homa::w2(), SizeInterpolation::Steps, BYTE),
+        "homa-w3" => SizeDist::new(&homa::w3(), SizeInterpolation::Steps, BYTE),
+        "homa-w4" => SizeDist::new(&homa::w4(), SizeInterpolation::Steps, BYTE),
+        "homa-w5" => SizeDist::new(&homa::w5(), SizeInterpolation::Steps, HOMA_PACKET),
         _ => Err(SizeError::UnknownName { got: name.to_owned() }),
     }
 }

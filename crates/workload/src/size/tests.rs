@@ -3,7 +3,7 @@
 use rampmeter_core::{Bytes, Purpose, Rng};
 
 use super::published::PACKET;
-use super::{NAMES, Shape, SizeDist, named};
+use super::{NAMES, SizeDist, SizeInterpolation, named};
 
 fn points(name: &str) -> Vec<(f64, f64)> {
     named(name).unwrap().points().collect()
@@ -15,7 +15,7 @@ fn cdf(dist: &SizeDist, at: f64) -> f64 {
     match points.partition_point(|&(size, _)| size <= at) {
         0 => 0.0,
         n if n == points.len() => 1.0,
-        n if dist.shape == Shape::Steps => points[n - 1].1,
+        n if dist.shape == SizeInterpolation::Steps => points[n - 1].1,
         n => {
             let ((from, low), (to, high)) = (points[n - 1], points[n]);
             low + (high - low) * (at - from) / (to - from)
@@ -61,7 +61,7 @@ mod mean {
         let shapes =
             [&[(0.0, 0.0), (2.3, 0.4), (7.7, 1.0)][..], &[(0.2, 0.3), (0.9, 0.6), (1.4, 1.0)]];
         for points in shapes {
-            let dist = SizeDist::new(points, Shape::Linear, Bytes::new(10)).unwrap();
+            let dist = SizeDist::new(points, SizeInterpolation::Linear, Bytes::new(10)).unwrap();
             let n = 1_000_000;
             let sum: u64 =
                 (0..n).map(|i| dist.quantile((f64::from(i) + 0.5) / f64::from(n)).get()).sum();
@@ -147,7 +147,7 @@ mod sample {
             let mut sizes: Vec<u64> = (0..n).map(|_| dist.sample(&mut rng).get()).collect();
             sizes.sort_unstable();
             let unit = dist.unit().get();
-            let rounding = if dist.shape == Shape::Linear { 0.5 } else { 0.0 };
+            let rounding = if dist.shape == SizeInterpolation::Linear { 0.5 } else { 0.0 };
             let mut worst: f64 = 0.0;
             for (at, _) in points(name) {
                 let ours =
@@ -190,7 +190,8 @@ fn an_unknown_name_lists_those_there_are() {
 
 #[test]
 fn points_are_checked_by_number() {
-    let new = |points: &[(f64, f64)]| SizeDist::new(points, Shape::Linear, Bytes::new(1460));
+    let new =
+        |points: &[(f64, f64)]| SizeDist::new(points, SizeInterpolation::Linear, Bytes::new(1460));
     let message = new(&[(1.0, 0.5), (2.0, 0.4)]).unwrap_err().to_string();
     assert_eq!(message, "point 2: expected a probability not below the one before, got 0.4");
     let message = new(&[]).unwrap_err().to_string();

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use rampmeter_core::{Bytes, Span, Time};
 
-use super::pattern::{CheckedPattern, Checker, Pattern, Stop, WorkloadContext, WorkloadError};
+use super::pattern::{
+    CheckedPattern, Checker, Pattern, StopCondition, WorkloadContext, WorkloadError,
+};
 use super::sizes::SizeSpec;
 use super::valid::ValidWorkload;
 use crate::flow::Limit;
-use crate::pattern::burst::{Bursts, Law, Rounds};
+use crate::pattern::burst::{BatchPattern, Bursts, Rounds};
 use crate::pattern::poisson::Load;
 use crate::size::SizeDist;
 use crate::trace::HostNames;
@@ -64,7 +66,7 @@ impl Checker<'_> {
         checker.workload(keys)
     }
 
-    pub(super) fn bursts(&mut self, law: Law, rounds: Rounds) -> Bursts {
+    pub(super) fn bursts(&mut self, law: BatchPattern, rounds: Rounds) -> Bursts {
         Bursts { law: Arc::new(law), rounds, stream: self.stream() }
     }
 }
@@ -103,7 +105,7 @@ impl Checker<'_> {
         Err(WorkloadError::Key { key, expected: expected.to_owned(), got: got.to_string() })
     }
 
-    pub(super) fn limit(&self, stop: Stop) -> Result<Limit, WorkloadError> {
+    pub(super) fn limit(&self, stop: StopCondition) -> Result<Limit, WorkloadError> {
         if stop.flows == Some(0) {
             return self.wrong("flows", "at least 1", 0);
         }

@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::pattern::Checker;
-use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError, one};
+use super::pattern::{CheckedPattern, Pattern, StopCondition, WorkloadError, one};
 use super::{HostSpec, HostsSpec};
-use crate::pattern::burst::{Direction, Fan, Law, Volume};
+use crate::pattern::burst::{BatchPattern, Direction, Fan, FlowVolume};
 
 /// Defines the keys of a fan, and its direction.
 macro_rules! fans {
@@ -35,15 +35,15 @@ macro_rules! fans {
             /// Number of rounds.
             #[serde(default = "one")]
             pub rounds: u64,
-            /// Stop after this many flows.
+            /// StopCondition after this many flows.
             pub flows: Option<u64>,
-            /// Stop before this instant.
+            /// StopCondition before this instant.
             pub until_us: Option<f64>,
         }
 
         impl Pattern for $name {
-            fn stop(&self) -> Stop {
-                Stop { flows: self.flows, until_us: self.until_us }
+            fn stop(&self) -> StopCondition {
+                StopCondition { flows: self.flows, until_us: self.until_us }
             }
 
             fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
@@ -89,7 +89,7 @@ fn check(
     let inside = hub.is_none_or(|hub| peers.contains(hub));
     let n = checker.count("fan", of.fan, peers.count() - u32::from(inside))?;
     let volume = match (of.flow_bytes, of.total_bytes) {
-        (Some(size), None) => Volume::PerFlow(checker.bytes("flow-bytes", size)?),
+        (Some(size), None) => FlowVolume::PerFlow(checker.bytes("flow-bytes", size)?),
         (None, Some(total)) if total < u64::from(n) => {
             return checker.wrong(
                 "total-bytes",
@@ -97,7 +97,7 @@ fn check(
                 total,
             );
         }
-        (None, Some(total)) => Volume::Total(checker.bytes("total-bytes", total)?),
+        (None, Some(total)) => FlowVolume::Total(checker.bytes("total-bytes", total)?),
         (None, None) => {
             return checker.wrong("flow-bytes", "flow-bytes or total-bytes", "neither");
         }
@@ -108,5 +108,5 @@ fn check(
     let rounds = checker.rounds(of.rounds.0, of.rounds.1, of.rounds.2)?;
     let n_hosts = checker.n();
     let fan = Fan { direction, n, hub, volume, n_hosts, peers };
-    Ok(CheckedPattern::new(checker.bursts(Law::Fan(fan), rounds)))
+    Ok(CheckedPattern::new(checker.bursts(BatchPattern::Fan(fan), rounds)))
 }

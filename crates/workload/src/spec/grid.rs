@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::HostsSpec;
 use super::pattern::Checker;
-use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError, one};
+use super::pattern::{CheckedPattern, Pattern, StopCondition, WorkloadError, one};
 use crate::pattern::HostSet;
-use crate::pattern::burst::{Grid, Law};
+use crate::pattern::burst::{BatchPattern, Grid};
 
 /// Keys of `shuffle`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
@@ -34,8 +34,8 @@ pub struct ShuffleSpec {
 }
 
 impl Pattern for ShuffleSpec {
-    fn stop(&self) -> Stop {
-        Stop { flows: self.flows, until_us: self.until_us }
+    fn stop(&self) -> StopCondition {
+        StopCondition { flows: self.flows, until_us: self.until_us }
     }
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
@@ -48,7 +48,7 @@ impl Pattern for ShuffleSpec {
         let size = checker.bytes("flow-bytes", self.flow_bytes)?;
         let rounds = checker.rounds(self.start_us, self.period_us, self.rounds)?;
         Ok(CheckedPattern::new(
-            checker.bursts(Law::Grid(Grid { senders, receivers, size }), rounds),
+            checker.bursts(BatchPattern::Grid(Grid { senders, receivers, size }), rounds),
         ))
     }
 }
@@ -69,16 +69,17 @@ pub struct DenseSpec {
 }
 
 impl Pattern for DenseSpec {
-    fn stop(&self) -> Stop {
-        Stop { flows: self.flows, until_us: self.until_us }
+    fn stop(&self) -> StopCondition {
+        StopCondition { flows: self.flows, until_us: self.until_us }
     }
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let all = HostSet::all(checker.n());
         let size = checker.bytes("flow-bytes", self.flow_bytes)?;
         let rounds = checker.rounds(self.start_us, None, 1)?;
-        Ok(CheckedPattern::new(
-            checker.bursts(Law::Grid(Grid { senders: all.clone(), receivers: all, size }), rounds),
-        ))
+        Ok(CheckedPattern::new(checker.bursts(
+            BatchPattern::Grid(Grid { senders: all.clone(), receivers: all, size }),
+            rounds,
+        )))
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::pattern::Checker;
-use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError};
+use super::pattern::{CheckedPattern, Pattern, StopCondition, WorkloadError};
 use super::{ValidWorkload, WorkloadSpec};
 use crate::flow::Limit;
 use crate::mix::Mix;
@@ -22,8 +22,8 @@ pub struct MixSpec {
 }
 
 impl Pattern for MixSpec {
-    fn stop(&self) -> Stop {
-        Stop { flows: self.flows, until_us: self.until_us }
+    fn stop(&self) -> StopCondition {
+        StopCondition { flows: self.flows, until_us: self.until_us }
     }
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {

@@ -42,7 +42,7 @@ pub use overlay::IncastOverlaySpec;
 pub use pairs::{AllToAllSpec, BisectionSpec, PermutationSpec, StaggeredSpec, StrideSpec};
 pub use phases::PhasesSpec;
 pub use rack_local::RackLocalSpec;
-pub use rpc::{RpcSpec, Times};
+pub use rpc::{RpcSpec, TimeDistribution};
 pub use sizes::{Interpolation, SizeSpec, Unit};
 pub use skewed::SkewedAllToAllSpec;
 pub use trace::TraceSpec;

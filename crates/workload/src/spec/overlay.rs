@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::SizeSpec;
 use super::pattern::Checker;
-use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError};
+use super::pattern::{CheckedPattern, Pattern, StopCondition, WorkloadError};
 use crate::pattern::HostSet;
-use crate::pattern::burst::{Direction, Fan, Overlay, PoissonIncast, Volume};
+use crate::pattern::burst::{Direction, Fan, FlowVolume, Overlay, PoissonIncast};
 use crate::pattern::pairs::Pairs;
 use crate::pattern::poisson::Poisson;
 
@@ -40,8 +40,8 @@ pub struct IncastOverlaySpec {
 }
 
 impl Pattern for IncastOverlaySpec {
-    fn stop(&self) -> Stop {
-        Stop { flows: self.flows, until_us: self.until_us }
+    fn stop(&self) -> StopCondition {
+        StopCondition { flows: self.flows, until_us: self.until_us }
     }
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
@@ -57,7 +57,7 @@ impl Pattern for IncastOverlaySpec {
             direction: Direction::In,
             n,
             hub: None,
-            volume: Volume::PerFlow(size),
+            volume: FlowVolume::PerFlow(size),
             n_hosts: checker.n(),
             peers: all,
         };

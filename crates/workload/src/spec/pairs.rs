@@ -10,13 +10,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::pattern::Checker;
-use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError};
+use super::pattern::{CheckedPattern, Pattern, StopCondition, WorkloadError};
 use super::{HostsSpec, SizeSpec};
 use crate::pattern::HostSet;
 use crate::pattern::burst::Rounds;
 use crate::pattern::pairs::{Pairs, StaggeredPairs};
 use crate::pattern::poisson::{OnOff, Poisson};
-use crate::pattern::together::Together;
+use crate::pattern::together::SimultaneousFlows;
 
 /// Defines the keys of a pattern whose hosts have partners: the pattern's keys, and the common
 /// ones.
@@ -54,8 +54,8 @@ macro_rules! pairs_spec {
         }
 
         impl $name {
-            pub(super) fn arrivals(&self) -> Arrivals<'_> {
-                Arrivals {
+            pub(super) fn arrivals(&self) -> ArrivalKeys<'_> {
+                ArrivalKeys {
                     sizes: &self.sizes,
                     load: self.load,
                     on_us: self.on_us,
@@ -112,7 +112,7 @@ pairs_spec! {
 
 /// The keys that these patterns have in common.
 #[derive(Clone, Copy)]
-pub(super) struct Arrivals<'a> {
+pub(super) struct ArrivalKeys<'a> {
     sizes: &'a SizeSpec,
     load: Option<f64>,
     on_us: Option<f64>,
@@ -124,8 +124,8 @@ pub(super) struct Arrivals<'a> {
 }
 
 impl Pattern for AllToAllSpec {
-    fn stop(&self) -> Stop {
-        Stop { flows: self.flows, until_us: self.until_us }
+    fn stop(&self) -> StopCondition {
+        StopCondition { flows: self.flows, until_us: self.until_us }
     }
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
@@ -139,8 +139,8 @@ impl Pattern for AllToAllSpec {
 }
 
 impl Pattern for PermutationSpec {
-    fn stop(&self) -> Stop {
-        Stop { flows: self.flows, until_us: self.until_us }
+    fn stop(&self) -> StopCondition {
+        StopCondition { flows: self.flows, until_us: self.until_us }
     }
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
@@ -150,8 +150,8 @@ impl Pattern for PermutationSpec {
 }
 
 impl Pattern for BisectionSpec {
-    fn stop(&self) -> Stop {
-        Stop { flows: self.flows, until_us: self.until_us }
+    fn stop(&self) -> StopCondition {
+        StopCondition { flows: self.flows, until_us: self.until_us }
     }
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
@@ -168,8 +168,8 @@ impl Pattern for BisectionSpec {
 }
 
 impl Pattern for StrideSpec {
-    fn stop(&self) -> Stop {
-        Stop { flows: self.flows, until_us: self.until_us }
+    fn stop(&self) -> StopCondition {
+        StopCondition { flows: self.flows, until_us: self.until_us }
     }
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
@@ -186,8 +186,8 @@ impl Pattern for StrideSpec {
 }
 
 impl Pattern for StaggeredSpec {
-    fn stop(&self) -> Stop {
-        Stop { flows: self.flows, until_us: self.until_us }
+    fn stop(&self) -> StopCondition {
+        StopCondition { flows: self.flows, until_us: self.until_us }
     }
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
@@ -243,7 +243,7 @@ impl Pattern for StaggeredSpec {
 impl Checker<'_> {
     fn pairs(
         &mut self,
-        of: Arrivals<'_>,
+        of: ArrivalKeys<'_>,
         pairs: Pairs,
         hosts: HostSet,
     ) -> Result<CheckedPattern, WorkloadError> {
@@ -279,7 +279,7 @@ impl Checker<'_> {
     /// Checks the keys of hosts that send at once.
     fn together(
         &mut self,
-        of: Arrivals<'_>,
+        of: ArrivalKeys<'_>,
         pairs: Pairs,
         hosts: HostSet,
         start: Span,
@@ -294,7 +294,8 @@ impl Checker<'_> {
         let rounds = Rounds { start: Time::ZERO + start, ..rounds };
         let sizes = self.sizes(of.sizes)?;
         let stream = self.stream();
-        let together = Together { pairs, hosts, sizes: Arc::clone(&sizes), rounds, stream };
+        let together =
+            SimultaneousFlows { pairs, hosts, sizes: Arc::clone(&sizes), rounds, stream };
         let (per_round, all) = (together.flows_per_round(), together.n_flows());
         if let Some(flows) = of.flows.filter(|&flows| flows > all) {
             let path = &self.path;

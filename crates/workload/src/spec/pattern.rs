@@ -62,8 +62,8 @@ pub enum WorkloadError {
 /// A traffic pattern: a struct of its keys in plans.
 pub(super) trait Pattern {
     /// Returns the keys that end it.
-    fn stop(&self) -> Stop {
-        Stop::default()
+    fn stop(&self) -> StopCondition {
+        StopCondition::default()
     }
 
     /// Checks the keys against the network and returns the flows.
@@ -97,7 +97,7 @@ impl CheckedPattern {
 
 /// End of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Stop {
+pub(super) struct StopCondition {
     pub(super) flows: Option<u64>,
     pub(super) until_us: Option<f64>,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SizeSpec;
 use super::pattern::Checker;
-use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError};
+use super::pattern::{CheckedPattern, Pattern, StopCondition, WorkloadError};
 use crate::pattern::HostSet;
 use crate::pattern::pairs::Pairs;
 use crate::pattern::poisson::Poisson;
@@ -35,8 +35,8 @@ pub struct RackLocalSpec {
 }
 
 impl Pattern for RackLocalSpec {
-    fn stop(&self) -> Stop {
-        Stop { flows: self.flows, until_us: self.until_us }
+    fn stop(&self) -> StopCondition {
+        StopCondition { flows: self.flows, until_us: self.until_us }
     }
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::pattern::Checker;
 use super::pattern::{CheckedPattern, Pattern, WorkloadError};
 use super::{HostsSpec, SizeSpec};
-pub use crate::pattern::rpc::Times;
-use crate::pattern::rpc::{Pace, Rpc};
+pub use crate::pattern::rpc::TimeDistribution;
+use crate::pattern::rpc::{CallPacing, Rpc};
 
 /// Keys of `rpc`. A call is a request to a server, or to several, and their responses.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
@@ -43,7 +43,7 @@ pub struct RpcSpec {
     pub service_us: f64,
     /// The law of `think-us`, `interval-us` and `service-us`, which are means.
     #[serde(default)]
-    pub times: Times,
+    pub times: TimeDistribution,
     /// Start of all clients.
     #[serde(default)]
     pub start_us: f64,
@@ -77,7 +77,7 @@ impl Pattern for RpcSpec {
         let pace = match self.interval_us {
             None => {
                 let think = checker.span("think-us", self.think_us)?;
-                Pace::Closed { think, concurrency: self.concurrency.min(self.calls) }
+                CallPacing::Closed { think, concurrency: self.concurrency.min(self.calls) }
             }
             Some(_) if self.think_us != 0.0 => {
                 return checker.wrong("think-us", "left out beside interval-us", self.think_us);
@@ -89,7 +89,7 @@ impl Pattern for RpcSpec {
                     self.concurrency,
                 );
             }
-            Some(us) => Pace::Open { interval: checker.span("interval-us", us)? },
+            Some(us) => CallPacing::Open { interval: checker.span("interval-us", us)? },
         };
         let rpc = Rpc {
             clients,

@@ -10,7 +10,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::pattern::WorkloadError;
-use crate::size::{Shape, SizeDist, named, read_cdf};
+use crate::size::{SizeDist, SizeInterpolation, named, read_cdf};
 
 /// Message sizes: `"imc10"`, `{ fixed = 71540 }` or `{ cdf = "file.txt" }`.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
@@ -118,8 +118,8 @@ impl SizeSpec {
                         Unit::Packets => payload,
                     };
                     let shape = table.interpolation.map(|interpolation| match interpolation {
-                        Interpolation::Linear => Shape::Linear,
-                        Interpolation::Steps => Shape::Steps,
+                        Interpolation::Linear => SizeInterpolation::Linear,
+                        Interpolation::Steps => SizeInterpolation::Steps,
                     });
                     read_cdf(&base_dir.join(file), shape, unit)
                 }

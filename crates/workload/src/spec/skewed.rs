@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::HostsSpec;
 use super::pattern::Checker;
-use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError, one};
-use crate::pattern::burst::Law;
+use super::pattern::{CheckedPattern, Pattern, StopCondition, WorkloadError, one};
+use crate::pattern::burst::BatchPattern;
 use crate::pattern::skewed::SkewedPairs;
 
 /// Keys of `skewed-all-to-all`. Rounds do not wait for each other.
@@ -34,8 +34,8 @@ pub struct SkewedAllToAllSpec {
 }
 
 impl Pattern for SkewedAllToAllSpec {
-    fn stop(&self) -> Stop {
-        Stop { flows: self.flows, until_us: self.until_us }
+    fn stop(&self) -> StopCondition {
+        StopCondition { flows: self.flows, until_us: self.until_us }
     }
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
@@ -46,7 +46,8 @@ impl Pattern for SkewedAllToAllSpec {
         let size = checker.bytes("host-bytes", self.host_bytes)?;
         let rounds = checker.rounds(self.start_us, self.period_us, self.rounds)?;
         Ok(CheckedPattern::new(
-            checker.bursts(Law::Skewed(SkewedPairs { hosts, size, skew: self.skew }), rounds),
+            checker
+                .bursts(BatchPattern::Skewed(SkewedPairs { hosts, size, skew: self.skew }), rounds),
         ))
     }
 }

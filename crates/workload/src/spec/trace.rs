@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::pattern::Checker;
-use super::pattern::{CheckedPattern, Pattern, Stop, WorkloadError};
+use super::pattern::{CheckedPattern, Pattern, StopCondition, WorkloadError};
 use crate::source::RecordedFlows;
-use crate::trace::{self, Check, Format, Order, Trace};
+use crate::trace::{self, Format, Order, Trace, TraceRequirements};
 
 /// Keys of `trace`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
@@ -40,8 +40,8 @@ pub struct TraceSpec {
 }
 
 impl Pattern for TraceSpec {
-    fn stop(&self) -> Stop {
-        Stop { flows: self.flows, until_us: self.until_us }
+    fn stop(&self) -> StopCondition {
+        StopCondition { flows: self.flows, until_us: self.until_us }
     }
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
@@ -62,7 +62,7 @@ impl Pattern for TraceSpec {
             vector_bytes: self.vector_bytes,
             groups: self.groups.as_ref().map(|groups| checker.context().base_dir.join(groups)),
         };
-        let check = Check { n_hosts: checker.n(), order };
+        let check = TraceRequirements { n_hosts: checker.n(), order };
         let (trace, notes) = trace::read_with_notes(&file, format, check, &options)?;
         notes.into_iter().for_each(|note| checker.warn(note));
         match trace {

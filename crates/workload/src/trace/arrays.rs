@@ -50,11 +50,11 @@ pub(super) enum Ids {
 }
 
 /// Numbers of the rows on which each row depends.
-pub(super) type After = Vec<Ids>;
+pub(super) type DependencyRows = Vec<Ids>;
 
 /// Returns the ids of `array`: lists of numbers, texts, or single numbers; `None` if it holds
 /// anything else.
-pub(super) fn after(array: &ArrayRef) -> Option<After> {
+pub(super) fn after(array: &ArrayRef) -> Option<DependencyRows> {
     let list = |values: Option<ArrayRef>| match values {
         None => Some(Ids::Numbers(Vec::new())),
         Some(values) if values.is_empty() => Some(Ids::Numbers(Vec::new())),

@@ -61,7 +61,7 @@ const ARRIVAL_EXPECTED: &str = "arrival_ps (or arrival_ns, arrival_us, arrival_m
 
 /// A column of times.
 #[derive(Clone, Debug)]
-pub(super) struct Times {
+pub(super) struct TimeColumn {
     /// Its name, such as `arrival_us`.
     pub(super) name: String,
     pub(super) unit: Unit,
@@ -69,7 +69,7 @@ pub(super) struct Times {
     pub(super) unit_ps: u64,
 }
 
-impl Times {
+impl TimeColumn {
     /// Returns the column of `time`, which is one of [`TIMES`].
     pub(super) fn find(time: &str, has: impl Fn(&str) -> bool) -> Option<Self> {
         UNITS.iter().find_map(|&(symbol, unit_ps)| {
@@ -86,10 +86,13 @@ impl Times {
 
 /// Returns the file's names of the columns that have a field of a row, by the names of the fields
 /// in errors. `original` are the names in the file, `renamed` those of this module.
-pub(super) fn of_fields(original: &[String], renamed: &[String]) -> BTreeMap<&'static str, String> {
+pub(super) fn field_columns(
+    original: &[String],
+    renamed: &[String],
+) -> BTreeMap<&'static str, String> {
     let position = |name: &str| renamed.iter().position(|column| column == name);
     let times = TIMES.iter().filter_map(|&time| {
-        let times = Times::find(time, |name| position(name).is_some())?;
+        let times = TimeColumn::find(time, |name| position(name).is_some())?;
         Some((time, position(&times.name)?))
     });
     let others = USED.iter().filter_map(|&name| Some((name, position(name)?)));
@@ -150,7 +153,7 @@ pub(super) fn rename(
 /// All columns that are missing, in one error.
 pub(super) fn require(file: &str, header: &[String]) -> Result<(), TraceError> {
     let has = |name: &str| header.iter().any(|column| column == name);
-    let arrival = Times::find("arrival", has).is_none().then_some(ARRIVAL_EXPECTED);
+    let arrival = TimeColumn::find("arrival", has).is_none().then_some(ARRIVAL_EXPECTED);
     let others = REQUIRED.into_iter().filter(|name| !has(name));
     let missing: Vec<&str> = arrival.into_iter().chain(others).collect();
     if missing.is_empty() {
@@ -171,7 +174,7 @@ pub(super) fn notes(
     options: &Options,
 ) -> Result<Vec<String>, TraceError> {
     let has = |name: &str| columns.iter().any(|column| column == name);
-    let times = TIMES.iter().filter_map(|of| Times::find(of, has)).map(|times| times.name);
+    let times = TIMES.iter().filter_map(|of| TimeColumn::find(of, has)).map(|times| times.name);
     let others = USED.iter().chain(&RECORDED).map(|&name| name.to_owned());
     let chosen: Vec<String> = times.chain(others).collect();
     let mut left = Vec::new();

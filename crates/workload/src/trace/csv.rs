@@ -11,11 +11,11 @@ use flate2::write::GzEncoder;
 use rampmeter_core::NodeId;
 use rampmeter_core::quantity::Unit;
 
-use super::columns::Times;
+use super::columns::TimeColumn;
 use super::decimal::{parse_bytes, parse_time, parse_whole};
 use super::row::SIZE_EXPECTED;
-use super::write::{Row, Sheet};
-use super::{Extra, Import, RawRow, ReferenceRow, Source, TraceError, columns};
+use super::write::{Row, TraceRows};
+use super::{Import, OptionalFields, RawRow, ReferenceRow, Source, TraceError, columns};
 use crate::flow::Flow;
 use crate::graph::Graph;
 use crate::table::{Records, separator};
@@ -26,7 +26,7 @@ use crate::table::{Records, separator};
 /// # Errors
 /// [`TraceError::Io`] with the file's name.
 pub fn write_csv(file: &Path, flows: impl IntoIterator<Item = Flow>) -> Result<(), TraceError> {
-    write_sheet(file, &Sheet::of_flows(flows))
+    write_sheet(file, &TraceRows::of_flows(flows))
 }
 
 /// Writes the flows and computations of `graph`, whose numbers are those of the rows; compressed if
@@ -35,10 +35,10 @@ pub fn write_csv(file: &Path, flows: impl IntoIterator<Item = Flow>) -> Result<(
 /// # Errors
 /// [`TraceError::Io`] with the file's name.
 pub fn write_graph_csv(file: &Path, graph: &Graph) -> Result<(), TraceError> {
-    write_sheet(file, &Sheet::of_graph(graph))
+    write_sheet(file, &TraceRows::of_graph(graph))
 }
 
-fn write_sheet(file: &Path, sheet: &Sheet) -> Result<(), TraceError> {
+fn write_sheet(file: &Path, sheet: &TraceRows) -> Result<(), TraceError> {
     let lines = sheet.rows.iter().map(|row| line(sheet, row, &[]));
     write_lines(file, &header(sheet), lines)
 }
@@ -53,7 +53,7 @@ pub fn write_reference_csv(
     rows: &[ReferenceRow],
     names: &[String],
 ) -> Result<(), TraceError> {
-    let sheet = Sheet::of_flows(rows.iter().map(|row| row.flow));
+    let sheet = TraceRows::of_flows(rows.iter().map(|row| row.flow));
     let header = format!("flow,{},fct_ps,ideal_ps", header(&sheet));
     let text = |span: Option<_>| {
         span.map(rampmeter_core::Span::as_ps).map_or(String::new(), |ps| ps.to_string())
@@ -64,7 +64,7 @@ pub fn write_reference_csv(
     write_lines(file, &header, lines)
 }
 
-fn header(sheet: &Sheet) -> String {
+fn header(sheet: &TraceRows) -> String {
     let mut header = "arrival_ps,src,dst,size_bytes".to_owned();
     for (column, is_there) in [
         ("tenant", sheet.has_tenants),
@@ -79,7 +79,7 @@ fn header(sheet: &Sheet) -> String {
     header
 }
 
-fn line(sheet: &Sheet, Row { flow, after, compute }: &Row, names: &[String]) -> String {
+fn line(sheet: &TraceRows, Row { flow, after, compute }: &Row, names: &[String]) -> String {
     let host = |host: NodeId| names.get(host.idx()).map_or(host.get().to_string(), |it| quoted(it));
     let (src, dst) = (host(flow.src), host(flow.dst));
     let mut text = format!("{},{src},{dst},{}", flow.arrival.as_ps(), flow.size.get());
@@ -166,7 +166,7 @@ fn broken(name: &str, error: &csv::Error) -> TraceError {
 
 /// Positions of the columns.
 struct Columns {
-    arrival: (usize, Times),
+    arrival: (usize, TimeColumn),
     src: usize,
     dst: usize,
     size: usize,
@@ -175,8 +175,8 @@ struct Columns {
     flow: Option<usize>,
     after: Option<usize>,
     tenant: Option<usize>,
-    compute: Option<(usize, Times)>,
-    deadline: Option<(usize, Times)>,
+    compute: Option<(usize, TimeColumn)>,
+    deadline: Option<(usize, TimeColumn)>,
 }
 
 impl Columns {
@@ -185,7 +185,7 @@ impl Columns {
         columns::require(file, header)?;
         let need = |name: &str| position(name).expect("the trace has the columns that it needs");
         let time = |of: &str| {
-            let times = Times::find(of, |name| position(name).is_some())?;
+            let times = TimeColumn::find(of, |name| position(name).is_some())?;
             Some((position(&times.name)?, times))
         };
         Ok(Self {
@@ -217,7 +217,7 @@ fn parse(source: &Source<'_>, mut records: Records<impl Read>) -> Result<Import,
     import.is_unordered = columns::is_result(&renamed);
     let status = renamed.iter().position(|column| column == columns::STATUS);
     let mut n_not_started = 0;
-    import.fields = columns::of_fields(&header, &renamed);
+    import.fields = columns::field_columns(&header, &renamed);
     while let Some((place, record)) = records.next_record().map_err(format)? {
         if record.len() > renamed.len() {
             return Err(TraceError::Field {
@@ -283,11 +283,11 @@ fn parse_record(
         let ps = |text| parse_time(text, 1).ok_or_else(|| wrong(field, expected, text));
         text.map(ps).transpose()
     };
-    let time = |field, (at, times): &(usize, Times)| {
+    let time = |field, (at, times): &(usize, TimeColumn)| {
         let ps = parse_time(get(*at), times.unit_ps);
         ps.ok_or_else(|| wrong(field, &times.expected(), get(*at)))
     };
-    let optional_time = |field, column: Option<&(usize, Times)>| {
+    let optional_time = |field, column: Option<&(usize, TimeColumn)>| {
         column.filter(|(at, _)| !get(*at).is_empty()).map(|column| time(field, column)).transpose()
     };
     let after = columns.after.map_or("", get);
@@ -307,7 +307,7 @@ fn parse_record(
         size_bytes: parse_bytes(size).ok_or_else(|| wrong("size_bytes", SIZE_EXPECTED, size))?,
         fct_ps: recorded("fct_ps", columns.fct)?,
         ideal_ps: recorded("ideal_ps", columns.ideal)?,
-        extra: Extra {
+        extra: OptionalFields {
             flow: optional("flow", columns.flow)?,
             after,
             compute_ps: optional_time("compute", columns.compute.as_ref())?.unwrap_or(0),

@@ -62,9 +62,9 @@ formats! {
     /// A GOAL schedule; see [`import::goal`].
     Goal: import::goal::read, ["goal"], [".goal"], contents::is_goal;
     /// A workload of `SimAI`, AICB or ASTRA-sim; see [`import::simai`].
-    Simai: import::simai::read, ["simai", "astra-sim"], [], import::simai::is;
+    Simai: import::simai::read, ["simai", "astra-sim"], [], import::simai::is_simai;
     /// Execution traces of Chakra, a file for each rank; see [`import::chakra`].
-    Chakra: import::chakra::read, ["chakra"], [".et"], import::chakra::is;
+    Chakra: import::chakra::read, ["chakra"], [".et"], import::chakra::is_chakra;
     /// An algorithm of MSCCL; see [`import::msccl`].
     Msccl: import::msccl::read, ["msccl"], [], contents::is_msccl;
 }

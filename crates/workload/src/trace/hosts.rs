@@ -49,7 +49,7 @@ impl HostNames {
         let place = || name.strip_prefix('h')?.parse().ok();
         match self.by_name.is_empty().then(place).flatten() {
             Some(host) => Ok(host),
-            None => Self::known(self.by_name.get(name).copied(), &format!("{name:?}")),
+            None => Self::host_number(self.by_name.get(name).copied(), &format!("{name:?}")),
         }
     }
 
@@ -82,7 +82,7 @@ impl HostNames {
     /// # Errors
     /// The expected host, and the node of that number.
     pub fn node(&self, number: u64) -> Result<u32, (String, String)> {
-        Self::known(self.by_number.get(&number).copied(), &format!("node {number}"))
+        Self::host_number(self.by_number.get(&number).copied(), &format!("node {number}"))
     }
 
     /// Returns the name of a host; `None` if it has none.
@@ -91,7 +91,7 @@ impl HostNames {
         named.map(|(name, _)| name.as_str())
     }
 
-    fn known(host: Option<Option<u32>>, node: &str) -> Result<u32, (String, String)> {
+    fn host_number(host: Option<Option<u32>>, node: &str) -> Result<u32, (String, String)> {
         let expected = "a host of the topology".to_owned();
         match host {
             Some(Some(host)) => Ok(host),

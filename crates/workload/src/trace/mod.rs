@@ -49,7 +49,7 @@ pub use self::format::Format;
 pub use self::hosts::HostNames;
 #[cfg(feature = "parquet")]
 pub use self::parquet::{host_names, write_graph_parquet, write_parquet};
-pub(crate) use self::row::{Extra, RawRow};
+pub(crate) use self::row::{OptionalFields, RawRow};
 pub use self::row::{Options, ReferenceRow, TraceError};
 pub(crate) use self::source::{Import, Source};
 use crate::flow::Flow;
@@ -67,7 +67,7 @@ pub enum Order {
 
 /// Requirements of a trace, besides sizes above zero and no flow from a host to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Check {
+pub struct TraceRequirements {
     /// Hosts are numbered below this.
     pub n_hosts: u32,
     /// Treatment of flows out of order.
@@ -91,7 +91,11 @@ pub enum Trace {
 /// # Errors
 /// A file that cannot be read, is not of its format or fails a check; the message names file,
 /// line or row, and column.
-pub fn read(file: &Path, format: Format, check: Check) -> Result<Vec<Flow>, TraceError> {
+pub fn read(
+    file: &Path,
+    format: Format,
+    check: TraceRequirements,
+) -> Result<Vec<Flow>, TraceError> {
     let rows = read_reference(file, format, check)?;
     Ok(rows.into_iter().map(|row| row.flow).collect())
 }
@@ -103,7 +107,7 @@ pub fn read(file: &Path, format: Format, check: Check) -> Result<Vec<Flow>, Trac
 pub fn read_reference(
     file: &Path,
     format: Format,
-    check: Check,
+    check: TraceRequirements,
 ) -> Result<Vec<ReferenceRow>, TraceError> {
     match read_trace(file, format, check)? {
         Trace::Flows(rows) => Ok(rows),
@@ -118,7 +122,11 @@ pub fn read_reference(
 ///
 /// # Errors As [`read`]. Dependencies form a cycle. A flow depends on one that does not exist, or
 /// that its source neither sends nor receives.
-pub fn read_trace(file: &Path, format: Format, check: Check) -> Result<Trace, TraceError> {
+pub fn read_trace(
+    file: &Path,
+    format: Format,
+    check: TraceRequirements,
+) -> Result<Trace, TraceError> {
     read_with_notes(file, format, check, &Options::default()).map(|(trace, _)| trace)
 }
 
@@ -129,7 +137,7 @@ pub fn read_trace(file: &Path, format: Format, check: Check) -> Result<Trace, Tr
 pub fn read_with_notes(
     file: &Path,
     format: Format,
-    check: Check,
+    check: TraceRequirements,
     options: &Options,
 ) -> Result<(Trace, Vec<String>), TraceError> {
     let name = file.display().to_string();
@@ -147,7 +155,7 @@ pub fn read_with_notes(
     }
     waiting::check_ids(&name, &rows).map_err(|error| error.in_columns(&fields))?;
     let order = if is_unordered { Order::Sort } else { check.order };
-    let check = Check { order, ..check };
+    let check = TraceRequirements { order, ..check };
     let named = |error| named(error, options.hosts.as_ref()).in_columns(&fields);
     let trace = if is_graph || rows.iter().any(waiting::waits) {
         let graph = waiting::graph(&name, &rows, rounds, check).map_err(named)?;
@@ -193,7 +201,11 @@ fn hinted(error: TraceError, file: &Path, format: Format) -> TraceError {
 }
 
 /// Applies `check` to rows, in their order.
-fn checked(file: &str, rows: Vec<RawRow>, check: Check) -> Result<Vec<ReferenceRow>, TraceError> {
+fn checked(
+    file: &str,
+    rows: Vec<RawRow>,
+    check: TraceRequirements,
+) -> Result<Vec<ReferenceRow>, TraceError> {
     let mut before = 0;
     let mut flows = Vec::with_capacity(rows.len());
     for row in rows {
@@ -241,7 +253,13 @@ fn checked(file: &str, rows: Vec<RawRow>, check: Check) -> Result<Vec<ReferenceR
 /// Maximum number of tenants of a trace; statistics have a column for each.
 const TENANTS_MAX: u32 = 1 << 16;
 
-fn host(file: &str, row: &RawRow, field: &str, id: u64, check: Check) -> Result<u32, TraceError> {
+fn host(
+    file: &str,
+    row: &RawRow,
+    field: &str,
+    id: u64,
+    check: TraceRequirements,
+) -> Result<u32, TraceError> {
     let known = u32::try_from(id).ok().filter(|&id| id < check.n_hosts);
     known.ok_or_else(|| TraceError::Field {
         file: file.to_owned(),

@@ -15,13 +15,13 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use rampmeter_core::quantity::Unit;
 
-use super::arrays::{After, Column, Ids, after, numbers, texts};
-use super::columns::Times;
+use super::arrays::{Column, DependencyRows, Ids, after, numbers, texts};
+use super::columns::TimeColumn;
 use super::decimal::parse_whole;
 use super::number::Number;
 use super::row::SIZE_EXPECTED;
-use super::write::{Row, Sheet};
-use super::{Extra, HostNames, Import, RawRow, Source, TraceError, columns};
+use super::write::{Row, TraceRows};
+use super::{HostNames, Import, OptionalFields, RawRow, Source, TraceError, columns};
 use crate::flow::Flow;
 use crate::graph::Graph;
 
@@ -31,7 +31,7 @@ use crate::graph::Graph;
 /// # Errors
 /// [`TraceError::Io`] or [`TraceError::Format`] with the file's name.
 pub fn write_parquet(file: &Path, flows: impl IntoIterator<Item = Flow>) -> Result<(), TraceError> {
-    write_sheet(file, &Sheet::of_flows(flows))
+    write_sheet(file, &TraceRows::of_flows(flows))
 }
 
 /// Writes the flows and computations of `graph` as a table; their numbers are those of the rows.
@@ -39,10 +39,10 @@ pub fn write_parquet(file: &Path, flows: impl IntoIterator<Item = Flow>) -> Resu
 /// # Errors
 /// [`TraceError::Io`] or [`TraceError::Format`] with the file's name.
 pub fn write_graph_parquet(file: &Path, graph: &Graph) -> Result<(), TraceError> {
-    write_sheet(file, &Sheet::of_graph(graph))
+    write_sheet(file, &TraceRows::of_graph(graph))
 }
 
-fn write_sheet(file: &Path, sheet: &Sheet) -> Result<(), TraceError> {
+fn write_sheet(file: &Path, sheet: &TraceRows) -> Result<(), TraceError> {
     let name = file.display().to_string();
     let io = |source| TraceError::Io { file: name.clone(), source };
     let format = |error: parquet::errors::ParquetError| broken(&name, error);
@@ -64,7 +64,7 @@ fn write_sheet(file: &Path, sheet: &Sheet) -> Result<(), TraceError> {
 }
 
 /// Returns the columns of `rows`, which are some of `sheet`.
-fn table(sheet: &Sheet, rows: &[Row]) -> (Vec<Field>, Vec<ArrayRef>) {
+fn table(sheet: &TraceRows, rows: &[Row]) -> (Vec<Field>, Vec<ArrayRef>) {
     let long = |of: fn(&Row) -> u64| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<UInt64Array>())
     };
@@ -107,7 +107,7 @@ pub(crate) fn import(source: &Source<'_>) -> Result<Import, TraceError> {
     columns::require(name, &header)?;
     let mut import = Import {
         is_unordered: columns::is_result(&header),
-        fields: columns::of_fields(&original, &header),
+        fields: columns::field_columns(&original, &header),
         ..Import::default()
     };
     let reader = builder.build().map_err(|error| broken(name, error))?;
@@ -185,7 +185,8 @@ fn read_batch(
 ) -> Result<usize, TraceError> {
     let table = Table { name: source.name, batch, first, n_hosts: source.n_hosts };
     let has = |name: &str| batch.column_by_name(name).is_some();
-    let arrival = Times::find("arrival", has).expect("the trace has the columns that it needs");
+    let arrival =
+        TimeColumn::find("arrival", has).expect("the trace has the columns that it needs");
     let arrivals = table.quantities(&arrival.name, arrival.unit, "arrival", &arrival.expected())?;
     let hosts = source.options.hosts.as_ref();
     let (src, dst) = (table.hosts("src", hosts)?, table.hosts("dst", hosts)?);
@@ -220,7 +221,7 @@ fn read_batch(
             size_bytes: table.value("size_bytes", &size, row)?,
             fct_ps: table.maybe("fct_ps", fct.as_ref(), row)?,
             ideal_ps: table.maybe("ideal_ps", ideal.as_ref(), row)?,
-            extra: Extra {
+            extra: OptionalFields {
                 flow: table.maybe("flow", flow.as_ref(), row)?,
                 after,
                 compute_ps: table.maybe_time("compute", compute.as_ref(), row)?.unwrap_or(0),
@@ -323,8 +324,8 @@ impl Table<'_> {
     }
 
     /// Returns an optional column of times.
-    fn times(&self, of: &str) -> Result<Option<(Column, Times)>, TraceError> {
-        let found = Times::find(of, |name| self.batch.column_by_name(name).is_some());
+    fn times(&self, of: &str) -> Result<Option<(Column, TimeColumn)>, TraceError> {
+        let found = TimeColumn::find(of, |name| self.batch.column_by_name(name).is_some());
         let Some(times) = found else { return Ok(None) };
         let column = self.quantities(&times.name, times.unit, of, &times.expected())?;
         Ok(Some((column, times)))
@@ -333,7 +334,7 @@ impl Table<'_> {
     fn maybe_time(
         &self,
         field: &str,
-        column: Option<&(Column, Times)>,
+        column: Option<&(Column, TimeColumn)>,
         row: usize,
     ) -> Result<Option<u64>, TraceError> {
         let Some((column, times)) = column else { return Ok(None) };
@@ -343,7 +344,7 @@ impl Table<'_> {
     }
 
     /// Returns the dependencies of rows: lists of ids, texts of ids, or single ids.
-    fn after(&self) -> Result<Option<After>, TraceError> {
+    fn after(&self) -> Result<Option<DependencyRows>, TraceError> {
         let Some(array) = self.batch.column_by_name("after") else { return Ok(None) };
         after(array).map(Some).ok_or_else(|| TraceError::Format {
             file: self.name.to_owned(),
@@ -354,7 +355,7 @@ impl Table<'_> {
         })
     }
 
-    fn ids(&self, after: &After, row: usize) -> Result<Vec<u64>, TraceError> {
+    fn ids(&self, after: &DependencyRows, row: usize) -> Result<Vec<u64>, TraceError> {
         let wrong = |got: String| TraceError::Field {
             file: self.name.to_owned(),
             place: self.first + row as u64,

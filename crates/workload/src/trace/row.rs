@@ -99,12 +99,12 @@ pub(crate) struct RawRow {
     pub(crate) size_bytes: u64,
     pub(crate) fct_ps: Option<u64>,
     pub(crate) ideal_ps: Option<u64>,
-    pub(crate) extra: Extra,
+    pub(crate) extra: OptionalFields,
 }
 
 /// Optional columns of a flow.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Extra {
+pub(crate) struct OptionalFields {
     pub(crate) flow: Option<u64>,
     pub(crate) after: Vec<u64>,
     pub(crate) compute_ps: u64,

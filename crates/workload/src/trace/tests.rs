@@ -14,8 +14,8 @@ use rampmeter_core::{Bytes, NodeId, Span, Time};
 use tempfile::TempDir;
 
 use super::{
-    Check, Format, HostNames, Options, Order, ReferenceRow, Trace, read, read_reference,
-    read_trace, read_with_notes, write_csv, write_parquet, write_reference_csv,
+    Format, HostNames, Options, Order, ReferenceRow, Trace, TraceRequirements, read,
+    read_reference, read_trace, read_with_notes, write_csv, write_parquet, write_reference_csv,
 };
 use crate::flow::Flow;
 use crate::graph::Graph;
@@ -24,8 +24,8 @@ fn flow((arrival, src, dst, size): (u64, u32, u32, u64)) -> Flow {
     Flow::new(Time::from_ps(arrival), NodeId::new(src), NodeId::new(dst), Bytes::new(size))
 }
 
-fn check(n_hosts: u32, order: Order) -> Check {
-    Check { n_hosts, order }
+fn check(n_hosts: u32, order: Order) -> TraceRequirements {
+    TraceRequirements { n_hosts, order }
 }
 
 fn fixture(name: &str) -> PathBuf {

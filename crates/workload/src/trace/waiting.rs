@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use rampmeter_core::{Bytes, NodeId, Span, Time};
 
 use super::SIZE_MAX;
-use super::{Check, Order, RawRow, TraceError, host, tenant};
+use super::{Order, RawRow, TraceError, TraceRequirements, host, tenant};
 use crate::flow::Flow;
 use crate::graph::Round;
 use crate::graph::{Graph, GraphBuilder, GraphError};
@@ -38,7 +38,7 @@ pub(super) fn graph(
     file: &str,
     rows: &[RawRow],
     rounds: Vec<Round>,
-    check: Check,
+    check: TraceRequirements,
 ) -> Result<Graph, TraceError> {
     let ids = Ids::new(file, rows)?;
     let mut builder = GraphBuilder::default();
@@ -75,7 +75,7 @@ pub(super) fn graph(
 }
 
 /// Returns a row as a flow, or as a computation.
-fn flow(file: &str, row: &RawRow, check: Check) -> Result<Flow, TraceError> {
+fn flow(file: &str, row: &RawRow, check: TraceRequirements) -> Result<Flow, TraceError> {
     let src = host(file, row, "src", row.src, check)?;
     let dst = host(file, row, "dst", row.dst, check)?;
     if src == dst && row.size_bytes > 0 {

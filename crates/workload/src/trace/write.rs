@@ -13,14 +13,14 @@ pub(super) struct Row {
 }
 
 /// Rows, and flags for the optional columns.
-pub(super) struct Sheet {
+pub(super) struct TraceRows {
     pub(super) rows: Vec<Row>,
     pub(super) has_tenants: bool,
     pub(super) has_deadlines: bool,
     pub(super) waits: bool,
 }
 
-impl Sheet {
+impl TraceRows {
     /// Creates the rows of flows without dependencies.
     pub(super) fn of_flows(flows: impl IntoIterator<Item = Flow>) -> Self {
         let row = |flow| Row { flow, after: Vec::new(), compute: Span::ZERO };

@@ -7,22 +7,26 @@ use rampmeter_proto::transport::{DerivedValue, Quantity, SharedTime};
 use rampmeter_sim::topo::Link;
 use rampmeter_sim::{ClockSpec, LinkChange, Node, SimSpec, Target, Topology};
 
-use super::link_states::State;
+use super::link_states::NetworkState;
 use crate::plan::tables::FaultsSpec;
 use crate::topology::names::NamesSpec;
 
 /// The core of a network when it is narrowest.
-pub(crate) struct Core {
+pub(crate) struct NarrowestCore {
     /// Share of what hosts can send that links between switches carry.
     share: f64,
     /// The words that name the state of the network, after a space; empty if it has no faults then.
     state: String,
 }
 
-impl Core {
+impl NarrowestCore {
     /// Returns the core of `topology`, or of one of its `states` in which it carries less. Hosts
     /// that are cut off have a warning of their own.
-    pub(crate) fn narrowest(topology: &Topology, states: &[State], names: &NamesSpec) -> Self {
+    pub(crate) fn narrowest(
+        topology: &Topology,
+        states: &[NetworkState],
+        names: &NamesSpec,
+    ) -> Self {
         let whole = Self { share: topology.bisection_share(), state: String::new() };
         states.iter().fold(whole, |least, state| match state.bisection_share() {
             share if share > 0.0 && share < least.share => {
@@ -35,8 +39,8 @@ impl Core {
 
 /// A sentence if links between switches carry less than hosts can send, for a transport that
 /// schedules hosts' links alone.
-pub(crate) fn narrow_core(core: &Core, transport: &str) -> Option<String> {
-    let Core { share, state } = core;
+pub(crate) fn narrow_core(core: &NarrowestCore, transport: &str) -> Option<String> {
+    let NarrowestCore { share, state } = core;
     (*share < 1.0).then(|| {
         format!(
             "transport.name: {transport} schedules the links of hosts alone, and the links between \
@@ -48,8 +52,8 @@ pub(crate) fn narrow_core(core: &Core, transport: &str) -> Option<String> {
 
 /// A sentence if links between switches carry less than hosts can receive, for a transport whose
 /// receivers request packets at the rate of their links.
-pub(crate) fn narrow_core_of_receivers(core: &Core, transport: &str) -> Option<String> {
-    let Core { share, state } = core;
+pub(crate) fn narrow_core_of_receivers(core: &NarrowestCore, transport: &str) -> Option<String> {
+    let NarrowestCore { share, state } = core;
     (*share < 1.0).then(|| {
         format!(
             "transport.name: receivers of {transport} request packets at the rate of their links, \
@@ -67,8 +71,8 @@ const NARROW: f64 = 0.2;
 
 /// A sentence if links between switches carry much less than hosts can send, for a transport whose
 /// messages have a window each.
-pub(crate) fn narrow_core_of_windows(core: &Core, transport: &str) -> Option<String> {
-    let Core { share, state } = core;
+pub(crate) fn narrow_core_of_windows(core: &NarrowestCore, transport: &str) -> Option<String> {
+    let NarrowestCore { share, state } = core;
     (*share < NARROW).then(|| {
         format!(
             "transport.name: each message of {transport} has a window of a bandwidth-delay \

@@ -2,7 +2,7 @@
 
 use rampmeter_core::{Rate, Time};
 use rampmeter_proto::transport::Assumptions;
-use rampmeter_sim::topo::{CutOff, FullLink};
+use rampmeter_sim::topo::{DisconnectedHosts, FullLink};
 use rampmeter_sim::{FaultSpec, LinkChange, Node, SimSpec, Target, Topology};
 use rampmeter_workload::import::count;
 
@@ -12,7 +12,7 @@ use crate::topology::names::NamesSpec;
 const STATES_MAX: usize = 16;
 
 /// A network between two faults.
-pub(crate) struct State {
+pub(crate) struct NetworkState {
     pub(crate) since: Time,
     /// Links and nodes that are down, so long that switches route without them.
     down: Vec<Target>,
@@ -23,13 +23,13 @@ pub(crate) struct State {
 
 /// Returns the states of the network that begin with a failure or a change of a link, in order of
 /// time; each set of failures and changes once. After a repair a network carries more.
-pub(crate) fn states(sim: &SimSpec) -> Vec<State> {
+pub(crate) fn states(sim: &SimSpec) -> Vec<NetworkState> {
     let FaultSpec { outages, changes, rerouting, .. } = &sim.faults;
     let begins = outages.iter().map(|outage| outage.from);
     let mut times: Vec<Time> = begins.chain(changes.iter().map(|change| change.at)).collect();
     times.sort_unstable();
     times.dedup();
-    let mut states: Vec<State> = Vec::new();
+    let mut states: Vec<NetworkState> = Vec::new();
     for since in times {
         let lasts = |from: Time, until: Time| until > from.saturating_add(*rerouting);
         let active = outages.iter().filter(|o| o.from <= since && since < o.until);
@@ -40,9 +40,9 @@ pub(crate) fn states(sim: &SimSpec) -> Vec<State> {
         let mut done: Vec<_> = changes.iter().filter(|change| change.at <= since).collect();
         done.sort_by_key(|change| change.at);
         let topology = sim.topology.clone().after(done.iter().copied());
-        let is_known = |known: &State| known.down == down && known.topology == topology;
+        let is_known = |known: &NetworkState| known.down == down && known.topology == topology;
         if !states.iter().any(is_known) {
-            states.push(State { since, down, topology, has_changes: !done.is_empty() });
+            states.push(NetworkState { since, down, topology, has_changes: !done.is_empty() });
         }
         if states.len() == STATES_MAX {
             break;
@@ -51,7 +51,7 @@ pub(crate) fn states(sim: &SimSpec) -> Vec<State> {
     states
 }
 
-impl State {
+impl NetworkState {
     /// Returns the share of what hosts can send that links between switches carry.
     pub(crate) fn bisection_share(&self) -> f64 {
         self.topology.bisection_share_while(&self.down)
@@ -75,8 +75,8 @@ impl State {
 
 /// Returns a sentence if uniform traffic is more than a link carries in one of `states`, for the
 /// state in which least is carried.
-pub(crate) fn overload(
-    states: &[State],
+pub(crate) fn overload_while_down(
+    states: &[NetworkState],
     names: &NamesSpec,
     access: Rate,
     load: f64,
@@ -84,7 +84,8 @@ pub(crate) fn overload(
     if load == 0.0 {
         return None;
     }
-    let full = |state: &State| state.topology.degraded(&state.down)?.first_full(access);
+    let full =
+        |state: &NetworkState| state.topology.degraded(&state.down)?.first_saturated_link(access);
     let all = states.iter().filter_map(|state| Some((full(state)?, state)));
     let (FullLink { link, from, load: most }, state) = all
         .filter(|(full, _)| full.load < load)
@@ -100,11 +101,11 @@ pub(crate) fn overload(
 
 /// Returns a sentence if no path is left between hosts in one of `states`, for the state that has
 /// most such pairs. Hosts that fail themselves do not count.
-pub(crate) fn cut_off(states: &[State], names: &NamesSpec) -> Option<String> {
-    let cut = |state: &State| state.topology.degraded(&state.down)?.cut_off();
+pub(crate) fn hosts_cut_off(states: &[NetworkState], names: &NamesSpec) -> Option<String> {
+    let cut = |state: &NetworkState| state.topology.degraded(&state.down)?.cut_off();
     let all = states.iter().filter(|state| !state.down.is_empty());
     let all = all.filter_map(|state| Some((cut(state)?, state)));
-    let (CutOff { ends, pairs }, state) =
+    let (DisconnectedHosts { ends, pairs }, state) =
         all.reduce(|most, next| if next.0.pairs > most.0.pairs { next } else { most })?;
     let others = match pairs - 1 {
         0 => String::new(),
@@ -123,7 +124,7 @@ pub(crate) fn cut_off(states: &[State], names: &NamesSpec) -> Option<String> {
 /// Returns a sentence if links become faster than at the start of the run, for the link whose rate
 /// rises most. It is about those of `transports` whose parameters follow from the rates at the
 /// start: no flow of theirs uses the higher rate.
-pub(crate) fn risen_rates(
+pub(crate) fn increased_rates(
     sim: &SimSpec,
     names: &NamesSpec,
     transports: &[(&str, Assumptions)],
@@ -134,11 +135,13 @@ pub(crate) fn risen_rates(
     };
     let of_hosts = by(|own| !own.window_grows);
     let of_core = by(|own| own.schedules_core);
-    let all: Vec<Rise<'_>> = sim.faults.changes.iter().filter_map(|c| Rise::new(c, sim)).collect();
-    let affected = |rise: &Rise<'_>| if rise.is_of_core { &of_core } else { &of_hosts };
-    let all: Vec<Rise<'_>> = all.into_iter().filter(|rise| !affected(rise).is_empty()).collect();
+    let all: Vec<RateIncrease<'_>> =
+        sim.faults.changes.iter().filter_map(|c| RateIncrease::new(c, sim)).collect();
+    let affected = |rise: &RateIncrease<'_>| if rise.is_of_core { &of_core } else { &of_hosts };
+    let all: Vec<RateIncrease<'_>> =
+        all.into_iter().filter(|rise| !affected(rise).is_empty()).collect();
     let most = all.iter().reduce(|most, next| if next.factor > most.factor { next } else { most });
-    let most @ Rise { change, old, new, factor, .. } = most?;
+    let most @ RateIncrease { change, old, new, factor, .. } = most?;
     let mut links: Vec<u32> = all.iter().map(|rise| rise.change.link).collect();
     links.sort_unstable();
     links.dedup();
@@ -161,7 +164,7 @@ pub(crate) fn risen_rates(
 }
 
 /// A change that makes a link of a host, or one between switches, faster than at the start.
-struct Rise<'a> {
+struct RateIncrease<'a> {
     change: &'a LinkChange,
     is_of_core: bool,
     /// Rates at the start and after the change, in the direction that gains most.
@@ -170,7 +173,7 @@ struct Rise<'a> {
     factor: f64,
 }
 
-impl<'a> Rise<'a> {
+impl<'a> RateIncrease<'a> {
     fn new(change: &'a LinkChange, sim: &SimSpec) -> Option<Self> {
         let link = sim.topology.links().get(change.link as usize)?;
         let is_of_core = match (link.a, link.b) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rampmeter_core::{NodeId, Planes, Rate};
-use rampmeter_sim::topo::Return;
+use rampmeter_sim::topo::ReturnPath;
 use rampmeter_sim::{Interface, Node, SimSpec, Target, Topology};
 
 use crate::topology::names::NamesSpec;
@@ -65,10 +65,11 @@ pub(crate) fn slow_returns(
     let share =
         |cut: &Segmentation| cut.reply.get() as f64 / (cut.payload + cut.header).get() as f64;
     let share = cuts.iter().map(share).fold(0.0, f64::max);
-    let data = |found: &Return| found.data_bps.min(fastest.map_or(u64::MAX, Rate::as_bps)) as f64;
-    let needed = |found: &Return| share * data(found);
-    let lack = |found: &Return| needed(found) / found.back_bps as f64;
-    let slow: Vec<Return> =
+    let data =
+        |found: &ReturnPath| found.data_bps.min(fastest.map_or(u64::MAX, Rate::as_bps)) as f64;
+    let needed = |found: &ReturnPath| share * data(found);
+    let lack = |found: &ReturnPath| needed(found) / found.back_bps as f64;
+    let slow: Vec<ReturnPath> =
         topology.returns().into_iter().filter(|found| lack(found) > 1.0).collect();
     let worst = slow.iter().max_by(|a, b| lack(a).total_cmp(&lack(b)))?;
     let (number, from) = worst.link;

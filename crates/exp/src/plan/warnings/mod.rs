@@ -56,11 +56,12 @@ pub(super) fn of(facts: &PlanFacts<'_>) -> (Warnings, bool) {
         let names = &facts.network.imported.names;
         let each: Vec<_> =
             plan.transport.names().into_iter().zip(transport.ready.each_assumptions()).collect();
-        warnings.add("risen-rates", link_states::risen_rates(sim, names, &each));
+        warnings.add("risen-rates", link_states::increased_rates(sim, names, &each));
     }
-    warnings.add("many-samples", sampling::many(sim.sample, workload.last_arrival()));
+    warnings
+        .add("many-samples", sampling::many_samples_warning(sim.sample, workload.last_arrival()));
     facts.of_links(&states, &mut warnings);
-    warnings.add("never-marks", by_port::never_marks(&sim.fabric, &sim.topology));
+    warnings.add("never-marks", by_port::never_marks_warning(&sim.fabric, &sim.topology));
     warnings.add("many-port-rates", facts.many_rates.clone());
     warnings.add(
         "foreign-preset",
@@ -82,23 +83,26 @@ impl PlanFacts<'_> {
 
     /// Warnings of loads that are too high, and of hosts that faults cut off. Returns true if the
     /// load is more than the network carries without faults.
-    fn of_load(&self, states: &[link_states::State], warnings: &mut Warnings) -> bool {
+    fn of_load(&self, states: &[link_states::NetworkState], warnings: &mut Warnings) -> bool {
         let (topology, workload) = (&self.sim.topology, &self.plan.workload);
         let (names, rate) = (self.names(), self.load_rate);
         let overload = overload::warning(topology, rate, workload)
             .or_else(|| overload::full_link(topology, names, rate, workload));
         if overload.is_none() {
             let load = workload.uniform_load();
-            warnings.add("overload-while-down", link_states::overload(states, names, rate, load));
+            warnings.add(
+                "overload-while-down",
+                link_states::overload_while_down(states, names, rate, load),
+            );
         }
-        warnings.add("hosts-cut-off", link_states::cut_off(states, names));
+        warnings.add("hosts-cut-off", link_states::hosts_cut_off(states, names));
         let is_overloaded = overload.is_some();
         warnings.add("overload", overload);
         is_overloaded
     }
 
     /// Warnings of links of several rates between the same nodes.
-    fn of_links(&self, states: &[link_states::State], warnings: &mut Warnings) {
+    fn of_links(&self, states: &[link_states::NetworkState], warnings: &mut Warnings) {
         let unequal = links::unequal_links(&self.sim.topology, self.names());
         let is_named = unequal.is_some();
         warnings.add("unequal-links", unequal);
@@ -131,7 +135,7 @@ impl PlanFacts<'_> {
     fn of_distances(&self, warnings: &mut Warnings) {
         let has_one_time = self.transport.ready.assumptions().one_round_trip;
         let sharing = has_one_time.then_some(self.plan.transport.name());
-        let longest = self.sim.topology.clone().at_longest(&self.sim.faults.changes);
+        let longest = self.sim.topology.clone().with_longest_links(&self.sim.faults.changes);
         let (on, header) = ((&longest, self.names()), self.cuts[0].header);
         warnings.add("far-hosts", distances::far_hosts(&self.network.delays, on, header, sharing));
         warnings.add("delayed-paths", distances::delayed_paths(on.0, on.1, header));
@@ -149,7 +153,10 @@ impl PlanFacts<'_> {
         let choosers = each().filter(|(_, own)| own.chooses_paths).map(|(name, _)| name);
         if let Some(spray) = self.spray {
             let choosers: Vec<&str> = choosers.collect();
-            warnings.add("ignored-path-choice", path_choice::own_paths(topology, spray, &choosers));
+            warnings.add(
+                "ignored-path-choice",
+                path_choice::ignored_path_choice(topology, spray, &choosers),
+            );
         }
         // Transports that need the order of packets choose one path a message by themselves.
         let keeps_path = |own: &Assumptions| match spread {
@@ -160,12 +167,12 @@ impl PlanFacts<'_> {
         if ready.has_packets() {
             let keepers = each().filter(|(_, own)| keeps_path(own)).map(|(name, _)| name);
             let keepers: Vec<&str> = keepers.collect();
-            warnings.add("one-path", path_choice::one_path(topology, self.names(), &keepers));
+            warnings.add("one-path", path_choice::single_path(topology, self.names(), &keepers));
         }
     }
 
     /// Warnings of assumptions of the transport that the network does not meet.
-    fn of_assumptions(&self, states: &[link_states::State], warnings: &mut Warnings) {
+    fn of_assumptions(&self, states: &[link_states::NetworkState], warnings: &mut Warnings) {
         let (topology, name) = (&self.sim.topology, self.plan.transport.name());
         let assumptions = self.transport.ready.assumptions();
         if assumptions.one_flow {
@@ -192,7 +199,7 @@ impl PlanFacts<'_> {
         if assumptions.one_clock {
             warnings.add("clock-offset", assumptions::clock_offset(&self.sim.clocks, rtt, name));
         }
-        let core = assumptions::Core::narrowest(topology, states, self.names());
+        let core = assumptions::NarrowestCore::narrowest(topology, states, self.names());
         if assumptions.full_bisection {
             warnings.add("narrow-core", assumptions::narrow_core(&core, name));
         }

@@ -45,7 +45,7 @@ pub(crate) fn full_link(
     if load == 0.0 {
         return None;
     }
-    let full = topology.first_full(access).filter(|full| full.load < load)?;
+    let full = topology.first_saturated_link(access).filter(|full| full.load < load)?;
     Some(format!(
         "the load of {load} is more than {:.3}, at which link {} is full in the direction from {}",
         full.load,

@@ -5,7 +5,7 @@ use rampmeter_core::fabric::Spray;
 use rampmeter_sim::topo::{NarrowLink, NarrowPath, UnevenPaths};
 use rampmeter_sim::{FabricConfig, Node, SimSpec, Target, Topology};
 
-use super::link_states::State;
+use super::link_states::NetworkState;
 use crate::topology::names::NamesSpec;
 
 /// Returns a sentence if packets of a message are spread over several paths, for a transport that
@@ -23,7 +23,11 @@ pub(crate) fn out_of_order(topology: &Topology, spray: Spray, transport: &str) -
 
 /// Returns a sentence if a plan names another path choice than the usual one, for the transports of
 /// it that choose paths by themselves.
-pub(crate) fn own_paths(topology: &Topology, spray: Spray, transports: &[&str]) -> Option<String> {
+pub(crate) fn ignored_path_choice(
+    topology: &Topology,
+    spray: Spray,
+    transports: &[&str],
+) -> Option<String> {
     let is_usual = spray == FabricConfig::default().spray;
     (!is_usual && !transports.is_empty() && topology.has_several_paths()).then(|| {
         let (choose, their) = match transports.len() {
@@ -52,14 +56,19 @@ fn name_of(spray: Spray) -> &'static str {
 /// Returns a sentence if equally short paths between two hosts have several rates: a message that
 /// keeps its path may have a slow one, and packets that are spread may fill a link farther on. Else
 /// for the first of `states` of the network in which they have.
-pub(crate) fn uneven_paths(sim: &SimSpec, states: &[State], names: &NamesSpec) -> Option<String> {
+pub(crate) fn uneven_paths(
+    sim: &SimSpec,
+    states: &[NetworkState],
+    names: &NamesSpec,
+) -> Option<String> {
     let of = match sim.fabric.spray.is_by_flow() {
         true => uneven_path,
         false => narrow_link,
     };
     of(&sim.topology, names).or_else(|| {
-        let later =
-            |state: &State| Some(format!("{}, {}", of(&state.topology, names)?, state.name(names)));
+        let later = |state: &NetworkState| {
+            Some(format!("{}, {}", of(&state.topology, names)?, state.name(names)))
+        };
         states.iter().find_map(later)
     })
 }
@@ -95,7 +104,7 @@ fn narrow_link(topology: &Topology, names: &NamesSpec) -> Option<String> {
 
 /// Returns a sentence if all shortest paths of two hosts together carry more than one, for
 /// transports whose messages keep one path.
-pub(crate) fn one_path(
+pub(crate) fn single_path(
     topology: &Topology,
     names: &NamesSpec,
     transports: &[&str],

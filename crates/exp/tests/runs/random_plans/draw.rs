@@ -1,7 +1,7 @@
 //! Random plans, drawn from a seed over the whole schema and every transport.
 
 use rampmeter_core::{Purpose, Rng};
-use rampmeter_exp::About;
+use rampmeter_exp::TransportInfo;
 use rampmeter_proto::keys::KeyKind;
 use toml::{Table, Value};
 
@@ -194,7 +194,7 @@ impl Draw {
     }
 
     /// The table of a transport, in half of the plans with keys that are not those of its preset.
-    fn transport(&mut self, of: &About) -> Table {
+    fn transport(&mut self, of: &TransportInfo) -> Table {
         let mut table = Table::new();
         table.insert("name".into(), of.name.into());
         if !of.presets.is_empty() {
@@ -382,7 +382,7 @@ impl Draw {
 }
 
 /// A plan, and whether it has faults.
-pub(super) fn random_plan(seed: u64, transports: &[About]) -> (String, bool) {
+pub(super) fn random_plan(seed: u64, transports: &[TransportInfo]) -> (String, bool) {
     let mut draw = Draw(Rng::new(seed, 0, Purpose::Test));
     let mut plan = Table::new();
     plan.insert("seed".into(), draw.int(0, 1 << 40).into());

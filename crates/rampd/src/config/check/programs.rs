@@ -4,7 +4,7 @@ use nix::unistd::{Gid, Group, User};
 use rampmeter_ring::{AllowedUsers, Limits, Services};
 
 use super::super::ConfigError;
-use super::super::tables::{Name, ProgramsTable, ServiceTable};
+use super::super::tables::{AccountName, ProgramsTable, ServiceTable};
 use super::Check;
 
 impl Check<'_> {
@@ -44,8 +44,8 @@ impl Check<'_> {
             let mut allowed = AllowedUsers::default();
             for user in &table.users {
                 let uid = match user {
-                    Name::Number(uid) => *uid,
-                    Name::Text(name) => match User::from_name(name) {
+                    AccountName::Number(uid) => *uid,
+                    AccountName::Text(name) => match User::from_name(name) {
                         Ok(Some(user)) => user.uid.as_raw(),
                         _ => return Err(self.bad(&key("users"), "users of this machine", name)),
                     },
@@ -54,8 +54,8 @@ impl Check<'_> {
             }
             for group in &table.groups {
                 let found = match group {
-                    Name::Number(gid) => Group::from_gid(Gid::from_raw(*gid)),
-                    Name::Text(name) => Group::from_name(name),
+                    AccountName::Number(gid) => Group::from_gid(Gid::from_raw(*gid)),
+                    AccountName::Text(name) => Group::from_name(name),
                 };
                 match (found, group) {
                     (Ok(Some(group)), _) => {
@@ -65,8 +65,8 @@ impl Check<'_> {
                         let members = group.mem.iter().filter_map(|m| User::from_name(m).ok()?);
                         allowed.users.extend(members.map(|user| user.uid.as_raw()));
                     }
-                    (_, Name::Number(gid)) => drop(allowed.groups.insert(*gid)),
-                    (_, Name::Text(name)) => {
+                    (_, AccountName::Number(gid)) => drop(allowed.groups.insert(*gid)),
+                    (_, AccountName::Text(name)) => {
                         return Err(self.bad(&key("groups"), "groups of this machine", name));
                     }
                 }

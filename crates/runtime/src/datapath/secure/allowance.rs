@@ -4,7 +4,7 @@ use rampmeter_core::{Span, Time};
 
 /// A token bucket. A full one holds `most` tokens, and one token is added per `every`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Allowance {
+pub(super) struct TokenBucket {
     left: u64,
     most: u64,
     every: Span,
@@ -12,7 +12,7 @@ pub(super) struct Allowance {
     counted_to: Time,
 }
 
-impl Allowance {
+impl TokenBucket {
     /// Returns a full bucket.
     pub(super) const fn new(every: Span, most: u64) -> Self {
         Self { left: most, most, every, counted_to: Time::ZERO }
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn tokens_are_limited_by_rate_and_burst() {
         let every = Span::from_us(1_000);
-        let mut allowance = Allowance::new(every, 4);
+        let mut allowance = TokenBucket::new(every, 4);
         let start = Time::ZERO + every * 1_000;
         let taken = (0..10).filter(|_| allowance.take(start)).count();
         assert_eq!(taken, 4);

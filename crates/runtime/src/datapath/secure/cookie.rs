@@ -19,7 +19,7 @@ pub(super) const CODE: usize = 16;
 /// Bytes of the body of a cookie's message.
 pub(super) const COOKIE_BODY: usize = NONCE_LEN + CODE + 16;
 
-pub(super) type Code = [u8; CODE];
+pub(super) type CookieMac = [u8; CODE];
 
 /// Lifetime of a cookie.
 pub(super) const COOKIE_AGE: Span = Span::from_us(120_000_000);
@@ -32,24 +32,24 @@ fn derived(purpose: &str, key: &PublicKey) -> [u8; 32] {
     context.finish().as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
-fn code(key: &[u8], parts: &[&[u8]]) -> Code {
+fn code(key: &[u8], parts: &[&[u8]]) -> CookieMac {
     let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key));
     parts.iter().for_each(|part| context.update(part));
     *context.sign().as_ref().first_chunk().expect("HMAC-SHA256 has 32 bytes")
 }
 
 /// Returns the code of an initiation to the node with `key`.
-pub(super) fn first_code(key: &PublicKey, message: &[u8]) -> Code {
+pub(super) fn first_code(key: &PublicKey, message: &[u8]) -> CookieMac {
     code(&derived("rampmeter code", key), &[message])
 }
 
 /// Returns the code of an initiation, including its first code, by a node with a cookie.
-pub(super) fn second_code(cookie: &Code, message: &[u8]) -> Code {
+pub(super) fn second_code(cookie: &CookieMac, message: &[u8]) -> CookieMac {
     code(cookie, &[message])
 }
 
 /// Returns true if two codes are equal, in constant time.
-pub(super) fn is_equal(a: &Code, b: &Code) -> bool {
+pub(super) fn is_equal(a: &CookieMac, b: &CookieMac) -> bool {
     a.iter().zip(b).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
 }
 
@@ -60,14 +60,14 @@ fn cookie_key(key: &PublicKey) -> LessSafeKey {
 
 /// Cookies of a node, by the address that they prove.
 #[derive(Debug)]
-pub(super) struct Jar {
+pub(super) struct CookieStore {
     rng: SystemRandom,
     /// Secret, the one before it, and the time at which the first was drawn.
     secrets: ([u8; 32], [u8; 32]),
     since: Time,
 }
 
-impl Jar {
+impl CookieStore {
     pub(super) fn new() -> Self {
         let rng = SystemRandom::new();
         let secrets = (random(&rng), random(&rng));
@@ -81,7 +81,7 @@ impl Jar {
         }
     }
 
-    fn cookie(secret: &[u8; 32], node: NodeId, from: Option<IpAddr>) -> Code {
+    fn cookie(secret: &[u8; 32], node: NodeId, from: Option<IpAddr>) -> CookieMac {
         let address = match from {
             None => [0; 16],
             Some(IpAddr::V4(address)) => address.to_ipv6_mapped().octets(),
@@ -91,12 +91,12 @@ impl Jar {
     }
 
     /// Returns true if `second` is the code of a node that has a cookie for this address.
-    pub(super) fn knows(
+    pub(super) fn is_valid(
         &mut self,
         now: Time,
         (node, from): (NodeId, Option<IpAddr>),
         message: &[u8],
-        second: &Code,
+        second: &CookieMac,
     ) -> bool {
         self.renew(now);
         [self.secrets.0, self.secrets.1].iter().any(|secret| {
@@ -107,12 +107,12 @@ impl Jar {
 
     /// Returns the body of a cookie for the sender of an initiation with the code `first`, under
     /// the public key of this node.
-    pub(super) fn give(
+    pub(super) fn issue(
         &mut self,
         now: Time,
         (node, from): (NodeId, Option<IpAddr>),
         key: &PublicKey,
-        first: &Code,
+        first: &CookieMac,
     ) -> [u8; COOKIE_BODY] {
         self.renew(now);
         let mut cookie = Self::cookie(&self.secrets.0, node, from);
@@ -133,7 +133,7 @@ impl Jar {
 }
 
 /// Returns the cookie that the node with `key` has sent for an initiation with the code `first`.
-pub(super) fn taken(key: &PublicKey, first: &Code, body: &[u8]) -> Option<Code> {
+pub(super) fn taken(key: &PublicKey, first: &CookieMac, body: &[u8]) -> Option<CookieMac> {
     let body: &[u8; COOKIE_BODY] = body.try_into().ok()?;
     let (nonce, sealed) = body.split_first_chunk::<NONCE_LEN>()?;
     let mut sealed = sealed.to_vec();

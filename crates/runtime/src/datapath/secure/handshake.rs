@@ -24,13 +24,13 @@ pub(super) const RESPONSE: usize = 32 + (2 + TAG);
 
 /// Both ends of a handshake, which are part of the authenticated data.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ends {
+pub(super) struct HandshakeParties {
     pub(super) transport: TransportId,
     pub(super) initiator: NodeId,
     pub(super) responder: NodeId,
 }
 
-impl Ends {
+impl HandshakeParties {
     fn prologue(&self) -> Vec<u8> {
         let mut text = b"rampmeter 2".to_vec();
         text.push(self.transport.0);
@@ -55,7 +55,7 @@ pub(super) struct InitiatorState {
 /// Begins a handshake. `time` increases from one of this node's handshakes to the next, also across
 /// restarts.
 pub(super) fn begin(
-    ends: &Ends,
+    ends: &HandshakeParties,
     key: &PrivateKey,
     remote: &PublicKey,
     id: u16,
@@ -102,7 +102,11 @@ pub(super) struct Initiation {
 }
 
 /// Reads an initiation.
-pub(super) fn read(ends: &Ends, key: &PrivateKey, message: &[u8]) -> Option<Initiation> {
+pub(super) fn read(
+    ends: &HandshakeParties,
+    key: &PrivateKey,
+    message: &[u8],
+) -> Option<Initiation> {
     if message.len() != INITIATION {
         return None;
     }

@@ -22,7 +22,7 @@ impl fmt::Debug for KeyLog {
 
 impl KeyLog {
     /// Logs the keys of a session between a node and its peer.
-    pub(super) fn note(
+    pub(super) fn log_session(
         &mut self,
         node: NodeId,
         peer: NodeId,

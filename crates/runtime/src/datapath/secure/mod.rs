@@ -35,7 +35,7 @@ use rampmeter_core::{NodeId, Priority, Time};
 use self::key_log::KeyLog;
 pub use self::keys::{BadKey, PrivateKey, PublicKey};
 pub use self::pairs::SealConfig;
-use self::pairs::{Pairs, Refusal};
+use self::pairs::{HandshakeRefusal, Pairs};
 use self::session::Trailer;
 use super::{ArrivedPacket, Counts, Datapath, RailSet, Report, Route};
 use rampmeter_core::envelope::{Envelope, Kind, Protection};
@@ -53,7 +53,7 @@ pub enum Security {
 #[derive(Debug)]
 pub struct SecureDatapath<D> {
     inner: D,
-    guard: Guard,
+    guard: ProtectionState,
     /// Time of the latest [`Datapath::receive`].
     now: Time,
     /// Buffer for a datagram that is being opened, or queued until there is a session.
@@ -62,7 +62,7 @@ pub struct SecureDatapath<D> {
 }
 
 #[derive(Debug)]
-enum Guard {
+enum ProtectionState {
     Checksum,
     Sealed(Box<Pairs>),
 }
@@ -73,8 +73,8 @@ impl<D: Datapath> SecureDatapath<D> {
     /// Wraps `inner`, with datagrams protected as `security` requires.
     pub fn new(inner: D, security: Security) -> Self {
         let guard = match security {
-            Security::Checksum => Guard::Checksum,
-            Security::Sealed(config) => Guard::Sealed(Box::new(Pairs::new(config))),
+            Security::Checksum => ProtectionState::Checksum,
+            Security::Sealed(config) => ProtectionState::Sealed(Box::new(Pairs::new(config))),
         };
         let scratch = Vec::with_capacity(inner.datagram_max());
         Self { inner, guard, now: Time::ZERO, scratch, counts: Counts::default() }
@@ -89,7 +89,7 @@ impl<D: Datapath> SecureDatapath<D> {
     /// removed end, and the next packet begins new ones; all other sessions continue. Without
     /// effect if there is only a checksum.
     pub fn set_keys(&mut self, key: PrivateKey, peers: Vec<Option<Vec<PublicKey>>>) {
-        if let Guard::Sealed(pairs) = &mut self.guard {
+        if let ProtectionState::Sealed(pairs) = &mut self.guard {
             pairs.set_key(key);
             pairs.set_peers(peers);
         }
@@ -99,15 +99,15 @@ impl<D: Datapath> SecureDatapath<D> {
     /// decrypt all packets. The node's thread writes a session in one call, so `log` must not
     /// block; after an error it logs no more. Without effect if there is only a checksum.
     pub fn log_keys(&mut self, log: impl Write + Send + 'static) {
-        if let Guard::Sealed(pairs) = &mut self.guard {
+        if let ProtectionState::Sealed(pairs) = &mut self.guard {
             pairs.log_keys(KeyLog(Box::new(log)));
         }
     }
 
     fn trailer(&self) -> usize {
         match self.guard {
-            Guard::Checksum => CHECKSUM,
-            Guard::Sealed(_) => SEALED,
+            ProtectionState::Checksum => CHECKSUM,
+            ProtectionState::Sealed(_) => SEALED,
         }
     }
 
@@ -120,7 +120,7 @@ impl<D: Datapath> SecureDatapath<D> {
     ) -> io::Result<()> {
         let Self { inner, guard, now, counts, scratch } = self;
         match guard {
-            Guard::Checksum => cut.send(inner, route, |out| {
+            ProtectionState::Checksum => cut.send(inner, route, |out| {
                 let room = out.len() - CHECKSUM;
                 let len = write(&mut out[..room]);
                 out[PROTECTION_AT] = 1;
@@ -128,7 +128,7 @@ impl<D: Datapath> SecureDatapath<D> {
                 out[len..len + CHECKSUM].copy_from_slice(&sum.to_be_bytes());
                 len + CHECKSUM
             }),
-            Guard::Sealed(pairs) => match pairs.session(*now, route.dst) {
+            ProtectionState::Sealed(pairs) => match pairs.session(*now, route.dst) {
                 Some(session) => cut.send(inner, route, |out| {
                     let room = out.len() - SEALED;
                     let len = write(&mut out[..room]);
@@ -139,7 +139,7 @@ impl<D: Datapath> SecureDatapath<D> {
                 None => {
                     scratch.resize(inner.datagram_max() - SEALED, 0);
                     let len = write(scratch);
-                    let is_kept = pairs.keep(*now, route, &scratch[..len]);
+                    let is_kept = pairs.queue_datagram(*now, route, &scratch[..len]);
                     counts.drops += u64::from(!is_kept);
                     Ok(())
                 }
@@ -149,7 +149,7 @@ impl<D: Datapath> SecureDatapath<D> {
 
     /// Sends handshake messages, and datagrams that were queued until there was a session.
     fn send_queued(&mut self) -> io::Result<()> {
-        let Guard::Sealed(pairs) = &mut self.guard else { return Ok(()) };
+        let ProtectionState::Sealed(pairs) = &mut self.guard else { return Ok(()) };
         while let Some((dst, rail, message)) = pairs.poll_message() {
             let (class, path, marks) = (Priority::HIGHEST, pairs.path(), Marks::NONE);
             let route = Route { dst, class, path, rail, marks };
@@ -158,7 +158,7 @@ impl<D: Datapath> SecureDatapath<D> {
                 message.len()
             })?;
         }
-        while let Some((route, datagram)) = pairs.poll_kept() {
+        while let Some((route, datagram)) = pairs.poll_queued() {
             let Some(session) = pairs.session(self.now, route.dst) else { continue };
             self.inner.send(route, |out| {
                 out[..datagram.len()].copy_from_slice(&datagram);
@@ -203,13 +203,13 @@ impl<D: Datapath> Datapath for SecureDatapath<D> {
         self.now = now;
         let Self { inner, guard, scratch, counts, .. } = self;
         let n = match guard {
-            Guard::Checksum => {
+            ProtectionState::Checksum => {
                 inner.receive(now, |arrived| match checked(arrived.bytes, scratch) {
                     Some(()) => each(ArrivedPacket { bytes: scratch, ..arrived }),
                     None => counts.damaged += 1,
                 })?
             }
-            Guard::Sealed(pairs) => {
+            ProtectionState::Sealed(pairs) => {
                 let n = inner.receive(now, |arrived| {
                     if open(now, pairs, arrived, scratch, counts) {
                         each(ArrivedPacket { bytes: scratch, ..arrived });
@@ -220,7 +220,7 @@ impl<D: Datapath> Datapath for SecureDatapath<D> {
                 n
             }
         };
-        if let Guard::Sealed(pairs) = &self.guard
+        if let ProtectionState::Sealed(pairs) = &self.guard
             && pairs.has_queued()
         {
             self.flush()?;
@@ -252,24 +252,24 @@ impl<D: Datapath> Datapath for SecureDatapath<D> {
     fn next_arrival(&self) -> Time {
         let next = self.inner.next_arrival();
         match &self.guard {
-            Guard::Checksum => next,
-            Guard::Sealed(pairs) => next.min(pairs.deadline()),
+            ProtectionState::Checksum => next,
+            ProtectionState::Sealed(pairs) => next.min(pairs.deadline()),
         }
     }
 
     fn counts(&self) -> Counts {
         let Self { guard, counts, .. } = self;
         let (handshakes, old_initiations) = match guard {
-            Guard::Checksum => (0, 0),
-            Guard::Sealed(pairs) => (pairs.n_handshakes(), pairs.n_old_initiations()),
+            ProtectionState::Checksum => (0, 0),
+            ProtectionState::Sealed(pairs) => (pairs.n_handshakes(), pairs.n_old_initiations()),
         };
         self.inner.counts() + Counts { handshakes, old_initiations, ..*counts }
     }
 
     fn poll_report(&mut self) -> Option<(NodeId, Report)> {
         let own = match &mut self.guard {
-            Guard::Checksum => None,
-            Guard::Sealed(pairs) => pairs.poll_report(),
+            ProtectionState::Checksum => None,
+            ProtectionState::Sealed(pairs) => pairs.poll_report(),
         };
         let trailer = self.trailer();
         own.or_else(|| match self.inner.poll_report()? {
@@ -329,9 +329,9 @@ fn open(
     if envelope.protection != Protection::Sealed {
         match pairs.on_message(now, &envelope, arrived) {
             Ok(()) => {}
-            Err(Refusal::Stray) => counts.strays += 1,
-            Err(Refusal::OtherTransport) => counts.wrong_transport += 1,
-            Err(Refusal::Forged) => counts.forged += 1,
+            Err(HandshakeRefusal::Stray) => counts.strays += 1,
+            Err(HandshakeRefusal::OtherTransport) => counts.wrong_transport += 1,
+            Err(HandshakeRefusal::Forged) => counts.forged += 1,
         }
         return false;
     }
@@ -348,7 +348,7 @@ fn open(
         counts.strays += 1;
         return false;
     };
-    if session.has_seen(trailer.number) {
+    if session.is_duplicate(trailer.number) {
         counts.replayed += 1;
         return false;
     }

@@ -32,9 +32,9 @@ use rampmeter_core::rng::mix;
 use rampmeter_core::{NodeId, Span, Time};
 use ring::rand::SystemRandom;
 
-use super::allowance::Allowance;
-use super::cookie::{self, CODE, Code, Jar};
-use super::handshake::{self, Ends, InitiatorState};
+use super::allowance::TokenBucket;
+use super::cookie::{self, CODE, CookieMac, CookieStore};
+use super::handshake::{self, HandshakeParties, InitiatorState};
 use super::key_log::KeyLog;
 use super::keys::{PrivateKey, PublicKey};
 use super::session::{Session, SessionKeys};
@@ -96,12 +96,12 @@ pub(super) struct Pairs {
     key: PrivateKey,
     public: PublicKey,
     pairs: Vec<Pair>,
-    jar: Jar,
+    jar: CookieStore,
     rng: SystemRandom,
     /// Limit of answers without a cookie.
-    answers: Allowance,
+    answers: TokenBucket,
     /// Limit of initiations of this node.
-    begins: Allowance,
+    begins: TokenBucket,
     /// Times at which handshakes of this node are due, with their peers. Entries of handshakes that
     /// have ended are skipped.
     due: BTreeSet<(Time, u32)>,
@@ -121,7 +121,7 @@ pub(super) struct Pairs {
 
 /// Reason for which a node cannot use a message of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum HandshakeRefusal {
     /// It belongs to no present handshake.
     Stray,
     /// Its sender runs another transport.
@@ -140,10 +140,10 @@ struct Pair {
     /// Time of the latest initiation of the peer, by its clock.
     heard: u64,
     /// Limit of answers to initiations with a cookie.
-    proven: Allowance,
+    proven: TokenBucket,
     /// Earliest time of a handshake because of a packet without a session.
     nudge_at: Time,
-    cookie: Option<(Code, Time)>,
+    cookie: Option<(CookieMac, Time)>,
     kept: VecDeque<(Route, Vec<u8>)>,
 }
 
@@ -156,7 +156,7 @@ impl Default for Pair {
             next: None,
             calling: None,
             heard: 0,
-            proven: Allowance::new(PROVEN_EVERY, PROVEN_BURST),
+            proven: TokenBucket::new(PROVEN_EVERY, PROVEN_BURST),
             nudge_at: Time::ZERO,
             cookie: None,
             kept: VecDeque::new(),
@@ -170,7 +170,7 @@ struct OutgoingHandshake {
     begun: Option<InitiatorState>,
     id: u16,
     key: PublicKey,
-    first_code: Code,
+    first_code: CookieMac,
     /// Time of the next initiation, and the pause after it.
     at: Time,
     pause: Span,
@@ -189,10 +189,10 @@ impl Pairs {
             key,
             public,
             pairs: Vec::new(),
-            jar: Jar::new(),
+            jar: CookieStore::new(),
             rng: SystemRandom::new(),
-            answers: Allowance::new(ANSWERS_EVERY, ANSWERS_BURST + n_peers),
-            begins: Allowance::new(BEGIN_EVERY, BEGIN_BURST),
+            answers: TokenBucket::new(ANSWERS_EVERY, ANSWERS_BURST + n_peers),
+            begins: TokenBucket::new(BEGIN_EVERY, BEGIN_BURST),
             due: BTreeSet::new(),
             kept_bytes: 0,
             reports: VecDeque::new(),
@@ -216,7 +216,7 @@ impl Pairs {
     fn on_agreed(&mut self, peer: NodeId, agreed: &SessionKeys) {
         self.handshakes += 1;
         if let Some(key_log) = &mut self.key_log
-            && let Err(error) = key_log.note(self.node, peer, agreed)
+            && let Err(error) = key_log.log_session(self.node, peer, agreed)
         {
             tracing::warn!(%error, "no more keys are logged");
             self.key_log = None;
@@ -263,7 +263,7 @@ impl Pairs {
     }
 
     /// Returns the next datagram that was queued until there was a session.
-    pub(super) fn poll_kept(&mut self) -> Option<(Route, Vec<u8>)> {
+    pub(super) fn poll_queued(&mut self) -> Option<(Route, Vec<u8>)> {
         self.ready.pop_front()
     }
 
@@ -297,7 +297,7 @@ impl Pairs {
     }
 
     /// Queues a datagram until there is a session; returns false if there are too many.
-    pub(super) fn keep(&mut self, now: Time, route: Route, datagram: &[u8]) -> bool {
+    pub(super) fn queue_datagram(&mut self, now: Time, route: Route, datagram: &[u8]) -> bool {
         let Some(pair) = self.pairs.get_mut(route.dst.idx()) else { return false };
         let bytes = self.kept_bytes + datagram.len();
         let is_kept = pair.kept.len() < KEPT_MAX && bytes <= KEPT_BYTES_MAX;
@@ -341,7 +341,7 @@ impl Pairs {
             match calling.filter(|calling| calling.at == at) {
                 // The handshake of this entry has ended.
                 None => {}
-                Some(OutgoingHandshake { left: 0, .. }) => self.give_up(NodeId::new(idx)),
+                Some(OutgoingHandshake { left: 0, .. }) => self.abort_handshake(NodeId::new(idx)),
                 Some(_) if !self.begins.take(now) => return,
                 Some(_) => self.initiate(now, NodeId::new(idx)),
             }
@@ -350,7 +350,7 @@ impl Pairs {
     }
 
     /// Ends a handshake that was not answered, and drops the datagrams that were queued for it.
-    fn give_up(&mut self, peer: NodeId) {
+    fn abort_handshake(&mut self, peer: NodeId) {
         let pair = &mut self.pairs[peer.idx()];
         pair.calling = None;
         self.kept_bytes -= bytes_of(&pair.kept);
@@ -377,7 +377,8 @@ impl Pairs {
     fn initiate(&mut self, now: Time, peer: NodeId) {
         let id = self.new_id(peer);
         let time = self.stamp();
-        let ends = Ends { transport: self.transport, initiator: self.node, responder: peer };
+        let ends =
+            HandshakeParties { transport: self.transport, initiator: self.node, responder: peer };
         let pair = &mut self.pairs[peer.idx()];
         let Some(calling) = &mut pair.calling else { return };
         // A peer that changes its key has several: they are used round-robin.
@@ -480,11 +481,11 @@ fn bytes_of(kept: &VecDeque<(Route, Vec<u8>)>) -> usize {
 
 #[cfg(test)]
 impl Pairs {
-    pub(super) fn cookie_of(&self, peer: NodeId) -> Option<(Code, Time)> {
+    pub(super) fn cookie_of(&self, peer: NodeId) -> Option<(CookieMac, Time)> {
         self.pairs[peer.idx()].cookie
     }
 
-    pub(super) fn set_cookie(&mut self, peer: NodeId, cookie: (Code, Time)) {
+    pub(super) fn set_cookie(&mut self, peer: NodeId, cookie: (CookieMac, Time)) {
         self.pairs[peer.idx()].cookie = Some(cookie);
     }
 
@@ -493,7 +494,7 @@ impl Pairs {
         self.pairs.iter().filter_map(|pair| Some(pair.calling.as_ref()?.left))
     }
 
-    pub(super) fn kept_bytes(&self) -> usize {
+    pub(super) fn queued_bytes(&self) -> usize {
         self.kept_bytes
     }
 }

@@ -119,7 +119,7 @@ impl Session {
     }
 
     /// Returns true if a packet with this number has been opened before, or is too old to decide.
-    pub(super) fn has_seen(&self, number: u64) -> bool {
+    pub(super) fn is_duplicate(&self, number: u64) -> bool {
         !self.seen.is_new(number)
     }
 

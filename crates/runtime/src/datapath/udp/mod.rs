@@ -102,13 +102,13 @@ impl UdpDatapath {
         let headers = if config.local.is_ipv4() { IPV4_UDP } else { IPV6_UDP };
         let datagram_max = config.mtu.saturating_sub(headers);
         let (control, data) = (bind(control)?, bind(data)?);
-        sys::tell_classes(&control, config.local.is_ipv4())?;
-        sys::tell_classes(&data, config.local.is_ipv4())?;
+        sys::receive_traffic_class(&control, config.local.is_ipv4())?;
+        sys::receive_traffic_class(&data, config.local.is_ipv4())?;
         let (tx, rx) = if config.segment_offload {
-            sys::accept_joined(&control)?;
-            sys::accept_joined(&data)?;
+            sys::enable_gro(&control)?;
+            sys::enable_gro(&data)?;
             let tx = TxBatch::new(BATCH, datagram_max, sys::JOINED_MAX);
-            (tx, RxBatch::joined(JOINED_BATCH, datagram_max))
+            (tx, RxBatch::with_gro(JOINED_BATCH, datagram_max))
         } else {
             (TxBatch::new(BATCH, datagram_max, 1), RxBatch::new(BATCH, datagram_max))
         };
@@ -218,7 +218,7 @@ impl Datapath for UdpDatapath {
                     return Ok(());
                 }
             }
-            self.tx.never_join(self.n_spray);
+            self.tx.disable_coalescing(self.n_spray);
         }
         self.limits[peer.idx()] = bytes;
         Ok(())
@@ -271,7 +271,7 @@ impl Datapath for UdpDatapath {
     fn counts(&self) -> Counts {
         let Self { rx, drops, too_long, .. } = self;
         let (drops, too_long) = (*drops, *too_long);
-        let (malformed, oversized) = rx.refused();
+        let (malformed, oversized) = rx.drop_counts();
         Counts { malformed, oversized, drops, too_long, ..Counts::default() }
     }
 }

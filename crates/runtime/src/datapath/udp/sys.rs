@@ -38,12 +38,12 @@ pub(super) fn allow_fragments(socket: &UdpSocket, is_v4: bool) -> io::Result<()>
 }
 
 /// Enables delivery of coalesced packets.
-pub(super) fn accept_joined(socket: &UdpSocket) -> io::Result<()> {
+pub(super) fn enable_gro(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
 }
 
 /// Requests the traffic class of the IP header with each packet.
-pub(super) fn tell_classes(socket: &UdpSocket, is_v4: bool) -> io::Result<()> {
+pub(super) fn receive_traffic_class(socket: &UdpSocket, is_v4: bool) -> io::Result<()> {
     if is_v4 {
         return set(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
     }
@@ -126,7 +126,7 @@ impl TxBatch {
     }
 
     /// Excludes the packets of this socket from coalescing.
-    pub(super) fn never_join(&mut self, socket: usize) {
+    pub(super) fn disable_coalescing(&mut self, socket: usize) {
         self.alone = Some(socket);
     }
 
@@ -222,7 +222,7 @@ impl TxBatch {
         }
         let mut at = 0;
         while at < self.order.len() {
-            let (idx, n) = (self.order[at], self.n_joined(at));
+            let (idx, n) = (self.order[at], self.segment_count(at));
             let slot = &mut self.slots[idx];
             // SAFETY: all-zero bytes are a valid header, with null pointers and zero lengths.
             let mut header: mmsghdr = unsafe { zeroed() };
@@ -246,7 +246,7 @@ impl TxBatch {
 
     /// Returns the number of packets that are sent as one, from the `at`-th on. They have one
     /// socket, address, class and length, except that the last may be shorter.
-    fn n_joined(&self, at: usize) -> usize {
+    fn segment_count(&self, at: usize) -> usize {
         let waiting = || self.order[at..].iter().take(self.joined_max).map(|&i| &self.slots[i]);
         let Some(first) = waiting().next() else { return 0 };
         if self.alone == Some(first.socket) {
@@ -359,7 +359,7 @@ impl RxBatch {
     }
 
     /// Allocates buffers for `capacity` datagrams of maximum coalesced length.
-    pub(super) fn joined(capacity: usize, datagram_max: usize) -> Self {
+    pub(super) fn with_gro(capacity: usize, datagram_max: usize) -> Self {
         Self::with_stride(capacity, datagram_max, JOINED_BYTES_MAX)
     }
 
@@ -385,7 +385,7 @@ impl RxBatch {
     }
 
     /// Returns the numbers of datagrams without an address, and of those that were too long.
-    pub(super) fn refused(&self) -> (u64, u64) {
+    pub(super) fn drop_counts(&self) -> (u64, u64) {
         (self.malformed, self.oversized)
     }
 

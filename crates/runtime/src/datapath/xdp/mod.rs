@@ -61,7 +61,7 @@ use self::frame::{HEADERS, Headers, Mac, VariableFields};
 use self::neighbour::Neighbours;
 use self::netlink::Netlink;
 use self::queue::Queue;
-use self::socket::{Frame, Frames, Size, Xsk};
+use self::socket::{Frame, Frames, SocketSizes, Xsk};
 use super::{ArrivedPacket, Counts, Datapath, Route};
 
 /// Queues of an interface.
@@ -224,7 +224,7 @@ impl XdpDatapath {
         let open = |&queue: &u32| {
             // Packets are sent by the first socket; the others need no memory for them.
             let tx = if queue == numbers[0] { config.tx_frames } else { 0 };
-            Xsk::open(link.index, queue, Size { packet_max, rx, tx })
+            Xsk::open(link.index, queue, SocketSizes { packet_max, rx, tx })
         };
         let (kernel, reserved, sockets, steering) = while_busy(|| {
             let (kernel, reserved) = (reserve(local)?, reserve(data)?);
@@ -258,7 +258,7 @@ impl XdpDatapath {
             malformed: 0,
             now: Time::ZERO,
         };
-        this.ask();
+        this.resolve_peers();
         Ok(this)
     }
 
@@ -269,20 +269,20 @@ impl XdpDatapath {
     }
 
     /// Returns the number of peers whose link addresses are resolved.
-    pub fn n_peers_known(&self) -> usize {
+    pub fn n_peers_resolved(&self) -> usize {
         self.peers.iter().flatten().filter(|p| p.headers.is_some()).count()
     }
 
     /// Requests the link addresses of all peers and waits a while for the answers.
-    fn ask(&mut self) {
-        self.neighbours.look();
-        self.neighbours.ask_for_unknown();
+    fn resolve_peers(&mut self) {
+        self.neighbours.read_table();
+        self.neighbours.resolve_unknown();
         for _ in 0..ASKING_MS {
             if self.neighbours.n_unknown() == 0 {
                 break;
             }
             thread::sleep(Duration::from_millis(1));
-            self.neighbours.look();
+            self.neighbours.read_table();
         }
         self.renew();
     }
@@ -303,7 +303,7 @@ impl XdpDatapath {
         if headers.is_some() {
             return true;
         }
-        if self.neighbours.want(self.now, peer) {
+        if self.neighbours.request_address(self.now, peer) {
             self.renew();
         }
         matches!(self.peers.get(peer), Some(Some(Peer { headers: Some(_), .. })))
@@ -382,7 +382,7 @@ impl Datapath for XdpDatapath {
         // A batch of data in total. The first queue changes round-robin.
         let (mut left, n_queues) = (BATCH, self.queues.len());
         for at in self.first..self.first + n_queues {
-            left -= self.queues[at % n_queues].hand_over(left, malformed, &mut each);
+            left -= self.queues[at % n_queues].deliver_queued(left, malformed, &mut each);
         }
         self.first = (self.first + 1) % n_queues;
         n += BATCH - left;

@@ -78,16 +78,16 @@ impl Neighbours {
 
     /// Handles a dropped packet to a peer without link address: requests the address, unless it was
     /// requested a moment before. Returns true if addresses have changed.
-    pub(super) fn want(&mut self, now: Time, peer: usize) -> bool {
+    pub(super) fn request_address(&mut self, now: Time, peer: usize) -> bool {
         if now < self.next_look {
             return false;
         }
         self.next_look = now + LOOK;
         // Without a route now, there may be one later.
         let _ = self.route(peer);
-        let has_changed = self.look();
+        let has_changed = self.read_table();
         if self.mac(peer).is_none() {
-            self.ask(peer);
+            self.trigger_resolution(peer);
         }
         has_changed
     }
@@ -100,19 +100,21 @@ impl Neighbours {
         self.next_refresh = now + REFRESH;
         for _ in 0..REFRESHED.min(self.peers.len()) {
             let _ = self.route(self.turn);
-            self.ask(self.turn);
+            self.trigger_resolution(self.turn);
             self.turn = (self.turn + 1) % self.peers.len();
         }
-        self.look()
+        self.read_table()
     }
 
     /// Makes the kernel resolve all unknown peers.
-    pub(super) fn ask_for_unknown(&mut self) {
-        (0..self.peers.len()).filter(|&idx| self.mac(idx).is_none()).for_each(|idx| self.ask(idx));
+    pub(super) fn resolve_unknown(&mut self) {
+        (0..self.peers.len())
+            .filter(|&idx| self.mac(idx).is_none())
+            .for_each(|idx| self.trigger_resolution(idx));
     }
 
     /// Reads the kernel's table. Returns true if addresses have changed.
-    pub(super) fn look(&mut self) -> bool {
+    pub(super) fn read_table(&mut self) -> bool {
         let Ok(table) = self.netlink.neighbours(self.link.index) else { return false };
         let mut has_changed = false;
         for peer in self.peers.iter_mut().flatten() {
@@ -142,7 +144,7 @@ impl Neighbours {
     }
 
     /// Makes the kernel send to a peer.
-    fn ask(&self, peer: usize) {
+    fn trigger_resolution(&self, peer: usize) {
         if let Some(Some(Peer { ip, hop: Some(_), .. })) = self.peers.get(peer) {
             // A full buffer or a network that is down is no worse than a lost answer.
             let _ = self.kernel.send_to(&[], (*ip, DISCARD));

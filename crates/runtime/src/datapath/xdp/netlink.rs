@@ -89,7 +89,7 @@ impl Netlink {
         let mut name_z = name.as_bytes().to_vec();
         name_z.push(0);
         let attribute = (LINK_NAME, &name_z[..]);
-        self.ask(GET_LINK, REQUEST, &[0; LINK_LEN], &[attribute], |kind, body| {
+        self.send_request(GET_LINK, REQUEST, &[0; LINK_LEN], &[attribute], |kind, body| {
             let attributes = attributes(body.get(LINK_LEN..).unwrap_or_default());
             let mac = attributes.get(&LINK_MAC).and_then(|v| Mac::try_from(*v).ok());
             let mtu = attributes.get(&LINK_MTU).and_then(|v| word(v));
@@ -107,7 +107,7 @@ impl Netlink {
         let mut body = [0; ROUTE_LEN];
         (body[0], body[1]) = (INET, 32);
         let attribute = (ROUTE_TO, &to.octets()[..]);
-        self.ask(GET_ROUTE, REQUEST, &body, &[attribute], |kind, body| {
+        self.send_request(GET_ROUTE, REQUEST, &body, &[attribute], |kind, body| {
             let attributes = attributes(body.get(ROUTE_LEN..).unwrap_or_default());
             let interface = attributes.get(&ROUTE_INTERFACE).and_then(|v| word(v));
             let gateway = attributes.get(&ROUTE_GATEWAY).and_then(|v| ipv4(v));
@@ -124,7 +124,7 @@ impl Netlink {
         let mut body = [0; NEIGHBOUR_LEN];
         body[0] = INET;
         let attribute = (NEIGHBOUR_INTERFACE, &interface.to_ne_bytes()[..]);
-        self.ask(GET_NEIGHBOUR, REQUEST | DUMP, &body, &[attribute], |kind, body| {
+        self.send_request(GET_NEIGHBOUR, REQUEST | DUMP, &body, &[attribute], |kind, body| {
             let attributes = attributes(body.get(NEIGHBOUR_LEN..).unwrap_or_default());
             let ip = attributes.get(&NEIGHBOUR_IP).and_then(|v| ipv4(v));
             let mac = attributes.get(&NEIGHBOUR_MAC).and_then(|v| Mac::try_from(*v).ok());
@@ -140,7 +140,7 @@ impl Netlink {
     }
 
     /// Sends a request and calls the handler with the type and body of each message of the answer.
-    fn ask(
+    fn send_request(
         &mut self,
         kind: u16,
         flags: u16,

@@ -48,7 +48,7 @@ impl Queue {
         }
         while let Some(frame) = self.taken.pop() {
             if frame::port_to(&frame) == Some(control) {
-                self.give(frame, malformed, each);
+                self.deliver(frame, malformed, each);
                 n += 1;
             } else {
                 self.waiting.push(frame);
@@ -58,7 +58,7 @@ impl Queue {
     }
 
     /// Delivers up to `max` queued packets. Returns their number.
-    pub(super) fn hand_over(
+    pub(super) fn deliver_queued(
         &mut self,
         max: usize,
         malformed: &mut u64,
@@ -66,13 +66,13 @@ impl Queue {
     ) -> usize {
         for n in 0..max {
             let Some(frame) = self.waiting.pop() else { return n };
-            self.give(frame, malformed, each);
+            self.deliver(frame, malformed, each);
         }
         max
     }
 
     /// Delivers a packet and frees its frame.
-    fn give(
+    fn deliver(
         &mut self,
         frame: Frame,
         malformed: &mut u64,

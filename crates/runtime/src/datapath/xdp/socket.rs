@@ -96,7 +96,7 @@ impl Frames {
 
 /// Sizes of a socket's memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Size {
+pub(super) struct SocketSizes {
     /// Maximum bytes of a packet with its Ethernet header.
     pub(super) packet_max: usize,
     /// Frames for receiving and for sending: powers of two. Without frames for sending, a socket
@@ -133,8 +133,8 @@ impl std::fmt::Debug for Xsk {
 
 impl Xsk {
     /// Opens a socket at a queue, in copy mode.
-    pub(super) fn open(interface: u32, queue: u32, size: Size) -> io::Result<Self> {
-        let Size { packet_max, rx, tx } = size;
+    pub(super) fn open(interface: u32, queue: u32, size: SocketSizes) -> io::Result<Self> {
+        let SocketSizes { packet_max, rx, tx } = size;
         let (frame_size, frame_bytes) = frame_size(packet_max)?;
         let config = UmemCfgBuilder { frame_size, frame_count: rx + tx, ..Default::default() };
         let config = config.build().map_err(io::Error::other)?;

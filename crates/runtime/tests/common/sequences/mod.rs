@@ -32,7 +32,7 @@ use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::transport::{Place, Site};
 use rampmeter_proto::{Builtin, OnHosts, Transport};
 use rampmeter_runtime::wire::{Envelope, Incarnation, Kind, Protection, TransportId};
-use rampmeter_runtime::{Agreement, Datapath, Node, NodeConfig};
+use rampmeter_runtime::{Datapath, Node, NodeConfig, SettingDigests};
 use rustix::time::ClockId;
 
 pub(crate) use counting::CountingAllocator;
@@ -168,7 +168,7 @@ fn node<E: Endpoint + 'static>(
         run: 1,
         gather: Span::ZERO,
         busy_poll: Span::ZERO,
-        agreement: Agreement::default(),
+        agreement: SettingDigests::default(),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: Span::from_us(100_000),
         peers: vec![Some(None); n],

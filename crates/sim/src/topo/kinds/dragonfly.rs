@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, access, processing, propagation};
-use crate::topo::build::{Wires, attach, check_count, trunk};
+use crate::topo::build::{LinkParameters, attach, check_count, trunk};
 use crate::topo::{Topology, TopologyError};
 
 /// Groups of switches (Kim et al., ISCA 2008). Those of a group are all joined, and any two groups
@@ -67,7 +67,7 @@ impl Kind for Dragonfly {
         let n_hosts = u64::from(n_switches) * u64::from(hosts);
         let n_hosts = check_count("hosts of all groups", n_hosts, 2, "2 to 65536")?;
         let groups = groups as u32;
-        let wires = Wires::new(
+        let wires = LinkParameters::new(
             (self.access_gbps, self.core_gbps),
             [self.propagation_ns, self.switch_ns, self.host_ns],
         )?;

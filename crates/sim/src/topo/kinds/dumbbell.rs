@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, access, processing, propagation};
-use crate::topo::build::{Wires, attach, check_count, trunk};
+use crate::topo::build::{LinkParameters, attach, check_count, trunk};
 use crate::topo::{Topology, TopologyError};
 
 /// Two switches with hosts and one link between them.
@@ -41,7 +41,7 @@ impl Kind for Dumbbell {
     fn build(&self) -> Result<Topology, TopologyError> {
         let side = check_count("hosts-per-side", self.hosts_per_side, 1, "1 to 32768")?;
         check_count("hosts", u64::from(side) * 2, 2, "2 to 65536")?;
-        let wires = Wires::new(
+        let wires = LinkParameters::new(
             (self.access_gbps, self.core_gbps),
             [self.propagation_ns, self.switch_ns, self.host_ns],
         )?;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, access, processing, propagation};
-use crate::topo::build::{Wires, attach, trunk};
+use crate::topo::build::{LinkParameters, attach, trunk};
 use crate::topo::{Topology, TopologyError};
 
 /// Three tiers of k-port switches, k^2/4 hosts in each pod.
@@ -52,7 +52,7 @@ impl Kind for FatTree {
             let expected = "2 to k";
             return Err(TopologyError::Count { what: "pods", expected, got: pods });
         }
-        let wires = Wires::new(
+        let wires = LinkParameters::new(
             (self.access_gbps, self.core_gbps),
             [self.propagation_ns, self.switch_ns, self.host_ns],
         )?;
@@ -70,7 +70,7 @@ impl Kind for FatTree {
 
 /// Returns a fat-tree of three tiers of `k`-port switches. It has `pods` pods, `k` at most, of k/2
 /// edge and k/2 aggregation switches with (k/2)^2 hosts each, and (k/2)^2 core switches.
-fn fat_tree(k: u32, pods: u32, wires: &Wires) -> Result<Topology, TopologyError> {
+fn fat_tree(k: u32, pods: u32, wires: &LinkParameters) -> Result<Topology, TopologyError> {
     let half = k / 2;
     let (n_edge, n_hosts) = (pods * half, pods * half * half);
     let mut links = attach(n_hosts, half, wires);

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, access, core, one, processing, propagation};
-use crate::topo::build::{Wires, check_count, leaf_spine};
+use crate::topo::build::{LinkParameters, check_count, leaf_spine};
 use crate::topo::{Topology, TopologyError};
 
 /// Two tiers: every rack's switch is joined to every spine.
@@ -60,7 +60,7 @@ impl Kind for LeafSpine {
             return Err(TopologyError::Count { what, expected, got: self.rails });
         }
         check_count("racks x rails", u64::from(racks) * self.rails, 1, "1 to 65536")?;
-        let wires = Wires::new(
+        let wires = LinkParameters::new(
             (self.access_gbps, self.core_gbps),
             [self.propagation_ns, self.switch_ns, self.host_ns],
         )?;

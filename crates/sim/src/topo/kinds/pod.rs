@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, access, delay, processing, propagation, rate};
-use crate::topo::build::Wires;
+use crate::topo::build::LinkParameters;
 use crate::topo::{Topology, TopologyError};
 
 /// A pod of a fat-tree of k-port switches: k/2 racks of k/2 hosts, and k/2 switches above.
@@ -46,7 +46,7 @@ impl Kind for Pod {
         }
         rate("gbps", self.gbps)?;
         let spread = delay("cable-spread-ns", self.cable_spread_ns)?;
-        let wires = Wires::new(
+        let wires = LinkParameters::new(
             (self.gbps, self.gbps),
             [self.propagation_ns, self.switch_ns, self.host_ns],
         )?;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, access, processing, propagation};
-use crate::topo::build::{Wires, attach, check_count};
+use crate::topo::build::{LinkParameters, attach, check_count};
 use crate::topo::{Topology, TopologyError};
 
 /// All hosts at one switch.
@@ -36,7 +36,7 @@ pub struct Star {
 impl Kind for Star {
     fn build(&self) -> Result<Topology, TopologyError> {
         let hosts = check_count("hosts", self.hosts, 2, "2 to 65536")?;
-        let wires = Wires::new(
+        let wires = LinkParameters::new(
             (self.access_gbps, self.access_gbps),
             [self.propagation_ns, self.switch_ns, self.host_ns],
         )?;

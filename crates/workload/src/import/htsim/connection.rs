@@ -7,7 +7,7 @@ use super::{Connection, End, Matrix};
 use crate::trace::{TraceError, parse_ps};
 
 /// A connection whose line has been read in part.
-struct Draft {
+struct PartialConnection {
     connection: Connection,
     size: Option<u64>,
     id: Option<u64>,
@@ -29,7 +29,7 @@ impl Matrix {
             dst: self.node(line, "dst", dst)?,
             ..Connection::default()
         };
-        let mut draft = Draft { connection, size: None, id: None, is_message: false };
+        let mut draft = PartialConnection { connection, size: None, id: None, is_message: false };
         let mut seen = BTreeSet::new();
         let mut words = rest.iter().copied().peekable();
         while let Some(word) = words.next() {
@@ -60,7 +60,7 @@ impl Matrix {
         &mut self,
         line: Line<'_>,
         (word, value): (&str, &str),
-        draft: &mut Draft,
+        draft: &mut PartialConnection,
     ) -> Result<(), TraceError> {
         match word {
             "start" => {
@@ -94,8 +94,12 @@ impl Matrix {
     }
 
     /// Checks a connection of which all keys have been read.
-    fn complete(&mut self, line: Line<'_>, draft: Draft) -> Result<Connection, TraceError> {
-        let Draft { mut connection, size, id, is_message } = draft;
+    fn complete(
+        &mut self,
+        line: Line<'_>,
+        draft: PartialConnection,
+    ) -> Result<Connection, TraceError> {
+        let PartialConnection { mut connection, size, id, is_message } = draft;
         connection.size = match size {
             None | Some(0) => {
                 let expected = "at least 1 byte: a flow of size 0 or of no size is endless in \

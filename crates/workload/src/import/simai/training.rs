@@ -25,7 +25,7 @@ impl<'a> Run<'a> {
         Self { file, groups, layers, schedule, open: Vec::new(), n_used: 0 }
     }
 
-    pub(super) fn go(&mut self) -> Result<(), TraceError> {
+    pub(super) fn convert(&mut self) -> Result<(), TraceError> {
         let (layers, policy) = (self.layers, self.groups.policy);
         if policy == Policy::Micro {
             let Some(first) = layers.first() else { return Ok(()) };

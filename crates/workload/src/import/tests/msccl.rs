@@ -53,7 +53,7 @@ fn a_ring_is_that_of_the_pattern() {
     assert_eq!(sent(&graph, 4), [6 * (2 << 20); 4]);
     // The longest chain has the 2 (n - 1) messages of a ring.
     let mut depth = vec![0; graph.len() as usize];
-    for node in graph.in_order() {
+    for node in graph.topological_order() {
         let own = depth[node as usize] + u32::from(!graph.is_computation(node));
         for &to in graph.dependents(node) {
             depth[to as usize] = own.max(depth[to as usize]);

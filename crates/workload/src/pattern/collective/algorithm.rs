@@ -3,9 +3,9 @@
 
 use rampmeter_core::{Bytes, Rng, Span};
 
-use super::{Draft, Operation, part};
+use super::{Operation, RoundBuilder, part};
 
-impl Draft<'_> {
+impl RoundBuilder<'_> {
     /// In step `s` host `i` sends part `i - s`, which it received in step `s - 1`.
     pub(super) fn ring(&mut self) -> Bytes {
         let (n, chunks, size) = (self.of.hosts.count(), self.of.chunks, self.of.size);

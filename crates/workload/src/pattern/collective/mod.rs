@@ -27,7 +27,7 @@ use super::HostSet;
 use super::skewed::shares;
 use crate::flow::Flow;
 use crate::graph::{Graph, GraphBuilder, Round};
-use crate::source::{Source, joined};
+use crate::source::{Source, join_graphs};
 
 pub use operation::{Algorithm, Operation};
 
@@ -115,7 +115,8 @@ impl Collective {
         let mut gates = None;
         for number in 0..self.rounds {
             let first = builder.len();
-            let mut draft = Draft { of: self, builder: &mut builder, gates: gates.as_deref() };
+            let mut draft =
+                RoundBuilder { of: self, builder: &mut builder, gates: gates.as_deref() };
             let bytes = match (self.algorithm, self.operation) {
                 (Algorithm::Ring, _) => draft.ring(),
                 (Algorithm::Tree, _) => draft.tree(),
@@ -177,14 +178,14 @@ impl Collective {
 }
 
 /// A round in the making. Hosts are numbered from zero.
-struct Draft<'a> {
+struct RoundBuilder<'a> {
     of: &'a Collective,
     builder: &'a mut GraphBuilder,
     /// Node that each host must complete before it begins; `None` in the first round.
     gates: Option<&'a [u32]>,
 }
 
-impl Draft<'_> {
+impl RoundBuilder<'_> {
     /// Adds a flow of `size` bytes from `src` to `dst`, which depends on `after`.
     fn send(&mut self, src: u32, dst: u32, size: u64, after: &[u32]) -> u32 {
         let delay = if after.is_empty() { Span::ZERO } else { self.of.compute };
@@ -250,7 +251,7 @@ fn part(total: u64, n: u32, idx: u32) -> u64 {
 impl Source for Vec<Collective> {
     fn graph(&self, seed: u64) -> Option<Arc<Graph>> {
         let graphs = self.iter().map(|group| (group.graph(seed), TenantId::default()));
-        Some(Arc::new(joined(graphs)))
+        Some(Arc::new(join_graphs(graphs)))
     }
 
     fn has_graph(&self) -> bool {

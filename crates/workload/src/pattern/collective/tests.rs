@@ -49,7 +49,7 @@ fn heard(graph: &Graph, count: u32) -> Vec<u64> {
     let dependencies = graph.dependencies();
     let mut carried = vec![0u64; graph.len() as usize];
     let mut heard: Vec<u64> = (0..count).map(|host| 1 << host).collect();
-    for node in graph.in_order() {
+    for node in graph.topological_order() {
         let ends = graph.node(node);
         let own = 1u64 << (ends.src.get() - FIRST);
         let came = dependencies[node as usize].iter().map(|&from| carried[from as usize]);

@@ -17,8 +17,8 @@ use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{
     Applications, Assembly, BusyPoll, Clock, ClockSource, Datapath, Node, NodeConfig, Outcome,
-    Payload, PrivateKey, SealConfig, SecureDatapath, Security, Signals, Submission, Ticket, Wait,
-    drive,
+    Payload, PrivateKey, SealConfig, SecureDatapath, Security, Signals, Submission, Ticket,
+    WaitMode, drive,
 };
 
 use crate::netns::Net;
@@ -139,7 +139,7 @@ fn run<E: Endpoint, D: Datapath>(
         run: UdpConfig::RUN,
         gather: NodeConfig::GATHER,
         busy_poll: BusyPoll::MOST,
-        agreement: rampmeter_runtime::Agreement::default(),
+        agreement: rampmeter_runtime::SettingDigests::default(),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: limit,
         peers: net.hosts.iter().map(|host| Some(Some(IpAddr::from(host.ip)))).collect(),
@@ -148,7 +148,7 @@ fn run<E: Endpoint, D: Datapath>(
     let clock = Clock::start(ClockSource::Monotonic).map_err(io::Error::other)?;
     let (signals, until) = (bulk.signals.clone(), clock.now() + limit);
     let mut node = Node::<E, D, Bulk>::new(config, protocol, datapath, bulk, clock.now());
-    let wait = Wait::Block { spin: Span::ZERO };
+    let wait = WaitMode::Block { spin: Span::ZERO };
     drive(&mut node, &clock, wait, &signals, Span::ZERO, |_, now| {
         if now > until {
             signals.stop();

@@ -3,14 +3,14 @@
 use rampmeter_core::{Bytes, NodeId, Span, Time};
 use rampmeter_proto::Transport;
 use rampmeter_sim::Arrival;
-use rampmeter_testkit::{Place, run, spec, star};
+use rampmeter_testkit::{TestNetwork, run, spec, star};
 
 use crate::bed::processor_time;
 
 /// Returns the processor time of all flows, and the number that complete.
 pub(crate) fn pair<T: Transport>(flows: u64) -> (Span, usize) {
     let topology = star(4).build().expect("a network");
-    let place = Place::<T>::simulated(&T::Keys::default(), topology);
+    let place = TestNetwork::<T>::simulated(&T::Keys::default(), topology);
     let mut spec = spec(place.topology, 1);
     (spec.fabric, spec.sample, spec.paranoid) = (place.fabric, None, false);
     let (src, dst) = (NodeId::new(0), NodeId::new(1));

@@ -5,16 +5,16 @@ use std::net::IpAddr;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Time};
 
-use super::super::cookie::{self, CODE, COOKIE_AGE, Code};
-use super::super::handshake::{self, Ends, INITIATION};
+use super::super::cookie::{self, CODE, COOKIE_AGE, CookieMac};
+use super::super::handshake::{self, HandshakeParties, INITIATION};
 use super::super::session::Session;
-use super::{NUDGE_EVERY, Pairs, REPORTS_MAX, Refusal};
+use super::{HandshakeRefusal, NUDGE_EVERY, Pairs, REPORTS_MAX};
 use crate::datapath::{ArrivedPacket, Rail, Report, Route};
 use rampmeter_core::envelope::{Envelope, Kind, Protection, TransportId};
 
 /// Answer to an initiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum InitiationReply {
     Response,
     Cookie,
     Nothing,
@@ -30,12 +30,12 @@ impl Pairs {
         now: Time,
         envelope: &Envelope,
         arrived: ArrivedPacket<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), HandshakeRefusal> {
         let Envelope { transport, src, dst, kind, .. } = *envelope;
         let is_for_here = dst == self.node && src != self.node;
         let is_known = self.pairs.get(src.idx()).is_some_and(|pair| !pair.keys.is_empty());
         if envelope.protection != Protection::Bare || !is_for_here || !is_known {
-            return Err(Refusal::Forged);
+            return Err(HandshakeRefusal::Forged);
         }
         if transport != self.transport {
             return Err(self.refuse_transport(src, transport, arrived));
@@ -49,13 +49,13 @@ impl Pairs {
             Kind::Initiation { session } => self.on_initiation(now, src, session, arrived),
             // The peer may have begun a session at the same time, or answers late.
             Kind::Response { session } | Kind::Cookie { session } if !is_awaited(session) => {
-                return Err(Refusal::Stray);
+                return Err(HandshakeRefusal::Stray);
             }
             Kind::Response { .. } => self.on_response(now, src, body),
             Kind::Cookie { .. } => self.on_cookie(now, src, body),
             _ => None,
         };
-        handled.ok_or(Refusal::Forged)
+        handled.ok_or(HandshakeRefusal::Forged)
     }
 
     fn on_initiation(
@@ -72,16 +72,17 @@ impl Pairs {
             return None;
         }
         match self.may_answer(now, (src, arrived.from), message, second) {
-            Answer::Response => {}
-            Answer::Cookie => {
-                let body = self.jar.give(now, (src, arrived.from), &self.public, first);
+            InitiationReply::Response => {}
+            InitiationReply::Cookie => {
+                let body = self.jar.issue(now, (src, arrived.from), &self.public, first);
                 let message = self.message(src, Kind::Cookie { session }, &body);
                 self.messages.push_back((src, Rail::Only(arrived.rail), message));
                 return Some(());
             }
-            Answer::Nothing => return Some(()),
+            InitiationReply::Nothing => return Some(()),
         }
-        let ends = Ends { transport: self.transport, initiator: src, responder: self.node };
+        let ends =
+            HandshakeParties { transport: self.transport, initiator: src, responder: self.node };
         let read = handshake::read(&ends, &self.key, noise)?;
         let pair = &self.pairs[src.idx()];
         if !pair.keys.contains(&read.remote) {
@@ -128,17 +129,17 @@ impl Pairs {
         src: NodeId,
         theirs: TransportId,
         arrived: ArrivedPacket<'_>,
-    ) -> Refusal {
+    ) -> HandshakeRefusal {
         let is_coded = || {
             let (message, _) = arrived.bytes.split_last_chunk::<CODE>()?;
             let (start, first) = message.split_last_chunk::<CODE>()?;
             Some(cookie::is_equal(&cookie::first_code(&self.public, start), first))
         };
         if is_coded() != Some(true) {
-            return Refusal::Forged;
+            return HandshakeRefusal::Forged;
         }
         self.report(src, Report::OtherTransport(theirs));
-        Refusal::OtherTransport
+        HandshakeRefusal::OtherTransport
     }
 
     fn report(&mut self, peer: NodeId, report: Report) {
@@ -154,16 +155,16 @@ impl Pairs {
         now: Time,
         from: (NodeId, Option<IpAddr>),
         message: &[u8],
-        second: &Code,
-    ) -> Answer {
+        second: &CookieMac,
+    ) -> InitiationReply {
         if self.answers.take(now) {
-            Answer::Response
-        } else if !self.jar.knows(now, from, message, second) {
-            Answer::Cookie
+            InitiationReply::Response
+        } else if !self.jar.is_valid(now, from, message, second) {
+            InitiationReply::Cookie
         } else if self.pairs[from.0.idx()].proven.take(now) {
-            Answer::Response
+            InitiationReply::Response
         } else {
-            Answer::Nothing
+            InitiationReply::Nothing
         }
     }
 

@@ -53,7 +53,7 @@ fn a_cookie_does_not_buy_unlimited_answers() {
     let (mut cookie, mut n_read) = (None, 0);
     for _ in 0..1_000 {
         net.ends[0] = net.end_with(0, PrivateKey::generate().unwrap());
-        if let (Guard::Sealed(pairs), Some(cookie)) = (&mut net.ends[0].guard, cookie) {
+        if let (ProtectionState::Sealed(pairs), Some(cookie)) = (&mut net.ends[0].guard, cookie) {
             pairs.set_cookie(NodeId::new(1), cookie);
         }
         net.send(0, b"x");
@@ -66,7 +66,7 @@ fn a_cookie_does_not_buy_unlimited_answers() {
         if cookie.is_none() && cookies.len() == 1 {
             net.wires.borrow_mut()[0] = cookies;
             net.receive(0);
-            let Guard::Sealed(pairs) = &net.ends[0].guard else { unreachable!() };
+            let ProtectionState::Sealed(pairs) = &net.ends[0].guard else { unreachable!() };
             cookie = pairs.cookie_of(NodeId::new(1));
             assert!(cookie.is_some());
         } else if cookie.is_some() {
@@ -138,7 +138,7 @@ fn unresponsive_peers_are_called_in_paced_steps() {
         net.ends[0].send(route, |out| envelope(0).encode(out).unwrap()).unwrap();
     }
     for _ in 0..3_000 {
-        let Guard::Sealed(pairs) = &mut net.ends[0].guard else { unreachable!() };
+        let ProtectionState::Sealed(pairs) = &mut net.ends[0].guard else { unreachable!() };
         pairs.fire(net.now);
         let mut n = 0;
         while pairs.poll_message().is_some() {
@@ -154,7 +154,7 @@ fn unresponsive_peers_are_called_in_paced_steps() {
     let n: usize = rest.iter().sum();
     assert!((1_400..=1_500).contains(&n), "{n} in 3 s");
     // All have been called once before any is called for the third time.
-    let Guard::Sealed(pairs) = &net.ends[0].guard else { unreachable!() };
+    let ProtectionState::Sealed(pairs) = &net.ends[0].guard else { unreachable!() };
     assert!(pairs.attempts_left().all(|left| (6..8).contains(&left)));
-    assert_eq!(pairs.kept_bytes(), 999 * Envelope::LEN_MAX);
+    assert_eq!(pairs.queued_bytes(), 999 * Envelope::LEN_MAX);
 }
