@@ -1,4 +1,4 @@
-//! Files of a crate do not import each other in a circle, apart from types that are split over files.
+//! Files of a crate do not import each other in a circle, apart from types split over files.
 //!
 //! Imports are read from the text: paths of `use`, and those that begin with `crate` or `super`.
 //! An import of a name that a folder hands on is one of the file that has it. Modules of tests,

@@ -82,14 +82,14 @@ fn describe(setup: &Setup, text: &mut String) {
             format!("{}, of which each has a share of rate-mbps", setup.rails().count()),
         );
     }
-    if let Some(door) = &setup.door {
-        let limits = &door.limits;
+    if let Some(acceptor) = &setup.acceptor {
+        let limits = &acceptor.limits;
         let (all, each) = (limits.clients_max, limits.clients_per_user);
         let [all_gb, each_gb] =
             [limits.memory_max, limits.memory_per_user].map(|bytes| bytes as f64 / 1e9);
         line("programs", format!("{all}, {each} of each user"));
         line("their memory", format!("{all_gb:.1} GB, {each_gb:.1} GB of each user"));
-        for (service, AllowedUsers { users, groups }) in &door.services.0 {
+        for (service, AllowedUsers { users, groups }) in &acceptor.services.0 {
             let numbers = |of: &BTreeSet<u32>| {
                 let of: Vec<_> = of.iter().map(u32::to_string).collect();
                 if of.is_empty() { "none".to_owned() } else { of.join(", ") }

@@ -150,7 +150,7 @@ impl Setup {
         // Arbiters have the numbers after those of hosts.
         let hosts_change = self.facts.n_hosts != other.facts.n_hosts && n_arbiters(self) > 0;
         let key_log = |setup: &Self| setup.keys.as_ref().and_then(|keys| keys.log.clone());
-        let path = |setup: &Self| setup.door.as_ref().map(|door| door.path.clone());
+        let path = |setup: &Self| setup.acceptor.as_ref().map(|acceptor| acceptor.path.clone());
         [
             ("node.id", self.id != other.id || self.is_arbiter != other.is_arbiter),
             ("node.socket", path(self) != path(other)),

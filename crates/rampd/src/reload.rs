@@ -161,8 +161,8 @@ fn apply<E: Endpoint, D: Datapath, A: Applications>(
     }
     node.set_config(now, config);
     new.access = setup.access.clone();
-    if let Some(door) = &new.door {
-        new.access.set(door.limits, door.services.clone());
+    if let Some(acceptor) = &new.acceptor {
+        new.access.set(acceptor.limits, acceptor.services.clone());
     }
     *setup = new;
     Ok(())

@@ -41,12 +41,12 @@ pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
     }
     let clock = clock(&setup)?;
     raise_descriptor_limit();
-    match &setup.door {
-        Some(door) => {
+    match &setup.acceptor {
+        Some(acceptor) => {
             let listen = || {
-                let listening = Clients::listen_with(door.clone(), &setup.access, clock);
+                let listening = Clients::listen_with(acceptor.clone(), &setup.access, clock);
                 let clients = listening.map_err(|e| io::Error::other(e.to_string()))?;
-                info!(socket = %door.path.display(), "applications may attach");
+                info!(socket = %acceptor.path.display(), "applications may attach");
                 Ok(clients)
             };
             run_host::<C, _, _>(&setup, clock, listen, &signals)

@@ -210,8 +210,10 @@ mod tests {
         ) {
             let [ticket, offset, deadline_ns, tenant] = words;
             let (service, tenant) = (a as u16, tenant as u32);
-            let submit = SubmissionEntry { ticket, offset, size: a, dst: b, service, tenant, deadline_ns };
-            prop_assert_eq!(SubmissionEntry::decode(submit.encode()), submit);
+            let (size, dst) = (a, b);
+            let entry =
+                SubmissionEntry { ticket, offset, size, dst, service, tenant, deadline_ns };
+            prop_assert_eq!(SubmissionEntry::decode(entry.encode()), entry);
             for uid in [None, Some(0), Some(a), Some(u32::MAX)] {
                 let received = CompletionEntry::Received { offset, size: a, from: b, uid };
                 prop_assert_eq!(CompletionEntry::decode(received.encode()), Some(received));

@@ -407,7 +407,8 @@ mod tests {
                 payload: Bytes::new(payload.max(1)),
                 tenant: tenant.map(TenantId::new),
             });
-            let granted = AttachReply::Granted(Grant { total, depth, slots, send, receive, promise });
+            let grant = Grant { total, depth, slots, send, receive, promise };
+            let granted = AttachReply::Granted(grant);
             let bytes = granted.encode();
             prop_assert_eq!(AttachReply::decode(&bytes), Some(granted));
             for short in 0..bytes.len() {
@@ -438,7 +439,8 @@ mod tests {
                     }
                 }
                 Err(refusal) => {
-                    prop_assert!(AttachReply::from(&refusal).encode().len() <= AttachReply::LEN_MAX);
+                    let encoded = AttachReply::from(&refusal).encode();
+                    prop_assert!(encoded.len() <= AttachReply::LEN_MAX);
                 }
             }
         }

@@ -9,11 +9,12 @@
 //! The node does not trust its applications: their entries are copied out once and checked, and an
 //! application that violates the protocol is disconnected. Applications trust their node.
 
+mod acceptor;
 mod arena;
 mod attached;
 mod client;
 mod clock;
-mod door;
+mod config;
 mod entry;
 pub mod handshake;
 #[cfg(test)]
@@ -30,7 +31,7 @@ pub use client::{
     AttachError, Completion, NodeGone, Options, Port, PortConfig, ReceivedMessage, SendBuffer,
     Submission, SubmitError,
 };
-pub use door::AcceptorConfig;
+pub use config::AcceptorConfig;
 pub use entry::{Failure, Outcome};
 pub use layout::{Layout, LayoutError};
 pub use listener::{ListenError, Listener};

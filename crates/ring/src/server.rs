@@ -11,8 +11,9 @@ use rampmeter_runtime::app::{self, Admission};
 use rampmeter_runtime::{Applications, Clock, Submission, Ticket};
 use rustix::event::{Timespec, epoll};
 
+use crate::acceptor::{self, AdmittedClient, Event};
 use crate::attached::{Client, IncomingMessage, OutgoingMessage};
-use crate::door::{self, AcceptorConfig, AdmittedClient, Event};
+use crate::config::AcceptorConfig;
 use crate::listener::ListenError;
 use crate::users::Access;
 
@@ -35,7 +36,7 @@ pub struct Clients {
     /// Readable after a write to a doorbell.
     bells: Arc<OwnedFd>,
     clock: Clock,
-    door: Option<JoinHandle<()>>,
+    acceptor: Option<JoinHandle<()>>,
     stop: Arc<OwnedFd>,
 }
 
@@ -58,8 +59,8 @@ impl Clients {
         access: &Access,
         clock: Clock,
     ) -> Result<Self, ListenError> {
-        let opened = door::open(config, access)?;
-        let door::Acceptor { events, bells, stop, thread: door } = opened;
+        let opened = acceptor::open(config, access)?;
+        let acceptor::Acceptor { events, bells, stop, thread: acceptor } = opened;
         Ok(Self {
             clients: Vec::new(),
             unsealed: Vec::new(),
@@ -70,7 +71,7 @@ impl Clients {
             events,
             bells,
             clock,
-            door: Some(door),
+            acceptor: Some(acceptor),
             stop,
         })
     }
@@ -220,8 +221,8 @@ impl Applications for Clients {
 impl Drop for Clients {
     fn drop(&mut self) {
         let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
-        if let Some(door) = self.door.take() {
-            let _ = door.join();
+        if let Some(acceptor) = self.acceptor.take() {
+            let _ = acceptor.join();
         }
     }
 }

@@ -40,7 +40,8 @@ pub trait Header: Copy + PartialEq + std::fmt::Debug {
         "packet"
     }
 
-    /// Calls `tell` with the fields by name, and with the parts of lists, as [`Formats::values`](super::Formats::values)
-    /// does. [`headers!`](crate::headers) generates it from the table.
+    /// Calls `tell` with the fields by name, and with the parts of lists, as
+    /// [`Formats::values`](super::Formats::values) does. [`headers!`](crate::headers) generates it
+    /// from the table.
     fn fields(&self, _tell: &mut dyn FnMut(&'static str, &'static str, u64)) {}
 }

@@ -62,8 +62,8 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     if setup.interface.is_some() {
         return refuse("node.datapath: expected udp, as agents carry no data");
     }
-    let has_limits = |door: &AcceptorConfig| *door != AcceptorConfig::new(&door.path);
-    if setup.door.as_ref().is_some_and(has_limits) {
+    let has_limits = |acceptor: &AcceptorConfig| *acceptor != AcceptorConfig::new(&acceptor.path);
+    if setup.acceptor.as_ref().is_some_and(has_limits) {
         return refuse("programs, service: expected none, as agents do not count programs");
     }
     let config = setup.transport.config::<CaptonFamily>();
@@ -71,9 +71,9 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     let (signals, clock) = (stop_signals()?, clock(&setup)?);
     raise_descriptor_limit();
     let socket = setup
-        .door
+        .acceptor
         .as_ref()
-        .map(|door| door.path.clone())
+        .map(|acceptor| acceptor.path.clone())
         .unwrap_or_else(|| PathBuf::from(rampmeter_gate::SOCKET));
     let node_config = node_config(&setup)?;
     // Sockets on the network first: an agent that cannot open them must not replace the Unix socket

@@ -100,7 +100,7 @@ impl Check<'_> {
         let socket = node.socket.as_ref().filter(|_| !me.arbiter);
         let status = self.status(&node, socket)?;
         self.without_socket(node.socket.is_some() && !me.arbiter, &programs, &service)?;
-        let door = node.socket.map(|path| AcceptorConfig { path, limits, services });
+        let acceptor = node.socket.map(|path| AcceptorConfig { path, limits, services });
         Ok(Setup {
             id: NodeId::new(node.id),
             is_arbiter: me.arbiter,
@@ -119,7 +119,7 @@ impl Check<'_> {
             spin_us: node.spin_us,
             gather: self.gather(node.gather_us)?,
             busy_poll: self.micros("node.busy-poll-us", node.busy_poll_us, 0.0)?,
-            door,
+            acceptor,
             access: Access::default(),
             metrics: node.metrics,
             status,

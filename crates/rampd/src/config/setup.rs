@@ -39,7 +39,7 @@ pub(crate) struct Setup {
     /// Time for which it polls after a packet or a submission.
     pub(crate) busy_poll: Span,
     /// Configuration of the acceptor for applications; `None` if there is none.
-    pub(crate) door: Option<AcceptorConfig>,
+    pub(crate) acceptor: Option<AcceptorConfig>,
     /// Rights of users, which change while the node runs.
     pub(crate) access: Access,
     /// Address at which counters are served.

@@ -6,8 +6,8 @@
 //!    longer than any packet of the receiver. The transport of the sender may retransmit forever,
 //!    because short packets pass and are answered.
 //! 2. A receiver that can read packets but not reassemble the message reports this
-//!    ([`Kind::Corrupt`](rampmeter_core::envelope::Kind::Corrupt)), and the message fails at once. It cannot do
-//!    so for dropped packets.
+//!    ([`Kind::Corrupt`](rampmeter_core::envelope::Kind::Corrupt)), and the message fails at once.
+//!    It cannot do so for dropped packets.
 //! 3. So the sender watches messages to peers that differ in `network.mtu` or in the transport. It
 //!    fails those of which no further byte has been sent for some time: [`STALL`], or
 //!    [`NodeConfig::patience`](crate::NodeConfig::patience) if only the transport's parameters

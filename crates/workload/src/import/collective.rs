@@ -162,7 +162,8 @@ mod tests {
             let everybody = (1u64 << n) - 1;
             for kind in [AllReduce, AllGather, ReduceScatter, AllToAll, Barrier] {
                 let steps = kind.steps(n, bytes);
-                prop_assert!(collected_hosts(n, &steps).iter().all(|&of| of == everybody), "{kind:?}");
+                let collected = collected_hosts(n, &steps);
+                prop_assert!(collected.iter().all(|&of| of == everybody), "{kind:?}");
             }
             for kind in [Reduce, Gather] {
                 prop_assert_eq!(collected_hosts(n, &kind.steps(n, bytes))[0], everybody);

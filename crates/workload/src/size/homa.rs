@@ -120,7 +120,8 @@ const W3: &[MeasuredPoint] = &[
     MeasuredPoint(4096.0, 0.934954649374235, 24), MeasuredPoint(8192.0, 0.964309064519002, 31),
     MeasuredPoint(16384.0, 0.984694041115598, 41), MeasuredPoint(32768.0, 0.990401835580264, 53),
     MeasuredPoint(65536.0, 0.993255726452483, 69), MeasuredPoint(131072.0, 0.997128873150657, 90),
-    MeasuredPoint(262144.0, 0.998453102760117, 118), MeasuredPoint(524288.0, 0.999498229936155, 153),
+    MeasuredPoint(262144.0, 0.998453102760117, 118),
+    MeasuredPoint(524288.0, 0.999498229936155, 153),
     MeasuredPoint(15158197.0, 1.0, 199),
 ];
 

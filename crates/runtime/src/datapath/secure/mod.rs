@@ -1,7 +1,8 @@
 //! Protected datagrams over any datapath.
 //!
 //! [`SecureDatapath`] is between a node and its datapath. It appends a trailer to each datagram and
-//! drops received datagrams whose trailer is wrong. The trailer's format is in [`rampmeter_core::envelope`].
+//! drops received datagrams whose trailer is wrong. The trailer's format is in
+//! [`rampmeter_core::envelope`].
 //!
 //! * The problem: UDP's checksum misses some damage, and any host can forge packets.
 //! * [`Security::Checksum`], the simple way: a CRC32C over the datagram. It detects damage, but any

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
@@ -24,29 +23,12 @@ use rustix::net::{
 
 use crate::attached::{Client, ClientParts};
 use crate::clock::monotonic_ns;
+use crate::config::AcceptorConfig;
 use crate::handshake::{AttachReply, MAPPED, Refusal, Request};
 use crate::layout::Layout;
 use crate::listener::{ListenError, Listener};
 use crate::map::Memory;
-use crate::users::{Access, Limits, Services, User};
-
-/// Configuration of the acceptor: its socket, limits and access rules.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AcceptorConfig {
-    /// Path of the socket. Users who may write to it may attach.
-    pub path: PathBuf,
-    /// Limits on the number and size of applications.
-    pub limits: Limits,
-    /// Services with restricted access.
-    pub services: Services,
-}
-
-impl AcceptorConfig {
-    /// Returns a configuration with the default limits and unrestricted services.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), limits: Limits::default(), services: Services::default() }
-    }
-}
+use crate::users::{Access, User};
 
 /// Events from the acceptor to the node.
 #[derive(Debug)]
@@ -148,7 +130,7 @@ pub(crate) fn open(config: AcceptorConfig, access: &Access) -> Result<Acceptor, 
         // Edge-triggered, so that no thread has to read the counter.
         epoll::add(&bells, &news, EventData::new_u64(0), EventFlags::IN | EventFlags::ET)?;
         let (events, received) = mpsc::channel();
-        let door = AcceptorThread {
+        let acceptor = AcceptorThread {
             access: access.clone(),
             listener,
             stop,
@@ -163,11 +145,12 @@ pub(crate) fn open(config: AcceptorConfig, access: &Access) -> Result<Acceptor, 
             retired: Vec::new(),
             spare: Some(event()?),
         };
-        Ok((door, received))
+        Ok((acceptor, received))
     };
-    let (door, events) = setup().map_err(system)?;
-    let (bells, stop) = (Arc::clone(&door.bells), Arc::clone(&door.stop));
-    let thread = thread::Builder::new().name("door".into()).spawn(|| door.run()).map_err(system)?;
+    let (acceptor, events) = setup().map_err(system)?;
+    let (bells, stop) = (Arc::clone(&acceptor.bells), Arc::clone(&acceptor.stop));
+    let thread =
+        thread::Builder::new().name("acceptor".into()).spawn(|| acceptor.run()).map_err(system)?;
     Ok(Acceptor { events, bells, stop, thread })
 }
 
@@ -182,7 +165,7 @@ impl AcceptorThread {
             match epoll::wait(&self.epoll, spare_capacity(&mut ready), timeout) {
                 Ok(_) | Err(Errno::INTR) => {}
                 // A node without an acceptor would seem alive but admit no application.
-                Err(error) => panic!("the door cannot wait: {error}"),
+                Err(error) => panic!("the acceptor cannot wait: {error}"),
             }
             for event in &ready {
                 match event.data.u64() {
@@ -428,9 +411,11 @@ impl AcceptorThread {
     /// Closes connections whose request is overdue, and frees unused memory.
     fn sweep(&mut self) {
         let now_ns = monotonic_ns();
-        let is_over = |guest: &Connection| matches!(guest.state, State::Silent { until_ns } if until_ns <= now_ns);
-        let over = self.guests.iter().filter(|(_, guest)| is_over(guest)).map(|(&token, _)| token);
-        for token in over.collect::<Vec<_>>() {
+        let overdue = self.guests.iter().filter_map(|(&token, guest)| match guest.state {
+            State::Silent { until_ns } if until_ns <= now_ns => Some(token),
+            _ => None,
+        });
+        for token in overdue.collect::<Vec<_>>() {
             self.remove_connection(token);
         }
         self.let_go();
