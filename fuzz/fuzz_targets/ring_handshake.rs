@@ -4,13 +4,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rampmeter_ring::handshake::{Answer, Request};
+use rampmeter_ring::handshake::{AttachReply, Request};
 
 const ARENA_MAX: u64 = 4 << 30;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Some(answer) = Answer::decode(bytes) {
-        assert_eq!(Answer::decode(&answer.encode()).is_some(), answer.encode().len() >= 16);
+    if let Some(answer) = AttachReply::decode(bytes) {
+        assert_eq!(AttachReply::decode(&answer.encode()).is_some(), answer.encode().len() >= 16);
     }
     match Request::decode(bytes) {
         Ok(request) => {
@@ -20,6 +20,6 @@ fuzz_target!(|bytes: &[u8]| {
                 assert!(layout.total() >= request.send + request.receive);
             }
         }
-        Err(refusal) => assert!(Answer::from(&refusal).encode().len() <= Answer::LEN_MAX),
+        Err(refusal) => assert!(AttachReply::from(&refusal).encode().len() <= AttachReply::LEN_MAX),
     }
 });

@@ -2,7 +2,7 @@
 //!
 //! A program that has loaded `librampmeter_capton.so` connects to its agent at [`default_socket`],
 //! a Unix socket that preserves packet boundaries. The agent answers with memory ([`Region`]). From
-//! then on the program sends [`Note`]s, and the agent writes orders into the memory and opens
+//! then on the program sends [`SlotNote`]s, and the agent writes orders into the memory and opens
 //! gates.
 //!
 //! # Gates

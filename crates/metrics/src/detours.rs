@@ -1,13 +1,14 @@
 //! Minimum time in which a message can cross a network whose routing changes.
 //!
 //! While links are down, packets take other paths, and these may be faster than the shortest ones
-//! (fewest hops), which [`Ways`](crate::Ways) is about. Packets in flight during a change may even
-//! take a part of one path and a part of another. So every link of the network counts here.
+//! (fewest hops), which [`HopGraph`](crate::HopGraph) is about. Packets in flight during a change
+//! may even take a part of one path and a part of another. So every link of the network counts
+//! here.
 //!
 //! Links that lead from the nodes within `k` hops of the sender to the next ones are a cut: each
 //! message packet takes one of them. So are those into the nodes within `k` hops of the receiver.
-//! As in [`Ways`](crate::Ways), the minimum time in which a cut can carry all packets is a lower
-//! bound, and the maximum over the cuts is used. Loops of packets are left out of account.
+//! As in [`HopGraph`](crate::HopGraph), the minimum time in which a cut can carry all packets is a
+//! lower bound, and the maximum over the cuts is used. Loops of packets are left out of account.
 
 use std::collections::BTreeMap;
 

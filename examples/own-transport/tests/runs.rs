@@ -4,7 +4,7 @@ use own_transport::StopAndWait;
 use rampmeter_proto::Keys;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_testkit::bodies::{Cancel, Faults, Limit};
-use rampmeter_testkit::{Place, Suite, arrival, here, leaf_spine, run, spec};
+use rampmeter_testkit::{Suite, TestNetwork, arrival, here, leaf_spine, run, spec};
 
 use own_transport::config::SawKeys;
 
@@ -20,9 +20,9 @@ impl Catalogue for Mine {
 /// A message of n packets takes n round trips less the way of the last acknowledgement.
 fn takes_a_round_trip_a_packet() {
     let (_, keys) = SawKeys::PRESETS[0];
-    let place = Place::<StopAndWait>::simulated(&keys(), leaf_spine(9, 16, 4));
+    let network = TestNetwork::<StopAndWait>::simulated(&keys(), leaf_spine(9, 16, 4));
     let arrivals = vec![arrival(0, 0, 100, 5 * 1460)];
-    let (_, records) = run::<StopAndWait>(place.config, spec(place.topology, 1), arrivals);
+    let (_, records) = run::<StopAndWait>(network.config, spec(network.topology, 1), arrivals);
     // 4 links of 650 ns; 120 + 30 + 30 + 120 ns for a packet, 3.2 + 0.8 + 0.8 + 3.2 ns for an
     // answer.
     let (there, back) = (4 * 650_000 + 300_000, 4 * 650_000 + 8_000);
@@ -32,7 +32,7 @@ fn takes_a_round_trip_a_packet() {
 
 fn main() {
     Suite::new(here!())
-        .and("takes_a_round_trip_a_packet", takes_a_round_trip_a_packet)
+        .with_test("takes_a_round_trip_a_packet", takes_a_round_trip_a_packet)
         .each_preset::<Mine, _>(Faults)
         .each_preset::<Mine, _>(Cancel)
         .each_preset::<Mine, _>(Limit)

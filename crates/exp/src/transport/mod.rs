@@ -2,11 +2,12 @@
 //!
 //! | step | type |
 //! |---|---|
-//! | transports that plans may name | [`Registry`], a list of `Entry` |
-//! | tables of a plan, read | [`TransportSpec`], which has `AnyKeys` for each |
-//! | transport with its parameters for a network | [`ValidTransport`], which has a `Ready` |
+//! | transports that plans may name | [`Registry`], a list of `RegistryEntry` |
+//! | tables of a plan, read | [`TransportSpec`], which has `ErasedKeys` for each |
+//! | transport with its parameters for a network | [`ValidTransport`], which has a `RunnableTransport` |
 //!
-//! `Ready::simulate` runs it. Only the catalogue of [`rampmeter_proto`] names transports.
+//! `RunnableTransport::simulate` runs it. Only the catalogue of [`rampmeter_proto`] names
+//! transports.
 
 mod erased;
 mod ideal;

@@ -1,7 +1,7 @@
 //! The transports that a plan may name.
 //!
 //! A [`Registry`] erases the types of transports: [`Registry::read`] finds one by name, once a run,
-//! and everything behind `Ready::simulate` is compiled for that transport.
+//! and everything behind `RunnableTransport::simulate` is compiled for that transport.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ impl Registry {
         self
     }
 
-    /// Adds one transport; see [`Registry::and`].
+    /// Adds one transport; see [`Registry::with_catalogue`].
     #[must_use]
     pub fn with<T: Transport>(mut self) -> Self {
         self.transport::<T>();

@@ -60,7 +60,7 @@ pub(crate) fn parts(what: u64) -> (u64, u32, Handle) {
 }
 
 /// Returns the rank of an event among those of the same time. Events of one kind and one port have
-/// equal ranks. Bits of `what` above [`Key::WHAT_BITS`] keep their places above all others.
+/// equal ranks. Bits of `what` above [`EventKey::WHAT_BITS`] keep their places above all others.
 #[inline]
 pub(crate) fn rank(what: u64) -> u64 {
     what >> HANDLE_BITS

@@ -7,7 +7,7 @@ use rampmeter_core::Time;
 pub struct EventKey {
     /// Time of the event.
     pub time: Time,
-    /// Code of the event; below 2^[`Key::WHAT_BITS`].
+    /// Code of the event; below 2^[`EventKey::WHAT_BITS`].
     pub what: u64,
 }
 

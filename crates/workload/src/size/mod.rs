@@ -2,10 +2,10 @@
 //!
 //! A distribution is a list of points (size, cumulative probability) in units of one byte or of one
 //! packet. Between two points sizes are interpolated linearly and rounded to the nearest unit, at
-//! least one ([`Shape::Linear`]). With [`Shape::Steps`] only the listed sizes occur. The
-//! probability of the first point belongs to the first size itself: it is an atom, and
-//! interpolation starts there. A file for "linearly from zero" has a first point `0 0`, as those of
-//! the HPCC study do.
+//! least one ([`SizeInterpolation::Linear`]). With [`SizeInterpolation::Steps`] only the listed
+//! sizes occur. The probability of the first point belongs to the first size itself: it is an atom,
+//! and interpolation starts there. A file for "linearly from zero" has a first point `0 0`, as
+//! those of the HPCC study do.
 //!
 //! [`SizeDist::mean_bytes`] is the exact mean of the samples of [`SizeDist::sample`], with the
 //! rounding. If the points are whole numbers of units, rounding to nearest is symmetric in every
