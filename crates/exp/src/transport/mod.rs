@@ -4,7 +4,7 @@
 //! |---|---|
 //! | transports that plans may name | [`Registry`], a list of `RegistryEntry` |
 //! | tables of a plan, read | [`TransportSpec`], which has `ErasedKeys` for each |
-//! | transport with its parameters for a network | [`ValidTransport`], which has a `RunnableTransport` |
+//! | transport of a network | [`ValidTransport`], which has a `RunnableTransport` |
 //!
 //! `RunnableTransport::simulate` runs it. Only the catalogue of [`rampmeter_proto`] names
 //! transports.
