@@ -35,9 +35,9 @@ macro_rules! fans {
             /// Number of rounds.
             #[serde(default = "one")]
             pub rounds: u64,
-            /// StopCondition after this many flows.
+            /// Stop after this many flows.
             pub flows: Option<u64>,
-            /// StopCondition before this instant.
+            /// Stop before this instant.
             pub until_us: Option<f64>,
         }
 
