@@ -208,6 +208,17 @@ def test_the_cheapest_runs_are_first_and_finished_runs_are_stored(papers: Path) 
     assert all(by_name.get(name, costs[0]) <= costs[-1] for name in started)
 
 
+def test_a_variant_has_the_values_of_the_run_that_it_is_shown_with(papers: Path) -> None:
+    variant = (
+        '[[run]]\nid = "other"\nvariant-of = "one"\nset = { "workload.load" = 0.4 }\nflows = 50\n'
+    )
+    (papers / "test" / "fig1" / "figure.toml").write_text(f"{FIGURE}\n{variant}")
+    assert "9 runs entered" in call("--fill", "0.1", "--quiet")
+    (status,) = json.loads(call("--json"))
+    (value,) = status["values"]
+    assert 1 < value["variant"]["mean"] < value["measured"]["mean"]
+
+
 def test_a_run_counts_when_it_has_entries_of_all_seeds(papers: Path) -> None:
     call("--fill", "0.1", "--quiet")
     file = papers / "ledger" / "test" / "fig1" / "one.json"

@@ -43,8 +43,8 @@ WARM_UP = "measure.warmup-flows"
 LOAD_LABEL = "Offered load (fraction of access capacity, headers included)"
 
 
-PILOT_SHARE = 100
-"""A pilot run has the published number of flows over this,"""
+PILOT_SHARE = 10
+"""A pilot run has at most the published number of flows over this,"""
 PILOT_FLOWS_MIN = 10_000
 """but at least this number, or as many as published if these are fewer."""
 
@@ -103,7 +103,8 @@ class FigureRun:
                 return max(self.flows, published_flows)
             case "pilot":
                 full = max(self.flows, published_flows)
-                return min(full, max(PILOT_FLOWS_MIN, full // PILOT_SHARE))
+                most = min(self.flows, full // PILOT_SHARE)
+                return min(full, max(PILOT_FLOWS_MIN, most))
             case "scale":
                 return max(1, round(self.flows * mode.scale))
 

@@ -4,8 +4,8 @@
 of one search, seed by seed. Each entry has digests of its dependencies: the plan, the recorded
 results of its transports, and the definitions of its values. It is stale if one has changed since.
 
-A full run has as many flows as published, a pilot run a hundredth (`Mode`). A run counts if it has
-current entries of all seeds. Pilot runs stand in where full runs are missing, and their values are
+A full run has as many flows as published, a pilot run a tenth or fewer (`Mode`). A run counts if it
+has current entries of all seeds. Pilot runs stand in where full runs are missing, and their values are
 marked. Their entries stay when full runs have been entered, and show the bias of pilot runs.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from rampmeter._core import ResultError
 from rampmeter.papers.claims import ClaimRow, claim_rows
 from rampmeter.papers.entry import Entry, run_provenance, write_atomically
-from rampmeter.papers.figure import Figure, FigureRun, Mode
+from rampmeter.papers.figure import Figure, FigureRun, Mode, SubFigure
 from rampmeter.papers.measure import CellValues, measure
 from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.reproduce import cost_of, job_name, probe_name
@@ -165,7 +165,7 @@ class Ledger:
         They replace those of a run with the same seed, load and mode, and entries of neither mode.
         """
         figure, run = missing.figure, missing.run
-        panels = [panel for panel in figure.sub_figures if run.id in panel.runs]
+        panels = _panels_of(figure, run)
         if run.search is not None:
             submitted = int(done.summary["flows"]["submitted"])
             metric = run.search.metric
@@ -300,9 +300,15 @@ def plan_digest(complete: Mapping[str, Any]) -> str:
     return _digest({key: value for key, value in complete.items() if key != "seed"})
 
 
+def _panels_of(figure: Figure, run: FigureRun) -> list[SubFigure]:
+    """Returns the sub-figures that show a run, or the run that it is a variant of."""
+    names = {run.id, run.variant_of}
+    return [panel for panel in figure.sub_figures if names.intersection(panel.runs)]
+
+
 def values_digest(figure: Figure, run: FigureRun) -> str:
     """Returns a digest of everything but the run's plan that its values depend on."""
-    panels = [panel for panel in figure.sub_figures if run.id in panel.runs]
+    panels = _panels_of(figure, run)
     return _digest(
         {
             "ideal": figure.ideal,

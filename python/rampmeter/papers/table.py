@@ -244,7 +244,7 @@ def status_table(statuses: Sequence[FigureStatus]) -> Table:
     """Verdicts of published values and claims in the ledger, by paper and figure, with totals."""
     names = (name.replace(" ", "\n") for name in NAMES)
     table = new_table("Published values and claims", "", *names, "all", "CPU h")
-    table.caption = "pilot: provisional, from runs with a hundredth of the flows, at least 10 000"
+    table.caption = "pilot: provisional, from runs with a tenth of the flows or fewer"
     for status in statuses:
         name = f"{status.figure.paper} {status.figure.number}"
         table.add_row(name, *columns(status.verdicts, status.cpu_hours))
