@@ -394,7 +394,7 @@ class TestOtherCommands:
         text = ok("bench", plan_file, "--set", "workload.flows=2000").stdout
         assert "packet-hops" in text
         assert "per CPU s" in text
-        reports = json.loads(ok("bench", plan_file, "--json").stdout)
+        reports = json.loads(ok("bench", plan_file, "--json").stdout)["plans"]
         assert reports["small"]["hops"] > 0
 
     def test_the_standard_benchmarks_are_plans_that_can_run(self) -> None:

@@ -149,7 +149,7 @@ def test_runs_are_entered_with_as_many_flows_as_published_and_judged(papers: Pat
     )
     assert {entry["flows"] for entry in one + two} == {50}
     assert "0 runs entered" in call("--fill", "0.1", "--quiet")
-    (status,) = json.loads(call("--json"))
+    (status,) = json.loads(call("--json"))["figures"]
     assert (status["paper"], status["figure"]) == ("test", "1")
     assert status["verdicts"] == {"match": 2}
     (value,) = status["values"]
@@ -214,7 +214,7 @@ def test_a_variant_has_the_values_of_the_run_that_it_is_shown_with(papers: Path)
     )
     (papers / "test" / "fig1" / "figure.toml").write_text(f"{FIGURE}\n{variant}")
     assert "9 runs entered" in call("--fill", "0.1", "--quiet")
-    (status,) = json.loads(call("--json"))
+    (status,) = json.loads(call("--json"))["figures"]
     (value,) = status["values"]
     assert 1 < value["variant"]["mean"] < value["measured"]["mean"]
 
@@ -275,7 +275,7 @@ def test_pilot_runs_stand_in_where_full_runs_are_missing(papers: Path, pilot_flo
     assert verdicts(papers) == {"match": 1, "pilot match": 1}
     remove_full_runs(folder / "one.json", pilot_flows)
     assert verdicts(papers) == {"pilot match": 2}
-    (status,) = json.loads(call("--json"))
+    (status,) = json.loads(call("--json"))["figures"]
     (value,) = status["values"]
     assert (value["verdict"], value["is_within"]) == ("pilot match", True)
     assert (value["flows"], value["reason"]) == (pilot_flows, "20 of 50 flows")
@@ -487,5 +487,5 @@ def test_a_miss_is_listed_with_its_cause_and_command(papers: Path) -> None:
         'cause = "The value is wrong."\ncommand = "rampmeter papers test 1"\n'
     )
     assert "    The value is wrong.\n    $ rampmeter papers test 1\n" in call("test", "--status")
-    (status,) = json.loads(call("test", "1", "--json"))
+    (status,) = json.loads(call("test", "1", "--json"))["figures"]
     assert status["values"][0]["cause"] == "The value is wrong."

@@ -339,7 +339,7 @@ def test_a_listed_replay_is_entered_and_judged(papers: Path) -> None:
     assert entry["ratios"]["mean"] == 1.0
     assert (entry["replay"], entry["unfinished"], entry["unrecorded"]) == ("own", 0, 0)
     table = json.loads(ok("--all", "--reference", "recordings", "--json"))
-    assert table == [{"name": "own", "ratios": entry["ratios"], "entry": entry}]
+    assert table["replays"] == [{"name": "own", "ratios": entry["ratios"], "entry": entry}]
     assert "own " in ok("--all", "--reference", "recordings")
 
 
@@ -352,7 +352,7 @@ def test_the_status_of_papers_has_replays(papers: Path, monkeypatch: pytest.Monk
         return done.stdout
 
     assert "Replays: ours over theirs" in status("--status")
-    *_, item = json.loads(status("--json"))
+    *_, item = json.loads(status("--json"))["figures"]
     assert (item["paper"], item["figure"]) == ("replays", "own")
     assert item["verdicts"] == {"match": 1}
     assert item["replay"]["ratios"]["mean"] == 1.0

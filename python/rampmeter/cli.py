@@ -13,6 +13,7 @@ import click
 from rampmeter import _core, extension
 from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
 from rampmeter.commands.common import FILE, InputError, SignalStop, SimulatorFault
+from rampmeter.commands.json_output import FLAG, emit_error
 from rampmeter.testbed.command import TestbedError
 
 COMMANDS: Final = (
@@ -51,7 +52,17 @@ class Commands(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command."""
+        """Runs the command; with `--json` its errors are JSON, too."""
+        if FLAG not in ctx.args:
+            return self._invoke(ctx)
+        try:
+            return self._invoke(ctx)
+        except click.ClickException as error:
+            emit_error(error.__context__ or error, error.format_message(), error.exit_code)
+            ctx.exit(error.exit_code)
+
+    def _invoke(self, ctx: click.Context) -> Any:
+        """Runs the command; errors are lines."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:

@@ -1,12 +1,12 @@
 """`rampmeter bench`."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from rampmeter.commands.common import FILE, overrides_of, set_option, show
+from rampmeter.commands.json_output import emit, json_option
 from rampmeter.plan.plan import Plan
 from rampmeter.results.tables import speed
 from rampmeter.running import benchmark
@@ -15,7 +15,7 @@ from rampmeter.running import benchmark
 @click.command()
 @click.argument("plan", type=FILE, required=False)
 @set_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def bench(plan: Path | None, settings: Sequence[str], *, as_json: bool) -> None:
     """Measure the speed of whole runs on one core, or of hosts.
 
@@ -41,6 +41,6 @@ def bench(plan: Path | None, settings: Sequence[str], *, as_json: bool) -> None:
         plans = {name: one.with_(*overrides) for name, one in benchmark.PLANS.items()}
     reports = benchmark.measure(plans)
     if as_json:
-        click.echo(json.dumps(reports, indent=2))
+        emit("bench", {"plans": reports})
         return
     show(speed(reports))

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from rampmeter import plots
-from rampmeter._core import PlanError
-from rampmeter.commands.common import FILE, overrides_of, set_option, with_code
+from rampmeter.commands.common import FILE, InputError, overrides_of, set_option, with_code
+from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.commands.plot import FORMATS
 from rampmeter.plan.manifest import without_nulls
 from rampmeter.plan.plan import Plan
@@ -25,7 +25,8 @@ from rampmeter.text.toml import dumps
     type=click.Path(dir_okay=False, path_type=Path),
     help="Draw the topology into this file (.svg, .pdf or .png).",
 )
-def check(plan: Path, settings: Sequence[str], picture: Path | None) -> None:
+@json_option
+def check(plan: Path, settings: Sequence[str], picture: Path | None, *, as_json: bool) -> None:
     """Check a plan; print it with all defaults and derived values.
 
     The output is a plan. Warnings, and the values derived from plan and network (round trips,
@@ -43,6 +44,13 @@ def check(plan: Path, settings: Sequence[str], picture: Path | None) -> None:
     complete = whole.check()
     if whole.sweep is not None:
         sweep_of(whole)
+    if picture is not None:
+        _draw(whole, picture)
+    if as_json:
+        fields = {"plan": without_nulls(complete), "derived": whole.derived()}
+        fields |= {"offered": whole.offered(), "warnings": warnings_of(whole.warnings())}
+        emit("check", fields)
+        return
     click.echo("".join(f"# warning: {with_code(line)}\n" for line in whole.warnings()), nl=False)
     click.echo(dumps(without_nulls(complete)), nl=False)
     click.echo("\n# Values derived from the plan and its network:")
@@ -50,8 +58,6 @@ def check(plan: Path, settings: Sequence[str], picture: Path | None) -> None:
         click.echo(f"# {name} = {int(value) if value.is_integer() else value}")
     for line in _offered(whole.offered()):
         click.echo(f"# {line}".rstrip())
-    if picture is not None:
-        _draw(whole, picture)
 
 
 def _offered(offered: Mapping[str, Any]) -> Iterator[str]:
@@ -73,5 +79,5 @@ def _offered(offered: Mapping[str, Any]) -> Iterator[str]:
 
 def _draw(plan: Plan, picture: Path) -> None:
     if picture.suffix.removeprefix(".") not in FORMATS:
-        raise PlanError(f"--svg: expected a name that ends in .svg, .pdf or .png, got {picture}")
+        raise InputError(f"--svg: expected a name that ends in .svg, .pdf or .png, got {picture}")
     plots.topology(plan.drawing()).savefig(picture)

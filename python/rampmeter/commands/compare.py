@@ -21,6 +21,7 @@ from rampmeter.commands.common import (
     show,
     warn,
 )
+from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.run import Run
@@ -57,6 +58,7 @@ from rampmeter.running.comparison_job import ComparisonJob
     help="Add seeds until the 95 % interval of each mean slowdown is within this share of it.",
 )
 @result_options("results/<plan>-compare", has_jobs=True)
+@json_option
 def compare(
     plan: Path,
     transports: str,
@@ -70,6 +72,7 @@ def compare(
     *,
     force: bool,
     quiet: bool,
+    as_json: bool,
 ) -> None:
     """Run the same flows through several transports; table and plot.
 
@@ -90,8 +93,14 @@ def compare(
     job = ComparisonJob(base, choices, folder, seeds, precision, failures, force)
     comparison, batch = job.run(partial(run_jobs, quiet=quiet, jobs=jobs))
     if comparison is not None:
-        show_comparison(comparison, folder)
-        warn([*comparison.warnings(), *job.warnings(comparison)])
+        sentences = [*comparison.warnings(), *job.warnings(comparison)]
+        if as_json:
+            comparison.save(folder)
+            fields = {"folder": folder, "slowdowns": comparison.table().to_pylist()}
+            emit("compare", {**fields, "warnings": warnings_of(sentences)})
+        else:
+            show_comparison(comparison, folder)
+            warn(sentences)
     exit_by_outcome(batch)
     if comparison is not None:
         fail([one.failure for one in comparison.undelivered() if one.n_failed])

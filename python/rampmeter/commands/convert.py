@@ -6,6 +6,7 @@ import click
 
 from rampmeter import _core
 from rampmeter.commands.common import FILE
+from rampmeter.commands.json_output import emit, json_option, warnings_of
 
 
 @click.command()
@@ -25,6 +26,7 @@ from rampmeter.commands.common import FILE
     "--vector-bytes", type=click.IntRange(1, 2**50), help="Vector of an MSCCL algorithm, in bytes."
 )
 @click.option("--groups", type=FILE, help="File with the groups of a Chakra trace.")
+@json_option
 def convert(
     source: Path,
     target: Path,
@@ -34,6 +36,7 @@ def convert(
     topology: Path | None,
     vector_bytes: int | None,
     groups: Path | None,
+    as_json: bool,
 ) -> None:
     """Convert a trace of another tool to a .csv, .csv.gz or .parquet file.
 
@@ -47,6 +50,10 @@ def convert(
     n_rows, notes = _core.convert(
         str(source), format_, str(target), sort, topology, vector_bytes, groups
     )
+    kind = "links" if target.suffix == ".toml" else "flows"
+    if as_json:
+        emit("convert", {"file": target, kind: n_rows, "warnings": warnings_of(notes)})
+        return
     for note in notes:
         click.echo(f"warning: {note}", err=True)
-    click.echo(f"{target}: {n_rows} {'links' if target.suffix == '.toml' else 'flows'}")
+    click.echo(f"{target}: {n_rows} {kind}")

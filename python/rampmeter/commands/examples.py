@@ -6,8 +6,8 @@ from typing import Final
 
 import click
 
-from rampmeter._core import PlanError
-from rampmeter.commands.common import FOLDER
+from rampmeter.commands.common import FOLDER, InputError
+from rampmeter.commands.json_output import emit, json_option
 from rampmeter.text.numbers import counted
 
 KINDS: Final = ("plans", "notebooks")
@@ -20,7 +20,8 @@ OF_PACKAGE: Final = (
 
 @click.command()
 @click.argument("folder", type=FOLDER, required=False)
-def examples(folder: Path | None) -> None:
+@json_option
+def examples(folder: Path | None, *, as_json: bool) -> None:
     """List the examples, or copy them to FOLDER.
 
     Existing files are not replaced: they are an error.
@@ -31,20 +32,27 @@ def examples(folder: Path | None) -> None:
     """
     source = next((one for one in OF_PACKAGE if one.is_dir()), None)
     if source is None:
-        raise PlanError(f"examples: expected the folder {OF_PACKAGE[0]}, there is none")
+        raise InputError(f"examples: expected the folder {OF_PACKAGE[0]}, there is none")
     files = [file for kind in KINDS for file in sorted((source / kind).iterdir())]
     if folder is None:
+        if as_json:
+            names = [(f"{file.parent.name}/{file.name}", _about(file)) for file in files]
+            emit("examples", {"examples": [{"file": name, "about": of} for name, of in names]})
+            return
         for file in files:
             click.echo(f"{file.parent.name}/{file.name}  {_about(file)}")
         return
     copies = {file: folder / file.parent.name / file.name for file in files}
     for copy in copies.values():
         if copy.exists():
-            raise PlanError(f"{copy}: the file exists; choose another folder")
+            raise InputError(f"{copy}: the file exists; choose another folder")
     for file, copy in copies.items():
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
-    click.echo(f"{folder}: {counted(len(copies), 'file')}")
+    if as_json:
+        emit("examples", {"folder": folder, "files": list(copies.values())})
+    else:
+        click.echo(f"{folder}: {counted(len(copies), 'file')}")
 
 
 def _about(file: Path) -> str:

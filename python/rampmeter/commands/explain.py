@@ -1,16 +1,15 @@
 """`rampmeter explain`."""
 
-import json
-
 import click
 
 from rampmeter.commands.common import InputError
+from rampmeter.commands.json_output import emit, json_option
 from rampmeter.text.cautions import explanations
 
 
 @click.command()
 @click.argument("code", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print all codes and paragraphs as JSON.")
+@json_option
 def explain(code: str | None, *, as_json: bool) -> None:
     """Explain the CODE of a warning or error, or list all codes.
 
@@ -20,11 +19,11 @@ def explain(code: str | None, *, as_json: bool) -> None:
       rampmeter explain overload
     """
     known = explanations()
+    if code is not None and code not in known:
+        raise InputError(f"CODE: expected one of {', '.join(sorted(known))}, got {code}")
     if as_json:
-        click.echo(json.dumps(known, indent=2))
+        emit("explain", {"codes": known if code is None else {code: known[code]}})
     elif code is None:
         click.echo("\n".join(sorted(known)))
-    elif code in known:
-        click.echo(known[code])
     else:
-        raise InputError(f"CODE: expected one of {', '.join(sorted(known))}, got {code}")
+        click.echo(known[code])

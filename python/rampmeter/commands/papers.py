@@ -1,16 +1,16 @@
 """`rampmeter papers`."""
 
-import json
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from rampmeter import papers as figures
-from rampmeter._core import PlanError, ResultError
+from rampmeter._core import ResultError
 from rampmeter.commands.common import (
     EXIT_CODES_PAPERS,
     FOLDER,
+    InputError,
     SignalStop,
     exit_by_outcome,
     fail,
@@ -21,6 +21,7 @@ from rampmeter.commands.common import (
     show,
     warn,
 )
+from rampmeter.commands.json_output import emit, json_option
 from rampmeter.papers import Figure, Mode, Report, find_figure, list_figures, load_figure
 from rampmeter.papers.fill import fill
 from rampmeter.papers.from_ledger import draw_all, report_from_ledger
@@ -78,7 +79,7 @@ FROM_LEDGER_ALONE = (
     "--beside-ledger", is_flag=True, help="Also show the figure of the ledger after a reduced one."
 )
 @click.option("--status", is_flag=True, help="Show how many published values match, by figure.")
-@click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
+@json_option
 @click.option(
     "--fill",
     type=click.FloatRange(min=0, min_open=True),
@@ -132,10 +133,10 @@ def papers(
         _open_ledger(root, paper, figure, fill, status=status, as_json=as_json, quiet=quiet)
         return
     if from_ledger and (quick or full or scale is not None or seeds is not None or beside_ledger):
-        raise PlanError(FROM_LEDGER_ALONE)
+        raise InputError(FROM_LEDGER_ALONE)
     if everything:
         if figure is not None:
-            raise PlanError(f"--all applies to whole papers; omit the figure {figure}")
+            raise InputError(f"--all applies to whole papers; omit the figure {figure}")
         if from_ledger:
             _draw_all(root, paper, out or PAPERS, jobs)
         else:
@@ -168,7 +169,7 @@ def _open_ledger(
 ) -> None:
     """Fills the ledger for some hours, or shows its status without a number of hours."""
     if hours is not None and (status or as_json):
-        raise PlanError("--fill cannot be combined with --status or --json")
+        raise InputError("--fill cannot be combined with --status or --json")
     chosen = _select_figures(root, paper, figure)
     if hours is None:
         _show_status(root, chosen, as_json=as_json, with_replays=paper is None)
@@ -190,7 +191,7 @@ def _show_status(root: Path, chosen: list[Figure], *, as_json: bool, with_replay
     replays = ReplayLedger(root).states() if with_replays else []
     if as_json:
         tables = [status.to_json() for status in statuses] + [one.to_json() for one in replays]
-        click.echo(json.dumps(tables, indent=2))
+        emit("papers", {"figures": tables})
         return
     show(status_table(statuses), *status_tables(replays))
     misses = misses_lines(statuses)
@@ -332,10 +333,10 @@ def _make(
 
 def _mode(*, quick: bool, full: bool, scale: float | None) -> Mode:
     if quick + full + (scale is not None) > 1:
-        raise PlanError("--quick, --full and --scale exclude each other: use one of them")
+        raise InputError("--quick, --full and --scale exclude each other: use one of them")
     if scale is not None:
         if not 0.0 < scale <= 1000.0:
-            raise PlanError(f"--scale: expected a number above 0 and up to 1000, got {scale:g}")
+            raise InputError(f"--scale: expected a number above 0 and up to 1000, got {scale:g}")
         return Mode("scale", scale)
     return Mode("quick" if quick else "full" if full else "judged")
 
@@ -345,7 +346,7 @@ def _folders_of(root: Path, paper: str | None) -> list[Path]:
     folders = [folder for folder in list_figures(root) if paper in (None, folder.parent.name)]
     if not folders:
         papers = ", ".join(sorted({folder.parent.name for folder in list_figures(root)}))
-        raise PlanError(f"papers: expected one of {papers}, got {paper}")
+        raise InputError(f"papers: expected one of {papers}, got {paper}")
     return folders
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rampmeter.commands.common import FOLDER
+from rampmeter.commands.json_output import emit, json_option
 from rampmeter.results.comparison import COMPARISON, Comparison, Overlay
 from rampmeter.results.run import Run
 
@@ -29,7 +30,8 @@ FORMATS = ("png", "pdf", "svg")
     show_default=True,
     help="Format of the images.",
 )
-def plot(folders: Sequence[Path], out: Path | None, format_: str) -> None:
+@json_option
+def plot(folders: Sequence[Path], out: Path | None, format_: str, *, as_json: bool) -> None:
     """Plot results: slowdown, completion times, and of one run utilisation, queues, tenants.
 
     DIR is the folder of a run or of a comparison. Several runs are drawn over each other.
@@ -44,10 +46,13 @@ def plot(folders: Sequence[Path], out: Path | None, format_: str) -> None:
     target = out or (folders[0] if len(folders) == 1 else Path())
     drawn = {name: draw() for name, draw in figures.items()}
     target.mkdir(parents=True, exist_ok=True)
+    images = {name: target / f"{name}.{format_}" for name in drawn}
     for name, figure in drawn.items():
-        image = target / f"{name}.{format_}"
-        figure.savefig(image)
-        click.echo(str(image))
+        figure.savefig(images[name])
+        if not as_json:
+            click.echo(str(images[name]))
+    if as_json:
+        emit("plot", {"images": images})
 
 
 def _figures(folders: Sequence[Path]) -> dict[str, Callable[[], "Figure"]]:

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import click
 
-from rampmeter._core import PlanError
 from rampmeter.commands.common import (
     FILE,
     FOLDER,
+    InputError,
     exit_by_outcome,
     folder_name,
     overrides_of,
@@ -22,6 +22,7 @@ from rampmeter.commands.common import (
     show,
     warn,
 )
+from rampmeter.commands.json_output import emit, json_option
 from rampmeter.papers import find_papers
 from rampmeter.papers.replays import ReplayLedger, ReplaySetup
 from rampmeter.plan.plan import Override, Plan
@@ -100,7 +101,7 @@ class Request:
 @click.option("--reference", type=FOLDER, help=f"Folder of the recordings; also {VARIABLE}.")
 @click.option("--all", "everything", is_flag=True, help="Replay all recordings of papers/replays.")
 @click.option("--enter", is_flag=True, help="Enter the measured ratios in papers/ledger/replays.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@json_option
 @result_options("results/<file>-replay or results/replays")
 def replay(
     recording: str | None,
@@ -142,7 +143,7 @@ def replay(
     request = Request(overrides, out, force, flows, tolerance, as_json, quiet)
     if recording is not None and not everything and Path(recording).is_file():
         if enter:
-            raise PlanError("--enter: expected the name of a listed recording, got a file")
+            raise InputError("--enter: expected the name of a listed recording, got a file")
         base = Plan.load(plan) if plan else Plan("seed = 1\n", origin="--set")
         terms = (ends_at, ideal, from_us or 0.0)
         _replay_file(Path(recording), base, _column_names(columns), terms, request)
@@ -154,7 +155,7 @@ def replay(
     for option, value in of_files.items():
         if value not in (None, ()):
             got = "--all" if everything else f"the listed recording {recording}"
-            raise PlanError(f"{option}: expected a recording that is a file, got {got}")
+            raise InputError(f"{option}: expected a recording that is a file, got {got}")
     recordings, ledger = _find_setups(recording, everything=everything)
     folder = _reference_folder(reference)
     if everything:
@@ -220,8 +221,7 @@ def _run(
 def _show(replay: Replay, request: Request) -> None:
     """Prints the tables, or everything as JSON."""
     if request.is_json:
-        table = replay_json(replay, request.n_flows, request.tolerance)
-        click.echo(json.dumps(table, indent=2))
+        emit("replay", replay_json(replay, request.n_flows, request.tolerance))
         return
     show(*replay_tables(replay, request.n_flows, request.tolerance))
     click.echo(f"\nresults: {replay.run.path.parent}")
@@ -242,7 +242,7 @@ def _show_all(
             }
             for recording, ratios, entry in measured
         ]
-        click.echo(json.dumps(table, indent=2))
+        emit("replay", {"replays": table})
         return
     cells = [
         (
@@ -261,9 +261,9 @@ def _show_all(
 def _find_setups(name: str | None, *, everything: bool) -> tuple[list[ReplaySetup], ReplayLedger]:
     """Returns the setup of a listed recording, or those of all."""
     if everything and name is not None:
-        raise PlanError(f"--all: expected no recording, got {name}")
+        raise InputError(f"--all: expected no recording, got {name}")
     if name is None and not everything:
-        raise PlanError(
+        raise InputError(
             "replay: expected a file, the name of a listed recording, or --all, got none of them"
         )
     ledger = ReplayLedger(find_papers())
@@ -272,17 +272,17 @@ def _find_setups(name: str | None, *, everything: bool) -> tuple[list[ReplaySetu
     found = ledger.find(str(name))
     if found is None:
         names = ", ".join(one.name for one in ledger.setups())
-        raise PlanError(f"replay: expected a file or one of {names}, got {name}: no such file")
+        raise InputError(f"replay: expected a file or one of {names}, got {name}: no such file")
     return [found], ledger
 
 
 def _reference_folder(folder: Path | None) -> Path:
     """Returns the folder of the recordings."""
     if folder is None and not os.environ.get(VARIABLE):
-        raise PlanError(f"--reference: expected the folder of recordings, also as {VARIABLE}")
+        raise InputError(f"--reference: expected the folder of recordings, also as {VARIABLE}")
     found = folder or Path(os.environ[VARIABLE])
     if not found.is_dir():
-        raise PlanError(f"--reference: expected a folder, got {found}")
+        raise InputError(f"--reference: expected a folder, got {found}")
     return found
 
 
@@ -292,7 +292,7 @@ def _column_names(columns: Sequence[str]) -> dict[str, str]:
     for text in columns:
         name, equals, column = text.partition("=")
         if not (name and equals and column):
-            raise PlanError(f"--column: expected name=column, got {text}")
+            raise InputError(f"--column: expected name=column, got {text}")
         mapped[name.strip()] = column.strip()
     return mapped
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from rampmeter.commands.common import FILE
+from rampmeter.commands.json_output import emit, json_option
 from rampmeter.report import find, write
 
 
@@ -18,7 +19,8 @@ from rampmeter.report import find, write
 @click.option(
     "--title", default="Rampmeter report", show_default=True, help="Heading of the report."
 )
-def report(folders: tuple[Path, ...], out: Path, title: str) -> None:
+@json_option
+def report(folders: tuple[Path, ...], out: Path, title: str, *, as_json: bool) -> None:
     """Write one HTML file of all results in FOLDERS and below.
 
     Figures of papers, comparisons, sweeps and runs are detected by the contents of their folders.
@@ -31,6 +33,9 @@ def report(folders: tuple[Path, ...], out: Path, title: str) -> None:
     """
     sections = find(folders, out.parent)
     write(sections, out, title)
+    if as_json:
+        emit("report", {"file": out, "sections": [one.title for one in sections]})
+        return
     n = len(sections)
     size = out.stat().st_size / 1e6
     click.echo(f"{out}: {n} {'section' if n == 1 else 'sections'}, {size:.1f} MB")

@@ -18,6 +18,7 @@ from rampmeter.commands.common import (
     show,
     warn,
 )
+from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.plan.plan import Plan
 from rampmeter.results.tables import run_tables
 from rampmeter.running.runner import Job
@@ -27,6 +28,7 @@ from rampmeter.running.runner import Job
 @click.argument("plan", type=FILE)
 @plan_options
 @result_options("results/<plan> by default")
+@json_option
 def run(
     plan: Path,
     settings: Sequence[str],
@@ -35,6 +37,7 @@ def run(
     *,
     force: bool,
     quiet: bool,
+    as_json: bool,
 ) -> None:
     """Run a plan; show slowdown by size, utilisation and drops.
 
@@ -51,7 +54,10 @@ def run(
     folder = out or Path("results") / folder_name(plan, overrides)
     batch = run_jobs([Job(name_of(plan), complete, folder, force)], quiet=quiet)
     outcome = batch.outcomes[0]
-    if outcome.run is not None:
+    if outcome.run is not None and as_json:
+        fields = {"folder": folder, "status": outcome.run.status, "summary": outcome.run.summary}
+        emit("run", {**fields, "warnings": warnings_of(outcome.run.warnings)})
+    elif outcome.run is not None:
         show(*run_tables(outcome.run))
         click.echo(f"\nresults: {folder}")
         warn(outcome.run.warnings)

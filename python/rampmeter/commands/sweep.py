@@ -8,10 +8,10 @@ from typing import Any, Final
 import click
 from rich.console import Console
 
-from rampmeter._core import PlanError
 from rampmeter.choices.axes import Uniform
 from rampmeter.choices.grammar import parse_axis, parse_point
-from rampmeter.commands.common import fail
+from rampmeter.commands.common import InputError, fail
+from rampmeter.commands.json_output import emit, json_option
 from rampmeter.plan.plan import Plan, parse_override
 from rampmeter.results.undelivered import Undelivered, has_faults
 from rampmeter.sweeps.api import Shard, axes_of, run_sweep
@@ -89,6 +89,7 @@ SHOWN: Final = {
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the plan."
 )
 @click.option("--quiet", is_flag=True, help="Show no progress.")
+@json_option
 @click.pass_context
 def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
     """Run a plan at many points with several seeds; means with intervals, a Parquet dataset.
@@ -126,20 +127,23 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
     )
     if not options["dry_run"]:
         results = SweepResults(url)
-        _report(results, complete, outcome)
+        if options["as_json"]:
+            _emit(results, outcome)
+        else:
+            _report(results, complete, outcome)
         _exit(context, outcome)
         fail(failed_flows(results, complete))
 
 
 def _overrides(options: Mapping[str, Any]) -> SweepOverrides:
     if options["is_zipped"] and options["samples"]:
-        raise PlanError("--zip and --samples exclude each other: use one of them")
+        raise InputError("--zip and --samples exclude each other: use one of them")
     combine = "zip" if options["is_zipped"] else "random" if options["samples"] else "grid"
     vary: dict[str, Any] = {}
     for text in options["vary"]:
         key, values = parse_axis(text, "--vary")
         if key in vary:
-            raise PlanError(f"--vary: duplicate key {key}: use one option per key")
+            raise InputError(f"--vary: duplicate key {key}: use one option per key")
         vary[key] = values
     points = [parse_point(text, "--point") for text in options["point"]]
     axes = axes_of(vary, combine, points, options["samples"], options["sample_seed"])
@@ -159,9 +163,22 @@ def _seeds(text: str | None) -> int | Sequence[int] | None:
         return None
     _, values = parse_axis(f"seeds={text}", "--seeds")
     if isinstance(values, Uniform) or not all(type(value) is int for value in values):
-        raise PlanError(f"--seeds: expected a number, a range or a list of seeds, got {text}")
+        raise InputError(f"--seeds: expected a number, a range or a list of seeds, got {text}")
     seeds = [value for value in values if isinstance(value, int)]
     return seeds[0] if text.strip().isdecimal() else seeds
+
+
+def _emit(results: SweepResults, outcome: DriverOutcome) -> None:
+    """Prints the means as JSON, with the warnings of each point's runs."""
+    has_runs = outcome.n_ran + outcome.n_kept > 0
+    points = results.summary().to_pylist() if has_runs else []
+    warnings = {
+        point.number: sorted({text for row in point.rows for text in row["warnings"] or ()})
+        for point in (results.points if has_runs else ())
+    }
+    for point in points:
+        point["warnings"] = warnings[point["point"]]
+    emit("sweep", {"folder": results.url, "points": points, "open": outcome.n_open})
 
 
 def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None:

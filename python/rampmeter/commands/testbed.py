@@ -17,6 +17,7 @@ from rampmeter.commands.common import (
     warn,
 )
 from rampmeter.commands.compare import show_comparison
+from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison
 from rampmeter.running.progress import counting
@@ -49,6 +50,7 @@ from rampmeter.testbed.experiment import Options
 @plan_options
 @click.option("--out", type=FOLDER, help="Folder of the results; results/<plan>-testbed.")
 @quiet_option
+@json_option
 def testbed(
     plan: Path,
     arms: str,
@@ -59,6 +61,7 @@ def testbed(
     realtime: bool,
     waits: bool,
     quiet: bool,
+    as_json: bool,
 ) -> None:
     """Run a plan between real hosts: network namespaces of this machine.
 
@@ -81,5 +84,10 @@ def testbed(
     with counting(Console(stderr=True), is_quiet=quiet) as progress:
         runs = dict(run_arms(complete, folder, ways, progress, options))
     comparison = Comparison(runs)
+    if as_json:
+        comparison.save(folder)
+        fields = {"folder": folder, "slowdowns": comparison.table().to_pylist()}
+        emit("testbed", {**fields, "warnings": warnings_of(comparison.warnings())})
+        return
     show_comparison(comparison, folder)
     warn(comparison.warnings())

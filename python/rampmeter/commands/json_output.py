@@ -1,0 +1,84 @@
+"""JSON output of commands: objects whose key `schema` names their form and its version.
+
+`docs/reference/json.md` describes the objects. A version rises when a key is removed or changes its
+meaning; new keys may come at any time.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import click
+
+from rampmeter._core import PlanError
+from rampmeter.text.cautions import Caution
+
+Command: TypeAlias = Callable[..., Any]
+
+VERSIONS: Final[Mapping[str, int]] = {
+    "bench": 1,
+    "check": 1,
+    "compare": 1,
+    "convert": 1,
+    "error": 1,
+    "examples": 1,
+    "explain": 1,
+    "papers": 1,
+    "plot": 1,
+    "replay": 1,
+    "report": 1,
+    "run": 1,
+    "sweep": 1,
+    "testbed": 1,
+    "transports": 1,
+}
+"""Version of each object."""
+FLAG: Final = "--json"
+
+
+def json_option(command: Command) -> Command:
+    """Adds `--json`."""
+    help_ = "Print JSON instead of text, errors too; docs/reference/json.md has the keys."
+    return click.option(FLAG, "as_json", is_flag=True, help=help_)(command)
+
+
+def emit(name: str, fields: Mapping[str, Any], *, is_error: bool = False) -> None:
+    """Prints an object on standard output, or on standard error; NaN and infinity are `null`."""
+    schema = f"rampmeter.{name}/{VERSIONS[name]}"
+    text = json.dumps({"schema": schema, **_finite(fields)}, indent=2, allow_nan=False)
+    click.echo(text, err=is_error)
+
+
+def emit_error(error: BaseException, message: str, exit_code: int) -> None:
+    """Prints an error as an object on standard error."""
+    fields: dict[str, Any] = {"message": " ".join(message.split()), "exit_code": exit_code}
+    if isinstance(error, PlanError):
+        names = ("code", "file", "line", "column", "key", "expected", "got")
+        fields |= {name: getattr(error, name, None) for name in names}
+    emit("error", fields, is_error=True)
+
+
+def warnings_of(sentences: Iterable[str]) -> list[dict[str, str]]:
+    """Returns warnings as objects with `code` and `text`; `code` is empty if there is none."""
+    return [
+        {"code": sentence.code if isinstance(sentence, Caution) else "", "text": str(sentence)}
+        for sentence in sentences
+    ]
+
+
+def _finite(value: Any) -> Any:
+    """Returns a value whose numbers are finite, and whose paths are texts."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case Path():
+            return str(value)
+        case Mapping():
+            return {str(key): _finite(of) for key, of in value.items()}
+        case str():
+            return str(value)
+        case Sequence():
+            return [_finite(of) for of in value]
+    return value
