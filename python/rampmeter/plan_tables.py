@@ -88,7 +88,7 @@ Spray: TypeAlias = Literal["source-round-robin", "random", "ecmp", "ecmp-pair"]
 
 SwitchingSpec: TypeAlias = Literal["store-and-forward", "cut-through", "shaped"]
 
-Times: TypeAlias = Literal["fixed", "exponential"]
+TimeDistribution: TypeAlias = Literal["fixed", "exponential"]
 
 TrimChoice: TypeAlias = Literal["coin", "arriving"]
 
@@ -826,7 +826,7 @@ class Rpc(PlanTable):
     """Start of all clients."""
     think_us: float | str | None = None
     """Time from the end of a call to the next one of the client."""
-    times: Times | None = None
+    times: TimeDistribution | None = None
     """The law of `think-us`, `interval-us` and `service-us`, which are means."""
 
 
