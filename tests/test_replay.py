@@ -127,6 +127,7 @@ def test_the_flow_whose_recorded_time_was_changed_is_named(rows: Rows) -> None:
         assert (flow["src"], flow["dst"]) == tuple(f"h{rows[CHANGED][of]}" for of in ("src", "dst"))
     assert found["equal"] == found["within"] == len(rows) - 1
     assert found["ratios"]["mean"] < 1.0
+    assert found.pop("schema") == "rampmeter.replay/1"
     assert json.loads(Path("out/replay.json").read_text()) == found
     assert rm.Run("out/run").status == "finished"
     out = ok(file, "--plan", "network.toml", "--out", "out")
