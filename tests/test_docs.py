@@ -34,6 +34,13 @@ OWN = [page for page in PAGES if not str(page.relative_to(ROOT)).startswith(MADE
 """Pages that are in the repository; others are made of notes, of documents at the root and of the
 command's help."""
 
+SOURCES = [
+    str(file.relative_to(ROOT))
+    for folder in ("crates", "python", "tools", "tests", "examples")
+    for kind in ("rs", "py")
+    for file in (ROOT / folder).rglob(f"*.{kind}")
+]
+
 BLOCK = re.compile(
     r"(?:^<!-- (?P<directive>[^\n]*) -->\n+)?^```(?P<language>\S*)[^\n]*\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -97,6 +104,23 @@ def check_plan(text: str, folder: Path, where: str) -> None:
             sweep_of(plan)
     except PlanError as error:
         pytest.fail(f"{where}: {error}")
+
+
+def test_source_files_that_documents_name_exist() -> None:
+    """Documents of reviews and measurements name files of their time."""
+    history = ("docs/project/", "docs/measurements/")
+    pages = [page for page in OWN if not str(page.relative_to(ROOT)).startswith(history)]
+    named = [
+        (str(page.relative_to(ROOT)), file)
+        for page in [*pages, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
+        for file in re.findall(r"`([\w/.-]+/[\w-]+\.(?:rs|py))`", page.read_text(encoding="utf-8"))
+    ]
+    assert named
+    assert [
+        (page, file)
+        for page, file in named
+        if not any(f"/{source}".endswith(f"/{file}") for source in SOURCES)
+    ] == []
 
 
 @pytest.mark.parametrize("page", OWN, ids=lambda page: str(page.relative_to(ROOT)))

@@ -343,7 +343,7 @@ impl Topology {
     /// `h0-s3` or `s3-h0`. Of several between the same ends, `s0-s4#1` is the second.
     ///
     /// # Errors
-    /// What was expected.
+    /// A text with the expected form.
     pub fn link_named(&self, name: &str) -> Result<u32, String> {
         let count = self.links.len();
         if let Ok(number) = name.parse::<u32>() {
