@@ -1,14 +1,7 @@
 //! Nodes whose clocks count from different instants, as if started months apart, with each
 //! transport of hosts. They behave like nodes whose clocks count from the same instant.
 
-#![allow(dead_code, reason = "each test program uses a part")]
-
-#[path = "common/bed.rs"]
-mod bed;
-#[path = "common/net.rs"]
-mod net;
-
-use bed::{Bed, Shape};
+use crate::bed::{Bed, Shape};
 use rampmeter_core::{ClockOrigin, Span, Time};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::fastpod::FastpodFamily;

@@ -1,14 +1,7 @@
 //! A program that ends while messages arrive for it, for each transport of hosts.
 
-#![allow(dead_code, reason = "each test program uses a part")]
-
-#[path = "common/bed.rs"]
-mod bed;
-#[path = "common/net.rs"]
-mod net;
-
-use bed::{Bed, Shape};
-use net::Fates;
+use crate::bed::{Bed, Shape};
+use crate::net::Fates;
 use rampmeter_core::{Family, Span, Time};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::cosy::CosyFamily;

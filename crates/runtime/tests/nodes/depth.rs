@@ -1,15 +1,8 @@
 //! Many messages to one node, with a processing time of nodes per datagram, for each transport of
 //! hosts. All messages complete, and a third node is reachable meanwhile.
 
-#![allow(dead_code, reason = "each test program uses a part")]
-
-#[path = "common/bed.rs"]
-mod bed;
-#[path = "common/net.rs"]
-mod net;
-
-use bed::{Outcome, Shape, run};
-use net::Fates;
+use crate::bed::{Outcome, Shape, run};
+use crate::net::Fates;
 use rampmeter_core::{Family, Span};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::cosy::CosyFamily;

@@ -1,11 +1,7 @@
 //! Peers that a reload removes and adds again, for each transport of hosts: every message that
 //! completes has been delivered, once.
 
-#![allow(dead_code, reason = "other tests use more of these modules")]
-
-mod common;
-
-use common::{MemBed, facts, protocol};
+use crate::common::{MemBed, facts, protocol};
 use rampmeter_core::Span;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::{Builtin, OnHosts, Transport};

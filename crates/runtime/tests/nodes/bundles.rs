@@ -1,10 +1,8 @@
 //! Control packets of an iteration are sent together, and are batched with later ones only under
 //! load.
 
-mod common;
-
-use common::feed::*;
-use common::*;
+use crate::common::feed::*;
+use crate::common::*;
 use rampmeter_core::{Header, MsgId, Span};
 use rampmeter_proto::phost::wire::PhostHeader;
 use rampmeter_proto::phost::{PhostFamily, PhostHost};

@@ -2,16 +2,14 @@
 //! before the receiver's has placed them. No application receives a changed message, and no sender
 //! receives an acknowledgement of one. All other messages arrive.
 
-mod common;
-
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use common::feed::*;
-use common::*;
+use crate::common::feed::*;
+use crate::common::*;
 use rampmeter_core::{
     Bytes, Endpoint, Family, Header, Message, MsgId, NodeId, Purpose, Rng, Span, TenantId, Time,
 };
@@ -22,7 +20,7 @@ use rampmeter_runtime::datapath::{ArrivedPacket, Route};
 use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, TransportId};
 use rampmeter_runtime::{Datapath, Node, NodeConfig, Outcome};
 use rampmeter_testkit::network::n_arbiters;
-use rampmeter_testkit::{Body, Case, Suite, here};
+use rampmeter_testkit::{Body, Case, Suite};
 
 /// Changed messages.
 type ChangedMessages = Rc<RefCell<BTreeSet<MsgId>>>;
@@ -294,8 +292,9 @@ fn messages_need_a_digest() {
     assert_eq!((fed.node.stats().corrupt, fed.node.stats().messages_delivered), (1, 0));
 }
 
-fn main() {
-    let suite = Suite::new(here!()).each_preset::<OnHosts<Builtin>, _>(Corrupt);
-    let suite = suite.each_preset::<OnHosts<Builtin>, _>(ReportVisitor);
-    suite.with_test("messages_need_a_digest", messages_need_a_digest).run();
+pub(crate) fn add(suite: Suite) -> Suite {
+    suite
+        .each_preset::<OnHosts<Builtin>, _>(Corrupt)
+        .each_preset::<OnHosts<Builtin>, _>(ReportVisitor)
+        .with_test("messages_need_a_digest", messages_need_a_digest)
 }

@@ -1,10 +1,8 @@
 //! Nodes in memory, on simulated time: a run can be replayed from its seed.
 
-mod common;
-#[path = "memory/restarts.rs"]
 mod restarts;
 
-use common::*;
+use crate::common::*;
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, Purpose, Rng, Span, TenantId, Time};
 use rampmeter_proto::Transport;
 use rampmeter_proto::cosy::{CosyConfig, CosyFamily, CosyHost};

@@ -1,12 +1,10 @@
 //! Packets of delivered messages, whose acknowledgement was lost: they are answered in any state of
 //! their application.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::feed::*;
-use common::*;
+use crate::common::feed::*;
+use crate::common::*;
 use rampmeter_core::{
     Bytes, Endpoint, Event, FabricFacts, Header, Message, MsgId, NodeId, Packet, Purpose, Rng, Span,
 };
@@ -14,7 +12,7 @@ use rampmeter_proto::{Builtin, OnHosts, Transport};
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::Kind;
 use rampmeter_testkit::network::{n_arbiters, promises};
-use rampmeter_testkit::{Body, Case, Suite, here};
+use rampmeter_testkit::{Body, Case, Suite};
 
 const SIZE: u64 = 1_000;
 const MSG: MsgId = MsgId::new(3);
@@ -192,6 +190,6 @@ impl Body for Duplicates {
     }
 }
 
-fn main() {
-    Suite::new(here!()).each_preset::<OnHosts<Builtin>, _>(Duplicates).run();
+pub(crate) fn add(suite: Suite) -> Suite {
+    suite.each_preset::<OnHosts<Builtin>, _>(Duplicates)
 }

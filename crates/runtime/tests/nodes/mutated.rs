@@ -1,15 +1,8 @@
 //! A host that has received mutated packets of its peers and arbiters recovers after the last of
 //! them, with each transport of hosts.
 
-#![allow(dead_code, reason = "each test program uses a part")]
-
-#[path = "common/bed.rs"]
-mod bed;
-#[path = "common/net.rs"]
-mod net;
-
-use bed::{Bed, Shape};
-use net::Mutations;
+use crate::bed::{Bed, Shape};
+use crate::net::Mutations;
 use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::{Builtin, OnHosts, Transport};

@@ -6,8 +6,8 @@ use rampmeter_proto::phost::{PhostFamily, PhostHost};
 use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::Failure;
 
-use super::common::*;
 use super::{fair, foul, net};
+use crate::common::*;
 
 /// Nodes are killed and restarted at random. No message is delivered twice, not even to two
 /// incarnations of its receiver. Messages reported as completed were delivered. Every message of a

@@ -1,10 +1,8 @@
 //! A node among peers that send arbitrary packets: it answers, counts and continues, and its
 //! messages stay within the limits of its applications.
 
-mod common;
-
-use common::feed::*;
-use common::*;
+use crate::common::feed::*;
+use crate::common::*;
 use proptest::prelude::*;
 use rampmeter_core::{Bytes, Endpoint, Header, MsgId, Span};
 use rampmeter_proto::phost::wire::PhostHeader;
@@ -14,7 +12,7 @@ use rampmeter_runtime::NodeConfig;
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::{Fragment, Incarnation, Kind};
 use rampmeter_testkit::bodies::any_of;
-use rampmeter_testkit::{Body, Case, Suite, here};
+use rampmeter_testkit::{Body, Case, Suite};
 
 /// An action of the peer.
 #[derive(Clone, Debug)]
@@ -195,13 +193,12 @@ impl Body for Hostile {
     }
 }
 
-fn main() {
-    Suite::new(here!())
+pub(crate) fn add(suite: Suite) -> Suite {
+    suite
         .each_preset::<OnHosts<Builtin>, _>(Hostile)
         .with_test(
             "a_peer_that_announces_without_end_is_held_to_its_limit",
             a_peer_that_announces_without_end_is_held_to_its_limit,
         )
         .with_test("answers_of_the_node_itself_are_paced", answers_of_the_node_itself_are_paced)
-        .run();
 }

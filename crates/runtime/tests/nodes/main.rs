@@ -1,0 +1,17 @@
+//! Nodes in memory, on simulated time. One program, as each would compile every transport anew.
+
+mod bundles;
+mod clocks;
+#[path = "../common/mod.rs"]
+mod common;
+mod depth;
+mod leaving;
+mod memory;
+mod mutated;
+mod reload;
+
+#[allow(dead_code, reason = "benchmarks of hosts use more")]
+#[path = "../common/bed.rs"]
+mod bed;
+#[path = "../common/net.rs"]
+mod net;
