@@ -54,14 +54,14 @@ def test_a_transport_stays_within_its_bound(transport: str, name: str) -> None:
 
 # Presets of one recorded setting, which have times or bytes of its network.
 RECORDED = {
-    ("pfabric", "reference"): "rto-ns",
-    ("pfabric", "ns-2"): "rto-ns",
+    ("pfabric", "reference"): "rto-us",
+    ("pfabric", "ns-2"): "rto-us",
     ("tcp", "reference"): "rto-min-us",
     ("dctcp", "reference"): "rto-min-us",
     ("dctcp", "ns-2"): "rto-min-us",
-    ("ndp", "reference"): "rto-ns",
+    ("ndp", "reference"): "rto-us",
     ("pias", "reference"): "rto-min-us",
-    ("hpcc", "dcpim-study"): "base-rtt-ns",
+    ("hpcc", "dcpim-study"): "base-rtt-us",
 }
 # Rounded picoseconds decide the order of events, and so the results.
 CHAOTIC = ("phost", "cosy")

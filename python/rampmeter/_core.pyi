@@ -7,6 +7,7 @@ from typing import Final, TypedDict, final, type_check_only
 __all__ = [
     "COMMIT",
     "PROFILE",
+    "RENAMED_KEYS",
     "VERSION",
     "WARNING_CODES",
     "AttachError",
@@ -58,6 +59,9 @@ PROFILE: Final[str]
 """The build profile, such as `release`."""
 WARNING_CODES: Final[list[str]]
 """The codes of all warnings of plans and runs."""
+
+RENAMED_KEYS: Final[list[tuple[str, str, int]]]
+"""Keys of transports that had other names: former name, present name, and divisor of values."""
 
 class PlanError(ValueError):
     """A plan or trace that cannot be used: the place, the expected and the actual value.

@@ -23,6 +23,7 @@ COMMANDS: Final = (
     "convert",
     "examples",
     "explain",
+    "migrate",
     "papers",
     "plot",
     "replay",

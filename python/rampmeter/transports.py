@@ -118,9 +118,9 @@ class PHost(Transport):
     1000000)."""
     free_for: Literal["every-flow", "short-flows"] | None = None
     """Flows that get free tokens."""
-    token_life_milli: int | None = None
-    """Lifetime of a token at its source, in thousandths of a full packet's time. If left out, 1500,
-    and between real hosts at least a control round trip (1 to 10000000)."""
+    token_lifetime: float | None = None
+    """Lifetime of a token at its source, in times of a full packet. If left out, 1.5, and between
+    real hosts at least a control round trip (0.001 to 10000)."""
     downgrade_on: Literal["expired", "unanswered"] | None = None
     """Tokens of a flow that count towards its downgrading."""
     downgrade_threshold: int | None = None
@@ -169,8 +169,8 @@ class PFabric(Transport):
     """First window in packets; one bandwidth-delay product if left out (1 to 1000000)."""
     window_max: int | None = None
     """Largest window in packets; five quarters of the first if left out (1 to 1000000)."""
-    rto_ns: int | str | None = None
-    """Retransmission timeout in nanoseconds; three round trips if left out (100 to 1000000000)."""
+    rto_us: float | str | None = None
+    """Retransmission timeout; three round trips if left out (0.1 to 1000000)."""
     duplicate_acks: int | None = None
     """Packets that must have arrived after a missing one for it to be lost; if left out, only
     timeouts find losses (§4.3) (1 to 60)."""
@@ -212,13 +212,13 @@ class Fastpass(Transport):
     compute_us: float | str | None = None
     """Computation time of each batch; none if left out. It must be shorter than a batch (0 to
     1000000)."""
-    slot_milli: int | None = None
-    """Length of a slot, in thousandths of a full packet's time: room for acknowledgements and
-    requests next to a full packet (1000 to 100000)."""
+    slot_length: float | None = None
+    """Length of a slot, in times of a full packet: capacity for acknowledgements and requests next
+    to a full packet (1 to 100)."""
     epoch_packets: int | None = None
     """Packets that a host may send in an epoch (1 to 16)."""
-    epoch_milli: int | None = None
-    """Length of an epoch, in thousandths of a full packet's time (500 to 1000000)."""
+    epoch_length: float | None = None
+    """Length of an epoch, in times of a full packet (0.5 to 1000)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None
@@ -250,8 +250,8 @@ class Cosy(Transport):
     choices: int | None = None
     """Number of requests, chosen at random, of which the one that has waited longest gets the next
     rsvp (§5.1: two) (1 to 1000)."""
-    control_milli: int | None = None
-    """Share of a link that is reserved for control packets, in thousandths (0 to 900)."""
+    control_share: float | None = None
+    """Share of a link that is reserved for control packets (0 to 0.9)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None
@@ -300,10 +300,10 @@ class Tcp(Transport):
     """Detection of losses."""
     reordering: int | None = None
     """Segments that must have arrived above a missing one for it to be lost (1 to 1000)."""
-    rack_quarters: int | None = None
-    """Reordering window of `rack-tlp`, in quarters of the shortest round trip, regardless of
-    earlier reordering. RFC 8985's if left out: none before segments overtook one another, then one
-    (1 to 64)."""
+    reordering_window_rtts: float | None = None
+    """Reordering window of `rack-tlp`, in shortest round trips, rounded to quarters, regardless of
+    earlier reordering. RFC 8985's if left out: none before segments overtook one another, then a
+    quarter (0.25 to 16)."""
     probe_slack_us: int | str | None = None
     """Time that `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
     microseconds. RFC 8985 §7.2 has none; Linux has two ticks of its clock, 8000 at 250 Hz (0 to
@@ -398,10 +398,10 @@ class Dctcp(Transport):
     """Detection of losses."""
     reordering: int | None = None
     """Segments that must have arrived above a missing one for it to be lost (1 to 1000)."""
-    rack_quarters: int | None = None
-    """Reordering window of `rack-tlp`, in quarters of the shortest round trip, regardless of
-    earlier reordering. RFC 8985's if left out: none before segments overtook one another, then one
-    (1 to 64)."""
+    reordering_window_rtts: float | None = None
+    """Reordering window of `rack-tlp`, in shortest round trips, rounded to quarters, regardless of
+    earlier reordering. RFC 8985's if left out: none before segments overtook one another, then a
+    quarter (0.25 to 16)."""
     probe_slack_us: int | str | None = None
     """Time that `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
     microseconds. RFC 8985 §7.2 has none; Linux has two ticks of its clock, 8000 at 250 Hz (0 to
@@ -506,10 +506,10 @@ class Pias(Transport):
     """Detection of losses."""
     reordering: int | None = None
     """Segments that must have arrived above a missing one for it to be lost (1 to 1000)."""
-    rack_quarters: int | None = None
-    """Reordering window of `rack-tlp`, in quarters of the shortest round trip, regardless of
-    earlier reordering. RFC 8985's if left out: none before segments overtook one another, then one
-    (1 to 64)."""
+    reordering_window_rtts: float | None = None
+    """Reordering window of `rack-tlp`, in shortest round trips, rounded to quarters, regardless of
+    earlier reordering. RFC 8985's if left out: none before segments overtook one another, then a
+    quarter (0.25 to 16)."""
     probe_slack_us: int | str | None = None
     """Time that `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
     microseconds. RFC 8985 §7.2 has none; Linux has two ticks of its clock, 8000 at 250 Hz (0 to
@@ -585,13 +585,13 @@ class Capton(Transport):
     out (1 to 100000)."""
     shares: Literal["serial", "split"] | None = None
     """Sharing of links between flows."""
-    least_share_milli: int | None = None
-    """The least share of a link that a flow takes with `split`, in thousandths (1 to 1000)."""
+    share_min: float | None = None
+    """Minimum share of a link that a flow takes with `split` (0.001 to 1)."""
     controllers: int | None = None
     """Number of controllers: hosts use the second if the first is unresponsive (1 to 2)."""
-    compute_ns: int | str | None = None
-    """Time that a controller takes for an order, in nanoseconds. If left out, 10 in 86 of a round
-    trip, which is 10 us in the paper's network (§V.C) (0 to 10000000)."""
+    compute_us: float | str | None = None
+    """Time that a controller takes for an order. If left out, 10 in 86 of a round trip, which is 10
+    us in the paper's network (§V.C) (0 to 10000)."""
     repeat_us: int | str | None = None
     """Time after which a request without an answer is repeated, in microseconds; four round trips
     and the controller's time if left out (1 to 10000000)."""
@@ -610,9 +610,9 @@ class Capton(Transport):
     rto_min_us: int | str | None = None
     """Smallest retransmission timeout in microseconds; that of TCP if left out. The paper's study
     has 200000 (table 3) (1 to 60000000)."""
-    rack_quarters: int | None = None
-    """Reordering window before a segment counts as lost, in quarters of the shortest round trip (1
-    to 64)."""
+    reordering_window_rtts: float | None = None
+    """Reordering window before a segment counts as lost, in shortest round trips, rounded to
+    quarters (0.25 to 16)."""
     queue: int | None = None
     """Packet memory of a port in full packets. If left out, two bandwidth-delay products, at least
     142 (1 to 1000000)."""
@@ -654,9 +654,9 @@ class Hyline(Transport):
     """Classes of packets. With 2 those of scheduled messages are in the lower one (1 to 2)."""
     controllers: int | None = None
     """Number of controllers: hosts use the second if the first is unresponsive (1 to 2)."""
-    compute_ns: int | str | None = None
-    """Time that a controller takes for an order, in nanoseconds. If left out, 10 in 86 of a round
-    trip, which is 10 us in the paper's network (§V.C) (0 to 10000000)."""
+    compute_us: float | str | None = None
+    """Time that a controller takes for an order. If left out, 10 in 86 of a round trip, which is 10
+    us in the paper's network (§V.C) (0 to 10000)."""
     repeat_us: int | str | None = None
     """Time after which a request without an answer is repeated, in microseconds; four round trips
     and the controller's time if left out (1 to 10000000)."""
@@ -705,9 +705,8 @@ class Fastpod(Transport):
     compute_us: float | str | None = None
     """Computation time of each slot at the arbiter; none if left out. Slots are computed in
     parallel (0 to 1000000)."""
-    clock_ppb: int | None = None
-    """Drift of clocks that guard bands allow for, in thousandths of a part per million (0 to
-    1000000)."""
+    clock_drift_ppm: float | None = None
+    """Drift of clocks that guard bands allow for, in parts per million (0 to 1000)."""
     clock_jitter_ns: int | str | None = None
     """Error of a time stamp that guard bands allow for, in nanoseconds (0 to 1000000)."""
     stamp_jitter_ns: int | str | None = None
@@ -758,10 +757,10 @@ class Ndp(Transport):
     """Reaction of senders to paths with many trimmed packets."""
     ports: Literal["paper", "reference"] | None = None
     """The ports that it needs of the fabric."""
-    rto_ns: int | str | None = None
-    """Time in nanoseconds after which a packet is retransmitted that was neither acknowledged nor
-    refused. Up to four consecutive timeouts double it each. If left out, a millisecond, or 64 round
-    trips if these are longer (100 to 10000000000)."""
+    rto_us: float | str | None = None
+    """Time after which a packet is retransmitted that was neither acknowledged nor refused. Up to
+    four consecutive timeouts double it each. If left out, a millisecond, or 64 round trips if these
+    are longer (0.1 to 10000000)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | str | None = None
@@ -920,9 +919,9 @@ class Sird(Transport):
     """Choice of the data packet that a sender sends next."""
     unscheduled_class: Literal["data", "control"] | None = None
     """The class of unscheduled packets."""
-    pace_percent: int | None = None
-    """Rate of the packets for which a receiver gives credit, in percent of its link's (1 to
-    100)."""
+    credit_rate: float | None = None
+    """Rate of the packets for which a receiver gives credit, as a share of its link's (0.01 to
+    1)."""
     timeout_rtts: int | None = None
     """Timeout in control round trips, or in times of a full packet if these are longer. A receiver
     then takes back the credit of missing packets, and a sender without a response repeats its
@@ -962,17 +961,15 @@ class Hpcc(Transport):
     1000000)."""
     step_bytes: int | str | None = None
     """The additive step in bytes, W_AI; from `flows` if left out (1 to 1000000)."""
-    base_rtt_ns: int | str | None = None
-    """The base round-trip time T in nanoseconds; that of the longest path if left out (100 to
-    1000000000)."""
+    base_rtt_us: float | str | None = None
+    """The base round-trip time T; that of the longest path if left out (0.1 to 1000000)."""
     recovery: Literal["go-back-n", "selective-repeat"] | None = None
     """Recovery of lost packets."""
-    timeout_min_ns: int | str | None = None
-    """Least retransmission timeout in nanoseconds; 32 base round trips if left out (100 to
-    1000000000)."""
-    timeout_max_ns: int | str | None = None
-    """Longest retransmission timeout in nanoseconds, and the one before a round trip is measured;
-    1024 base round trips if left out (100 to 1000000000)."""
+    timeout_min_us: float | str | None = None
+    """Minimum retransmission timeout; 32 base round trips if left out (0.1 to 1000000)."""
+    timeout_max_us: float | str | None = None
+    """Maximum retransmission timeout, and the one before a round trip is measured; 1024 base round
+    trips if left out (0.1 to 1000000)."""
     payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
     header_bytes: int | str | None = None

@@ -24,6 +24,7 @@ use rampmeter_exp::{
     InvariantViolation, Observer, Plan, Problem, Progress, RunError, ValidPlan, catch_violation,
 };
 use rampmeter_metrics::Order;
+use rampmeter_proto::keys::RENAMED_KEYS;
 use rampmeter_workload::size::{self, SizeInterpolation};
 use rampmeter_workload::spec::SizeSpec;
 use rampmeter_workload::trace::Options;
@@ -391,6 +392,8 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     module.add("COMMIT", rampmeter_exp::COMMIT)?;
     module.add("PROFILE", rampmeter_exp::PROFILE)?;
     module.add("WARNING_CODES", rampmeter_exp::WARNING_CODES)?;
+    let renamed = RENAMED_KEYS.map(|key| (key.old, key.new, key.parts));
+    module.add("RENAMED_KEYS", renamed.to_vec())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(speed, module)?)?;

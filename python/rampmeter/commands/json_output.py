@@ -25,6 +25,7 @@ VERSIONS: Final[Mapping[str, int]] = {
     "error": 1,
     "examples": 1,
     "explain": 1,
+    "migrate": 1,
     "papers": 1,
     "plot": 1,
     "replay": 1,

@@ -191,7 +191,7 @@ class ReplayLedger:
 
     def is_current(self, entry: ReplayEntry, replay: ReplaySetup) -> bool:
         """Returns true if neither the setup nor the results of the transport have changed."""
-        return (entry.plan, entry.results) == self._dependencies(replay)
+        return (entry.plan, entry.results) == self.dependencies(replay)
 
     def states(self) -> list["ReplayState"]:
         """Returns all replays with their entries and verdicts."""
@@ -206,7 +206,7 @@ class ReplayLedger:
 
     def add(self, replay: ReplaySetup, measured: Replay) -> ReplayEntry:
         """Enters a replay's measurements, in place of an earlier entry."""
-        plan, results = self._dependencies(replay)
+        plan, results = self.dependencies(replay)
         entry = ReplayEntry(
             replay=replay.name,
             plan=plan,
@@ -219,7 +219,7 @@ class ReplayLedger:
         write_atomically(self.file_of(replay), json.dumps(entry.to_json(), indent=1) + "\n")
         return entry
 
-    def _dependencies(self, replay: ReplaySetup) -> tuple[str, str]:
+    def dependencies(self, replay: ReplaySetup) -> tuple[str, str]:
         """Returns the digests of the setup and of the results of the transport."""
         complete = replay.plan.with_(STAND_IN).check()
         compared = {

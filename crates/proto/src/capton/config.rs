@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::fabric::{Racks, RegularPaths};
-use rampmeter_core::{Bytes, FabricFacts, Rate};
+use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,16 +42,18 @@ pub struct CaptonConfig {
     pub window: Option<u32>,
     /// Sharing of links between flows.
     pub shares: Shares,
-    /// The least share of a link that a flow takes with `split`, in thousandths.
-    #[schemars(range(min = 1, max = 1_000))]
-    pub least_share_milli: u32,
+    /// Minimum share of a link that a flow takes with `split`.
+    #[serde(rename = "share-min", with = "crate::keys::milli")]
+    #[schemars(with = "f64", range(min = 0.001, max = 1.0))]
+    pub share_min_milli: u32,
     /// Number of controllers: hosts use the second if the first is unresponsive.
     #[schemars(range(min = 1, max = 2))]
     pub controllers: u32,
-    /// Time that a controller takes for an order, in nanoseconds. If left out, 10 in 86 of a round
-    /// trip, which is 10 us in the paper's network (§V.C).
-    #[schemars(range(min = 0, max = 10_000_000))]
-    pub compute_ns: Option<u64>,
+    /// Time that a controller takes for an order. If left out, 10 in 86 of a round trip, which is
+    /// 10 us in the paper's network (§V.C).
+    #[serde(rename = "compute-us", with = "crate::keys::micros")]
+    #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e4))]
+    pub compute: Option<Span>,
     /// Time after which a request without an answer is repeated, in microseconds; four round trips
     /// and the controller's time if left out.
     #[schemars(range(min = 1, max = 10_000_000))]
@@ -74,8 +76,10 @@ pub struct CaptonConfig {
     /// has 200000 (table 3).
     #[schemars(range(min = 1, max = 60_000_000))]
     pub rto_min_us: Option<u64>,
-    /// Reordering window before a segment counts as lost, in quarters of the shortest round trip.
-    #[schemars(range(min = 1, max = 64))]
+    /// Reordering window before a segment counts as lost, in shortest round trips, rounded to
+    /// quarters.
+    #[serde(rename = "reordering-window-rtts", with = "crate::keys::quarters")]
+    #[schemars(with = "f64", range(min = 0.25, max = 16.0))]
     pub rack_quarters: u8,
     /// Packet memory of a port in full packets. If left out, two bandwidth-delay products, at least
     /// 142.
@@ -114,9 +118,9 @@ impl CaptonConfig {
             threshold: 10,
             window: None,
             shares: Shares::Serial,
-            least_share_milli: 100,
+            share_min_milli: 100,
             controllers: 1,
-            compute_ns: None,
+            compute: None,
             repeat_us: None,
             fallback_us: None,
             lease_us: None,
@@ -181,7 +185,7 @@ impl CaptonConfig {
         let tcp = Arc::new(tcp);
         let network = config.network(site)?;
         let waits = Waits {
-            compute_ns: config.compute_ns,
+            compute: config.compute,
             repeat_us: config.repeat_us,
             fallback_us: config.fallback_us,
             lease_us: config.lease_us,
@@ -189,7 +193,7 @@ impl CaptonConfig {
         let unscheduled = (config.payload * u64::from(config.threshold), Some(facts.access_rate));
         let of = (facts, site.shortest_data_rtt());
         let settings = Settings::new(tcp, unscheduled, config.controllers, waits, of)?;
-        let share = LeastShare::from_milli(config.least_share_milli);
+        let share = LeastShare::from_milli(config.share_min_milli);
         let sharing = match (config.shares, share) {
             (Shares::Split, Some(share)) => SharingPolicy::Split(share),
             (Shares::Split, None) | (Shares::Serial, _) => SharingPolicy::Serial,

@@ -16,9 +16,8 @@ use crate::transport::DerivedValue;
 /// Times as plans give them; `None` for those that follow from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waits {
-    /// Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
-    /// out.
-    pub compute_ns: Option<u64>,
+    /// Time that a controller takes for an order; 10 in 86 of a round trip if left out.
+    pub compute: Option<Span>,
     /// Time after which a request without an answer is repeated, in microseconds; four round trips
     /// and the controller's time if left out.
     pub repeat_us: Option<u64>,
@@ -72,7 +71,7 @@ impl Settings {
         (facts, near): (&FabricFacts, Span),
     ) -> Result<Self, BadKey> {
         let derived = || near.scale_floor(10, 86);
-        let compute = waits.compute_ns.map_or_else(derived, Span::from_ns);
+        let compute = waits.compute.unwrap_or_else(derived);
         let repeat = waits.repeat_us.map_or(facts.data_rtt * 4 + compute, Span::from_us);
         let least = repeat * 2;
         let fallback = waits.fallback_us.map_or(repeat * 16, Span::from_us);

@@ -27,8 +27,9 @@ pub struct CosyConfig {
     /// rsvp (§5.1: two).
     #[schemars(range(min = 1, max = 1000))]
     pub choices: u32,
-    /// Share of a link that is reserved for control packets, in thousandths.
-    #[schemars(range(min = 0, max = 900))]
+    /// Share of a link that is reserved for control packets.
+    #[serde(rename = "control-share", with = "crate::keys::milli")]
+    #[schemars(with = "f64", range(min = 0.0, max = 0.9))]
     pub control_milli: u32,
     /// Allowance of each direction of a round trip for effects that the theorems omit. If left out,
     /// a packet that cannot be interrupted at every port. Best-effort packets are added.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wire::FastpassHeader;
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap, within};
+use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap};
 
 /// Model of arbitration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -38,15 +38,17 @@ pub struct FastpassConfig {
     #[serde(rename = "compute-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e6))]
     pub compute: Option<Span>,
-    /// Length of a slot, in thousandths of a full packet's time: room for acknowledgements and
-    /// requests next to a full packet.
-    #[schemars(range(min = 1_000, max = 100_000))]
+    /// Length of a slot, in times of a full packet: capacity for acknowledgements and requests next
+    /// to a full packet.
+    #[serde(rename = "slot-length", with = "crate::keys::milli")]
+    #[schemars(with = "f64", range(min = 1.0, max = 100.0))]
     pub slot_milli: u32,
     /// Packets that a host may send in an epoch.
     #[schemars(range(min = 1, max = 16))]
     pub epoch_packets: u32,
-    /// Length of an epoch, in thousandths of a full packet's time.
-    #[schemars(range(min = 500, max = 1_000_000))]
+    /// Length of an epoch, in times of a full packet.
+    #[serde(rename = "epoch-length", with = "crate::keys::milli")]
+    #[schemars(with = "f64", range(min = 0.5, max = 1_000.0))]
     pub epoch_milli: u32,
     /// Charged length of last packets.
     pub padding: Padding,
@@ -159,8 +161,11 @@ impl FastpassConfig {
         let slot = mtu_time.scale_floor(self.slot_milli.into(), 1_000);
         let batch = slot * u64::from(self.batch);
         let full_epoch = u64::from(self.epoch_packets) * 1_000;
-        let expected = format!("{full_epoch}, the time of epoch-packets, to 1000000");
-        within("epoch-milli", self.epoch_milli.into(), full_epoch..=1_000_000, &expected)?;
+        if u64::from(self.epoch_milli) < full_epoch {
+            let expected = format!("{} (`epoch-packets`) to 1000", self.epoch_packets);
+            let got = f64::from(self.epoch_milli) / 1e3;
+            return Err(BadKey::new("epoch-length", expected, got));
+        }
         let compute = self.compute.unwrap_or(Span::ZERO);
         if compute >= batch {
             let expected = format!("less than a batch, {} us", batch.as_us_f64());

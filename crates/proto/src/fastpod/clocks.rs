@@ -42,9 +42,10 @@ impl FastpodConfig {
         let slots = u128::from(self.beacon_slots) + u128::from(ahead) + SLOTS_OLD;
         let drift = 2 * u128::from(self.clock_ppb) * slots;
         let Some(rest) = BILLION.checked_sub(12 * drift).filter(|&rest| rest > 0) else {
-            let expected =
-                format!("less than {} between SCHDs so far apart", BILLION / (24 * slots));
-            return Err(BadKey::new("clock-ppb", expected, self.clock_ppb));
+            let most = (BILLION / (24 * slots)) as f64 / 1e3;
+            let expected = format!("less than {most} between SCHDs {slots} slots apart");
+            let got = f64::from(self.clock_ppb) / 1e3;
+            return Err(BadKey::new("clock-drift-ppm", expected, got));
         };
         let read_out = 2_000 * u128::from(self.clock_jitter_ns) + ROUNDING_PS;
         let error = drift * u128::from(perfect.length().as_ps()) + read_out * BILLION;

@@ -43,8 +43,9 @@ pub struct FastpodConfig {
     #[serde(rename = "compute-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e6))]
     pub compute: Option<Span>,
-    /// Drift of clocks that guard bands allow for, in thousandths of a part per million.
-    #[schemars(range(min = 0, max = 1_000_000))]
+    /// Drift of clocks that guard bands allow for, in parts per million.
+    #[serde(rename = "clock-drift-ppm", with = "crate::keys::milli")]
+    #[schemars(with = "f64", range(min = 0.0, max = 1_000.0))]
     pub clock_ppb: u32,
     /// Error of a time stamp that guard bands allow for, in nanoseconds.
     #[schemars(range(min = 0, max = 1_000_000))]

@@ -384,7 +384,7 @@ fn what_no_arbiter_can_schedule_is_refused() {
     let payload = rampmeter_core::Bytes::new(80);
     assert_eq!(bad(FastpodConfig { payload, ..config() }, &of), "payload-bytes");
     let drifts = FastpodConfig { clock_ppb: 1_000_000, beacon_slots: 65_536, ..config() };
-    assert_eq!(bad(drifts, &of), "clock-ppb");
+    assert_eq!(bad(drifts, &of), "clock-drift-ppm");
     let padding = crate::parts::Padding::Exact;
     assert_eq!(bad(FastpodConfig { padding, ..config() }, &of), "padding");
     let slow = rampmeter_core::Bytes::new(46);

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, Rtt, forget_after, within};
+use crate::parts::{AttemptLimit, Framing, Padding, Rtt, forget_after};
 use crate::transport::Peers;
 
 /// Recovery of lost packets.
@@ -35,18 +35,21 @@ pub struct HpccConfig {
     /// The additive step in bytes, W_AI; from `flows` if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub step_bytes: Option<u64>,
-    /// The base round-trip time T in nanoseconds; that of the longest path if left out.
-    #[schemars(range(min = 100, max = 1_000_000_000))]
-    pub base_rtt_ns: Option<u64>,
+    /// The base round-trip time T; that of the longest path if left out.
+    #[serde(rename = "base-rtt-us", with = "crate::keys::micros")]
+    #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e6))]
+    pub base_rtt: Option<Span>,
     /// Recovery of lost packets.
     pub recovery: Recovery,
-    /// Least retransmission timeout in nanoseconds; 32 base round trips if left out.
-    #[schemars(range(min = 100, max = 1_000_000_000))]
-    pub timeout_min_ns: Option<u64>,
-    /// Longest retransmission timeout in nanoseconds, and the one before a round trip is measured;
-    /// 1024 base round trips if left out.
-    #[schemars(range(min = 100, max = 1_000_000_000))]
-    pub timeout_max_ns: Option<u64>,
+    /// Minimum retransmission timeout; 32 base round trips if left out.
+    #[serde(rename = "timeout-min-us", with = "crate::keys::micros")]
+    #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e6))]
+    pub timeout_min: Option<Span>,
+    /// Maximum retransmission timeout, and the one before a round trip is measured; 1024 base round
+    /// trips if left out.
+    #[serde(rename = "timeout-max-us", with = "crate::keys::micros")]
+    #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e6))]
+    pub timeout_max: Option<Span>,
     /// Payload of a full packet.
     #[serde(rename = "payload-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 9_000))]
@@ -87,10 +90,10 @@ impl HpccConfig {
             max_stage: 5,
             flows: 100,
             step_bytes: None,
-            base_rtt_ns: None,
+            base_rtt: None,
             recovery: Recovery::GoBackN,
-            timeout_min_ns: None,
-            timeout_max_ns: None,
+            timeout_min: None,
+            timeout_max: None,
             payload: Bytes::new(1_000),
             header: Bytes::new(40),
             int: Bytes::new(42),
@@ -101,7 +104,7 @@ impl HpccConfig {
     /// The parameters of the dcPIM paper's figures. The base round trip is 12 us at 100 Gbit/s, and
     /// packets are as long as those of the other transports there.
     pub fn dcpim_study() -> Self {
-        Self { base_rtt_ns: Some(12_000), payload: Bytes::new(1_460), ..Self::paper() }
+        Self { base_rtt: Some(Span::from_us(12)), payload: Bytes::new(1_460), ..Self::paper() }
     }
 
     /// Segmentation of messages: telemetry takes its bytes of every packet, regardless of its path.
@@ -150,12 +153,14 @@ impl HpccConfig {
     /// A parameter out of range.
     pub fn on(self, facts: &FabricFacts) -> Result<Hpcc, BadKey> {
         check_ranges(&self)?;
-        let rtt = self.base_rtt_ns.map_or(facts.data_rtt, Span::from_ns);
+        let rtt = self.base_rtt.unwrap_or(facts.data_rtt);
         let windows = self.windows(facts.access_rate, rtt);
-        let timeout_min = self.timeout_min_ns.map_or(rtt * 32, Span::from_ns);
-        let timeout_max = self.timeout_max_ns.map_or((rtt * 1024).max(timeout_min), Span::from_ns);
-        let (least, most) = (timeout_min.as_ps() / 1_000, timeout_max.as_ps() / 1_000);
-        within("timeout-max-ns", most, least..=u64::MAX, "at least timeout-min-ns")?;
+        let timeout_min = self.timeout_min.unwrap_or(rtt * 32);
+        let timeout_max = self.timeout_max.unwrap_or((rtt * 1024).max(timeout_min));
+        if timeout_max < timeout_min {
+            let expected = format!("at least {} (`timeout-min-us`)", timeout_min.as_us_f64());
+            return Err(BadKey::new("timeout-max-us", expected, timeout_max.as_us_f64()));
+        }
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let forget = attempt_limit.forget_after(forget_after(timeout_max, self.attempts_max));
         Ok(Hpcc {
@@ -185,7 +190,7 @@ impl Hpcc {
     pub(super) fn windows_to(&self, dst: NodeId) -> Windows {
         let pair = |peers: &Peers| {
             let facts = peers.facts_to(dst);
-            let rtt = self.config.base_rtt_ns.map_or(facts.data_rtt, Span::from_ns);
+            let rtt = self.config.base_rtt.unwrap_or(facts.data_rtt);
             self.config.windows(facts.access_rate, rtt)
         };
         self.peers.as_ref().map_or(self.windows, pair)
@@ -193,13 +198,13 @@ impl Hpcc {
 
     /// Returns the retransmission timeouts of a flow to `dst`.
     pub(super) fn timeouts_to(&self, dst: NodeId) -> Rtt {
-        let HpccConfig { base_rtt_ns, timeout_min_ns, timeout_max_ns, .. } = self.config;
-        let of_pair = |time, written: Option<u64>| match &self.peers {
-            Some(peers) if base_rtt_ns.or(written).is_none() => peers.data_time_of(time, dst),
+        let HpccConfig { base_rtt, timeout_min, timeout_max, .. } = self.config;
+        let of_pair = |time, written: Option<Span>| match &self.peers {
+            Some(peers) if base_rtt.or(written).is_none() => peers.data_time_of(time, dst),
             _ => time,
         };
-        let least = of_pair(self.timeout_min, timeout_min_ns);
-        Rtt::new(least, of_pair(self.timeout_max, timeout_max_ns).max(least))
+        let least = of_pair(self.timeout_min, timeout_min);
+        Rtt::new(least, of_pair(self.timeout_max, timeout_max).max(least))
     }
 
     #[inline]

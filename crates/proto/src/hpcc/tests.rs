@@ -40,7 +40,7 @@ mod derived {
         let hpcc = hpcc();
         assert_eq!(hpcc.windows.max, 100_000.0);
         assert!((hpcc.windows.step - 50.0).abs() < 1e-9);
-        let paper = HpccConfig { base_rtt_ns: Some(13_000), ..HpccConfig::paper() };
+        let paper = HpccConfig { base_rtt: Some(Span::from_us(13)), ..HpccConfig::paper() };
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(100),
@@ -63,8 +63,8 @@ mod derived {
     #[test]
     fn a_longest_timeout_below_the_least_is_refused() {
         let keys = HpccConfig {
-            timeout_min_ns: Some(1_000),
-            timeout_max_ns: Some(999),
+            timeout_min: Some(Span::from_ns(1_000)),
+            timeout_max: Some(Span::from_ns(999)),
             ..HpccConfig::paper()
         };
         let facts = FabricFacts {
@@ -76,7 +76,7 @@ mod derived {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        assert_eq!(keys.on(&facts).unwrap_err().key, "timeout-max-ns");
+        assert_eq!(keys.on(&facts).unwrap_err().key, "timeout-max-us");
     }
 }
 

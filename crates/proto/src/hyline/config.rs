@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::units::PS_PER_SECOND;
-use rampmeter_core::{Bytes, FabricFacts, Priority, Rate};
+use rampmeter_core::{Bytes, FabricFacts, Priority, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,10 +41,11 @@ pub struct HylineConfig {
     /// Number of controllers: hosts use the second if the first is unresponsive.
     #[schemars(range(min = 1, max = 2))]
     pub controllers: u32,
-    /// Time that a controller takes for an order, in nanoseconds. If left out, 10 in 86 of a round
-    /// trip, which is 10 us in the paper's network (§V.C).
-    #[schemars(range(min = 0, max = 10_000_000))]
-    pub compute_ns: Option<u64>,
+    /// Time that a controller takes for an order. If left out, 10 in 86 of a round trip, which is
+    /// 10 us in the paper's network (§V.C).
+    #[serde(rename = "compute-us", with = "crate::keys::micros")]
+    #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e4))]
+    pub compute: Option<Span>,
     /// Time after which a request without an answer is repeated, in microseconds; four round trips
     /// and the controller's time if left out.
     #[schemars(range(min = 1, max = 10_000_000))]
@@ -101,7 +102,7 @@ impl HylineConfig {
             window_granted: None,
             classes: 1,
             controllers: 1,
-            compute_ns: None,
+            compute: None,
             repeat_us: None,
             fallback_us: None,
             lease_us: None,
@@ -166,7 +167,7 @@ impl HylineConfig {
         let mut tcp = config.tcp((windows.initial, windows.max)).on(facts, Vec::new())?;
         tcp.start.granted = u64::from(windows.granted) * config.payload.get();
         let waits = Waits {
-            compute_ns: config.compute_ns,
+            compute: config.compute,
             repeat_us: config.repeat_us,
             fallback_us: config.fallback_us,
             lease_us: config.lease_us,

@@ -5,11 +5,13 @@
 //! the documentation and classes of the Python package follow from that.
 
 mod info;
+mod renamed;
 mod table;
 
 use serde_json::Value;
 
 pub use info::{BadKey, KeyInfo, KeyKind, Keys, Preset, Setting, key_infos};
+pub use renamed::{RENAMED_KEYS, RenamedKey};
 pub use table::{TransportTable, values};
 
 /// Checks that every parameter is in its range.
@@ -28,19 +30,57 @@ pub fn check_ranges<K: Keys>(keys: &K) -> Result<(), BadKey> {
     Ok(())
 }
 
-/// A number that plans write as such and configurations hold in thousandths.
-pub(crate) mod milli {
-    use serde::{Deserialize, Deserializer, Serializer};
+/// Makes adapters of serde for a number that plans write in units and configurations hold in parts
+/// of a unit, so that arithmetic with it is exact. Other numbers are rounded.
+macro_rules! parts_of_unit {
+    ($name:ident, $integer:ty, $parts:literal) => {
+        pub(crate) mod $name {
+            use serde::{Deserialize, Deserializer, Serializer};
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-    pub(crate) fn serialize<S: Serializer>(milli: &u32, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_f64(f64::from(*milli) / 1e3)
-    }
+            fn from_units(units: f64) -> $integer {
+                (units * $parts).round() as $integer
+            }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
-        Ok((f64::deserialize(from)? * 1e3).round().clamp(0.0, 4e9) as u32)
-    }
+            #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
+            pub(crate) fn serialize<S: Serializer>(
+                of: &$integer,
+                to: S,
+            ) -> Result<S::Ok, S::Error> {
+                to.serialize_f64(f64::from(*of) / $parts)
+            }
+
+            pub(crate) fn deserialize<'de, D>(from: D) -> Result<$integer, D::Error>
+            where
+                D: Deserializer<'de>,
+            {
+                f64::deserialize(from).map(from_units)
+            }
+
+            #[allow(dead_code, reason = "not every kind of part has optional numbers")]
+            pub(crate) mod optional {
+                use super::*;
+                use serde::Serialize;
+
+                pub(crate) fn serialize<S>(of: &Option<$integer>, to: S) -> Result<S::Ok, S::Error>
+                where
+                    S: Serializer,
+                {
+                    of.map(|of| f64::from(of) / $parts).serialize(to)
+                }
+
+                pub(crate) fn deserialize<'de, D>(from: D) -> Result<Option<$integer>, D::Error>
+                where
+                    D: Deserializer<'de>,
+                {
+                    Ok(Option::<f64>::deserialize(from)?.map(from_units))
+                }
+            }
+        }
+    };
 }
+
+parts_of_unit!(milli, u32, 1e3);
+parts_of_unit!(quarters, u8, 4.0);
 
 /// A time that plans write in microseconds, if they do.
 pub(crate) mod micros {

@@ -4,6 +4,7 @@ use rampmeter_core::{FabricFacts, Span};
 use toml::{Table, Value};
 
 use super::info::{BadKey, KeyInfo, Keys, key_infos};
+use super::renamed::{RENAMED_KEYS, RenamedKey};
 
 /// A `transport` table: the keys that every transport has, and its own keys.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,6 +124,15 @@ fn preset<K: Keys>(name: Option<&str>) -> Result<fn() -> K, BadKey> {
 fn check(transport: &str, given: &Table, infos: &[KeyInfo]) -> Result<(), BadKey> {
     for (key, value) in given {
         let Some(info) = infos.iter().find(|info| info.name == *key) else {
+            let is_former = |renamed: &&RenamedKey| {
+                renamed.old == key && infos.iter().any(|info| info.name == renamed.new)
+            };
+            if let Some(RenamedKey { new, parts, .. }) = RENAMED_KEYS.iter().find(is_former) {
+                let expected = format!(
+                    "the key `{new}`, and its value divided by {parts} (`rampmeter migrate FILE`)"
+                );
+                return Err(BadKey::new(key, expected, "a former name"));
+            }
             let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
             let expected = format!("a key of {transport} (preset, {})", names.join(", "));
             return Err(BadKey::new(key, expected, "an unknown key"));

@@ -76,11 +76,12 @@ pub struct NdpConfig {
     pub path_penalty: PathPenalty,
     /// The ports that it needs of the fabric.
     pub ports: Ports,
-    /// Time in nanoseconds after which a packet is retransmitted that was neither acknowledged nor
-    /// refused. Up to four consecutive timeouts double it each. If left out, a millisecond, or 64
-    /// round trips if these are longer.
-    #[schemars(range(min = 100, max = 10_000_000_000_u64))]
-    pub rto_ns: Option<u64>,
+    /// Time after which a packet is retransmitted that was neither acknowledged nor refused. Up to
+    /// four consecutive timeouts double it each. If left out, a millisecond, or 64 round trips if
+    /// these are longer.
+    #[serde(rename = "rto-us", with = "crate::keys::micros")]
+    #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e7))]
+    pub rto: Option<Span>,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Payload of a full packet.
@@ -131,7 +132,7 @@ impl NdpConfig {
             pull_order: PullOrder::Fair,
             path_penalty: PathPenalty::Outliers,
             ports: Ports::Paper,
-            rto_ns: None,
+            rto: None,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
@@ -149,7 +150,7 @@ impl NdpConfig {
             pull_bytes: Some(1_580),
             path_penalty: PathPenalty::None,
             ports: Ports::Reference,
-            rto_ns: Some(50_000_000),
+            rto: Some(Span::from_us(50_000)),
             padding: Padding::Full,
             header: Bytes::new(104),
             ..Self::paper()
@@ -165,8 +166,8 @@ impl NdpConfig {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let pull = self.pull_bytes.map_or(self.payload + self.header, Bytes::new);
-        let rto = match self.rto_ns {
-            Some(ns) => Span::from_ns(ns),
+        let rto = match self.rto {
+            Some(rto) => rto,
             None => {
                 let timeout = timeout_of(facts, RTO_ROUND_TRIPS, self.payload + self.header);
                 timeout.max(facts.data_rtt)
@@ -225,7 +226,7 @@ impl Ndp {
     #[inline]
     pub(super) fn timeout_to(&self, dst: NodeId, attempts: u32) -> Span {
         let rto = match &self.peers {
-            Some(peers) if self.config.rto_ns.is_none() => {
+            Some(peers) if self.config.rto.is_none() => {
                 let least = (RTO_ROUND_TRIPS, self.config.payload + self.config.header);
                 peers.timeout_of(self.rto, least, dst)
             }

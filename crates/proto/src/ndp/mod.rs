@@ -97,8 +97,8 @@ impl Transport for NdpFamily {
         let config = keys.on(&site.facts, paths)?;
         let rtt = site.facts.data_rtt;
         if config.rto < rtt {
-            let expected = format!("at least a round trip, {} ns", rtt.as_ps().div_ceil(1_000));
-            return Err(BadKey::new("rto-ns", expected, config.rto.as_ps() / 1_000));
+            let expected = format!("at least a round trip, {} us", rtt.as_us_f64());
+            return Err(BadKey::new("rto-us", expected, config.rto.as_us_f64()));
         }
         Ok(config)
     }

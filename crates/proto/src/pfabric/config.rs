@@ -50,9 +50,10 @@ pub struct PfabricConfig {
     /// Largest window in packets; five quarters of the first if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub window_max: Option<u32>,
-    /// Retransmission timeout in nanoseconds; three round trips if left out.
-    #[schemars(range(min = 100, max = 1_000_000_000))]
-    pub rto_ns: Option<u64>,
+    /// Retransmission timeout; three round trips if left out.
+    #[serde(rename = "rto-us", with = "crate::keys::micros")]
+    #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e6))]
+    pub rto: Option<Span>,
     /// Packets that must have arrived after a missing one for it to be lost; if left out, only
     /// timeouts find losses (§4.3).
     #[schemars(range(min = 1, max = 60))]
@@ -104,7 +105,7 @@ impl PfabricConfig {
         Self {
             window: None,
             window_max: None,
-            rto_ns: None,
+            rto: None,
             duplicate_acks: None,
             starving_after: 5,
             starving: TimeoutReaction::Probe,
@@ -124,7 +125,7 @@ impl PfabricConfig {
         Self {
             window: Some(70),
             window_max: Some(141),
-            rto_ns: Some(255_600),
+            rto: Some(Span::from_ns(255_600)),
             duplicate_acks: Some(3),
             probe_rank: ProbeRank::Flow,
             network: Network::Capton,
@@ -138,7 +139,7 @@ impl PfabricConfig {
         Self {
             window: Some(12),
             window_max: Some(15),
-            rto_ns: Some(45_000),
+            rto: Some(Span::from_us(45)),
             starving: TimeoutReaction::Persist,
             network: Network::Phost,
             padding: Padding::Full,
@@ -180,7 +181,7 @@ impl PfabricConfig {
         check_ranges(&self)?;
         let (window, window_max) = self.windows(facts);
         within("window-max", window_max.into(), window.into()..=1_000_000, "window to 1000000")?;
-        let rto = self.rto_ns.map_or(facts.data_rtt * 3, Span::from_ns);
+        let rto = self.rto.unwrap_or(facts.data_rtt * 3);
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let by_attempts = rto * (u64::from(attempt_limit.attempts) + 2) + facts.data_rtt;
         let forget = attempt_limit.forget_after(by_attempts);
@@ -223,7 +224,7 @@ impl Pfabric {
     #[inline]
     pub(super) fn rto_to(&self, dst: NodeId) -> Span {
         match &self.peers {
-            Some(peers) if self.config.rto_ns.is_none() => peers.data_time_of(self.rto, dst),
+            Some(peers) if self.config.rto.is_none() => peers.data_time_of(self.rto, dst),
             _ => self.rto,
         }
     }

@@ -86,8 +86,8 @@ impl Transport for PfabricFamily {
         let config = PfabricConfig { payload, header, ..keys }.on(&site.facts)?;
         let rtt = site.facts.data_rtt;
         if matches!(site.place, Place::Network(_)) && config.rto < rtt {
-            let expected = format!("at least a round trip, {} ns", rtt.as_ps().div_ceil(1_000));
-            return Err(BadKey::new("rto-ns", expected, config.rto.as_ps() / 1_000));
+            let expected = format!("at least a round trip, {} us", rtt.as_us_f64());
+            return Err(BadKey::new("rto-us", expected, config.rto.as_us_f64()));
         }
         Ok(config)
     }

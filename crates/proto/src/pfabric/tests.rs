@@ -76,7 +76,7 @@ mod sender {
     #[test]
     fn a_packet_that_three_have_overtaken_is_sent_again_and_halves_the_window() {
         let config = PfabricConfig { window: Some(8), ..PfabricConfig::ns2() };
-        let (mut host, _) = host_of(PfabricConfig { rto_ns: None, ..config });
+        let (mut host, _) = host_of(PfabricConfig { rto: None, ..config });
         assert_eq!(send_all(&mut host, Time::ZERO), (0..8).collect::<Vec<_>>());
         acknowledge(&mut host, Time::ZERO, 0, 0b110);
         assert!(send_all(&mut host, Time::ZERO).is_empty());

@@ -109,10 +109,11 @@ pub struct PhostConfig {
     pub free_tokens: Option<u32>,
     /// Flows that get free tokens.
     pub free_for: FreeTokens,
-    /// Lifetime of a token at its source, in thousandths of a full packet's time. If left out,
-    /// 1500, and between real hosts at least a control round trip.
-    #[schemars(range(min = 1, max = 10_000_000))]
-    pub token_life_milli: Option<u32>,
+    /// Lifetime of a token at its source, in times of a full packet. If left out, 1.5, and between
+    /// real hosts at least a control round trip.
+    #[serde(rename = "token-lifetime", with = "crate::keys::milli::optional")]
+    #[schemars(with = "Option<f64>", range(min = 0.001, max = 10_000.0))]
+    pub token_lifetime_milli: Option<u32>,
     /// Tokens of a flow that count towards its downgrading.
     pub downgrade_on: Downgrading,
     /// Most expired tokens of a flow that is not downgraded, or unanswered tokens at which it is;
@@ -168,7 +169,7 @@ impl Keys for PhostConfig {
 }
 
 /// Lifetime of a token in thousandths of a packet time (§3.2: 1.5 times).
-pub(super) const TOKEN_LIFE_MILLI: u32 = 1_500;
+pub(super) const TOKEN_LIFETIME_MILLI: u32 = 1_500;
 
 impl PhostConfig {
     /// Returns the paper's design (§3) with the parameters of its study.
@@ -176,7 +177,7 @@ impl PhostConfig {
         Self {
             free_tokens: None,
             free_for: FreeTokens::EveryFlow,
-            token_life_milli: None,
+            token_lifetime_milli: None,
             downgrade_on: Downgrading::Expired,
             downgrade_threshold: None,
             downgrade_packets: None,
@@ -296,7 +297,7 @@ impl PhostConfig {
         let free = self.free_tokens.unwrap_or(bdp + 1);
         let downgrade = self.downgrade_packets.unwrap_or(3 * free + 1);
         let resend = self.resend_packets.unwrap_or(free + 1);
-        let life = self.token_life_milli.unwrap_or(TOKEN_LIFE_MILLI);
+        let life = self.token_lifetime_milli.unwrap_or(TOKEN_LIFETIME_MILLI);
         Pair {
             mtu_time,
             free,

@@ -43,7 +43,7 @@ use rampmeter_core::{FabricFacts, Passive};
 use crate::keys::BadKey;
 use crate::parts::{Framing, family, phost_study_buffer};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Site, Transport};
-use config::{FreeExpiry, TOKEN_LIFE_MILLI};
+use config::{FreeExpiry, TOKEN_LIFETIME_MILLI};
 
 family! {
     /// The pHost family.
@@ -85,13 +85,13 @@ impl Transport for PhostFamily {
             // Free packets of many messages would be sent to a program that does not read.
             keys.free_expiry.get_or_insert(FreeExpiry::Pace);
         }
-        if matches!(site.place, Place::Hosts { .. }) && keys.token_life_milli.is_none() {
+        if matches!(site.place, Place::Hosts { .. }) && keys.token_lifetime_milli.is_none() {
             // A host that was not on its processor when tokens arrived must find some that are
             // valid.
             let packet = site.facts.access_rate.tx_time(payload + header).as_ps();
             let rtt = site.facts.control_rtt.as_ps().saturating_mul(1_000) / packet;
             let rtt = u32::try_from(rtt).unwrap_or(u32::MAX).min(10_000_000);
-            keys.token_life_milli = Some(TOKEN_LIFE_MILLI.max(rtt));
+            keys.token_lifetime_milli = Some(TOKEN_LIFETIME_MILLI.max(rtt));
         }
         keys.on(&site.facts)
     }

@@ -79,9 +79,10 @@ pub struct SirdConfig {
     pub sender_policy: SenderPolicy,
     /// The class of unscheduled packets.
     pub unscheduled_class: UnscheduledClass,
-    /// Rate of the packets for which a receiver gives credit, in percent of its link's.
-    #[schemars(range(min = 1, max = 100))]
-    pub pace_percent: u32,
+    /// Rate of the packets for which a receiver gives credit, as a share of its link's.
+    #[serde(rename = "credit-rate", with = "crate::keys::milli")]
+    #[schemars(with = "f64", range(min = 0.01, max = 1.0))]
+    pub credit_rate_milli: u32,
     /// Timeout in control round trips, or in times of a full packet if these are longer. A receiver
     /// then takes back the credit of missing packets, and a sender without a response repeats its
     /// request.
@@ -140,7 +141,7 @@ impl SirdConfig {
             receiver_policy: ReceiverPolicy::Srpt,
             sender_policy: SenderPolicy::HalfFair,
             unscheduled_class: UnscheduledClass::Control,
-            pace_percent: 99,
+            credit_rate_milli: 990,
             timeout_rtts: 64,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
@@ -161,7 +162,7 @@ impl SirdConfig {
             unscheduled_bytes: Some(65 * 1_456),
             sender_mark_packets: Some(33),
             ecn_packets: Some(82),
-            pace_percent: 100,
+            credit_rate_milli: 1_000,
             timeout_rtts: 4_096,
             payload: Bytes::new(1456),
             header: Bytes::new(82),
@@ -224,7 +225,7 @@ impl SirdConfig {
         let unscheduled = or(self.unscheduled_bytes, bdp * first);
         let timeout = timeout_of(facts, self.timeout_rtts, Bytes::new(full));
         // Rounded up: never faster than the link.
-        let full_time = facts.access_rate.tx_time(Bytes::new(full)).as_ps() * 100;
+        let full_time = facts.access_rate.tx_time(Bytes::new(full)).as_ps() * 1_000;
         Ok(Sird {
             cut: Segmentation { payload: self.payload.get(), first, unscheduled, full },
             credit,
@@ -233,7 +234,7 @@ impl SirdConfig {
             peers: None,
             mark_above: self.payload.get() * or(self.sender_mark_packets, bdp.div_ceil(2)),
             laws: self.laws(sender_credit),
-            pace: Span::from_ps(full_time.div_ceil(u64::from(self.pace_percent))),
+            pace: Span::from_ps(full_time.div_ceil(u64::from(self.credit_rate_milli))),
             timeout,
             forget: attempt_limit.forget_after(forget_after(timeout, self.attempts_max)),
             attempt_limit,

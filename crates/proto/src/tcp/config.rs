@@ -104,10 +104,11 @@ pub struct TcpConfig {
     /// Segments that must have arrived above a missing one for it to be lost.
     #[schemars(range(min = 1, max = 1_000))]
     pub reordering: u32,
-    /// Reordering window of `rack-tlp`, in quarters of the shortest round trip, regardless of
+    /// Reordering window of `rack-tlp`, in shortest round trips, rounded to quarters, regardless of
     /// earlier reordering. RFC 8985's if left out: none before segments overtook one another, then
-    /// one.
-    #[schemars(range(min = 1, max = 64))]
+    /// a quarter.
+    #[serde(rename = "reordering-window-rtts", with = "crate::keys::quarters::optional")]
+    #[schemars(with = "Option<f64>", range(min = 0.25, max = 16.0))]
     pub rack_quarters: Option<u8>,
     /// Time that `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
     /// microseconds. RFC 8985 §7.2 has none; Linux has two ticks of its clock, 8000 at 250 Hz.

@@ -1,6 +1,6 @@
 //! CAPTON in whole simulations: the cost of scheduling, the order of messages, a dead controller.
 
-use rampmeter_core::Time;
+use rampmeter_core::{Span, Time};
 use rampmeter_proto::capton::{CaptonConfig, CaptonFamily};
 use rampmeter_sim::Target;
 use rampmeter_sim::*;
@@ -24,8 +24,8 @@ fn delivered(keys: &CaptonConfig, arrivals: Vec<Arrival>) -> Vec<f64> {
 fn a_scheduled_message_takes_longer_by_the_scheduling_delay() {
     let size = 100_000;
     let took = |threshold| {
-        let compute_ns = Some(10_000);
-        let keys = CaptonConfig { threshold, compute_ns, ..CaptonConfig::paper() };
+        let compute = Some(Span::from_us(10));
+        let keys = CaptonConfig { threshold, compute, ..CaptonConfig::paper() };
         delivered(&keys, vec![arrival(0, 0, 4, size)])[0]
     };
     let delay = took(10) - took(1_000);

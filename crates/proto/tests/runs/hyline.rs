@@ -1,6 +1,6 @@
 //! Hyline in whole simulations: the cost of scheduling, the order of messages, and their paths.
 
-use rampmeter_core::Rate;
+use rampmeter_core::{Rate, Span};
 use rampmeter_proto::hyline::{HylineConfig, HylineFamily};
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
@@ -27,7 +27,7 @@ fn all_scheduled() -> HylineConfig {
     HylineConfig {
         threshold_bytes: 0,
         window_granted: Some(1_000),
-        compute_ns: Some(10_000),
+        compute: Some(Span::from_us(10)),
         ..HylineConfig::paper()
     }
 }

@@ -94,7 +94,7 @@ fn an_incast_trims_and_loses_nothing() {
 fn headers_without_room_return_to_their_senders() {
     let mut spec = spec(leaf_spine(9, 16, 4), 1);
     spec.drain = Span::from_us(2_000_000);
-    let keys = NdpConfig { rto_ns: Some(1_000_000_000), ..NdpConfig::paper() };
+    let keys = NdpConfig { rto: Some(Span::from_us(1_000_000)), ..NdpConfig::paper() };
     let place = TestNetwork::<NdpFamily>::simulated(&keys, spec.topology.clone());
     let trim = Trim { headers: Bytes::new(640), ..Trim::paper(Bytes::new(1500)) };
     let buffer = Buffer::PerPort(Bytes::new(12_000));

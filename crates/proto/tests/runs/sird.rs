@@ -86,17 +86,17 @@ mod alone {
     #[test]
     fn a_long_message_waits_for_one_round_trip_and_then_has_the_pace_of_credits() {
         let topology = star(4).build().unwrap();
-        for pace_percent in [100, 99, 50] {
-            let keys = SirdConfig { pace_percent, ..SirdConfig::paper() };
+        for credit_rate_milli in [1_000, 990, 500] {
+            let keys = SirdConfig { credit_rate_milli, ..SirdConfig::paper() };
             let pace = sird(&keys, &topology).pace.as_ps();
-            assert_eq!(pace, (1_500 * BYTE * 100).div_ceil(pace_percent.into()));
+            assert_eq!(pace, (1_500 * BYTE * 1_000).div_ceil(credit_rate_milli.into()));
             for packets in [100, 1_000] {
                 let arrivals = vec![arrival(0, 1, 2, packets * 1_460)];
                 let (took, _) = measure(spec(topology.clone(), 1), &keys, arrivals);
                 let control = 2 * LINK + 2 * 40 * BYTE;
                 let data = 2 * LINK + 2 * 1_500 * BYTE;
                 let expected = 2 * control + data + (packets - 1) * pace;
-                assert_eq!(took, [expected], "{packets} packets, {pace_percent} %");
+                assert_eq!(took, [expected], "{packets} packets, {credit_rate_milli} thousandths");
             }
         }
     }
@@ -175,8 +175,11 @@ mod queues {
     #[test]
     fn a_receivers_queue_is_bounded_by_its_bucket() {
         let topology = star(40).build().unwrap();
-        let keys =
-            SirdConfig { unscheduled_bytes: Some(0), pace_percent: 100, ..SirdConfig::paper() };
+        let keys = SirdConfig {
+            unscheduled_bytes: Some(0),
+            credit_rate_milli: 1_000,
+            ..SirdConfig::paper()
+        };
         let credit = sird(&keys, &topology).credit;
         for seed in 0..40 {
             let mut rng = Rng::new(seed, 0, Purpose::Test);

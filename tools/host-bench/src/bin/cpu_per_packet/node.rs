@@ -63,8 +63,8 @@ pub(crate) fn dcpim(facts: &FabricFacts) -> Dcpim {
 pub(crate) fn phost(facts: &FabricFacts) -> Phost {
     let (payload, header) = lengths();
     let packet = facts.access_rate.tx_time(payload + header);
-    let token_life_milli = Some((RTT.as_ps() * 1_000 / packet.as_ps()) as u32);
-    let config = PhostConfig { payload, header, token_life_milli, ..PhostConfig::paper() };
+    let token_lifetime_milli = Some((RTT.as_ps() * 1_000 / packet.as_ps()) as u32);
+    let config = PhostConfig { payload, header, token_lifetime_milli, ..PhostConfig::paper() };
     config.on(facts).expect("a good configuration")
 }
 

@@ -1,0 +1,47 @@
+"""`rampmeter migrate`."""
+
+from pathlib import Path
+
+import click
+
+from rampmeter.commands.common import FILE, InputError
+from rampmeter.commands.json_output import emit, json_option
+from rampmeter.plan.migration import migrate as migrate_text
+
+
+@click.command()
+@click.argument("files", type=FILE, nargs=-1, required=True)
+@click.option("--dry-run", is_flag=True, help="Print the changes, and write nothing.")
+@json_option
+def migrate(files: tuple[Path, ...], *, dry_run: bool, as_json: bool) -> None:
+    """Rewrite plans with the present names and units of keys.
+
+    FILES are plans, sweeps, configurations of rampd, or texts with commands. Only renamed keys
+    and their values change.
+
+    \b
+    Example: the changes that a plan needs
+      rampmeter migrate plan.toml --dry-run
+    """
+    found = []
+    for file in files:
+        try:
+            text, settings = migrate_text(file.read_bytes().decode())
+        except UnicodeDecodeError as error:
+            raise InputError(f"{file}: expected UTF-8 text, got {error.reason}") from None
+        if settings and not dry_run:
+            part = file.with_name(f"{file.name}.part")
+            part.write_bytes(text.encode())
+            part.replace(file)
+        found += [(file, setting) for setting in settings]
+    if as_json:
+        changes = [
+            {"file": file, "line": setting.line, "old": setting.old, "new": setting.new}
+            for file, setting in found
+        ]
+        emit("migrate", {"changes": changes, "written": not dry_run})
+        return
+    for file, setting in found:
+        click.echo(f"{file}:{setting.line}: {setting.old} -> {setting.new}")
+    if not found:
+        click.echo("no renamed keys")

@@ -1,0 +1,96 @@
+"""`rampmeter migrate` and errors of renamed keys."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rampmeter import PlanError, _core
+from rampmeter._core import RENAMED_KEYS
+from rampmeter.cli import main
+from rampmeter.plan.migration import migrate
+
+FORMER = """\
+seed = 1
+[topology.star] # a comment is kept
+hosts = 4
+[transport]
+name = "pfabric"
+rto-ns = 45_000 # ns
+[sweep.grid]
+"transport.rto-ns" = [9500, 10_000]
+[run]
+"""
+
+
+def printed(*arguments: object) -> str:
+    """Returns the output of the command."""
+    result = CliRunner().invoke(main, ["migrate", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("rto-ns = 45_000", "rto-us = 45"),
+        ("rto-ns=9500", "rto-us=9.5"),
+        ('"transport.rto-ns" = [9500, 10_000]', '"transport.rto-us" = [9.5, 10]'),
+        ('"transport.rto-ns" = "1000..3000:500"', '"transport.rto-us" = "1..3:0.5"'),
+        ('rto-ns = "1.1us"', 'rto-us = "1.1us"'),
+        ("pfabric:rto-ns=72000,dcpim", "pfabric:rto-us=72,dcpim"),
+        ("--set transport.rto-ns=1,2 --jobs 3", "--set transport.rto-us=0.001,0.002 --jobs 3"),
+        ("pace-percent = 99", "credit-rate = 0.99"),
+        ("rack-quarters = 16", "reordering-window-rtts = 4"),
+        ("clock-ppb = 50_000", "clock-drift-ppm = 50"),
+        ("`rto-ns`", "`rto-us`"),
+        ("macro-rto-ns = 1\nrto-ns-x = 2", "macro-rto-ns = 1\nrto-ns-x = 2"),
+    ],
+)
+def test_a_former_key_gets_its_present_name_and_unit(old: str, new: str) -> None:
+    assert migrate(old)[0] == new
+
+
+def test_a_migrated_plan_is_accepted_and_keeps_the_rest(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_bytes(FORMER.replace("\n", "\r\n").encode())
+    assert printed(plan, "--dry-run").splitlines() == [
+        f"{plan}:6: rto-ns = 45_000 -> rto-us = 45",
+        f'{plan}:8: rto-ns" = [9500, 10_000 -> rto-us" = [9.5, 10',
+    ]
+    assert b"rto-ns" in plan.read_bytes()
+    changes = json.loads(printed(plan, "--json"))
+    assert changes["written"]
+    assert [change["line"] for change in changes["changes"]] == [6, 8]
+    text = plan.read_bytes().decode()
+    assert text == (
+        FORMER.replace("rto-ns = 45_000", "rto-us = 45")
+        .replace('rto-ns" = [9500, 10_000]', 'rto-us" = [9.5, 10]')
+        .replace("\n", "\r\n")
+    )
+    assert printed(plan) == "no renamed keys\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["plan.toml"]
+
+
+@pytest.mark.parametrize(
+    ("transport", "key"),
+    [
+        ("capton", "least-share-milli"),
+        ("cosy", "control-milli"),
+        ("fastpass", "epoch-milli"),
+        ("fastpod", "clock-ppb"),
+        ("hpcc", "timeout-max-ns"),
+        ("phost", "token-life-milli"),
+        ("sird", "pace-percent"),
+        ("tcp", "rack-quarters"),
+    ],
+)
+def test_a_former_key_is_an_error_that_names_the_present_one(transport: str, key: str) -> None:
+    new = {old: new for old, new, _ in RENAMED_KEYS}[key]
+    text = f'[topology]\nkind = "star"\nhosts = 4\n[transport]\nname = "{transport}"\n{key} = 1\n'
+    text += '[workload]\npattern = "all-to-all"\nsizes = "imc10"\nload = 0.4\n'
+    with pytest.raises(PlanError) as caught:
+        _core.check(text, ".")
+    assert caught.value.key == f"transport.{key}"
+    assert f"`{new}`" in str(caught.value.expected)
