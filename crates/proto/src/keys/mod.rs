@@ -41,7 +41,6 @@ macro_rules! parts_of_unit {
                 (units * $parts).round() as $integer
             }
 
-            #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
             pub(crate) fn serialize<S: Serializer>(
                 of: &$integer,
                 to: S,

@@ -4,14 +4,18 @@
 //! `/sys`.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::OwnedFd;
-use std::time::Duration;
 
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, sockopt,
+use libc::MSG_DONTWAIT;
+use netlink_packet_core::{
+    DefaultNla, Emitable, NLA_HEADER_SIZE, NLA_TYPE_MASK, NLM_F_DUMP, NLM_F_REQUEST,
+    NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
+    NlasIterator,
 };
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
 
 use super::frame::Mac;
 
@@ -35,65 +39,59 @@ pub(super) struct Hop {
 /// Socket for requests to the kernel.
 #[derive(Debug)]
 pub(super) struct Netlink {
-    socket: OwnedFd,
+    socket: Socket,
     sequence: u32,
     buffer: Vec<u8>,
 }
 
-// Message types, flags and attributes of <linux/netlink.h>, <linux/rtnetlink.h>,
-// <linux/neighbour.h>.
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
-const LINK: u16 = 16;
-const GET_LINK: u16 = 18;
-const ROUTE: u16 = 24;
-const GET_ROUTE: u16 = 26;
-const NEIGHBOUR: u16 = 28;
-const GET_NEIGHBOUR: u16 = 30;
-const REQUEST: u16 = 0x1;
-const DUMP: u16 = 0x300;
-const LINK_MAC: u16 = 1;
-const LINK_NAME: u16 = 3;
-const LINK_MTU: u16 = 4;
-const ROUTE_TO: u16 = 1;
-const ROUTE_INTERFACE: u16 = 4;
-const ROUTE_GATEWAY: u16 = 5;
-const NEIGHBOUR_IP: u16 = 1;
-const NEIGHBOUR_MAC: u16 = 2;
+// Message types and attributes of <linux/if_link.h>, <linux/rtnetlink.h> and <linux/neighbour.h>.
+// Only these attributes are decoded: those of later kernels cannot be in the way.
+const LINK: u16 = libc::RTM_NEWLINK;
+const ROUTE: u16 = libc::RTM_NEWROUTE;
+const NEIGHBOUR: u16 = libc::RTM_NEWNEIGH;
+const LINK_MAC: u16 = libc::IFLA_ADDRESS;
+const LINK_NAME: u16 = libc::IFLA_IFNAME;
+const LINK_MTU: u16 = libc::IFLA_MTU;
+const ROUTE_TO: u16 = libc::RTA_DST;
+const ROUTE_INTERFACE: u16 = libc::RTA_OIF;
+const ROUTE_GATEWAY: u16 = libc::RTA_GATEWAY;
+const NEIGHBOUR_IP: u16 = libc::NDA_DST;
+const NEIGHBOUR_MAC: u16 = libc::NDA_LLADDR;
 const NEIGHBOUR_INTERFACE: u16 = 8;
-/// Reachable, stale, delay, probe, no ARP needed, permanent: states with a usable address.
-const USABLE: u16 = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80;
-const INET: u8 = 2;
+/// States of neighbours with a usable address.
+const USABLE: u16 = libc::NUD_REACHABLE
+    | libc::NUD_STALE
+    | libc::NUD_DELAY
+    | libc::NUD_PROBE
+    | libc::NUD_NOARP
+    | libc::NUD_PERMANENT;
+const INET: u8 = libc::AF_INET as u8;
 
-const HEADER: usize = 16;
 /// Bytes after the header of messages about links, routes and neighbours.
 const LINK_LEN: usize = 16;
 const ROUTE_LEN: usize = 12;
 const NEIGHBOUR_LEN: usize = 12;
-
-/// Timeout of an answer. The kernel answers at once.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Size of the buffer for an answer in bytes.
+const ANSWER_MAX: usize = 64 << 10;
 
 impl Netlink {
     pub(super) fn open() -> io::Result<Self> {
-        let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
-        // No protocol means the first, which is that of routes.
-        let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
-        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(PATIENCE))?;
-        Ok(Self { socket, sequence: 0, buffer: vec![0; 64 << 10] })
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        Ok(Self { socket, sequence: 0, buffer: Vec::with_capacity(ANSWER_MAX) })
     }
 
     /// Returns the interface of this name.
     pub(super) fn link(&mut self, name: &str) -> io::Result<Link> {
         let mut found = None;
-        let mut name_z = name.as_bytes().to_vec();
-        name_z.push(0);
-        let attribute = (LINK_NAME, &name_z[..]);
-        self.send_request(GET_LINK, REQUEST, &[0; LINK_LEN], &[attribute], |kind, body| {
+        let name_z = [name.as_bytes(), &[0]].concat();
+        let request = Message::new(libc::RTM_GETLINK, &[0; LINK_LEN], LINK_NAME, &name_z);
+        self.send_request(request, 0, |Message { kind, body }| {
             let attributes = attributes(body.get(LINK_LEN..).unwrap_or_default());
             let mac = attributes.get(&LINK_MAC).and_then(|v| Mac::try_from(*v).ok());
             let mtu = attributes.get(&LINK_MTU).and_then(|v| word(v));
-            if let (LINK, Some(index), Some(mtu)) = (kind, body.get(4..8).and_then(word), mtu) {
+            if let (&LINK, Some(index), Some(mtu)) = (kind, body.get(4..8).and_then(word), mtu) {
                 let mac = mac.unwrap_or_default();
                 found = Some(Link { index, mac, mtu: mtu as usize });
             }
@@ -106,12 +104,12 @@ impl Netlink {
         let mut found = None;
         let mut body = [0; ROUTE_LEN];
         (body[0], body[1]) = (INET, 32);
-        let attribute = (ROUTE_TO, &to.octets()[..]);
-        self.send_request(GET_ROUTE, REQUEST, &body, &[attribute], |kind, body| {
+        let request = Message::new(libc::RTM_GETROUTE, &body, ROUTE_TO, &to.octets());
+        self.send_request(request, 0, |Message { kind, body }| {
             let attributes = attributes(body.get(ROUTE_LEN..).unwrap_or_default());
             let interface = attributes.get(&ROUTE_INTERFACE).and_then(|v| word(v));
             let gateway = attributes.get(&ROUTE_GATEWAY).and_then(|v| ipv4(v));
-            if let (ROUTE, Some(interface)) = (kind, interface) {
+            if let (&ROUTE, Some(interface)) = (kind, interface) {
                 found = Some(Hop { interface, next: gateway.unwrap_or(to) });
             }
         })?;
@@ -123,14 +121,15 @@ impl Netlink {
         let mut found = BTreeMap::new();
         let mut body = [0; NEIGHBOUR_LEN];
         body[0] = INET;
-        let attribute = (NEIGHBOUR_INTERFACE, &interface.to_ne_bytes()[..]);
-        self.send_request(GET_NEIGHBOUR, REQUEST | DUMP, &body, &[attribute], |kind, body| {
+        let of_interface = interface.to_ne_bytes();
+        let request = Message::new(libc::RTM_GETNEIGH, &body, NEIGHBOUR_INTERFACE, &of_interface);
+        self.send_request(request, NLM_F_DUMP, |Message { kind, body }| {
             let attributes = attributes(body.get(NEIGHBOUR_LEN..).unwrap_or_default());
             let ip = attributes.get(&NEIGHBOUR_IP).and_then(|v| ipv4(v));
             let mac = attributes.get(&NEIGHBOUR_MAC).and_then(|v| Mac::try_from(*v).ok());
             let is_here = body.get(4..8).and_then(word) == Some(interface);
             let state = body.get(8..10).map_or(0, |s| u16::from_ne_bytes([s[0], s[1]]));
-            if let (NEIGHBOUR, true, Some(ip), Some(mac)) = (kind, is_here, ip, mac)
+            if let (&NEIGHBOUR, true, Some(ip), Some(mac)) = (kind, is_here, ip, mac)
                 && state & USABLE != 0
             {
                 found.insert(ip, mac);
@@ -139,39 +138,43 @@ impl Netlink {
         Ok(found)
     }
 
-    /// Sends a request and calls the handler with the type and body of each message of the answer.
+    /// Sends a request and calls the handler with each message of the answer, which is available as
+    /// soon as the request has been sent.
     fn send_request(
         &mut self,
-        kind: u16,
+        request: Message,
         flags: u16,
-        body: &[u8],
-        attributes: &[(u16, &[u8])],
-        mut each: impl FnMut(u16, &[u8]),
+        mut each: impl FnMut(&Message),
     ) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
-        send(
-            &self.socket,
-            &request(kind, flags, self.sequence, body, attributes),
-            SendFlags::empty(),
-        )?;
+        let mut header = NetlinkHeader::default();
+        (header.flags, header.sequence_number) = (NLM_F_REQUEST | flags, self.sequence);
+        let mut packet = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(request));
+        packet.finalize();
+        let mut bytes = vec![0; packet.buffer_len()];
+        packet.serialize(&mut bytes);
+        self.socket.send(&bytes, 0)?;
         loop {
-            let (got, _) = recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::empty())?;
-            let mut rest = &self.buffer[..got];
-            while let Some((header, body, after)) = message(rest) {
-                rest = after;
-                if header.sequence != self.sequence {
+            self.buffer.clear();
+            self.socket.recv(&mut self.buffer, MSG_DONTWAIT)?;
+            let mut rest = &self.buffer[..];
+            while !rest.is_empty() {
+                let message = NetlinkMessage::<Message>::deserialize(rest)
+                    .map_err(|error| io::Error::other(error.to_string()))?;
+                let len = (message.header.length as usize).next_multiple_of(4);
+                rest = rest.get(len..).unwrap_or_default();
+                if message.header.sequence_number != self.sequence {
                     continue;
                 }
-                match header.kind {
-                    DONE => return Ok(()),
-                    ERROR => {
-                        let code = body.get(..4).and_then(word).unwrap_or(0) as i32;
-                        let error = io::Error::from_raw_os_error(-code);
-                        return if code == 0 { Ok(()) } else { Err(error) };
+                match message.payload {
+                    NetlinkPayload::Done(_) => return Ok(()),
+                    NetlinkPayload::Error(error) if error.code.is_some() => {
+                        return Err(error.to_io());
                     }
-                    kind => each(kind, body),
+                    NetlinkPayload::InnerMessage(message) => each(&message),
+                    _ => {}
                 }
-                if flags & DUMP == 0 {
+                if flags & NLM_F_DUMP == 0 {
                     return Ok(());
                 }
             }
@@ -179,55 +182,54 @@ impl Netlink {
     }
 }
 
-fn request(
+/// Message of rtnetlink: its type, its fixed part and its attributes.
+#[derive(Debug)]
+struct Message {
     kind: u16,
-    flags: u16,
-    sequence: u32,
-    body: &[u8],
-    attributes: &[(u16, &[u8])],
-) -> Vec<u8> {
-    let mut out = vec![0; HEADER];
-    out.extend(body);
-    for (kind, value) in attributes {
-        out.extend((4 + value.len() as u16).to_ne_bytes());
-        out.extend(kind.to_ne_bytes());
-        out.extend(*value);
-        out.resize(out.len().next_multiple_of(4), 0);
+    body: Vec<u8>,
+}
+
+impl Message {
+    /// Returns a request with one attribute.
+    fn new(kind: u16, fixed: &[u8], attribute: u16, value: &[u8]) -> Self {
+        let attribute = DefaultNla::new(attribute, value.to_vec());
+        let mut body = vec![0; fixed.len() + attribute.buffer_len()];
+        body[..fixed.len()].copy_from_slice(fixed);
+        attribute.emit(&mut body[fixed.len()..]);
+        Self { kind, body }
     }
-    let len = out.len() as u32;
-    out[..4].copy_from_slice(&len.to_ne_bytes());
-    out[4..6].copy_from_slice(&kind.to_ne_bytes());
-    out[6..8].copy_from_slice(&flags.to_ne_bytes());
-    out[8..12].copy_from_slice(&sequence.to_ne_bytes());
-    out
 }
 
-struct Header {
-    kind: u16,
-    sequence: u32,
-}
-
-/// Returns the first message in `bytes`, its body, and the rest.
-fn message(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
-    let len = word(bytes.get(..4)?)? as usize;
-    let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
-    let sequence = word(bytes.get(8..12)?)?;
-    let body = bytes.get(HEADER..len)?;
-    let after = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
-    Some((Header { kind, sequence }, body, after))
-}
-
-/// Returns the attributes of a message, by type.
-fn attributes(mut bytes: &[u8]) -> BTreeMap<u16, &[u8]> {
-    let mut found = BTreeMap::new();
-    while let Some(head) = bytes.get(..4) {
-        let len = usize::from(u16::from_ne_bytes([head[0], head[1]]));
-        let kind = u16::from_ne_bytes([head[2], head[3]]) & 0x3fff;
-        let Some(value) = bytes.get(4..len) else { break };
-        found.insert(kind, value);
-        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
+impl NetlinkSerializable for Message {
+    fn message_type(&self) -> u16 {
+        self.kind
     }
-    found
+
+    fn buffer_len(&self) -> usize {
+        self.body.len()
+    }
+
+    fn serialize(&self, buffer: &mut [u8]) {
+        buffer.copy_from_slice(&self.body);
+    }
+}
+
+impl NetlinkDeserializable for Message {
+    type Error = Infallible;
+
+    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, Infallible> {
+        Ok(Self { kind: header.message_type, body: payload.to_vec() })
+    }
+}
+
+/// Returns the attributes of a message by type, up to the first that is malformed.
+fn attributes(bytes: &[u8]) -> BTreeMap<u16, &[u8]> {
+    let each = NlasIterator::new(bytes).map_while(Result::ok);
+    each.map(|one| {
+        let (kind, len) = (one.kind() & NLA_TYPE_MASK, usize::from(one.length()));
+        (kind, &one.into_inner()[NLA_HEADER_SIZE..len])
+    })
+    .collect()
 }
 
 fn word(bytes: &[u8]) -> Option<u32> {
@@ -256,15 +258,13 @@ mod tests {
     }
 
     #[test]
-    fn messages_and_attributes_that_are_cut_short_end_the_list() {
-        let whole = request(GET_LINK, REQUEST, 7, &[0; LINK_LEN], &[(LINK_NAME, b"eth0\0")]);
-        let (header, body, rest) = message(&whole).unwrap();
-        assert_eq!((header.kind, header.sequence, rest.len()), (GET_LINK, 7, 0));
-        assert_eq!(attributes(&body[LINK_LEN..]).get(&LINK_NAME), Some(&&b"eth0\0"[..]));
-        for len in 0..whole.len() - 3 {
-            assert!(message(&whole[..len]).is_none());
+    fn truncated_attributes_end_the_list() {
+        let whole = Message::new(libc::RTM_GETLINK, &[0; LINK_LEN], LINK_NAME, b"eth0\0").body;
+        let expected = BTreeMap::from([(LINK_NAME, &b"eth0\0"[..])]);
+        assert_eq!(attributes(&whole[LINK_LEN..]), expected);
+        for len in LINK_LEN..LINK_LEN + 9 {
+            assert!(attributes(&whole[LINK_LEN..len]).is_empty());
         }
         assert!(attributes(&[3, 0, 1, 0]).is_empty());
-        assert!(attributes(&[9, 0, 1, 0, 5]).is_empty());
     }
 }
