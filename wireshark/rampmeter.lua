@@ -1,7 +1,6 @@
 -- Rampmeter's packets in Wireshark and tshark: the envelope and every header inside.
 --
 --   tshark -X lua_script:wireshark/rampmeter.lua -r run.pcapng
---   tshark -X lua_script:wireshark/rampmeter.lua -o rampmeter.keylog_file:keys.log -r host.pcapng
 --
 -- Everything that differs between packets is in the tables of part 2: a transport is a table of
 -- types, a type its name, the sentence of the info column, and its fields in the order of the wire.
@@ -798,8 +797,8 @@ local INITIATION, RESPONSE, COOKIE, CONFIRMATION, BUNDLE, DATA_WITH_DIGEST = 5, 
 local function is_data(kind)
   return kind == DATA or kind == DATA_WITH_DIGEST
 end
-local PROTECTIONS = { [0] = "none", "checksum", "sealed" }
-local CHECKSUM, SEALED = 1, 2
+local PROTECTIONS = { [0] = "none", "checksum", "sealed", "sealed, decrypted" }
+local CHECKSUM, SEALED, DECRYPTED = 1, 2, 3
 
 local MAGIC, VERSION = 0x524d, 2
 
@@ -816,7 +815,7 @@ local ENVELOPE = {
   must("version", 1, "Version", VERSION),
   { name = "kind", bytes = 1, label = "Kind", words = KINDS },
   { name = "transport", bytes = 1, label = "Transport", words = TITLES },
-  word("protection", "Protection", "0 to 2", PROTECTIONS),
+  word("protection", "Protection", "0 to 3", PROTECTIONS),
   u16("service", "Service", function(value, before)
     return not is_data(before.kind) and value ~= 0 and "0 but in data" or nil
   end),
@@ -894,8 +893,8 @@ declare("rampmeter.", SETTINGS, FIELDS)
 declare("rampmeter.", DIGEST, FIELDS)
 declare("rampmeter.", TRAILERS[CHECKSUM], FIELDS)
 declare("rampmeter.", TRAILERS[SEALED], FIELDS)
+TRAILERS[DECRYPTED] = TRAILERS[SEALED]
 declare("rampmeter.", PART, FIELDS)
-FIELDS.opened = ProtoField.bool("rampmeter.sealed.opened", "Decrypted, and the tag is right")
 rampmeter.fields = FIELDS
 
 for _, transport in pairs(TRANSPORTS) do
@@ -926,7 +925,6 @@ local EXPERTS = {
   unknown_type = malformed("unknown_type", "No such type of packet"),
   bad_length = malformed("bad_length", "The payload does not fit the message"),
   trailing = malformed("trailing", "Bytes after the end of the packet"),
-  bad_tag = malformed("bad_tag", "The logged keys make another tag"),
   not_captured = ProtoExpert.new("rampmeter.not_captured", "The capture left off inside a header",
     expert.group.UNDECODED, expert.severity.NOTE),
 }
@@ -1162,73 +1160,6 @@ local SENTENCES = {
   [CORRUPT] = "message {msg}, other bytes have arrived than were sent",
 }
 
--- Part 4: sealed packets, with the keys that nodes have logged
-
-local aes = dofile(__DIR__ .. "/rampmeter_aes.lua")
-
-rampmeter.prefs.keylog_file = Pref.string("Key log", "",
-  "The file that nodes write the keys of their sessions to (key-log in [node])")
-
--- Keys by source, destination and session, the latest last: numbers of sessions come again. The file is
--- read on where it has grown.
-local keys = { file = "", read = 0, by_session = {} }
-
-local function read_keys()
-  local path = rampmeter.prefs.keylog_file
-  if path ~= keys.file then
-    keys = { file = path, read = 0, by_session = {} }
-  end
-  local file = path ~= "" and io.open(path, "rb")
-  if not file then
-    return
-  end
-  file:seek("set", keys.read)
-  for line in (file:read("*a") or ""):gmatch("[^\n]*\n") do
-    keys.read = keys.read + #line
-    local session, key = line:match("^RAMPMETER_KEY (%d+ %d+ %d+) (%x+)%s*$")
-    if session and #key == 64 then
-      local text = key:gsub("%x%x", function(byte) return string.char(tonumber(byte, 16)) end)
-      local all = keys.by_session[session] or {}
-      keys.by_session[session] = all
-      all[#all + 1] = aes.prepared(text)
-    end
-  end
-  file:close()
-end
-
--- The keys that a packet may have been sealed with.
-local function keys_of(values, trailer)
-  local session = ("%d %d %d"):format(values.src, values.dst, trailer["sealed.session"])
-  if rampmeter.prefs.keylog_file ~= keys.file or not keys.by_session[session] then
-    read_keys()
-  end
-  return keys.by_session[session]
-end
-
--- Goes on in the decrypted body of a sealed packet; false where it cannot be decrypted.
-local function open_sealed(at, tree, values)
-  local trailer = at.trailer
-  local candidates = trailer and keys_of(values, trailer)
-  if not candidates then
-    return false
-  end
-  local nonce = ("\0"):rep(6) .. trailer.raw:sub(3, 8)
-  local beside = at.tvb:raw(0, at.at)
-  local body = at.at < at.tvb:len() and at.tvb:raw(at.at) or ""
-  for i = #candidates, 1, -1 do
-    if aes.tag(candidates[i], nonce, beside, body) == trailer.raw:sub(9) then
-      tree:add(FIELDS.opened, at.tvb(at.at, 0), true):set_generated()
-      if #body > 0 then
-        local text = ByteArray.new(aes.crypted(candidates[i], nonce, body), true)
-        at.tvb, at.at = text:tvb("Decrypted"), 0
-      end
-      return true
-    end
-  end
-  complain(at, tree, "bad_tag", "the logged keys make another tag")
-  return false
-end
-
 -- Reads the trailer of a whole packet, and leaves it out of what is read after it.
 local function read_trailer(at, tree)
   local tvb = at.tvb
@@ -1255,7 +1186,7 @@ local function read_packet(at, tree, root, values)
   if not read_fields(at, tree, rest, "rampmeter.", FIELDS, values) then
     return nil
   end
-  if values.protection == SEALED and not open_sealed(at, tree, values) then
+  if values.protection == SEALED then
     tree:set_len(at.at)
     local len = at.tvb:reported_len() - at.at
     return ("%s, sealed, %d bytes"):format(KINDS[values.kind], len)
@@ -1268,9 +1199,7 @@ local function read_packet(at, tree, root, values)
   if is_packet and not read_part(at, tree, values) then
     return nil
   end
-  if values.protection ~= SEALED then
-    tree:set_len(at.at)
-  end
+  tree:set_len(at.at)
   local transport = TRANSPORTS[values.header or values.transport]
   if not transport and not PAIRS[values.transport] then
     complain(at, tree, "unknown_transport", ("there is no transport %d"):format(values.transport))

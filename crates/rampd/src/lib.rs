@@ -7,6 +7,7 @@ mod agent;
 mod apps;
 mod check;
 mod config;
+mod decrypt;
 mod differs;
 mod error;
 mod host;
@@ -100,6 +101,8 @@ enum Command {
     },
     /// Send the messages of a table at their times and log the arrival of messages.
     Load(load::LoadArgs),
+    /// Decrypt the packets of a capture with keys that nodes have logged.
+    Decrypt(decrypt::DecryptArgs),
     /// Join two interfaces by a cable that loses, duplicates and reorders frames.
     Middlebox(middlebox::MiddleboxArgs),
 }
@@ -117,6 +120,7 @@ pub fn main<C: Catalogue>() -> ExitCode {
         Command::Check { configs } => check::check::<C>(&configs),
         Command::Status { config, json } => status::print_status::<C>(&config, json),
         Command::Load(args) => load::load::<C>(&args),
+        Command::Decrypt(args) => decrypt::decrypt(&args),
         Command::Middlebox(args) => middlebox::run(&args),
     };
     let code = match result {

@@ -34,6 +34,7 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Time};
 
 use self::key_log::KeyLog;
+pub use self::key_log::{BadKeyLine, Decryption, DecryptionKeys};
 pub use self::keys::{BadKey, PrivateKey, PublicKey};
 pub use self::pairs::SealConfig;
 use self::pairs::{HandshakeRefusal, Pairs};

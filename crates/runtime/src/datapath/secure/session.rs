@@ -45,6 +45,24 @@ impl Trailer {
     }
 }
 
+/// Key of one direction of a session.
+#[derive(Debug)]
+pub(super) struct PacketKey(LessSafeKey);
+
+impl PacketKey {
+    pub(super) fn new(bytes: &[u8; 32]) -> Self {
+        let key = UnboundKey::new(&AES_256_GCM, bytes).expect("a key has 32 bytes");
+        Self(LessSafeKey::new(key))
+    }
+
+    /// Decrypts `body` and returns true, if it was sealed by this key with `head`.
+    pub(super) fn open(&self, head: &[u8], body: &mut [u8], trailer: &Trailer) -> bool {
+        let Trailer { number, tag, .. } = *trailer;
+        let (nonce, head) = (nonce(number), Aad::from(head));
+        self.0.open_in_place_separate_tag(nonce, head, tag.into(), body, 0..).is_ok()
+    }
+}
+
 /// One end of a session.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -52,8 +70,8 @@ pub(super) struct Session {
     pub(super) id: u16,
     /// Other end's number of the session.
     remote_id: u16,
-    send: LessSafeKey,
-    receive: LessSafeKey,
+    send: PacketKey,
+    receive: PacketKey,
     /// Number of the next packet.
     next: u64,
     seen: Window,
@@ -72,15 +90,11 @@ pub(super) struct SessionKeys {
 
 impl Session {
     pub(super) fn new(now: Time, agreed: &SessionKeys) -> Self {
-        let key = |bytes: &[u8; 32]| {
-            let key = UnboundKey::new(&AES_256_GCM, bytes).expect("a key has 32 bytes");
-            LessSafeKey::new(key)
-        };
         Self {
             id: agreed.ids.0,
             remote_id: agreed.ids.1,
-            send: key(&agreed.keys.0),
-            receive: key(&agreed.keys.1),
+            send: PacketKey::new(&agreed.keys.0),
+            receive: PacketKey::new(&agreed.keys.1),
             next: 0,
             seen: Window::default(),
             born: now,
@@ -109,6 +123,7 @@ impl Session {
         let (head, body) = datagram.split_at_mut(head);
         let tag = self
             .send
+            .0
             .seal_in_place_separate_tag(nonce(number), Aad::from(&*head), body)
             .expect("a datagram is shorter than what AES-GCM seals");
         let (session, rest) = trailer.split_at_mut(2);
@@ -125,17 +140,11 @@ impl Session {
 
     /// Decrypts `body` and returns true, if the other end has sealed it with `head`.
     pub(super) fn open(&mut self, head: &[u8], body: &mut [u8], trailer: &Trailer) -> bool {
-        let opened = self.receive.open_in_place_separate_tag(
-            nonce(trailer.number),
-            Aad::from(head),
-            trailer.tag.into(),
-            body,
-            0..,
-        );
-        if opened.is_ok() {
+        let is_opened = self.receive.open(head, body, trailer);
+        if is_opened {
             self.seen.enter(trailer.number);
         }
-        opened.is_ok()
+        is_opened
     }
 }
 
