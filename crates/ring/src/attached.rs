@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{NodeId, Promise, Span, TenantId, Time};
-use rampmeter_runtime::app::{self, Admission};
+use rampmeter_runtime::app::{Admission, Outcome};
 use rampmeter_runtime::{Assembly, Clock, Payload, Submission, Ticket};
 use rustix::net::{
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, send, sendmsg, shutdown,
@@ -187,9 +187,9 @@ impl Client {
     }
 
     /// Reports the outcome of a message to the application that submitted it.
-    pub(crate) fn finish(&mut self, ticket: Ticket, outcome: app::Outcome) {
+    pub(crate) fn finish(&mut self, ticket: Ticket, outcome: Outcome) {
         self.in_flight -= 1;
-        self.complete(CompletionEntry::Finished { ticket: ticket.0, outcome: outcome.into() });
+        self.complete(CompletionEntry::Finished { ticket: ticket.0, outcome });
     }
 
     /// Returns true if the application has memory for a message of `size` bytes.

@@ -67,6 +67,8 @@ pub enum Failure {
     BadSize,
     /// This node is being stopped.
     Stopping,
+    /// This node has died, or has disconnected the application. Its clients report it.
+    NodeGone,
     /// The transport, which promises a bound, does not accept it now. None of it was sent.
     Rejected,
     /// The bytes that arrived differ from those sent, and were dropped. A memory or a network card
@@ -74,6 +76,57 @@ pub enum Failure {
     Corrupt,
     /// The receiver could not reassemble the message: its `network.mtu` or transport differs.
     Mismatch,
+}
+
+impl Failure {
+    /// Returns the number in completion queues and in C: 1 or more.
+    pub const fn code(self) -> u32 {
+        match self {
+            Self::Unreachable => 1,
+            Self::PeerRestarted => 2,
+            Self::Refused => 3,
+            Self::UnknownPeer => 4,
+            Self::BadSize => 5,
+            Self::Stopping => 6,
+            Self::NodeGone => 7,
+            Self::Rejected => 8,
+            Self::Corrupt => 9,
+            Self::Mismatch => 10,
+        }
+    }
+
+    /// Returns the name in lower case, with hyphens.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::PeerRestarted => "peer-restarted",
+            Self::Refused => "refused",
+            Self::UnknownPeer => "unknown-peer",
+            Self::BadSize => "bad-size",
+            Self::Stopping => "stopping",
+            Self::NodeGone => "node-gone",
+            Self::Rejected => "rejected",
+            Self::Corrupt => "corrupt",
+            Self::Mismatch => "mismatch",
+        }
+    }
+
+    /// Returns the failure with this number.
+    pub const fn from_code(code: u32) -> Option<Self> {
+        Some(match code {
+            1 => Self::Unreachable,
+            2 => Self::PeerRestarted,
+            3 => Self::Refused,
+            4 => Self::UnknownPeer,
+            5 => Self::BadSize,
+            6 => Self::Stopping,
+            7 => Self::NodeGone,
+            8 => Self::Rejected,
+            9 => Self::Corrupt,
+            10 => Self::Mismatch,
+            _ => return None,
+        })
+    }
 }
 
 /// Decision of an application about a message.
