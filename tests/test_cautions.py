@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import rampmeter as rm
 from rampmeter import _core
 from rampmeter.cli import main
 from rampmeter.text.cautions import Caution, cautions_of, explanations
+
+from .conftest import ROOT
 
 OVERLOAD = """
 topology = { kind = "leaf-spine", racks = 2, hosts-per-rack = 4, spines = 1, core-gbps = 100 }
@@ -27,7 +30,19 @@ flows = 50
 
 def test_every_code_is_explained() -> None:
     errors = {"plan-syntax", "plan-value"}
-    assert explanations().keys() == {*_core.WARNING_CODES} | errors
+    assert explanations().keys() == {*_core.WARNING_CODES} | errors | codes_of_log_lines()
+
+
+def codes_of_log_lines() -> set[str]:
+    """Returns the codes of warnings in the log of rampd; each warning has one."""
+    codes = set()
+    for file in (ROOT / "crates").glob("*/src/**/*.rs"):
+        warnings = re.findall(r"\bwarn!\((.*?)\);?\n", file.read_text(), re.DOTALL)
+        for warning in warnings:
+            code = re.match(r'\s*code = "([a-z-]+)",', warning)
+            assert code is not None, f"{file}: {warning}"
+            codes.add(code[1])
+    return codes
 
 
 @pytest.mark.parametrize("paragraph", explanations().values())
@@ -91,5 +106,5 @@ class TestCommand:
     def test_unknown_codes_are_refused(self) -> None:
         result = CliRunner().invoke(main, ["explain", "overlode"])
         assert result.exit_code == 2
-        assert "CODE: expected one of alike-batches, " in result.stderr
+        assert "CODE: expected one of accept-failed, " in result.stderr
         assert result.stderr.rstrip().endswith("got overlode")

@@ -172,7 +172,7 @@ def test_a_key_is_changed_without_a_break(network_of: Start) -> None:
         assert outcome(a.send(1, text(99))) == "unreachable"
     network.processes[0].send_signal(signal.SIGTERM)
     network.processes.pop(0).wait(TIMEOUT)
-    assert "packets that no peer has sealed" in (network.folder / "0.log").read_text()
+    assert "forged-packets" in (network.folder / "0.log").read_text()
 
 
 def test_status_has_peers_and_differences_of_their_configuration(network_of: Start) -> None:
@@ -201,7 +201,7 @@ def test_status_has_peers_and_differences_of_their_configuration(network_of: Sta
         assert "network.data-rtt-us" in shown
     for node in (0, 1):
         log = (network.folder / f"{node}.log").read_text()
-        assert log.count("a peer is configured otherwise") == 1
+        assert log.count("peer-settings") == 1
         assert "network.data-rtt-us" in log
     network.kill(0)
     argv = [RAMPD, "status", str(network.folder / "0.toml")]
@@ -390,4 +390,4 @@ def test_a_path_that_carries_less_than_is_configured_is_found(network_of: Start)
             # A virtual cable carries no longer packets in the other direction either.
             network.wait_for(1, lambda status: status["peers"][0]["path-mtu"] in found, 3 * TIMEOUT)
         network.stop()
-    assert "carries shorter packets" in (network.folder / "0.log").read_text()
+    assert "path-mtu" in (network.folder / "0.log").read_text()

@@ -32,7 +32,7 @@ impl KeyLogQueue {
         thread::Builder::new().name("key-log".to_owned()).spawn(move || {
             for keys in receiver {
                 if let Err(error) = append(&mut file, &keys, len_max) {
-                    warn!(file = path, %error, "key-log cannot be written");
+                    warn!(code = "key-log-stopped", file = path, %error, "node.key-log: cannot write");
                     return;
                 }
             }

@@ -166,9 +166,10 @@ pub(crate) fn report() {
     }
     let OmittedLines { dropped, limited } = left_out;
     warn!(
+        code = "log-incomplete",
         dropped,
         limited,
-        "lines are missing in this log: standard error did not take them, or one cause had too many"
+        "log: dropped lines because standard error was blocked, or because one cause had too many"
     );
 }
 

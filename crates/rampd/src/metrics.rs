@@ -61,7 +61,11 @@ impl NodeObserver {
             serve::start("metrics", listener.into(), move |request| serve::http(request, &page))?;
             info!(%address, "serving metrics");
             if setup.open_metrics().is_some() {
-                warn!(%address, "node.metrics: other hosts can read counters and the status");
+                warn!(
+                    code = "metrics-open",
+                    %address,
+                    "node.metrics: other hosts can read counters and the status"
+                );
             }
         }
         let (next, greets_at, heart) = (Time::ZERO, Time::ZERO, Heartbeat::start()?);
@@ -99,44 +103,60 @@ impl NodeObserver {
     fn warn(&self, setup: &Setup, view: &NodeView) {
         let (old, new) = (&self.before.stats, &view.stats);
         if new.peer_restarts > old.peer_restarts {
-            info!(restarts = new.peer_restarts - old.peer_restarts, "peers started again");
+            info!(restarts = new.peer_restarts - old.peer_restarts, "peers restarted");
         }
         if view.peers_known > self.before.peers_known {
-            info!(peers = view.peers_known, "peers heard");
+            info!(peers = view.peers_known, "peers respond");
         }
         if new.malformed + new.unknown_sender > old.malformed + old.unknown_sender {
             let (malformed, unknown) = (new.malformed, new.unknown_sender);
-            warn!(malformed, unknown, "packets that are none of any peer");
+            warn!(
+                code = "foreign-packets",
+                malformed, unknown, "dropped malformed packets, and packets from unknown senders"
+            );
         }
         if new.too_long > old.too_long {
             let packets = new.too_long;
             warn!(
-                packets,
-                "packets longer than the network takes are lost: network.mtu is too large"
+                code = "mtu-too-large",
+                packets, "network.mtu: dropped packets that are longer than the network carries"
             );
         }
         if new.damaged > old.damaged {
-            warn!(packets = new.damaged, "packets with a wrong checksum, or of encrypted nodes");
+            warn!(
+                code = "damaged-packets",
+                packets = new.damaged,
+                "dropped packets with a wrong checksum, or from encrypted nodes"
+            );
         }
         if new.corrupt > old.corrupt {
             let messages = new.corrupt - old.corrupt;
             warn!(
+                code = "corrupt-messages",
                 messages,
-                "messages arrived otherwise than they were sent: a memory or a network card is at \
-                 fault, or a program has changed them meanwhile"
+                "dropped messages whose bytes have changed: a memory or a network card is faulty, \
+                 or a program changed them before their completion"
             );
         }
         if new.forged > old.forged {
-            warn!(packets = new.forged, "packets that no peer has sealed");
+            warn!(
+                code = "forged-packets",
+                packets = new.forged,
+                "dropped packets that no peer has sealed"
+            );
         }
         if new.inconsistent > old.inconsistent {
             let messages = new.inconsistent - old.inconsistent;
-            warn!(messages, "messages lack bytes that the transport takes for received");
+            warn!(
+                code = "inconsistent-messages",
+                messages, "messages lack bytes that the transport has acknowledged"
+            );
         }
         if new.mismatched > old.mismatched {
             warn!(
+                code = "mismatched-messages",
                 messages = new.mismatched - old.mismatched,
-                "messages of peers with another network.mtu or transport cannot be put together"
+                "cannot reassemble messages of peers with another network.mtu or transport"
             );
         }
         self.warn_of_settings(setup, view);
@@ -148,12 +168,13 @@ impl NodeObserver {
             let node = peer.node.get();
             match peer.path_mtu {
                 Some(bytes) => warn!(
+                    code = "path-mtu",
                     peer = node,
                     bytes,
-                    "the path to a peer carries shorter packets than network.mtu: \
-                     longer ones are cut up"
+                    "path to peer carries shorter packets than network.mtu: longer ones are \
+                     fragmented"
                 ),
-                None => info!(peer = node, "the path to a peer carries packets of network.mtu"),
+                None => info!(peer = node, "path to peer carries packets of network.mtu"),
             }
         }
     }
@@ -167,12 +188,21 @@ impl NodeObserver {
             };
             if self.before.peer(peer.node).map(what) != Some(what(peer)) {
                 let keys = differs::describe(setup, peer);
-                warn!(peer = peer.node.get(), %keys, "a peer is configured otherwise");
+                warn!(
+                    code = "peer-settings",
+                    peer = peer.node.get(),
+                    %keys,
+                    "peer has other settings"
+                );
             }
         }
         let is_known = view.peers.iter().any(|peer| peer.differences.contains(Setting::Mtu));
         if view.stats.oversized > self.before.stats.oversized && !is_known {
-            warn!(packets = view.stats.oversized, "dropped packets longer than network.mtu");
+            warn!(
+                code = "oversized-packets",
+                packets = view.stats.oversized,
+                "dropped packets longer than network.mtu"
+            );
         }
     }
 
@@ -186,14 +216,15 @@ impl NodeObserver {
             let address = address.map(|address| address.to_string()).unwrap_or_default();
             if rail.falls > falls {
                 warn!(
+                    code = "rail-down",
                     peer,
                     rail = rail.rail,
                     %address,
-                    "a network to a peer is down: packets take others"
+                    "network to peer is down: packets use others"
                 );
             }
             if rail.state == RailState::Up && (was == RailState::Down || rail.falls > falls) {
-                info!(peer, rail = rail.rail, %address, "a network to a peer is up again");
+                info!(peer, rail = rail.rail, %address, "network to peer is up again");
             }
         }
     }

@@ -69,8 +69,10 @@ impl ConfigLoader {
         }
         if let Some(result) = self.take_result() {
             match result.and_then(|loaded| apply(loaded, setup, protocol, node, now)) {
-                Ok(()) => info!("the configuration has been read again"),
-                Err(error) => warn!(%error, "the configuration stays as it was"),
+                Ok(()) => info!("configuration reloaded"),
+                Err(error) => {
+                    warn!(code = "reload-rejected", %error, "configuration not reloaded");
+                }
             }
         }
         if self.again && self.result.is_none() {
@@ -89,9 +91,15 @@ impl ConfigLoader {
         if now >= self.began + STALLED && self.n_stalled < STALLED_MAX {
             self.n_stalled += 1;
             self.result = None;
-            warn!(seconds, "reading the configuration has stalled: it is read anew");
+            warn!(
+                code = "reload-stalled",
+                seconds, "reload of the configuration restarted: it stalled"
+            );
         } else {
-            warn!(seconds, "the configuration is still being read: it is read again afterwards");
+            warn!(
+                code = "reload-stalled",
+                seconds, "reload deferred until the present one has ended"
+            );
         }
     }
 
@@ -126,7 +134,7 @@ impl ConfigLoader {
         };
         match std::thread::Builder::new().name("reload".to_owned()).spawn(load) {
             Ok(_) => self.result = Some(receiver),
-            Err(error) => warn!(%error, "cannot read the configuration: it stays as it was"),
+            Err(error) => warn!(code = "reload-rejected", %error, "configuration not reloaded"),
         }
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
             run_host::<C, _, _>(&setup, clock, listen, &signals)
         }
         None => {
-            warn!("node.socket is not set: no application can attach");
+            warn!(code = "no-socket", "node.socket is not set: no application can attach");
             run_host::<C, _, _>(&setup, clock, || Ok(NoApplications), &signals)
         }
     }
@@ -84,7 +84,7 @@ pub(crate) fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        warn!(%error, "cannot raise the limit of descriptors");
+        warn!(code = "descriptor-limit", %error, "cannot raise the limit of descriptors");
     }
 }
 
@@ -213,7 +213,11 @@ pub(crate) fn secured<D: Datapath>(
         && let Some(file) = keys.open_log()?
     {
         let path = keys.log.as_deref().unwrap_or(Path::new("")).display();
-        warn!(file = %path, "whoever reads this file can read all packets of this node");
+        warn!(
+            code = "key-log-open",
+            file = %path,
+            "node.key-log: readers of this file can decrypt all packets of this node"
+        );
         secured.log_keys(KeyLogQueue::start(file, path.to_string())?);
     }
     Ok(secured)
@@ -255,7 +259,7 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
 /// report.
 fn notify_systemd(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
-        warn!(%error, "cannot tell the service manager");
+        warn!(code = "service-manager", %error, "cannot notify the service manager");
     }
 }
 

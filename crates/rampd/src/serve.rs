@@ -104,7 +104,7 @@ impl<R: FnMut(&[u8]) -> Reply> Server<R> {
             match result {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => {
-                    warn!(%error, server = self.name, "cannot wait for connections");
+                    warn!(code = "accept-failed", %error, server = self.name, "cannot poll for connections");
                     std::thread::sleep(PAUSE);
                     continue;
                 }
@@ -142,7 +142,7 @@ impl<R: FnMut(&[u8]) -> Reply> Server<R> {
                 }
                 Err(Errno::WOULDBLOCK | Errno::INTR | Errno::CONNABORTED) => return,
                 Err(error) => {
-                    warn!(%error, server = self.name, "cannot accept a connection");
+                    warn!(code = "accept-failed", %error, server = self.name, "cannot accept a connection");
                     std::thread::sleep(PAUSE);
                     return;
                 }

@@ -145,7 +145,7 @@ fn send(
             "completed"
         }
         Err(error) => {
-            warn!(flow = row.flow, %to, %error, "message failed");
+            warn!(code = "message-failed", flow = row.flow, %to, %error, "message failed");
             "failed"
         }
     };

@@ -218,7 +218,7 @@ impl AcceptorThread {
             Err(Errno::WOULDBLOCK | Errno::INTR | Errno::CONNABORTED) => return,
             Err(error) => {
                 // Out of descriptors: pending connections stay in the backlog.
-                tracing::warn!(%error, "cannot let an application in");
+                tracing::warn!(code = "attach-failed", %error, "cannot attach an application");
                 thread::sleep(Duration::from_millis(10));
                 return;
             }

@@ -130,7 +130,12 @@ impl Client {
 
     /// Disconnects an application that has violated the protocol of its rings.
     fn send_away(&self, what: &'static str) {
-        tracing::warn!(service = self.service, what, "an application broke the rules of its rings");
+        tracing::warn!(
+            code = "ring-violation",
+            service = self.service,
+            what,
+            "disconnected an application that violated the protocol of its rings"
+        );
         let _ = shutdown(&self.socket, Shutdown::Both);
     }
 

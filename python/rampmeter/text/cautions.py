@@ -5,7 +5,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, Final
+
+EXPLANATIONS: Final = ("explanations.toml", "explanations_of_nodes.toml")
+"""Files with a paragraph on each code."""
 
 
 class Caution(str):
@@ -41,7 +44,9 @@ def cautions_of(summary: Mapping[str, Any]) -> list[Caution]:
 
 @cache
 def explanations() -> dict[str, str]:
-    """Returns the paragraph on each code of a warning or error."""
-    text = files("rampmeter").joinpath("explanations.toml").read_text(encoding="utf-8")
-    table: dict[str, str] = tomllib.loads(text)
-    return {code: paragraph.strip() for code, paragraph in table.items()}
+    """Returns the paragraph on each code of a warning or error, and of a log line of rampd."""
+    found: dict[str, str] = {}
+    for name in EXPLANATIONS:
+        text = files("rampmeter").joinpath(name).read_text(encoding="utf-8")
+        found |= tomllib.loads(text)
+    return {code: paragraph.strip() for code, paragraph in found.items()}

@@ -135,7 +135,7 @@ impl Programs {
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(Errno::WOULDBLOCK) => return Ok(()),
                 Err(error) => {
-                    warn!(%error, "cannot accept programs for now");
+                    warn!(code = "accept-failed", %error, "node.socket: cannot accept a program, retrying");
                     self.accept_at = now + ACCEPT_PAUSE;
                     return self.watch_listener(EventFlags::empty());
                 }
@@ -147,7 +147,7 @@ impl Programs {
                     self.next += 1;
                 }
                 // The program continues without the agent.
-                Err(error) => debug!(%error, "cannot let a program in"),
+                Err(error) => debug!(%error, "cannot attach a program"),
             }
         }
     }

@@ -96,11 +96,11 @@ fn a_slow_reload_does_not_hold_up_the_node() {
         bed::message(&a, &b, b"meanwhile");
         assert!(before.elapsed() < SECOND / 2, "{:?}", before.elapsed());
     }
-    assert!(!bed.log(0).contains("has been read again"));
+    assert!(!bed.log(0).contains("configuration reloaded"));
     bed.signal(0, "HUP");
-    bed.wait_for_line(0, "the configuration is still being read");
+    bed.wait_for_line(0, "reload deferred");
     fs::write(&file, text).unwrap();
-    bed.wait_for_line(0, "the configuration has been read again");
+    bed.wait_for_line(0, "configuration reloaded");
 }
 
 /// A limit of file sizes costs lines of the log and memory for programs, but ends no node.
@@ -129,10 +129,10 @@ fn a_reload_changes_the_rights_to_services() {
     bed.start(0);
     let port = bed.port(0);
     let reload = |bed: &Bed, uid| {
-        let n = bed.log(0).matches("has been read again").count();
+        let n = bed.log(0).matches("configuration reloaded").count();
         bed.configure(0, &rights(uid));
         bed.signal(0, "HUP");
-        wait_until(|| bed.log(0).matches("has been read again").count() > n);
+        wait_until(|| bed.log(0).matches("configuration reloaded").count() > n);
     };
     reload(&bed, own + 1);
     let refused = Port::attach(bed.socket(0), SERVICE, PortConfig::default()).unwrap_err();

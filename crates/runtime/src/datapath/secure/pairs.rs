@@ -218,7 +218,7 @@ impl Pairs {
         if let Some(key_log) = &mut self.key_log
             && let Err(error) = key_log.log_session(self.node, peer, agreed)
         {
-            tracing::warn!(%error, "no more keys are logged");
+            tracing::warn!(code = "key-log-stopped", %error, "node.key-log: no more keys are logged");
             self.key_log = None;
         }
     }

@@ -214,7 +214,11 @@ impl Datapath for UdpDatapath {
             match open() {
                 Ok(socket) => self.spray.push(socket),
                 Err(error) => {
-                    tracing::warn!(%error, "packets that are too long for a path are not cut up");
+                    tracing::warn!(
+                        code = "no-fragments",
+                        %error,
+                        "cannot fragment packets that are longer than a path carries"
+                    );
                     return Ok(());
                 }
             }

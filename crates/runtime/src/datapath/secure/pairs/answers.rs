@@ -115,9 +115,10 @@ impl Pairs {
         }
         pair.nudge_at = now + NUDGE_EVERY;
         tracing::warn!(
+            code = "handshake-replayed",
             peer = src.get(),
-            "handshake of a peer with an earlier time than before: its clock went back, or packets \
-             are replayed; this node begins the handshake"
+            "handshake of peer has an earlier time than the last: its clock was set back, or \
+             packets are replayed; this node begins the handshake"
         );
         self.call(now, src);
     }
