@@ -20,7 +20,7 @@ mod watched;
 pub use arrival::Arrival;
 pub use clock::ClockSpec;
 pub use fabric::{Buffer, FabricConfig, FaultSpec, Interface, LinkFault, Outage, Overflow, Spray};
-pub use fabric::{PacketFate, PfcConfig, PfcStats, Switching};
+pub use fabric::{PacketFate, PfcConfig, PfcStats, Scheduling, Switching};
 pub use fabric::{PortBytes, PortGroup, link_tiers, port_groups, tier_capacities};
 pub use ledger::{Counters, take_violation};
 pub use probe::{Direction, FlowRecord, InterfacePacket, NoProbe, Probe};

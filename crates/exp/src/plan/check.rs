@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use rampmeter_core::fabric::Buffer;
-use rampmeter_core::{Bytes, Span};
-use rampmeter_sim::{ClockSpec, FabricConfig, FaultSpec, SimSpec, Topology};
+use rampmeter_core::{Bytes, Queueing, Span};
+use rampmeter_sim::{ClockSpec, FabricConfig, FaultSpec, Scheduling, SimSpec, Topology};
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
 use super::Plan;
@@ -111,6 +111,11 @@ impl Plan {
         let is_memory_written =
             self.fabric.buffer_bytes.is_some() || self.fabric.shared_buffer_bytes.is_some();
         let mut fabric = resolve(&mut self.fabric, needs, &by_rate, cx)?;
+        let queueing = self.transport.queueing();
+        if fabric.scheduling != Scheduling::Fifo && queueing != Queueing::Classes {
+            let expected = format!("fifo, as the transport's ports queue by {}", queueing.name());
+            return Err(cx.unexpected("fabric.scheduling", expected, "fair"));
+        }
         if cuts.len() > 1 {
             // Each packet has the path choice of its transport.
             self.fabric.spray = spray;

@@ -31,6 +31,7 @@ pub(crate) fn resolve(
     let overflow = spec.overflow;
     let overflow = choose("overflow", overflow, needs.overflow, default.overflow, cx)?;
     let spray = choose("spray", spec.spray, needs.spray, default.spray, cx)?;
+    let scheduling = spec.scheduling.unwrap_or_default();
     let interface = spec.interface;
     let interface = choose("interface", interface, needs.interface, default.interface, cx)?;
     let express = length("express-bytes", spec.express_bytes, 9_000.0, cx)?;
@@ -56,6 +57,7 @@ pub(crate) fn resolve(
         buffer,
         buffers,
         overflow,
+        scheduling,
         spray,
         interface,
         switching: match switching {
@@ -97,6 +99,7 @@ fn complete(spec: &mut FabricSpec, fabric: &FabricConfig, trim: Option<Trim>) {
         shared_buffer_bytes,
         alpha,
         overflow: Some(fabric.overflow),
+        scheduling: Some(fabric.scheduling),
         spray: Some(fabric.spray),
         ecn_bytes: match fabric.marks_above.is_empty() {
             true => fabric.mark_above.map(|bytes| PortBytesSpec::All(bytes.get())),

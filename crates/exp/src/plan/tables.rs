@@ -1,7 +1,7 @@
 //! Tables of a plan: keys, defaults and documentation.
 
 use rampmeter_core::fabric::{HeaderOverflow, MarkingPorts, PfcClasses, TrimChoice};
-use rampmeter_sim::{Interface, Overflow, PacketFate, Spray};
+use rampmeter_sim::{Interface, Overflow, PacketFate, Scheduling, Spray};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,8 @@ pub struct FabricSpec {
     pub alpha: Option<f64>,
     /// Behaviour of a port if packet memory is full.
     pub overflow: Option<Overflow>,
+    /// Order of the packets of one class at a port: by arrival, or fair queueing by flow.
+    pub scheduling: Option<Scheduling>,
     /// Path choice.
     pub spray: Option<Spray>,
     /// Bytes waiting at a port from which on it marks ECN-capable packets: a number, or a table by

@@ -1,6 +1,7 @@
 //! The settings of a fabric.
 
 use super::by_port::{Marking, PortBytes};
+use super::discipline::Scheduling;
 pub use rampmeter_core::fabric::{Buffer, Interface, Overflow, Spray};
 use rampmeter_core::fabric::{MarkingPorts, PfcClasses, PfcThreshold, Trim};
 use rampmeter_core::{Bytes, Rate, Span};
@@ -46,6 +47,8 @@ pub struct FabricConfig {
     pub buffers: PortBytes,
     /// Behaviour if packet memory is full.
     pub overflow: Overflow,
+    /// Order of the packets of one class.
+    pub scheduling: Scheduling,
     /// Path choice.
     pub spray: Spray,
     /// Time at which forwarding begins.
@@ -99,6 +102,7 @@ impl Default for FabricConfig {
             buffer: Buffer::PerPort(Bytes::new(500_000)),
             buffers: PortBytes::default(),
             overflow: Overflow::PushOut,
+            scheduling: Scheduling::Fifo,
             spray: Spray::SourceRoundRobin,
             switching: Switching::StoreAndForward,
             unscheduled: PacketFate::default(),

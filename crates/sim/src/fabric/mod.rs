@@ -12,6 +12,7 @@ mod by_port;
 mod collide;
 mod config;
 mod deadlock;
+mod discipline;
 mod fault;
 mod ingress;
 mod outage;
@@ -31,6 +32,7 @@ pub use config::{
     Buffer, FabricConfig, Interface, Overflow, PacketFate, PfcConfig, Spray, Switching,
 };
 pub use deadlock::Deadlock;
+pub use discipline::Scheduling;
 pub use fault::{FaultSpec, LinkFault, Outage};
 pub use pfc::PfcStats;
 pub use stats::{
@@ -46,6 +48,7 @@ use crate::engine::{Handle, PacketPool, Wheel};
 use crate::topo::{Routes, Topology};
 use by_port::Marking;
 use collide::Occupancy;
+use discipline::FairIndex;
 use fault::Faults;
 use ingress::Ingress;
 use pfc::Pfc;
@@ -54,7 +57,7 @@ use rampmeter_core::fabric::SourceRoute;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::rng::mix;
 use rampmeter_core::{
-    Header, Hop, Packet, Planes, Priority, Queueing, Rate, Rng, Time, TransitPacket, Verdict,
+    Header, Hop, Packet, Planes, Priority, Rate, Rng, Time, TransitPacket, Verdict,
 };
 use stats::PathDigit;
 use watch::PortEventLog;
@@ -71,6 +74,8 @@ pub struct Fabric<H, P> {
     first_ports: Vec<u32>,
     pub(crate) ports: Vec<Port>,
     queues: Vec<Queues>,
+    /// Packets by the tags of fair queueing, if ports are fair.
+    fair: FairIndex,
     rates: Vec<Rate>,
     pub(crate) pool: PacketPool<H>,
     topology: Topology,
@@ -301,7 +306,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         } else if may_start
             && packet.priority == Priority::HIGHEST
             && packet.wire_bytes <= self.express
-            && P::QUEUEING == Queueing::Classes
+            && discipline::is_express(P::QUEUEING)
             && !port.highest_waits()
         {
             // No packet can overtake it any more: it is sent when the link falls idle.

@@ -1,7 +1,7 @@
 //! Effects of faults on the packets of a fabric.
 
 use rampmeter_core::fabric::LinksDown;
-use rampmeter_core::{Header, Hop, Queueing, Time};
+use rampmeter_core::{Header, Hop, Time};
 
 use super::Fabric;
 
@@ -126,14 +126,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// Drops what waits at a port whose link has failed.
     fn flush(&mut self, number: u32, now: Time, wheel: &mut Wheel) {
         while self.ports[number as usize].waiting != 0 {
-            let port = &mut self.ports[number as usize];
-            let queues = &mut self.queues[number as usize];
-            let handle = match P::QUEUEING {
-                Queueing::Classes => queues.pop(port, &mut self.pool),
-                Queueing::Trimming => queues.pop_by_turns(port, &mut self.pool, 0),
-                Queueing::Ranks => queues.pop_best(port, &mut self.pool),
-            };
-            let switch = port.switch;
+            let handle = self.port_queue(number).pop(P::QUEUEING);
+            let switch = self.ports[number as usize].switch;
             self.end_wait(switch, handle);
             if self.pfc.is_on() {
                 self.release_paced(switch, handle, now, wheel);

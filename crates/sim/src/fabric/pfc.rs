@@ -20,11 +20,12 @@
 //! Pause frames take no time on the link and are never lost.
 
 use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
-use rampmeter_core::{Bytes, Header, Hop, Queueing, Rate, Span, Time};
+use rampmeter_core::{Bytes, Header, Hop, Rate, Span, Time};
 
 use super::Fabric;
 use super::config::{Buffer, FabricConfig, PfcConfig, Switching};
 use super::deadlock::Deadlock;
+use super::discipline;
 use crate::engine::event::{PFC, WAKE, event, packet_event};
 use crate::engine::{Handle, Wheel};
 use crate::topo::{Node, Topology};
@@ -294,7 +295,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     pub(crate) fn on_pause(&mut self, number: u32, pauses: bool, now: Time, wheel: &mut Wheel) {
         let port = &mut self.ports[number as usize];
         let stopped = self.pfc.config.map_or(0, |config| config.stopped());
-        let stopped = if P::QUEUEING == Queueing::Ranks { !0 } else { stopped };
+        let stopped = if discipline::pauses_all(P::QUEUEING) { !0 } else { stopped };
         port.stopped = if pauses { stopped } else { 0 };
         if pauses {
             self.pfc.since[number as usize] = now;

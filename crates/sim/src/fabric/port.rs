@@ -1,7 +1,8 @@
-//! An output port: the state of one direction of a link, and the queues in front of it.
+//! An output port: the state of one direction of a link, and the lists of packets in front of it.
+//! The [disciplines](super::discipline) decide about the order of packets.
 
 use crate::engine::{Handle, Links, NIL, PacketPool};
-use rampmeter_core::{Bytes, Header, Packet, Priority, Rate, Span, Time};
+use rampmeter_core::{Bytes, Priority, Rate, Span, Time};
 
 /// The hot part of a port: one cache line.
 #[derive(Clone, Debug)]
@@ -30,7 +31,7 @@ pub(crate) struct Port {
     /// Memory that a waiting packet takes at least.
     slot: u16,
     /// Packets of the header queue sent since the last data packet, if ports trim.
-    turn: u8,
+    pub(super) turn: u8,
     /// A bit per priority that has packets waiting.
     pub(crate) waiting: u8,
     /// The tier that statistics count it in.
@@ -47,13 +48,12 @@ pub(crate) struct Port {
     pub(crate) marking: u8,
 }
 
-/// The rest of a port: its queues, one list per priority, or a single one in order of arrival if
-/// ports queue by rank.
+/// The rest of a port: its packets, one list per priority in order of arrival, or a single list.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Queues {
-    head: [Handle; Priority::COUNT],
-    tail: [Handle; Priority::COUNT],
+    pub(super) head: [Handle; Priority::COUNT],
+    pub(super) tail: [Handle; Priority::COUNT],
 }
 
 /// Picoseconds a byte; zero if that is not whole.
@@ -136,17 +136,16 @@ impl Queues {
     pub(crate) const EMPTY: Self =
         Self { head: [NIL; Priority::COUNT], tail: [NIL; Priority::COUNT] };
 
-    /// Appends a packet to the queue of its priority.
+    /// Appends a packet to a list.
     #[inline]
-    pub(crate) fn push<H: Copy>(
+    pub(super) fn append<H: Copy>(
         &mut self,
+        class: usize,
         port: &mut Port,
         pool: &mut PacketPool<H>,
         handle: Handle,
     ) {
-        let packet = pool.get(handle);
-        let (class, bytes) = (packet.priority.get() as usize, packet.wire_bytes);
-        port.queued += port.taken_by(bytes);
+        port.queued += port.taken_by(pool.get(handle).wire_bytes);
         port.queued_max = port.queued_max.max(port.queued);
         port.waiting |= 1 << class;
         let last = std::mem::replace(&mut self.tail[class], handle);
@@ -158,10 +157,14 @@ impl Queues {
         }
     }
 
-    /// Takes the oldest packet of the highest priority; the port must have one waiting.
+    /// Takes the oldest packet of a list, which must have one.
     #[inline]
-    pub(crate) fn pop<H: Copy>(&mut self, port: &mut Port, pool: &mut PacketPool<H>) -> Handle {
-        let class = port.waiting.trailing_zeros() as usize;
+    pub(super) fn take_first<H: Copy>(
+        &mut self,
+        class: usize,
+        port: &mut Port,
+        pool: &mut PacketPool<H>,
+    ) -> Handle {
         let handle = self.head[class];
         let next = pool.links(handle).next;
         self.head[class] = next;
@@ -175,6 +178,41 @@ impl Queues {
         handle
     }
 
+    /// Takes the newest packet of a list, which must have one.
+    pub(super) fn take_last<H: Copy>(
+        &mut self,
+        class: usize,
+        port: &mut Port,
+        pool: &mut PacketPool<H>,
+    ) -> Handle {
+        let handle = self.tail[class];
+        self.take(class, port, pool, handle);
+        handle
+    }
+
+    /// Takes a packet out of the list that it is in.
+    pub(super) fn take<H: Copy>(
+        &mut self,
+        class: usize,
+        port: &mut Port,
+        pool: &mut PacketPool<H>,
+        handle: Handle,
+    ) {
+        let Links { next, prev } = *pool.links(handle);
+        match prev {
+            NIL => self.head[class] = next,
+            _ => pool.links(prev).next = next,
+        }
+        match next {
+            NIL => self.tail[class] = prev,
+            _ => pool.links(next).prev = prev,
+        }
+        if self.head[class] == NIL {
+            port.waiting &= !(1 << class);
+        }
+        port.queued -= port.taken_by(pool.get(handle).wire_bytes);
+    }
+
     /// Calls `of` with each packet.
     pub(crate) fn for_each<H: Copy>(&self, pool: &PacketPool<H>, mut of: impl FnMut(Handle)) {
         for head in self.head {
@@ -184,170 +222,6 @@ impl Queues {
                 at = pool.next(at);
             }
         }
-    }
-
-    /// Takes the newest packet of the lowest priority, if that is lower than `than`.
-    pub(crate) fn pop_lowest<H: Copy>(
-        &mut self,
-        port: &mut Port,
-        pool: &mut PacketPool<H>,
-        than: Priority,
-    ) -> Option<Handle> {
-        let class = 7usize.checked_sub(port.waiting.leading_zeros() as usize)?;
-        if class <= than.get() as usize {
-            return None;
-        }
-        let handle = self.tail[class];
-        let before = pool.links(handle).prev;
-        self.tail[class] = before;
-        if before == NIL {
-            self.head[class] = NIL;
-            port.waiting &= !(1 << class);
-        } else {
-            pool.links(before).next = NIL;
-        }
-        port.queued -= port.taken_by(pool.get(handle).wire_bytes);
-        Some(handle)
-    }
-}
-
-/// Ports that trim: the list of the highest class is the header queue.
-impl Queues {
-    /// Appends a packet to the queue of its priority.
-    #[inline]
-    pub(crate) fn push_trimming<H: Copy>(
-        &mut self,
-        port: &mut Port,
-        pool: &mut PacketPool<H>,
-        handle: Handle,
-    ) {
-        let packet = pool.get(handle);
-        if packet.priority == Priority::HIGHEST {
-            port.headers += port.taken_by(packet.wire_bytes);
-        }
-        self.push(port, pool, handle);
-    }
-
-    /// Takes the oldest packet of the header queue; of the other one after `ratio` headers, if it
-    /// has any and the ratio is not zero.
-    #[inline]
-    pub(crate) fn pop_by_turns<H: Copy>(
-        &mut self,
-        port: &mut Port,
-        pool: &mut PacketPool<H>,
-        ratio: u8,
-    ) -> Handle {
-        let both_wait = port.highest_waits() && port.waiting != 1;
-        if both_wait && ratio != 0 && port.turn >= ratio {
-            port.turn = 0;
-            // The header queue is out of sight for one packet.
-            port.waiting &= !1;
-            let handle = self.pop(port, pool);
-            port.waiting |= 1;
-            return handle;
-        }
-        port.turn = if both_wait { port.turn.saturating_add(1) } else { 0 };
-        let is_header = port.highest_waits();
-        let handle = self.pop(port, pool);
-        if is_header {
-            port.headers -= port.taken_by(pool.get(handle).wire_bytes);
-        }
-        handle
-    }
-}
-
-/// Queueing by rank. All packets are in the list of the highest class, in order of arrival, and it
-/// is searched. pFabric's buffers hold two dozen full packets (§4.2 searches them in hardware).
-impl Queues {
-    /// Appends a packet.
-    pub(crate) fn push_ranked<H: Header>(
-        &mut self,
-        port: &mut Port,
-        pool: &mut PacketPool<H>,
-        handle: Handle,
-    ) {
-        port.queued += port.taken_by(pool.get(handle).wire_bytes);
-        port.queued_max = port.queued_max.max(port.queued);
-        port.waiting = 1;
-        let last = std::mem::replace(&mut self.tail[0], handle);
-        *pool.links(handle) = Links { next: NIL, prev: last };
-        if last == NIL {
-            self.head[0] = handle;
-        } else {
-            pool.links(last).next = handle;
-        }
-    }
-
-    /// Takes the earliest packet of the message whose packet has the lowest rank, the first of
-    /// equals.
-    pub(crate) fn pop_best<H: Header>(
-        &mut self,
-        port: &mut Port,
-        pool: &mut PacketPool<H>,
-    ) -> Handle {
-        let mut best = self.head[0];
-        let mut rank = pool.get(best).header.rank();
-        let mut at = pool.links(best).next;
-        while at != NIL {
-            let its = pool.get(at).header.rank();
-            if its < rank {
-                (best, rank) = (at, its);
-            }
-            at = pool.links(at).next;
-        }
-        let flow = |p: &Packet<H>| (p.src, p.payload.msg, p.dst);
-        let wanted = flow(pool.get(best));
-        let mut at = self.head[0];
-        while flow(pool.get(at)) != wanted {
-            at = pool.links(at).next;
-        }
-        self.unlink_ranked(port, pool, at);
-        at
-    }
-
-    /// Takes the packet of the highest rank above `than`, the newest of equals; `None` if there is
-    /// none.
-    pub(crate) fn pop_worst<H: Header>(
-        &mut self,
-        port: &mut Port,
-        pool: &mut PacketPool<H>,
-        than: u32,
-    ) -> Option<Handle> {
-        let (mut worst, mut rank) = (NIL, than);
-        let mut at = self.tail[0];
-        while at != NIL {
-            let its = pool.get(at).header.rank();
-            if its > rank {
-                (worst, rank) = (at, its);
-            }
-            at = pool.links(at).prev;
-        }
-        if worst == NIL {
-            return None;
-        }
-        self.unlink_ranked(port, pool, worst);
-        Some(worst)
-    }
-
-    fn unlink_ranked<H: Header>(
-        &mut self,
-        port: &mut Port,
-        pool: &mut PacketPool<H>,
-        handle: Handle,
-    ) {
-        let Links { next, prev } = *pool.links(handle);
-        match prev {
-            NIL => self.head[0] = next,
-            _ => pool.links(prev).next = next,
-        }
-        match next {
-            NIL => self.tail[0] = prev,
-            _ => pool.links(next).prev = prev,
-        }
-        if self.head[0] == NIL {
-            port.waiting = 0;
-        }
-        port.queued -= port.taken_by(pool.get(handle).wire_bytes);
     }
 }
 

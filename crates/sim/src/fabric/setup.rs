@@ -1,10 +1,11 @@
 //! Creation of an idle fabric.
 
 use rampmeter_core::fabric::MarkingPorts;
-use rampmeter_core::{Header, Hop, Purpose, Queueing, Rate, Rng, SwitchFacts, Time};
+use rampmeter_core::{Header, Hop, Purpose, Rate, Rng, SwitchFacts, Time};
 
 use super::by_port::Marking;
 use super::collide::Occupancy;
+use super::discipline::{self, FairIndex, Scheduling};
 use super::fault::Faults;
 use super::ingress::Ingress;
 use super::pfc::Pfc;
@@ -57,9 +58,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             occupancy: Occupancy::new(&config, n_ports),
             used: vec![0; n_switches as usize + 1],
             spray: (0..n_switches).map(|s| stream(n_stations + s)).collect(),
-            coins: match P::QUEUEING {
-                Queueing::Trimming => (0..n_switches).map(coin).collect(),
-                Queueing::Classes | Queueing::Ranks => Vec::new(),
+            coins: match discipline::trims(P::QUEUEING) {
+                true => (0..n_switches).map(coin).collect(),
+                false => Vec::new(),
+            },
+            fair: match config.scheduling {
+                Scheduling::Fifo => FairIndex::default(),
+                Scheduling::Fair => FairIndex::new(ports.len()),
             },
             stats: FabricStats::new(tiers, config.is_memoryless()),
             pool: PacketPool::new(),

@@ -52,8 +52,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// Takes the newest data packet out of a port's queue.
     fn take_newest(&mut self, switch: u32, egress: u32) -> Option<Handle> {
-        let (port, queues) = (&mut self.ports[egress as usize], &mut self.queues[egress as usize]);
-        let newest = queues.pop_lowest(port, &mut self.pool, Priority::HIGHEST)?;
+        let newest = self.port_queue(egress).take_newest_data()?;
         self.end_wait(switch, newest);
         Some(newest)
     }

@@ -1,15 +1,28 @@
 //! Packets that wait: admission to a port's queue, and departure from it.
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Header, Hop, Packet, Queueing, Time};
+use rampmeter_core::{Header, Hop, Packet, Time};
 
-use super::config::Overflow;
+use super::discipline::{self, PortQueue};
 use super::stats::DropReason;
 use super::{Fabric, PortChange};
 use crate::engine::event::{WAKE, event};
 use crate::engine::{Handle, Wheel};
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
+    /// Returns the queued packets of a port.
+    #[inline(always)]
+    pub(super) fn port_queue(&mut self, number: u32) -> PortQueue<'_, H> {
+        PortQueue {
+            number,
+            port: &mut self.ports[number as usize],
+            queues: &mut self.queues[number as usize],
+            pool: &mut self.pool,
+            fair: &mut self.fair,
+            config: &self.config,
+        }
+    }
+
     /// The wake-up of a port with a queue: its link is idle and packets wait. If it is the
     /// interface of a host, `leaves` is called with the packet that is next.
     #[inline]
@@ -30,12 +43,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if !port.has_sendable() {
             return;
         }
-        let queues = &mut self.queues[number as usize];
-        let handle = match P::QUEUEING {
-            Queueing::Classes => queues.pop(port, &mut self.pool),
-            Queueing::Trimming => queues.pop_by_turns(port, &mut self.pool, self.config.trim.ratio),
-            Queueing::Ranks => queues.pop_best(port, &mut self.pool),
-        };
+        let handle = self.port_queue(number).pop(P::QUEUEING);
+        let port = &self.ports[number as usize];
         let (switch, more) = (port.switch, port.has_sendable());
         self.end_wait(switch, handle);
         if self.pfc.is_on() {
@@ -79,7 +88,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.discard(egress, handle, DropReason::Unscheduled);
             return;
         }
-        if P::QUEUEING == Queueing::Trimming && egress >= self.n_interfaces {
+        if discipline::trims(P::QUEUEING) && egress >= self.n_interfaces {
             if !self.trim_for_room(switch, egress, handle, now, wheel) {
                 return;
             }
@@ -104,15 +113,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if port.queued > self.marking[usize::from(port.marking)].above {
             self.mark(egress, handle);
         }
+        let longest = self.ports[egress as usize].queued_max;
+        self.port_queue(egress).push(P::QUEUEING, handle);
         let port = &mut self.ports[egress as usize];
-        let longest = port.queued_max;
-        let queues = &mut self.queues[egress as usize];
-        match P::QUEUEING {
-            Queueing::Classes => queues.push(port, &mut self.pool, handle),
-            Queueing::Trimming => queues.push_trimming(port, &mut self.pool, handle),
-            Queueing::Ranks => queues.push_ranked(port, &mut self.pool, handle),
-        }
-        if P::QUEUEING == Queueing::Trimming {
+        if discipline::trims(P::QUEUEING) {
             let data = port.queued - port.headers;
             self.stats.note_trimming_queues(port.tier, data, port.headers);
         }
@@ -158,15 +162,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         now: Time,
         wheel: &mut Wheel,
     ) -> bool {
-        let packet = self.pool.get(handle);
-        let (bytes, priority) = (packet.wire_bytes, packet.priority);
-        let rank = packet.header.rank();
+        let bytes = self.pool.get(handle).wire_bytes;
         let bytes = self.ports[egress as usize].taken_by(bytes);
         if self.pfc.is_on() && egress >= self.n_interfaces {
             return self.admit_paced(switch, handle, bytes, now, wheel);
         }
         loop {
-            let port = &mut self.ports[egress as usize];
+            let port = &self.ports[egress as usize];
             let fits = if egress < self.n_interfaces {
                 port.queued + bytes <= port.buffer
             } else {
@@ -175,15 +177,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             if fits {
                 return true;
             }
-            let queues = &mut self.queues[egress as usize];
-            let out = match (P::QUEUEING, self.config.overflow) {
-                (Queueing::Ranks, _) => queues.pop_worst(port, &mut self.pool, rank),
-                (Queueing::Trimming, _) | (Queueing::Classes, Overflow::TailDrop) => None,
-                (Queueing::Classes, Overflow::PushOut) => {
-                    queues.pop_lowest(port, &mut self.pool, priority)
-                }
+            let Some(out) = self.port_queue(egress).victim(P::QUEUEING, handle) else {
+                return false;
             };
-            let Some(out) = out else { return false };
             self.end_wait(switch, out);
             self.note_queue(egress);
             self.discard(egress, out, DropReason::PushedOut);

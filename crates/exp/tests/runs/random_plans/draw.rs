@@ -158,6 +158,7 @@ impl Draw {
             _ => {}
         }
         self.maybe(&mut table, "overflow", |d| d.pick(&["tail-drop", "push-out"]).into());
+        self.maybe(&mut table, "scheduling", |d| d.pick(&["fifo", "fair"]).into());
         let sprays = ["random", "ecmp", "source-round-robin"];
         self.maybe(&mut table, "spray", |d| d.pick(&sprays).into());
         self.maybe(&mut table, "ecn-bytes", |d| d.int(0, 100_000).into());

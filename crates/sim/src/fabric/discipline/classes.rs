@@ -1,0 +1,56 @@
+//! Strict priority: the oldest packet of the highest class, or the one that
+//! [fair queueing](super::fair) chooses in that class.
+
+use rampmeter_core::Header;
+
+use super::super::config::Overflow;
+use super::{Discipline, PortQueue};
+use crate::engine::Handle;
+
+pub(super) struct Classes;
+
+impl Discipline for Classes {
+    const IS_EXPRESS: bool = true;
+
+    #[inline]
+    fn push<H: Header>(at: PortQueue<'_, H>, handle: Handle) {
+        let class = usize::from(at.pool.get(handle).priority.get());
+        if at.fair.is_on() {
+            at.fair.push(at.number, class, at.pool, handle);
+        }
+        at.queues.append(class, at.port, at.pool, handle);
+    }
+
+    #[inline]
+    fn pop<H: Header>(at: PortQueue<'_, H>) -> Handle {
+        let class = at.port.waiting.trailing_zeros() as usize;
+        if at.fair.is_on() {
+            let handle = at.fair.pop(at.number, class);
+            at.queues.take(class, at.port, at.pool, handle);
+            return handle;
+        }
+        at.queues.take_first(class, at.port, at.pool)
+    }
+
+    /// Takes the newest packet of the lowest class below that of the arriving packet, if the fabric
+    /// pushes packets out.
+    fn victim<H: Header>(at: PortQueue<'_, H>, arriving: Handle) -> Option<Handle> {
+        if at.config.overflow == Overflow::TailDrop {
+            return None;
+        }
+        let class = lowest_class(at.port.waiting)?;
+        if class <= usize::from(at.pool.get(arriving).priority.get()) {
+            return None;
+        }
+        let handle = at.queues.take_last(class, at.port, at.pool);
+        if at.fair.is_on() {
+            at.fair.remove(at.number, class, handle);
+        }
+        Some(handle)
+    }
+}
+
+/// Returns the lowest class of the bits of those that have packets.
+pub(super) fn lowest_class(waiting: u8) -> Option<usize> {
+    7usize.checked_sub(waiting.leading_zeros() as usize)
+}

@@ -1,0 +1,122 @@
+//! Queueing disciplines of ports: the order of their packets, and the one that is dropped when
+//! memory is short.
+//!
+//! # Design
+//!
+//! A port must choose its next packet and its victim within some ten instructions, because every
+//! queued packet passes here. A discipline behind a pointer would cost a call for each; an `if` for
+//! each discipline in the code of ports made every new one a change of eight places.
+//!
+//! A discipline is a type with a file of its own. [`Hop::QUEUEING`](rampmeter_core::Hop) names it
+//! at compile time, so that the matches below vanish, and code of other disciplines is not even
+//! generated. All keep packets in the lists of [`Queues`], which faults, pauses and the search for
+//! deadlocks walk; a discipline may have an index of them next to the lists.
+//!
+//! Hazards: a packet that is queued or taken must pass [`PortQueue`], or memory, statistics and an
+//! index disagree. Memory of the switch is accounted by the callers (`begin_wait`, `end_wait`).
+
+mod classes;
+mod fair;
+mod ranks;
+mod trimming;
+
+use rampmeter_core::{Header, Queueing};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::config::FabricConfig;
+use super::port::{Port, Queues};
+use crate::engine::{Handle, PacketPool};
+use classes::Classes;
+pub(super) use fair::FairIndex;
+use ranks::Ranks;
+use trimming::Trimming;
+
+/// Order of the packets of one class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduling {
+    /// The order of arrival.
+    #[default]
+    Fifo,
+    /// Equal shares of the link, in bytes, for flows that have packets.
+    Fair,
+}
+
+/// A queueing discipline.
+trait Discipline {
+    /// True if small packets of the highest priority may have their departure time at once: no
+    /// packet overtakes them in the queue.
+    const IS_EXPRESS: bool = false;
+    /// True if a pause stops all packets, because the lists are not by class.
+    const PAUSES_ALL: bool = false;
+    /// True if a switch trims data packets that do not fit.
+    const TRIMS: bool = false;
+
+    /// Queues a packet, for which there is memory.
+    fn push<H: Header>(at: PortQueue<'_, H>, handle: Handle);
+
+    /// Takes the packet to send next; the port has one that is not paused.
+    fn pop<H: Header>(at: PortQueue<'_, H>) -> Handle;
+
+    /// Takes a packet that is dropped so that the packet `arriving` fits; `None` if that one is dropped.
+    fn victim<H: Header>(at: PortQueue<'_, H>, arriving: Handle) -> Option<Handle>;
+}
+
+/// The queued packets of one port.
+pub(super) struct PortQueue<'a, H> {
+    /// Number of the port.
+    pub(super) number: u32,
+    pub(super) port: &'a mut Port,
+    pub(super) queues: &'a mut Queues,
+    pub(super) pool: &'a mut PacketPool<H>,
+    pub(super) fair: &'a mut FairIndex,
+    pub(super) config: &'a FabricConfig,
+}
+
+/// Calls a function of the discipline with this name, or reads a constant of it.
+macro_rules! of_discipline {
+    ($queueing:expr, $item:ident $($arguments:tt)?) => {
+        match $queueing {
+            Queueing::Classes => Classes::$item $($arguments)?,
+            Queueing::Trimming => Trimming::$item $($arguments)?,
+            Queueing::Ranks => Ranks::$item $($arguments)?,
+        }
+    };
+}
+
+impl<H: Header> PortQueue<'_, H> {
+    /// Queues a packet, for which there is memory.
+    #[inline(always)]
+    pub(super) fn push(self, queueing: Queueing, handle: Handle) {
+        of_discipline!(queueing, push(self, handle));
+    }
+
+    /// Takes the packet to send next; the port has one that is not paused.
+    #[inline(always)]
+    pub(super) fn pop(self, queueing: Queueing) -> Handle {
+        of_discipline!(queueing, pop(self))
+    }
+
+    /// Takes a packet that is dropped so that the packet `arriving` fits; `None` if that one is dropped.
+    #[inline(always)]
+    pub(super) fn victim(self, queueing: Queueing, arriving: Handle) -> Option<Handle> {
+        of_discipline!(queueing, victim(self, arriving))
+    }
+}
+
+/// Returns true if small packets of the highest priority may have their departure time at once.
+pub(super) const fn is_express(queueing: Queueing) -> bool {
+    of_discipline!(queueing, IS_EXPRESS)
+}
+
+/// Returns true if a pause stops all packets.
+pub(super) const fn pauses_all(queueing: Queueing) -> bool {
+    of_discipline!(queueing, PAUSES_ALL)
+}
+
+/// Returns true if a switch trims data packets that do not fit.
+pub(super) const fn trims(queueing: Queueing) -> bool {
+    of_discipline!(queueing, TRIMS)
+}
