@@ -25,7 +25,7 @@ impl Discipline for Classes {
     fn pop<H: Header>(at: PortQueue<'_, H>) -> Handle {
         let class = at.port.waiting.trailing_zeros() as usize;
         if at.fair.is_on() {
-            let handle = at.fair.pop(at.number, class);
+            let handle = at.fair.pop(at.number, class, at.pool);
             at.queues.take(class, at.port, at.pool, handle);
             return handle;
         }
@@ -33,19 +33,22 @@ impl Discipline for Classes {
     }
 
     /// Takes the newest packet of the lowest class below that of the arriving packet, if the fabric
-    /// pushes packets out.
+    /// pushes packets out. Otherwise fair queueing takes one of the longest flow of its class.
     fn victim<H: Header>(at: PortQueue<'_, H>, arriving: Handle) -> Option<Handle> {
-        if at.config.overflow == Overflow::TailDrop {
+        let own = usize::from(at.pool.get(arriving).priority.get());
+        let lowest = lowest_class(at.port.waiting)?;
+        if at.config.overflow == Overflow::PushOut && lowest > own {
+            let handle = at.queues.take_last(lowest, at.port, at.pool);
+            if at.fair.is_on() {
+                at.fair.remove_newest(at.number, lowest, at.pool, handle);
+            }
+            return Some(handle);
+        }
+        if !at.fair.is_on() {
             return None;
         }
-        let class = lowest_class(at.port.waiting)?;
-        if class <= usize::from(at.pool.get(arriving).priority.get()) {
-            return None;
-        }
-        let handle = at.queues.take_last(class, at.port, at.pool);
-        if at.fair.is_on() {
-            at.fair.remove(at.number, class, handle);
-        }
+        let handle = at.fair.steal(at.number, own, at.pool, arriving)?;
+        at.queues.take(own, at.port, at.pool, handle);
         Some(handle)
     }
 }

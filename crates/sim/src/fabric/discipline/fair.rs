@@ -10,14 +10,18 @@
 //! finish tag is the start tag and the packet's bytes. The packet with the lowest start tag is sent
 //! next, and the virtual time is its tag. A flow is a message, as for ECMP.
 //!
-//! Tags are kept in an index by order, so that a choice takes logarithmic time. A flow without
-//! packets is forgotten once the virtual time has passed its finish tag, and all flows are when the
-//! class is empty, so that memory is bounded by the packets that are queued.
+//! Without memory for all, a flow with a long queue would keep others out. A packet that does not
+//! fit takes the memory of the newest packet of the flow that has the most bytes in its class
+//! (McKenney, INFOCOM 1990; "buffer stealing" of Shreedhar and Varghese), if its own flow has less.
 //!
-//! Hazards: every packet in a list of the class must be in its index, and no other. Packets that
-//! are pushed out are removed from it, but the share that they had taken is not returned.
+//! Flows are kept by the tag of their first packet and by their bytes, so that a choice takes
+//! logarithmic time. Flows without packets are forgotten when they outnumber those with packets, and
+//! all flows are when the class is empty. So memory is bounded by queued packets. A flow that is
+//! forgotten before the virtual time has passed its finish tag gains one packet.
+//!
+//! Hazards: every packet in a list of the class must be in its index, and no other.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use rampmeter_core::{Packet, Priority};
 
@@ -26,40 +30,57 @@ use crate::engine::{Handle, PacketPool};
 /// Source and number of a message.
 type Flow = (u32, u32);
 
-/// Packets of the ports of a fabric by their tags; empty if ports are not fair.
+/// Start tag in bytes, and order of arrival, of a packet.
+type Tag = (u64, u64);
+
+/// Flows without packets that a class remembers in any case.
+const IDLE_FLOWS: usize = 64;
+
+/// Queued packets of the ports of a fabric by flow; empty if ports are not fair.
 #[derive(Debug, Default)]
 pub(in super::super) struct FairIndex {
     /// Classes of each port: port, then class.
     classes: Vec<FairClass>,
-    /// Start tag and order of arrival of each queued packet, by handle.
-    tags: Vec<Tag>,
     n_arrived: u64,
 }
-
-/// Start tag in bytes, and order of arrival, of a packet.
-type Tag = (u64, u64);
 
 /// The packets of one class of a port.
 #[derive(Clone, Debug, Default)]
 struct FairClass {
     /// Start tag of the last packet that was sent.
     virtual_time: u64,
-    /// Finish tag of the last packet of each flow.
-    finish: HashMap<Flow, u64>,
-    queued: BTreeSet<(Tag, Handle)>,
+    flows: HashMap<Flow, FairFlow>,
+    /// Flows that have packets, by the tag of the first.
+    by_tag: BTreeSet<(Tag, Flow)>,
+    /// The same, by the bytes of their packets.
+    by_bytes: BTreeSet<(u64, Flow)>,
+}
+
+/// A flow in a class of a port.
+#[derive(Clone, Debug, Default)]
+struct FairFlow {
+    /// Finish tag of its last packet.
+    finish: u64,
+    /// Bytes of its queued packets.
+    bytes: u64,
+    packets: VecDeque<(Tag, Handle)>,
 }
 
 impl FairIndex {
     /// Returns the index of fair ports.
     pub(in super::super) fn new(n_ports: usize) -> Self {
         let classes = vec![FairClass::default(); n_ports * Priority::COUNT];
-        Self { classes, ..Self::default() }
+        Self { classes, n_arrived: 0 }
     }
 
     /// Returns true if ports are fair.
     #[inline]
     pub(super) fn is_on(&self) -> bool {
         !self.classes.is_empty()
+    }
+
+    fn class(&mut self, port: u32, class: usize) -> &mut FairClass {
+        &mut self.classes[port as usize * Priority::COUNT + class]
     }
 
     /// Adds a packet that arrives at a port.
@@ -71,55 +92,99 @@ impl FairIndex {
         pool: &PacketPool<H>,
         handle: Handle,
     ) {
-        let packet = pool.get(handle);
-        let own = &mut self.classes[port as usize * Priority::COUNT + class];
-        if own.finish.len() > 2 * own.queued.len() + 8 {
-            let now = own.virtual_time;
-            own.finish.retain(|_, finish| *finish > now);
-        }
-        let finish = own.finish.entry(flow_of(packet)).or_default();
-        let start = own.virtual_time.max(*finish);
-        *finish = start + u64::from(packet.wire_bytes);
         self.n_arrived += 1;
-        let tag = (start, self.n_arrived);
-        own.queued.insert((tag, handle));
-        let at = handle as usize;
-        if self.tags.len() <= at {
-            self.tags.resize(at + 1, (0, 0));
-        }
-        self.tags[at] = tag;
+        let (packet, n_arrived) = (pool.get(handle), self.n_arrived);
+        self.class(port, class).push(flow_of(packet), packet.wire_bytes.into(), n_arrived, handle);
     }
 
     /// Takes the packet of a class that is sent next.
     #[cold]
-    pub(super) fn pop(&mut self, port: u32, class: usize) -> Handle {
-        let own = &mut self.classes[port as usize * Priority::COUNT + class];
-        let ((start, _), handle) = own.queued.pop_first().expect("the class has a packet");
+    pub(super) fn pop<H: Copy>(&mut self, port: u32, class: usize, pool: &PacketPool<H>) -> Handle {
+        let own = self.class(port, class);
+        let &((start, _), flow) = own.by_tag.first().expect("the class has a packet");
         own.virtual_time = start;
-        own.forget_if_empty();
-        handle
+        own.take(flow, pool, VecDeque::pop_front).1
     }
 
-    /// Removes a packet that is pushed out.
+    /// Takes the newest packet of a class, which is `handle`.
     #[cold]
-    pub(super) fn remove(&mut self, port: u32, class: usize, handle: Handle) {
-        let own = &mut self.classes[port as usize * Priority::COUNT + class];
-        let was_queued = own.queued.remove(&(self.tags[handle as usize], handle));
-        assert!(was_queued, "a packet of port {port} was in no index");
-        own.forget_if_empty();
+    pub(super) fn remove_newest<H: Copy>(
+        &mut self,
+        port: u32,
+        class: usize,
+        pool: &PacketPool<H>,
+        handle: Handle,
+    ) {
+        let taken = self.class(port, class).take_newest(flow_of(pool.get(handle)), pool);
+        assert!(taken == handle, "port {port} took packet {taken} instead of {handle}");
+    }
+
+    /// Takes the newest packet of the flow with the most bytes, if the flow of the packet
+    /// `arriving` has less with it.
+    #[cold]
+    pub(super) fn steal<H: Copy>(
+        &mut self,
+        port: u32,
+        class: usize,
+        pool: &PacketPool<H>,
+        arriving: Handle,
+    ) -> Option<Handle> {
+        let (own, packet) = (self.class(port, class), pool.get(arriving));
+        let &(most, longest) = own.by_bytes.last()?;
+        let queued = own.flows.get(&flow_of(packet)).map_or(0, |flow| flow.bytes);
+        (most > queued + u64::from(packet.wire_bytes)).then(|| own.take_newest(longest, pool))
     }
 }
 
 impl FairClass {
-    fn forget_if_empty(&mut self) {
-        if self.queued.is_empty() {
-            self.finish.clear();
-            self.virtual_time = 0;
+    fn push(&mut self, flow: Flow, bytes: u64, n_arrived: u64, handle: Handle) {
+        if self.flows.len() > 2 * self.by_tag.len() + IDLE_FLOWS {
+            self.flows.retain(|_, flow| !flow.packets.is_empty());
         }
+        let own = self.flows.entry(flow).or_default();
+        let tag = (self.virtual_time.max(own.finish), n_arrived);
+        self.by_bytes.remove(&(own.bytes, flow));
+        own.finish = tag.0 + bytes;
+        own.bytes += bytes;
+        own.packets.push_back((tag, handle));
+        if own.packets.len() == 1 {
+            self.by_tag.insert((tag, flow));
+        }
+        self.by_bytes.insert((own.bytes, flow));
+    }
+
+    /// Takes the newest packet of a flow, which has one. The flow gets the share of it back.
+    fn take_newest<H: Copy>(&mut self, flow: Flow, pool: &PacketPool<H>) -> Handle {
+        let ((start, _), handle) = self.take(flow, pool, VecDeque::pop_back);
+        if let Some(own) = self.flows.get_mut(&flow) {
+            own.finish = start;
+        }
+        handle
+    }
+
+    /// Takes one of the packets of a flow, which has some.
+    fn take<H: Copy>(
+        &mut self,
+        flow: Flow,
+        pool: &PacketPool<H>,
+        which: impl FnOnce(&mut VecDeque<(Tag, Handle)>) -> Option<(Tag, Handle)>,
+    ) -> (Tag, Handle) {
+        let own = self.flows.get_mut(&flow).expect("a flow with packets is known");
+        let first = own.packets.front().map(|(tag, _)| *tag).expect("the flow has packets");
+        let (tag, handle) = which(&mut own.packets).expect("the flow has packets");
+        self.by_tag.remove(&(first, flow));
+        self.by_bytes.remove(&(own.bytes, flow));
+        own.bytes -= u64::from(pool.get(handle).wire_bytes);
+        if let Some(&(next, _)) = own.packets.front() {
+            self.by_tag.insert((next, flow));
+            self.by_bytes.insert((own.bytes, flow));
+        } else if self.by_tag.is_empty() {
+            *self = Self::default();
+        }
+        (tag, handle)
     }
 }
 
-#[allow(clippy::items_after_test_module, reason = "x")]
 fn flow_of<H>(packet: &Packet<H>) -> Flow {
     (packet.src.get(), packet.payload.msg.get())
 }
@@ -163,7 +228,7 @@ mod tests {
             let mut served = vec![0u64; lengths.len()];
             let n_flows = lengths.len() as u64;
             while served.iter().sum::<u64>() < n_flows * 200 * 64 {
-                let packet = *pool.get(index.pop(PORT, CLASS));
+                let packet = *pool.get(index.pop(PORT, CLASS, &pool));
                 served[packet.src.get() as usize] += u64::from(packet.wire_bytes);
                 let (least, most) = (served.iter().min(), served.iter().max());
                 prop_assert!(most.unwrap() - least.unwrap() <= 2 * 1_500, "{served:?}");
@@ -177,13 +242,31 @@ mod tests {
         for _ in 0..4 {
             arrive(&mut index, &mut pool, 0, 1_000);
         }
-        let first: Vec<_> = (0..2).map(|_| index.pop(PORT, CLASS)).collect();
+        let first: Vec<_> = (0..2).map(|_| index.pop(PORT, CLASS, &pool)).collect();
         assert_eq!(first, [0, 1]);
         // A flow that was idle begins at the virtual time, 1000, not at zero.
         arrive(&mut index, &mut pool, 1, 1_000);
         arrive(&mut index, &mut pool, 1, 1_000);
-        let rest: Vec<_> = (0..4).map(|_| index.pop(PORT, CLASS)).collect();
+        let rest: Vec<_> = (0..4).map(|_| index.pop(PORT, CLASS, &pool)).collect();
         assert_eq!(rest, [4, 2, 5, 3]);
+    }
+
+    #[test]
+    fn the_longest_queue_gives_its_newest_packet() {
+        let (mut index, mut pool) = (FairIndex::new(4), PacketPool::new());
+        for src in [0, 1, 1, 1, 0] {
+            arrive(&mut index, &mut pool, src, 1_000);
+        }
+        arrive(&mut index, &mut pool, 2, 1_000);
+        // Flow 1 has 3000 bytes, and flow 2 would have 2000: then 2000 and 2000.
+        for taken in [Some(3), None] {
+            assert_eq!(index.steal(PORT, CLASS, &pool, 5), taken);
+        }
+        // The flow that gave a packet has its share back: its next one starts at 2000 again.
+        arrive(&mut index, &mut pool, 1, 1_000);
+        let order: Vec<_> = (0..6).map(|_| index.pop(PORT, CLASS, &pool)).collect();
+        assert_eq!(order, [0, 1, 5, 2, 4, 6]);
+        assert!(index.classes.iter().all(|class| class.flows.is_empty()));
     }
 
     #[test]
@@ -192,20 +275,16 @@ mod tests {
         for src in 0..10_000 {
             arrive(&mut index, &mut pool, src, 1_000);
             arrive(&mut index, &mut pool, 100_000 + src, 64);
-            index.pop(PORT, CLASS);
+            index.pop(PORT, CLASS, &pool);
             if src > 3 {
-                index.pop(PORT, CLASS);
+                index.pop(PORT, CLASS, &pool);
             }
         }
-        let own = &index.classes[PORT as usize * Priority::COUNT + CLASS];
-        assert!(own.queued.len() <= 10 && own.finish.len() <= 64, "{}", own.finish.len());
-        while !own_is_empty(&index) {
-            index.pop(PORT, CLASS);
-        }
-        assert!(index.classes.iter().all(|class| class.finish.is_empty()));
-    }
-
-    fn own_is_empty(index: &FairIndex) -> bool {
-        index.classes.iter().all(|class| class.queued.is_empty())
+        let own = index.class(PORT, CLASS);
+        assert!(
+            own.by_tag.len() <= 10 && own.flows.len() <= 20 + IDLE_FLOWS,
+            "{}",
+            own.flows.len()
+        );
     }
 }
