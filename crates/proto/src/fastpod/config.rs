@@ -7,8 +7,8 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::slots::Slots;
-use super::timing::{Instant, Timing, instant};
+use super::pod::slots::Slots;
+use super::pod::timing::{Instant, Timing, instant};
 use super::wire::COVERED;
 use super::wire::POD_FLAG;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};

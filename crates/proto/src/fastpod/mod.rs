@@ -6,52 +6,31 @@
 //! message is scheduled its cells may be sent without a schedule; switches drop them for any other
 //! packet.
 //!
-//! * [`config`]: parameters, the `paper` preset, what follows from them
+//! * [`pod`]: one pod, its hosts and arbiter (§3.1 to §3.3). Begin here.
+//! * `fat_tree`: several pods and the core switches between them (§3.4)
+//! * `repair`: detection of failures, and paths around them (§4)
+//! * `packing`: an option by which packets share a cell (§3.2)
+//! * [`config`]: parameters, the `paper` preset, derived values
 //! * [`wire`]: the packets
-//! * [`slots`]: positions of packets in a slot (§3.2)
-//! * [`timing`]: times of slots at each host and arbiter
-//! * `demands`, `arbiter`: the arbiter and its standby (§3.1, §4)
-//! * `paths`: aggregation switches where links are broken or pairs have no choice (§3.4, §4)
-//! * `failures`, `seen`: detection of broken links, by reports of hosts (§4)
-//! * `asking`: slot requests and grants of a host
-//! * `queues`: messages by destination, with and without schedule (§3.3)
-//! * `packing`: cells that several packets share (§3.2)
-//! * `receiver`, `backlog`: received packets, and acknowledgements
-//! * `core`: the program of core switches between pods (§3.4)
-//! * `host`, `routes`: transmission times of a host, and its routes
 //!
 //! `docs/protocols/fastpod.md` lists the packets, and what differs from the paper.
 
 pub mod config;
-pub mod slots;
-pub mod timing;
+pub mod pod;
 pub mod wire;
 
-mod arbiter;
-mod asking;
-mod backlog;
-mod clocks;
-mod core;
-mod demands;
-mod failures;
-mod host;
+mod fat_tree;
 mod packing;
-mod paths;
-mod queues;
-mod receiver;
-mod routes;
-mod seen;
-mod slot_grant;
-mod stats;
+mod repair;
 
 #[cfg(test)]
 mod tests;
 
-pub use arbiter::FastpodArbiter;
 pub use config::{Fastpod, FastpodConfig, Order};
-pub use core::FastpodHop;
-pub use host::FastpodHost;
-pub use stats::FastpodStats;
+pub use fat_tree::core_switch::FastpodHop;
+pub use pod::arbiter::FastpodArbiter;
+pub use pod::host::FastpodHost;
+pub use pod::stats::FastpodStats;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Links and hosts of a pod that fail (§4).
 
 use super::*;
-use crate::fastpod::failures::PROBE_SLOTS;
+use crate::fastpod::repair::failures::PROBE_SLOTS;
 use pod::Port;
 
 const END: Time = Time::from_ps(10_000_000_000);

@@ -2,10 +2,10 @@
 
 use rampmeter_core::{Bytes, Event, Message, MsgId, NodeId, Time};
 
-use super::super::packing::CellTime;
-use super::super::queues::{NUMBERS, Queues};
-use super::super::wire::FastpodHeader;
 use super::*;
+use crate::fastpod::packing::CellTime;
+use crate::fastpod::pod::queues::{NUMBERS, Queues};
+use crate::fastpod::wire::FastpodHeader;
 use crate::parts::Output;
 
 /// A message that is in flight while 65 536 others complete is acknowledged by its number, and

@@ -6,7 +6,7 @@ use rampmeter_core::{Bytes, Message, MsgId, NodeId, Span, Time};
 use super::pod::{CABLE, HEADER, HOST, RATE, Run, SWITCH, fastpod};
 use super::{ONE_MS, alike, assert_all_fine, config, us};
 use crate::fastpod::packing::CellTime;
-use crate::fastpod::queues::Queues;
+use crate::fastpod::pod::queues::Queues;
 use crate::fastpod::{Fastpod, FastpodConfig, Order};
 
 fn packed() -> FastpodConfig {

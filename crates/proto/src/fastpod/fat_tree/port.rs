@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, VecDeque};
 
 use rampmeter_core::{Bytes, Packet, Span, Time};
 
-use super::super::asking::{Answer, Grant, HostDemands, Outcome};
-use super::super::backlog::Backlog;
-use super::super::config::{Fastpod, Order};
-use super::super::packing::{CellTime, cells_of};
-use super::super::routes;
-use super::super::timing::{Instant, instant, local};
-use super::super::wire::{FastpodHeader, List, RELAYS_MAX, Relay};
+use super::routes;
 use super::stats::CoreStats;
+use crate::fastpod::config::{Fastpod, Order};
+use crate::fastpod::packing::{CellTime, cells_of};
+use crate::fastpod::pod::asking::{Answer, Grant, HostDemands, Outcome};
+use crate::fastpod::pod::backlog::Backlog;
+use crate::fastpod::pod::routes::control;
+use crate::fastpod::pod::timing::{Instant, instant, local};
+use crate::fastpod::wire::{FastpodHeader, List, RELAYS_MAX, Relay};
 
 /// The side of a core switch towards one pod.
 #[derive(Debug)]
@@ -331,7 +332,7 @@ impl PodPort {
         let epoch = self.epoch;
         let header = FastpodHeader::CoreRts { epoch, incarnation, number, open, demands, relays };
         let (src, dst) = (fastpod.core(core), fastpod.arbiter(self.pod, self.arbiter));
-        let mut packet = routes::control(fastpod, src.get(), dst, header);
+        let mut packet = control(fastpod, src.get(), dst, header);
         routes::core_rts(fastpod, core, (self.pod, self.arbiter), &mut packet);
         packet
     }

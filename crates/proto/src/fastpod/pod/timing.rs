@@ -74,7 +74,7 @@ fn most(spans: impl Iterator<Item = Span>) -> Span {
 impl Timing {
     /// Returns the times of a pod, which the core switches join to others. Slots are computed in
     /// `compute`.
-    pub(super) fn of_pod(pod: &Pod, cores: &[Core], slots: Slots, compute: Span) -> Self {
+    pub(crate) fn of_pod(pod: &Pod, cores: &[Core], slots: Slots, compute: Span) -> Self {
         let ends = (pod.hosts.len() as u32, ends_of_pod(pod, cores, slots.control));
         Self::new(
             ends,
@@ -85,7 +85,7 @@ impl Timing {
     }
 
     /// Other networks have two hops between a host and an arbiter, and four between hosts.
-    pub(super) fn elsewhere(facts: &FabricFacts, slots: Slots, compute: Span) -> Self {
+    pub(crate) fn elsewhere(facts: &FabricFacts, slots: Slots, compute: Span) -> Self {
         let hop = facts.control_rtt / 4;
         let place = |number: u32| (number % u32::from(slots.hosts)) as u16;
         let end = |number| End { leaf: 0, place: place(number), up: hop, down: hop };
@@ -152,30 +152,30 @@ impl Timing {
 
     /// The same if cells are shared: the last packet of a slot may begin just before its end. Guard
     /// bands keep it away from the next slot by more than clocks may be wrong.
-    pub(super) fn with_packing(self) -> Self {
+    pub(crate) fn with_packing(self) -> Self {
         Self { early: self.slots.error, ..self }
     }
 
     /// Returns the number of hosts of the pod.
     #[inline]
-    pub(super) fn n_hosts(&self) -> u32 {
+    pub(crate) fn n_hosts(&self) -> u32 {
         self.n_hosts
     }
 
     /// The number of an end at its leaf.
     #[inline]
-    pub(super) fn place(&self, end: u16) -> u16 {
+    pub(crate) fn place(&self, end: u16) -> u16 {
         self.ends[usize::from(end)].place
     }
 
     /// Returns the switch that an end is joined to.
     #[inline]
-    pub(super) fn leaf(&self, end: u16) -> u16 {
+    pub(crate) fn leaf(&self, end: u16) -> u16 {
         self.ends[usize::from(end)].leaf
     }
 
     /// Returns the number of racks.
-    pub(super) fn n_racks(&self) -> usize {
+    pub(crate) fn n_racks(&self) -> usize {
         self.n_racks.into()
     }
 
@@ -186,7 +186,7 @@ impl Timing {
 
     /// Returns the instant at which an end sends the first packet of a slot.
     #[inline]
-    pub(super) fn start(&self, end: u16, slot: u64) -> Instant {
+    pub(crate) fn start(&self, end: u16, slot: u64) -> Instant {
         let End { leaf, up, .. } = self.ends[usize::from(end)];
         let phase = self.leaves[usize::from(leaf)].from_ends;
         self.number_start(slot) + ps(self.base) + ps(phase) - ps(up)
@@ -194,7 +194,7 @@ impl Timing {
 
     /// Returns the slot that an end is in; `None` before the first.
     #[inline]
-    pub(super) fn slot_at(&self, end: u16, at: Instant) -> Option<u64> {
+    pub(crate) fn slot_at(&self, end: u16, at: Instant) -> Option<u64> {
         let since = at - self.start(end, 0);
         u64::try_from(since.div_euclid(ps(self.slots.length()))).ok()
     }
@@ -202,12 +202,12 @@ impl Timing {
     /// Returns the instant at which an arbiter sends an end the packet that is at `position` of a
     /// slot at the end's leaf.
     #[inline]
-    pub(super) fn schd_at(&self, arbiter: u32, end: u16, (slot, position): (u64, Span)) -> Instant {
+    pub(crate) fn schd_at(&self, arbiter: u32, end: u16, (slot, position): (u64, Span)) -> Instant {
         self.leaf_at(arbiter, self.leaf(end), (slot, position))
     }
 
     /// The same for packets to a leaf.
-    pub(super) fn leaf_at(
+    pub(crate) fn leaf_at(
         &self,
         arbiter: u32,
         leaf: u16,
@@ -220,7 +220,7 @@ impl Timing {
 
     /// Time from the departure of an SCHD until it is received.
     #[inline]
-    pub(super) fn schd_delay(&self, arbiter: u32, end: u16) -> Span {
+    pub(crate) fn schd_delay(&self, arbiter: u32, end: u16) -> Span {
         let End { leaf, down, .. } = self.ends[usize::from(end)];
         self.leaves[usize::from(leaf)].arbiters[arbiter as usize].0 + down
     }
@@ -228,7 +228,7 @@ impl Timing {
     /// Returns the instant at which an arbiter decides the content of the SCHDs of a slot. Only
     /// packets received before count.
     #[inline]
-    pub(super) fn tick_at(&self, arbiter: u32, slot: u64) -> Instant {
+    pub(crate) fn tick_at(&self, arbiter: u32, slot: u64) -> Instant {
         let first = |leaf: &Leaf| ps(leaf.to_ends) - ps(leaf.arbiters[arbiter as usize].0);
         let first = self.leaves.iter().map(first).min().unwrap_or(0);
         self.number_start(slot) + ps(self.base) + first - ps(self.compute)
@@ -237,14 +237,14 @@ impl Timing {
     /// Returns the first slot of which an arbiter decides after `at`; `None` if it is before the
     /// first.
     #[inline]
-    pub(super) fn tick_after(&self, arbiter: u32, at: Instant) -> Option<u64> {
+    pub(crate) fn tick_after(&self, arbiter: u32, at: Instant) -> Option<u64> {
         let since = at - self.tick_at(arbiter, 0);
         u64::try_from(since.div_euclid(ps(self.slots.length())) + 1).ok()
     }
 
     /// Returns the slot in which another end sent a control packet that an end has received at
     /// `at`, and the end of that slot's arrivals. Returns `None` before the first.
-    pub(super) fn slot_of_arrival(&self, end: u16, at: Instant) -> Option<(u64, Instant)> {
+    pub(crate) fn slot_of_arrival(&self, end: u16, at: Instant) -> Option<(u64, Instant)> {
         let End { leaf, down, .. } = self.ends[usize::from(end)];
         let leaf = ps(self.base) + ps(self.leaves[usize::from(leaf)].to_ends);
         // A packet that begins a slot is not of the one before.
@@ -256,7 +256,7 @@ impl Timing {
 
     /// Returns the slot in which an end sent an RTS that an arbiter has received at `at`, or the
     /// next.
-    pub(super) fn rts_sent_about(&self, arbiter: u32, end: u16, at: Time) -> u64 {
+    pub(crate) fn rts_sent_about(&self, arbiter: u32, end: u16, at: Time) -> u64 {
         let End { leaf, up, .. } = self.ends[usize::from(end)];
         let down = self.leaves[usize::from(leaf)].arbiters[arbiter as usize].1;
         let sent = i128::from(at.as_ps()) - ps(up) - ps(down);
@@ -265,7 +265,7 @@ impl Timing {
 
     /// Returns the instant at which an end receives the first SCHD that can depend on the RTS that
     /// it sends at `sent`. No packet to the end is then scheduled (§3.3).
-    pub(super) fn knowing(&self, arbiter: u32, end: u16, sent: Instant) -> Instant {
+    pub(crate) fn knowing(&self, arbiter: u32, end: u16, sent: Instant) -> Instant {
         let End { leaf, place, up, .. } = self.ends[usize::from(end)];
         let down = self.leaves[usize::from(leaf)].arbiters[arbiter as usize].1;
         let heard = sent + ps(up) + ps(down);
@@ -277,13 +277,13 @@ impl Timing {
 
 /// Returns a time by a clock as an instant of that clock.
 #[inline]
-pub(super) fn instant(at: Time) -> Instant {
+pub(crate) fn instant(at: Time) -> Instant {
     i128::from(at.as_ps())
 }
 
 /// Returns an instant by a node's own clock as its time; the start for instants before it.
 #[inline]
-pub(super) fn local(at: Instant) -> Time {
+pub(crate) fn local(at: Instant) -> Time {
     Time::from_ps(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
 }
 

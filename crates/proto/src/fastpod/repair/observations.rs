@@ -1,8 +1,8 @@
 //! Observations of a host about its slots, from which the arbiter finds broken links (§4). They are
 //! the slots in which it sent by schedule, and those in which a scheduled packet arrived.
 
-use super::config::Fastpod;
-use super::timing::Instant;
+use crate::fastpod::config::Fastpod;
+use crate::fastpod::pod::timing::Instant;
 
 /// Slots that a brief report distinguishes.
 const BRIEF: u64 = 64;
@@ -40,7 +40,7 @@ impl SlotBitmap {
 
 /// Observations of a host.
 #[derive(Clone, Debug)]
-pub(super) struct HostObservations {
+pub(crate) struct HostObservations {
     sent: SlotBitmap,
     got: SlotBitmap,
     /// Instant, by the arbiter's clock, before which arrivals belong to a marked slot.
@@ -54,7 +54,7 @@ pub(super) struct HostObservations {
 
 impl HostObservations {
     /// Returns the observations of a host of a pod that has observed nothing.
-    pub(super) fn new(fastpod: &Fastpod, pod: u16) -> Self {
+    pub(crate) fn new(fastpod: &Fastpod, pod: u16) -> Self {
         Self {
             sent: SlotBitmap::default(),
             got: SlotBitmap::default(),
@@ -68,7 +68,7 @@ impl HostObservations {
     /// Slot from which on the host sends an RTS without requests or acknowledgements, so that its
     /// observations are reported; `u64::MAX` if there are none.
     #[inline]
-    pub(super) fn due(&self) -> u64 {
+    pub(crate) fn due(&self) -> u64 {
         self.due
     }
 
@@ -82,7 +82,7 @@ impl HostObservations {
 
     /// Something was sent in a slot by schedule, or was not after all.
     #[inline]
-    pub(super) fn on_sent(&mut self, slot: u64, is_sent: bool) {
+    pub(crate) fn on_sent(&mut self, slot: u64, is_sent: bool) {
         self.sent.set(slot, is_sent);
         self.report_soon(slot);
     }
@@ -90,7 +90,7 @@ impl HostObservations {
     /// Notes that a scheduled packet has arrived, as early as a control packet that began at the
     /// same time.
     #[inline]
-    pub(super) fn on_arrival(&mut self, (pod, end): (u16, u16), at: Instant, fastpod: &Fastpod) {
+    pub(crate) fn on_arrival(&mut self, (pod, end): (u16, u16), at: Instant, fastpod: &Fastpod) {
         if at < self.got_until {
             return;
         }
@@ -104,7 +104,7 @@ impl HostObservations {
     /// Returns the content of a report in a slot. It has the latest slot of which everything has
     /// arrived, and bitmaps of the slots up to it. One is of slots in which the host sent, the
     /// other of slots in which something arrived. Returns `None` in the first slots of a run.
-    pub(super) fn report(&mut self, slot: u64) -> Option<(u64, u64, u64)> {
+    pub(crate) fn report(&mut self, slot: u64) -> Option<(u64, u64, u64)> {
         let latest = slot.checked_sub(self.settled)?;
         let has_more = self.sent.last.max(self.got.last) > latest;
         self.due = if has_more { slot.saturating_add(self.interval) } else { u64::MAX };
@@ -113,7 +113,7 @@ impl HostObservations {
 
     /// Returns the same for the latest slot alone, for RTSs with demands. It has the lowest bits of
     /// the slot's number, a bit if the host sent, and a bit if something arrived.
-    pub(super) fn brief(&self, slot: u64) -> u8 {
+    pub(crate) fn brief(&self, slot: u64) -> u8 {
         let Some(latest) = slot.checked_sub(self.settled) else { return 0 };
         let bit = |marked: &SlotBitmap| (marked.until(latest) & 1) as u8;
         (latest % BRIEF) as u8 | bit(&self.sent) << 6 | bit(&self.got) << 7
@@ -122,7 +122,7 @@ impl HostObservations {
 
 /// Returns the slot of a brief report that was sent about in `slot`, and whether its sender sent,
 /// and something arrived.
-pub(super) fn of_brief(brief: u8, slot: u64, settled: u64) -> Option<(u64, bool, bool)> {
+pub(crate) fn of_brief(brief: u8, slot: u64, settled: u64) -> Option<(u64, bool, bool)> {
     // `slot` is at most 32 before the true one, and at most 31 after it.
     let first = (slot + 1).checked_sub(settled + BRIEF / 2)?;
     let latest = first + (u64::from(brief) + BRIEF - first % BRIEF) % BRIEF;
@@ -135,8 +135,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::wire::COVERED;
     use super::*;
+    use crate::fastpod::wire::COVERED;
 
     proptest! {
         /// The slot may be any, as long as the arbiter can tell roughly when it was sent.

@@ -1,17 +1,4 @@
-//! Core switches (§3.4).
-//!
-//! They keep the cells that arrive from one pod for another. They request slots from the arbiter of
-//! that pod as hosts do, and report to all arbiters the pods for which they have space.
-//!
-//! Each port follows the clock of its pod. Cells are sent at instants at which the port is idle, so
-//! ports need no memory of their own. Acknowledgements of messages between pods pass from one port
-//! to another.
-
-mod port;
-mod stats;
-
-#[cfg(test)]
-mod tests;
+//! Program of a core switch: packets and acknowledgements between the ports of its pods.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,10 +6,10 @@ use std::sync::Arc;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Hop, NodeId, Packet, SwitchFacts, Time, TransitPacket, Verdict};
 
-use super::config::Fastpod;
-use super::wire::{FastpodHeader, Relay};
-use port::PodPort;
-use stats::CoreStats;
+use super::port::PodPort;
+use super::stats::CoreStats;
+use crate::fastpod::config::Fastpod;
+use crate::fastpod::wire::{FastpodHeader, Relay};
 
 /// The program of a switch. Only core switches have one.
 #[derive(Debug)]
@@ -48,7 +35,7 @@ struct CoreSwitch {
 
 impl FastpodHop {
     /// Returns the program of a switch of this network.
-    pub(super) fn new(fastpod: &Arc<Fastpod>, switch: &SwitchFacts) -> Self {
+    pub(crate) fn new(fastpod: &Arc<Fastpod>, switch: &SwitchFacts) -> Self {
         let cores = fastpod.pods.iter().flat_map(|pods| &pods.cores);
         let own = (0..).zip(cores).find(|(_, core)| core.switch == switch.number);
         Self(own.map(|(number, core)| {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use rampmeter_core::{Packet, Purpose, Rng, Span, Time, Verdict};
 
-use super::super::super::config::{Fastpod, FastpodConfig};
-use super::super::super::packing::CellTime;
-use super::super::super::timing::Instant;
-use super::super::super::wire::FastpodHeader;
 use super::{Bench, HOP, N, SLOT, at, cell, fastpod, nothing};
+use crate::fastpod::config::{Fastpod, FastpodConfig};
+use crate::fastpod::packing::CellTime;
+use crate::fastpod::pod::timing::Instant;
+use crate::fastpod::wire::FastpodHeader;
 
 /// Arbiters that obey as late as they may, and their hosts.
 struct Sources {

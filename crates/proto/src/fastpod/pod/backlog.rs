@@ -8,11 +8,11 @@ use rampmeter_core::wire::List;
 
 /// Maximum length of the queue. A message whose acknowledgement does not fit is retransmitted, and
 /// acknowledged then.
-pub(super) const WAITING_MAX: usize = 4_096;
+pub(crate) const WAITING_MAX: usize = 4_096;
 
 /// A queue that holds no item twice, and at most [`WAITING_MAX`].
 #[derive(Clone, Debug)]
-pub(super) struct Backlog<T> {
+pub(crate) struct Backlog<T> {
     waiting: VecDeque<T>,
     known: HashSet<T, BuildHasherDefault<IdHasher>>,
 }
@@ -25,7 +25,7 @@ impl<T> Default for Backlog<T> {
 
 impl<T: Copy + Default + Eq + Hash> Backlog<T> {
     /// Enters an item at the end. Returns whether it waits now: false if there is no room.
-    pub(super) fn push(&mut self, item: T) -> bool {
+    pub(crate) fn push(&mut self, item: T) -> bool {
         if self.known.contains(&item) {
             return true;
         }
@@ -38,12 +38,12 @@ impl<T: Copy + Default + Eq + Hash> Backlog<T> {
     }
 
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Takes as many as a packet has room for, those that have waited longest.
-    pub(super) fn take<const N: usize>(&mut self) -> List<T, N> {
+    pub(crate) fn take<const N: usize>(&mut self) -> List<T, N> {
         let mut list = List::default();
         while let Some(item) = self.waiting.front()
             && list.push(*item)
@@ -55,7 +55,7 @@ impl<T: Copy + Default + Eq + Hash> Backlog<T> {
     }
 
     /// Keeps those for which `is_kept` holds.
-    pub(super) fn retain(&mut self, is_kept: impl Fn(&T) -> bool) {
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&T) -> bool) {
         self.known.retain(&is_kept);
         self.waiting.retain(is_kept);
     }
@@ -65,8 +65,8 @@ impl<T: Copy + Default + Eq + Hash> Backlog<T> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::wire::Ack;
     use super::*;
+    use crate::fastpod::wire::Ack;
 
     proptest! {
         /// Against a list that is searched.

@@ -7,13 +7,15 @@ use rampmeter_core::collections::IdMap;
 use rampmeter_core::{NodeId, Time};
 
 use super::backlog::Backlog;
-use super::config::Fastpod;
-use super::failures::{FailureStats, Failures};
-use super::seen::of_brief;
 use super::slot_grant::SlotGrant;
-use super::wire::{ACKS_MAX, Ack, Demand, FastpodHeader, List, POD_FLAG, RELAYS_MAX, Relay};
 use crate::fastpass::allocate::{Allocation, Allocator};
 use crate::fastpass::colour::EdgeColourer;
+use crate::fastpod::config::Fastpod;
+use crate::fastpod::repair::failures::{FailureStats, Failures};
+use crate::fastpod::repair::observations::of_brief;
+use crate::fastpod::wire::{
+    ACKS_MAX, Ack, Demand, FastpodHeader, List, POD_FLAG, RELAYS_MAX, Relay,
+};
 
 /// Pending reports of an arbiter to an end.
 #[derive(Clone, Copy, Debug)]

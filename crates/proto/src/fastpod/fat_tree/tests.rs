@@ -13,9 +13,10 @@ use rampmeter_core::{
     SwitchFacts, Time, TransitPacket, Verdict,
 };
 
-use super::super::config::{Fastpod, FastpodConfig};
-use super::super::wire::{Ack, Demand, FastpodHeader, List, NOBODY, Relay};
-use super::FastpodHop;
+use super::core_switch::FastpodHop;
+use crate::fastpod::config::{Fastpod, FastpodConfig};
+use crate::fastpod::pod::routes::control;
+use crate::fastpod::wire::{Ack, Demand, FastpodHeader, List, NOBODY, Relay};
 
 const RATE: Rate = Rate::from_gbps(100);
 const CABLE: Span = Span::from_ns(1_000);
@@ -120,7 +121,7 @@ impl Bench {
     }
 
     fn control(&self, src: NodeId, header: FastpodHeader) -> Packet<FastpodHeader> {
-        super::super::routes::control(&self.fastpod, src.get(), self.fastpod.core(6), header)
+        control(&self.fastpod, src.get(), self.fastpod.core(6), header)
     }
 
     /// Delivers a packet of a pod's arbiter whose clock is ahead by `offset`.

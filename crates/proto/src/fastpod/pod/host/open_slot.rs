@@ -2,8 +2,8 @@
 
 use rampmeter_core::Time;
 
-use crate::fastpod::asking::Grant;
-use crate::fastpod::timing::Instant;
+use crate::fastpod::pod::asking::Grant;
+use crate::fastpod::pod::timing::Instant;
 
 /// The slot that the host is in.
 #[derive(Clone, Copy, Debug)]

@@ -10,22 +10,22 @@
 
 /// Links that a pair needs: a link up from a rack, a link down to a rack, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Way {
+pub(crate) struct Way {
     /// The rack of the source, if that is a host.
-    pub(super) up: Option<u16>,
+    pub(crate) up: Option<u16>,
     /// The rack of the destination, if that is a host.
-    pub(super) down: Option<u16>,
+    pub(crate) down: Option<u16>,
     /// The aggregation switch, if there is no choice: that of a core switch, or of a probe.
-    pub(super) agg: Option<u8>,
+    pub(crate) agg: Option<u8>,
 }
 
 /// A link between a rack and an aggregation switch, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Link {
+pub(crate) struct Link {
     /// From the rack.
-    pub(super) is_up: bool,
-    pub(super) rack: u16,
-    pub(super) agg: u8,
+    pub(crate) is_up: bool,
+    pub(crate) rack: u16,
+    pub(crate) agg: u8,
 }
 
 /// A pair that has been placed.
@@ -39,7 +39,7 @@ struct Pair {
 
 /// The pairs of one slot.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Paths {
+pub(crate) struct Paths {
     n_racks: usize,
     n_aggs: usize,
     /// By end: the switches to which its link works, and of these the ones without a pair.
@@ -63,7 +63,7 @@ fn each(mut mask: u64) -> impl Iterator<Item = u8> + Clone {
 impl Paths {
     /// Returns a slot of a pod with this many racks and aggregation switches, at most 64, all links
     /// whole.
-    pub(super) fn new(n_racks: usize, n_aggs: usize) -> Self {
+    pub(crate) fn new(n_racks: usize, n_aggs: usize) -> Self {
         assert!((1..=64).contains(&n_aggs), "{n_aggs} aggregation switches");
         let all = vec![u64::MAX >> (64 - n_aggs); 2 * n_racks];
         Self {
@@ -81,40 +81,40 @@ impl Paths {
     }
 
     /// Sets whether a link works, from the next slot on.
-    pub(super) fn set_whole(&mut self, link: Link, is_whole: bool) {
+    pub(crate) fn set_whole(&mut self, link: Link, is_whole: bool) {
         let end = self.end(link.is_up, link.rack);
         let bit = 1 << link.agg;
         self.whole[end] = if is_whole { self.whole[end] | bit } else { self.whole[end] & !bit };
     }
 
     /// Begins the next slot: no pair is placed.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.free.clone_from(&self.whole);
         self.taken.fill(None);
         self.pairs.clear();
     }
 
     /// Returns the aggregation switch of a pair, by its number.
-    pub(super) fn agg(&self, pair: u16) -> u8 {
+    pub(crate) fn agg(&self, pair: u16) -> u8 {
         self.pairs[usize::from(pair)].agg
     }
 
     /// Puts a pair that has its aggregation switch onto its links, broken or not. No pair may be
     /// on them.
-    pub(super) fn probe(&mut self, way: Way) -> u16 {
+    pub(crate) fn probe(&mut self, way: Way) -> u16 {
         let agg = way.agg.expect("a probe has a switch");
         self.add(self.ends(way), agg, true)
     }
 
     /// Returns whether no pair uses the links of a route.
-    pub(super) fn is_clear(&self, way: Way) -> bool {
+    pub(crate) fn is_clear(&self, way: Way) -> bool {
         let agg = usize::from(way.agg.expect("a way by a given switch"));
         let is_clear = |end: &usize| self.taken[end * self.n_aggs + agg].is_none();
         self.ends(way).iter().flatten().all(is_clear)
     }
 
     /// Places a pair. Returns its number, from zero; `None` if there is no room in this slot.
-    pub(super) fn place(&mut self, way: Way) -> Option<u16> {
+    pub(crate) fn place(&mut self, way: Way) -> Option<u16> {
         let ends = self.ends(way);
         let agg = match (way.agg, ends) {
             (Some(agg), _) => self.clear_for(ends, agg).then_some(agg),

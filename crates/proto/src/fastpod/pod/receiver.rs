@@ -4,8 +4,8 @@
 use rampmeter_core::{NodeId, Receipt, Time};
 
 use super::backlog::Backlog;
-use super::config::Fastpod;
-use super::wire::{ACKS_MAX, Ack, FastpodHeader, List};
+use crate::fastpod::config::Fastpod;
+use crate::fastpod::wire::{ACKS_MAX, Ack, FastpodHeader, List};
 use crate::parts::{Announcement, ArrivingFlows, FlowStatus, Output};
 
 /// The messages that arrive at a host.

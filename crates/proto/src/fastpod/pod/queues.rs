@@ -9,15 +9,15 @@ use std::collections::{BTreeSet, VecDeque};
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Span, Time};
 
-use super::config::{Fastpod, Order};
-use super::packing::{CellTime, cells_of};
 use super::timing::Instant;
-use super::wire::{FastpodHeader, POD_FLAG};
+use crate::fastpod::config::{Fastpod, Order};
+use crate::fastpod::packing::{CellTime, cells_of};
+use crate::fastpod::wire::{FastpodHeader, POD_FLAG};
 use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
 
 /// A message's own part.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     /// The next cell that is sent by schedule, and without.
     next: u32,
     free: u32,
@@ -88,7 +88,7 @@ impl Queue {
 
 /// The queues of one host.
 #[derive(Clone, Debug)]
-pub(super) struct Queues {
+pub(crate) struct Queues {
     pod: u16,
     flows: OutgoingFlows<Progress>,
     queues: IdMap<u16, Queue>,
@@ -115,14 +115,14 @@ fn bytes_left(flow: &OutgoingFlow<Progress>, whole_bytes: u64) -> u64 {
 const BACKOFF_MAX: u32 = 6;
 
 /// Count of numbers for acknowledgements.
-pub(super) const NUMBERS: u32 = 1 << 16;
+pub(crate) const NUMBERS: u32 = 1 << 16;
 
 fn number(dst: NodeId, flow: u32) -> (u32, u32) {
     (dst.get(), flow % NUMBERS)
 }
 
 impl Queues {
-    pub(super) fn new(node: NodeId, pod: u16, fastpod: &Fastpod) -> Self {
+    pub(crate) fn new(node: NodeId, pod: u16, fastpod: &Fastpod) -> Self {
         Self {
             pod,
             whole_bytes: fastpod.cell_bytes(),
@@ -135,18 +135,18 @@ impl Queues {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.flows.len()
     }
 
     /// Cells that wait for scheduled slots to a destination.
     #[inline]
-    pub(super) fn waiting(&self, dst: u16) -> u64 {
+    pub(crate) fn waiting(&self, dst: u16) -> u64 {
         self.queues.get(&dst).map_or(0, |queue| queue.cells)
     }
 
     /// Scheduled cells that they take: fewer, where they share them.
-    pub(super) fn cells_wanted(&self, dst: u16, fastpod: &Fastpod) -> u64 {
+    pub(crate) fn cells_wanted(&self, dst: u16, fastpod: &Fastpod) -> u64 {
         let Some(queue) = self.queues.get(&dst).filter(|_| fastpod.config.packing) else {
             return self.waiting(dst);
         };
@@ -159,12 +159,12 @@ impl Queues {
 
     /// Returns whether any cell waits.
     #[inline]
-    pub(super) fn has_waiting(&self) -> bool {
+    pub(crate) fn has_waiting(&self) -> bool {
         self.cells > 0
     }
 
     /// Destinations for which cells wait, in order.
-    pub(super) fn destinations(&self) -> Vec<u16> {
+    pub(crate) fn destinations(&self) -> Vec<u16> {
         let waiting = self.queues.iter().filter(|(_, queue)| queue.cells > 0);
         let mut dsts: Vec<u16> = waiting.map(|(&dst, _)| dst).collect();
         dsts.sort_unstable();
@@ -172,7 +172,7 @@ impl Queues {
     }
 
     /// Enters a message. It may be sent without a schedule if nothing waits for its destination.
-    pub(super) fn submit(&mut self, now: Time, message: &Message, fastpod: &Fastpod) {
+    pub(crate) fn submit(&mut self, now: Time, message: &Message, fastpod: &Fastpod) {
         let packets = fastpod.framing().packets(message.size);
         let to = fastpod.target(self.pod, message.dst.get() as u16);
         // Nothing is sent to other pods without a schedule (§3.4).
@@ -235,7 +235,7 @@ impl Queues {
 
     /// Returns the next packet to a destination, in the rest of the time of a scheduled cell. Also
     /// returns its start, and true if it was sent by schedule before.
-    pub(super) fn scheduled(
+    pub(crate) fn scheduled(
         &mut self,
         now: Time,
         dst: u16,
@@ -292,18 +292,18 @@ impl Queues {
 
     /// Returns the destination of the earliest of them, and when it was submitted.
     #[inline]
-    pub(super) fn earliest(&self, at: Instant) -> Option<(u16, Time)> {
+    pub(crate) fn earliest(&self, at: Instant) -> Option<(u16, Time)> {
         self.hopeful(at).next().map(|flow| (flow.dst.get() as u16, flow.state.at))
     }
 
     /// Returns whether one of them is for `dst`.
     #[inline]
-    pub(super) fn hopes(&self, dst: u16, at: Instant) -> bool {
+    pub(crate) fn hopes(&self, dst: u16, at: Instant) -> bool {
         self.hopeful(at).any(|flow| flow.dst.get() == u32::from(dst))
     }
 
     /// Returns the next cell to `dst` without a schedule.
-    pub(super) fn unscheduled(
+    pub(crate) fn unscheduled(
         &mut self,
         dst: u16,
         at: Instant,
@@ -317,7 +317,7 @@ impl Queues {
     }
 
     /// Forgets messages that can no longer be sent without a schedule at `at`.
-    pub(super) fn give_up_hope(&mut self, at: Instant) {
+    pub(crate) fn give_up_hope(&mut self, at: Instant) {
         let flows = &self.flows;
         self.hopeful.retain(|&(slot, msg)| {
             let flow = flows.get(slot).filter(|flow| flow.msg == msg);
@@ -327,7 +327,7 @@ impl Queues {
 
     /// The arbiter has received requests for slots to `dst`: what nobody has requested before may
     /// be sent without them until `until`.
-    pub(super) fn on_asked(&mut self, dst: u16, until: Instant) {
+    pub(crate) fn on_asked(&mut self, dst: u16, until: Instant) {
         for &(slot, msg) in &self.hopeful {
             let flow = self.flows.of(slot, msg).filter(|flow| flow.dst.get() == u32::from(dst));
             if let Some(flow) = flow {
@@ -350,7 +350,7 @@ impl Queues {
     }
 
     /// A message has arrived.
-    pub(super) fn on_ack(&mut self, dst: u16, flow: u16, out: &mut Output<FastpodHeader>) {
+    pub(crate) fn on_ack(&mut self, dst: u16, flow: u16, out: &mut Output<FastpodHeader>) {
         let Some(&slot) = self.numbers.get(&(u32::from(dst), u32::from(flow))) else { return };
         // Unsent packets cannot have arrived: the number is that of an earlier message.
         let is_sent = self.flows.get(slot).is_some_and(|flow| {
@@ -362,13 +362,13 @@ impl Queues {
     }
 
     #[inline]
-    pub(super) fn deadline(&self) -> Time {
+    pub(crate) fn deadline(&self) -> Time {
         self.flows.deadline()
     }
 
     /// Pauses or resumes a message, by flow control of its destination. If it resumes, returns the
     /// destination for which slots are needed.
-    pub(super) fn on_hold(
+    pub(crate) fn on_hold(
         &mut self,
         now: Time,
         (dst, msg): (NodeId, MsgId),
@@ -407,7 +407,7 @@ impl Queues {
 
     /// Queues messages that were sent and not acknowledged for retransmission, and requests room
     /// for those that are held. Returns the destination of the next; `None` if no other is due.
-    pub(super) fn handle_timeout(
+    pub(crate) fn handle_timeout(
         &mut self,
         now: Time,
         fastpod: &Fastpod,
@@ -434,7 +434,7 @@ impl Queues {
     }
 
     /// Cancels a message.
-    pub(super) fn cancel(&mut self, msg: MsgId) {
+    pub(crate) fn cancel(&mut self, msg: MsgId) {
         if let Some(slot) = self.flows.slot(msg) {
             self.remove(slot);
         }
@@ -449,7 +449,7 @@ impl Queues {
 
     /// Handles a destination that has lost its state: messages to it fail, and others are
     /// renumbered.
-    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<FastpodHeader>) {
+    pub(crate) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<FastpodHeader>) {
         for msg in self.fail(|flow| flow.dst == peer) {
             out.say(Event::Failed { msg });
         }
@@ -457,7 +457,7 @@ impl Queues {
     }
 
     /// Fails every message with cells to send.
-    pub(super) fn fail_waiting(&mut self, out: &mut Output<FastpodHeader>) {
+    pub(crate) fn fail_waiting(&mut self, out: &mut Output<FastpodHeader>) {
         for msg in self.fail(|flow| flow.state.next < flow.packets) {
             out.say(Event::Failed { msg });
         }

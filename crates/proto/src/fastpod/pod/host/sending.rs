@@ -5,10 +5,11 @@ use rampmeter_core::{NodeId, Packet, Span, Time};
 
 use super::FastpodHost;
 use super::open_slot::OpenSlot;
-use crate::fastpod::asking::Grant;
+use crate::fastpod::fat_tree::routes as core_routes;
 use crate::fastpod::packing::CellTime;
-use crate::fastpod::routes;
-use crate::fastpod::timing::{Instant, instant, local};
+use crate::fastpod::pod::asking::Grant;
+use crate::fastpod::pod::routes;
+use crate::fastpod::pod::timing::{Instant, instant, local};
 use crate::fastpod::wire::{FastpodHeader, POD_FLAG};
 
 /// Item sent at an instant.
@@ -195,7 +196,12 @@ impl FastpodHost {
             self.stats.cells_again += u64::from(is_again);
             match grant.dst & POD_FLAG {
                 0 => routes::cell(&self.fastpod, self.node, grant.agg, &mut packet),
-                _ => routes::cell_to_core(&self.fastpod, self.node, grant.agg.into(), &mut packet),
+                _ => core_routes::cell_to_core(
+                    &self.fastpod,
+                    self.node,
+                    grant.agg.into(),
+                    &mut packet,
+                ),
             }
             self.ready.push_back((at + begin, packet));
             if !self.fastpod.config.packing {

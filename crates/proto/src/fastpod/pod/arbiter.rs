@@ -12,12 +12,13 @@ use rampmeter_core::{
 };
 
 use super::clocks::is_next_epoch;
-use super::config::Fastpod;
 use super::demands::{Clients, News};
 use super::routes;
 use super::slot_grant::SlotGrant;
 use super::timing::{Timing, instant, local};
-use super::wire::{FastpodHeader, NOBODY};
+use crate::fastpod::config::Fastpod;
+use crate::fastpod::fat_tree::routes as core_routes;
+use crate::fastpod::wire::{FastpodHeader, NOBODY};
 
 /// Fastpod's arbiter, or its standby.
 #[derive(Clone, Debug)]
@@ -244,7 +245,7 @@ impl FastpodArbiter {
                 relays,
             };
             let mut packet = routes::control(&self.fastpod, own, self.fastpod.core(core), header);
-            routes::core_schd(&self.fastpod, self.pod, core, &mut packet);
+            core_routes::core_schd(&self.fastpod, self.pod, core, &mut packet);
             return packet;
         }
         let probe = is_probe.into();

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, VecDeque};
 use rampmeter_core::collections::{IdMap, SeqSet};
 use rampmeter_core::{Span, Time};
 
-use super::config::Fastpod;
-use super::wire::{Demand, List};
+use crate::fastpod::config::Fastpod;
+use crate::fastpod::wire::{Demand, List};
 
 /// Demand of a host for one destination, in slots.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,25 +26,25 @@ struct DestinationDemand {
 
 /// A slot that a host may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Grant {
-    pub(super) dst: u16,
+pub(crate) struct Grant {
+    pub(crate) dst: u16,
     /// The aggregation switch to send by.
-    pub(super) agg: u8,
+    pub(crate) agg: u8,
     /// It is for a probe, and was not requested.
-    pub(super) is_probe: bool,
+    pub(crate) is_probe: bool,
 }
 
 /// Answer of an SCHD to the requests.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answer {
-    pub(super) incarnation: u32,
-    pub(super) heard: u32,
-    pub(super) given: u32,
+pub(crate) struct Answer {
+    pub(crate) incarnation: u32,
+    pub(crate) heard: u32,
+    pub(crate) given: u32,
 }
 
 /// The demands of one host.
 #[derive(Clone, Debug)]
-pub(super) struct HostDemands {
+pub(crate) struct HostDemands {
     incarnation: u32,
     /// RTSs with demands in this incarnation.
     number: u32,
@@ -77,7 +77,7 @@ const BACKOFF_MAX: u32 = 6;
 const WAITS: u64 = 64;
 
 impl HostDemands {
-    pub(super) fn new(now: Time, incarnation: u32) -> Self {
+    pub(crate) fn new(now: Time, incarnation: u32) -> Self {
         Self {
             incarnation,
             number: 0,
@@ -97,12 +97,12 @@ impl HostDemands {
     }
 
     /// The host's incarnation and how many RTSs have had demands.
-    pub(super) fn stamp(&self) -> (u32, u32) {
+    pub(crate) fn stamp(&self) -> (u32, u32) {
         (self.incarnation, self.number)
     }
 
     /// Begins the wait: from now on its arbiter should respond.
-    pub(super) fn begin(&mut self, now: Time) {
+    pub(crate) fn begin(&mut self, now: Time) {
         self.heard_at = self.heard_at.max(now);
         self.given_at = self.given_at.max(now);
         self.attempts = 0;
@@ -110,7 +110,7 @@ impl HostDemands {
 
     /// Ensures that enough slots are requested to send `cells` to a destination. Returns whether an
     /// RTS will carry a request; if not, they have been requested.
-    pub(super) fn want(&mut self, dst: u16, cells: u64, fastpod: &Fastpod) -> bool {
+    pub(crate) fn want(&mut self, dst: u16, cells: u64, fastpod: &Fastpod) -> bool {
         let need = cells.div_ceil(fastpod.slots.cells().into());
         let need = u32::try_from(need).unwrap_or(u32::MAX);
         let wanted = self.wanted.entry(dst).or_default();
@@ -128,12 +128,12 @@ impl HostDemands {
 
     /// Returns whether there is something to request.
     #[inline]
-    pub(super) fn is_dirty(&self) -> bool {
+    pub(crate) fn is_dirty(&self) -> bool {
         !self.dirty.is_empty()
     }
 
     /// Takes the demands for the next RTS.
-    pub(super) fn take<const N: usize>(&mut self, now: Time) -> List<Demand, N> {
+    pub(crate) fn take<const N: usize>(&mut self, now: Time) -> List<Demand, N> {
         let mut demands = List::default();
         while let Some(&dst) = self.dirty.front() {
             let Some(wanted) = self.wanted.get_mut(&dst) else {
@@ -154,7 +154,7 @@ impl HostDemands {
     }
 
     /// Handles the arrival of a packet from the arbiter.
-    pub(super) fn on_schd(&mut self, now: Time, answer: Answer, grant: Option<(u64, Grant)>) {
+    pub(crate) fn on_schd(&mut self, now: Time, answer: Answer, grant: Option<(u64, Grant)>) {
         self.heard_at = now;
         let is_of_this = answer.incarnation == self.incarnation;
         if let Some((slot, grant)) = grant
@@ -186,7 +186,7 @@ impl HostDemands {
     }
 
     /// Enters a probe that the arbiter requests in a slot.
-    pub(super) fn probe(&mut self, slot: u64, grant: Grant) {
+    pub(crate) fn probe(&mut self, slot: u64, grant: Grant) {
         self.grants.entry(slot).or_insert(grant);
     }
 
@@ -199,18 +199,18 @@ impl HostDemands {
     }
 
     #[inline]
-    pub(super) fn grant(&self, slot: u64) -> Option<Grant> {
+    pub(crate) fn grant(&self, slot: u64) -> Option<Grant> {
         self.grants.get(&slot).copied()
     }
 
     /// Returns the slots with grants after `slot`, in order.
     #[inline]
-    pub(super) fn after(&self, slot: u64) -> impl Iterator<Item = u64> {
+    pub(crate) fn after(&self, slot: u64) -> impl Iterator<Item = u64> {
         self.grants.range(slot + 1..).map(|(&slot, _)| slot)
     }
 
     /// Takes the first grant of a slot up to `slot`.
-    pub(super) fn take_until(&mut self, slot: u64) -> Option<(u64, Grant)> {
+    pub(crate) fn take_until(&mut self, slot: u64) -> Option<(u64, Grant)> {
         let first = self.grants.first_entry().filter(|first| *first.key() <= slot)?;
         let (slot, grant) = first.remove_entry();
         if let Some(wanted) = self.wanted.get_mut(&grant.dst).filter(|_| !grant.is_probe) {
@@ -220,7 +220,7 @@ impl HostDemands {
     }
 
     /// Clears all requests. [`HostDemands::want`] repeats those that are still needed.
-    pub(super) fn start_anew(&mut self) {
+    pub(crate) fn start_anew(&mut self) {
         self.incarnation += 1;
         (self.number, self.heard, self.given) = (0, 0, 0);
         self.received = SeqSet::default();
@@ -233,7 +233,7 @@ impl HostDemands {
     }
 
     /// Another arbiter has taken over: its slots are others.
-    pub(super) fn turn_over(&mut self, now: Time) {
+    pub(crate) fn turn_over(&mut self, now: Time) {
         self.grants.clear();
         self.wanted.clear();
         self.start_anew();
@@ -252,12 +252,12 @@ impl HostDemands {
 
     /// Returns the next instant at which there is something to do, for a host that waits.
     #[inline]
-    pub(super) fn deadline(&self, waits: bool, fastpod: &Fastpod) -> Time {
+    pub(crate) fn deadline(&self, waits: bool, fastpod: &Fastpod) -> Time {
         if waits { self.due(fastpod) } else { Time::NEVER }
     }
 
     /// Handles the timeout if no answer arrives.
-    pub(super) fn handle_timeout(&mut self, now: Time, fastpod: &Fastpod) -> Outcome {
+    pub(crate) fn handle_timeout(&mut self, now: Time, fastpod: &Fastpod) -> Outcome {
         if self.due(fastpod) > now {
             return Outcome::Nothing;
         }
@@ -283,7 +283,7 @@ impl HostDemands {
 
 /// Reaction of a host that receives no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     Nothing,
     AskAnew,
     GiveUp,

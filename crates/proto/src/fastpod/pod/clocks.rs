@@ -2,13 +2,13 @@
 
 use rampmeter_core::Span;
 
-use super::config::FastpodConfig;
 use super::slots::Slots;
 use super::timing::Instant;
+use crate::fastpod::config::FastpodConfig;
 use crate::keys::BadKey;
 
 /// Slots beyond those that an arbiter gives ahead, for clocks that are apart and late packets.
-pub(super) const AHEAD_SLACK: i64 = 64;
+pub(crate) const AHEAD_SLACK: i64 = 64;
 
 /// Epochs that an arbiter may be ahead of those that follow it. Each takeover takes 2. A packet
 /// with an epoch beyond that is damaged.
@@ -16,13 +16,13 @@ const EPOCHS_AHEAD: u32 = 1 << 16;
 
 /// Returns true if an arbiter of `epoch` may follow that of `known`, or is the same; any if none is
 /// known.
-pub(super) fn is_next_epoch(epoch: u32, known: u32) -> bool {
+pub(crate) fn is_next_epoch(epoch: u32, known: u32) -> bool {
     known == 0 || (known..=known.saturating_add(EPOCHS_AHEAD)).contains(&epoch)
 }
 
 /// Returns true if the offset of an arbiter's clock has changed by more than a late packet
 /// explains. Slots that were given by the clock before are others by this one.
-pub(super) fn is_jump(before: Instant, offset: Instant) -> bool {
+pub(crate) fn is_jump(before: Instant, offset: Instant) -> bool {
     before.abs_diff(offset) > u128::from(JUMP.as_ps())
 }
 
@@ -32,7 +32,7 @@ impl FastpodConfig {
     /// Returns the maximum offset of a host's clock from the arbiter's, in either direction. Two
     /// clocks drift apart from one SCHD to the next, and for the slot that has begun by then. Both
     /// ends read a time stamp with an error (§4).
-    pub(super) fn clock_error(&self, perfect: &Slots, ahead: u64) -> Result<Span, BadKey> {
+    pub(crate) fn clock_error(&self, perfect: &Slots, ahead: u64) -> Result<Span, BadKey> {
         if self.clock_ppb == 0 && self.clock_jitter_ns == 0 {
             return Ok(Span::ZERO);
         }
@@ -53,14 +53,14 @@ impl FastpodConfig {
     }
 
     /// By how much more than on the link time passes by a clock that runs fast; with rounding.
-    pub(super) fn drift(&self, time: Span) -> Span {
+    pub(crate) fn drift(&self, time: Span) -> Span {
         let drift = u128::from(self.clock_ppb) * u128::from(time.as_ps());
         Span::from_ps(drift.div_ceil(1_000_000_000) as u64 + 2)
     }
 
     /// Returns the time for which a clock may be used after it was set. The slot that has begun by
     /// then, including its last packets, is within the guard bands.
-    pub(super) fn clock_life(&self, slot: Span, ahead: u64) -> Span {
+    pub(crate) fn clock_life(&self, slot: Span, ahead: u64) -> Span {
         slot * (u64::from(self.beacon_slots) + ahead + SLOTS_OLD as u64 - 2)
     }
 }

@@ -11,14 +11,14 @@ use rampmeter_core::{Bytes, Endpoint, Message, MsgId, NodeId, Packet, Receipt, R
 
 use super::asking::{Answer, Grant, HostDemands, Outcome};
 use super::clocks::{AHEAD_SLACK, is_jump, is_next_epoch};
-use super::config::Fastpod;
 use super::queues::Queues;
 use super::receiver::Receiver;
 use super::routes;
-use super::seen::HostObservations;
 use super::stats::FastpodStats;
 use super::timing::{Instant, Timing, instant};
-use super::wire::{Ack, FastpodHeader, POD_FLAG};
+use crate::fastpod::config::Fastpod;
+use crate::fastpod::repair::observations::HostObservations;
+use crate::fastpod::wire::{Ack, FastpodHeader, POD_FLAG};
 use crate::parts::{Announcement, Output, sides};
 use open_slot::OpenSlot;
 

@@ -13,10 +13,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::config::Fastpod;
 use super::paths::{Link, Paths, Way};
-use super::slot_grant::SlotGrant;
-use super::wire::COVERED;
+use crate::fastpod::config::Fastpod;
+use crate::fastpod::pod::routes::aggs;
+use crate::fastpod::pod::slot_grant::SlotGrant;
+use crate::fastpod::wire::COVERED;
 use crate::parts::counters;
 
 /// Losses without a success between them that convict a link: by several others, or by one that
@@ -26,7 +27,7 @@ const LOSSES: u32 = 3;
 /// success.
 const LOSSES_ALONE: u32 = 6;
 /// Slots from one probe of a convicted link to the next.
-pub(super) const PROBE_SLOTS: u64 = 256;
+pub(crate) const PROBE_SLOTS: u64 = 256;
 /// Beacons that a host may miss.
 const BEACONS: u64 = 3;
 /// Interval, in slots, at which unresponsive hosts may be sent to, so that messages to one that has
@@ -35,12 +36,12 @@ const KNOCK_SLOTS: u64 = 64;
 
 counters! {
     /// Counters of an arbiter's failure detection.
-    pub(super) struct FailureStats {
-        pub(super) hosts_unheard: u64,
-        pub(super) cores_unheard: u64,
-        pub(super) links_convicted: u64,
-        pub(super) links_cleared: u64,
-        pub(super) probes: u64,
+    pub(crate) struct FailureStats {
+        pub(crate) hosts_unheard: u64,
+        pub(crate) cores_unheard: u64,
+        pub(crate) links_convicted: u64,
+        pub(crate) links_cleared: u64,
+        pub(crate) probes: u64,
     }
 }
 
@@ -65,9 +66,9 @@ struct Health {
 
 /// The failures of a pod.
 #[derive(Clone, Debug)]
-pub(super) struct Failures {
-    pub(super) paths: Paths,
-    pub(super) stats: FailureStats,
+pub(crate) struct Failures {
+    pub(crate) paths: Paths,
+    pub(crate) stats: FailureStats,
     n_racks: u16,
     n_aggs: usize,
     /// Slots after which an unresponsive end counts as failed, and after which the events of a slot
@@ -93,11 +94,11 @@ pub(super) struct Failures {
 
 impl Failures {
     /// Nothing of a pod has failed up to slot `from`.
-    pub(super) fn new(fastpod: &Fastpod, pod: u16, from: u64) -> Self {
+    pub(crate) fn new(fastpod: &Fastpod, pod: u16, from: u64) -> Self {
         let timing = fastpod.timing(pod);
         let n_hosts = timing.n_hosts() as usize;
         let n_ends = n_hosts + usize::from(fastpod.n_cores());
-        let n_aggs = super::routes::aggs(fastpod);
+        let n_aggs = aggs(fastpod);
         let beacon = u64::from(fastpod.config.beacon_slots);
         let answer = fastpod.answer.div_floor(fastpod.slot) + 1;
         Self {
@@ -124,30 +125,30 @@ impl Failures {
 
     /// Returns whether an end has been unresponsive for long.
     #[inline]
-    pub(super) fn is_gone(&self, end: u16) -> bool {
+    pub(crate) fn is_gone(&self, end: u16) -> bool {
         self.is_gone[usize::from(end)]
     }
 
     /// Returns whether all ends respond and all links work.
     #[inline]
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.n_gone == 0 && self.convicted.is_empty()
     }
 
     /// Returns whether there are links to probe.
     #[inline]
-    pub(super) fn has_convicted(&self) -> bool {
+    pub(crate) fn has_convicted(&self) -> bool {
         !self.convicted.is_empty()
     }
 
     /// Returns whether a pair may be given a slot, as far as its ends respond.
     #[inline]
-    pub(super) fn may(&self, slot: u64, src: u16, dst: u16) -> bool {
+    pub(crate) fn may(&self, slot: u64, src: u16, dst: u16) -> bool {
         !self.is_gone(src) && (!self.is_gone(dst) || slot.is_multiple_of(KNOCK_SLOTS))
     }
 
     /// The links of a pair of ends. A core switch is joined to one aggregation switch.
-    pub(super) fn way(&self, src: u16, dst: u16, agg: Option<u8>) -> Way {
+    pub(crate) fn way(&self, src: u16, dst: u16, agg: Option<u8>) -> Way {
         let (from, to) = (self.leaves[usize::from(src)], self.leaves[usize::from(dst)]);
         let rack = |leaf: u16| (leaf < self.n_racks).then_some(leaf);
         let above = |leaf: u16| leaf.checked_sub(self.n_racks).map(|agg| agg as u8);
@@ -155,7 +156,7 @@ impl Failures {
     }
 
     /// An RTS of an end has arrived by the time at which a slot is decided.
-    pub(super) fn on_heard(&mut self, slot: u64, end: u16) {
+    pub(crate) fn on_heard(&mut self, slot: u64, end: u16) {
         let end = usize::from(end);
         self.heard[end] = self.heard[end].max(slot);
         self.n_gone -= u32::from(std::mem::take(&mut self.is_gone[end]));
@@ -163,7 +164,7 @@ impl Failures {
 
     /// Takes a host's report of the slots up to the latest in which it has sent, and something has
     /// arrived.
-    pub(super) fn on_report(&mut self, now: u64, host: u16, (latest, sent, got): (u32, u64, u64)) {
+    pub(crate) fn on_report(&mut self, now: u64, host: u16, (latest, sent, got): (u32, u64, u64)) {
         let age = u64::from((now as u32).wrapping_sub(latest));
         if let Some(slot) = now.checked_sub(age) {
             self.note(now, host, Report { slot, covered: COVERED, sent, got });
@@ -171,7 +172,7 @@ impl Failures {
     }
 
     /// Takes a host's report of one slot: whether it has sent, and something has arrived.
-    pub(super) fn on_brief(&mut self, now: u64, host: u16, (slot, sent, got): (u64, bool, bool)) {
+    pub(crate) fn on_brief(&mut self, now: u64, host: u16, (slot, sent, got): (u64, bool, bool)) {
         self.note(now, host, Report { slot, covered: 1, sent: sent.into(), got: got.into() });
     }
 
@@ -188,12 +189,12 @@ impl Failures {
     }
 
     /// A slot begins in which these pairs are scheduled.
-    pub(super) fn on_slot(&mut self, slot: u64, pairs: Vec<SlotGrant>) {
+    pub(crate) fn on_slot(&mut self, slot: u64, pairs: Vec<SlotGrant>) {
         self.trials.push_back((slot, pairs));
     }
 
     /// Evaluates the reports that have arrived by the time at which a slot is decided.
-    pub(super) fn judge(&mut self, slot: u64) {
+    pub(crate) fn judge(&mut self, slot: u64) {
         while self.trials.front().is_some_and(|&(of, _)| of + self.verdict <= slot)
             && let Some((of, pairs)) = self.trials.pop_front()
         {
@@ -306,13 +307,13 @@ impl Failures {
 
     /// Returns the pairs that send probes by convicted links in a slot. The other link changes from
     /// probe to probe, and is one that is not convicted if there is any.
-    pub(super) fn probes(&self, slot: u64) -> Vec<SlotGrant> {
+    pub(crate) fn probes(&self, slot: u64) -> Vec<SlotGrant> {
         let due = self.convicted.iter().filter(|(_, next)| **next <= slot);
         due.filter_map(|(&link, _)| self.probe(slot, link)).collect()
     }
 
     /// A probe has found its place in a slot. Others stay due.
-    pub(super) fn on_probe(&mut self, slot: u64, probe: &SlotGrant) {
+    pub(crate) fn on_probe(&mut self, slot: u64, probe: &SlotGrant) {
         let rack = |host: u16| self.leaves[usize::from(host)];
         let (from, to) = (rack(probe.src), rack(probe.dst));
         self.stats.probes += 1;

@@ -5,7 +5,7 @@
 use super::Clients;
 use crate::fastpass::allocate::Allocation;
 use crate::fastpod::config::Fastpod;
-use crate::fastpod::slot_grant::SlotGrant;
+use crate::fastpod::pod::slot_grant::SlotGrant;
 use crate::fastpod::wire::POD_FLAG;
 
 /// Path of a pair: its number among those of the slot, and its core switch.
@@ -13,7 +13,7 @@ type Path = (u16, Option<u16>);
 
 impl Clients {
     /// Gives out the next slot, when slot `now` is decided.
-    pub(in crate::fastpod) fn give(&mut self, now: u64, fastpod: &Fastpod) -> Vec<SlotGrant> {
+    pub(crate) fn give(&mut self, now: u64, fastpod: &Fastpod) -> Vec<SlotGrant> {
         if let Some(failures) = &mut self.failures {
             failures.judge(now);
             let is_plain = failures.is_whole() && self.clients.len() == usize::from(self.n_hosts);

@@ -1,0 +1,58 @@
+//! Source routes between hosts, arbiters and core switches (§3.4).
+
+use rampmeter_core::Packet;
+use rampmeter_core::fabric::Pods;
+
+use crate::fastpod::config::Fastpod;
+use crate::fastpod::pod::routes::{host, set};
+use crate::fastpod::wire::FastpodHeader;
+
+/// Routes a cell to another pod to a core switch (§3.4).
+pub(crate) fn cell_to_core(
+    fastpod: &Fastpod,
+    src: u16,
+    core: u16,
+    packet: &mut Packet<FastpodHeader>,
+) {
+    let Some(Pods { pods, cores }) = &fastpod.pods else { return };
+    let (pod, core) = (&pods[usize::from(fastpod.pod_of(src))], &cores[usize::from(core)]);
+    let agg = usize::from(core.agg);
+    let up = pod.to_agg[usize::from(host(pod, src.into()).rack)][agg];
+    set(packet, &[up, pod.to_core[agg][usize::from(core.place)]]);
+}
+
+/// From a core switch to a host of a pod.
+pub(crate) fn cell_from_core(fastpod: &Fastpod, core: u16, packet: &mut Packet<FastpodHeader>) {
+    let Some(Pods { pods, cores }) = &fastpod.pods else { return };
+    let dst = packet.dst.get();
+    let pod = &pods[usize::from(fastpod.pod_of(dst as u16))];
+    let to = host(pod, dst);
+    let agg = usize::from(cores[usize::from(core)].agg);
+    set(packet, &[pod.to_rack[agg][usize::from(to.rack)], to.port]);
+}
+
+/// Routes one of a core switch straight from the aggregation switch to an arbiter of a pod.
+pub(crate) fn core_rts(
+    fastpod: &Fastpod,
+    core: u16,
+    (to, arbiter): (u16, u32),
+    packet: &mut Packet<FastpodHeader>,
+) {
+    let Some(Pods { pods, cores }) = &fastpod.pods else { return };
+    let agg = usize::from(cores[usize::from(core)].agg);
+    set(packet, &[pods[usize::from(to)].agg_to_arbiter[agg][arbiter as usize]]);
+}
+
+/// Routes one to a core switch from the aggregation switch of the arbiter's pod.
+pub(crate) fn core_schd(
+    fastpod: &Fastpod,
+    from: u16,
+    core: u16,
+    packet: &mut Packet<FastpodHeader>,
+) {
+    let Some(Pods { pods, cores }) = &fastpod.pods else { return };
+    let (pod, core) = (&pods[usize::from(from)], &cores[usize::from(core)]);
+    let n_racks = pod.to_agg.len() as u16;
+    let port = pod.to_core[usize::from(core.agg)][usize::from(core.place)];
+    set(packet, &[n_racks + core.agg, port]);
+}
