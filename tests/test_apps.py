@@ -105,7 +105,7 @@ class TestDetectorInSimulation:
         assert np.isfinite(some.bound_us).all()
         assert some.period_us == pytest.approx(100.0)
 
-    def test_there_are_none_without_losses(self) -> None:
+    def test_no_loss_causes_no_false_positive(self) -> None:
         assert detector.false_positive(Probes.of(self.run(5_000, 50.0)), 1) == 0.0
 
 
@@ -246,7 +246,7 @@ class TestCapture:
 
 class TestFigures:
     @pytest.mark.parametrize("number", ["6", "7", "8"])
-    def test_their_runs_are_plans_that_can_run(self, number: str) -> None:
+    def test_runs_of_the_applications_are_valid_plans(self, number: str) -> None:
         figure = papers.load_figure(papers.find_figure(ROOT / "papers", "cosy", number))
         for job in papers.jobs_of(figure, Mode("quick"), [1], Path("out")):
             job.plan.check()

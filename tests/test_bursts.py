@@ -156,7 +156,7 @@ def test_a_host_that_vanishes_does_not_keep_its_receiver_from_others(
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("transport", ["dcpim", "phost"])
-def test_packets_that_wait_in_a_deep_port_are_not_sent_again(
+def test_packets_queued_in_a_deep_port_are_not_retransmitted(
     transport: str, tmp_path: Path
 ) -> None:
     """31 hosts send 20 KB each to one host, whose port holds all of it."""

@@ -42,7 +42,7 @@ def test_warnings_of_plans_have_codes() -> None:
     assert caution.startswith("the load of 0.9 is more than")
 
 
-def test_clocks_that_are_apart_are_warned_about_where_hosts_send_in_slots() -> None:
+def test_clock_errors_cause_a_warning_if_hosts_send_in_slots() -> None:
     def codes(transport: str, offset_us: float) -> list[str]:
         plan = rm.Plan(OVERLOAD.replace("homa", transport).replace("0.9", "0.4"))
         return [caution.code for caution in plan.with_(("clocks.offset-us", offset_us)).warnings()]

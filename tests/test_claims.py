@@ -65,10 +65,12 @@ class TestRatio:
         ("over", "expected_verdict"),
         [(2.6, "match"), (8.0, "match"), (2.59, "miss"), (8.1, "miss")],
     )
-    def test_it_must_be_within_its_limits(self, over: float, expected_verdict: str) -> None:
+    def test_ratios_outside_of_their_limits_are_misses(
+        self, over: float, expected_verdict: str
+    ) -> None:
         assert verdict(claim("ratio", self.KEYS), over, 2.0) == expected_verdict
 
-    def test_its_two_values_may_be_of_two_metrics(self) -> None:
+    def test_the_two_values_of_a_ratio_may_be_of_two_metrics(self) -> None:
         cells = claim("ratio", self.KEYS).cells
         assert cells == (CellId("a", "x", "mean"), CellId("a", "x", "p99"))
 
@@ -134,7 +136,7 @@ class TestAnyBound:
         assert [*table.columns[2].cells] == ["any ≤ 0.1"]
 
 
-class TestAlike:
+class TestSimilarity:
     @pytest.mark.parametrize(
         ("means", "expected_verdict"),
         [((2.0, 2.2, 2.1), "match"), ((2.0, 2.3, 2.1), "miss"), ((0.0, 0.0, 0.0), "match")],
@@ -151,7 +153,7 @@ class TestAlike:
         assert verdict(claim("alike", 'runs = ["x", "y"]\nwithin = 9.0'), 0.0, 0.1) == "miss"
 
 
-class TestValuesThatAreNotThere:
+class TestMissingValues:
     ORDER = 'runs = ["x", { run = "y", bin = 2 }]'
 
     @pytest.mark.parametrize(
@@ -162,7 +164,7 @@ class TestValuesThatAreNotThere:
             (Measurement({1: 2.0, 2: math.nan}, 1), "y [2]: seed 2: no value"),
         ],
     )
-    def test_they_are_misses_that_name_the_seed(
+    def test_missing_values_are_misses_that_name_the_seed(
         self, measured: Measurement | None, reason: str
     ) -> None:
         both = [Measurement({1: 1.0, 2: 1.0}, 2), measured]
@@ -227,11 +229,11 @@ class TestClaimsOfAFigure:
         (line,) = claim_rows(figure, rows, Basis(Mode("quick"), [1]))
         assert line.verdict == "match"
 
-    def test_runs_that_are_left_out_are_not_judged(self) -> None:
+    def test_omitted_runs_are_not_judged(self) -> None:
         line = self.lines({1: 1.0}, Mode("quick"), "imc10-0.60")[0]
         assert (line.verdict, line.reason) == ("not judged", "not in the reduced run")
 
-    def test_they_have_a_table_and_count(self) -> None:
+    def test_claims_have_a_table_and_count(self) -> None:
         lines = self.lines({1: 1.05})
         report = Report(FIGURE, Mode(), (), tuple(lines), (1,), Path("report.json"))
         counts = {"match": 2, "miss": 2, "fewer flows": 2, "not judged": 0}

@@ -132,7 +132,7 @@ class TestExitCodes:
         again = call(command, plan_file, *options, "--set", "faults.loss=1", "--quiet")
         assert again.exit_code == 3
 
-    def test_help_names_them(self) -> None:
+    def test_help_lists_exit_codes(self) -> None:
         for command in ("run", "compare"):
             text = ok(command, "--help").stdout
             assert "Exit code: 0 if every flow was delivered, 3 if" in text
@@ -204,7 +204,7 @@ class TestErrors:
 
 
 class TestCompare:
-    def test_the_same_flows_go_through_each(self, plan_file: Path) -> None:
+    def test_every_transport_receives_the_same_flows(self, plan_file: Path) -> None:
         names = "dcpim:paper,dcpim:reference"
         result = ok("compare", plan_file, "--transports", names, "--out", "here")
         paper, reference = rm.Run("here/dcpim-paper"), rm.Run("here/dcpim-reference")

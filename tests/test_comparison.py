@@ -51,7 +51,7 @@ class TestFailures:
         [note] = comparison.notes()
         assert note == "Slowdown covers the 3 flows of 4 that every transport delivered."
 
-    def test_they_may_count_as_infinitely_slow(self, two: dict[str, rm.Run]) -> None:
+    def test_undelivered_flows_may_count_as_infinitely_slow(self, two: dict[str, rm.Run]) -> None:
         comparison = Comparison(two, failures="infinite")
         overall = comparison.slowdowns("some")[-1]
         assert (overall.count, overall.mean.mean, overall.p50.mean) == (4, math.inf, 2.5)
@@ -82,9 +82,7 @@ class TestFailures:
         assert flows.headings[2:] == ("submitted", "delivered", "failed", "rejected", "unfinished")
         assert flows.rows[1] == ("some", "finished", "4", "3", "1", "0", "0")
 
-    def test_flows_that_never_started_have_a_column_where_there_are_any(
-        self, two: dict[str, rm.Run]
-    ) -> None:
+    def test_unstarted_flows_have_a_column(self, two: dict[str, rm.Run]) -> None:
         two["some"].summary["flows"]["not_started"] = 2
         comparison = Comparison(two)
         assert comparison.flows("some")["not_started"] == 2
@@ -125,7 +123,7 @@ class TestSizes:
         assert (overall.label, overall.count) == ("all", 3)
         assert small.mean.mean == 1.5
 
-    def test_statistics_are_the_summary_s_where_all_is_delivered(self, small_run: rm.Run) -> None:
+    def test_statistics_of_complete_runs_equal_the_summary(self, small_run: rm.Run) -> None:
         [*groups, overall] = Comparison({"a": small_run, "b": small_run}).slowdowns("b")
         known = small_run.summary["slowdown"]["delivered"]
         for name in ("mean", "p50", "p99", "p999", "max"):

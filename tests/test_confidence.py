@@ -70,7 +70,7 @@ class TestNextCount:
     def test_seeds_are_added_by_the_spread(self, points: list[Interval], count: int | None) -> None:
         assert next_count(points, 0.02) == count
 
-    def test_it_ends_at_the_precision_or_at_the_limit(self) -> None:
+    def test_adding_seeds_ends_at_the_precision_or_the_limit(self) -> None:
         random = np.random.default_rng(7)
         values: list[float] = random.normal(1.0, 0.05, 5).tolist()
         while (count := next_count([interval(values)], 0.02, limit=100)) is not None:

@@ -82,7 +82,7 @@ def test_a_node_that_is_killed_under_load_loses_messages_and_doubles_none(
     network.stop()
 
 
-def test_hosts_turn_to_the_standby_and_back(network_of: Start) -> None:
+def test_hosts_switch_to_the_standby_and_back(network_of: Start) -> None:
     network = network_of("fastpass", arbiters=2)
     for node in range(4):
         network.start(node)

@@ -100,7 +100,7 @@ def test_the_queue_is_that_of_the_theory(tmp_path: Path, flows: int, above: int)
         assert growing <= cycles(lengths) <= growing + 3
 
 
-def test_a_port_that_marks_too_early_leaves_its_link_idle(tmp_path: Path) -> None:
+def test_a_port_that_marks_too_early_has_an_idle_link(tmp_path: Path) -> None:
     # A seventh of C x RTT is 12 packets (equation 13).
     assert queue(tmp_path, flows=2, above=16).min() > 0
     assert np.mean(queue(tmp_path, flows=2, above=3) == 0) > 0.1

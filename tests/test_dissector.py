@@ -117,7 +117,7 @@ def payloads(samples: tuple[Path, list[Packet]]) -> list[bytes]:
 
 
 class TestFields:
-    def test_every_field_of_every_packet_is_what_was_encoded(
+    def test_every_field_of_every_packet_equals_its_encoded_value(
         self, samples: tuple[Path, list[Packet]]
     ) -> None:
         capture, expected = samples
@@ -145,12 +145,13 @@ class TestFields:
         compared = {name for packet in expected for name in packet}
         # Branches of the tree and expert infos have no value; payloads are omitted here.
         valued = {name for name, of in known if of not in ("FT_NONE", "FT_BYTES")}
-        # Packets of one transport alone have no byte that identifies it: see `TestBeside`.
+        # Packets of one transport alone have no byte that identifies it: see
+        # `TestSeveralTransports`.
         # Simulated packets have no trailer: see `TestProtected`.
         trailers = {name for name in valued if ".sealed." in name} | {"rampmeter.checksum"}
         assert valued - {"rampmeter.part"} - trailers == compared
 
-    def test_json_has_them_too(self, samples: tuple[Path, list[Packet]]) -> None:
+    def test_json_output_has_every_field(self, samples: tuple[Path, list[Packet]]) -> None:
         capture, expected = samples
         read = json.loads(tshark(capture, "-T", "json"))
         for packet, sample in zip(read, expected, strict=True):
@@ -192,7 +193,7 @@ class TestFields:
 
 
 class TestInfo:
-    def test_it_reads_like_a_sentence(self, samples: tuple[Path, list[Packet]]) -> None:
+    def test_the_info_column_is_a_sentence(self, samples: tuple[Path, list[Packet]]) -> None:
         capture, expected = samples
 
         def only(name: str, value: int) -> Packet:
@@ -249,7 +250,9 @@ class TestInfo:
         capture = write_capture(tmp_path / "a.pcap", map(frame, expected))
         assert infos(capture) == list(expected.values())
 
-    def test_every_packet_has_one_without_gaps(self, samples: tuple[Path, list[Packet]]) -> None:
+    def test_every_packet_has_an_info_text_without_gaps(
+        self, samples: tuple[Path, list[Packet]]
+    ) -> None:
         for info in infos(samples[0]):
             assert re.fullmatch(rf"({TITLES}) [^\[{{]+: [^\[{{]+", info), info
             assert "nil" not in info
@@ -348,7 +351,7 @@ class TestMalformed:
         assert frame_numbers(capture, "rampmeter.bad_length") == [2]
 
 
-class TestBeside:
+class TestSeveralTransports:
     def test_a_byte_identifies_the_transport_of_a_header(
         self, payloads: list[bytes], tmp_path: Path
     ) -> None:
@@ -393,7 +396,7 @@ class TestProtected:
             bare, "_ws.malformed || _ws.expert"
         )
 
-    def test_of_sealed_packets_the_envelope_and_the_trailer_are_shown(self, tmp_path: Path) -> None:
+    def test_envelope_and_trailer_of_sealed_packets_are_shown(self, tmp_path: Path) -> None:
         ids = struct.pack(">IIIIIII", 3, 4, 1, 1, 17, 70_000, 71_000)
         data = b"RM\x02\x03\x01\x02\x00\x07" + ids + b"?" * 100
         trailer = struct.pack(">HHI", 0xA1B2, 0, 99) + b"tag" * 5 + b"."

@@ -124,7 +124,7 @@ def test_source_files_that_documents_name_exist() -> None:
 
 
 @pytest.mark.parametrize("page", OWN, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_block_runs_or_says_why_not(
+def test_every_block_runs_or_has_a_reason(
     page: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

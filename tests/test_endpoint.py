@@ -227,7 +227,7 @@ def test_a_mistake_ends_the_run_with_its_place(
     assert run(Blast, {"fixed": 1000}).status == "finished"
 
 
-def test_the_ledger_finds_what_is_completed_too_early() -> None:
+def test_the_ledger_detects_early_completions() -> None:
     with pytest.raises(rm.EndpointError, match=r"the ledger found: .*Completed.* out of turn"):
         run(TooEarly, sizes={"fixed": 1_000_000})
 

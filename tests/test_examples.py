@@ -29,7 +29,7 @@ def test_a_plan_runs(file: Path, tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("file", notebooks.FILES, ids=lambda file: file.stem)
-def test_a_notebook_shows_what_it_gives(file: Path, tmp_path: Path) -> None:
+def test_a_notebook_shows_its_results(file: Path, tmp_path: Path) -> None:
     shown = nbformat.read(file, as_version=4)  # type: ignore[no-untyped-call]
     made = notebooks.executed(file, tmp_path)
     for before, after in zip(shown.cells, made.cells, strict=True):

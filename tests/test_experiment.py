@@ -277,7 +277,7 @@ def test_ports_between_hosts_do_not_differ(key: str) -> None:
         bed_of(by_rate)
 
 
-def test_a_threshold_of_marks_is_at_most_what_ports_can_compare_with() -> None:
+def test_marking_thresholds_are_at_most_the_maximum_of_ports() -> None:
     marking = plan("dctcp").with_(("topology.access-gbps", 0.5), ("topology.core-gbps", 10.0))
     most = mark_above_max(0.5e9)
     assert bed_of(marking.with_(("fabric.ecn-bytes", most))).mark_above_bytes == most

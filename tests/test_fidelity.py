@@ -14,7 +14,7 @@ from . import fidelity
 ROOT = Path(__file__).parents[1]
 
 
-def test_dcpim_retransmits_next_to_nothing_through_a_narrow_core() -> None:
+def test_dcpim_retransmits_few_packets_through_a_narrow_core() -> None:
     assert fidelity.MEASURES["A2"]().startswith(
         "dcpim: ends after 13.19 ms, 0.0 % retransmitted, 0 of"
     )
@@ -176,7 +176,7 @@ def test_all_replays_are_in_the_documentation() -> None:
 
 
 @pytest.mark.parametrize("name", REPLAY_ROWS)
-def test_the_documentation_has_what_the_replay_measured(name: str) -> None:
+def test_the_documentation_has_the_measurements_of_the_replay(name: str) -> None:
     _, flows, everything, furthest = rows("docs/howto/reference-data.md")[REPLAY_ROWS[name]]
     ratios = measured(name)
     assert int(flows.replace(" ", "")) == ratios.flows
@@ -193,7 +193,7 @@ def test_the_readme_has_the_ratios_of_the_documentation() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in REPLAY_ROWS if name not in OTHER_TABLES])
-def test_the_page_of_the_protocol_has_what_the_replay_measured(name: str) -> None:
+def test_the_protocol_page_has_the_measurements_of_the_replay(name: str) -> None:
     ratios = measured(name)
     values = [ratios.mean, *(value for value in ratios.classes if value is not None)]
     row = " | ".join(f"{value:.3f}" for value in values)

@@ -24,11 +24,11 @@ FIVE_PERCENT = ExpectedValue(2.0, Tolerance(0.05, "relative"), "a table")
 
 
 class TestFigure3:
-    def test_its_runs_are_plans_that_can_run(self) -> None:
+    def test_runs_of_the_figure_are_valid_plans(self) -> None:
         for job in papers.jobs_of(FIGURE, Mode("quick"), [1], Path("out")):
             job.plan.check()
 
-    def test_it_has_the_published_loads_and_flow_counts(self) -> None:
+    def test_the_figure_has_the_published_loads_and_flow_counts(self) -> None:
         flows = {run.id: run.flows for run in FIGURE.runs if run.variant_of is None}
         loads = ("0.50", "0.60", "0.70", "0.80", "0.82", "0.84", "0.86", "0.88")
         expected = {f"imc10-{load}": 1_000_000 for load in loads}
@@ -37,7 +37,7 @@ class TestFigure3:
         expected |= {f"data-mining-{load}": 100_000 for load in (*loads[:4], "0.90")}
         assert flows == expected
 
-    def test_ids_say_what_the_runs_are(self) -> None:
+    def test_ids_describe_the_runs(self) -> None:
         for run in FIGURE.runs:
             plan = FIGURE.plan_of(run, run.flows, 3)
             name = f"{plan.get('workload.sizes')}-{plan.get('workload.load'):.2f}"
@@ -66,7 +66,7 @@ class TestFigure3:
 
 
 class TestModes:
-    def test_they_choose_runs_and_flows(self) -> None:
+    def test_modes_choose_runs_and_flows(self) -> None:
         in_all = FIGURE.run("imc10-0.60")
         judged_only = FIGURE.run("web-search-0.50")
         modes = [Mode(), Mode("quick"), Mode("full"), Mode("scale", 0.1)]
@@ -195,7 +195,7 @@ class TestReducedFigure:
 
     SHORT = CellId("c", "imc10-0.60", "mean", 0)
 
-    def test_its_values_are_those_of_recorded_runs(self) -> None:
+    def test_values_of_the_reduced_figure_are_those_of_recorded_runs(self) -> None:
         assert len(FIGURE.expected.reduced) == 4 + 12 + 12
         fact = FIGURE.expected.reduced[self.SHORT]
         assert fact.expected == 1.036
@@ -204,14 +204,16 @@ class TestReducedFigure:
         assert FIGURE.expected.reduced_flows == {"imc10-0.60": 100_000, "web-search-0.60": 15_000}
 
     @pytest.mark.parametrize(("took", "verdict"), [(1036, "match"), (1100, "miss")])
-    def test_its_runs_get_verdicts(self, took: int, verdict: str, tmp_path: Path) -> None:
+    def test_runs_of_the_reduced_figure_get_verdicts(
+        self, took: int, verdict: str, tmp_path: Path
+    ) -> None:
         run = write_results(tmp_path, rows=[(0, 1460, took, 1000), (9000, 1460, 5, 5)])
         basis = Basis(Mode("quick"), [1])
         rows = rows_of(FIGURE, FIGURE.sub_figures[2], {"imc10-0.60": {1: run}}, basis)
         assert (rows[0].cell, rows[0].verdict) == (self.SHORT, verdict)
         assert rows[2].reason == "seed 1: no value"
 
-    def test_runs_that_it_leaves_out_are_not_judged(self) -> None:
+    def test_runs_omitted_by_the_reduced_figure_are_not_judged(self) -> None:
         basis = Basis(Mode("quick"), [1], frozenset({"imc10-0.70"}))
         rows = rows_of(FIGURE, FIGURE.sub_figures[0], {}, basis)
         by_run = {row.cell.run: (row.verdict, row.reason) for row in rows}

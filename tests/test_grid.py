@@ -98,7 +98,7 @@ def expanded(**keys: Any) -> list[tuple[str, dict[str, Any], int | None]]:
 
 
 class TestGrid:
-    def test_it_has_a_run_for_each_point_and_the_last_axis_is_the_fastest(self) -> None:
+    def test_a_grid_has_a_run_for_each_point_and_its_last_axis_is_the_fastest(self) -> None:
         axes = {SLOTS: [1, 16], LOAD: [0.3, 0.5]}
         runs = expanded(id="k{slots}-{load:.2f}", set={HOLD: 7}, axes=axes)
         assert [id_ for id_, *_ in runs] == ["k1-0.30", "k1-0.50", "k16-0.30", "k16-0.50"]
@@ -111,7 +111,7 @@ class TestGrid:
         some = expanded(axes=axes, quick_flows=5, quick_axes={LOAD: [0.5], SLOTS: [16]})
         assert [n for *_, n in some] == [None, None, None, 5]
 
-    def test_its_runs_follow_those_that_are_listed(self, small: papers.Figure) -> None:
+    def test_runs_of_a_grid_follow_the_listed_runs(self, small: papers.Figure) -> None:
         assert [run.id for run in small.runs[:3]] == ["lone", "k1-h500-0.30", "k1-h500-0.50"]
         run = small.run("k2-h900-0.50")
         assert (run.label, run.flows, run.quick_flows) == ("K = 2", 100, None)
@@ -261,7 +261,7 @@ class TestPatterns:
         assert match_runs(section, "a-[12]", self.IDS) == ["a-1", "a-2"]
         assert match_runs(section, "other", self.IDS) == ["other"]
 
-    def test_one_that_matches_nothing_is_an_error(self) -> None:
+    def test_a_pattern_without_a_match_is_an_error(self) -> None:
         section = StrictTable({}, "file: bound[0]")
         with pytest.raises(rm.PlanError, match=r"file: bound\[0\]: runs: no run matches c-\*"):
             match_runs(section, "c-*", self.IDS)
@@ -271,7 +271,7 @@ class TestPatterns:
         panel = papers.load_figure(folder(tmp_path, text)).sub_figures[0]
         assert len(panel.runs) == 8
 
-    def test_claims_may_have_them_in_tables(self, tmp_path: Path) -> None:
+    def test_claims_may_have_patterns_in_tables(self, tmp_path: Path) -> None:
         text = EXPECTED.replace('"k1-*-0.50"', '{ run = "k1-*", metric = "bound-us" }')
         claim = papers.load_figure(folder(tmp_path, expected=text)).expected.claims[0]
         assert [cell.run for cell in claim.cells][:2] == ["k1-h500-0.30", "k1-h500-0.50"]
@@ -403,7 +403,9 @@ class TestLeastBounds:
         found = least_bounds(small, small.sub_figures[0], rows(shares), SEEDS, left_out)
         assert found == [LeastBound("K = 2", 0.5, SustainedRun("k2-h500-0.50", 800.0, 500.0), True)]
 
-    def test_they_are_the_table_and_the_report_of_their_panel(self, small: papers.Figure) -> None:
+    def test_least_bounds_are_in_the_table_and_report_of_their_panel(
+        self, small: papers.Figure
+    ) -> None:
         shares = NONE_REJECTED | {"k1-h500-0.50": [0.1] * 3, "k1-h900-0.50": [0.1] * 3}
         found = least_bounds(small, small.sub_figures[0], rows(shares), SEEDS)
         panel = Panel("a", "Sustained", (), Path("a.png"), tuple(found))
@@ -428,7 +430,7 @@ class TestLeastBounds:
             "is_complete": True,
         }
 
-    def test_their_plot_has_a_curve_for_each_label_and_the_theorems(
+    def test_the_plot_of_least_bounds_has_a_curve_for_each_label_and_theorem(
         self, small: papers.Figure
     ) -> None:
         found = least_bounds(small, small.sub_figures[0], rows(NONE_REJECTED), SEEDS)
@@ -459,7 +461,7 @@ def test_a_claim_of_any_run_is_judged_on_the_runs_of_its_pattern(small: papers.F
 class TestFigure4:
     FIGURE = papers.load_figure(FIG4)
 
-    def test_its_grid_is_that_of_bounds_loads_and_holds(self) -> None:
+    def test_the_grid_of_figure_4_combines_bounds_loads_and_holds(self) -> None:
         ids = [run.id for run in self.FIGURE.runs]
         assert sum(id_.startswith("pareto-k") for id_ in ids) == 5 * 10 * 5
         assert sum(id_.startswith("pareto-oldest-k16-") for id_ in ids) == 10 * 5

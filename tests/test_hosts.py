@@ -90,7 +90,7 @@ def test_messages_arrive_and_have_outcomes(nodes: list[Path]) -> None:
             b.receive(0.01)
 
 
-def test_sending_waits_for_room(nodes: list[Path]) -> None:
+def test_sending_waits_for_buffer_space(nodes: list[Path]) -> None:
     with Port(nodes[0], SERVICE, depth=4, send=8192) as a, Port(nodes[1], SERVICE) as b:
         tickets = [a.send(1, bytes([n]) * 3000) for n in range(50)]
         got = sorted(b.receive(TIMEOUT).data[0] for _ in range(50))
@@ -181,7 +181,7 @@ def test_the_death_of_the_node_is_seen(start: StartDaemon, tmp_path: Path) -> No
     Port(tmp_path / "node0.sock", SERVICE).close()
 
 
-def test_waiting_hears_interrupts(nodes: list[Path]) -> None:
+def test_interrupts_end_waiting(nodes: list[Path]) -> None:
     with Port(nodes[0], SERVICE) as port:
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         start = time.monotonic()

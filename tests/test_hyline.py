@@ -33,7 +33,7 @@ def test_the_power_law_is_as_close_to_the_table_as_documented(
     assert TABLE[sizes][0.3] < between < TABLE[sizes][0.2]
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(
         ValueError, match="sizes: expected one of web-search, data-mining, got 'imc"
     ):

@@ -63,7 +63,7 @@ def test_results_are_the_input_of_the_next_run() -> None:
 
 
 @pytest.mark.usefixtures("files")
-def test_convert_looks_nodes_up_in_the_topology() -> None:
+def test_convert_reads_node_names_from_the_topology() -> None:
     call("convert", "flow.txt", "f.csv", "--format", "hpcc", "--topology", "topology.txt")
     assert Path("f.csv").read_text().splitlines()[1] == "0,0,2,200000"
     plain = call("convert", "flow.txt", "g.csv")

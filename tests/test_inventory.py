@@ -51,10 +51,10 @@ class TestThePapers:
         named = {
             panel.reason.split("`")[1] for panel in inventory.panels() if "a test" in panel.reason
         }
-        assert named == {"what_is_admitted_may_be_a_third_of_what_could_be"}
+        assert named == {"admission_reaches_at_least_a_third_of_the_optimum"}
         assert all(f"fn {name}()" in theorems for name in named)
 
-    def test_evaluations_lack_only_what_needs_other_hardware_or_text(
+    def test_evaluations_lack_only_panels_with_other_hardware_or_text(
         self, inventory: Inventory
     ) -> None:
         lacking = [
@@ -72,7 +72,7 @@ class TestThePapers:
 
 
 class TestStatus:
-    def test_it_follows_from_the_panels(self, inventory: Inventory) -> None:
+    def test_the_status_of_a_paper_follows_from_its_panels(self, inventory: Inventory) -> None:
         status = {
             (paper.id, figure.number): figure.status
             for paper in inventory.papers
@@ -89,7 +89,9 @@ class TestStatus:
 
 
 class TestThePage:
-    def test_it_links_to_every_folder_and_has_every_reason(self, inventory: Inventory) -> None:
+    def test_the_page_links_to_every_folder_and_has_every_reason(
+        self, inventory: Inventory
+    ) -> None:
         page = inventory_page(inventory)
         for folder in list_figures(PAPERS):
             assert f"({folder.parent.name}/{folder.name}.md)" in page
@@ -147,7 +149,9 @@ class TestErrors:
             ('reason = "No."\ncause = "So."', "unknown key cause"),
         ],
     )
-    def test_they_name_the_file_and_the_key(self, panel: str, says: str, root: Path) -> None:
+    def test_errors_of_the_inventory_name_the_file_and_the_key(
+        self, panel: str, says: str, root: Path
+    ) -> None:
         assert says in self.refused(root, panel)
 
     def test_an_additional_folder_must_exist(self, root: Path) -> None:

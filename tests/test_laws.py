@@ -187,7 +187,7 @@ def test_cubic_has_its_response_function() -> None:
     assert all(window > 2 * RANDOM / sqrt(p) for p, window in zip(losses, windows, strict=True))
 
 
-def test_cubic_is_as_fast_as_reno_where_round_trips_are_short() -> None:
+def test_cubic_is_as_fast_as_reno_at_short_round_trips() -> None:
     losses = [1e-3, 3e-3, 1e-2]
     guesses = [RANDOM / sqrt(p) for p in losses]
     pairs = list(zip(losses, guesses, strict=True))
@@ -226,7 +226,7 @@ def test_a_saw_of_new_reno_has_the_law_of_even_losses() -> None:
     assert np.diff(cuts).mean() == pytest.approx(largest / 2 * rtt_s, rel=0.05)
 
 
-def test_cubic_alone_has_room_for_others_every_second_time() -> None:
+def test_a_single_cubic_flow_fills_its_queue_every_second_cycle() -> None:
     # RFC 9438 §4.7: after a loss below the last maximum the function is flat at 0.85 of the window,
     # and reaches all of it after 2 K. The loss there is above, and after it there is one K at most.
     rtt_s, product = 0.1, 500

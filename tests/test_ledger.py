@@ -264,7 +264,7 @@ def remove_full_runs(file: Path, flows: int) -> None:
     file.write_text(json.dumps(table))
 
 
-def test_pilot_runs_stand_in_where_full_runs_are_missing(papers: Path, pilot_flows: int) -> None:
+def test_pilot_runs_replace_missing_full_runs(papers: Path, pilot_flows: int) -> None:
     assert "12 runs entered" in call("--fill", "0.1", "--quiet")
     assert verdicts(papers) == {"match": 2}
     folder = papers / "ledger" / "test" / "fig1"
@@ -312,7 +312,7 @@ def test_a_value_of_any_number_of_flows_is_provisional_in_a_pilot_run(papers: Pa
 
 
 @pytest.mark.usefixtures("pilot_flows")
-def test_a_search_of_pilot_runs_has_probes_of_its_own(papers: Path) -> None:
+def test_a_search_of_pilot_runs_has_separate_probes(papers: Path) -> None:
     folder = papers / "test" / "fig1"
     (folder / "figure.toml").write_text(FIGURE + SEARCH)
     (folder / "expected.toml").write_text(EXPECTED + SEARCHED)
@@ -323,7 +323,7 @@ def test_a_search_of_pilot_runs_has_probes_of_its_own(papers: Path) -> None:
 
 
 @pytest.mark.usefixtures("pilot_flows")
-def test_the_bias_of_pilot_runs_is_measured_where_both_are_known(papers: Path) -> None:
+def test_the_bias_of_pilot_runs_is_measured_from_pairs_with_full_runs(papers: Path) -> None:
     assert "Bias" not in ledger_page(papers)
     call("--fill", "0.1", "--quiet")
     figure = load_figure(papers / "test" / "fig1")

@@ -123,7 +123,7 @@ def test_waits_have_means_and_quantiles() -> None:
 
 
 @pytest.mark.parametrize("mark_above_ns", [None, 1_000_000])
-def test_jumps_of_the_program_lead_to_where_they_should(mark_above_ns: int | None) -> None:
+def test_jumps_of_the_program_have_the_correct_targets(mark_above_ns: int | None) -> None:
     program = _judge(7, 1_000, mark_above_ns)
     end = program[-2]
     assert (end.immediate, program[-1]) == (NEXT, Insn(0x95))

@@ -76,7 +76,7 @@ def test_unscheduled_flows_are_a_share_of_those_that_a_host_sent(tmp_path: Path)
     assert np.isnan(values(changed(run, transport={}), "unscheduled")).all()
 
 
-def test_bytes_sent_again_are_a_share_of_all_that_acknowledged_flows_sent(tmp_path: Path) -> None:
+def test_retransmitted_bytes_are_a_share_of_the_bytes_of_acknowledged_flows(tmp_path: Path) -> None:
     run = write_results(tmp_path, rows=[(0, 3_000, 6, 5), (7, 6_000, 6, 5), (9, 900, None, 5)])
     table = pq.read_table(tmp_path / FLOWS)
     again = pa.array([1_000, 0, 500], pa.uint64())
@@ -118,15 +118,15 @@ class TestShares:
         pq.write_table(pa.table(columns), tmp_path / TENANTS)
         return changed(run, counters={"last_arrival_ps": 2_500_000_000})
 
-    def test_until_arrivals_stop(self, run: rm.Run) -> None:
+    def test_tenant_shares_are_measured_until_arrivals_stop(self, run: rm.Run) -> None:
         assert values(run, "tenant-share") == [0.625]
 
-    def test_between_points_and_not_after_arrivals_stop(self, run: rm.Run) -> None:
+    def test_tenant_shares_are_measured_between_points(self, run: rm.Run) -> None:
         assert values(run, "tenant-share", 1, 2, 3) == pytest.approx(
             [0.75, 0.5, float("nan")], nan_ok=True
         )
 
-    def test_of_a_single_tenant_there_are_none(self, tmp_path: Path) -> None:
+    def test_a_single_tenant_has_no_shares(self, tmp_path: Path) -> None:
         run = changed(write_results(tmp_path), counters={"last_arrival_ps": 1})
         assert values(run, "tenant-share") == pytest.approx([float("nan")], nan_ok=True)
 
@@ -150,14 +150,14 @@ class TestLateMessages:
         assert values(run, "late") == [0.5]
 
     @pytest.mark.parametrize("status", ["failed", "unfinished"])
-    def test_one_that_is_not_delivered_is_late(self, status: str, tmp_path: Path) -> None:
+    def test_undelivered_messages_are_late(self, status: str, tmp_path: Path) -> None:
         assert values(self.run(tmp_path, (9, "finished"), (None, status)), "late") == [0.5]
 
-    def test_rejected_ones_do_not_count(self, tmp_path: Path) -> None:
+    def test_rejected_messages_do_not_count_as_late(self, tmp_path: Path) -> None:
         run = self.run(tmp_path, (9, "finished"), (None, "rejected"))
         assert values(run, "late") == [0.0]
 
-    def test_where_all_are_rejected_there_is_no_value(self, tmp_path: Path) -> None:
+    def test_the_share_of_late_messages_needs_an_accepted_message(self, tmp_path: Path) -> None:
         run = self.run(tmp_path, (None, "rejected"))
         assert values(run, "late") == pytest.approx([float("nan")], nan_ok=True)
 
@@ -171,15 +171,15 @@ class TestCoreMemory:
         (folder / MANIFEST).write_text(json.dumps({"derived": derived}))
         return run
 
-    def test_it_is_what_was_held_over_what_there_is(self, tmp_path: Path) -> None:
+    def test_core_memory_is_the_held_share_of_the_capacity(self, tmp_path: Path) -> None:
         run = self.run(tmp_path, core_cells_max=4, core_overflows=0)
         assert values(run, "core-memory") == [0.4]
 
-    def test_cells_without_room_make_it_more_than_there_is(self, tmp_path: Path) -> None:
+    def test_overflows_make_core_memory_exceed_the_capacity(self, tmp_path: Path) -> None:
         run = self.run(tmp_path, core_cells_max=10, core_overflows=1)
         assert values(run, "core-memory") == [1.1]
 
-    def test_of_core_switches_without_cells_there_is_none(self, tmp_path: Path) -> None:
+    def test_core_switches_without_cells_have_no_core_memory(self, tmp_path: Path) -> None:
         run = self.run(tmp_path)
         (tmp_path / MANIFEST).write_text(json.dumps({"derived": {}}))
         assert np.isnan(values(run, "core-memory")).all()
@@ -201,7 +201,9 @@ class TestLeastServed:
         pq.write_table(table, folder / FLOWS)
         return run
 
-    def test_it_is_the_lesser_share_within_pods_and_between_them(self, tmp_path: Path) -> None:
+    def test_the_least_served_share_is_of_traffic_within_or_between_pods(
+        self, tmp_path: Path
+    ) -> None:
         # Within pods 600 of 800 bytes arrive; between them 400 of 800.
         run = self.run(tmp_path, [1, 2, 4, 5], [90, None, 90, 91], "fat-tree")
         assert values(run, "minimum-delivered-share") == [0.5]
@@ -209,12 +211,12 @@ class TestLeastServed:
         run = self.run(tmp_path, [1, 2, 4, 5], [90, None, 90, 90], "fat-tree")
         assert values(run, "minimum-delivered-share") == [0.75]
 
-    def test_of_one_kind_alone_there_is_none(self, tmp_path: Path) -> None:
+    def test_traffic_of_one_kind_has_no_least_served_share(self, tmp_path: Path) -> None:
         for dst in ([1, 2, 3, 3], [4, 5, 6, 7]):
             run = self.run(tmp_path, dst, [1, 1, 1, 1], "fat-tree")
             assert np.isnan(values(run, "minimum-delivered-share")).all()
 
-    def test_other_networks_have_none(self, tmp_path: Path) -> None:
+    def test_networks_without_pods_have_no_least_served_share(self, tmp_path: Path) -> None:
         run = self.run(tmp_path, [1, 2, 4, 5], [1, 1, 1, 1], "pod")
         assert np.isnan(values(run, "minimum-delivered-share")).all()
 
@@ -239,15 +241,15 @@ class TestGoodput:
         pq.write_table(pa.table(counts), folder / TENANTS)
         return run
 
-    def test_it_is_the_share_of_the_links_between_points(self, tmp_path: Path) -> None:
+    def test_goodput_is_a_share_of_the_links_between_points(self, tmp_path: Path) -> None:
         assert values(self.run(tmp_path), "goodput", 1, 2, 4) == [0.25, 1.0, 0.5]
         # A point between samples has the count of the sample before it.
         assert values(self.run(tmp_path), "goodput", 2, 4) == [0.625, 0.5]
 
-    def test_there_is_none_after_the_end(self, tmp_path: Path) -> None:
+    def test_goodput_is_undefined_after_the_end(self, tmp_path: Path) -> None:
         assert np.isnan(values(self.run(tmp_path), "goodput", 4, 5)[1])
 
-    def test_runs_of_one_tenant_have_none(self, tmp_path: Path) -> None:
+    def test_runs_of_one_tenant_have_no_goodput_by_tenant(self, tmp_path: Path) -> None:
         assert np.isnan(values(write_results(tmp_path), "goodput", 1, 2)).all()
 
 
@@ -306,12 +308,12 @@ class TestOccupancy:
             ("switch-max-kb", 6.0),
         ],
     )
-    def test_it_is_that_of_ports_to_hosts_or_of_their_switch(
+    def test_occupancy_is_of_ports_to_hosts_or_of_their_switch(
         self, tmp_path: Path, metric: Metric, expected: float
     ) -> None:
         assert values(self.run(tmp_path), metric) == [pytest.approx(expected)]
 
-    def test_there_is_none_of_switches_without_samples_of_links(self, tmp_path: Path) -> None:
+    def test_switches_without_link_samples_have_no_occupancy(self, tmp_path: Path) -> None:
         run = changed(write_results(tmp_path), queues=[])
         assert np.isnan(values(run, "switch-max-kb")).all()
         assert np.isnan(values(run, "queue-mean-kb")).all()

@@ -146,14 +146,14 @@ class TestErrors:
         end = self.END.replace("rampmeter", "python")
         assert "a command of rampmeter" in self.refused(figure, f"[[miss]]\n{self.CELL}{end}")
 
-    def test_a_figure_without_a_file_has_none(self, figure: Figure) -> None:
+    def test_a_figure_without_a_file_has_no_section(self, figure: Figure) -> None:
         (figure.folder / MISSES).unlink()
         assert explanations(figure) == []
         assert misses_section([]) == ""
 
 
-class TestTheSection:
-    def test_it_has_each_cause_and_its_command(self) -> None:
+class TestSection:
+    def test_the_section_has_each_cause_and_its_command(self) -> None:
         found = explanations(load_figure(PAPERS / "cosy" / "fig6"))
         section = misses_section(found)
         assert section.startswith("## Misses\n")

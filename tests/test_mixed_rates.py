@@ -188,7 +188,7 @@ def test_dcpim_warns_of_a_phase_that_follows_from_slow_hosts() -> None:
         assert [expected in warning for warning in warnings].count(True) == n_warnings, warnings
 
 
-def test_ports_have_the_memory_and_marks_of_their_own_rate() -> None:
+def test_ports_have_the_memory_and_marks_of_their_rate() -> None:
     load = {"pattern": "all-to-all", "sizes": {"fixed": 1_000}, "load": 0.1, "flows": 10}
     fabric = networks.run(star(RATES), "dctcp", load).manifest["plan"]["fabric"]
     for key in ("buffer-bytes", "ecn-bytes"):

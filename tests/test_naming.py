@@ -56,7 +56,7 @@ def test_other_lists_are_refused(text: str, message: str) -> None:
         transports(text)
 
 
-def test_a_plan_keeps_the_keys_of_its_own_transport() -> None:
+def test_a_plan_keeps_the_keys_of_its_transport() -> None:
     plan = rm.Plan(SMALL).with_(("transport.beta", 1.5))
     [same, other] = transports("dcpim:rounds=3,pfabric:window=60")
     assert same.of(plan).get("transport") == {"name": "dcpim", "beta": 1.5, "rounds": 3}

@@ -46,7 +46,7 @@ def test_all_to_all_ends_over_a_core_that_is_slower_than_a_host(
     ("hosts", "access_gbps", "core_gbps"),
     [(8, 10.0, 1.0), (8, 25.0, 1.0), (1, 10.0, 0.1), (1, 100.0, 0.2)],
 )
-def test_little_is_sent_again_where_data_waits_in_a_slow_core(
+def test_few_packets_queued_in_a_slow_core_are_retransmitted(
     transport: str, hosts: int, access_gbps: float, core_gbps: float, tmp_path: Path
 ) -> None:
     trace = tmp_path / "flows.csv"

@@ -355,7 +355,7 @@ def test_the_smallest_mtu_of_networks_limits_packets(tmp_path: Path, cables: lis
 
 
 @needs_root
-def test_nodes_find_one_another_where_a_network_is_dead_from_the_start(
+def test_nodes_connect_if_a_network_is_down_from_the_start(
     tmp_path: Path, cables: list[str]
 ) -> None:
     for dead in range(2):

@@ -54,7 +54,7 @@ def jobs(first_hosts: dict[str, int]) -> dict[str, Any]:
     return done.summary
 
 
-def test_two_jobs_have_rounds_of_their_own() -> None:
+def test_two_jobs_have_separate_rounds() -> None:
     """Jobs on hosts of their own racks do not delay one another; those that share hosts do."""
     apart = jobs({"first": 0, "count": 8})
     # Three rounds; each of eight hosts sends in 14 steps of a ring, and to seven others.

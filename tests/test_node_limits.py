@@ -119,7 +119,7 @@ def test_a_message_of_megabytes_completes(network_of: Start, transport: str) -> 
     network.stop()
 
 
-def test_a_second_start_leaves_a_living_node_its_socket(network_of: Start) -> None:
+def test_a_second_start_keeps_the_socket_of_a_running_node(network_of: Start) -> None:
     network = network_of("phost")
     network.start(0)
     network.port(0).close()

@@ -127,7 +127,7 @@ class TestWindow:
 
 
 class TestFlows:
-    def test_what_was_lost_was_sent_again(self, tmp_path: Path) -> None:
+    def test_lost_packets_are_retransmitted(self, tmp_path: Path) -> None:
         lossy = plan(tmp_path, POISSON, rest="[faults]\nloss = 0.002")
         done = run(lossy, tmp_path / "r")
         size, sent = column(done, "size_bytes"), column(done, "sent_bytes")

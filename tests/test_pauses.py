@@ -112,7 +112,7 @@ def cells(text_table: TextTable, heading: str) -> list[str]:
     return [row[place] for row in text_table.rows]
 
 
-def test_tables_have_pauses_where_there_can_be_any(tmp_path: Path, small_run: rm.Run) -> None:
+def test_tables_of_lossless_networks_have_pauses(tmp_path: Path, small_run: rm.Run) -> None:
     done = rm.run(incast(tmp_path), out=tmp_path / "r", quiet=True)
     text_table = tiers(done.summary)
     pauses = [tier["pfc"]["pauses"] for tier in done.summary["tiers"]]
@@ -121,7 +121,7 @@ def test_tables_have_pauses_where_there_can_be_any(tmp_path: Path, small_run: rm
     assert "pauses" not in tiers(small_run.summary).headings
 
 
-def test_the_command_prints_them(tmp_path: Path) -> None:
+def test_the_command_prints_pauses(tmp_path: Path) -> None:
     ring(tmp_path, 2)
     arguments = ["run", str(tmp_path / "plan.toml"), "--quiet", "--out", str(tmp_path / "r")]
     shown = CliRunner().invoke(main, arguments)
@@ -130,7 +130,7 @@ def test_the_command_prints_them(tmp_path: Path) -> None:
     assert "paused" in shown.output
 
 
-def test_comparisons_count_them_by_transport(tmp_path: Path) -> None:
+def test_comparisons_count_pauses_by_transport(tmp_path: Path) -> None:
     plan = incast(tmp_path).with_(("fabric", {"shared-buffer-bytes": 2_000_000}))
     done = rm.compare(plan, "hpcc,homa", out=tmp_path / "r", quiet=True)
     network = next(s for s in comparison_tables(done) if s.title == "Network")

@@ -68,7 +68,7 @@ def test_the_simulator_is_as_fast_with_ours_as_with_the_published() -> None:
     assert mean_ms(pias_thresholds("web-search", 0.8)) == pytest.approx(published, rel=0.03)
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="load: expected a number between 0 and 1, got 1"):
         pias_thresholds("imc10", 1.0)
     with pytest.raises(ValueError, match="classes: expected 2 to 8, got 9"):

@@ -86,13 +86,13 @@ class TestParts:
 
 
 class TestOverrides:
-    def test_they_change_values_and_add_tables(self) -> None:
+    def test_overrides_change_values_and_add_tables(self) -> None:
         plan = rm.Plan(SMALL).with_(("workload.load", 0.7), ("fabric.spray", "ecmp"))
         assert plan.get("workload.load") == 0.7
         assert plan.get("fabric") == {"spray": "ecmp"}
         assert plan.get("workload.sizes") == "imc10"
 
-    def test_without_any_the_text_stays(self) -> None:
+    def test_a_plan_without_overrides_keeps_its_text(self) -> None:
         assert rm.Plan("# mine\nseed = 1\n").with_().text == "# mine\nseed = 1\n"
 
     def test_a_value_has_no_keys(self) -> None:
@@ -117,7 +117,7 @@ class TestOverrides:
         assert parse_value(text) == value
 
     @pytest.mark.parametrize("text", ["load", "=1", ".load=1", "a..b=1", ""])
-    def test_what_is_not_key_and_value_is_refused(self, text: str) -> None:
+    def test_overrides_without_key_and_value_are_refused(self, text: str) -> None:
         with pytest.raises(rm.PlanError, match="expected key=value"):
             parse_override(text)
 
@@ -149,7 +149,7 @@ class TestArguments:
         assert str(error.value).startswith(message)
         assert "line" not in str(error.value)
 
-    def test_tables_that_there_are_not_are_refused(self) -> None:
+    def test_unknown_tables_are_refused(self) -> None:
         with pytest.raises(TypeError, match="measur"):
             rm.run(topology=rm.star(4), measur={"warmup-flows": 2})  # type: ignore[call-arg]
 
@@ -158,7 +158,7 @@ class TestArguments:
         with pytest.raises(TypeError, match=r"^Star\(hosts=...\): expected a number"):
             rm.Plan.of(topology=rm.star(value))
 
-    def test_what_is_no_part_is_refused_by_its_type(self) -> None:
+    def test_arguments_of_other_types_are_refused_by_type(self) -> None:
         with pytest.raises(TypeError, match=r"workload: expected a part .* numpy.ndarray"):
             rm.Plan.of(workload=np.zeros(1000))  # type: ignore[arg-type]
 
@@ -208,7 +208,7 @@ class TestManifests:
         for name in ("flows.parquet", "series.parquet", "queues.parquet", "summary.json"):
             assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
-    def test_it_may_have_moved_with_its_inputs(self, tmp_path: Path) -> None:
+    def test_a_manifest_may_move_with_its_inputs(self, tmp_path: Path) -> None:
         (tmp_path / "old").mkdir()
         rm.run(self.trace(tmp_path / "old"), out=tmp_path / "old/out", quiet=True)
         (tmp_path / "old").rename(tmp_path / "new")
@@ -315,7 +315,7 @@ seeds = 3
 "workload.flows" = 10
 """
 
-    def test_it_is_no_part_of_a_run(self) -> None:
+    def test_a_sweep_table_is_no_part_of_a_run(self) -> None:
         for text in (SMALL + self.TABLES, self.TABLES + SMALL.partition("\n")[2]):
             plan = rm.Plan(text)
             assert plan.sweep is not None
@@ -330,18 +330,18 @@ seeds = 3
             rm.Plan(text).check()
 
     @pytest.mark.parametrize("line", ["sweep = { seeds = 3 }\n", "sweep.seeds = 3\n"])
-    def test_it_may_be_on_one_line(self, line: str) -> None:
+    def test_a_sweep_table_may_be_on_one_line(self, line: str) -> None:
         plan = rm.Plan(line + SMALL)
         assert plan.sweep == {"seeds": 3}
         assert plan.check() == rm.Plan(SMALL).check()
 
-    def test_it_can_be_changed_like_other_tables(self) -> None:
+    def test_a_sweep_table_can_be_overridden(self) -> None:
         plan = rm.Plan(SMALL + self.TABLES).with_(("sweep.seeds", 5), ("workload.load", 0.7))
         assert plan.sweep is not None
         assert (plan.sweep["seeds"], plan.get("workload.load")) == (5, 0.7)
         assert rm.Plan(SMALL).with_(("sweep.seeds", 5)).sweep == {"seeds": 5}
 
-    def test_it_is_a_table(self) -> None:
+    def test_a_sweep_must_be_a_table(self) -> None:
         plan = rm.Plan("sweep = 3\n" + SMALL)
         with pytest.raises(rm.PlanError, match="sweep: expected a table, got 3"):
             _ = plan.sweep

@@ -223,7 +223,7 @@ def test_tables_in_memory_are_flows(make: Callable[[Any], object], tmp_path: Pat
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_what_is_no_table_is_refused() -> None:
+def test_other_values_than_tables_are_refused() -> None:
     with pytest.raises(TypeError, match=r"expected a table of Arrow, pandas or polars, got a buil"):
         rm.flows([1, 2])
 

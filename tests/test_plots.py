@@ -151,7 +151,7 @@ class TestGroups:
         assert 0 <= box.x0 < box.x1 <= width
         assert 0 <= box.y0 < box.y1 <= height
 
-    def test_more_series_than_colours_look_different(self) -> None:
+    def test_more_series_than_colours_are_distinguishable(self) -> None:
         series = [plots.GroupSeries(str(n), [1.0 + n], [None]) for n in range(12)]
         figure = plots.grouped(["a"], series)
         looks = {(mark.get_markerfacecolor(), mark.get_marker()) for mark in marks(figure)}

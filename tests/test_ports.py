@@ -138,7 +138,7 @@ def web_search(transport: str, topology: dict[str, Any], flows: int) -> rm.Run:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("transport", ["capton", "hyline"])
-def test_ports_hold_unscheduled_messages_where_round_trips_are_short(transport: str) -> None:
+def test_ports_hold_unscheduled_messages_at_short_round_trips(transport: str) -> None:
     """A bandwidth-delay product of 3 us at 10 Gbit/s is three packets, a message has up to ten."""
     flows = web_search(transport, star(10.0, 3.0), 1000).flows
     assert float((flows["fct_ps"].to_numpy() / flows["ideal_ps"].to_numpy()).max()) < 25

@@ -158,7 +158,7 @@ def facts_of_files(one: Figure) -> Iterator[tuple[CellId, ExpectedValue, str]]:
 
 class TestValuesOfTheArtifact:
     @pytest.mark.parametrize("folder", DCPIM)
-    def test_they_are_those_of_the_files(self, folder: str) -> None:
+    def test_values_of_the_artifact_are_those_of_its_files(self, folder: str) -> None:
         one = figure("dcpim", folder)
         for cell, fact, name in facts_of_files(one) if FILES.is_dir() else ():
             run = one.run(cell.run)
@@ -167,7 +167,7 @@ class TestValuesOfTheArtifact:
             expected = in_file(name, run, plan, cell)
             assert fact.expected == pytest.approx(expected, abs=0.51 * 10**-digits), (cell, name)
 
-    def test_those_of_3a_name_their_scheme(self) -> None:
+    def test_values_of_figure_3a_name_their_scheme(self) -> None:
         one = figure("dcpim", "fig3a")
         short = {"imc10": "aditya", "web-search": "dctcp", "data-mining": "datamining"}
         n = 0
@@ -183,7 +183,7 @@ class TestValuesOfTheArtifact:
             n += 1
         assert n == 38
 
-    def test_there_are_hundreds(self) -> None:
+    def test_the_artifact_has_hundreds_of_values(self) -> None:
         counts = {name: len([*facts_of_files(figure("dcpim", name))]) for name in DCPIM}
         assert counts["baselines"] == 3 * 2 * 4 * 7
         assert counts["fig6"] == 2 * 5 * 4
@@ -208,7 +208,7 @@ class TestValuesOfTheArtifact:
 
     @pytest.mark.skipif(not FILES.is_dir(), reason="no files of the artifact")
     @pytest.mark.parametrize("name", COPIES)
-    def test_a_copy_has_no_value_of_its_own(self, name: str) -> None:
+    def test_a_copy_has_no_separate_value(self, name: str) -> None:
         own, others, columns = COPIES[name]
         known = [rows_of_file(other) for other in others]
         for label, values in rows_of_file(name).items():

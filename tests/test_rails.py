@@ -130,7 +130,7 @@ period-us = 5
         lost = drops[drops["from"] == "h1"]["bytes"].sum()
         assert 0.003 < lost / sent < 0.03
 
-    def test_a_host_comes_back_and_its_flows_end(self, tmp_path: Path) -> None:
+    def test_flows_of_a_repaired_host_complete(self, tmp_path: Path) -> None:
         outage = (
             "[faults]\nrerouting-us = 10\noutages = [{ host = 0, from-us = 50, until-us = 400 }]"
         )
@@ -160,7 +160,7 @@ period-us = 5
             ('links = [{ link = "h0-s0", loss = 2.0 }]', "faults.links"),
         ],
     )
-    def test_faults_of_what_is_not_there_are_errors(
+    def test_faults_of_unknown_parts_are_errors(
         self, tmp_path: Path, faults: str, message: str
     ) -> None:
         with pytest.raises(rm.PlanError, match=message):
@@ -240,7 +240,7 @@ SIZE = 2_000_000
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("gbps", [10.0, 25.0, 40.0])
 @pytest.mark.parametrize("transport", ["pfabric", "ndp", "homa", "sird"])
-def test_traffic_both_ways_fills_links_of_two_rates(transport: str, gbps: float) -> None:
+def test_traffic_in_both_directions_fills_links_of_two_rates(transport: str, gbps: float) -> None:
     """Control packets that waited at the slow link kept the host from the fast one."""
     assert slowdown(both_ways(transport, gbps)).max() < 1.15
 

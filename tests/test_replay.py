@@ -115,7 +115,7 @@ def test_cells_of_a_recording_may_have_units(rows: Rows, name: str) -> None:
     )
 
 
-def test_the_flow_whose_recorded_time_was_changed_is_named(rows: Rows) -> None:
+def test_a_flow_with_a_changed_recorded_time_is_named(rows: Rows) -> None:
     rows[CHANGED]["fct_ps"] *= 2
     file = record(rows)
     found = replayed(file)
@@ -232,7 +232,7 @@ def test_flows_out_of_order_are_matched_by_arrival(rows: Rows) -> None:
     assert found["equal"] == len(rows) - 1
 
 
-def test_flows_without_an_end_are_listed_and_left_out(rows: Rows) -> None:
+def test_flows_without_an_end_are_listed_and_omitted(rows: Rows) -> None:
     rows[CHANGED]["fct_ps"] = ""
     done = call(
         record(rows), "--set", "topology.kind=star", "--set", "topology.hosts=8",
@@ -280,7 +280,7 @@ def test_a_bad_cell_is_named_with_its_row_and_column(
     assert expected in error_line(record(rows), "--plan", "network.toml")
 
 
-def test_errors_name_the_file_and_what_was_expected(rows: Rows, here: Path) -> None:
+def test_errors_name_the_file_and_the_expectation(rows: Rows, here: Path) -> None:
     def of(name: str, content: bytes, *arguments: object) -> str:
         Path(name).write_bytes(content)
         return error_line(name, "--plan", "network.toml", *arguments)
@@ -383,7 +383,7 @@ def _set_results(papers: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [_set_plan, _set_ideal, _set_recording, _set_results])
-def test_an_entry_is_stale_if_what_it_depends_on_has_changed(
+def test_an_entry_is_stale_if_its_dependencies_have_changed(
     papers: Path, change: Callable[[Path], None]
 ) -> None:
     ok("own", "--reference", "recordings", "--enter")

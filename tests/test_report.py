@@ -113,7 +113,7 @@ def test_every_published_value_is_in_the_table(results: Path) -> None:
     assert sorted(shown) == sorted(row["expected"] for row in published)
 
 
-def test_fewer_flows_is_a_verdict_of_its_own(report: Path, results: Path) -> None:
+def test_fewer_flows_is_a_separate_verdict(report: Path, results: Path) -> None:
     (section,) = find([results / "papers" / "phost3"], results)
     verdicts = json.loads((results / "papers/phost3/report.json").read_text())["verdicts"]
     assert section.verdicts is not None
@@ -140,7 +140,7 @@ def test_intervals_are_those_of_the_seeds(results: Path) -> None:
         assert row[2] == pytest.approx(other - one)
 
 
-def test_values_that_are_no_numbers_are_left_out() -> None:
+def test_values_that_are_no_numbers_are_omitted() -> None:
     nan, infinite = float("nan"), float("inf")
     series = model.Series("a </script>", [1.0, 2.0], [nan, infinite], [nan, nan], [nan, nan])
     text = figure_json(model.Chart("t", "x", "y", [series]))
@@ -338,7 +338,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(open_page: "Chrome") -> No
 
 
 @pytest.mark.long
-def test_it_prints_with_all_charts(open_page: "Chrome", tmp_path: Path) -> None:
+def test_the_printed_report_has_all_charts(open_page: "Chrome", tmp_path: Path) -> None:
     n_charts = run_script(open_page, "return document.querySelectorAll('.chart').length;")
     pdf = open_page.execute_cdp_cmd("Page.printToPDF", {"printBackground": False})["data"]
     assert len(pdf) > 100_000

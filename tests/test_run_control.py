@@ -28,7 +28,7 @@ def is_interrupted(out: Path) -> bool:
     return (out / MANIFEST).is_file() and rm.Run(out).status == "interrupted"
 
 
-def test_a_run_ends_when_its_time_is_over(tmp_path: Path) -> None:
+def test_a_run_ends_at_its_time_limit(tmp_path: Path) -> None:
     began = time.monotonic()
     with pytest.raises(TimeoutError, match=r"did not end within 0\.5 s; finished output is in "):
         rm.run(**LONG, out=tmp_path / "out", timeout=0.5)

@@ -41,7 +41,7 @@ class TestResuming:
         fake_core.script = lambda _: "censored"
         assert states(jobs(tmp_path)) + states(jobs(tmp_path)) == ["ran", "reused"]
 
-    def test_an_interrupted_one_is_run_again(self, fake_core: FakeCore, tmp_path: Path) -> None:
+    def test_an_interrupted_run_is_repeated(self, fake_core: FakeCore, tmp_path: Path) -> None:
         fake_core.script = lambda _: "interrupted"
         assert states(jobs(tmp_path)) == ["interrupted"]
         fake_core.script = lambda _: "finished"

@@ -47,7 +47,7 @@ def test_plans_are_valid(file: Path, validator: Any) -> None:
 
 
 @pytest.mark.parametrize("about", schema.transports(), ids=lambda about: about["name"])
-def test_what_the_core_writes_out_is_valid(about: schema.TransportInfo, validator: Any) -> None:
+def test_plans_written_by_the_core_are_valid(about: schema.TransportInfo, validator: Any) -> None:
     """A checked plan has every key, among them every default and preset of the transport."""
     for preset, _ in about["presets"]:
         plan = rm.Plan.of(

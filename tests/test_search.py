@@ -118,7 +118,7 @@ def made(
 
 class TestBisection:
     @given(n_loads=st.integers(1, 70), n_sustained=st.integers(0, 70), is_least=st.booleans())
-    def test_it_finds_the_last_load_of_a_monotone_metric_that_is_sustained(
+    def test_bisection_finds_the_last_sustained_load_of_a_monotone_metric(
         self, *, n_loads: int, n_sustained: int, is_least: bool
     ) -> None:
         loads = tuple((i + 1) / 100 for i in range(n_loads))
@@ -140,7 +140,7 @@ class TestBisection:
         assert set(above) <= set(probes.values)
         assert probes.note == ("" if above else "all are sustained")
 
-    def test_a_search_that_is_not_over_has_no_result(self) -> None:
+    def test_an_unfinished_search_has_no_result(self) -> None:
         probes = SearchProbes(search(), {0.6: 0.95})
         assert math.isnan(probes.highest)
         assert probes.note == "not over"
@@ -218,7 +218,7 @@ class TestFigure:
                 highest[name, seed] = probes.highest
         assert len(set(highest.values())) > 1
 
-    def test_its_report_has_probes_verdicts_and_claims(self, tmp_path: Path) -> None:
+    def test_the_report_of_a_search_has_probes_verdicts_and_claims(self, tmp_path: Path) -> None:
         figure = papers.load_figure(folder(tmp_path))
         out = tmp_path / "out"
         batch = made(figure, Mode(), [1], out)

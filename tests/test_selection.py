@@ -22,7 +22,7 @@ def flows(*rows: tuple[float, int, float, float]) -> Flows:
 class TestFinishedBefore:
     TEN = flows(*((10.0 * i, 1460, took, 1) for i, took in enumerate([5, 40, 9, 9, 5] + [1] * 5)))
 
-    def test_counts_what_ends_before_the_arrival_at_the_fraction(self) -> None:
+    def test_flows_that_end_before_the_arrival_at_the_fraction_are_counted(self) -> None:
         # The fourth of ten arrivals is at 30: flow 1 ends at 50, flow 2 at 29, flow 3 at 39.
         counted = finished_before(self.TEN, 0.4)
         assert np.flatnonzero(counted).tolist() == [0, 2]
@@ -44,7 +44,7 @@ class TestFinishedBefore:
         )
         assert (finished_before(mixed, 0.4) == finished_before(self.TEN, 0.4)[order]).all()
 
-    def test_unfinished_flows_are_out(self) -> None:
+    def test_unfinished_flows_are_not_selected(self) -> None:
         three = flows((0, 1, NAN, 1), (1, 1, 1, 1), (10, 1, 1, 1))
         assert finished_before(three, 1.0).tolist() == [False, True, False]
 
@@ -72,7 +72,7 @@ class TestBySize:
         groups = by_size(three, np.ones(3, bool), [self.BDP, 2 * self.BDP])
         assert [(g.count, g.mean) for g in groups] == [(1, 2.0), (1, 3.0), (1, 4.0)]
 
-    def test_only_counted_flows_count(self) -> None:
+    def test_uncounted_flows_are_not_selected_by_size(self) -> None:
         two = flows((0, 1, 2, 1), (0, 1, 4, 1))
         groups = by_size(two, np.array([False, True]), [self.BDP])
         assert groups[0] == Statistics(1, 4.0, 4.0, 4.0, 4.0, 4.0, 4e-9)

@@ -47,7 +47,7 @@ def times(done: rm.Run) -> list[int]:
     return column(done, "fct_ps")
 
 
-def test_a_transport_whose_neighbour_is_idle_is_as_it_is_alone(tmp_path: Path) -> None:
+def test_an_idle_second_transport_changes_no_result(tmp_path: Path) -> None:
     """The second transport's only message is submitted when those of the first are over."""
     rows = [f"{i},{i % 4},{4 + i % 3},{20_000 * (1 + i)},0" for i in range(12)]
     late = "100000,3,7,1000000,1"

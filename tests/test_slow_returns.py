@@ -53,7 +53,7 @@ def warnings_of(plan: rm.Plan) -> list[str]:
 
 
 @pytest.mark.parametrize(("name", "preset"), PRESETS)
-def test_a_direction_is_too_slow_if_what_returns_does_not_fit(
+def test_a_direction_is_too_slow_if_its_return_traffic_exceeds_it(
     name: str, preset: str, tmp_path: Path
 ) -> None:
     """The need that the warning has is that of a run in which both directions are fast."""

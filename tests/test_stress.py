@@ -111,7 +111,7 @@ def test_a_killed_program_needs_no_outcomes() -> None:
     assert found([*BEGIN, SENT, RECEIVED, END[1], "G 30.0 5", "K 30.0 0 -1"]) == {"unreported": 1}
 
 
-def test_what_the_transport_rejects_is_explained() -> None:
+def test_rejections_by_the_transport_are_explained() -> None:
     assert found([*BEGIN, SENT, "O 20.2 5 0 rejected", *END]) == {}
 
 
@@ -137,7 +137,9 @@ def words(frame: bytearray) -> list[int]:
 
 
 @pytest.mark.parametrize(("flip", "bits"), [(flip_one, 1), (flip_two, 2)])
-def test_so_many_bits_flip(flip: Callable[[bytearray, random.Random], bool], bits: int) -> None:
+def test_the_configured_number_of_bits_flips(
+    flip: Callable[[bytearray, random.Random], bool], bits: int
+) -> None:
     rng = random.Random(4)
     for _ in range(200):
         before = udp_frame(rng)

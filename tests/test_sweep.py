@@ -130,7 +130,7 @@ class TestDataset:
             assert field.metadata[b"meaning"], field.name
         assert (schemas[0].field("goodput_gbps").metadata or {})[b"unit"] == b"Gbit/s"
 
-    def test_only_the_log_has_times_and_places(self, done: rm.SweepResults) -> None:
+    def test_times_and_places_are_only_in_the_log(self, done: rm.SweepResults) -> None:
         again = Path(done.url).parent / "again"
         rm.sweep(rm.Plan.load("plan.toml"), out=again, flows=True, quiet=True, jobs=1)
         for file in (f for f in again.rglob("*") if f.is_file()):
@@ -139,7 +139,7 @@ class TestDataset:
                 assert file.read_bytes() == (Path(done.url) / name).read_bytes(), name
         assert len(list(again.glob("log/*.json"))) == 1
 
-    def test_a_url_is_as_good_as_a_folder(self, done: rm.SweepResults) -> None:
+    def test_a_url_is_equivalent_to_a_folder(self, done: rm.SweepResults) -> None:
         url = "memory://bucket/sweep"
         results = rm.sweep(rm.Plan.load("plan.toml"), out=url, flows=True, quiet=True)
         assert results.table.equals(done.table)
@@ -157,8 +157,8 @@ class TestDataset:
         assert Path("here/notes.txt").read_text() == "mine"
 
 
-class TestGoingOn:
-    def test_only_what_is_missing_is_run(self) -> None:
+class TestContinuation:
+    def test_missing_runs_are_the_only_ones_run(self) -> None:
         ok("plan.toml", "--out", "here", "--quiet")
         before = {f: f.read_bytes() for f in Path("here/runs").rglob("*.parquet")}
         assert len(before) == 16
@@ -168,7 +168,7 @@ class TestGoingOn:
         assert "15 runs stored, 1 to run" in result.stderr
         assert {f: f.read_bytes() for f in Path("here/runs").rglob("*.parquet")} == before
 
-    def test_more_seeds_are_added_to_those_that_are_there(self) -> None:
+    def test_more_seeds_are_added_to_existing_ones(self) -> None:
         ok("plan.toml", "--out", "here", "--quiet")
         result = ok("plan.toml", "--out", "here", "--seeds", 3, "--no-estimate")
         assert "16 runs stored, 8 to run" in result.stderr
@@ -297,7 +297,7 @@ class TestFailures:
 
         monkeypatch.setattr("rampmeter.sweeps.engines.local.execute", maybe)
 
-    def test_some_are_named_and_the_others_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_failures_are_named_and_others_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.fail(monkeypatch, seeds=(2,))
         result = call("plan.toml", "--out", "here", "--no-estimate")
         assert result.exit_code == 1
@@ -326,14 +326,14 @@ class TestFailures:
             ("dask", "expected dask://HOST:PORT, or DASK_SCHEDULER_ADDRESS"),
         ],
     )
-    def test_clusters_that_are_not_there_are_named(
+    def test_missing_clusters_are_named(
         self, on: str, message: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("rampmeter.sweeps.engines.on_dask.CONNECT_SECONDS", 1)
         with pytest.raises((rm.PlanError, rm.EngineError), match=message):
             open_engine(on)
 
-    def test_an_extra_that_is_missing_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_missing_extra_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "ray", None)
         monkeypatch.delitem(sys.modules, "rampmeter.sweeps.engines.on_ray", raising=False)
         with pytest.raises(rm.EngineError, match=r"pip install 'rampmeter\[ray\]'"):
@@ -372,7 +372,7 @@ class TestPrecision:
         assert min(counts) == 3 < max(counts)
         assert " 0 to run" in ok("plan.toml", "--out", "here", *options[:-1], "--seeds", 3).stderr
 
-    def test_a_metric_that_is_none_is_refused(self) -> None:
+    def test_an_unknown_metric_is_refused(self) -> None:
         line = error_line("plan.toml", "--precision", 0.1, "--metric", "status")
         assert "metric: expected one of utilisation" in line
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from rampmeter.sweeps.dataset import RUNS, Dataset
 
 
-def test_what_killed_drivers_were_writing_is_removed_once_it_is_stored(tmp_path: Path) -> None:
+def test_partial_files_of_killed_drivers_are_removed_after_storing(tmp_path: Path) -> None:
     dataset = Dataset(str(tmp_path))
     dataset.put(RUNS, 0, 1, pa.table({"point": [0], "seed": [1]}))
     folder = tmp_path / RUNS / "point-00000"

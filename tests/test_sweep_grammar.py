@@ -56,7 +56,7 @@ def refusal(read: Callable[[str, str], object], text: str) -> str:
 
 class TestValues:
     @given(st.lists(scalars, min_size=1, max_size=6))
-    def test_what_is_spelled_is_read_as_it_was(self, values: list[Any]) -> None:
+    def test_formatted_values_are_parsed_unchanged(self, values: list[Any]) -> None:
         read = parse_values(",".join(map(format_value, values)), "")
         assert isinstance(read, list)
         assert [(type(value), value) for value in read] == [(type(v), v) for v in values]
@@ -246,7 +246,7 @@ class TestTransports:
             unique_by=lambda choice: choice.text,
         )
     )
-    def test_what_is_spelled_is_read_as_it_was(self, choices: list[TransportChoice]) -> None:
+    def test_formatted_values_are_parsed_unchanged(self, choices: list[TransportChoice]) -> None:
         text = ",".join(choice.text for choice in choices)
         if text.strip() == "all":
             return
@@ -267,7 +267,7 @@ class TestTransports:
         assert plan.get("fabric.buffer-bytes") == 9000
         assert len(transports("all")) >= 6
 
-    def test_keys_of_the_plan_s_transport_stay_where_it_is_the_same(self) -> None:
+    def test_keys_of_the_plan_apply_to_the_same_transport(self) -> None:
         plan = rm.Plan(SMALL).with_(("transport.rounds", 2))
         assert TransportChoice("dcpim", "paper").of(plan).get("transport.rounds") == 2
         assert TransportChoice("phost").of(plan).get("transport") == {"name": "phost"}

@@ -101,12 +101,12 @@ class TestShape:
             ({"mtu": 1400}, "mtu: expected one of"),
         ],
     )
-    def test_what_cannot_be_built_is_refused(self, change: dict[str, int], message: str) -> None:
+    def test_impossible_shapes_are_refused(self, change: dict[str, int], message: str) -> None:
         sizes = {"racks": 2, "hosts_per_rack": 2, "spines": 2, "access_bps": RATE_BPS}
         with pytest.raises(TestbedError, match=message):
             Shape(**(sizes | change))
 
-    def test_there_is_no_host_beyond_the_last(self) -> None:
+    def test_hosts_beyond_the_last_are_errors(self) -> None:
         with pytest.raises(TestbedError, match="host: expected 0 to 4, got 5"):
             SMALL.address(5)
 
@@ -180,7 +180,7 @@ class TestPorts:
         assert sent(small, before, "t1:h3", 0).packets >= 200
         assert sent(small, before, "t1:h3", LOWEST) == Counters(0, 0, 0)
 
-    def test_what_overflows_a_buffer_is_counted(self) -> None:
+    def test_packets_that_overflow_a_buffer_are_counted(self) -> None:
         shape = Shape(
             racks=1,
             hosts_per_rack=2,
@@ -222,7 +222,7 @@ class TestTeardown:
             assert [tag for _, tag, _, _ in result(first)] == [1]
             assert [tag for _, tag, _, _ in result(second)] == [2]
 
-    def test_an_exception_takes_it_down_with_its_processes(self) -> None:
+    def test_an_exception_removes_the_fabric_and_its_processes(self) -> None:
         fabric = Fabric(TINY)
         with pytest.raises(ZeroDivisionError), fabric:  # noqa: PT012
             polite = fabric.run(0, ["sleep", "60"])
@@ -235,9 +235,7 @@ class TestTeardown:
         assert (polite.returncode, stubborn.returncode) == (-signal.SIGTERM, -signal.SIGKILL)
         assert left_of(fabric.tag) == []
 
-    def test_a_fabric_that_cannot_be_built_leaves_nothing(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_failed_fabric_is_removed_completely(self, monkeypatch: pytest.MonkeyPatch) -> None:
         fabric = Fabric(TINY)
         monkeypatch.setattr(Fabric, "_queue_commands", lambda *_: ["qdisc add dev eth0 root none"])
         with pytest.raises(TestbedError, match=r"tc -netns .*kind is unknown.*`qdisc add"), fabric:
@@ -245,7 +243,7 @@ class TestTeardown:
         assert left_of(fabric.tag) == []
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-    def test_a_signal_takes_it_down(self, number: signal.Signals) -> None:
+    def test_a_signal_removes_the_fabric(self, number: signal.Signals) -> None:
         with maker() as making:
             tag = made(making)
             assert left_of(tag)
@@ -253,7 +251,7 @@ class TestTeardown:
             making.wait(10)
         assert left_of(tag) == []
 
-    def test_a_sweep_removes_what_a_killed_maker_left(self, small: Fabric) -> None:
+    def test_a_sweep_removes_leftovers_of_a_killed_process(self, small: Fabric) -> None:
         with maker() as making:
             tag = made(making)
             making.kill()
@@ -295,7 +293,7 @@ class TestWithoutRoot:
             command.ip([])
 
     @needs_namespaces
-    def test_root_stays_where_it_is(self) -> None:
+    def test_root_keeps_its_namespace(self) -> None:
         enter_user_namespace(["false"])
 
 

@@ -57,7 +57,7 @@ def test_long_names_continue_in_another_line() -> None:
     n_columns=st.integers(1, 14),
     cell=st.sampled_from(["1", "123 456.789", "1.234 ± 0.012", "12 buffer, 3 fault"]),
 )
-def test_nothing_is_cut_off(width: int, name: str, n_columns: int, cell: str) -> None:
+def test_no_cell_is_truncated(width: int, name: str, n_columns: int, cell: str) -> None:
     text = printed(wide(n_columns, name, cell), width)
     assert "…" not in text
     assert all(len(line) <= width for line in text.splitlines())

@@ -30,7 +30,7 @@ def test_tables_are_read_back_as_they_were(table: dict[str, Any]) -> None:
     assert tomllib.loads(dumps(table)) == table
 
 
-def test_plain_values_come_before_sections() -> None:
+def test_plain_values_precede_sections() -> None:
     text = dumps({"topology": {"kind": "star", "links": [{"gbps": 1.0}]}, "seed": 1})
     assert text == 'seed = 1\n\n[topology]\nkind = "star"\n\n[[topology.links]]\ngbps = 1.0\n'
 

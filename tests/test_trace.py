@@ -286,7 +286,9 @@ def test_two_transports_on_one_network_share_a_timeline(tmp_path: Path) -> None:
     assert timeline.named("matching")
 
 
-def test_a_window_holds_what_overlaps_it(whole: tuple[rm.Run, Timeline], tmp_path: Path) -> None:
+def test_a_window_contains_overlapping_events(
+    whole: tuple[rm.Run, Timeline], tmp_path: Path
+) -> None:
     begin, end = 100_000_000, 150_000_000
     done, timeline = run(plan("trace-from-us = 100\ntrace-until-us = 150"), tmp_path)
     assert done.summary == whole[0].summary
@@ -326,7 +328,7 @@ def test_a_timeline_that_is_full_ends_there(whole: tuple[rm.Run, Timeline], tmp_
     assert received(timeline) == received(whole[1])[: len(received(timeline))]
 
 
-def test_only_chosen_nodes_are_shown(tmp_path: Path) -> None:
+def test_unselected_nodes_are_hidden(tmp_path: Path) -> None:
     _, timeline = run(plan("trace-hosts = [1, 5]\ntrace-switches = [0]"), tmp_path)
     groups = {row.group for row in timeline.tracks if row.name}
     assert groups == {"h1", "h5", "s0"}

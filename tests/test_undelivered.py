@@ -182,7 +182,7 @@ name = "fastpod"
 """Fastpod drops its cells in the middle of this network until some flows fail."""
 
 
-def test_a_sweep_whose_flows_fail_without_a_fault_exits_with_an_error(tmp_path: Path) -> None:
+def test_a_sweep_with_unexplained_failures_exits_with_an_error(tmp_path: Path) -> None:
     file = tmp_path / "narrow.toml"
     file.write_text(NARROW)
 

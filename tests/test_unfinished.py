@@ -49,7 +49,7 @@ def delivered(done: rm.Run) -> np.ndarray:
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-class TestEndless:
+class TestUnfinishedFlows:
     def test_goodput_and_utilisation_are_those_of_the_whole_run(
         self, tmp_path: Path, transport: str
     ) -> None:
@@ -125,7 +125,7 @@ class TestRates:
         last = of_flow[4]
         assert last == times[times.index(330_000_000) :], "it arrives at 300 us"
 
-    def test_they_change_nothing_else(self, tmp_path: Path) -> None:
+    def test_rates_in_progress_change_no_result(self, tmp_path: Path) -> None:
         one = result(plan(tmp_path, "hpcc", STAIRS), tmp_path, "one")
         other = result(plan(tmp_path, "hpcc", STAIRS, self.RUN), tmp_path, "other")
         assert one.flows.equals(other.flows)
@@ -148,7 +148,7 @@ class TestRates:
         assert (together.sum(axis=1) > 19).all()
         assert (together > 0.5).all(axis=None)
 
-    def test_a_transport_without_packets_has_none(self, tmp_path: Path) -> None:
+    def test_a_transport_without_packets_has_no_rates(self, tmp_path: Path) -> None:
         with pytest.raises(rm.PlanError, match=r"run\.rates-us: expected a transport with packets"):
             result(plan(tmp_path, "ideal", STAIRS, self.RUN), tmp_path)
 
@@ -170,7 +170,7 @@ flows = 2000
 """
     FAULTS = '[faults]\noutages = [{ link = "s0-s2", from-us = 20, until-us = 120 }]\n'
 
-    def test_there_are_no_intervals_of_a_stationary_process(self, tmp_path: Path) -> None:
+    def test_an_outage_has_no_intervals_of_a_stationary_process(self, tmp_path: Path) -> None:
         steady = rm.run(Plan(self.PLAN), out=tmp_path / "steady", quiet=True).summary
         assert steady["slowdown"]["delivered"]["overall"]["mean_ci"] is not None
         assert ONE_SAMPLE not in steady["warning_codes"]

@@ -68,7 +68,7 @@ fn programs_in_c_exchange_messages() {
 }
 
 #[test]
-fn programs_in_c_are_told_the_bound_of_the_state_machine() {
+fn programs_in_c_receive_the_bound_of_the_state_machine() {
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), "echo");
     let config = BedConfig { rtt: Span::from_us(50_000), ..BedConfig::default() };

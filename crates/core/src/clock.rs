@@ -61,7 +61,7 @@ mod tests {
     proptest! {
         /// Clocks with any origins number intervals identically, and agree on their starts.
         #[test]
-        fn clocks_agree_whatever_their_origins_are(
+        fn clocks_with_different_origins_agree(
             days in prop::array::uniform2(0u64..200),
             ahead_ps in 0u64..1_000_000_000_000_000,
             length_ps in 1_000u64..1_000_000_000,
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_clock_cannot_tell_is_its_first_or_last_instant() {
+    fn instants_outside_the_range_of_a_clock_saturate() {
         let origin = ClockOrigin::from_ns(20_000 * DAY_NS);
         assert_eq!(origin.start_of(1, Span::from_us(1)), Time::ZERO);
         assert_eq!(origin.start_of(u64::MAX, Span::from_us(1)), Time::NEVER);

@@ -436,7 +436,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_envelope_is_what_it_was(
+        fn envelopes_survive_encoding(
             ids in any::<(u8, u32, u32, u32, u32)>(),
             kind in kinds(),
             protection in prop::sample::select(

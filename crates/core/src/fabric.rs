@@ -438,7 +438,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_route_names_its_ports_in_turn() {
+    fn a_source_route_lists_its_ports_in_order() {
         for ports in [&[][..], &[0], &[39, 0, 1], &[4, 17, 39], &[39, 39, 39]] {
             let route = SourceRoute::new(ports).unwrap();
             let mut path = route.path();

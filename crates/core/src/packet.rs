@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn ecn_bits_say_which_marks_a_packet_has() {
+    fn ecn_bits_follow_the_marks_of_a_packet() {
         let capable = Marks::ECN_CAPABLE;
         for marks in [Marks::NONE, capable, capable.with(Marks::CONGESTION)] {
             for class in 0..8 {

@@ -360,7 +360,7 @@ mod tests {
 
     /// Two parts: host 0 is fast in the first, host 1 in the second.
     #[test]
-    fn links_to_parts_that_are_not_joined_do_not_add_up() {
+    fn rates_of_links_to_separate_networks_do_not_add_up() {
         let links = vec![vec![link(0, 100), link(1, 10)], vec![link(0, 10), link(1, 100)]];
         let apart = || vec![vec![0, u16::MAX], vec![u16::MAX, 0]];
         let rates = Pairs::new(links.clone(), apart);

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_have_streams_of_their_own() {
+    fn components_have_separate_random_streams() {
         let whole = Rng::new(1, 2, Purpose::Endpoint);
         let first = |n| whole.part(n).bits();
         assert_eq!(first(0), first(0));

@@ -136,12 +136,12 @@ impl Body for Capture {
     }
 }
 
-fn interfaces_that_queue_are_seen_too() {
+fn queueing_interfaces_are_captured_too() {
     let text = plan("pfabric", "interface = \"queue\"", CAPTURE);
     check::<PfabricFamily>(&captured(&text));
 }
 
-fn at_a_limit_capturing_stops_and_the_run_goes_on() {
+fn capturing_stops_at_its_limit_and_the_run_continues() {
     let whole = results(&plan("dcpim", "", CAPTURE));
     let limited = results(&plan("dcpim", "", &format!("{CAPTURE}\ncapture-packets = 100")));
     assert_eq!(limited.summary, whole.summary);
@@ -152,7 +152,7 @@ fn at_a_limit_capturing_stops_and_the_run_goes_on() {
     assert_eq!(whole.capture.unwrap()[..bytes.len()], bytes);
 }
 
-fn only_the_hosts_that_the_plan_names_are_captured() {
+fn capture_hosts_limits_the_captured_hosts() {
     let text = plan("dcpim", "", &format!("{CAPTURE}\ncapture-hosts = [5, 2]"));
     let chosen = captured(&text);
     let all = captured(&plan("dcpim", "", CAPTURE));
@@ -171,14 +171,14 @@ fn only_the_hosts_that_the_plan_names_are_captured() {
 fn main() {
     Suite::new(here!())
         .each_preset::<Builtin, _>(Capture)
-        .with_test("interfaces_that_queue_are_seen_too", interfaces_that_queue_are_seen_too)
+        .with_test("queueing_interfaces_are_captured_too", queueing_interfaces_are_captured_too)
         .with_test(
-            "at_a_limit_capturing_stops_and_the_run_goes_on",
-            at_a_limit_capturing_stops_and_the_run_goes_on,
+            "capturing_stops_at_its_limit_and_the_run_continues",
+            capturing_stops_at_its_limit_and_the_run_continues,
         )
         .with_test(
-            "only_the_hosts_that_the_plan_names_are_captured",
-            only_the_hosts_that_the_plan_names_are_captured,
+            "capture_hosts_limits_the_captured_hosts",
+            capture_hosts_limits_the_captured_hosts,
         )
         .run();
 }

@@ -104,7 +104,7 @@ impl Observer for EarlyStop {
     }
 }
 
-fn an_interrupted_run_keeps_what_it_has() {
+fn an_interrupted_run_keeps_partial_results() {
     let text = plan(1, "reference").replace("flows = 2000", "flows = 10000000");
     let plan = Plan::from_toml(&text, "plan", &Registry::builtin())
         .unwrap()
@@ -130,6 +130,9 @@ fn main() {
             "another_seed_or_preset_gives_other_results",
             another_seed_or_preset_gives_other_results,
         )
-        .with_test("an_interrupted_run_keeps_what_it_has", an_interrupted_run_keeps_what_it_has)
+        .with_test(
+            "an_interrupted_run_keeps_partial_results",
+            an_interrupted_run_keeps_partial_results,
+        )
         .run();
 }

@@ -74,7 +74,7 @@ mod tests {
     /// The end is writable and reports nothing else, such as a hang-up, which a program would
     /// interpret as the end of its connection.
     #[test]
-    fn a_gate_opens_when_the_agent_goes() {
+    fn a_gate_opens_when_the_agent_exits() {
         let (ours, theirs) = gate_pair().unwrap();
         close_gate(ours.as_fd());
         drop(theirs);

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_come_back_as_they_were() {
+    fn notes_survive_encoding() {
         let v4 = ["10.0.0.1:5".parse().unwrap(), "10.0.0.2:70".parse().unwrap()];
         let v6 = ["[fd00::1]:65535".parse().unwrap(), "[fd00::2]:1".parse().unwrap()];
         for [local, remote] in [v4, v6] {

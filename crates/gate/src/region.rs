@@ -309,7 +309,7 @@ mod tests {
     const SETTINGS: Settings = Settings { threshold: 14_600, unsent: 16_384, patience_ns: 5 };
 
     #[test]
-    fn programs_see_what_the_agent_has_written() {
+    fn programs_read_the_region_that_the_agent_wrote() {
         let hosts: Vec<IpAddr> = (0..9u8).map(|i| IpAddr::from([10, 0, 9 - i, i])).collect();
         let (ours, file) = Region::create(SETTINGS, &hosts).unwrap();
         let theirs = Region::open(&file).unwrap();

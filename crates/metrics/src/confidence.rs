@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_little_to_cut_the_mean_stays() {
+    fn a_short_warm_up_leaves_the_mean_unchanged() {
         // Initially empty, the bias is smaller than the noise. The rule then tends to truncate just
         // after a long queue, which costs a few per cent.
         let (all, rest, cut) = md1_warm_up(0.8, 0.0, 4_000);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ramp_is_cut_where_it_ends_and_a_series_that_only_climbs_is_too_short() {
+    fn a_ramp_is_cut_at_its_end_and_a_rising_series_is_too_short() {
         // Small deterministic variations, so that the error is above zero.
         let wobble = |i: usize| if i.is_multiple_of(2) { 0.1 } else { -0.1 };
         let level = |i: usize| (i.min(100) as f64 / 10.0) + wobble(i / 5);

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn every_column_says_what_it_means_and_names_end_in_their_units() {
+    fn every_column_has_a_description_and_a_name_with_its_unit() {
         let tables = [
             TierSample::ABOUT,
             LinkSample::ABOUT,
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn unit_and_meaning_stand_in_the_file() {
+    fn the_file_contains_unit_and_meaning() {
         let dir = TempDir::new().unwrap();
         let file = dir.path().join("tenants.parquet");
         let sample = TenantSample { time_ps: 5, tenant: 1, delivered_bytes: 1460 };

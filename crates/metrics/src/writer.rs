@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_metadata_come_back_and_the_name_appears_at_the_end() {
+    fn rows_and_metadata_are_read_back_and_the_file_appears_at_the_end() {
         let dir = TempDir::new().unwrap();
         let file = dir.path().join("flows.parquet");
         let n = 2 * BATCH as u64 + 17;

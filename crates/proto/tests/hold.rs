@@ -22,91 +22,91 @@ const SIZE: Bytes = Bytes::new(400_000);
 const HYLINE_SIZE: Bytes = Bytes::new(6_000_000);
 
 #[test]
-fn dcpim_asks_for_nothing_of_a_message_that_is_held() {
+fn dcpim_requests_nothing_of_a_held_message() {
     for (_, keys) in DcpimConfig::PRESETS {
         holds_back::<DcpimFamily>(&keys(), |config| config.forget * 5, SIZE);
     }
 }
 
 #[test]
-fn phost_asks_for_nothing_of_a_message_that_is_held() {
+fn phost_requests_nothing_of_a_held_message() {
     for (_, keys) in PhostConfig::PRESETS {
         holds_back::<PhostFamily>(&keys(), |config| config.forget * 5, SIZE);
     }
 }
 
 #[test]
-fn homa_asks_for_nothing_of_a_message_that_is_held() {
+fn homa_requests_nothing_of_a_held_message() {
     for (_, keys) in HomaConfig::PRESETS {
         holds_back::<HomaFamily>(&keys(), |config| config.forget * 5, SIZE);
     }
 }
 
 #[test]
-fn homa_aeolus_asks_for_nothing_of_a_message_that_is_held() {
+fn homa_aeolus_requests_nothing_of_a_held_message() {
     for (_, keys) in AeolusConfig::PRESETS {
         holds_back::<HomaAeolusFamily>(&keys(), |config| config.forget * 5, SIZE);
     }
 }
 
 #[test]
-fn sird_asks_for_nothing_of_a_message_that_is_held() {
+fn sird_requests_nothing_of_a_held_message() {
     for (_, keys) in SirdConfig::PRESETS {
         holds_back::<SirdFamily>(&keys(), |config| config.forget * 5, SIZE);
     }
 }
 
 #[test]
-fn tcp_sends_nothing_but_probes_of_a_message_that_is_held() {
+fn tcp_sends_only_probes_of_a_held_message() {
     for (_, keys) in TcpConfig::PRESETS {
         holds_back::<TcpFamily>(&keys(), |tcp| tcp.forget * 5, SIZE);
     }
 }
 
 #[test]
-fn dctcp_sends_nothing_but_probes_of_a_message_that_is_held() {
+fn dctcp_sends_only_probes_of_a_held_message() {
     for (_, keys) in DctcpConfig::PRESETS {
         holds_back::<DctcpFamily>(&keys(), |tcp| tcp.forget * 5, SIZE);
     }
 }
 
 #[test]
-fn pias_sends_nothing_but_probes_of_a_message_that_is_held() {
+fn pias_sends_only_probes_of_a_held_message() {
     for (_, keys) in PiasConfig::PRESETS {
         holds_back::<PiasFamily>(&keys(), |tcp| tcp.forget * 5, SIZE);
     }
 }
 
 #[test]
-fn capton_sends_nothing_but_probes_of_a_message_that_is_held() {
+fn capton_sends_only_probes_of_a_held_message() {
     for (_, keys) in CaptonConfig::PRESETS {
         holds_back::<CaptonFamily>(&keys(), |_| Span::from_us(60_000_000), SIZE);
     }
 }
 
 #[test]
-fn hyline_sends_nothing_but_probes_of_a_message_that_is_held() {
+fn hyline_sends_only_probes_of_a_held_message() {
     for (_, keys) in HylineConfig::PRESETS {
         holds_back::<HylineFamily>(&keys(), |_| Span::from_us(60_000_000), HYLINE_SIZE);
     }
 }
 
 #[test]
-fn fastpod_sends_nothing_of_a_message_that_is_held() {
+fn fastpod_sends_nothing_of_a_held_message() {
     for (_, keys) in FastpodConfig::PRESETS {
         holds_back::<FastpodFamily>(&keys(), |fastpod| fastpod.forget * 5, SIZE);
     }
 }
 
 #[test]
-fn fastpass_sends_nothing_of_a_message_that_is_held() {
+fn fastpass_sends_nothing_of_a_held_message() {
     for (_, keys) in FastpassConfig::PRESETS {
         holds_back::<FastpassFamily>(&keys(), |fastpass| fastpass.held_pause * 400, SIZE);
     }
 }
 
 #[test]
-fn pfabric_sends_nothing_of_a_message_that_is_held() {
+fn pfabric_sends_nothing_of_a_held_message() {
     for (_, keys) in PfabricConfig::PRESETS {
         holds_back::<PfabricFamily>(&keys(), |pfabric| pfabric.forget * 5, SIZE);
     }

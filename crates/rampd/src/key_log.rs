@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_does_not_respond_blocks_nobody() {
+    fn an_unresponsive_file_does_not_block_the_node() {
         // A pipe that nobody reads.
         let (_reader, writer) = io::pipe().unwrap();
         let file = File::from(OwnedFd::from(writer));

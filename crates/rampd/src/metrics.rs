@@ -324,7 +324,7 @@ mod tests {
 
     /// The dashboard for Grafana shows only existing counters.
     #[test]
-    fn dashboards_name_only_what_is_told() {
+    fn dashboards_use_only_exported_metrics() {
         let shown: serde_json::Value =
             serde_json::from_str(include_str!("../etc/grafana.json")).unwrap();
         let told = text(&NodeView::default(), "0");
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_told_with_type_unit_and_label() {
+    fn counters_are_exported_with_type_unit_and_label() {
         let stats = NodeStats { packets_sent: 12, payload_received: 34, ..NodeStats::default() };
         let transport = vec![("tokens_sent", 56)];
         let text = text(&NodeView { stats, transport, ..NodeView::default() }, "3");
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_are_told_of_as_sums_over_peers() {
+    fn metrics_of_networks_are_sums_over_peers() {
         let rail = |peer, rail, state| RailView {
             peer: NodeId::new(peer),
             rail,

@@ -288,7 +288,7 @@ mod tests {
     /// 300 connections with half of a request: whole requests are answered, and the server has no
     /// more descriptors than its limit.
     #[test]
-    fn half_requests_keep_nobody_out() {
+    fn incomplete_requests_do_not_block_others() {
         let address = server();
         let mut half = Vec::new();
         for n in 0..300 {

@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_and_programs_are_told_the_same() {
+    fn text_and_json_contain_the_same_status() {
         let rail = |state: &str| Rail {
             address: "10.1.0.2:7321".to_owned(),
             state: state.to_owned(),

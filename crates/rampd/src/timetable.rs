@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_sends_what_waits_for_others_when_it_knows_of_them() {
+    fn a_host_sends_dependent_flows_when_their_dependencies_complete() {
         // Flow 7 is sent to host 1, which computes, sends 9 back, and then 3 is sent when 9 has
         // arrived.
         let rows = "7,100,0,1,9,0,,0\n8,0,1,1,0,0,7,50\n9,0,1,0,9,2,8,0\n3,0,1,2,9,0,9,0\n";
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_tables_say_what_was_expected_and_what_came() {
+    fn errors_of_tables_name_expectation_and_content() {
         let cases = [
             ("5,0,1,1,9,0,,0", "flow 5: expected two of 4 hosts, got 1 and 1"),
             ("5,0,0,1,9,0,6,0", "flow 5: after: expected flows of the table, got 6"),

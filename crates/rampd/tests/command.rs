@@ -242,7 +242,7 @@ fn addresses_of_a_link_are_refused() {
 }
 
 #[test]
-fn packets_may_be_joined() {
+fn segmentation_offload_is_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let joined = GOOD.replacen("[network]", "[network]\nspray = 1\nsegment-offload = true", 1);
     fs::write(folder.path().join("n.toml"), joined).unwrap();
@@ -473,7 +473,7 @@ fn keys_are_made_and_checked() {
 /// A service manager may reload a node that it has just started. The configuration arrives by a
 /// pipe, so that the test detects that the node is reading it.
 #[test]
-fn a_node_that_is_told_to_reload_while_it_starts_goes_on() {
+fn a_reload_during_the_start_does_not_stop_a_node() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("node.toml");
     assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());

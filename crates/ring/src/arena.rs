@@ -141,7 +141,7 @@ mod tests {
         /// Any sequence of allocations and frees matches a linear search in an array of units. No
         /// extents overlap, and after all frees the whole arena can be allocated in one piece.
         #[test]
-        fn room_is_given_as_by_a_search_from_the_front(
+        fn extents_are_allocated_first_fit(
             units in 1usize..200,
             steps in prop::collection::vec(
                 (any::<bool>(), 0u64..2_000, any::<prop::sample::Index>()),
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "is free already")]
-    fn room_of_another_arena_is_noticed() {
+    fn an_extent_of_another_arena_is_rejected() {
         let extent = Arena::new(64).alloc(1).unwrap();
         Arena::new(64).free(extent);
     }

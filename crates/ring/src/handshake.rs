@@ -384,7 +384,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
         #[test]
-        fn a_request_is_what_it_was(n in any::<(u16, u32, u64, u64)>()) {
+        fn requests_survive_encoding(n in any::<(u16, u32, u64, u64)>()) {
             let request = Request { service: n.0, depth: n.1, send: n.2, receive: n.3 };
             let bytes = request.encode();
             prop_assert_eq!(Request::decode(&bytes), Ok(request));
@@ -395,7 +395,7 @@ mod tests {
         }
 
         #[test]
-        fn an_answer_is_what_it_was(
+        fn answers_survive_encoding(
             n in any::<(u64, u32, u32, u64, u64)>(),
             bound in any::<Option<(u64, u64, u64, Option<u32>)>>(),
             text in ".{0,100}",

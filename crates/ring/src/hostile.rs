@@ -273,7 +273,7 @@ fn each_offence_ends_the_application_that_commits_it() {
 /// The doorbell belongs to an application. It cannot keep the node awake after the application has
 /// ended, nor block the node before that.
 #[test]
-fn a_doorbell_is_unhooked_when_its_owner_goes() {
+fn a_doorbell_is_removed_when_its_owner_exits() {
     let dir = tempfile::tempdir().unwrap();
     let (mut clients, path) = clients(&dir);
     let _bystander = attach(&mut clients, &path, 1);

@@ -24,7 +24,7 @@ fn attach(bed: &Bed, n: usize) -> Port {
 }
 
 #[test]
-fn the_bound_that_programs_are_told_survives_the_handshake() {
+fn the_bound_survives_the_handshake() {
     let dir = tempfile::tempdir().unwrap();
     let bed = Bed::of::<CosyFamily>(dir.path(), &config());
     let (port, cosy) = (attach(&bed, 0), config().protocol::<CosyFamily>());
@@ -43,7 +43,7 @@ fn the_bound_that_programs_are_told_survives_the_handshake() {
 }
 
 #[test]
-fn transports_without_a_promise_tell_no_bound() {
+fn transports_without_a_promise_report_no_bound() {
     let dir = tempfile::tempdir().unwrap();
     let bed = Bed::start(dir.path(), &BedConfig::default());
     let port = attach(&bed, 0);
@@ -54,7 +54,7 @@ fn transports_without_a_promise_tell_no_bound() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "bounds are of wall time")]
-fn outcomes_come_within_the_bound() {
+fn outcomes_arrive_within_the_bound() {
     let dir = tempfile::tempdir().unwrap();
     let bed = Bed::of::<CosyFamily>(dir.path(), &config());
     let (a, _b) = (attach(&bed, 0), attach(&bed, 1));

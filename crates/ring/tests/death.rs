@@ -24,7 +24,7 @@ const PATH: &str = "RAMPMETER_RING_TEST_PATH";
 /// Starts this program as a second process with a role, and waits until it is ready.
 fn process(role: &str, path: &Path) -> Child {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "role", "--ignored", "--nocapture"])
+        .args(["--exact", "child_process", "--ignored", "--nocapture"])
         .env(ROLE, role)
         .env(PATH, path)
         .stdin(Stdio::piped()) // Closes with this process, even if it is killed.
@@ -44,7 +44,7 @@ fn kill(mut child: Child) {
 /// Roles of other processes, which run until they are killed.
 #[test]
 #[ignore = "run by other tests in processes of their own"]
-fn role() {
+fn child_process() {
     let path = std::env::var_os(PATH).unwrap();
     let ready = || {
         println!("ready");
@@ -97,7 +97,7 @@ fn works(from: &Port, to: &Port, dst: u32) {
 }
 
 #[test]
-fn a_sender_that_is_killed_leaves_its_node_and_service_in_order() {
+fn a_killed_sender_does_not_damage_its_node_or_service() {
     let dir = tempfile::tempdir().unwrap();
     let bed = Bed::start(dir.path(), &BedConfig { mbps: 400, ..BedConfig::default() });
     let receiver = Port::attach(&bed.sockets[1], SERVICE, PortConfig::default()).unwrap();
@@ -124,7 +124,7 @@ fn a_sender_that_is_killed_leaves_its_node_and_service_in_order() {
 }
 
 #[test]
-fn a_receiver_that_is_killed_leaves_its_node_and_service_in_order() {
+fn a_killed_receiver_does_not_damage_its_node_or_service() {
     let dir = tempfile::tempdir().unwrap();
     let bed = Bed::start(dir.path(), &BedConfig { mbps: 400, ..BedConfig::default() });
     let sender = Port::attach(&bed.sockets[0], SERVICE, PortConfig::default()).unwrap();
@@ -217,7 +217,7 @@ fn messages_of_a_node_that_is_stopped_are_reported() {
 }
 
 #[test]
-fn a_program_that_only_looks_notices_too() {
+fn a_program_that_only_polls_notices_the_death_of_its_node() {
     let dir = tempfile::tempdir().unwrap();
     let bed = Bed::start(dir.path(), &BedConfig::default());
     let port = Port::attach(&bed.sockets[0], SERVICE, PortConfig::default()).unwrap();

@@ -130,7 +130,7 @@ fn every_message_arrives_once_and_has_one_outcome() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused_or_fails_with_its_reason() {
+fn undeliverable_messages_are_refused_or_fail_with_a_reason() {
     let (_dir, bed) = bed();
     let small = PortConfig { depth: 4, send: 65_536, receive: 49_152 };
     let a = Port::attach(&bed.sockets[0], SERVICE, small).unwrap();
@@ -162,7 +162,7 @@ fn what_cannot_be_sent_is_refused_or_fails_with_its_reason() {
 /// An application that holds received messages makes its senders wait. After it releases them,
 /// everything arrives.
 #[test]
-fn a_receiver_that_holds_messages_holds_its_senders_back() {
+fn a_receiver_that_holds_messages_pauses_its_senders() {
     let (_dir, bed) = bed();
     let a = attach(&bed, 0, SERVICE);
     let config = PortConfig { receive: 102_400, ..PortConfig::default() };
@@ -195,7 +195,7 @@ fn a_receiver_that_holds_messages_holds_its_senders_back() {
 }
 
 #[test]
-fn buffers_are_sent_without_a_copy_and_options_go_with_them() {
+fn buffers_are_sent_without_a_copy_and_with_their_options() {
     let (_dir, bed) = bed();
     let (a, b) = (attach(&bed, 0, SERVICE), attach(&bed, 1, SERVICE));
     let mut buffer = a.alloc(5_000).unwrap();
@@ -237,7 +237,7 @@ fn a_process_has_a_port_for_each_service_and_a_service_one_port() {
 }
 
 #[test]
-fn limits_of_the_door_are_told() {
+fn refusals_by_limits_name_the_limit() {
     let dir = tempfile::tempdir().unwrap();
     let limits = Limits { clients_max: 2, arena_max: 1 << 20, ..Limits::default() };
     let config = BedConfig { limits, ..BedConfig::default() };

@@ -171,7 +171,7 @@ fn memory_of_all_is_limited() {
 }
 
 #[test]
-fn services_are_for_whom_they_are() {
+fn services_accept_only_their_allowed_users() {
     let dir = tempfile::tempdir().unwrap();
     let for_user = |uid| AllowedUsers { users: [uid].into(), groups: [].into() };
     let for_group = AllowedUsers { users: [].into(), groups: [OTHER].into() };
@@ -194,7 +194,7 @@ fn services_are_for_whom_they_are() {
 }
 
 #[test]
-fn strangers_get_a_reason_and_applications_go_on() {
+fn unauthorised_clients_get_a_reason_and_applications_continue() {
     let dir = tempfile::tempdir().unwrap();
     let bed = Bed::start(dir.path(), &BedConfig::default());
     let path = &bed.sockets[0];
@@ -252,7 +252,7 @@ fn receive_memory(socket: &OwnedFd) -> OwnedFd {
 
 /// While the system removes the pages of a hole, the node would wait for them.
 #[test]
-fn no_program_punches_holes_into_memory_that_the_node_uses() {
+fn no_program_removes_memory_that_the_node_uses() {
     let dir = tempfile::tempdir().unwrap();
     let bed = Bed::start(dir.path(), &BedConfig::default());
     let request = Request { service: 2, depth: 1, send: 4_096, receive: 4_096 };
@@ -280,7 +280,7 @@ fn no_program_punches_holes_into_memory_that_the_node_uses() {
 }
 
 #[test]
-fn messages_within_a_node_tell_the_user_of_their_sender() {
+fn messages_within_a_node_carry_the_user_of_their_sender() {
     let dir = tempfile::tempdir().unwrap();
     let bed = Bed::start(dir.path(), &BedConfig::default());
     let here = Port::attach(&bed.sockets[0], 1, SMALL).unwrap();

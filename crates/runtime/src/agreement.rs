@@ -146,7 +146,7 @@ mod tests {
     proptest! {
         /// Each node reports exactly the settings that differ.
         #[test]
-        fn nodes_find_what_differs(which in prop::collection::btree_set(0..7usize, 0..7)) {
+        fn nodes_find_differing_settings(which in prop::collection::btree_set(0..7usize, 0..7)) {
             let text = |changed: bool| if changed { "b" } else { "a" }.to_owned();
             let one = SettingDigests::new(|_| text(false));
             let other = SettingDigests::new(|s| text(which.contains(&(s as usize))));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_tells_less_agrees_in_the_rest() {
+    fn missing_digests_count_as_agreement() {
         let one = SettingDigests::new(|_| "a".to_owned());
         let differences = |bytes: &[u8]| one.differences(&one.read(bytes).unwrap());
         assert!(differences(&[0]).is_empty());

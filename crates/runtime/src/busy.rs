@@ -66,14 +66,14 @@ mod tests {
     }
 
     #[test]
-    fn rare_events_do_not() {
+    fn rare_events_do_not_keep_a_node_awake() {
         assert_eq!(after([1_000; 3]), Span::ZERO);
         let rare = [vec![150; 5], vec![1_000; 4]].concat();
         assert_eq!(after(rare), Span::ZERO);
     }
 
     #[test]
-    fn no_budget_grows_where_none_is_wanted() {
+    fn a_budget_of_zero_does_not_grow() {
         let mut busy = BusyPoll::new(Span::ZERO);
         busy.on_event(Span::ZERO);
         busy.on_event(Span::from_us(5));

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn time_of_day_starts_a_day_after_the_origin_and_never_goes_back() {
+    fn time_of_day_starts_a_day_after_the_origin_and_never_decreases() {
         let clock = Clock::start(ClockSource::TimeOfDay).unwrap();
         let (a, b) = (clock.now(), clock.now());
         let day = Time::from_ps(DAY_NS as u64 * 1_000);

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_that_fails_is_left_within_four_intervals_and_used_again_after_three_answers() {
+    fn failed_networks_are_unused_after_four_intervals_until_three_answers() {
         let mut net = Net::new(2, MS);
         let one = RailSet::EMPTY.with(1);
         let changes = net.run(MS * 5_000, one, true);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_network_that_fails_is_left_within_one_and_a_half_seconds() {
+    fn a_failed_idle_network_is_unused_after_1_5_seconds() {
         let mut net = Net::new(2, MS);
         net.run(MS * 1_000, both(), false);
         let changes = net.run(MS * 5_000, RailSet::EMPTY.with(0), false);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_of_all_networks_says_nothing_of_one() {
+    fn an_outage_of_all_networks_excludes_none() {
         let mut net = Net::new(3, MS);
         assert_eq!(net.run(MS * 20_000, RailSet::EMPTY, true), []);
         assert_eq!(net.run(MS * 20_000, RailSet::first(3), true), []);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn many_peers_are_asked_less_often() {
+    fn many_peers_are_probed_less_often() {
         let n_hellos = |n_peers| {
             let mut net = Net::new(2, MS);
             net.liveness.every = Liveness::new(2, n_peers).every;
@@ -379,7 +379,7 @@ mod tests {
         /// A network is always in use. If networks carry packets for a while, exactly those are in
         /// use.
         #[test]
-        fn only_networks_that_carry_packets_are_used_in_the_end(
+        fn networks_that_carry_no_packets_are_eventually_unused(
             n in 2..=4u8,
             rtt_ms in 1..250u64,
             spans in prop::collection::vec((0..3_000u64, any::<u8>(), any::<bool>()), 1..8),

@@ -290,7 +290,7 @@ mod tests {
 
         /// Probes that are lost by chance do not cause fragmentation for long.
         #[test]
-        fn a_mistake_is_mended_soon(most in 1_300usize..9_000, carries in MIN..1_250) {
+        fn a_wrong_estimate_is_corrected_soon(most in 1_300usize..9_000, carries in MIN..1_250) {
             let (mut mtu, mut now) = (PathMtu::new(most), Time::ZERO + MINUTE);
             mtu.restart(now);
             after(&mut mtu, &mut now, carries, CONFIRM);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_peer_says_nothing_of_the_path() {
+    fn an_unresponsive_peer_does_not_change_the_path_mtu() {
         let (mut mtu, mut now) = (PathMtu::new(1_400), Time::ZERO + MINUTE);
         mtu.restart(now);
         let heard_at = Some(now);

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_share_what_the_endpoint_has() {
+    fn queues_share_the_capacity_of_the_endpoint() {
         let mut queues = SendQueues::new(RATE);
         let n: u32 = (0..100).map(|dst| enter(&mut queues, key(dst), SIZE, 5_000)).sum();
         assert!(n <= MESSAGES_INITIAL * 100, "{n}");

@@ -11,7 +11,7 @@ use sequences::{CountingAllocator, Tally, transports};
 static COUNTING: CountingAllocator = CountingAllocator;
 
 #[test]
-fn whatever_a_peer_sends_memory_and_work_are_bounded() {
+fn memory_and_work_per_peer_are_bounded() {
     let n = std::env::var("RAMPMETER_SEQUENCES").map_or(60, |n| n.parse().expect("a number"));
     for (name, run) in transports() {
         let mut most = Tally::default();

@@ -91,17 +91,17 @@ fn phost_with_loss_reordering_and_duplication() {
 }
 
 #[test]
-fn dcpim_with_joined_packets() {
+fn dcpim_with_segmentation_offload() {
     all_arrive_joined::<DcpimFamily>(Ipv4Addr::LOCALHOST.into(), 0.0);
 }
 
 #[test]
-fn phost_with_joined_packets_loss_reordering_and_duplication() {
+fn phost_with_segmentation_offload_loss_reordering_and_duplication() {
     all_arrive_joined::<PhostFamily>(Ipv4Addr::LOCALHOST.into(), 0.02);
 }
 
 #[test]
-fn dcpim_with_joined_packets_over_ipv6() {
+fn dcpim_with_segmentation_offload_over_ipv6() {
     match UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)) {
         Ok(_) => all_arrive_joined::<DcpimFamily>(Ipv6Addr::LOCALHOST.into(), 0.02),
         Err(error) => println!("skipped: no IPv6 here ({error})"),
@@ -110,7 +110,7 @@ fn dcpim_with_joined_packets_over_ipv6() {
 
 /// Coalesced packets of all lengths, classes and receivers are the same as without coalescing.
 #[test]
-fn joined_packets_are_taken_apart_where_they_were_joined() {
+fn coalesced_packets_are_split_at_their_boundaries() {
     let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 3);
     for (src, dst) in [(true, true), (true, false), (false, true)] {
         let open = |joins: bool, node| {
@@ -179,7 +179,7 @@ fn marks_arrive_as_they_were_sent() {
 
 /// A stalled application pauses its senders. When it reads again, everything arrives.
 #[test]
-fn a_receiver_that_does_not_read_holds_its_senders_back() {
+fn a_receiver_that_does_not_read_pauses_its_senders() {
     let facts = facts(2, 500, Span::from_us(1_000));
     let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 2);
     let config = Arc::new(protocol::<PhostFamily>(&facts));
@@ -211,7 +211,7 @@ fn a_receiver_that_does_not_read_holds_its_senders_back() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused_or_fails_with_its_reason() {
+fn undeliverable_messages_are_refused_or_fail_with_a_reason() {
     let facts = facts(2, 500, Span::from_us(1_000));
     let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 2);
     let config = Arc::new(protocol::<DcpimFamily>(&facts));

@@ -134,7 +134,7 @@ fn marks_cross_between_udp_and_xdp() {
 
 /// Class, ports and lengths are equal to those of the UDP datapath, in both directions.
 #[test]
-fn udp_and_xdp_speak_to_one_another() {
+fn udp_and_xdp_interoperate() {
     let Some(net) = Net::pair() else { return };
     let mut xdp = open(&net, 0);
     let peers = net.hosts.iter().map(|host| Some(address(host.ip).into())).collect();
@@ -249,7 +249,7 @@ fn no_frame_is_lost() {
 
 /// An interface that is down loses packets and no frames.
 #[test]
-fn a_link_that_comes_back_carries_packets_again() {
+fn a_repaired_link_carries_packets_again() {
     let Some(net) = Net::pair() else { return };
     let (mut a, mut b) = (open(&net, 0), open(&net, 1));
     let name = &net.hosts[0].name;
@@ -331,7 +331,7 @@ fn ping(target: Ipv4Addr) {
 
 /// A queue that has just been closed can be opened again, and no program remains at the interface.
 #[test]
-fn closing_leaves_nothing_and_opening_works_again() {
+fn closing_releases_everything_and_reopening_works() {
     let Some(net) = Net::pair() else { return };
     let show = || net.ip(&format!("-n {} -d link show {DEVICE}", net.hosts[0].name));
     let mut b = open(&net, 1);
@@ -359,7 +359,7 @@ fn closing_leaves_nothing_and_opening_works_again() {
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn errors_of_opening_name_the_reason() {
     let Some(net) = Net::pair() else { return };
     let why = |config: XdpConfig| {
         net.hosts[0].within(|| XdpDatapath::open(&config)).unwrap_err().to_string()
@@ -383,7 +383,7 @@ fn what_cannot_be_opened_says_why() {
 
 /// Each privilege that is missing is named.
 #[test]
-fn without_privileges_the_error_says_which() {
+fn errors_of_missing_privileges_name_them() {
     let Some(net) = Net::pair() else { return };
     // Irrelevant to tests that may lock memory without limit.
     let limit = Rlimit { current: Some(1 << 20), ..getrlimit(Resource::Memlock) };

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_stops_at_whichever_bound_comes_first() {
+    fn a_limit_stops_at_its_first_bound() {
         let flows = [(1, 0), (2, 1), (3, 2), (4, 3)];
         let by_count = Limit { flows: Some(2), until: Some(Time::from_ps(4)) };
         assert_eq!(sources_of(by_count.apply(source(&flows))), [0, 1]);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn records_have_the_line_at_which_they_begin_whatever_ends_lines() {
+    fn records_have_the_number_of_their_first_line_for_every_line_ending() {
         let text = "\u{feff}a,b\n# c\n\n1,2\n\n\n\"x\ny\",3\n4,5";
         let lines = [(1, ["a", "b"]), (4, ["1", "2"]), (7, ["x\ny", "3"]), (9, ["4", "5"])];
         let expected = lines.map(|(line, fields)| (line, fields.map(str::to_owned).to_vec()));

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_says_its_name_and_that_times_are_picoseconds() {
+    fn an_interface_block_has_its_name_and_picosecond_resolution() {
         let (_, interface) = &blocks(&file(&[], Time::ZERO, Direction::In))[2];
         let expected =
             [1, 0, 0, 0, 64, 0, 0, 0, 2, 0, 2, 0, b'h', b'1', 0, 0, 9, 0, 1, 0, 12, 0, 0, 0];

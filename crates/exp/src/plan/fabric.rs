@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn switching_is_what_the_plan_says_or_the_transport_needs() {
+    fn switching_follows_the_plan_and_then_the_transport() {
         let cut_through = Switching::CutThrough { header: Bytes::new(64) };
         let needed = Forwarding::CutThrough;
         let switching = |plan, need| resolved(plan, need).unwrap().1.switching;
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn resolved_fabrics_have_what_was_left_out() {
+    fn resolved_fabrics_contain_the_defaults() {
         let (spec, config) = resolved("", Need::Prefer(Forwarding::CutThrough)).unwrap();
         assert_eq!(spec.switching, Some(SwitchingSpec::CutThrough));
         assert_eq!(spec.unscheduled, Some(PacketFate::CutOff));

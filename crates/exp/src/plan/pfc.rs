@@ -238,7 +238,7 @@ mod tests {
     const HPCC: Option<PfcThreshold> = Some(PfcThreshold::Dynamic { alpha: ALPHA });
 
     #[test]
-    fn it_is_off_unless_the_plan_or_the_transport_has_it() {
+    fn pfc_is_off_unless_the_plan_or_the_transport_enables_it() {
         assert_eq!(resolved("", &FabricNeeds::default()).unwrap().1.pfc, None);
         let off = resolved("pfc = { mode = 'off' }", &needs(Need::Prefer(HPCC))).unwrap();
         assert_eq!(off.1.pfc, None);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_an_error_that_names_its_key() {
+    fn invalid_pfc_settings_are_errors_that_name_the_key() {
         let shared = |rest: &str| format!("shared-buffer-bytes = 32000000\n{rest}");
         let cases = [
             ("pfc = {}".to_owned(), "fabric.pfc: expected fabric.shared-buffer-bytes with it"),

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_window_carries_is_interpolated_between_samples() {
+    fn bytes_in_a_window_are_interpolated_between_samples() {
         let knots = [
             cumulative_sample(100, 1000),
             cumulative_sample(200, 1000),

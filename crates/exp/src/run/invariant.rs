@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_becomes_an_error_that_says_where() {
+    fn a_panic_becomes_an_error_with_its_location() {
         let broken = catch_violation(|| assert_eq!(1 + 1, 3, "seed 7")).unwrap_err();
         assert!(broken.place.contains("invariant.rs:"), "{broken}");
         assert!(broken.message.contains("seed 7"), "{broken}");

@@ -273,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_was_cut_off_counts_up_to_its_last_whole_line() {
+    fn a_truncated_log_counts_up_to_its_last_complete_line() {
         let seen = log("what,flow,time_ps\ndelivered,3,500\ncompleted,3,700\ndeliv").unwrap();
         assert_eq!((seen[&3].delivered, seen[&3].completed), (Some(500), Some(700)));
         assert_eq!(seen.len(), 1);
     }
 
     #[test]
-    fn broken_messages_and_lines_are_errors_that_say_where() {
+    fn errors_of_broken_messages_and_lines_name_the_place() {
         let says = |text: &str, end: &str| {
             let error = log(text).unwrap_err().to_string();
             assert!(error.ends_with(end), "{error}");

@@ -355,7 +355,7 @@ mod tests {
 
     /// A node has the name that the user gave it, whatever other nodes would be called without one.
     #[test]
-    fn own_names_come_before_the_names_of_networks_without_names() {
+    fn custom_names_take_precedence_over_generated_names() {
         let text = r#"
             kind = "links"
             hosts = 3
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_none_of_one_link_are_answered_with_those_that_are() {
+    fn errors_of_unknown_link_names_list_the_known_ones() {
         let text = r#"
             kind = "links"
             hosts = 2

@@ -94,7 +94,7 @@ fn ns3_datacenter_counts_tors_and_names_two_rates() {
 }
 
 #[test]
-fn wrong_files_of_ns_3_say_where_what_was_expected_and_what_came() {
+fn errors_of_ns_3_files_name_place_expectation_and_content() {
     let of = " (read as a topology of ns-3)";
     let cases = [
         (
@@ -403,7 +403,7 @@ fn byte_order_marks_are_no_part_of_a_topology() {
 }
 
 #[test]
-fn lines_of_csv_are_counted_whatever_ends_them() {
+fn every_line_ending_of_csv_is_counted() {
     let text = "# links\nfrom,to,gbps\n\na,s,1\n# more\nb,s";
     for end in ["\n", "\r\n", "\r"] {
         for mark in ["", "\u{feff}"] {
@@ -415,7 +415,7 @@ fn lines_of_csv_are_counted_whatever_ends_them() {
 }
 
 #[test]
-fn columns_of_links_are_there_once() {
+fn duplicate_columns_of_links_are_errors() {
     let got = error("t.csv", "from,to,gbps,gbps\na,s,1,2\n");
     let expected = "line 1: expected each column once, got gbps twice (read as a topology of CSV)";
     assert_eq!(got, expected);

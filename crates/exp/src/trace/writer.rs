@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_spelled_once_and_only_the_first_packet_clears_what_was_interned() {
+    fn words_are_interned_once_and_only_the_first_packet_clears_them() {
         let trace = written(|writer| {
             let node = writer.node(1, "h0", "")?;
             let track = writer.track(node, "sent", 0)?;

@@ -126,7 +126,7 @@ fn assert_starts(graph: &Graph, rows: &BTreeMap<u64, usize>, flows: &FlowColumns
 }
 
 #[test]
-fn no_flow_starts_before_what_it_waits_for_is_known_and_computed() {
+fn no_flow_starts_before_its_dependencies_arrive_and_are_computed() {
     for workload in ALL {
         let workload = format!(
             "{workload}\nvector-bytes = 400000\nrounds = 2\npause-us = 4.0\nstart-us = 1.0"
@@ -221,7 +221,7 @@ fn the_same_seed_gives_the_same_bytes() {
 }
 
 #[test]
-fn a_flow_that_fails_ends_the_run_and_what_waits_for_it_is_reported() {
+fn a_failed_flow_ends_the_run_and_its_dependents_are_reported() {
     for transport in ["dcpim", "phost", "pfabric", "fastpass", "cosy"] {
         for workload in [
             RING,
@@ -259,7 +259,7 @@ fn a_flow_that_fails_ends_the_run_and_what_waits_for_it_is_reported() {
 }
 
 #[test]
-fn runs_whose_packets_are_observed_have_the_same_flows_and_numbers() {
+fn tracing_packets_changes_no_flow_and_no_metric() {
     let more = "[faults]\noutages = [{ link = 3, from-us = 20.0 }]\nrerouting-us = 0.0\n";
     let workload = "operation = \"all-reduce\"\nalgorithm = \"tree\"\nvector-bytes = 400000";
     let plain = plan(2, 4, "phost", workload, more);

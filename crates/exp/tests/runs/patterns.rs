@@ -75,7 +75,7 @@ fn groups_at_a_distance_are_each_at_their_bound_after_groups_of_neighbours() {
 
 /// The second part begins when half of the first has passed.
 #[test]
-fn a_mix_whose_load_changes_has_no_warm_up_and_no_intervals() {
+fn a_mix_of_changing_load_has_no_warm_up_and_no_intervals() {
     let part = |keys| {
         format!("[[workload.parts]]\npattern = \"all-to-all\"\nsizes = \"web-search\"\n{keys}\n")
     };

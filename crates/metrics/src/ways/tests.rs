@@ -89,7 +89,7 @@ fn slow_links_of_several_hops_are_a_cut() {
 }
 
 #[test]
-fn links_of_two_rates_carry_what_they_can() {
+fn links_of_two_rates_carry_their_capacity() {
     let mut links = leaf_spine(4, 100);
     (links[0][0].0, links[3][0].0) = (hop(1_000, 650), hop(1_000, 650));
     for hops in &mut links[1..3] {

@@ -206,7 +206,7 @@ fn check<S: Schedule>(mishaps: Mishaps, new: impl Fn() -> S) -> Result<(), TestC
 
 proptest! {
     #[test]
-    fn whatever_is_lost_captons_flows_complete_and_nothing_is_left_behind(
+    fn captons_flows_complete_under_any_loss_without_leftover_state(
         mishaps in mishaps(),
         is_split in any::<bool>(),
     ) {
@@ -216,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_lost_hylines_flows_complete_and_nothing_is_left_behind(mishaps in mishaps()) {
+    fn hylines_flows_complete_under_any_loss_without_leftover_state(mishaps in mishaps()) {
         check(mishaps, || hyline::tests::new(10))?;
     }
 }

@@ -79,7 +79,7 @@ mod tests {
 
     /// §3.4: 32 MB buffers, five switches, 1.5 KB packets.
     #[test]
-    fn the_papers_numbers_come_out() {
+    fn the_analysis_reproduces_the_papers_numbers() {
         assert_eq!(slots_max(Bytes::new(32_000_000), 5, PACKET), 4_266);
         assert_eq!(queueing_bound(5, 4, 1, PACKET, RATE), Span::from_ns(5_400));
         assert_eq!(queue_bound(5, 4, PACKET), Bytes::new(22_500));

@@ -397,14 +397,14 @@ fn check(slots: u32, [losses, doubles, crashes]: [u32; 3], states_min: usize) {
 const CROSSED: [(u64, u32, u32); 4] = [(0, 0, 2), (100, 1, 3), (1_200, 0, 3), (1_300, 1, 2)];
 
 #[test]
-fn what_goes_wrong_breaks_no_promise_of_single_slots() {
+fn faults_break_no_promise_of_single_slots() {
     for (budget, states_min) in [([2, 0, 0], 40_000), ([1, 0, 1], 150_000), ([1, 1, 0], 25_000)] {
         check(1, budget, states_min);
     }
 }
 
 #[test]
-fn what_goes_wrong_breaks_no_promise_of_two_slots() {
+fn faults_break_no_promise_of_two_slots() {
     for (budget, states_min) in [([2, 0, 0], 150_000), ([1, 0, 1], 400_000), ([0, 1, 0], 2_500)] {
         check(2, budget, states_min);
     }

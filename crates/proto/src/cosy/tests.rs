@@ -43,7 +43,7 @@ fn facts(gbps: u64, [data_us, control_us]: [u64; 2]) -> FabricFacts {
 /// Between hosts no switch names a path. Data and release of a reservation take one path, and
 /// reservations differ. A route that a switch has chosen is kept.
 #[test]
-fn what_is_sent_in_a_slot_keeps_its_order_on_ordinary_networks() {
+fn packets_of_a_slot_keep_their_order_on_ordinary_networks() {
     let facts = facts(1, [60, 50]);
     let path_of = |seq: u32, route: Route| {
         let mut host = host_on(&facts, 2, 0);
@@ -123,7 +123,7 @@ fn rsvp(host: &mut CosyHost, now: Time) -> Option<(u32, CosyHeader)> {
 /// gets the free slot. That is the older of two in three draws out of four, not always and not by
 /// chance.
 #[test]
-fn of_two_choices_the_one_that_has_waited_longest_gets_the_slot() {
+fn the_longest_waiting_of_two_requests_gets_the_slot() {
     let is_older_served = |seed: u64| {
         let mut host = host(1, seed);
         for flow in 0..3 {

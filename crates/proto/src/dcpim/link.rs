@@ -197,7 +197,7 @@ mod tests {
 
     /// §3.4: a channel's bytes are subtracted once, whether they have arrived or not.
     #[test]
-    fn channels_promise_what_has_not_come_of_their_phase() {
+    fn channels_promise_the_missing_packets_of_their_phase() {
         let (src, key, mut links) = (NodeId::new(7), (400, 0), Links::default());
         links.accept(src, 4, 0, key, Time::ZERO);
         assert_eq!(links.promised(src, 50), 200);

@@ -193,7 +193,7 @@ mod matching {
     }
 
     #[test]
-    fn local_rounds_serve_whatever_has_come() {
+    fn local_rounds_serve_all_received_offers() {
         let mut inbox = Inbox::default();
         for any in [at(0, 3), at(1, 0), at(7, 1)] {
             inbox.put(any, (1, 0), Rounds::Local);

@@ -320,7 +320,7 @@ mod tests {
 
     /// Three cells fit a slot; requested slots are not requested twice.
     #[test]
-    fn totals_cover_what_waits_and_no_more() {
+    fn totals_cover_exactly_the_queued_packets() {
         let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
         assert!(asking.want(1, 4, &fastpod));
         assert_eq!(take(&mut asking, Time::ZERO).as_slice(), [Demand { dst: 1, total: 2 }]);
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_asks_anew_where_an_rts_is_not_heard_or_a_slot_is_missing() {
+    fn a_host_repeats_demands_after_a_lost_rts_or_a_missing_slot() {
         let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
         asking.want(1, 3, &fastpod);
         take(&mut asking, Time::ZERO);
@@ -367,7 +367,7 @@ mod tests {
 
     /// It does so regardless of the totals at both ends.
     #[test]
-    fn a_host_that_waits_long_for_a_slot_asks_anew() {
+    fn a_host_repeats_a_demand_after_a_long_wait() {
         let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
         asking.want(1, 6, &fastpod);
         take(&mut asking, Time::ZERO);

@@ -71,7 +71,7 @@ mod tests {
     proptest! {
         /// Against a list that is searched.
         #[test]
-        fn items_leave_in_order_and_once(
+        fn items_are_removed_in_order_and_once(
             steps in prop::collection::vec((0u8..4, 0u16..40), 1..400),
         ) {
             let mut backlog = Backlog::<Ack>::default();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_wait_than_there_is_room_for() {
+    fn the_backlog_has_a_maximum_length() {
         let mut backlog = Backlog::<Ack>::default();
         let ack = |n: usize| Ack { host: (n >> 16) as u16, flow: n as u16 };
         assert!((0..WAITING_MAX).all(|n| backlog.push(ack(n))));

@@ -236,7 +236,7 @@ mod tests {
 
     /// §3.2, for all racks of 2 to 16 hosts, with and without clocks that are apart.
     #[test]
-    fn nothing_meets_whoever_sends_to_whom() {
+    fn no_packets_collide_for_any_pair_of_hosts() {
         for n in 2..=16 {
             for error in [0, 700] {
                 let (slots, error) = (slots(n, error), error as i64);

@@ -94,7 +94,7 @@ proptest! {
 
     /// RTSs and SCHDs without content change nothing: their positions are fixed.
     #[test]
-    fn control_packets_without_content_may_be_left_out(
+    fn empty_control_packets_are_optional(
         seed in any::<u64>(),
         optimistic in any::<bool>(),
     ) {
@@ -233,7 +233,7 @@ fn long_messages_fill_their_slots() {
 
 /// A standby takes over without a collision, and the arbiter that returns listens.
 #[test]
-fn the_standby_takes_over_when_all_slots_given_are_over() {
+fn the_standby_takes_over_after_the_last_granted_slot() {
     for seed in 0..8 {
         let config = FastpodConfig { arbiters: 2, ..config() };
         let fastpod = spread(config, 4, 4, 500, seed);
@@ -257,7 +257,7 @@ fn the_standby_takes_over_when_all_slots_given_are_over() {
 /// Both arbiters crash, and clocks are too old to send by: the one that returns is not notified of
 /// the other's epoch.
 #[test]
-fn an_arbiter_that_returns_to_hosts_that_are_silent_is_followed() {
+fn hosts_follow_an_arbiter_that_restarts() {
     for seed in 0..4 {
         let config = FastpodConfig { arbiters: 2, clock_ppb: 20_000, ..config() };
         let fastpod = alike(config, 4, 4);
@@ -293,7 +293,7 @@ fn an_arbiter_with_a_standby_may_compute_for_long() {
 
 /// Watchdogs arrive without a collision: a standby that receives them remains a standby.
 #[test]
-fn the_standby_listens_while_the_arbiter_lives() {
+fn the_standby_sends_nothing_while_the_arbiter_is_active() {
     let fastpod = spread(FastpodConfig { arbiters: 2, ..config() }, 4, 4, 500, 1);
     let mut run = Run::new(&fastpod, 1);
     fill(&mut run, fastpod.n_hosts, 300, 500, 1);
@@ -304,7 +304,7 @@ fn the_standby_listens_while_the_arbiter_lives() {
 
 /// A single arbiter that returns listens first, for slots that it gave may not be over.
 #[test]
-fn an_arbiter_that_comes_back_gives_no_slot_twice() {
+fn a_restarted_arbiter_grants_no_slot_twice() {
     for seed in 0..8 {
         let fastpod = alike(config(), 4, 4);
         let mut run = Run::new(&fastpod, seed);
@@ -322,7 +322,7 @@ fn an_arbiter_that_comes_back_gives_no_slot_twice() {
 /// Shortest first puts off a long message for longer than receivers remember unresponsive ones:
 /// some of its cells are sent all the same.
 #[test]
-fn a_message_that_others_put_off_is_not_forgotten() {
+fn a_deferred_message_is_not_forgotten() {
     let fastpod = alike(FastpodConfig { optimistic: false, ..config() }, 2, 4);
     let fastpod = Arc::new(Fastpod { forget: Span::from_us(80), ..Fastpod::clone(&fastpod) });
     let mut run = Run::new(&fastpod, 1);
@@ -337,7 +337,7 @@ fn a_message_that_others_put_off_is_not_forgotten() {
 
 /// Without an arbiter messages fail in the end.
 #[test]
-fn messages_fail_where_no_arbiter_answers() {
+fn messages_fail_without_an_arbiter() {
     let fastpod = alike(FastpodConfig { attempts_max: 3, ..config() }, 2, 4);
     let mut run = Run::new(&fastpod, 1);
     run.kill(Time::ZERO, 0);
@@ -362,7 +362,7 @@ fn messages_arrive_over_networks_that_lose_packets() {
 }
 
 #[test]
-fn what_no_arbiter_can_schedule_is_refused() {
+fn plans_that_no_arbiter_can_schedule_are_refused() {
     let facts = rampmeter_core::FabricFacts {
         n_hosts: 16,
         access_rate: RATE,

@@ -110,7 +110,7 @@ mod priorities {
     }
 
     #[test]
-    fn no_level_is_left_without_a_kind_of_packet() {
+    fn every_level_has_a_kind_of_packet() {
         let config = HomaConfig { priorities: 4, unscheduled_priorities: 4, ..HomaConfig::paper() };
         assert_eq!(config.on(&facts()).unwrap_err().key, "unscheduled-priorities");
     }
@@ -139,7 +139,7 @@ mod cutoffs {
     }
 
     #[test]
-    fn there_is_always_a_level_for_both() {
+    fn both_kinds_of_packets_have_a_level() {
         let [short, long] = [[(100.0, 1.0)], [(1e9, 1.0)]].map(|cdf| split(&cdf, 10_000.0, 8));
         assert_eq!((short.unscheduled_priorities, long.unscheduled_priorities), (7, 1));
     }
@@ -149,7 +149,7 @@ mod sending {
     use super::*;
 
     #[test]
-    fn the_first_round_trip_goes_at_once_and_the_rest_by_grants() {
+    fn the_first_round_trip_is_sent_at_once_and_the_rest_by_grants() {
         let (mut host, homa) = host(HomaConfig::paper(), 0);
         submit(&mut host, 0, 1, 1_000_000);
         let first = sent(&mut host, Time::ZERO);
@@ -172,7 +172,7 @@ mod sending {
     }
 
     #[test]
-    fn the_message_with_the_fewest_bytes_left_goes_first() {
+    fn the_message_with_the_fewest_remaining_bytes_is_sent_first() {
         let (mut host, _) = host(HomaConfig::paper(), 0);
         for (msg, size) in [(0, 20_000), (1, 3_000), (2, 5_000)] {
             submit(&mut host, msg, 1, size);
@@ -185,7 +185,7 @@ mod sending {
 
     /// §3.7: packets that wait behind a shorter message are not lost.
     #[test]
-    fn a_sender_that_is_busy_says_so_and_sends_again_when_it_is_not() {
+    fn a_busy_sender_reports_it_and_retransmits_later() {
         let (mut host, _) = host(HomaConfig::paper(), 0);
         submit(&mut host, 0, 1, 20_000);
         sent(&mut host, Time::ZERO);
@@ -238,7 +238,7 @@ mod receiving {
     /// §3.3: what may be in flight is a bandwidth-delay product, so that each packet that arrives
     /// is one to grant.
     #[test]
-    fn each_packet_that_comes_is_one_more_granted() {
+    fn each_received_packet_grants_another() {
         let (mut host, homa) = host(HomaConfig::paper(), 0);
         for seq in 0..3 {
             host.handle_packet(Time::ZERO, &first(&homa, 1, 0, 1_000_000, seq));
@@ -303,7 +303,7 @@ mod receiving {
 
     /// §3.7.
     #[test]
-    fn what_does_not_come_is_asked_for_again_until_a_sender_is_busy() {
+    fn missing_packets_are_requested_again_unless_the_sender_is_busy() {
         let (mut host, homa) = host(HomaConfig::paper(), 0);
         for seq in [0, 3] {
             host.handle_packet(Time::ZERO, &first(&homa, 1, 0, 10_000, seq));
@@ -324,7 +324,7 @@ mod receiving {
     }
 
     #[test]
-    fn what_has_come_before_is_a_duplicate() {
+    fn packets_received_before_are_duplicates() {
         let (mut host, homa) = host(HomaConfig::paper(), 0);
         let packet = first(&homa, 1, 0, 1_000, 0);
         assert_eq!(host.handle_packet(Time::ZERO, &packet), Receipt::Fresh);
@@ -415,7 +415,7 @@ mod aeolus {
     /// Three of five packets are dropped: they are granted when the probe has arrived, and
     /// retransmitted.
     #[test]
-    fn dropped_packets_are_sent_again_as_scheduled_ones() {
+    fn dropped_packets_are_retransmitted_as_scheduled_packets() {
         let ((mut tx, homa), (mut rx, _)) =
             (host(HomaConfig::aeolus(), 0), host(HomaConfig::aeolus(), 1));
         submit(&mut tx, 0, 1, 5 * 1_460);
@@ -449,7 +449,7 @@ mod between_hosts {
     use super::*;
 
     #[test]
-    fn it_is_refused() {
+    fn homa_aeolus_is_refused() {
         let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
         let site = Site { facts: facts(), place, lower: None };
         let error = HomaAeolusFamily::configure(AeolusConfig::default(), &site).unwrap_err();

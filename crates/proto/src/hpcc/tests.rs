@@ -87,7 +87,7 @@ mod hosts {
     use super::*;
 
     #[test]
-    fn it_is_refused_between_real_hosts() {
+    fn hpcc_is_refused_between_real_hosts() {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(10),
@@ -210,7 +210,7 @@ mod algorithm {
     }
 
     #[test]
-    fn the_window_is_never_above_what_the_hosts_link_carries() {
+    fn the_window_is_at_most_the_capacity_of_the_hosts_link() {
         let mut control = Control::new(hpcc().windows);
         for n in 0..100u32 {
             let of = records(&[(u64::from(n) * 8_000, u64::from(n) * 1_000, 0)]);

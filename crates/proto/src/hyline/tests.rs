@@ -63,7 +63,7 @@ fn a_flow_takes_its_access_links_and_those_of_its_path() {
 }
 
 #[test]
-fn flows_take_different_paths_and_wait_where_none_is_left() {
+fn flows_use_different_paths_and_wait_without_a_free_one() {
     let mut scheduler = new(10);
     assert_eq!(said(scheduler.arrive(arrival(1, 0, 4, 100))), [(1, Some(Some(0)))]);
     assert_eq!(said(scheduler.arrive(arrival(2, 1, 5, 200))), [(2, Some(Some(1)))]);
@@ -98,7 +98,7 @@ fn a_core_link_slower_than_an_access_link_limits_the_rate() {
 }
 
 #[test]
-fn what_was_sent_counts_and_the_next_completion_is_known() {
+fn sent_bytes_count_towards_the_next_completion() {
     let mut scheduler = new(10);
     scheduler.arrive(arrival(1, 0, 4, 125));
     let us = |us| Time::ZERO + Span::from_us(us);
@@ -125,7 +125,7 @@ fn a_window_delays_completions_and_nothing_else() {
 }
 
 #[test]
-fn signals_are_what_they_say() {
+fn signals_survive_conversion() {
     let grants = [None, Some(None), Some(Some(3))];
     for path in grants {
         let grant = path.map(|path| PathGrant { rate: gbps(10), path });

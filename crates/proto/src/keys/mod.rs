@@ -66,7 +66,7 @@ mod tests {
     use crate::tcp::{DctcpConfig, TcpConfig};
 
     #[test]
-    fn a_range_is_told_as_plans_would_write_it() {
+    fn a_range_is_printed_as_in_plans() {
         let window = KeyKind::Integer { min: 1, max: 64 };
         assert_eq!(window.to_string(), "1 to 64");
         assert!(window.admits(&64.into()) && !window.admits(&65.into()));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_so_many_numbers_that_ascend() {
+    fn a_list_has_its_length_and_ascends() {
         let list = KeyKind::List { length: 3, min: 1, max: 9 };
         assert_eq!(list.to_string(), "3 whole numbers from 1 to 9 that ascend");
         for good in [[1, 2, 9], [4, 4, 4]] {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_refused_by_name() {
+    fn values_out_of_range_are_refused_with_their_key() {
         let keys = PfabricConfig { starving_after: 0, ..PfabricConfig::paper() };
         let error = check_ranges(&keys).unwrap_err();
         assert_eq!(error.to_string(), "starving-after: expected 1 to 1000000, got 0");

@@ -42,7 +42,7 @@ impl Visitor for Headers {
 }
 
 #[test]
-fn headers_survive_and_transports_with_switches_of_their_own_are_refused() {
+fn headers_survive_and_transports_with_custom_switches_are_refused() {
     let mut headers = Headers::default();
     Builtin::visit(&mut headers);
     let expected = ["dcpim", "phost", "tcp", "dctcp", "pias", "homa", "homa-aeolus", "sird"];
@@ -53,7 +53,7 @@ fn headers_survive_and_transports_with_switches_of_their_own_are_refused() {
 }
 
 #[test]
-fn errors_say_what_the_transport_needs() {
+fn errors_name_the_requirement_of_the_transport() {
     let refused = Member::check::<crate::ndp::NdpFamily>().unwrap_err();
     assert_eq!(refused.got, "NDP, which needs switches that queue by other rules than classes");
     assert_eq!(crate::ndp::NdpFamily::NAME, "ndp");

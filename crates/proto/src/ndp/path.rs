@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_trims_far_more_than_the_others_is_left_out_and_tried_again() {
+    fn a_path_with_far_more_trims_is_skipped_and_later_retried() {
         let mut rng = Rng::new(1, 0, Purpose::Test);
         let mut paths = Paths::default();
         let mut used = [0; 4];

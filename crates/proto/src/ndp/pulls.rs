@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_flow_is_first_by_what_it_misses_now() {
+    fn flows_are_ordered_by_their_currently_missing_packets() {
         let (mut queue, mut flows) = queue(PullOrder::ShortestFirst, &[9, 1, 5]);
         queue.enter(0, 3, &mut flows[0], PullOrder::ShortestFirst);
         assert_eq!(drain(&mut queue, &mut flows), [1, 0, 2]);

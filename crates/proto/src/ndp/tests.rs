@@ -96,7 +96,7 @@ mod sender {
     }
 
     #[test]
-    fn a_refused_packet_waits_for_a_pull_and_goes_before_new_ones() {
+    fn a_refused_packet_waits_for_a_pull_and_precedes_new_ones() {
         let ndp = ndp_of(NdpConfig { window: Some(4), ..NdpConfig::paper() });
         let mut host = host(0, &ndp);
         host.submit(Time::ZERO, message(0, 1, 10));
@@ -109,7 +109,7 @@ mod sender {
     }
 
     #[test]
-    fn a_returned_packet_goes_at_once_only_where_no_pull_is_to_come() {
+    fn a_returned_packet_is_sent_at_once_only_without_a_pending_pull() {
         let ndp = ndp_of(NdpConfig { window: Some(3), ..NdpConfig::paper() });
         let mut host = host(0, &ndp);
         host.submit(Time::ZERO, message(0, 1, 3));
@@ -133,7 +133,7 @@ mod sender {
     }
 
     #[test]
-    fn flows_of_a_host_take_turns() {
+    fn flows_of_a_host_are_served_round_robin() {
         let ndp = ndp_of(NdpConfig { window: Some(3), ..NdpConfig::paper() });
         let mut host = host(0, &ndp);
         (0..3).for_each(|id| host.submit(Time::ZERO, message(id, 1 + id, 3)));
@@ -143,7 +143,7 @@ mod sender {
     }
 
     #[test]
-    fn packets_without_an_answer_are_sent_again_after_the_timeout_and_given_up_in_the_end() {
+    fn unanswered_packets_are_retransmitted_and_finally_abandoned() {
         let config = NdpConfig { window: Some(3), attempts_max: 2, ..NdpConfig::paper() };
         let ndp = ndp_of(config);
         let mut host = host(0, &ndp);
@@ -228,7 +228,7 @@ mod receiver {
     }
 
     #[test]
-    fn pulls_are_spaced_by_a_packet_time_whatever_the_number_of_senders() {
+    fn pulls_are_one_packet_time_apart_for_any_number_of_senders() {
         let ndp = ndp_of(NdpConfig::paper());
         let mut receiver = host(7, &ndp);
         for src in 0..4 {
@@ -245,7 +245,7 @@ mod receiver {
     }
 
     #[test]
-    fn the_shortest_flow_is_pulled_from_first_where_that_is_asked_for() {
+    fn the_shortest_flow_is_pulled_first_if_configured() {
         let order = PullOrder::ShortestFirst;
         let ndp = ndp_of(NdpConfig { pull_order: order, ..NdpConfig::paper() });
         let mut receiver = host(7, &ndp);
@@ -302,7 +302,7 @@ mod between_hosts {
     use super::*;
 
     #[test]
-    fn it_is_refused() {
+    fn ndp_is_refused() {
         let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
         let site = Site { facts: FACTS, place, lower: None };
         let error = NdpFamily::configure(NdpConfig::paper(), &site).unwrap_err();

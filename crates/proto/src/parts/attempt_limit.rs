@@ -79,7 +79,7 @@ mod tests {
     const INTERVAL: Span = Span::from_us(3_200);
 
     #[test]
-    fn a_pause_of_half_a_second_is_survived_whatever_the_round_trip() {
+    fn a_pause_of_half_a_second_is_survived_at_any_round_trip() {
         assert!(!HOST.is_over(u32::MAX, Span::from_us(9_999_999)));
         assert!(HOST.is_over(25, Span::from_us(10_000_000)));
         assert!(!HOST.is_over(24, Span::from_us(60_000_000)));

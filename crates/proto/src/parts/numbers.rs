@@ -304,7 +304,7 @@ mod tests {
 
     /// Flows that are cancelled before any packet arrives never use their numbers.
     #[test]
-    fn any_number_of_flows_may_be_left_out() {
+    fn any_number_of_flow_numbers_may_be_skipped() {
         let mut numbers = FlowNumbers::default();
         let src = NodeId::new(7);
         for flow in (0..400_000).step_by(2) {
@@ -327,7 +327,7 @@ mod tests {
     /// One flipped bit after another leads ever further ahead. The numbers that the source uses
     /// next stay new.
     #[test]
-    fn numbers_with_flipped_bits_cost_none_of_those_to_come() {
+    fn numbers_with_flipped_bits_do_not_affect_later_numbers() {
         for used in 1..200 {
             let mut numbers = FlowNumbers::default();
             let src = NodeId::new(7);

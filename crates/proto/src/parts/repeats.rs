@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_leaves_at_once_and_the_others_at_intervals() {
+    fn a_burst_is_sent_at_once_and_the_others_at_intervals() {
         let mut repeats = Repeats::default();
         (0..1_000).for_each(|key| repeats.push(key, false));
         let burst = leave(&mut repeats, at(1_000)).len();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_comes_after_all_others() {
+    fn held_flows_follow_all_others() {
         let mut repeats = Repeats::default();
         repeats.push(1, true);
         repeats.push(2, false);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_that_are_held_ask_at_four_times_the_interval() {
+    fn held_flows_repeat_at_four_times_the_interval() {
         let mut repeats = Repeats::default();
         (0..1_000).for_each(|key| repeats.push(key, true));
         let mut asked = 0;
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leaves_before_the_time_to_which_it_is_put_off() {
+    fn nothing_is_sent_before_its_deferred_time() {
         let mut repeats = Repeats::default();
         repeats.push(1, false);
         repeats.postpone(at(5));

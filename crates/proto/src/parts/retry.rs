@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_of_life_defers_the_timer() {
+    fn a_received_packet_defers_the_timer() {
         let (mut retry, mut timers) = (Retry::default(), Timers::default());
         retry.start(0, Time::from_ps(10), &mut timers);
         retry.hear(0, Time::from_ps(15), &mut timers);
@@ -145,7 +145,7 @@ mod tests {
 
     /// A timeout grows with attempts, or is long until a round trip has been measured.
     #[test]
-    fn a_sign_of_life_shortens_a_timer_that_had_grown() {
+    fn a_received_packet_resets_a_timer_that_had_backed_off() {
         let earlier: [fn(&mut Retry, &mut Timers<u8>); 3] = [
             |retry, timers| retry.hear(0, Time::from_ps(20), timers),
             |retry, timers| retry.postpone(0, Time::from_ps(20), timers),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_of_life_does_not_start_a_timer_that_is_stopped() {
+    fn a_received_packet_does_not_start_a_stopped_timer() {
         let (mut retry, mut timers) = (Retry::default(), Timers::<u8>::default());
         retry.hear(0, Time::from_ps(20), &mut timers);
         assert!(!retry.is_running());

@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_below_three_sacks_is_sent_again_once_before_new_packets() {
+    fn a_hole_below_three_sacks_is_retransmitted_once_before_new_packets() {
         let mut stream = stream(100, 8);
         send_all(&mut stream, at(0));
         for (arrived, lost) in [(0b10, false), (0b110, false), (0b1110, true)] {
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_goes_back_to_the_first_missing_packet_and_skips_sacked_ones() {
+    fn a_timeout_restarts_at_the_first_missing_packet_and_skips_sacks() {
         let mut stream = stream(6, 6);
         send_all(&mut stream, at(0));
         stream.on_ack(at(10), &Ack { cumulative: 1, sack: 0b10, is_marked: false });

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_counted_for_one_tenant_is_counted_for_another() {
+    fn counts_are_transferred_between_tenants() {
         let [none, other] = [0, 7_000].map(TenantId::new);
         let mut served = TenantCounts::default();
         (0..5).for_each(|_| served.count(none));

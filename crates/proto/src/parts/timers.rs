@@ -103,7 +103,7 @@ mod tests {
     proptest! {
         /// Entries are popped in the same order as from one heap.
         #[test]
-        fn entries_come_in_the_order_of_a_heap(
+        fn entries_are_popped_in_heap_order(
             steps in proptest::collection::vec((0u64..6, 0u64..40, 0u8..4), 0..600),
         ) {
             let mut timers = Timers::default();

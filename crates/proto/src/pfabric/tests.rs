@@ -5,7 +5,7 @@ mod wire {
     use rampmeter_core::Header;
 
     #[test]
-    fn data_and_probes_are_ranked_by_what_remains_and_acknowledgements_go_first() {
+    fn data_and_probes_rank_by_remaining_size_and_acknowledgements_first() {
         let (flow, tx_slot, seq, remaining, size) = (1, 2, 3, 4, 5);
         assert_eq!(PfabricHeader::Data { flow, tx_slot, seq, remaining, size }.rank(), 4);
         assert_eq!(PfabricHeader::Probe { flow, tx_slot, remaining, size }.rank(), 4);
@@ -61,7 +61,7 @@ mod sender {
     }
 
     #[test]
-    fn packets_acknowledged_selectively_are_not_sent_again_after_a_timeout() {
+    fn a_timeout_does_not_retransmit_selectively_acknowledged_packets() {
         let (mut host, pfabric) = host();
         assert_eq!(send_all(&mut host, Time::ZERO), (0..pfabric.window).collect::<Vec<_>>());
         // Packet 0 and those from 4 on are lost.
@@ -74,7 +74,7 @@ mod sender {
     }
 
     #[test]
-    fn a_packet_that_three_have_overtaken_is_sent_again_and_halves_the_window() {
+    fn a_packet_overtaken_by_three_is_retransmitted_and_halves_the_window() {
         let config = PfabricConfig { window: Some(8), ..PfabricConfig::ns2() };
         let (mut host, _) = host_of(PfabricConfig { rto_ns: None, ..config });
         assert_eq!(send_all(&mut host, Time::ZERO), (0..8).collect::<Vec<_>>());

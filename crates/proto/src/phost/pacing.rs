@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slow_source_gets_a_token_each_packet_time_of_its_own_link() {
+    fn a_slow_source_gets_a_token_per_packet_time_of_its_link() {
         let facts = FabricFacts {
             n_hosts: 3,
             access_rate: Rate::from_gbps(40),

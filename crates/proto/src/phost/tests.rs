@@ -145,7 +145,7 @@ mod tokens {
     }
 
     #[test]
-    fn a_silent_source_is_downgraded_to_one_token_a_timeout_until_data_arrives() {
+    fn an_unresponsive_source_gets_one_token_per_timeout() {
         let downgrade_on = Downgrading::Unanswered;
         let (mut host, phost) = host_with(PhostConfig { downgrade_on, ..PhostConfig::paper() });
         host.handle_packet(Time::ZERO, &rts());
@@ -233,7 +233,7 @@ mod tokens {
     }
 
     #[test]
-    fn packets_of_tokens_go_before_free_ones_that_come_earlier_in_the_flow() {
+    fn packets_of_tokens_precede_free_packets_with_lower_numbers() {
         let (mut host, phost) = host();
         host.submit(Time::ZERO, Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(SIZE)));
         let mut next = || host.poll_transmit(Time::ZERO).map(|packet| packet.header);
@@ -270,7 +270,7 @@ mod tokens {
     }
 
     #[test]
-    fn tokens_expire_at_their_source_one_life_after_they_arrive() {
+    fn tokens_expire_at_their_source_one_lifetime_after_arrival() {
         let config = PhostConfig { free_expiry: Some(FreeExpiry::Pace), ..PhostConfig::paper() };
         let (mut host, phost) = host_with(config);
         let message = Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(SIZE));
@@ -351,7 +351,7 @@ mod slow_sources {
 
     /// All flows of a slow source are skipped together while it may have no token.
     #[test]
-    fn a_token_for_one_of_many_flows_of_a_slow_source_takes_few_looks() {
+    fn a_token_among_many_flows_of_a_slow_source_takes_few_lookups() {
         let n = 2_000;
         for policy in [Policy::Srpt, Policy::TenantFair] {
             let config = PhostConfig { policy, ..PhostConfig::paper() };
@@ -370,7 +370,7 @@ mod slow_sources {
 
     /// Flows that wait for free packets while others arrive are not looked at for each of these.
     #[test]
-    fn a_packet_among_many_flows_that_wait_takes_few_looks() {
+    fn a_packet_among_many_waiting_flows_takes_few_lookups() {
         let n = 2_000;
         let (mut host, phost) = host(PhostConfig::paper(), &[10, 10]);
         for flow in 0..n {

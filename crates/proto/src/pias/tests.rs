@@ -45,7 +45,7 @@ fn thresholds_that_fall_are_refused() {
 /// A packet before which exactly the threshold was sent has not passed it; classes between equal
 /// thresholds stay empty.
 #[test]
-fn a_class_is_left_above_its_threshold() {
+fn a_flow_above_its_threshold_changes_its_class() {
     let tcp = PiasConfig::at([1, 2, 2, 2, 3, 4, 5]).on(&facts()).unwrap();
     let class = |sent| tcp.class(sent);
     let expected = [(0, 0), (1_460, 0), (1_461, 1), (2_920, 1), (2_921, 4), (1 << 40, 7)];

@@ -117,7 +117,7 @@ mod limit {
     }
 
     #[test]
-    fn it_grows_by_a_packet_a_window_and_is_cut_at_most_once_in_one_and_a_half() {
+    fn the_limit_grows_by_a_packet_a_window_and_is_cut_once_in_1_5_windows() {
         let mut limit = Limit::new(&LAW);
         window(&mut limit, false);
         assert_eq!(limit.get(), LAW.max);
@@ -140,7 +140,7 @@ mod limit {
     }
 
     #[test]
-    fn it_is_never_below_its_floor_nor_above_the_largest() {
+    fn the_limit_stays_within_its_minimum_and_maximum() {
         let mut limit = Limit::new(&LAW);
         (0..1_000).for_each(|_| {
             window(&mut limit, true);
@@ -193,7 +193,7 @@ mod receiving {
     }
 
     #[test]
-    fn senders_have_turns_where_the_policy_says_so() {
+    fn senders_are_served_round_robin_by_that_policy() {
         let config =
             SirdConfig { receiver_policy: ReceiverPolicy::RoundRobin, ..SirdConfig::paper() };
         let (mut host, _) = host(config, 0);
@@ -224,7 +224,7 @@ mod receiving {
 
     /// A short message that has lost packets needs credit for them.
     #[test]
-    fn unscheduled_packets_that_do_not_come_get_credit() {
+    fn missing_unscheduled_packets_get_credit() {
         let ((mut tx, sird), (mut rx, _)) =
             (host(SirdConfig::paper(), 1), host(SirdConfig::paper(), 0));
         submit(&mut tx, 0, 0, 4 * 1_460);
@@ -242,7 +242,7 @@ mod receiving {
     }
 
     #[test]
-    fn what_has_come_before_is_a_duplicate() {
+    fn packets_received_before_are_duplicates() {
         let ((mut tx, _), (mut rx, _)) =
             (host(SirdConfig::paper(), 1), host(SirdConfig::paper(), 0));
         submit(&mut tx, 0, 0, 1_000);
@@ -262,7 +262,7 @@ mod sending {
     }
 
     #[test]
-    fn short_messages_need_no_credit_and_long_ones_ask() {
+    fn short_messages_need_no_credit_and_long_ones_request_it() {
         let (mut host, sird) = host(SirdConfig::paper(), 0);
         submit(&mut host, 0, 1, sird.unscheduled);
         submit(&mut host, 1, 1, sird.unscheduled + 1);
@@ -319,7 +319,7 @@ mod sending {
     }
 
     #[test]
-    fn a_packet_that_has_credit_already_is_sent_once_and_its_receiver_told() {
+    fn a_packet_credited_twice_is_sent_once_and_reported() {
         let (mut host, _) = host(SirdConfig::paper(), 0);
         submit(&mut host, 0, 1, 1_000_000);
         sent(&mut host, Time::ZERO);
@@ -333,7 +333,7 @@ mod sending {
     }
 
     #[test]
-    fn credit_of_a_message_that_is_cancelled_is_gone() {
+    fn cancelling_a_message_removes_its_credit() {
         let (mut host, _) = host(SirdConfig::paper(), 0);
         submit(&mut host, 0, 1, 1_000_000);
         sent(&mut host, Time::ZERO);

@@ -53,7 +53,7 @@ mod tests {
 
     /// RFC 6937 §4, the first example: 20 segments, one of them lost, half the window with NewReno.
     #[test]
-    fn one_segment_leaves_for_two_that_arrive() {
+    fn one_segment_is_sent_for_two_that_arrive() {
         let (mut prr, mut in_flight, mut sent) = (Prr::new(20), 19, 0);
         prr.on_send(1);
         for arrived in 1..=18 {

@@ -39,7 +39,7 @@ fn a_scheduled_message_takes_longer_by_the_scheduling_delay() {
 /// Two messages for one host: the one with the smallest remaining size is sent first, though it
 /// arrives later (§IV.D).
 #[test]
-fn the_message_with_the_least_left_goes_first() {
+fn the_message_with_the_fewest_remaining_bytes_completes_first() {
     let (long, short) = (3_000_000, 300_000);
     let alone = |src, size| delivered(&CaptonConfig::paper(), vec![arrival(0, src, 4, size)])[0];
     let (long_alone, short_alone) = (alone(0, long), alone(3, short));

@@ -168,7 +168,7 @@ mod matching {
     /// alpha / 4^r) M*. M* = n / alpha is the size to which the matching converges. It is tested
     /// for r from 1 to 4. A bound below zero proves nothing.
     #[test]
-    fn hosts_match_at_least_as_many_as_theorem_1_says() {
+    fn matchings_are_at_least_as_large_as_theorem_1_requires() {
         let mut said = 0;
         for (n, degree, runs) in [(144, 1, 4), (144, 2, 4), (144, 5, 4), (1024, 5, 1)] {
             let mean = |rounds| {

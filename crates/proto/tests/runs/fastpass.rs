@@ -51,7 +51,7 @@ fn no_message_is_lost_or_doubled_when_the_arbiter_crashes() {
 /// Fifty sources to one destination, 100 MB in all: each waits most of 80 ms for its turn, and none
 /// is aborted meanwhile.
 #[test]
-fn sources_that_wait_for_their_turn_are_not_given_up() {
+fn sources_that_wait_for_slots_are_not_timed_out() {
     for (preset, keys) in FastpassConfig::PRESETS {
         let TestNetwork { topology, config, .. } =
             Fastpass::simulated(&keys(), leaf_spine_at(10.0, 9, 16, 4));

@@ -143,7 +143,7 @@ fn the_standby_takes_over_without_a_collision() {
 
 /// The watchdogs of a living arbiter reach its standby, which never takes over.
 #[test]
-fn the_standby_listens_while_the_arbiter_lives() {
+fn the_standby_sends_nothing_while_the_arbiter_is_active() {
     let config = FastpodConfig { arbiters: 2, ..FastpodConfig::paper() };
     let (topology, fastpod) = pod(config, 8, 300);
     let arrivals = arrivals(16, 1).into_iter();
@@ -157,7 +157,7 @@ fn the_standby_listens_while_the_arbiter_lives() {
 
 /// §4: clocks start apart and drift by up to 50 parts per million, with guard bands for that.
 #[test]
-fn guard_bands_hold_where_clocks_drift() {
+fn guard_bands_hold_under_clock_drift() {
     for seed in 0..6 {
         let config = FastpodConfig { clock_ppb: 50_000, ..FastpodConfig::paper() };
         let (topology, fastpod) = pod(config, 8, 300);
@@ -216,7 +216,7 @@ fn count(counts: &[(&'static str, u64)], name: &str) -> u64 {
 /// §4: a link above the racks fails in the middle of a run, for good or for a while. It is detected
 /// by reports of hosts and no longer used, until a probe has passed it.
 #[test]
-fn links_that_fail_are_left_out_until_they_work_again() {
+fn failed_links_are_excluded_until_their_repair() {
     for seed in 0..4 {
         for k in [4, 8] {
             let for_good = with_outage(seed, k, None, |pod| link_of(pod, k * k / 4 - 1));
@@ -233,7 +233,7 @@ fn links_that_fail_are_left_out_until_they_work_again() {
 /// §4: a host that fails is unresponsive. It returns, and no link above is blamed. A switch above
 /// the racks that fails and returns loses nothing either.
 #[test]
-fn hosts_and_switches_that_return_get_what_is_theirs() {
+fn restarted_hosts_and_switches_get_their_slots() {
     for seed in 0..4 {
         let host = with_outage(seed, 8, Some(400), |_| Target::Host(6));
         assert_eq!((count(&host, "hosts_unheard"), count(&host, "links_convicted")), (1, 0));
@@ -248,7 +248,7 @@ fn hosts_and_switches_that_return_get_what_is_theirs() {
 
 /// §4: time stamps are wrong by up to 3 ns at both ends, with guard bands for that.
 #[test]
-fn guard_bands_hold_where_time_stamps_are_wrong() {
+fn guard_bands_hold_under_time_stamp_errors() {
     for seed in 0..6 {
         simulate_with_wrong_stamps(seed, (3, 3));
     }
@@ -257,7 +257,7 @@ fn guard_bands_hold_where_time_stamps_are_wrong() {
 /// With guard bands for less, packets collide.
 #[test]
 #[should_panic(expected = "Violation")]
-fn time_stamps_that_are_wrong_by_more_make_packets_collide() {
+fn larger_time_stamp_errors_make_packets_collide() {
     simulate_with_wrong_stamps(1, (1, 8));
 }
 

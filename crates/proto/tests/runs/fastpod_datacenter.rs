@@ -186,7 +186,7 @@ fn no_pair_starves() {
 
 /// Pods have clocks of their own, and hosts and core switches follow them.
 #[test]
-fn pods_have_clocks_of_their_own() {
+fn every_pod_has_a_separate_clock() {
     for seed in 0..3 {
         let config = FastpodConfig { clock_ppb: 50_000, ..config() };
         let (topology, fastpod) = datacenter(&config, 4, 3);
@@ -222,7 +222,7 @@ fn a_core_switch_that_fails_loses_no_message() {
 /// A link between a rack and a switch above it fails for good. Traffic within the pod shows it, and
 /// cells to and from core switches take other paths too.
 #[test]
-fn a_link_of_a_pod_that_fails_is_left_out() {
+fn a_failed_link_of_a_pod_is_excluded() {
     for seed in 0..3 {
         let (topology, fastpod) = datacenter(&config(), 4, 3);
         let rack = Node::Switch(topology.rack(0));
@@ -262,7 +262,7 @@ fn the_standby_of_a_pod_takes_over() {
 /// The link between a core switch and one pod fails and returns. Meanwhile neither that pod nor the
 /// others use the switch for traffic to or from it.
 #[test]
-fn a_link_of_a_core_switch_that_fails_is_left_out() {
+fn a_failed_link_of_a_core_switch_is_excluded() {
     for seed in 0..3 {
         let (topology, fastpod) = datacenter(&config(), 4, 3);
         let core = Node::Switch(topology.n_switches() - 1);
@@ -284,7 +284,7 @@ fn a_link_of_a_core_switch_that_fails_is_left_out() {
 /// More than the network can carry, ten times as much of it within pods as between them and the
 /// reverse. All of it arrives, in at most 1.5 times the time that the busiest end needs.
 #[test]
-fn overload_is_carried_in_the_end() {
+fn overload_is_eventually_delivered() {
     for within in [0.91, 0.09] {
         let (topology, fastpod) = datacenter(&config(), 8, 4);
         let n_hosts = fastpod.n_hosts;

@@ -99,11 +99,11 @@ fn check(topology: impl Fn(&mut Rng) -> Topology, seed: u64) {
 }
 
 #[test]
-fn whatever_fails_every_message_arrives_once_and_nothing_scheduled_collides() {
+fn messages_arrive_once_and_slots_never_collide_under_faults() {
     (0..1_000).for_each(|seed| check(one_pod, seed));
 }
 
 #[test]
-fn so_it_is_between_pods() {
+fn messages_between_pods_arrive_once_without_collisions_under_faults() {
     (0..500).for_each(|seed| check(several_pods, seed));
 }

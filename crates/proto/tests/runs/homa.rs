@@ -151,7 +151,7 @@ mod incast {
     /// as grants pass to the next sender before the bytes have arrived. It also holds a packet of
     /// each server. Without incast control it holds a window for each server.
     #[test]
-    fn incast_control_keeps_the_queue_below_what_is_granted() {
+    fn incast_control_bounds_the_queue_by_the_grants() {
         let paper = HomaConfig { mode: Mode::Rpc, ..HomaConfig::paper() };
         let queue = |incast_messages| {
             let config = HomaConfig { incast_messages, ..paper.clone() };
@@ -246,7 +246,7 @@ mod selective_dropping {
 
     /// Most unscheduled packets of an incast are dropped, and nothing else.
     #[test]
-    fn only_unscheduled_packets_that_find_a_long_queue_are_dropped() {
+    fn a_long_queue_drops_only_unscheduled_packets() {
         let (spec, config, _) = deep::<HomaAeolusFamily>(&AeolusConfig::default());
         let early: Early =
             observe::<WatchedFamily<HomaAeolusFamily>, _>((spec, config), incast(300_000));

@@ -70,7 +70,7 @@ mod incast {
 
     /// If switches drop instead, both methods of recovery deliver everything once.
     #[test]
-    fn without_pauses_what_is_lost_is_sent_again() {
+    fn losses_without_pauses_are_retransmitted() {
         for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
             let mut spec = spec(leaf_spine(2, 16, 4));
             spec.fabric.pfc = None;
@@ -114,7 +114,7 @@ mod telemetry {
     /// Three packets of 1082 bytes, 86.56 ns at 100 Gbit/s, meet at a port 650 ns behind their
     /// hosts. The second is sent after the first, and one is queued behind it.
     #[test]
-    fn a_port_tells_its_queue_and_what_it_has_sent_to_the_byte() {
+    fn a_port_reports_its_queue_and_sent_bytes_exactly() {
         let arrivals = (1..4).map(|n| arrival(0, n, 0, 1_000)).collect();
         let seen = seen(star(4).build().unwrap(), arrivals);
         let at = |n: u64| Time::from_ps(86_560 + 650_000 + n * 86_560);
@@ -127,7 +127,7 @@ mod telemetry {
 
     /// Between racks three ports write: at 400, 400 and 100 Gbit/s, where a packet takes 21.64 ns.
     #[test]
-    fn every_switch_of_the_path_writes_in_turn() {
+    fn every_switch_of_the_path_appends_its_record() {
         let seen = seen(leaf_spine(2, 2, 1), vec![arrival(0, 0, 3, 1_000)]);
         let at = [736_560, 736_560 + 671_640, 736_560 + 2 * 671_640].map(Time::from_ps);
         let rates = [400, 400, 100].map(Rate::from_gbps);

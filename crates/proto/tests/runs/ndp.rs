@@ -91,7 +91,7 @@ fn an_incast_trims_and_loses_nothing() {
 /// With a header queue of a few headers, most headers of an incast return to their senders.
 /// Everything arrives nevertheless, without a timeout (section 3.2).
 #[test]
-fn headers_without_room_return_to_their_senders() {
+fn headers_that_overflow_the_queue_return_to_their_senders() {
     let mut spec = spec(leaf_spine(9, 16, 4), 1);
     spec.drain = Span::from_us(2_000_000);
     let keys = NdpConfig { rto_ns: Some(1_000_000_000), ..NdpConfig::paper() };

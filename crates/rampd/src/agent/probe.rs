@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_tells_what_a_connection_has_not_sent() {
+    fn the_kernel_reports_the_unsent_bytes_of_a_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (peer, _) = listener.accept().unwrap();

@@ -145,7 +145,7 @@ fn a_reload_changes_the_rights_to_services() {
 
 /// Clients at `metrics` with half of a request block neither Prometheus nor programs.
 #[test]
-fn half_requests_for_metrics_keep_nobody_out() {
+fn incomplete_requests_for_metrics_do_not_block_others() {
     let mut bed = Bed::new("");
     let address = format!("127.0.0.1:{}", bed::free_port());
     bed.add_to_node(0, &format!("metrics = \"{address}\""));
@@ -179,7 +179,7 @@ fn half_requests_for_metrics_keep_nobody_out() {
 /// A process of 64 descriptors with idle clients at `metrics`. Programs attach, and are refused at
 /// once when descriptors are exhausted; `rampd status` is answered.
 #[test]
-fn a_lack_of_descriptors_is_told_at_once() {
+fn a_lack_of_descriptors_is_reported_at_once() {
     let mut bed = Bed::new("");
     let address = format!("127.0.0.1:{}", bed::free_port());
     bed.add_to_node(0, &format!("metrics = \"{address}\""));
@@ -207,7 +207,7 @@ fn a_lack_of_descriptors_is_told_at_once() {
 
 /// The service manager is notified that the node is alive, as long as the node's own thread runs.
 #[test]
-fn the_watchdog_is_told_of_the_nodes_thread() {
+fn the_watchdog_monitors_the_thread_of_the_node() {
     let mut bed = Bed::new("");
     let path = bed.folder().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();

@@ -60,7 +60,7 @@ ways! {
 /// library do not end it.
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn a_program_in_a_sandbox_goes_on() {
+fn a_program_in_a_sandbox_continues() {
     if !has_python() {
         return;
     }
@@ -89,7 +89,7 @@ fn connections_that_follow_one_another() {
 
 /// Small messages, of ten packets, never cause a request.
 #[test]
-fn what_is_within_the_threshold_is_sent_at_once() {
+fn messages_within_the_threshold_are_sent_at_once() {
     if !has_python() {
         return;
     }
@@ -118,7 +118,7 @@ fn the_granted_rate_is_kept() {
 }
 
 #[test]
-fn a_peer_that_never_reads_holds_up_nobody_else() {
+fn a_stalled_receiver_does_not_slow_other_flows() {
     if !has_python() {
         return;
     }
@@ -135,7 +135,7 @@ fn a_peer_that_never_reads_holds_up_nobody_else() {
 
 /// Without agent, controller or both, programs send as usual.
 #[test]
-fn without_an_agent_programs_go_on() {
+fn programs_continue_without_an_agent() {
     if !has_python() {
         return;
     }
@@ -149,7 +149,7 @@ fn without_an_agent_programs_go_on() {
 }
 
 #[test]
-fn a_controller_that_is_silent_costs_the_fallback() {
+fn an_unresponsive_controller_costs_the_fallback_time() {
     if !has_python() {
         return;
     }
@@ -166,7 +166,7 @@ fn a_controller_that_is_silent_costs_the_fallback() {
 
 /// A restarted controller receives the flows again, and hosts follow its schedule.
 #[test]
-fn a_controller_that_is_killed_comes_back() {
+fn a_killed_controller_restarts() {
     if !has_python() {
         return;
     }
@@ -189,7 +189,7 @@ fn a_controller_that_is_killed_comes_back() {
 /// Held programs continue at once when their agent is killed, in whatever call they wait; a new
 /// agent schedules them again.
 #[test]
-fn an_agent_that_is_killed_lets_programs_go() {
+fn a_killed_agent_releases_programs() {
     if !has_python() {
         return;
     }
@@ -220,7 +220,7 @@ fn an_agent_that_is_killed_lets_programs_go() {
 /// Programs for which the agent has no descriptors continue without it, and attempts to connect do
 /// not wake it continuously. With these limits there are descriptors for some of the programs.
 #[test]
-fn an_agent_without_descriptors_rests() {
+fn an_agent_without_descriptors_does_not_spin() {
     if !has_python() {
         return;
     }
@@ -244,7 +244,7 @@ fn an_agent_without_descriptors_rests() {
 }
 
 #[test]
-fn a_signal_ends_a_call_that_is_held() {
+fn a_signal_interrupts_a_held_call() {
     if !has_python() {
         return;
     }
@@ -258,7 +258,7 @@ fn a_signal_ends_a_call_that_is_held() {
 
 /// SRPT: while the shorter of two flows is sent, the longer one waits.
 #[test]
-fn the_shorter_flow_goes_first() {
+fn the_shorter_flow_is_sent_first() {
     if !has_python() {
         return;
     }

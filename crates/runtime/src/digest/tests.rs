@@ -158,7 +158,7 @@ proptest! {
 
     /// A sender may segment the message differently when it retransmits.
     #[test]
-    fn messages_may_be_cut_anew(
+    fn the_digest_does_not_depend_on_packet_boundaries(
         (bytes, cuts, order, _) in plans(),
         anew in vec(any::<Index>(), 0..20)
     ) {

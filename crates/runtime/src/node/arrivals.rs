@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_many_until_a_period_without_them_is_over() {
+    fn load_is_high_until_a_period_without_packets_ends() {
         let mut arrivals = Arrivals::default();
         let mut is_taken_after = |us, n| {
             arrivals.count(at(us), n);

@@ -148,7 +148,7 @@ mod tests {
         /// Every packet of a bundle is decoded again, for each receiver in order, and no bundle is
         /// longer than a datagram.
         #[test]
-        fn every_packet_of_a_turn_is_in_one_bundle(
+        fn every_packet_of_an_iteration_is_in_one_bundle(
             turns in prop::collection::vec(
                 prop::collection::vec((0..3u32, any::<u32>(), any::<bool>()), 0..70), 1..3,
             ),

@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_packets_in_a_row_take_a_path() {
+    fn a_path_is_used_for_n_packets_in_a_row() {
         let of_run = |run| {
             let (mut paths, mut chosen) = (Paths::new(run), 0..);
             let path = |_| paths.next(|| chosen.next().unwrap());
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_packets_of_a_turn_take_one_path() {
+    fn the_first_packets_of_an_iteration_use_one_path() {
         let (mut paths, mut chosen) = (Paths::new(2), 0..);
         let mut turn = || {
             let mut choose = || chosen.next().unwrap();
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_take_all_paths_alike() {
+    fn messages_use_all_paths_equally() {
         let mut of_path = [0; 16];
         for dst in 0..8 {
             for msg in 0..200 {

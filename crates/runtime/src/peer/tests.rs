@@ -37,7 +37,7 @@ fn greet_for_an_hour(peers: &mut Peers<()>, start: u64, answers: bool) -> u32 {
 }
 
 #[test]
-fn peers_that_do_not_answer_are_greeted_ever_more_seldom() {
+fn hellos_to_unresponsive_peers_back_off() {
     let rng = Rng::new(1, 0, Purpose::Test);
     let mut peers = Peers::new(&[Some(None), Some(None)], 1_500, 1, rng);
     // 1, 2, 4, ..., 256 and 192, 320 of 360, each with its retransmissions.
@@ -51,7 +51,7 @@ fn peers_that_do_not_answer_are_greeted_ever_more_seldom() {
 
 /// Many peers are greeted in steps of a few, when a node starts and later.
 #[test]
-fn many_peers_are_greeted_in_paced_steps() {
+fn hellos_to_many_peers_are_paced() {
     let rng = Rng::new(1, 0, Purpose::Test);
     let mut peers = Peers::<()>::new(&vec![Some(None); 1_000], 1_500, 1, rng);
     let mut now = at(10);

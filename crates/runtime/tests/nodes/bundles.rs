@@ -46,7 +46,7 @@ fn answers(fed: &mut FedNode<PhostHost>) -> (usize, usize) {
 }
 
 #[test]
-fn answers_of_a_turn_leave_in_one_datagram() {
+fn answers_of_an_iteration_are_sent_in_one_datagram() {
     let mut fed = node(Span::ZERO);
     ask(&mut fed, 0..10);
     fed.now += Span::from_us(1);

@@ -39,7 +39,7 @@ impl Visitor for Deep {
 }
 
 #[test]
-fn queues_deeper_than_a_pair_may_have_in_flight_complete_and_starve_no_other_node() {
+fn queues_deeper_than_the_flight_limit_complete_and_starve_no_node() {
     OnHosts::<Builtin>::visit(&mut Deep);
 }
 

@@ -60,7 +60,7 @@ impl Visitor for RefusalVisitor {
 }
 
 #[test]
-fn messages_for_a_program_that_has_ended_are_refused_and_cost_nothing_afterwards() {
+fn messages_for_an_ended_program_are_refused_and_leave_no_state() {
     OnHosts::<Builtin>::visit(&mut RefusalVisitor);
 }
 

@@ -94,7 +94,7 @@ fn senders_wait_for_a_program_that_does_not_read() {
 
 /// Messages of cosy are delivered, or rejected, or fail if packets are lost; each has one outcome.
 #[test]
-fn cosy_delivers_or_says_that_it_does_not() {
+fn cosy_delivers_or_reports_a_failure() {
     let presets = [CosyConfig::paper(), CosyConfig::rsvp()];
     for (seed, loss) in [(1, 0.0), (2, 0.01), (3, 0.05), (4, 0.0)] {
         let (facts, preset) = (net(4), &presets[seed as usize / 4]);
@@ -134,7 +134,7 @@ fn cosy_delivers_or_says_that_it_does_not() {
 
 /// Phases are numbered modulo 2^32: clocks that start with the half year pass that number.
 #[test]
-fn dcpim_goes_on_when_numbers_of_phases_start_again() {
+fn dcpim_continues_when_phase_numbers_wrap() {
     let days = |n: u64| Time::ZERO + Span::from_us(n * 86_400_000_000);
     all_arrive::<DcpimHost>(days(143), protocol::<DcpimFamily>);
     let phase = protocol::<DcpimFamily>(&net(4)).phase();
@@ -225,19 +225,19 @@ fn refused_messages_are_over<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::
 }
 
 #[test]
-fn messages_that_dcpim_is_told_are_refused_are_over() {
+fn messages_refused_by_the_receiver_end_in_dcpim() {
     refused_messages_are_over::<DcpimHost>(protocol::<DcpimFamily>);
 }
 
 #[test]
-fn messages_that_phost_is_told_are_refused_are_over() {
+fn messages_refused_by_the_receiver_end_in_phost() {
     refused_messages_are_over::<PhostHost>(protocol::<PhostFamily>);
 }
 
 /// A bound starts when the node reads the message from its application, even if the receiver
 /// responds later.
 #[test]
-fn fates_are_known_within_the_bound_where_the_receiver_starts_late() {
+fn outcomes_arrive_within_the_bound_if_the_receiver_starts_late() {
     let facts = net(2);
     let promise = protocol::<CosyFamily>(&facts).promise();
     let mut counts = [0; 2];
@@ -274,7 +274,7 @@ fn fates_are_known_within_the_bound_where_the_receiver_starts_late() {
 }
 
 #[test]
-fn what_is_under_way_when_a_node_stops_is_reported() {
+fn messages_in_flight_when_a_node_stops_are_reported() {
     let facts = net(3);
     let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimFamily>(&facts), &facts, fair(), 1);
     bed.kill(2);
@@ -389,7 +389,7 @@ fn cost_of_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> f64
 /// Short messages, whose packets are unscheduled, and longer ones, which need tokens, grants or
 /// credit.
 #[test]
-fn a_program_that_stops_reading_costs_others_nothing() {
+fn a_stalled_program_does_not_slow_others() {
     fn costs_nothing<F: Transport>(queues: &[(u64, usize)]) {
         for &(queued, size) in queues {
             let cost = cost_of_a_program_that_stopped::<F>(queued, size);

@@ -132,7 +132,7 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
 }
 
 /// Announcements of a peer use memory before any application is involved.
-fn a_peer_that_announces_without_end_is_held_to_its_limit() {
+fn announcements_of_a_peer_are_limited() {
     let facts = facts(2, 1_000, Span::from_us(100));
     let mut fed = FedNode::<PhostHost>::new(
         protocol::<PhostFamily>(&facts),
@@ -196,9 +196,6 @@ impl Body for Hostile {
 pub(crate) fn add(suite: Suite) -> Suite {
     suite
         .each_preset::<OnHosts<Builtin>, _>(Hostile)
-        .with_test(
-            "a_peer_that_announces_without_end_is_held_to_its_limit",
-            a_peer_that_announces_without_end_is_held_to_its_limit,
-        )
+        .with_test("announcements_of_a_peer_are_limited", announcements_of_a_peer_are_limited)
         .with_test("answers_of_the_node_itself_are_paced", answers_of_the_node_itself_are_paced)
 }

@@ -365,7 +365,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pops_in_the_order_of_a_heap(
+        fn events_are_popped_in_heap_order(
             steps in proptest::collection::vec(step(), 0..2_000),
             width in 1u64..5_000,
         ) {

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn data_are_bounded_by_those_who_send_and_receive_them() {
+    fn data_is_bounded_by_senders_and_receivers() {
         let text = "kind = 'links'\nhosts = 2\nswitches = 2\nlinks = [\
             { between = ['h0', 's0'], gbps = 10, gbps-back = 400 },\
             { between = ['h1', 's1'], gbps = 100 },\

@@ -145,7 +145,7 @@ mod tests {
 
     /// Four hosts of 100 Gbit/s, of whose traffic four sevenths leave the rack.
     #[test]
-    fn the_links_that_are_left_are_full_at_a_lower_load() {
+    fn the_remaining_links_saturate_at_a_lower_load() {
         let topology = leaf_spine(2);
         let access = topology.slowest_host();
         let load = |down: &[Target]| {

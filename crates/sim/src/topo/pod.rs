@@ -135,7 +135,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn ports_lead_where_a_pod_says() {
+    fn ports_of_a_pod_have_the_described_targets() {
         let topology = with_arbiters(build("kind = 'pod'\nk = 8"), ArbiterPlace::EveryRack, 2);
         let pod = topology.pod(HEADER).unwrap();
         assert_eq!((topology.n_hosts(), topology.n_switches()), (16, 8));
@@ -205,7 +205,7 @@ pub(super) mod tests {
 
     /// Source routes must be able to name the ports to two arbiters as well.
     #[test]
-    fn racks_whose_switches_have_no_ports_left_for_arbiters_are_no_pods() {
+    fn racks_without_free_ports_for_arbiters_are_no_pods() {
         let of = |n: u32| {
             let text = format!(
                 "kind = 'leaf-spine'\nracks = 3\nhosts-per-rack = {n}\nspines = {n}\n\

@@ -301,7 +301,7 @@ mod tests {
     /// Three pods of 4-port switches: 12 hosts, 6 racks (s0 to s5), 6 aggregation switches (s6 to
     /// s11) and 4 core switches (s12 to s15), with two arbiters a pod.
     #[test]
-    fn ports_lead_where_the_pods_of_a_fat_tree_say() {
+    fn ports_of_fat_tree_pods_have_the_described_targets() {
         let topology = build("kind = 'fat-tree'\nk = 4\npods = 3");
         assert_eq!((topology.n_hosts(), topology.n_switches(), topology.n_pods()), (12, 16, 3));
         let topology = with_arbiters(topology, 3, 2);

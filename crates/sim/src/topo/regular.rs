@@ -142,7 +142,7 @@ mod tests {
 
     /// A link of each tier of a fat-tree with four ports a switch.
     #[test]
-    fn links_that_are_down_are_told_by_rack_and_pod() {
+    fn failed_links_are_reported_by_rack_and_pod() {
         let tree = built("fat-tree", "k = 4");
         let paths = tree.regular_paths().unwrap();
         let above = tree.above().unwrap();

@@ -391,7 +391,7 @@ mod tests {
 
     /// Hosts 0 and 1 have fast links to switch 0, and a slow one to that of hosts 2 and 3.
     #[test]
-    fn slots_have_the_rate_of_the_slowest_way_that_its_sender_does_not_pace() {
+    fn slots_have_the_rate_of_the_slowest_unpaced_path() {
         let fast = [("h0 s0", 100.0), ("h1 s0", 100.0), ("h2 s1", 100.0), ("h3 s1", 100.0)];
         let both = |more: &[(&'static str, f64)]| [&fast[..], more].concat();
         let trunk = ("s0 s1", 400.0);

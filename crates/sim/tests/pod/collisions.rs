@@ -57,7 +57,7 @@ fn packets_of_a_schedule_that_meet_are_violations_of_their_kind() {
 }
 
 #[test]
-fn packets_without_a_schedule_give_way_to_all_others() {
+fn unscheduled_packets_yield_to_all_others() {
     let [(control, control_2), (data, data_2)] = sends();
     let free = |send: Send| Send { is_unscheduled: true, ..send };
     for (first, second, survivor, reason) in [
@@ -97,7 +97,7 @@ fn a_link_is_busy_from_the_first_bit_to_the_last() {
 }
 
 #[test]
-fn an_arbiters_packets_leave_by_the_link_of_their_rack_at_once_or_not_at_all() {
+fn packets_of_an_arbiter_are_sent_at_once_or_dropped() {
     let pod = pod();
     let to = |dst: u32| {
         let path = route(&[pod.hosts[dst as usize].port]);
@@ -117,7 +117,7 @@ fn an_arbiters_packets_leave_by_the_link_of_their_rack_at_once_or_not_at_all() {
 }
 
 #[test]
-fn only_the_first_violations_are_kept_and_all_are_counted() {
+fn the_first_violations_are_recorded_and_all_are_counted() {
     let pod = pod();
     let path = route(&[pod.hosts[2].port]);
     let mut sends = Vec::new();

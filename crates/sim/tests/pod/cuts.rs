@@ -150,7 +150,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn links_carry_what_a_bytewise_model_says(
+    fn links_agree_with_a_bytewise_model(
         goes_on: bool,
         cut in 1..4usize,
         other in 1..3usize,
@@ -210,7 +210,7 @@ fn a_stump_can_be_cut_again() {
 /// The head is dropped at the second switch while the rest still arrives by the first, where it is
 /// cut off.
 #[test]
-fn the_rest_of_a_packet_whose_head_was_dropped_makes_way_too() {
+fn the_rest_of_a_packet_with_a_dropped_head_yields_too() {
     let pod = pod();
     let head = |link: u64| at(0) + (HOP + BYTE * HEADER) * link;
     let victim = Send { bytes: 40_000, path: by_agg(&pod, 0, 0, 2), ..Send::new(at(0), 0, 2) };

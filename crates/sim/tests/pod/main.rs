@@ -75,7 +75,7 @@ fn latency(links: u64, bytes: u64) -> Span {
 }
 
 #[test]
-fn source_routes_reach_every_host_by_every_way_in_constant_time() {
+fn source_routes_reach_every_host_by_every_path_in_constant_time() {
     let pod = pod();
     let mut sends = Vec::new();
     for src in 0..4 {
@@ -103,7 +103,7 @@ fn source_routes_reach_every_host_by_every_way_in_constant_time() {
 }
 
 #[test]
-fn cables_add_what_they_are_longer() {
+fn longer_cables_add_their_delay() {
     let topology = topology(200.0);
     let pod = topology.pod(Bytes::new(HEADER)).unwrap();
     let (from, to) = (pod.hosts[1].cable, pod.hosts[2].cable);

@@ -75,7 +75,7 @@ const STATIC: PfcThreshold = PfcThreshold::Static(Bytes::new(20_000));
 const DYNAMIC: PfcThreshold = PfcThreshold::Dynamic { alpha: 0.11 };
 
 #[test]
-fn flows_that_go_two_switches_around_a_ring_lock_it_up() {
+fn flows_across_two_switches_of_a_ring_deadlock() {
     for (n, threshold) in [(5, STATIC), (6, STATIC), (9, STATIC), (5, DYNAMIC)] {
         let flows = (0..2 * n).map(|h| message((h, (h + 4) % (2 * n)), 3_000)).collect();
         let found = run::<Blast>(spec(ring(n, &[]), threshold), flows);
@@ -88,7 +88,7 @@ fn flows_that_go_two_switches_around_a_ring_lock_it_up() {
 }
 
 #[test]
-fn ports_that_rank_lock_up_too() {
+fn ranking_ports_deadlock_too() {
     let flows = (0..10).map(|h| message((h, (h + 4) % 10), 3_000)).collect();
     let found = run::<RankedBlast>(spec(ring(5, &[]), STATIC), flows);
     assert_eq!(found.end.len(), 1);
@@ -96,7 +96,7 @@ fn ports_that_rank_lock_up_too() {
 
 /// A port waits for ports to hosts only, which are never paused.
 #[test]
-fn flows_that_go_one_switch_around_a_ring_do_not() {
+fn flows_across_one_switch_of_a_ring_do_not_deadlock() {
     for threshold in [STATIC, DYNAMIC] {
         let flows = (0..10).map(|h| message((h, (h + 2) % 10), 3_000));
         let flows = flows.chain((0..10).map(|h| message((h, h ^ 1), 300))).collect();

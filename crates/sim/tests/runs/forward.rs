@@ -47,7 +47,7 @@ fn torus(columns: u32, rows: u32) -> Vec<[String; 2]> {
 }
 
 #[test]
-fn an_error_says_that_hosts_do_not_forward_and_how_they_do() {
+fn the_error_of_hosts_that_do_not_forward_names_the_remedy() {
     let hint = "hosts do not forward packets unless topology.hosts-forward is true";
     for (hosts, switches, links) in [(16, 8, bcube(4)), (9, 0, torus(3, 3))] {
         let error = build(hosts, switches, &links, false).unwrap_err();
@@ -64,7 +64,7 @@ fn an_error_says_that_hosts_do_not_forward_and_how_they_do() {
 }
 
 #[test]
-fn a_host_that_forwards_has_a_switch_with_its_links_and_one_link_as_fast_as_they_are() {
+fn a_forwarding_host_has_a_switch_and_one_link_of_their_total_rate() {
     let topology = build(9, 0, &torus(3, 3), true).unwrap();
     assert_eq!((topology.n_hosts(), topology.n_switches()), (9, 9));
     let (links, own) = topology.links().split_at(18);
@@ -86,7 +86,7 @@ fn a_host_that_forwards_has_a_switch_with_its_links_and_one_link_as_fast_as_they
 /// A packet of 1500 bytes takes 1200 ns on a link of 10 Gbit/s, and 500 ns behind it. It takes 100
 /// ns in each switch, each host that forwards, and the receiver.
 #[test]
-fn a_packet_passes_the_hosts_between() {
+fn a_packet_traverses_the_intermediate_hosts() {
     let line: Vec<[String; 2]> = (0..4).map(|h| [node('h', h), node('h', h + 1)]).collect();
     let topology = build(5, 0, &line, true).unwrap();
     let mut spec = rampmeter_testkit::spec(topology, 1);

@@ -65,7 +65,7 @@ mod two_ports {
     /// 2690: 12 packets beyond the threshold, of which that at 1970 has freed one. At 17 570 two
     /// packets are queued, half the threshold, and the host resumes at 18 220.
     #[test]
-    fn a_pause_begins_and_ends_when_arithmetic_says() {
+    fn a_pause_begins_and_ends_at_the_calculated_times() {
         let pfc = pfc(PfcThreshold::Static(Bytes::new(6_000)));
         let spec = spec(fast_and_slow(), 100_000, Some(pfc));
         let arrivals = [message(0, (0, 1), 20)].into_iter();
@@ -85,7 +85,7 @@ mod two_ports {
 
     /// Seven packets fit the threshold in all, and are never behind a pause.
     #[test]
-    fn what_fits_the_threshold_pauses_nobody() {
+    fn traffic_below_the_threshold_causes_no_pause() {
         let pfc = pfc(PfcThreshold::Static(Bytes::new(6_000)));
         let spec = spec(fast_and_slow(), 100_000, Some(pfc));
         let arrivals = [message(0, (0, 1), 5)].into_iter();
@@ -235,7 +235,7 @@ mod incast {
 
     /// A link that fails drops its queued packets, and the ports that it had paused resume.
     #[test]
-    fn a_failure_leaves_nobody_paused() {
+    fn a_failure_leaves_no_port_paused() {
         let threshold = PfcThreshold::Static(Bytes::new(10_000));
         let mut spec = spec(star(11).build().unwrap(), 1_000_000, Some(pfc(threshold)));
         let (from, until) = (Time::from_ps(10_000_000), Time::from_ps(20_000_000));
@@ -273,7 +273,7 @@ mod shared_memory {
     /// Choudhury and Hahne: n ports that are offered more than they send hold
     /// alpha B / (1 + n alpha) each, whatever they are offered.
     #[test]
-    fn overloaded_ports_hold_what_the_fixed_point_of_dynamic_thresholds_says() {
+    fn overloaded_ports_hold_the_fixed_point_of_dynamic_thresholds() {
         for (alpha, n) in [(1.0, 1), (1.0, 3), (0.5, 2), (2.0, 2), (0.25, 4)] {
             let memory = 600_000;
             let mut spec = spec(star(16).build().unwrap(), memory, None);

@@ -52,7 +52,7 @@ fn links_are_named_by_their_ends() {
 }
 
 #[test]
-fn links_that_make_no_sense_are_errors() {
+fn invalid_links_are_errors() {
     let links = |ends: &[[&str; 2]]| {
         let link = |ends: &[&str; 2]| LinkSpec {
             gbps_back: None,
@@ -115,7 +115,7 @@ fn by_parallel_links(gbps: &[f64]) -> Topology {
 }
 
 #[test]
-fn packets_are_spread_over_parallel_links_of_a_host_by_rate_both_ways() {
+fn packets_are_spread_over_parallel_host_links_by_rate() {
     for (gbps, expected) in [
         (&[100.0, 100.0][..], &[0.5, 0.5][..]),
         (&[100.0, 50.0], &[2.0 / 3.0, 1.0 / 3.0]),

@@ -191,7 +191,7 @@ fn a_full_port_drops_newcomers_and_stays_within_its_buffer() {
 /// push-out every high-priority packet is delivered. With tail drop none that finds the port full
 /// is.
 #[test]
-fn push_out_makes_room_for_higher_priorities_only() {
+fn push_out_drops_only_lower_priorities() {
     let mut delivered = Vec::new();
     for overflow in [Overflow::PushOut, Overflow::TailDrop] {
         let mut spec = spec(star(6));
@@ -306,7 +306,7 @@ fn ports_that_queue_by_rank_drop_the_longest_message() {
 /// An interface that queues has a switch port's buffer. Packets beyond it are dropped there, and
 /// those that fit are sent at line rate. An interface that pulls drops nothing.
 #[test]
-fn interfaces_queue_and_drop_where_the_fabric_says_so() {
+fn interfaces_queue_and_drop_if_the_fabric_configures_it() {
     for (interface, dropped) in [(Interface::Queue, 100 - 11), (Interface::Pull, 0)] {
         let mut spec = spec(star(2));
         spec.fabric.buffer = Buffer::PerPort(Bytes::new(15_000));
@@ -347,7 +347,7 @@ fn slots_make_buffers_count_packets() {
 /// With cut-through a packet from a slow link waits until enough of it is received before a faster
 /// link takes it. That link serves others meanwhile: four hosts at 10 Gbit/s fill one link of 40.
 #[test]
-fn a_fast_link_is_not_held_for_a_packet_that_is_still_coming() {
+fn a_fast_link_does_not_wait_for_a_partly_received_packet() {
     let topology = TopologySpec::Dumbbell(topologies::Dumbbell {
         hosts_per_side: 4,
         access_gbps: 10.0,

@@ -123,7 +123,7 @@ fn bytes(sim: &TestSim<ControlledFamily>, tier: &str) -> u64 {
 }
 
 #[test]
-fn each_packet_takes_the_nearest_of_an_arbiters_links_both_ways() {
+fn each_packet_uses_the_nearest_arbiter_link_in_both_directions() {
     let sim = run(spec());
     assert_eq!((sim.arbiter(0).number, sim.arbiter(1).number), (0, 1));
     let mut heard = sim.arbiter(0).heard.clone();
@@ -154,7 +154,7 @@ fn lost(sim: &TestSim<ControlledFamily>) -> usize {
 }
 
 #[test]
-fn an_arbiter_that_comes_back_knows_its_number_and_starts_anew() {
+fn a_restarted_arbiter_keeps_its_number_and_loses_its_state() {
     let mut spec = spec();
     let (from, until) = (Time::from_ps(20_000_000), Time::from_ps(25_000_000));
     spec.faults.outages.push(Outage { target: Target::Arbiter(0), from, until });

@@ -126,7 +126,7 @@ mod departures {
     family!(Stamped, Stamps, _switch => Stamps::default());
 
     #[test]
-    fn a_program_sees_queue_bytes_rate_and_time_of_what_departs() {
+    fn a_program_receives_queue_bytes_rate_and_time_of_departures() {
         let arrivals = vec![to_first(0, 1, 1), to_first(40, 2, 20), to_first(80, 3, 20)];
         let sim = run::<Stamped>(spec(4), Segmentation::default(), arrivals);
         assert_eq!(sim.counters().delivered, 3);
@@ -174,7 +174,7 @@ mod ingress {
     }
 
     #[test]
-    fn waiting_bytes_are_accounted_for_by_the_port_they_came_by() {
+    fn queued_bytes_are_accounted_to_their_ingress_port() {
         for overflow in [Overflow::TailDrop, Overflow::PushOut] {
             let mut spec = spec(4);
             spec.sample = Some(Span::from_ns(50));

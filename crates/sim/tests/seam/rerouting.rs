@@ -33,7 +33,7 @@ fn switches_send_to_a_failed_link_until_routing_has_followed() {
 }
 
 #[test]
-fn a_link_that_comes_back_before_routing_has_followed_stays_in_use() {
+fn a_link_repaired_before_rerouting_stays_in_use() {
     let us = Span::from_us;
     let (short, long) = (lost(us(48), Some(us(24))), lost(us(1_000), Some(us(24))));
     assert_eq!(short, long);

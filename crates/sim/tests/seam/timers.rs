@@ -69,7 +69,7 @@ fn a_program_is_called_at_its_deadlines_and_its_packets_are_sent() {
 }
 
 #[test]
-fn a_switch_that_comes_back_has_the_timers_of_its_new_program() {
+fn a_restarted_switch_has_the_timers_of_its_new_program() {
     let mut spec = spec(2);
     let (from, until) = (Time::from_ps(3_500_000), Time::from_ps(6_200_000));
     spec.faults.outages.push(Outage { target: Target::Switch(0), from, until });

@@ -39,7 +39,7 @@ fn count(log: &Log, what: &str) -> usize {
 }
 
 #[test]
-fn ports_tell_sending_queues_marks_and_arrivals_and_the_run_is_the_same() {
+fn observing_ports_reports_all_events_and_changes_no_result() {
     let mut spec = spec(4);
     spec.fabric.mark_above = Some(Bytes::new(3 * 1_500));
     let arrivals = vec![to_first(0, 1, 1), to_first(40, 2, 20), to_first(80, 3, 20)];
@@ -57,7 +57,7 @@ fn ports_tell_sending_queues_marks_and_arrivals_and_the_run_is_the_same() {
 }
 
 #[test]
-fn links_that_fail_and_work_again_are_told_at_both_ends_with_what_they_lose() {
+fn failures_and_repairs_are_reported_at_both_ends_with_losses() {
     let mut spec = spec(3);
     let at = |ns| Time::ZERO + Span::from_ns(ns);
     let outage = rampmeter_sim::Outage { target: Target::Link(1), from: at(500), until: at(900) };

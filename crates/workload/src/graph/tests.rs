@@ -115,7 +115,7 @@ fn expected(graph: &Graph, service: impl Fn(u32) -> u64) -> Vec<Time> {
 
 proptest! {
     #[test]
-    fn every_flow_starts_when_all_that_it_waits_for_is_known_and_computed(
+    fn every_flow_starts_when_its_dependencies_are_received_and_computed(
         graph in any_graph(),
         services in prop::collection::vec(0..300u64, 60),
     ) {
@@ -129,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn hosts_that_know_only_what_they_send_and_receive_do_the_same(
+    fn hosts_with_only_local_information_start_the_same_flows(
         graph in any_graph(),
         services in prop::collection::vec(0..300u64, 60),
     ) {
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn flows_that_wait_for_one_that_never_arrives_are_withheld(
+    fn flows_that_depend_on_an_undelivered_one_are_withheld(
         graph in any_graph(), lost in 0..60u32,
     ) {
         let graph = Arc::new(graph);
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn an_order_has_every_node_after_what_it_waits_for(graph in any_graph()) {
+    fn an_order_has_every_node_after_its_dependencies(graph in any_graph()) {
         let order = graph.topological_order();
         let mut place = vec![usize::MAX; graph.len() as usize];
         order.iter().enumerate().for_each(|(at, &node)| place[node as usize] = at);
@@ -176,7 +176,7 @@ proptest! {
 }
 
 #[test]
-fn a_flow_may_wait_only_for_what_its_source_knows() {
+fn a_flow_may_depend_only_on_flows_of_its_source() {
     let mut builder = GraphBuilder::default();
     let first = builder.flow(flow(0, 0, 1), delay(0));
     for (src, dst) in [(1, 2), (0, 2)] {

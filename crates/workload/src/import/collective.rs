@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_operation_brings_about_what_it_is_called(n in 2usize..20, bytes in 1u64..1000) {
+        fn every_operation_produces_its_named_result(n in 2usize..20, bytes in 1u64..1000) {
             use Collective::{
                 AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather, Reduce, ReduceScatter,
                 Scatter,

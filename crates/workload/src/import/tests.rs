@@ -70,7 +70,7 @@ fn sent(graph: &Graph, n: usize) -> Vec<u64> {
 }
 
 #[test]
-fn formats_are_told_apart_by_contents() {
+fn formats_are_distinguished_by_contents() {
     let dir = TempDir::new().unwrap();
     let of = |bytes: &[u8]| {
         let file = dir.path().join("file");
@@ -96,7 +96,7 @@ fn formats_are_told_apart_by_contents() {
 }
 
 #[test]
-fn a_file_of_another_format_is_called_by_its_own() {
+fn a_file_of_another_format_is_named_by_that_format() {
     let dir = TempDir::new().unwrap();
     let error = |bytes: &[u8], format: Format| {
         fs::write(dir.path().join("f"), bytes).unwrap();

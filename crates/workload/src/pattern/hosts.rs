@@ -121,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_set_has_each_host_where_its_position_says(
+        fn a_set_has_each_host_at_its_position(
             first in 0u32..50, count in 1u32..20, step in 1u32..7, other in 0u32..200,
         ) {
             let stride = HostSet::Stride { first, count, step };

@@ -57,7 +57,7 @@ mod poisson {
     use super::*;
 
     #[test]
-    fn offers_the_load_with_headers() {
+    fn the_offered_load_includes_headers() {
         let sizes = Arc::new(named("imc10").unwrap());
         let pairs = Pairs::AllToAll { n_hosts: 144 };
         let flows: Vec<Flow> = Poisson::new(pairs, HostSet::all(144), sizes, &load(0.6), 0)
@@ -195,7 +195,7 @@ mod burst {
     }
 
     #[test]
-    fn an_outcast_goes_the_other_way_and_keeps_a_given_hub() {
+    fn an_outcast_reverses_an_incast_and_keeps_a_given_hub() {
         let law = Fan {
             hub: Some(NodeId::new(3)),
             ..fan(Direction::Out, FlowVolume::PerFlow(Bytes::new(9)))

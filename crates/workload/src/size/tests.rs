@@ -27,7 +27,7 @@ mod mean {
     use super::*;
 
     #[test]
-    fn is_the_published_one_of_every_distribution() {
+    fn the_mean_of_every_distribution_is_the_published_one() {
         let published = [
             ("imc10", 133.80625 * 1460.0),
             ("web-search", 1140.98 * 1460.0),
@@ -49,7 +49,7 @@ mod mean {
     }
 
     #[test]
-    fn of_homa_w1_is_published_before_its_sizes_are_cut_to_whole_bytes() {
+    fn the_mean_of_homa_w1_is_published_before_rounding_down_sizes() {
         let ours = named("homa-w1").unwrap().mean_bytes();
         assert!((ours - 187.5107).abs() < 1e-3, "{ours}");
         // 300 sizes in the tail lose half a byte each on average; 187.77 is published as 187.8.
@@ -57,7 +57,7 @@ mod mean {
     }
 
     #[test]
-    fn counts_the_rounding_of_points_between_whole_units() {
+    fn the_mean_includes_the_rounding_of_points() {
         let shapes =
             [&[(0.0, 0.0), (2.3, 0.4), (7.7, 1.0)][..], &[(0.2, 0.3), (0.9, 0.6), (1.4, 1.0)]];
         for points in shapes {
@@ -71,7 +71,7 @@ mod mean {
     }
 
     #[test]
-    fn of_a_fixed_size_is_that_size() {
+    fn the_mean_of_a_fixed_size_is_that_size() {
         assert_eq!(SizeDist::fixed(Bytes::new(71_540)).mean_bytes(), 71_540.0);
     }
 }
@@ -159,7 +159,7 @@ mod sample {
     }
 
     #[test]
-    fn has_the_exact_mean_within_its_error() {
+    fn samples_have_the_exact_mean_within_their_error() {
         let n = 400_000;
         for name in NAMES {
             let dist = named(name).unwrap();

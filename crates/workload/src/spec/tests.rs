@@ -115,7 +115,7 @@ fn the_same_seed_gives_the_same_flows_and_another_others() {
 }
 
 #[test]
-fn a_time_limit_cuts_and_leaves_the_total_open() {
+fn a_time_limit_ends_the_flows_without_a_total() {
     let text = "pattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.6\nuntil-us = 1000.0";
     assert_eq!(plan(text).unwrap().total_flows(), None);
     let flows = flows(text, 1);
@@ -264,7 +264,7 @@ const WRONG: [(&str, &str); 40] = [
 ];
 
 #[test]
-fn wrong_plans_say_which_key_what_was_expected_and_what_came() {
+fn errors_of_plans_name_key_expectation_and_content() {
     for (text, message) in WRONG {
         assert_eq!(plan(text).unwrap_err(), message, "{text}");
     }

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn units_in_texts_come_before_those_of_columns() {
+    fn units_in_texts_take_precedence_over_those_of_columns() {
         let us = 1_000_000;
         for (text, ps) in [
             ("5us", Some(5 * us)),

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floating_point_numbers_are_whole_where_they_are_exact() {
+    fn exact_floating_point_numbers_are_integers() {
         assert_eq!(Number::Real(1460.0).whole(), Some(1460));
         for x in [1.5, -1.0, REAL_MAX, f64::INFINITY] {
             assert_eq!(Number::Real(x).whole(), None, "{x}");

@@ -49,7 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn csv_gzip_and_parquet_give_back_what_was_written(flows in flows()) {
+    fn csv_gzip_and_parquet_are_read_back_unchanged(flows in flows()) {
         let dir = TempDir::new().unwrap();
         let check = check(50, Order::Require);
         for name in ["a.csv", "a.csv.gz", "a.parquet"] {
@@ -64,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn a_reference_file_gives_back_what_was_written(flows in flows(), fct in 0..1u64 << 60) {
+    fn a_reference_file_is_read_back_unchanged(flows in flows(), fct in 0..1u64 << 60) {
         let rows: Vec<ReferenceRow> = flows
             .into_iter()
             .enumerate()

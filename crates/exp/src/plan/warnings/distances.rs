@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_delay_paths_are_told_with_the_factor() {
+    fn links_that_delay_paths_are_reported_with_the_factor() {
         let spines = |far: f64| {
             let hosts =
                 [("a", "s0", 500.0), ("b", "s0", 500.0), ("c", "s1", 500.0), ("d", "s1", 500.0)];

@@ -211,7 +211,7 @@ mod tests {
 
     /// Four sevenths of the traffic of four hosts leave a rack, by 400 Gbit/s or 200.
     #[test]
-    fn loads_that_are_too_high_while_a_link_is_down_are_told() {
+    fn loads_too_high_for_an_outage_are_reported() {
         let down = "outages = [{ switch = 's3', from-us = 5.0, until-us = 90000.0 }]";
         let expected = "faults: the load of 0.9 is more than 0.875, at which link s0-s2 is full in \
                         the direction from s0 while s3 is down from 5 us on";
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_that_leave_hosts_without_a_path_are_told() {
+    fn failures_that_disconnect_hosts_are_reported() {
         let down = "outages = [{ switch = 's2', from-us = 5.0, until-us = 90000.0 }]";
         let expected = "faults.outages: while s2 is down from 5 us on no path leads from h0 to h4 \
                         and between 31 more pairs of hosts: flows there wait for the repair, or \
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_a_failure_makes_narrow_is_told() {
+    fn a_core_narrowed_by_a_failure_is_reported() {
         for (transport, is_told) in [("fastpass", true), ("ndp", true), ("homa", false)] {
             let down = "outages = [{ link = 's0-s2', from-us = 0.0 }]";
             let found = narrow(transport, down);
@@ -292,7 +292,7 @@ mod tests {
     const GROWING: [&str; 3] = ["dctcp", "pias", "tcp"];
 
     #[test]
-    fn hosts_whose_links_become_faster_are_told_unless_windows_grow() {
+    fn faster_host_links_are_reported_unless_windows_grow() {
         let changes = "{ link = 'h0-s0', at-us = 20.5, gbps = 40 }, \
                        { link = 's1-h1', at-us = 20.5, gbps = 25, gbps-back = 100 }";
         for transport in Registry::builtin().about().iter().map(|about| about.name) {
@@ -317,7 +317,7 @@ mod tests {
 
     /// Hosts limit the flows of the others.
     #[test]
-    fn a_core_that_becomes_faster_is_told_if_it_is_scheduled() {
+    fn a_faster_core_is_reported_if_the_transport_schedules_it() {
         let changes = "{ link = 's0-s1', at-us = 20, gbps = 40 }";
         for transport in Registry::builtin().about().iter().map(|about| about.name) {
             let told = risen(transport, changes).len();

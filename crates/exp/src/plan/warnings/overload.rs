@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_of_marks_above_the_memory_are_told() {
+    fn marking_thresholds_above_the_buffer_are_reported() {
         let text = "kind = 'star', hosts = 4 }\nfabric = { buffer-bytes = 9000, ecn-bytes = 9000";
         let expected = "fabric.ecn-bytes: ports tor-down of 100 Gbit/s never mark, as their memory \
                         of 9000 bytes is full before 9000 wait";
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_beyond_the_core_are_told_with_the_bound() {
+    fn loads_beyond_the_core_are_reported_with_the_bound() {
         // 16 hosts of 144 offer 8 x 100 Gbit/s, of which 128 in 143 leave the rack.
         let half = "kind = 'leaf-spine', racks = 9, hosts-per-rack = 16, spines = 2";
         assert!(warnings(half, 0.55).is_empty());
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_that_carry_everything_are_not_warned_of() {
+    fn networks_with_enough_capacity_cause_no_warning() {
         for topology in [
             "kind = 'leaf-spine', racks = 9, hosts-per-rack = 16, spines = 4",
             "kind = 'fat-tree', k = 4",
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_of_links_between_hosts_that_forward_are_told() {
+    fn overloaded_links_between_forwarding_hosts_are_reported() {
         let links = [("a", "b", 100.0), ("b", "c", 100.0), ("c", "d", 100.0), ("d", "a", 100.0)];
         let ring = format!("{}, hosts-forward = true", topology(0, &links));
         assert!(warnings(&ring, 0.5).is_empty());

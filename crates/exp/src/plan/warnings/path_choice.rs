@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_link_behind_equal_ones_is_told_however_packets_are_spread() {
+    fn a_slow_link_behind_equal_ones_is_reported_for_every_path_choice() {
         let spines = |far| [("s0", "s2", 100.0), ("s0", "s3", 100.0), ("s1", "s2", 100.0), far];
         let slow = topology(4, &[&HOSTS[..], &spines(("s1", "s3", 20.0))].concat());
         let equal = topology(4, &[&HOSTS[..], &spines(("s1", "s3", 100.0))].concat());
@@ -179,7 +179,7 @@ mod tests {
 
     /// Two spines of 40 Gbit/s, hosts of 100.
     #[test]
-    fn transports_with_one_path_are_told_of_a_core_whose_links_are_all_slower() {
+    fn a_core_of_slower_links_is_reported_for_single_path_transports() {
         let spines = |gbps| {
             let core = [("s0", "s2"), ("s0", "s3"), ("s1", "s2"), ("s1", "s3")];
             topology(4, &[&HOSTS[..], &core.map(|(a, b)| (a, b, gbps))].concat())
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_become_slow_during_the_run_are_told() {
+    fn links_that_become_slow_during_the_run_are_reported() {
         let spines = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 2";
         let slow = "faults = { changes = [{ link = 's1-s3', at-us = 5.0, gbps = 10.0 }] }";
         let found = warnings_of("homa", "", spines);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn transports_that_choose_paths_are_named_if_the_plan_chooses_them_too() {
+    fn path_choices_of_both_the_plan_and_the_transport_are_reported() {
         let spines = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 2";
         let one = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 1";
         let told = |transport: &str, fabric: &str, topology: &str| {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn transports_that_need_the_order_of_packets_are_told_of_if_packets_are_spread() {
+    fn packet_spraying_is_reported_for_transports_that_require_order() {
         let spines = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 2";
         let one = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 1";
         let told = |transport: &str, fabric: &str, topology: &str| {

@@ -60,7 +60,7 @@ fn wait(controller: &mut Controller, until: u64) -> Vec<RateOrder> {
 }
 
 #[test]
-fn a_request_is_answered_by_grant_or_stop_and_a_shorter_flow_comes_first() {
+fn a_request_gets_a_grant_or_a_stop_and_a_shorter_flow_is_first() {
     let mut controller = new();
     assert_eq!(ask(&mut controller, 0, 0, request(1, 4, 125, 0)), [(0, 1, 1, GO)]);
     assert_eq!(ask(&mut controller, 0, 0, request(2, 5, 250, 0)), [(0, 2, 1, None)]);
@@ -84,7 +84,7 @@ fn a_repeated_request_gets_the_last_order_again() {
 }
 
 #[test]
-fn capacity_goes_on_at_the_predicted_completion_and_done_confirms_it() {
+fn capacity_is_granted_on_at_the_predicted_completion() {
     let mut controller = new();
     ask(&mut controller, 0, 0, request(1, 4, 125, 0));
     ask(&mut controller, 0, 0, request(2, 5, 250, 0));
@@ -111,7 +111,7 @@ fn a_grace_keeps_the_capacity_longer_and_done_ends_it() {
 }
 
 #[test]
-fn a_flow_that_is_done_early_makes_way_at_once() {
+fn an_early_completion_frees_its_capacity_at_once() {
     let mut controller = new();
     ask(&mut controller, 0, 0, request(1, 4, 125, 0));
     ask(&mut controller, 0, 0, request(2, 5, 250, 0));
@@ -120,7 +120,7 @@ fn a_flow_that_is_done_early_makes_way_at_once() {
 }
 
 #[test]
-fn a_host_is_asked_for_done_until_it_answers() {
+fn done_queries_repeat_until_the_host_responds() {
     let mut controller = new();
     ask(&mut controller, 0, 0, request(1, 4, 125, 0));
     assert_eq!(wait(&mut controller, 100), []);
@@ -170,7 +170,7 @@ fn the_remaining_size_that_a_stopped_host_reports_counts() {
 }
 
 #[test]
-fn a_new_controller_goes_on_with_higher_numbers() {
+fn a_new_controller_continues_with_higher_numbers() {
     let mut controller = new();
     assert_eq!(ask(&mut controller, 0, 0, request(1, 4, 125, 7)), [(0, 1, 8, GO)]);
     assert_eq!(ask(&mut controller, 0, 0, request(2, 5, 250, 3)), [(0, 2, 4, None)]);
@@ -180,7 +180,7 @@ fn a_new_controller_goes_on_with_higher_numbers() {
 }
 
 #[test]
-fn a_host_that_is_lost_or_silent_is_forgotten() {
+fn a_lost_or_unresponsive_host_is_forgotten() {
     let mut controller = new();
     ask(&mut controller, 0, 0, request(1, 4, 12_500, 0));
     ask(&mut controller, 0, 1, request(1, 4, 25_000, 0));
@@ -216,7 +216,7 @@ fn requests_that_make_no_sense_and_those_beyond_the_limit_are_refused() {
 }
 
 #[test]
-fn hosts_are_told_when_links_fail() {
+fn hosts_are_notified_when_links_fail() {
     let mut controller = new();
     ask(&mut controller, 0, 0, request(1, 4, 125, 0));
     let up = controller.network().up(1, 0).unwrap();
@@ -226,7 +226,7 @@ fn hosts_are_told_when_links_fail() {
 }
 
 #[test]
-fn flows_that_share_links_are_granted_what_is_left() {
+fn flows_that_share_links_are_granted_the_remaining_capacity() {
     let sharing = SharingPolicy::Split(LeastShare::from_milli(100).unwrap());
     let mut controller = with(CONFIG, sharing);
     let slow = controller.network().down(0, 4).unwrap();

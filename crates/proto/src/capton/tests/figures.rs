@@ -21,7 +21,7 @@ fn rates(network: &Network, flows: &[Arrival]) -> Vec<u64> {
 }
 
 #[test]
-fn the_flow_with_the_least_left_goes_first() {
+fn the_flow_with_the_fewest_remaining_bytes_is_first() {
     let flows = [flow(0, 0, 1, 30), flow(1, 0, 2, 10), flow(2, 3, 1, 20)];
     assert_eq!(rates(&two_racks(), &flows), [0, 10, 10]);
 }
@@ -33,7 +33,7 @@ fn a_host_sends_one_flow_and_receives_one() {
 }
 
 #[test]
-fn equal_flows_go_in_the_order_of_their_arrival() {
+fn equal_flows_are_served_in_order_of_arrival() {
     let flows = [flow(7, 0, 2, 10), flow(3, 1, 2, 10)];
     assert_eq!(rates(&two_racks(), &flows), [10, 0]);
 }

@@ -11,7 +11,7 @@ fn member(group: u32) -> Member {
 }
 
 #[test]
-fn a_flow_takes_links_up_to_the_level_where_both_ends_are_in_one_group() {
+fn a_flow_uses_links_up_to_the_first_common_group() {
     let hosts = (0..8).map(|h| member(h / 2)).collect();
     let racks = (0..4).map(|r| member(r / 2)).collect();
     let network = Network::new(&[hosts, racks, vec![member(0); 2]], Narrow::Shrink).unwrap();
@@ -52,7 +52,7 @@ fn two_pods() -> Network {
 }
 
 #[test]
-fn members_have_the_capacity_of_the_ways_that_are_left() {
+fn members_have_the_capacity_of_the_remaining_links() {
     let mut network = two_pods();
     let set = |network: &mut Network, down: &LinksDown| {
         let changed = network.without(down);
@@ -80,7 +80,7 @@ fn members_have_the_capacity_of_the_ways_that_are_left() {
 }
 
 #[test]
-fn racks_whose_ways_are_not_known_keep_their_capacity() {
+fn racks_without_known_links_keep_their_capacity() {
     let network = two_racks();
     let down = LinksDown { racks: vec![(0, 0)], pods: Vec::new() };
     assert_eq!(network.without(&down), []);

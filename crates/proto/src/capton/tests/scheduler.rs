@@ -54,7 +54,7 @@ fn a_completion_may_stop_flows_too() {
 }
 
 #[test]
-fn a_flow_whose_remaining_size_is_corrected_takes_its_new_place() {
+fn a_corrected_remaining_size_changes_the_rank_of_a_flow() {
     let mut scheduler = Scheduler::new(two_racks());
     scheduler.arrive(flow(1, 0, 4, 10));
     scheduler.arrive(flow(2, 0, 5, 20));
@@ -82,7 +82,7 @@ fn links_that_fail_stop_flows_with_most_left_and_then_slow_the_last() {
 
 /// Flows 1 and 2 both lead over the link, and 3 waits behind them for their source.
 #[test]
-fn a_link_that_fails_leaves_the_source_to_the_next_flow_that_can_go() {
+fn a_failed_link_frees_the_source_for_the_next_possible_flow() {
     let mut scheduler = Scheduler::new(two_racks());
     for flow in [flow(1, 0, 1, 10), flow(2, 0, 1, 20), flow(3, 0, 2, 30)] {
         scheduler.arrive(flow);

@@ -82,7 +82,7 @@ fn changes(changes: &[Change<Rate>]) -> Vec<(u64, u64)> {
 
 /// The core has 20 Gbit/s, and one destination an access link of 6.
 #[test]
-fn a_flow_takes_what_others_leave_if_that_is_its_least_share() {
+fn a_flow_uses_the_remaining_capacity_if_it_is_its_least_share() {
     let mut network = two_racks();
     network.set_capacity(network.down(0, 4).unwrap(), Some(gbps(6)));
     let mut scheduler = SplitScheduler::new(network, least(300));
@@ -101,7 +101,7 @@ fn a_flow_takes_what_others_leave_if_that_is_its_least_share() {
 }
 
 #[test]
-fn completions_are_predicted_from_what_is_left_at_each_rate() {
+fn completions_are_predicted_from_remaining_bytes_at_each_rate() {
     let mut scheduler = SplitScheduler::new(two_racks(), least(100));
     let at_us = |us| Time::ZERO + Span::from_us(us);
     scheduler.arrive(flow(1, 0, 4, 125));

@@ -52,7 +52,7 @@ proptest! {
 /// Max-min fairness (§3.1): pairs that share a destination get turns, regardless of their
 /// requests.
 #[test]
-fn pairs_that_meet_are_served_in_turn() {
+fn conflicting_pairs_are_served_round_robin() {
     let mut allocator = Allocator::new(8, 16);
     for src in 1..5 {
         allocator.request(src, 0, 1_000 * u32::from(src));
@@ -102,7 +102,7 @@ fn several_sources_send_to_a_shared_destination() {
 
 /// Hosts 1 to 3 send to host 0; host 4 has something for it now and then.
 #[test]
-fn a_pair_that_was_idle_comes_first_only_where_that_is_remembered() {
+fn an_idle_pair_is_first_only_if_idle_time_is_recorded() {
     let waits = |mut allocator: Allocator| {
         (1..4).for_each(|src| allocator.request(src, 0, 100));
         let mut next = || {

@@ -109,7 +109,7 @@ fn slots_of_a_clock_that_is_ahead_begin_at_once() {
 /// If the link is slower than the schedule, a host makes few packets ahead. It makes none a
 /// second time because the first is still queued.
 #[test]
-fn turns_that_the_link_has_no_room_for_wait() {
+fn slots_beyond_the_capacity_of_the_link_are_deferred() {
     let fastpass = fastpass();
     let mut host = endpoint::<FastpassHost>(&fastpass, NodeId::new(0));
     let size = Bytes::new(400 * fastpass.framing().payload.get());
@@ -166,7 +166,7 @@ fn an_acknowledgement_ends_a_hold() {
 /// The allocations are sent when they have been computed, early enough that the host has them
 /// in time.
 #[test]
-fn a_batch_leaves_when_it_has_been_computed() {
+fn a_batch_is_sent_when_it_has_been_computed() {
     let compute = Span::from_us(15);
     let config = FastpassConfig { compute: Some(compute), ..FastpassConfig::paper() };
     let (fastpass, at_once) = (fastpass_with(config), fastpass());
@@ -226,7 +226,7 @@ fn a_standby_gives_no_slots_until_the_arbiter_has_missed_four_watchdogs() {
 }
 
 #[test]
-fn an_arbiter_that_has_forgotten_a_host_says_so() {
+fn an_arbiter_reports_a_forgotten_host() {
     let mut arbiter = endpoint::<FastpassArbiter>(&fastpass(), ARBITER);
     arbiter.handle_packet(Time::ZERO, &request(ARBITER, 6, 2));
     let answer = answer(&mut arbiter, Time::ZERO);
@@ -234,7 +234,7 @@ fn an_arbiter_that_has_forgotten_a_host_says_so() {
 }
 
 #[test]
-fn a_host_turns_to_the_standby_after_three_silent_repetitions() {
+fn a_host_selects_the_standby_after_three_unanswered_requests() {
     let fastpass = fastpass();
     let mut host = endpoint::<FastpassHost>(&fastpass, NodeId::new(0));
     host.submit(Time::ZERO, Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(9_000)));

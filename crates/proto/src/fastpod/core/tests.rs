@@ -251,7 +251,7 @@ fn short_packets_share_cells() {
 
 /// An RTS every beacon's interval, with the room for other pods, at each pod's own time.
 #[test]
-fn pods_hear_of_room_by_their_own_clocks() {
+fn pods_receive_credit_by_their_own_clocks() {
     let fastpod = fastpod(FastpodConfig { beacon_slots: 8, ..FastpodConfig::paper() }, 3);
     let mut bench = Bench::new(&fastpod);
     let offsets = [0, 123_457, 99_999_999];
@@ -297,7 +297,7 @@ fn acknowledgements_pass_to_the_pod_of_their_source() {
 
 /// A clock that may be further off than guard bands allow is not used.
 #[test]
-fn a_port_that_does_not_hear_its_arbiter_is_silent() {
+fn a_port_without_contact_to_its_arbiter_sends_nothing() {
     let fastpod = fastpod(FastpodConfig { clock_ppb: 50_000, ..FastpodConfig::paper() }, 2);
     let mut bench = Bench::new(&fastpod);
     let heard = at(10_000_000);
@@ -334,7 +334,7 @@ fn incarnations_grow_over_restarts() {
 }
 
 #[test]
-fn what_does_not_belong_there_is_dropped() {
+fn misdirected_packets_are_dropped() {
     let fastpod = fastpod(FastpodConfig::paper(), 2);
     let mut bench = Bench::new(&fastpod);
     let mut free = cell(3, 20, 0);

@@ -45,7 +45,7 @@ fn detection(fastpod: &Fastpod) -> u64 {
 /// A link breaks under load. It is convicted, no other link is, and all messages arrive. Its rack
 /// loses one pair of four a slot. No more messages time out than were in flight.
 #[test]
-fn a_link_that_breaks_is_found_and_left_out() {
+fn a_failed_link_is_found_and_excluded() {
     for seed in 0..6 {
         for (k, port) in [(4, up(1, 0, 4)), (4, down(0, 2)), (2, up(0, 1, 2)), (2, down(0, 1))] {
             let config = FastpodConfig { optimistic: seed % 2 == 0, ..config() };
@@ -114,7 +114,7 @@ fn a_link_is_convicted_soon() {
 
 /// Hosts that request more in every slot report all the same. Every RTS has demands here.
 #[test]
-fn a_link_of_hosts_that_always_ask_is_convicted_soon() {
+fn a_failed_link_of_busy_hosts_is_convicted_soon() {
     for beacon_slots in [1, 64, 256] {
         let config = FastpodConfig { optimistic: false, beacon_slots, ..config() };
         let fastpod = alike(config, 4, 4);
@@ -158,7 +158,7 @@ fn a_link_that_is_repaired_is_used_again() {
 
 /// A switch above the racks fails: all its links do.
 #[test]
-fn a_switch_that_fails_is_left_out() {
+fn a_failed_switch_is_excluded() {
     for seed in 0..4 {
         let fastpod = alike(config(), 4, 4);
         let mut run = Run::new(&fastpod, seed);
@@ -180,7 +180,7 @@ fn a_switch_that_fails_is_left_out() {
 /// The link between a rack and the arbiter fails and returns. The rack's hosts do not respond, get
 /// no slots, and continue afterwards; the others are not delayed.
 #[test]
-fn a_rack_that_is_not_heard_waits() {
+fn a_rack_that_the_arbiter_does_not_receive_waits() {
     for seed in 0..4 {
         let fastpod = alike(config(), 4, 4);
         let mut run = Run::new(&fastpod, seed);
@@ -201,7 +201,7 @@ fn a_rack_that_is_not_heard_waits() {
 
 /// A host's link fails and returns. Nothing is lost for good, and no link above is blamed.
 #[test]
-fn a_host_that_leaves_and_returns_gets_its_messages() {
+fn a_restarted_host_receives_its_messages() {
     for seed in 0..6 {
         let fastpod = alike(config(), 4, 4);
         let mut run = Run::new(&fastpod, seed);

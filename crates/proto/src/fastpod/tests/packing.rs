@@ -89,7 +89,7 @@ proptest! {
 
     /// Without packing a cell has one packet, as long as a cell.
     #[test]
-    fn cells_are_not_shared_where_nobody_asked_for_it(sizes in sizes(20)) {
+    fn cells_are_not_shared_without_the_option(sizes in sizes(20)) {
         let fastpod = alike(config(), 2, 2);
         let mut queues = Queues::new(NodeId::new(0), 0, &fastpod);
         let mut cells = 0;
@@ -108,7 +108,7 @@ proptest! {
     /// A receiver infers the slot of a packet from its beginning, within the errors of clocks. The
     /// first packet of a slot may be early, and the last one of the slot before late.
     #[test]
-    fn slots_of_packets_are_told_apart(
+    fn packets_of_adjacent_slots_are_distinguished(
         clock_ppb in prop_oneof![Just(0u32), Just(10_000), Just(100_000)],
         (i, j) in (0u16..4, 0u16..4),
         slot in 1u64..1_000,

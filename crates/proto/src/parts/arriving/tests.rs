@@ -34,7 +34,7 @@ fn a_header_that_claims_a_huge_size_allocates_nothing_for_it() {
 }
 
 #[test]
-fn a_held_message_is_not_silent_until_it_is_released() {
+fn a_held_message_does_not_time_out_before_its_release() {
     let (mut flows, mut out) = (ArrivingFlows::default(), Output::<()>::new(NodeId::new(0), 40));
     let (src, late) = (NodeId::new(1), Time::ZERO + Span::from_us(10));
     assert_eq!(flows.hold(src, MsgId::new(0)), None);
@@ -47,7 +47,7 @@ fn a_held_message_is_not_silent_until_it_is_released() {
 }
 
 #[test]
-fn silent_sources_and_lost_peers_end_their_flows_once() {
+fn unresponsive_sources_and_lost_peers_end_their_flows_once() {
     let (mut flows, mut out) = (ArrivingFlows::default(), Output::<()>::new(NodeId::new(0), 40));
     let late = Time::ZERO + Span::from_us(10);
     flows.enter(Time::ZERO, announce(1, 0, 2), ());
@@ -83,7 +83,7 @@ fn calls_to_abandon_all(
 }
 
 #[test]
-fn a_search_for_silent_flows_looks_at_some_in_each_call() {
+fn a_search_for_unresponsive_flows_checks_some_in_each_call() {
     let (late, forget) = (Time::ZERO + Span::from_us(10), Span::from_us(5));
     let in_parts = calls_to_abandon_all(|flows, out| {
         flows.forget_silent(late, forget, 8, out, |_, _| {});
@@ -94,7 +94,7 @@ fn a_search_for_silent_flows_looks_at_some_in_each_call() {
 }
 
 #[test]
-fn a_flow_is_found_by_those_who_describe_it_alike() {
+fn a_flow_is_found_by_its_exact_announcement() {
     let mut flows = ArrivingFlows::default();
     let of = announce(1, 3, 9);
     let slot = flows.enter(Time::ZERO, of, ()).unwrap();

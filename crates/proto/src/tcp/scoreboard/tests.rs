@@ -14,7 +14,7 @@ fn sent(n: u64) -> Scoreboard {
 }
 
 #[test]
-fn what_arrived_above_a_hole_is_not_in_flight() {
+fn segments_received_above_a_hole_are_not_in_flight() {
     let mut board = sent(5);
     let told = board.on_ack(at(10), 1, [(201, 401)].into_iter());
     assert_eq!((told.delivered, told.rtt), (200, Some(Span::from_us(7))));
@@ -25,7 +25,7 @@ fn what_arrived_above_a_hole_is_not_in_flight() {
 }
 
 #[test]
-fn segments_below_n_that_have_arrived_are_lost_and_sent_again_in_order() {
+fn segments_below_n_received_ones_are_lost_and_retransmitted_in_order() {
     let mut board = sent(6);
     board.on_ack(at(10), 1, [(201, 301), (401, 601)].into_iter());
     let below = board.overtaken_below(3);
@@ -51,7 +51,7 @@ fn an_acknowledgement_of_half_a_segment_counts_to_its_start() {
 
 /// A segment that was sent twice is no sample of the round trip (Karn).
 #[test]
-fn only_segments_sent_once_are_samples() {
+fn retransmitted_segments_give_no_samples() {
     let mut board = sent(2);
     board.lose(|segment| Some(segment.start == 1));
     board.resend(at(5), 1);
@@ -61,7 +61,7 @@ fn only_segments_sent_once_are_samples() {
 }
 
 #[test]
-fn a_range_below_the_acknowledgement_tells_of_a_duplicate() {
+fn a_range_below_the_acknowledgement_reports_a_duplicate() {
     let mut board = sent(3);
     let told = board.on_ack(at(9), 201, [(1, 101)].into_iter());
     assert!(told.has_duplicate);
@@ -107,7 +107,7 @@ proptest! {
     /// Arrivals in any order and by any ranges have the same effect as in a list that is searched
     /// as a whole.
     #[test]
-    fn cursors_and_known_ranges_find_what_a_whole_pass_finds(
+    fn cursors_and_known_ranges_match_a_full_scan(
         steps in prop::collection::vec((0u8..6, 0u64..40, 1u64..12, 0usize..3), 1..200),
     ) {
         let mut board = Scoreboard::new(0);

@@ -81,7 +81,7 @@ fn cubic_is_no_slower_than_reno() {
 
 /// §4.3: beyond the window before the loss it grows by a segment a round trip, in Linux as before.
 #[test]
-fn cubic_catches_up_with_reno_if_asked() {
+fn cubic_catches_up_with_reno_if_configured() {
     let grown = |reno_catch_up| {
         let mut cubic = Cubic::new(&Start { reno_catch_up, initial: 100 * MSS, ..start() });
         cubic.on_loss(at(0), 100 * MSS);
@@ -119,7 +119,7 @@ fn cubic_converges_fast() {
 }
 
 #[test]
-fn cubic_grows_by_a_twentieth_before_the_first_loss_if_asked() {
+fn cubic_grows_by_a_twentieth_before_the_first_loss_if_configured() {
     let exit = |early_growth| {
         let mut cubic = Cubic::new(&Start { early_growth, initial: 400 * MSS, ..start() });
         cubic.on_idle(400 * MSS);
@@ -201,7 +201,7 @@ fn growth_by_round() -> impl FnMut(u64) -> Growth {
 /// RFC 9406 §4.2: a round trip that is an eighth longer slows growth to a quarter; slow start ends
 /// five round trips later.
 #[test]
-fn hystart_leaves_slow_start_when_round_trips_grow() {
+fn hystart_ends_slow_start_when_round_trips_grow() {
     let mut growth = growth_by_round();
     assert_eq!([growth(100), growth(110)], [Growth::By(MSS); 2]);
     assert_eq!([growth(130), growth(130)], [Growth::By(MSS / 4); 2]);

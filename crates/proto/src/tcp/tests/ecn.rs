@@ -81,7 +81,7 @@ fn dctcp_echoes_each_segments_mark() {
 
 /// With delayed acknowledgements a change is reported at once, with the state before.
 #[test]
-fn dctcp_tells_of_a_change_at_once() {
+fn dctcp_reports_a_changed_mark_at_once() {
     let mut script = Script::new(TcpConfig { ack_every: 2, ..dctcp() });
     script.syn(0);
     script.data((1, 1_001), SIZE);

@@ -15,7 +15,7 @@ fn a_message_waits_for_the_handshake_and_ends_with_a_fin() {
 }
 
 #[test]
-fn a_lost_syn_is_sent_again_after_twice_the_time() {
+fn a_lost_syn_is_retransmitted_after_twice_the_time() {
     let mut script = Script::new(config());
     script.submit(10);
     assert_eq!(script.sent(), ["syn"]);
@@ -36,7 +36,7 @@ fn a_receiver_that_never_answers_fails_the_message() {
 
 /// The round trip of a SYN that was sent twice is not known (Karn).
 #[test]
-fn only_a_syn_that_was_sent_once_is_a_sample() {
+fn a_retransmitted_syn_gives_no_sample() {
     let mut script = Script::new(config());
     script.submit(1_000);
     script.sent();
@@ -57,7 +57,7 @@ fn a_second_syn_ack_changes_nothing() {
 }
 
 #[test]
-fn a_syn_is_answered_as_often_as_it_comes() {
+fn every_copy_of_a_syn_is_answered() {
     let mut script = Script::new(config());
     script.syn(500);
     script.syn(500);
@@ -65,7 +65,7 @@ fn a_syn_is_answered_as_often_as_it_comes() {
 }
 
 #[test]
-fn the_receiver_forgets_a_connection_with_its_fin_and_answers_what_is_late() {
+fn the_receiver_forgets_a_connection_at_its_fin_and_answers_late_packets() {
     let mut script = Script::new(config());
     script.syn(0);
     assert_eq!(script.data((1, 501), 500), Receipt::Fresh);
@@ -89,7 +89,7 @@ fn a_fin_that_overtakes_data_waits_for_it() {
 }
 
 #[test]
-fn a_sender_that_hears_that_all_had_arrived_completes() {
+fn a_sender_completes_when_all_data_is_acknowledged_late() {
     let mut script = Script::open(config(), 2_000);
     script.sent();
     script.control(TcpHeader::Ended { conn: 0 });
@@ -97,7 +97,7 @@ fn a_sender_that_hears_that_all_had_arrived_completes() {
 }
 
 #[test]
-fn a_reset_abandons_what_is_unfinished() {
+fn a_reset_abandons_unfinished_messages() {
     let mut script = Script::new(config());
     script.syn(0);
     script.data((1, 501), 1_000);
@@ -138,7 +138,7 @@ fn a_pool_takes_an_idle_connection_and_opens_another_if_all_are_busy() {
 }
 
 #[test]
-fn a_cancelled_message_resets_its_connection_and_leaves_others_alone() {
+fn a_cancelled_message_resets_only_its_own_connection() {
     let keys = TcpConfig { connections: Connections::Persistent, ..config() };
     let mut script = Script::open(keys, 4_000);
     let msg = script.submit(1_000);

@@ -31,7 +31,7 @@ fn refuse_room(script: &mut Script, start: u64) {
 }
 
 #[test]
-fn the_window_ends_where_a_message_without_room_starts() {
+fn the_window_ends_at_the_first_message_without_a_buffer() {
     let mut script = Script::new(config());
     script.syn(4_000_000_000).sent();
     script.data((1, 1_001), 5_000);
@@ -55,7 +55,7 @@ fn the_window_ends_where_a_message_without_room_starts() {
 
 /// A message that its sender aborts limits no other.
 #[test]
-fn a_message_without_room_ends_with_its_connection() {
+fn a_message_without_a_buffer_ends_with_its_connection() {
     let mut script = Script::new(config());
     script.syn(1).sent();
     refuse_room(&mut script, after(5));
@@ -69,7 +69,7 @@ fn a_message_without_room_ends_with_its_connection() {
 /// The other end takes the first message, and nothing of the second, of which three segments are in
 /// flight. The window moves back to where that starts.
 #[test]
-fn what_was_sent_beyond_a_window_that_moves_back_waits() {
+fn data_sent_beyond_a_reduced_window_waits() {
     let keys = TcpConfig { connections: Connections::Persistent, window_initial: 8, ..config() };
     let mut script = Script::open(keys, 2_000);
     script.submit(6_000);
@@ -103,7 +103,7 @@ fn what_was_sent_beyond_a_window_that_moves_back_waits() {
 
 /// If many messages wait, their senders rarely probe, so a receiver repeats its window updates.
 #[test]
-fn a_sender_is_reminded_that_there_is_room_until_data_arrives() {
+fn window_updates_repeat_until_data_arrives() {
     let mut script = Script::new(config());
     script.syn(1).sent();
     refuse_room(&mut script, 1);

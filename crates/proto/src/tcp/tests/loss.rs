@@ -32,7 +32,7 @@ fn a_hole_between_ranges_is_lost_when_three_segments_above_have_arrived() {
 }
 
 #[test]
-fn a_segment_is_sent_again_once_and_its_window_is_cut_once() {
+fn a_segment_is_retransmitted_once_and_its_window_is_cut_once() {
     let mut script = Script::open(ten(), 100_000);
     script.sent();
     script.at(200).ack(1, &[(after(1), after(4))]);
@@ -72,7 +72,7 @@ fn a_loss_after_the_recovery_cuts_again() {
 }
 
 #[test]
-fn retransmissions_go_before_new_segments() {
+fn retransmissions_precede_new_segments() {
     let mut script = Script::open(ten(), 100_000);
     script.sent();
     script.at(200).ack(1, &[(after(3), after(10))]);
@@ -112,7 +112,7 @@ fn a_partial_acknowledgement_repairs_the_next_hole() {
 }
 
 #[test]
-fn what_is_acknowledged_in_ranges_is_not_sent_again_after_a_timeout() {
+fn a_timeout_does_not_retransmit_acknowledged_ranges() {
     let mut script = Script::open(TcpConfig { reordering: 100, ..ten() }, 10_000);
     script.sent();
     script.at(200).ack(1, &[(after(2), after(9))]);
@@ -127,7 +127,7 @@ fn what_is_acknowledged_in_ranges_is_not_sent_again_after_a_timeout() {
 
 /// Segments that arrive late, not never: nothing is lost if fewer than three overtake.
 #[test]
-fn mild_reordering_sends_nothing_again() {
+fn mild_reordering_causes_no_retransmission() {
     let mut script = Script::open(ten(), 10_000);
     script.sent();
     script.at(200).ack(1, &[(after(1), after(3))]).ack(after(3), &[]);
@@ -159,7 +159,7 @@ fn a_hole_near_the_end_is_filled_in_a_recovery() {
 
 /// Rule 4: the end of the flight is retransmitted once, as no segment after it can reveal its loss.
 #[test]
-fn the_end_of_the_flight_is_sent_again_once_in_a_recovery() {
+fn the_last_segment_in_flight_is_retransmitted_once_in_a_recovery() {
     let (mut script, sent) = sent_in_recovery(&[(1, 6)]);
     assert_eq!(sent, ["1..1001", "7001..8001"]);
     script.at(210).ack(after(6), &[]);

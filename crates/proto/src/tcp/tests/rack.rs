@@ -56,7 +56,7 @@ fn a_lost_retransmission_is_found_without_a_timeout() {
 /// §6.2, step 4: if segments have been reordered, three above a hole are no proof. It is lost after
 /// a quarter of a round trip.
 #[test]
-fn reordering_makes_it_more_patient() {
+fn reordering_lengthens_the_reordering_window() {
     let mut script = Script::open(rack(), 100_000);
     for i in 0..10 {
         script.at(100 + i).sent_one();
@@ -79,7 +79,7 @@ fn the_end_of_a_flight_is_probed() {
 }
 
 #[test]
-fn a_probe_waits_longer_if_told() {
+fn a_probe_waits_for_the_configured_delay() {
     let config = TcpConfig { rto_min_us: Some(5_000), probe_slack_us: 1_000, ..rack() };
     let mut script = Script::open(config, 3_000);
     assert_eq!(script.sent().len(), 4);

@@ -12,7 +12,7 @@ fn receiver(config: TcpConfig) -> Script {
 const SIZE: u64 = 100_000;
 
 #[test]
-fn the_range_of_the_latest_segment_comes_first() {
+fn the_range_of_the_latest_segment_is_first() {
     let mut script = receiver(config());
     for start in [5, 1, 3] {
         script.data((after(start), after(start + 1)), SIZE);
@@ -28,7 +28,7 @@ fn the_range_of_the_latest_segment_comes_first() {
 }
 
 #[test]
-fn three_ranges_are_told_of_at_most() {
+fn an_acknowledgement_reports_at_most_three_ranges() {
     let mut script = receiver(config());
     for start in [1, 3, 5, 7] {
         script.data((after(start), after(start + 1)), SIZE);
@@ -50,7 +50,7 @@ fn ranges_that_meet_become_one() {
 
 /// RFC 2883 §4.1: a duplicate is reported before all other ranges, once.
 #[test]
-fn a_segment_that_comes_twice_is_told_of() {
+fn a_duplicate_segment_is_reported() {
     let mut script = receiver(config());
     assert_eq!(script.data((1, 1_001), SIZE), Receipt::Fresh);
     assert_eq!(script.data((1, 1_001), SIZE), Receipt::Duplicate);
@@ -60,7 +60,7 @@ fn a_segment_that_comes_twice_is_told_of() {
 
 /// RFC 2883 §4.2: above the acknowledgement too, with the range that holds it.
 #[test]
-fn a_segment_above_a_hole_that_comes_twice_is_told_of() {
+fn a_duplicate_segment_above_a_hole_is_reported() {
     let mut script = receiver(config());
     script.data((2_001, 3_001), SIZE);
     script.data((3_001, 4_001), SIZE);
@@ -78,7 +78,7 @@ fn every_second_segment_is_acknowledged() {
 }
 
 #[test]
-fn a_delayed_acknowledgement_comes_after_its_time() {
+fn a_delayed_acknowledgement_is_sent_after_its_delay() {
     let mut script = receiver(TcpConfig { ack_every: 2, ack_delay_us: 500, ..config() });
     script.at(1_000).data((1, 1_001), SIZE);
     assert!(script.at(1_499).sent().is_empty());
@@ -98,7 +98,7 @@ fn segments_out_of_order_are_acknowledged_at_once() {
 }
 
 #[test]
-fn what_is_beyond_the_window_is_not_taken() {
+fn segments_beyond_the_window_are_dropped() {
     let mut script = receiver(TcpConfig { receive_buffer: Some(3_000), ..config() });
     assert_eq!(script.data((2_001, 3_001), SIZE), Receipt::Fresh);
     assert_eq!(script.data((3_001, 4_001), SIZE), Receipt::Ignored);
@@ -106,7 +106,7 @@ fn what_is_beyond_the_window_is_not_taken() {
 }
 
 #[test]
-fn a_message_without_room_closes_the_window_until_it_is_released() {
+fn a_message_without_a_buffer_closes_the_window_until_its_release() {
     let mut script = receiver(config());
     script.data((1, 1_001), SIZE);
     script.sent();
@@ -120,7 +120,7 @@ fn a_message_without_room_closes_the_window_until_it_is_released() {
 }
 
 #[test]
-fn segments_that_contradict_others_are_not_taken() {
+fn contradictory_segments_are_dropped() {
     let mut script = receiver(config());
     script.data((1, 1_001), 5_000);
     // Another size, half of a segment that is here, more than the message.
@@ -131,7 +131,7 @@ fn segments_that_contradict_others_are_not_taken() {
 }
 
 #[test]
-fn data_of_a_connection_that_was_never_opened_is_not_taken() {
+fn data_of_an_unopened_connection_is_dropped() {
     let mut script = Script::new(config());
     assert_eq!(script.data((1, 1_001), SIZE), Receipt::Ignored);
     assert!(script.sent().is_empty());

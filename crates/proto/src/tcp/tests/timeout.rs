@@ -121,7 +121,7 @@ fn a_second_timeout_in_a_row_does_not_cut_the_threshold_again() {
 }
 
 #[test]
-fn a_connection_is_given_up_after_so_many_timeouts() {
+fn a_connection_fails_after_the_configured_number_of_timeouts() {
     let mut script = Script::open(TcpConfig { attempts_max: 3, ..config() }, 1_000);
     script.at(1_000_000);
     assert_eq!(script.events(), []);

@@ -98,7 +98,7 @@ fn the_window_returns_to_the_first_one_after_idle_time() {
 }
 
 #[test]
-fn the_receivers_window_limits_what_is_sent() {
+fn the_receivers_window_limits_the_data_in_flight() {
     let mut script = Script::new(TcpConfig { window_initial: 10, ..config() });
     script.submit(100_000);
     script.sent();
@@ -133,7 +133,7 @@ fn a_closed_window_is_probed_by_one_byte_with_growing_pauses() {
 
 /// A receiver that answers probes is probed for as long as it takes.
 #[test]
-fn a_closed_window_is_no_reason_to_give_up() {
+fn a_closed_window_does_not_fail_a_connection() {
     let keys = TcpConfig { connections: Connections::Persistent, attempts_max: 3, ..config() };
     let mut script = Script::open(keys, 5_000);
     script.sent();
@@ -159,7 +159,7 @@ fn a_closed_window_is_no_reason_to_give_up() {
 
 /// One that does not answer is aborted.
 #[test]
-fn a_receiver_that_leaves_probes_unanswered_is_given_up() {
+fn unanswered_window_probes_fail_the_connection() {
     let keys = TcpConfig { connections: Connections::Persistent, attempts_max: 3, ..config() };
     let mut script = Script::open(keys, 5_000);
     script.sent();
@@ -184,7 +184,7 @@ fn the_numbers_of_a_receiver_pass_zero() {
 
 /// A message of 2^32 + 50 000 bytes: the numbers of its segments pass zero.
 #[test]
-fn a_stream_longer_than_the_sequence_numbers_goes_on() {
+fn a_stream_longer_than_the_sequence_space_continues() {
     let size = (1u64 << 32) + 50_000;
     let keys = TcpConfig { payload: Bytes::new(9_000), window_initial: 60_000, ..config() };
     let keys = TcpConfig { window_max: 60_000, receive_buffer: Some(1_000_000_000), ..keys };
@@ -227,7 +227,7 @@ fn old_and_impossible_acknowledgements_are_ignored() {
 }
 
 #[test]
-fn connections_take_turns() {
+fn connections_are_served_round_robin() {
     let mut script = Script::new(config());
     script.submit(3_000);
     script.sent();

@@ -283,7 +283,7 @@ fn a_failure_is_known_within_a_round_trip_and_the_bound_on_queues() {
 /// §4: the table of virtual links has pK + pK log2(pK) bits; the paper's example is 128 ports, K =
 /// 4 and 640 bytes.
 #[test]
-fn switches_keep_as_much_state_as_the_paper_says() {
+fn the_state_of_switches_is_that_of_the_paper() {
     let topology = star(128).build().unwrap();
     let config = CosyConfig { slots: 4, ..CosyConfig::paper() };
     let cosy = Arc::new(on(config, &topology));

@@ -45,7 +45,7 @@ fn the_bound_on_load_of_theorem_3_1_is_met() {
 /// could be. Of these six, four find no slot at a receiver or sender, and two no link between
 /// switches.
 #[test]
-fn what_is_admitted_may_be_a_third_of_what_could_be() {
+fn admission_reaches_at_least_a_third_of_the_optimum() {
     let topology = leaf_spine_of([100.0, 100.0], 4, 2, 2);
     let topology = topology.build().unwrap();
     let first = [(2, 6), (5, 1)];
@@ -163,7 +163,7 @@ fn an_overloaded_network_carries_the_load_of_the_theorem() {
 /// Theorem 3.5 without additions. Without a hold and a share for control packets, which it omits, a
 /// message is within the theorem's time. That is the time for its packets with their headers.
 #[test]
-fn messages_take_no_longer_than_theorem_3_5_says() {
+fn message_times_are_within_the_bound_of_theorem_3_5() {
     for slots in [1, 2, 4, 8, 16] {
         for load in [0.1, 0.3] {
             let config = CosyConfig {

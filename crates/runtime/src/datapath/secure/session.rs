@@ -200,7 +200,7 @@ mod tests {
         /// Compared with a set of all numbers: no number is accepted twice, and every number in the
         /// window is recognised.
         #[test]
-        fn windows_know_what_has_arrived(steps in prop::collection::vec(
+        fn replay_windows_reject_received_packets(steps in prop::collection::vec(
             prop_oneof![
                 5 => -200i64..200,
                 1 => -(WINDOW as i64) - 100..WINDOW as i64 + 100,

@@ -207,7 +207,7 @@ fn packets_of_both_ends_at_once_agree_on_sessions() {
 }
 
 #[test]
-fn lost_messages_of_handshakes_are_sent_again() {
+fn lost_messages_of_handshakes_are_retransmitted() {
     for lost in 0..3 {
         let mut net = Net::sealed();
         net.send(0, b"x");
@@ -229,7 +229,7 @@ fn lost_messages_of_handshakes_are_sent_again() {
 }
 
 #[test]
-fn what_arrives_again_is_not_handed_over() {
+fn replayed_packets_are_dropped() {
     let mut net = Net::sealed();
     net.send(0, b"first");
     net.run(MOMENT);
@@ -242,7 +242,7 @@ fn what_arrives_again_is_not_handed_over() {
 }
 
 #[test]
-fn a_node_that_is_started_again_is_heard_and_old_packets_are_not() {
+fn packets_of_a_restarted_node_are_accepted_and_old_ones_dropped() {
     for restarted in 0..2 {
         let mut net = Net::sealed();
         net.send(0, b"x");
@@ -298,7 +298,7 @@ fn sessions_are_renewed_without_a_break() {
 }
 
 #[test]
-fn a_pair_that_was_silent_for_long_speaks_again() {
+fn a_pair_communicates_after_a_long_idle_time() {
     let mut net = Net::sealed();
     net.send(0, b"x");
     net.run(SECOND);
@@ -308,7 +308,7 @@ fn a_pair_that_was_silent_for_long_speaks_again() {
 }
 
 #[test]
-fn strangers_agree_on_nothing() {
+fn unknown_nodes_establish_no_session() {
     let mut net = Net::sealed();
     net.ends[0] = net.end_with(0, PrivateKey::generate().unwrap());
     net.send(0, b"let me in");

@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jumps_lead_to_where_they_should() {
+    fn jumps_have_the_correct_targets() {
         let map = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
         let program = steering("10.0.0.1:7000".parse().unwrap(), &map);
         for (at, insn) in program.iter().enumerate().filter(|(_, i)| i.offset > 0) {

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_where_it_belongs() {
+    fn every_field_has_its_offset() {
         let varying =
             VariableFields { traffic_class: 0xe0, port_from: 0x1234, port_to: 7321, len: 100 };
         let frame = frame(varying);
@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_datagram_is_what_it_was(
+        fn datagrams_survive_encoding(
             traffic_class in any::<u8>(),
             ports in any::<(u16, u16)>(),
             len in 0usize..1_473,
@@ -178,7 +178,7 @@ mod tests {
 
         /// No input causes a panic, and a flipped bit in the header is detected.
         #[test]
-        fn noise_is_no_packet(mut bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        fn random_bytes_are_no_packet(mut bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             prop_assert_eq!(parse(&bytes), None);
             if bytes.len() > HEADERS {
                 bytes[12..15].copy_from_slice(&[8, 0, 0x45]);

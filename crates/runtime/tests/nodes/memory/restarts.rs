@@ -67,12 +67,12 @@ fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Confi
 }
 
 #[test]
-fn dcpim_keeps_lives_apart() {
+fn dcpim_distinguishes_incarnations() {
     lives_are_kept_apart::<DcpimHost>(protocol::<DcpimFamily>, 250);
 }
 
 #[test]
-fn phost_keeps_lives_apart() {
+fn phost_distinguishes_incarnations() {
     lives_are_kept_apart::<PhostHost>(protocol::<PhostFamily>, 250);
 }
 

@@ -142,7 +142,7 @@ fn sends_and_receives_match_by_tag_in_their_order() {
 }
 
 #[test]
-fn groups_are_listed_or_guessed_and_an_all_gather_is_of_all_parts() {
+fn groups_are_listed_or_guessed_and_all_gather_covers_all_shards() {
     let dir = TempDir::new().unwrap();
     let ranks: Vec<Vec<Fields>> = (0..4)
         .map(|rank| {
@@ -305,7 +305,7 @@ fn one_rank_alone_has_no_flows() {
 }
 
 #[test]
-fn the_common_name_stands_for_all_ranks() {
+fn the_common_name_denotes_all_ranks() {
     let dir = TempDir::new().unwrap();
     trace(&dir, &vec![vec![Fields::collective(1, 0, 100)]; 3]);
     write(&dir, "t.json", "{}");

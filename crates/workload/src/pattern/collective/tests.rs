@@ -70,7 +70,7 @@ fn sums(graph: &Graph, count: u32) -> (Vec<u64>, Vec<u64>) {
 }
 
 #[test]
-fn what_the_first_host_has_or_all_have_reaches_every_host() {
+fn broadcast_and_reduced_data_reach_every_host() {
     for count in 2..=17 {
         for collective in all(count, 1 << 20) {
             let graph = collective.graph(1);

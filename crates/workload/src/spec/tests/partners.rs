@@ -51,7 +51,7 @@ fn an_all_to_all_at_once_has_each_pair_of_its_hosts() {
 }
 
 #[test]
-fn a_stride_goes_around_among_its_hosts() {
+fn a_stride_wraps_around_its_hosts() {
     let text = format!(
         "pattern = 'stride'\n{AT_ONCE}stride = 2\nhosts = {{ first = 1, count = 4, step = 3 }}"
     );
@@ -59,7 +59,7 @@ fn a_stride_goes_around_among_its_hosts() {
 }
 
 #[test]
-fn a_bisection_pairs_the_halves_both_ways() {
+fn a_bisection_pairs_the_halves_in_both_directions() {
     let text = format!("pattern = 'bisection'\n{AT_ONCE}");
     let all = pairs(&text, 1);
     assert!(all.iter().all(|&(src, dst)| (src < 8) != (dst < 8)));
@@ -205,7 +205,7 @@ fn wrong_keys_of_partners_are_named() {
 }
 
 #[test]
-fn hosts_are_called_by_their_own_names_where_they_have_some() {
+fn named_hosts_are_addressed_by_name() {
     let mut names = crate::trace::HostNames::default();
     (0..16).for_each(|host| names.insert(&format!("gpu{host}"), Some(host)));
     names.insert("leaf", None);

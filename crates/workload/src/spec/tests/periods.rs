@@ -32,7 +32,7 @@ fn a_mix_is_stationary_if_its_parts_have_one_period() {
 }
 
 #[test]
-fn a_mix_whose_parts_begin_or_end_at_different_times_changes_its_load() {
+fn a_mix_of_parts_with_different_times_changes_its_load() {
     let free = part(0.3, "");
     for other in [", start-us = 100.0", ", until-us = 300.0", ", flows = 10"] {
         for part in [part(0.1, other), part(0.1, &format!("{other}, on-us = 10.0, off-us = 20.0"))]

@@ -165,7 +165,7 @@ fn a_client_thinks_between_calls_and_a_server_serves() {
 }
 
 #[test]
-fn clients_call_at_intervals_or_with_several_calls_under_way() {
+fn clients_call_at_intervals_or_with_several_outstanding_calls() {
     let text = |keys: &str| {
         format!(
             "pattern = 'rpc'\nrequests = {{ fixed = 10 }}\nresponses = {{ fixed = 20 }}\n\

@@ -57,7 +57,7 @@ fn flows_out_of_order_are_rejected_or_sorted() {
 }
 
 #[test]
-fn wrong_files_say_where_what_was_expected_and_what_came() {
+fn errors_of_files_name_place_expectation_and_content() {
     let head = "arrival_ps,src,dst,size_bytes,fct_ps\n";
     let cases = [
         ("1,0,1,0,", "t.csv:2: size_bytes: expected at least 1, got 0"),
@@ -103,7 +103,7 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
 }
 
 #[test]
-fn ids_are_there_once_in_traces_without_dependencies_too() {
+fn duplicate_ids_are_errors_without_dependencies_too() {
     let text = "flow,arrival_ps,src,dst,size_bytes\n3,1,0,1,9\n\n4,1,0,1,9\n3,1,0,1,9\n";
     let expected = "t.csv:5: flow: expected a number that no row before has, got 3, as t.csv:2 has";
     assert_eq!(parse(text, Order::Require).unwrap_err(), expected);
@@ -138,7 +138,7 @@ fn text_in_another_encoding_is_named_with_its_line() {
 }
 
 #[test]
-fn a_file_that_is_not_compressed_although_its_name_says_so_is_an_error() {
+fn an_uncompressed_file_with_a_compressed_name_is_an_error() {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("t.csv.gz");
     fs::write(&file, "arrival_ps,src,dst,size_bytes\n").unwrap();
@@ -202,7 +202,7 @@ fn names_tenants_and_deadlines_of_a_record_are_kept() {
 }
 
 #[test]
-fn a_column_that_is_there_twice_is_an_error() {
+fn a_duplicate_column_is_an_error() {
     let text = "arrival_ps,src,dst,size_bytes,src\n1,0,1,9,2\n";
     let expected = "t.csv: expected a column src once, got arrival_ps,src,dst,size_bytes,src";
     assert_eq!(parse(text, Order::Require).unwrap_err(), expected);
@@ -219,7 +219,7 @@ fn a_byte_order_mark_is_no_part_of_a_header() {
 }
 
 #[test]
-fn errors_name_the_line_whatever_ends_lines() {
+fn errors_name_the_line_for_every_line_ending() {
     let text = "arrival_ps,src,dst,size_bytes\n1,0,1,9\n\n2,x,1,9";
     let expected = "t.csv:4: src: expected a whole number, got \"x\"";
     for end in ["\n", "\r\n", "\r"] {
@@ -231,7 +231,7 @@ fn errors_name_the_line_whatever_ends_lines() {
 }
 
 #[test]
-fn cells_may_have_units_whatever_the_unit_of_the_column() {
+fn units_of_cells_override_the_unit_of_the_column() {
     let plain = "arrival_us,src,dst,size_bytes,deadline_us\n5,0,1,2000000,10\n6,0,2,1536,\n";
     let rows = parse(plain, Order::Require).unwrap();
     assert_eq!(rows[0].flow.arrival, Time::from_ps(5_000_000));

@@ -56,7 +56,7 @@ fn messages_with_one_tag_are_received_in_order() {
 
 /// A rank that receives before it sends, and orders before operations.
 #[test]
-fn a_receive_may_come_first() {
+fn a_receive_may_precede_its_send() {
     let gather = "num_ranks 3\nrank 0 {\na: recv 5b from 2\nb: recv 5b from 1\n}\n\
         rank 1 {\na: send 5b to 0\n}\nrank 2 {\na: send 5b to 0\n}\n";
     assert_eq!(graph(gather).unwrap().dependencies(), [vec![0u32; 0], vec![]]);
@@ -75,7 +75,7 @@ fn labels_that_no_order_names_may_repeat() {
 }
 
 #[test]
-fn braces_and_colons_need_no_line_or_space_of_their_own() {
+fn braces_and_colons_need_no_separate_line_or_space() {
     let plain = "num_ranks 3\nrank 0 {\nl1: send 5b to 1\n}\nrank 1 {\nl1: recv 5b from 0\n}\n";
     for text in [
         "num_ranks 3\nrank 0\n{\nl1:send 5b to 1\n}\nrank 1 /* a */\n\n{ l1 : recv 5b from 0 }\n",
@@ -106,7 +106,7 @@ fn cpu_nic_and_unequal_sizes_are_named() {
 }
 
 #[test]
-fn wrong_schedules_say_where_what_was_expected_and_what_came() {
+fn errors_of_schedules_name_place_expectation_and_content() {
     let cases = [
         ("send 1b to 1\n", "f.goal:1: line: expected num_ranks or a rank, got \"send\""),
         (

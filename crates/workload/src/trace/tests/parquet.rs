@@ -97,7 +97,7 @@ fn texts_may_have_units() {
 }
 
 #[test]
-fn wrong_columns_say_where_what_was_expected_and_what_came() {
+fn errors_of_columns_name_place_expectation_and_content() {
     let error = |columns| table(columns, Compression::SNAPPY).unwrap_err();
     let with = |name: &'static str, array: ArrayRef| {
         let mut all = columns("arrival_us", [1.0, 2.0]);
@@ -173,7 +173,7 @@ fn names_of_hosts_are_those_of_the_results() {
 }
 
 #[test]
-fn ids_are_there_once() {
+fn duplicate_ids_are_errors() {
     let mut columns = columns("arrival_us", [1.0, 2.0]);
     columns.push(("flow", Arc::new(Int64Array::from(vec![5, 5]))));
     let got = table(columns, Compression::UNCOMPRESSED).unwrap_err();
@@ -199,7 +199,7 @@ fn wrong_tables_name_the_row() {
 
 /// The arrival of a flow that was not started is the end of its run.
 #[test]
-fn flows_of_results_that_were_not_started_are_left_out_with_a_note() {
+fn unstarted_flows_of_results_are_omitted_with_a_note() {
     let dir = TempDir::new().unwrap();
     let notes_of = |name: &str| {
         let path = dir.path().join(name);

@@ -101,7 +101,7 @@ proptest! {
     /// Any change of any datagram is detected, including two flips that cancel out in the checksum
     /// of UDP.
     #[test]
-    fn changed_datagrams_are_not_handed_over(
+    fn changed_datagrams_are_dropped(
         is_sealed in any::<bool>(),
         payload in prop::collection::vec(any::<u8>(), 0..200),
         flips in prop::collection::vec((any::<prop::sample::Index>(), 0..8u8), 1..4),

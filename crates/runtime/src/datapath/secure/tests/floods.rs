@@ -81,7 +81,7 @@ fn a_cookie_does_not_buy_unlimited_answers() {
 /// The clock of a restarted node may be behind that of its earlier incarnation. The other end then
 /// begins the handshake, at most once a second.
 #[test]
-fn a_clock_that_went_back_keeps_nobody_out() {
+fn a_clock_set_back_does_not_block_handshakes() {
     let mut net = Net::sealed();
     net.send(0, b"x");
     net.run(MOMENT);
@@ -124,7 +124,7 @@ fn replayed_initiations_cost_little() {
 /// A node greets many unresponsive peers at a limited rate: a poll of the node takes no longer, and
 /// the memory for them is limited.
 #[test]
-fn unresponsive_peers_are_called_in_paced_steps() {
+fn initiations_to_unresponsive_peers_are_paced() {
     let mut net = Net::sealed();
     let other = PrivateKey::generate().unwrap().public();
     let keys: Vec<_> = (0..1_000).map(|_| Some(vec![other])).collect();
