@@ -89,7 +89,7 @@ impl ConfigLoader {
         if now >= self.began + STALLED && self.n_stalled < STALLED_MAX {
             self.n_stalled += 1;
             self.result = None;
-            warn!(seconds, "reading the configuration has stalled: it is read anew");
+            warn!(seconds, "reading the configuration has stalled: it is read again");
         } else {
             warn!(seconds, "the configuration is still being read: it is read again afterwards");
         }

@@ -213,7 +213,7 @@ pub(crate) fn secured<D: Datapath>(
         && let Some(file) = keys.open_log()?
     {
         let path = keys.log.as_deref().unwrap_or(Path::new("")).display();
-        warn!(file = %path, "whoever reads this file can read all packets of this node");
+        warn!(file = %path, "all packets of this node can be decrypted with this file");
         secured.log_keys(KeyLogQueue::start(file, path.to_string())?);
     }
     Ok(secured)
@@ -255,7 +255,7 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
 /// report.
 fn notify_systemd(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
-        warn!(%error, "cannot tell the service manager");
+        warn!(%error, "cannot notify the service manager");
     }
 }
 

@@ -32,7 +32,7 @@ pub fn check_ranges<K: Keys>(keys: &K) -> Result<(), BadKey> {
 pub(crate) mod milli {
     use serde::{Deserialize, Deserializer, Serializer};
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
     pub(crate) fn serialize<S: Serializer>(milli: &u32, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_f64(f64::from(*milli) / 1e3)
     }
