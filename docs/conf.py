@@ -130,7 +130,7 @@ def _read(_: Any, name: str, source: list[str]) -> None:
 
 def _commands(_: Any) -> None:
     """The pages of the command's help, and of the codes of warnings and errors."""
-    text = "# The command\n\n`rampmeter COMMAND --help` says the same.\n"
+    text = "# The command\n\n`rampmeter COMMAND --help` prints the same.\n"
     for name in COMMANDS:
         command = main.get_command(click.Context(main), name)
         assert command is not None

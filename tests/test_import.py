@@ -182,7 +182,7 @@ def test_algorithms_of_msccl_take_their_vector_from_the_plan() -> None:
     assert flows["size_bytes"].to_pylist() == [500_000, 500_000]
     assert "x.csv: 2 flows" in call("convert", "x.xml", "x.csv", "--vector-bytes", "1000000")
     result = CliRunner().invoke(main, ["convert", "x.xml", "x.csv"])
-    assert "x.xml:1: vector-bytes: expected vector-bytes beside the file" in result.output
+    assert "x.xml:1: vector-bytes: expected vector-bytes with the file" in result.output
 
 
 FAT_TREE = """\

@@ -169,7 +169,7 @@ def test_lists_of_addresses_are_checked(tmp_path: Path) -> None:
     files[1].write_text(whole.replace(str(network.lists[1]), "[]"))
     assert "expected an address or more, got an empty list" in check(1)
     files[1].write_text(whole.replace("[node]\n", '[node]\ndatapath = "xdp"\ninterface = "lo"\n'))
-    assert "node.datapath: expected udp, where peers have several addresses" in check(1)
+    assert "node.datapath: expected udp, if peers have several addresses" in check(1)
 
 
 def test_a_running_node_accepts_other_addresses_but_no_other_number(

@@ -10,6 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+#[path = "tidy/literals.rs"]
+mod literals;
+#[path = "tidy/names.rs"]
+mod names;
+
 const COLUMNS: usize = 100;
 const LINES_OF_FUNCTION: usize = 70;
 const LINES_OF_FILE: usize = 500;
@@ -187,6 +192,12 @@ fn all_breaches(root: &Path, files: &[String]) -> Breaches {
         }
         for (rule, number, what) in bad_sentences(file, &lines) {
             add(rule, number, what);
+        }
+        for (number, what) in names::bad_names(file, &lines) {
+            add("test-name", number, what);
+        }
+        for (number, what) in literals::bad_messages(file, &text, &PHRASES, &QUESTIONS) {
+            add("message", number, what);
         }
     }
     found

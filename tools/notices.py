@@ -32,7 +32,7 @@ HEAD = """\
 # Third-party notices
 
 Made by `python -m tools.notices` from `Cargo.lock`. Rampmeter is under the Apache License 2.0. Its
-products contain the packages below, each under its own licence. Where a licence expression has
+products contain the packages below, each under its own licence. If a licence expression has
 `OR`, Rampmeter uses the package under the terms that `deny.toml` allows; texts of the alternatives
 are included as the package has them.
 

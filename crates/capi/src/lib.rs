@@ -135,7 +135,7 @@ pub unsafe extern "C" fn rm_attach(
     port: *mut *mut rm_port,
 ) -> c_int {
     if path.is_null() || port.is_null() {
-        return fail(RM_ERROR_ARGUMENT, "expected a path and where to put the port, got null");
+        return fail(RM_ERROR_ARGUMENT, "expected a path and a place for the port, got null");
     }
     // SAFETY: the caller's promise.
     let (path, config) = unsafe { (CStr::from_ptr(path), config.as_ref()) };
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn rm_next(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let Some(rm_port(port)) = unsafe { port.as_ref() }.filter(|_| !event.is_null()) else {
-        return fail(RM_ERROR_ARGUMENT, "expected a port and where to put the event, got null");
+        return fail(RM_ERROR_ARGUMENT, "expected a port and a place for the event, got null");
     };
     let next = match timeout_ms {
         0 => port.try_next(),

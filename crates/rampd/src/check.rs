@@ -107,7 +107,8 @@ fn describe(setup: &Setup, text: &mut String) {
         },
     );
     if let Some(address) = setup.metrics {
-        let readers = setup.open_metrics().map_or("this host alone", |_| "whoever reaches it");
+        let readers =
+            setup.open_metrics().map_or("this host alone", |_| "any host that can reach it");
         line("metrics", format!("at {address}, for {readers}"));
     }
     line("hosts", facts.n_hosts.to_string());

@@ -85,7 +85,7 @@ fn take_apart(table: &Table) -> Result<TransportTable, BadKey> {
     let table = TransportTable::new(table)?;
     for key in ["payload-bytes", "header-bytes"] {
         if let Some(value) = table.keys.get(key) {
-            return Err(BadKey::new(key, "left out: hosts know it", value));
+            return Err(BadKey::new(key, "no value, as hosts know it", value));
         }
     }
     Ok(table)

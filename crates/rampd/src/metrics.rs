@@ -284,9 +284,9 @@ fn text(view: &NodeView, node: &str) -> String {
     let (sending, waiting, arriving) = view.messages;
     let gauges = [
         ("messages_sending", "Messages being sent", sending),
-        ("messages_waiting", "Messages whose receivers have not been heard", waiting),
+        ("messages_waiting", "Messages to receivers that have not responded", waiting),
         ("messages_arriving", "Messages arriving", arriving),
-        ("peers_known", "Peers that have been heard", view.peers_known),
+        ("peers_known", "Peers that have responded", view.peers_known),
     ];
     for (name, help, value) in gauges {
         registry.register(name, help, ConstGauge::new(value as i64));
@@ -294,7 +294,7 @@ fn text(view: &NodeView, node: &str) -> String {
     let log::OmittedLines { dropped, limited } = log::omitted_lines();
     let of_log = [
         ("log_lines_dropped", "Log lines that standard error did not take", dropped),
-        ("log_lines_limited", "Log lines left out because one cause had too many", limited),
+        ("log_lines_limited", "Log lines suppressed by the rate limit of their cause", limited),
     ];
     for (name, help, value) in of_log {
         registry.register(name, help, ConstCounter::new(value));
@@ -328,7 +328,7 @@ fn register_rails(registry: &mut Registry, rails: &[RailView]) {
         registry.register(name, help, family);
     }
     let counters: [(&str, &str, Count); 5] = [
-        ("rail_falls", "How often a network to a peer went down", |r| r.falls),
+        ("rail_falls", "Failures of a network to a peer", |r| r.falls),
         ("rail_packets_sent", "Datagrams sent over a network", |r| r.packets_sent),
         ("rail_sent_bytes", "Bytes of datagrams sent over a network", |r| r.bytes_sent),
         ("rail_packets_received", "Datagrams received over a network", |r| r.packets_received),

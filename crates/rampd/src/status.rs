@@ -247,7 +247,7 @@ pub(crate) fn print_status<C: Catalogue>(config: &Path, is_json: bool) -> Result
     let setup = Setup::load::<C>(config)?;
     let Some(path) = &setup.status else {
         let message =
-            "node.status: expected a path, or node.socket beside which it is, got neither";
+            "node.status: expected a path, or node.socket for a file next to it, got neither";
         return Err(Error::Input(format!("{}: {message}", config.display())));
     };
     let mut text = String::new();

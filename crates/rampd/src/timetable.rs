@@ -196,7 +196,7 @@ fn in_ids(error: &GraphError, rows: &[FlowRow]) -> String {
             (node, format!("flows that host {host} sends or receives"), dependency)
         }
         GraphError::Cycle { node, dependency } => {
-            (node, "flows that do not wait for it in turn".to_owned(), dependency)
+            (node, "flows that do not depend on it".to_owned(), dependency)
         }
         _ => return error.to_string(),
     };
@@ -280,7 +280,7 @@ mod tests {
             ),
             (
                 "5,0,0,1,9,0,,0\n6,0,1,0,9,0,6,0",
-                "flow 6: after: expected flows that do not wait for it in turn, got 6",
+                "flow 6: after: expected flows that do not depend on it, got 6",
             ),
         ];
         for (rows, message) in cases {

@@ -124,7 +124,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
         "clock = \"monotonic\"\n\n[network]",
         "datapath = \"xdp\"\ninterface = \"eth0\"\n\n[network]\nspray = 1\n\
          segment-offload = true",
-        "node.datapath: expected udp, where segment-offload = true, got xdp",
+        "node.datapath: expected udp, if segment-offload = true, got xdp",
     ),
     ("rtt-us = 300", "rtt-us = 0", "network.control-rtt-us: expected a number from 0.1"),
     (
@@ -151,7 +151,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("\"dcpim\"", "\"ideal\"", "transport.name: expected one of dcpim, phost"),
     ("\"dcpim\"", "\"fastpass\"", "peer: expected 2 with arbiter = true"),
     ("\"dcpim\"", "\"dcpim\"\nrounds = 99", "transport.rounds: expected 1 to 32, got 99"),
-    ("\"dcpim\"", "\"phost\"\npayload-bytes = 9", "transport.payload-bytes: expected left out"),
+    ("\"dcpim\"", "\"phost\"\npayload-bytes = 9", "transport.payload-bytes: expected no value"),
     (
         "\"dcpim\"",
         "\"dcpim\"\ncontrol-rtt-us = -1",
@@ -185,10 +185,10 @@ const BROKEN: &[(&str, &str, &str)] = &[
     (
         "\"dcpim\"",
         "\"cosy\"\nbest-effort = { name = \"dcpim\", payload-bytes = 9 }",
-        "transport.best-effort.payload-bytes: expected left out",
+        "transport.best-effort.payload-bytes: expected no value",
     ),
     ("id = 1", "id = 2", "peer[1].id: expected ids from 0 to 1, without gaps, got 2"),
-    ("id = 1", "id = 0", "peer[1].id: expected an id of its own, got 0"),
+    ("id = 1", "id = 0", "peer[1].id: expected a unique id, got 0"),
     ("id = 1", "arbiter = true\nid = 1", "peer: expected at least 2 hosts, got 1"),
     ("0.1:7631", "0.1:7622", "peer[1].address: expected two ports that peer 0 does not use"),
     ("0.1:7631", "0.1:65535", "peer[1].address: expected a port from 1 to 65534"),
@@ -202,12 +202,12 @@ const BROKEN: &[(&str, &str, &str)] = &[
     (
         "clock",
         "private-key = \"a.key\"\nclock",
-        "node.private-key: expected network.security = \"encrypted\" beside it, got a.key",
+        "node.private-key: expected network.security = \"encrypted\" with it, got a.key",
     ),
     (
         "clock",
         "key-log = \"keys.log\"\nclock",
-        "node.key-log: expected network.security = \"encrypted\" beside it, got keys.log",
+        "node.key-log: expected network.security = \"encrypted\" with it, got keys.log",
     ),
     (
         "security = \"none\"",
@@ -217,7 +217,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     (
         "0.1:7631\"",
         "0.1:7631\"\npublic-key = \"AAAA\"",
-        "peer[1].public-key: expected network.security = \"encrypted\" beside it, got AAAA",
+        "peer[1].public-key: expected network.security = \"encrypted\" with it, got AAAA",
     ),
     ("[network]", "[network", "n.toml: line 6, column 9"),
 ];
@@ -320,7 +320,10 @@ fn metrics_that_other_hosts_can_read_are_warned_of() {
     for address in ["0.0.0.0:7898", "[::]:7898"].into_iter().filter(exists) {
         let (log, checked) = with_metrics(address);
         assert!(log.contains("serving metrics") && log.contains(WARNING), "{log}");
-        assert!(checked.contains(&format!("at {address}, for whoever reaches it")), "{checked}");
+        assert!(
+            checked.contains(&format!("at {address}, for any host that can reach it")),
+            "{checked}"
+        );
     }
     let own = ["127.0.0.1:7898", "[::1]:7898", "[::ffff:127.0.0.1]:7898"];
     for address in own.into_iter().filter(exists) {

@@ -394,7 +394,7 @@ impl AcceptorThread {
         let Some(Connection { socket, user, state }) = self.guests.remove(&token) else { return };
         let _ = epoll::delete(&self.epoll, &socket);
         if let State::Attached { app, service, memory, .. } = state {
-            tracing::info!(service, app, "an application has gone");
+            tracing::info!(service, app, "an application has disconnected");
             let _ = shutdown(&socket, Shutdown::Both);
             self.retired.push((user, memory));
             self.send_event(Event::Closed(app));

@@ -75,7 +75,7 @@ impl Clock {
 
 /// Reason for which a clock cannot start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("this machine has been up for {days} days, and time since its start can be told for 213")]
+#[error("this machine has been up for {days} days, but the clock supports at most 213")]
 pub struct ClockError {
     /// Days for which the machine has been up.
     pub days: u64,

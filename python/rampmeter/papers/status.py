@@ -164,7 +164,7 @@ def ledger_page(root: Path) -> str:
         "three seeds. `rampmeter papers PAPER FIGURE --from-ledger` draws a figure from them;",
         "`make ledger` makes the missing runs. Pages of figures list misses with their causes.",
         "",
-        "Pilot runs stand in where full runs are missing. They have as many flows as a figure by",
+        "Pilot runs replace missing full runs. They have as many flows as a figure by",
         "default, at most a tenth of those published, but at least 10 000. Their verdicts are",
         "provisional: short runs end before queues and tails have grown.",
         "",

@@ -166,7 +166,7 @@ COLUMNS: Final = (
     ),
     Column("drops", INT, _drops, "packets dropped in switches and interfaces"),
     Column("warmup_rule", TEXT, _at("warmup", "rule"), "rule of the warm-up"),
-    Column("warmup_flows", INT, _at("warmup", "flows"), "first flows that are left out"),
+    Column("warmup_flows", INT, _at("warmup", "flows"), "first flows that are omitted"),
     Column("window_from_ps", INT, _at("window", "from_ps"), "measured from", "ps"),
     Column("window_to_ps", INT, _at("window", "to_ps"), "measured until", "ps"),
     Column(

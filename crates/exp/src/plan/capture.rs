@@ -31,7 +31,7 @@ pub(super) fn check(
     };
     cx.file_name("run.capture", file, &[".pcapng"])?;
     if transport.wire().is_none() {
-        let expected = "a transport whose packets have a format of their own";
+        let expected = "a transport with a packet format";
         return Err(cx.unexpected("run.capture", expected, "one without"));
     }
     let station = |name: &NodeName| {

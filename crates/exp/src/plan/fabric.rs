@@ -247,7 +247,7 @@ pub(crate) fn check_buffer(
         return Ok(());
     }
     let least = least.get();
-    let why = "the least that the transport works with";
+    let why = "the minimum of the transport";
     match *buffer {
         Buffer::PerPort(own) => {
             let expected = format!("at least {least}, {why}");

@@ -88,8 +88,7 @@ impl FaultChecker<'_, '_> {
         let rates = match (there, back.or(there)) {
             (Some(there), Some(back)) => match &spec.link {
                 LinkName::Number(number) if there != back => {
-                    let expected =
-                        "the ends of the link, so that they say which direction is which";
+                    let expected = "the ends of the link, which define its directions";
                     return Err(self.cx.unexpected(&key("link"), expected, number));
                 }
                 LinkName::Number(_) => Some([there, back]),

@@ -147,7 +147,7 @@ fn transport(about: &TransportInfo) -> Value {
     let mut properties = Map::new();
     properties.insert("name".to_owned(), json!({ "const": about.name }));
     let preset = json!({
-        "description": "Where the values of keys come from that are left out.",
+        "description": "Source of the values of omitted keys.",
         "enum": presets,
         "default": presets[0],
     });
@@ -159,7 +159,7 @@ fn transport(about: &TransportInfo) -> Value {
     if about.has_round_trips {
         for (name, of) in [("control-rtt-us", "a control packet"), ("data-rtt-us", "a full packet")]
         {
-            let description = format!("Round trip of {of} that the transport is told.");
+            let description = format!("Round trip of {of} that the transport assumes.");
             let (minimum, maximum) = (1e-3, 1e8);
             let key = json!({
                 "description": description,
@@ -172,7 +172,7 @@ fn transport(about: &TransportInfo) -> Value {
     }
     if about.wire.is_some() {
         let description =
-            "Added to the classes of its packets, where several transports share the network.";
+            "Added to the classes of its packets, if several transports share the network.";
         let key =
             json!({ "description": description, "type": "integer", "minimum": 0, "maximum": 7 });
         properties.insert("class".to_owned(), key);

@@ -28,12 +28,12 @@ pub(crate) fn carried_until(
     Some(base + (of(knot) as f64 - base) * share)
 }
 
-/// Number of first flows that are left out, and the rule.
+/// Number of first flows that are omitted, and the rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WarmUpReport {
     /// `mser-5`, `flows` (the plan's number) or `none`.
     pub rule: &'static str,
-    /// Number of first flows that are left out.
+    /// Number of first flows that are omitted.
     pub flows: u64,
     /// True if the run is long enough for the rule; true of the other rules.
     pub is_found: bool,

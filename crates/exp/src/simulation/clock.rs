@@ -61,7 +61,7 @@ fn thread_cpu_seconds() -> Option<f64> {
 }
 
 /// The wall clock, for progress and manifests; results do not depend on it.
-#[expect(clippy::disallowed_methods, reason = "progress and manifests tell wall time")]
+#[expect(clippy::disallowed_methods, reason = "progress and manifests have wall time")]
 fn wall_clock() -> std::time::Instant {
     std::time::Instant::now()
 }

@@ -197,7 +197,7 @@ fn build(dimensions: &[Dimension], draft: &mut TopologyDraft) -> Result<(), Stri
         return Ok(());
     }
     draft.notes.push(
-        "NPUs pass packets on: each is a host at a switch of its own, which has the NPU's links"
+        "NPUs pass packets on: each is a host with a separate switch, which has the NPU's links"
             .to_owned(),
     );
     let all: f64 = dimensions.iter().map(|d| d.gbps * d.links as f64 * degree(d)).sum();

@@ -266,8 +266,8 @@ impl NodeCounts {
             if down(tier) / radix != oversubscribed {
                 let at = pair[0].line;
                 return Err(format!(
-                    "line {at}: tier {number}: expected Oversubscribed {}, as the radixes say, got \
-                     {oversubscribed}",
+                    "line {at}: tier {number}: expected Oversubscribed {}, as the radixes require, \
+                     got {oversubscribed}",
                     down(tier) / radix
                 ));
             }

@@ -157,8 +157,8 @@ fn spines_of_htsim_are_shared_by_all_racks() {
         "{wrong}"
     );
     let wrong = error("t", &text.replace("Oversubscribed 2", "Oversubscribed 4"));
-    let expected = "line 4: tier 0: expected Oversubscribed 2, as the radixes say, got 4 (read as \
-                    a topology of htsim)";
+    let expected = "line 4: tier 0: expected Oversubscribed 2, as the radixes require, got 4 (read \
+                    as a topology of htsim)";
     assert_eq!(wrong, expected);
     let wrong = error("t", &text.replace("Radix_Up", "Radix_Upp"));
     assert!(wrong.starts_with("line 7: expected Downlink_speed_Gbps, "), "{wrong}");

@@ -38,7 +38,7 @@ fn about() -> TransportInfo {
 
 fn read(table: &TransportTable) -> Result<Arc<dyn ErasedKeys>, BadKey> {
     if let Some(us) = table.control_rtt_us.or(table.data_rtt_us) {
-        return Err(BadKey::new("control-rtt-us", "left out: the ideal has no packets", us));
+        return Err(BadKey::new("control-rtt-us", "no value, as the ideal has no packets", us));
     }
     let preset = table.preset_name::<IdealConfig>().to_owned();
     Ok(Arc::new(IdealKeys { preset, config: table.keys()? }))

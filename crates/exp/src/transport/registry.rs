@@ -69,7 +69,7 @@ impl Registry {
             Value::Table(table) => {
                 let read = self.read_table(table)?;
                 if let Some(class) = read.table.class {
-                    let expected = "this key where several transports share the network";
+                    let expected = "this key only if several transports share the network";
                     return Err(BadKey::new("class", expected, class));
                 }
                 vec![read]

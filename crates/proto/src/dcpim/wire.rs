@@ -55,7 +55,7 @@ headers! {
             /// Its size in bytes.
             size: u64 as "Bytes of the flow",
             /// True if the sender requests an acknowledgement because none has arrived.
-            repeated: bool as "Sent again, to be answered" [size at least 1],
+            repeated: bool as "Retransmitted, to be answered" [size at least 1],
         },
         /// Receiver to sender: the notification has arrived.
         2 Ack (control "ack", R to S) "flow slot {tx_slot} is known" {

@@ -125,7 +125,7 @@ impl Transport for FastpassFamily {
             {
                 let n = u32::from(paths.tor_up) * u32::from(paths.agg_up);
                 let expected = format!("one for networks of {n} paths between racks");
-                return Err(BadKey::new("name", expected, "fastpass, which tells 256 apart"));
+                return Err(BadKey::new("name", expected, "fastpass, which supports 256"));
             }
             Place::Network(Network { slowest, fastest, paths, .. }) => {
                 (arbiter_rate(&keys, &site.facts).of(*slowest, *fastest), paths.clone())

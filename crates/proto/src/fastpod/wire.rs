@@ -80,7 +80,7 @@ headers! {
             /// Report of the host about the latest slot of which everything has arrived. Bits 0 to
             /// 5 are the lowest of its number. Bit 6 is set if the host sent by schedule, bit 7 if
             /// a scheduled packet arrived.
-            seen: u8 as hex "What the host has seen of a slot",
+            seen: u8 as hex "Observations of the host in a slot",
             /// Totals by destination.
             demands as demand: List<Demand, DEMANDS_MAX> as "Demand",
             /// Messages to the host that have arrived.
@@ -105,7 +105,7 @@ headers! {
             /// Slots given to it so far, this one included.
             given: u32 as "Slots given in all",
             /// Not zero if the slot is for a probe, and not among those that were requested.
-            probe: u8 as "Whether the slot is for a probe",
+            probe: u8 as "The slot is for a probe",
             /// Messages of the host that have arrived.
             acks as ack: List<Ack, ACKS_MAX>,
         },

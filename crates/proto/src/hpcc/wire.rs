@@ -38,7 +38,7 @@ headers! {
             /// Bit i is set if packet `cumulative + i` has arrived; bit 0 never is.
             sack: u64 as hex "Arrived from the cumulative packet on",
             /// True if the packets from `cumulative` on must be retransmitted (a NACK).
-            goes_back: bool as "Send again from there on",
+            goes_back: bool as "Retransmit from there on",
             /// The ports that the packet has passed.
             path: u16,
             /// Telemetry record of each of them.

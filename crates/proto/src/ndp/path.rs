@@ -143,7 +143,7 @@ mod tests {
             }
             rounds_without += u32::from(used[2] == before);
         }
-        assert!(rounds_without > 50, "left out in {rounds_without} of 100 rounds");
+        assert!(rounds_without > 50, "excluded in {rounds_without} of 100 rounds");
         assert!(used[2] > 10, "tried again: {used:?}");
     }
 

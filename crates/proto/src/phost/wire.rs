@@ -24,7 +24,7 @@ headers! {
             /// Its tenant.
             tenant: u16 as "Tenant",
             /// True if the source requests an answer because it has received nothing.
-            repeated: bool as "Sent again, to be answered",
+            repeated: bool as "Retransmitted, to be answered",
         },
         /// Destination to source: send one packet.
         2 Token (control "token", D to S)

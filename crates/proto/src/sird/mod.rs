@@ -60,7 +60,7 @@ impl Transport for SirdFamily {
     type Keys = SirdConfig;
     const TITLE: &'static str = "SIRD";
     const SUMMARY: &'static str =
-        "Credit of receivers, limited by what senders and switches say of their queues (SIRD).";
+        "Credit of receivers, limited by the queues that senders and switches report (SIRD).";
     const WIRE: TransportId = TransportId(15);
 
     fn framing(keys: &SirdConfig) -> Framing {

@@ -78,7 +78,7 @@ headers! {
             sack: List<SackBlock, SACK_MAX> as "Arrived above",
         },
         /// Sender to receiver: the connection is aborted.
-        6 Reset (control "reset", S to R) "connection {conn} is given up" {
+        6 Reset (control "reset", S to R) "connection {conn} is aborted" {
             /// The connection.
             conn: u32,
         },

@@ -81,7 +81,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     let datapath = secured(&setup, &node_config, UdpDatapath::open(&setup.udp)?)?;
     let programs = Programs::listen(&socket, settings(&config), nodes(&setup))?;
     let probe = Probe::new().map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot ask the kernel about connections: {error}"))
+        io::Error::new(error.kind(), format!("cannot query the kernel about connections: {error}"))
     })?;
     let host =
         Host { bursts: Bursts::new(programs, probe, payload_share(&setup)), is_dirty: false };

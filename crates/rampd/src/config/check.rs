@@ -236,7 +236,7 @@ impl Check<'_> {
     ) -> Result<Option<Keys>, ConfigError> {
         let public_key = |idx: usize| format!("peer[{idx}].public-key");
         if security == SecurityKey::None {
-            let unused = "network.security = \"encrypted\" beside it";
+            let unused = "network.security = \"encrypted\" with it";
             if let Some(file) = &node.private_key {
                 return Err(self.bad("node.private-key", unused, file.display()));
             }
@@ -295,7 +295,7 @@ impl Check<'_> {
     ) -> Result<bool, ConfigError> {
         match (network.segment_offload, node.datapath) {
             (Some(true), DatapathKey::Xdp) => {
-                Err(self.bad("node.datapath", "udp, where segment-offload = true", "xdp"))
+                Err(self.bad("node.datapath", "udp, if segment-offload = true", "xdp"))
             }
             (is_written, datapath) => Ok(is_written.unwrap_or(datapath == DatapathKey::Udp)),
         }
@@ -311,19 +311,19 @@ impl Check<'_> {
         match (node.datapath, &node.interface) {
             (DatapathKey::Udp, None) => Ok(None),
             (DatapathKey::Udp, Some(name)) => {
-                Err(self.bad("node.interface", "datapath = \"xdp\" beside it", name))
+                Err(self.bad("node.interface", "datapath = \"xdp\" with it", name))
             }
             (DatapathKey::Xdp, None) => {
                 Err(self.bad("node.interface", "the interface that leads to all peers", "none"))
             }
             (DatapathKey::Xdp, Some(_)) if addresses.len() > 1 => {
-                Err(self.bad("node.datapath", "udp, where peers have several addresses", "xdp"))
+                Err(self.bad("node.datapath", "udp, if peers have several addresses", "xdp"))
             }
             (DatapathKey::Xdp, Some(_)) if !addresses[0].is_ipv4() => {
-                Err(self.bad("node.datapath", "udp, where addresses are IPv6", "xdp"))
+                Err(self.bad("node.datapath", "udp, if addresses are IPv6", "xdp"))
             }
             (DatapathKey::Xdp, Some(_)) if mtu > XDP_MTU_MAX => {
-                let expected = format!("at most {XDP_MTU_MAX}, where the datapath is xdp");
+                let expected = format!("at most {XDP_MTU_MAX}, if the datapath is xdp");
                 Err(self.bad("network.mtu", &expected, mtu))
             }
             (DatapathKey::Xdp, Some(name)) => Ok(Some(name.clone())),
@@ -355,7 +355,7 @@ impl Check<'_> {
                     return Err(self.bad(&key("id"), &expected, peer.id));
                 };
                 if slot.replace(*address).is_some() {
-                    return Err(self.bad(&key("id"), "an id of its own", peer.id));
+                    return Err(self.bad(&key("id"), "a unique id", peer.id));
                 }
             }
             for (rail, address) in addresses.iter().enumerate() {

@@ -160,7 +160,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let choose_path = || paths.of_turn(|| rng.bits() as u16);
         let is_new =
             self.bundles.add(now, way, (msg, header), datapath.datagram_max(), choose_path);
-        let is_new = is_new.expect("a header has the length that it says");
+        let is_new = is_new.expect("a header has its encoded length");
         let more = if is_new {
             Envelope::CONTROL_LEN + datapath.overhead()
         } else {

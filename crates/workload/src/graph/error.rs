@@ -28,7 +28,7 @@ pub enum GraphError {
         dependency: u32,
     },
     /// A flow depends on itself.
-    #[error("flow {node} waits for flow {dependency}, which waits for flow {node} in turn")]
+    #[error("flow {node} depends on flow {dependency}, which depends on flow {node}")]
     Cycle {
         /// The flow with the lowest number of a cycle.
         node: u32,

@@ -431,7 +431,7 @@ impl<'a> ChakraImport<'a> {
         let mut note = |text: String| notes.push(format!("{file}: {text}"));
         if self.empty > 0 {
             let n = count(self.empty, "collective");
-            note(format!("{n} of 0 bytes: left out, as nothing is sent"));
+            note(format!("{n} of 0 bytes: omitted, as nothing is sent"));
         }
         if self.without_time > 0 {
             let n = count(self.without_time, "computation");

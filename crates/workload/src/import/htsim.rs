@@ -241,7 +241,7 @@ impl Matrix {
                 format!("{id} with {named}"),
             ),
             Some(&Kind::Barrier { count }) if count != by.len() as u64 => wrong(
-                &format!("{count} activations of the barrier, as its count says"),
+                &format!("{count} activations of the barrier, as its count requires"),
                 format!("{id} with {named}"),
             ),
             Some(Kind::OneShot | Kind::Barrier { .. }) => Ok(by),
@@ -284,7 +284,7 @@ impl Matrix {
             let links: Vec<String> = self.failures.iter().map(ToString::to_string).collect();
             let links = links.join(", ");
             notes.push(format!(
-                "{file}: {n} left out: {links}; failures are in the plan, `faults.outages` \
+                "{file}: {n} omitted: {links}; failures are in the plan, `faults.outages` \
                  (`rampmeter convert --topology` writes them out)"
             ));
         }
@@ -294,9 +294,7 @@ impl Matrix {
         }
         if self.n_messages > 0 {
             let n = count(self.n_messages, "message");
-            notes.push(format!(
-                "{file}: {n} (msg) are flows of their own: they do not share a connection"
-            ));
+            notes.push(format!("{file}: {n} (msg) are separate flows, which share no connection"));
         }
         if self.n_addons > 0 {
             notes.push(format!(

@@ -39,7 +39,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
     let n_chunks = file.number(algo, "nchunksperloop")?.max(1);
     let n_gpus = file.number(algo, "ngpus")?;
     let Some(vector) = source.options.vector_bytes.filter(|&vector| vector > 0) else {
-        let expected = "vector-bytes beside the file, which has no sizes";
+        let expected = "vector-bytes with the file, which has no sizes";
         let got = if source.options.vector_bytes.is_none() { "none" } else { "0" };
         return Err(file.line(algo).wrong("vector-bytes", expected, got));
     };
@@ -136,7 +136,7 @@ fn blocks(file: &Xml<'_>, algo: Node<'_, '_>, n_gpus: u64) -> Result<Vec<Block>,
     for gpu in gpus.into_iter().filter_map(|id| file.document.get_node(id)) {
         let number = file.number(gpu, "id")?;
         if number >= n_gpus {
-            let expected = format!("a GPU below {n_gpus}, as ngpus says");
+            let expected = format!("a GPU below {n_gpus}, as ngpus requires");
             return Err(file.line(gpu).wrong("id", &expected, &number.to_string()));
         }
         for tb in named(gpu, "tb").into_iter().filter_map(|id| file.document.get_node(id)) {

@@ -102,7 +102,7 @@ impl StaggeredPairs {
                 return Err(("pod-share", lacks("0, or hosts in another rack of the pod of each")));
             }
             if rack_share + pod_share < 1.0 - 1e-9 && size(pod) == numbers.len() {
-                return Err(("rack-share", lacks("1 beside pod-share, or hosts farther away")));
+                return Err(("rack-share", lacks("1 with pod-share, or hosts farther away")));
             }
         }
         Ok(Self { near, rack_share, pod_share })

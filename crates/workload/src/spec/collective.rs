@@ -86,7 +86,7 @@ impl Checker<'_> {
         let Some(size) = spec.group_size else {
             return match spec.group_step {
                 None => Ok(vec![hosts]),
-                Some(step) => self.wrong("group-step", "left out without group-size", step),
+                Some(step) => self.wrong("group-step", "no value without group-size", step),
             };
         };
         let step = spec.group_step.unwrap_or(1);
@@ -166,14 +166,12 @@ impl Checker<'_> {
         hosts: &HostSet,
     ) -> Result<(Bytes, Demand), WorkloadError> {
         let is_uneven = spec.operation == Operation::AllToAllV;
-        let only = "left out but for all-to-all-v";
+        let only = "no value except for all-to-all-v";
         match (&spec.matrix, spec.skew, spec.vector_bytes) {
             (Some(_), ..) if !is_uneven => self.wrong("matrix", only, "a matrix"),
             (_, Some(skew), _) if !is_uneven => self.wrong("skew", only, skew),
-            (Some(_), Some(skew), _) => self.wrong("skew", "left out beside matrix", skew),
-            (Some(_), _, Some(bytes)) => {
-                self.wrong("vector-bytes", "left out beside matrix", bytes)
-            }
+            (Some(_), Some(skew), _) => self.wrong("skew", "no value with matrix", skew),
+            (Some(_), _, Some(bytes)) => self.wrong("vector-bytes", "no value with matrix", bytes),
             (Some(rows), None, None) => {
                 self.matrix(rows, hosts.count())?;
                 Ok((Bytes::ZERO, Demand::Matrix(rows.clone())))
@@ -182,7 +180,7 @@ impl Checker<'_> {
                 self.wrong("vector-bytes", "vector-bytes and skew, or matrix", "neither")
             }
             (None, None, Some(_)) if is_uneven => {
-                self.wrong("skew", "a skew beside vector-bytes", "none")
+                self.wrong("skew", "a skew with vector-bytes", "none")
             }
             (None, _, None) => self.wrong("vector-bytes", "bytes from 1 to 2^50", "none"),
             (None, skew, Some(bytes)) => {

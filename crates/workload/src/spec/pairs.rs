@@ -200,7 +200,7 @@ impl Pattern for StaggeredSpec {
         }
         if self.rack_share + pod_share > 1.0 + 1e-9 {
             let rest = 1.0 - self.rack_share;
-            let expected = format!("at most {rest} beside rack-share = {}", self.rack_share);
+            let expected = format!("at most {rest} with rack-share = {}", self.rack_share);
             return checker.wrong("pod-share", &expected, pod_share);
         }
         let rack = self.hosts_per_rack.or(checker.context().hosts_per_rack);
@@ -252,10 +252,10 @@ impl Checker<'_> {
             return self.together(of, pairs, hosts, start);
         };
         if of.rounds.is_some() {
-            return self.wrong("rounds", "left out beside load", "rounds");
+            return self.wrong("rounds", "no value with load", "rounds");
         }
         if of.period_us.is_some() {
-            return self.wrong("period-us", "left out beside load", "a period");
+            return self.wrong("period-us", "no value with load", "a period");
         }
         let load = self.load("load", fraction, f64::MIN_POSITIVE)?;
         let sizes = self.sizes(of.sizes)?;
@@ -271,8 +271,8 @@ impl Checker<'_> {
                 let off = self.span("off-us", off)?;
                 Ok(CheckedPattern::with_sizes(OnOff { poisson, on, off }, sizes))
             }
-            (Some(_), None) => self.wrong("off-us", "a time beside on-us", "none"),
-            (None, Some(_)) => self.wrong("on-us", "a time beside off-us", "none"),
+            (Some(_), None) => self.wrong("off-us", "a time with on-us", "none"),
+            (None, Some(_)) => self.wrong("on-us", "a time with off-us", "none"),
         }
     }
 
@@ -286,7 +286,7 @@ impl Checker<'_> {
     ) -> Result<CheckedPattern, WorkloadError> {
         for (key, value) in [("on-us", of.on_us), ("off-us", of.off_us)] {
             if let Some(value) = value {
-                return self.wrong(key, "left out without a load", value);
+                return self.wrong(key, "no value without a load", value);
             }
         }
         let n = of.rounds.unwrap_or(1);

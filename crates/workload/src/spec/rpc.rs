@@ -80,14 +80,10 @@ impl Pattern for RpcSpec {
                 CallPacing::Closed { think, concurrency: self.concurrency.min(self.calls) }
             }
             Some(_) if self.think_us != 0.0 => {
-                return checker.wrong("think-us", "left out beside interval-us", self.think_us);
+                return checker.wrong("think-us", "no value with interval-us", self.think_us);
             }
             Some(_) if self.concurrency != 1 => {
-                return checker.wrong(
-                    "concurrency",
-                    "left out beside interval-us",
-                    self.concurrency,
-                );
+                return checker.wrong("concurrency", "no value with interval-us", self.concurrency);
             }
             Some(us) => CallPacing::Open { interval: checker.span("interval-us", us)? },
         };

@@ -236,11 +236,11 @@ const WRONG: [(&str, &str); 40] = [
     ("pattern = 'collective'\noperation = 'all-reduce'\nvector-bytes = 99\nrounds = 200000",
      "rounds: expected at most 50000000 flows, got 96000000"),
     ("pattern = 'collective'\noperation = 'all-reduce'\nvector-bytes = 99\nskew = 1.0",
-     "skew: expected left out but for all-to-all-v, got 1"),
+     "skew: expected no value except for all-to-all-v, got 1"),
     ("pattern = 'collective'\noperation = 'all-to-all-v'",
      "vector-bytes: expected vector-bytes and skew, or matrix, got neither"),
     ("pattern = 'collective'\noperation = 'all-to-all-v'\nvector-bytes = 99",
-     "skew: expected a skew beside vector-bytes, got none"),
+     "skew: expected a skew with vector-bytes, got none"),
     ("pattern = 'collective'\noperation = 'all-to-all-v'\nmatrix = [[0, 1], [2, 3, 4]]\n\
       hosts = { first = 4, count = 2 }",
      "matrix[1]: expected bytes for each of 2 hosts, got 3"),

@@ -123,7 +123,7 @@ pub(super) fn rename(
         let at = original.iter().position(|column| column == theirs);
         let at = at.ok_or_else(|| TraceError::Column {
             file: file.to_owned(),
-            expected: format!("{theirs}, as columns.{ours} says"),
+            expected: format!("{theirs}, as columns.{ours} requires"),
             got: original.join(","),
         })?;
         if is_repeated(theirs) {
@@ -218,7 +218,7 @@ pub(super) fn note_of_results(
     Some(match n_not_started {
         0 => format!("{file}: {times}"),
         n => format!(
-            "{file}: {times}, and {} of status not-started {} left out",
+            "{file}: {times}, and {} of status not-started {} omitted",
             count(n, "flow"),
             if n == 1 { "is" } else { "are" }
         ),

@@ -119,7 +119,7 @@ fn columns_that_workloads_do_not_use_are_named() {
     assert!(wrong.contains("unknown column \"source\""), "{wrong}");
     let wrong = notes(&file, Format::Csv, &[("src", "From")]).unwrap_err().to_string();
     let expected =
-        "mine.csv: expected a column From, as columns.src says, got when,from,to,len,src";
+        "mine.csv: expected a column From, as columns.src requires, got when,from,to,len,src";
     assert!(wrong.ends_with(expected), "{wrong}");
 }
 

@@ -67,7 +67,7 @@ pub(super) fn graph(
         };
         let row = &rows[node as usize];
         let expected = match error {
-            GraphError::Cycle { .. } => "flows that do not wait for this one in turn".to_owned(),
+            GraphError::Cycle { .. } => "flows that do not depend on this one".to_owned(),
             _ => format!("flows that host {} sends or receives", row.src),
         };
         wrong(file, row, "after", &expected, ids.id(rows, dependency))

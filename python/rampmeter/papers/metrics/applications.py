@@ -108,7 +108,7 @@ APPLICATIONS: dict[Metric, MetricSpec] = {
     ),
     "false-positive": MetricSpec(
         "Probability of a false positive",
-        "at points: probability of so many unanswered probes in a row",
+        "at points: probability of N unanswered probes in a row",
         of_application=_false_positive,
     ),
     "tail-us": MetricSpec(

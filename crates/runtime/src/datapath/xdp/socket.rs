@@ -280,7 +280,7 @@ fn explained(error: SocketError, bytes: usize) -> io::Error {
     let (what, cause) = match &error {
         SocketError::SocketCreation(cause) => ("open an AF_XDP socket", cause),
         SocketError::SetSockOpt { inner, .. } => ("set up an AF_XDP socket", inner),
-        SocketError::GetSockOpt { inner, .. } => ("ask an AF_XDP socket", inner),
+        SocketError::GetSockOpt { inner, .. } => ("query an AF_XDP socket", inner),
         SocketError::RingMap { inner, .. } => ("map a ring of an AF_XDP socket", inner),
         SocketError::Bind(cause) => ("bind the AF_XDP socket", cause),
     };

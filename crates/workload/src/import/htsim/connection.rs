@@ -127,7 +127,7 @@ impl Matrix {
         let node = line.number(field, text)?;
         match self.n_nodes {
             Some(n) if node >= n => {
-                Err(line.wrong(field, &format!("a node below {n}, as Nodes says"), text))
+                Err(line.wrong(field, &format!("a node below {n}, as Nodes requires"), text))
             }
             _ => Ok(node),
         }

@@ -217,7 +217,7 @@ pub(super) fn header<'a>(
             let mut layers = Vec::new();
             for _ in 0..value {
                 let Some(layer) = words.next() else {
-                    let expected = format!("{value} layers after {key}, as its number says");
+                    let expected = format!("{value} layers after {key}, as its number requires");
                     return Err(line.wrong("header", &expected, &layers.len().to_string()));
                 };
                 layers.push(line.number("header", layer)?.to_string());

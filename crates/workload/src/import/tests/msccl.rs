@@ -110,7 +110,7 @@ fn wrong_algorithms_name_line_and_attribute() {
         |from: &str, to: &str| read_text(&right.replacen(from, to, 1), Some(9)).unwrap_err();
     assert_eq!(
         read_text(&right, None).unwrap_err(),
-        "a.xml:2: vector-bytes: expected vector-bytes beside the file, which has no sizes, got \
+        "a.xml:2: vector-bytes: expected vector-bytes with the file, which has no sizes, got \
          \"none\""
     );
     assert_eq!(
@@ -123,7 +123,7 @@ fn wrong_algorithms_name_line_and_attribute() {
     );
     assert_eq!(
         wrong("ngpus=\"3\"", "ngpus=\"2\""),
-        "a.xml:21: id: expected a GPU below 2, as ngpus says, got \"2\""
+        "a.xml:21: id: expected a GPU below 2, as ngpus requires, got \"2\""
     );
     assert_eq!(
         wrong("depid=\"-1\" deps=\"-1\"", "depid=\"0\" deps=\"99\""),
@@ -167,7 +167,7 @@ fn steps_without_chunks_and_gpus_that_are_missing_are_errors() {
     let got = error(&ring(3).replace("ngpus=\"3\"", "ngpus=\"4\""), 900);
     assert!(got.contains(":2: ngpus: expected 3, as many as follow, got \"4\""), "{got}");
     let got = error(&ring(3), 0);
-    assert!(got.contains("vector-bytes: expected vector-bytes beside the file"), "{got}");
+    assert!(got.contains("vector-bytes: expected vector-bytes with the file"), "{got}");
 }
 
 #[test]

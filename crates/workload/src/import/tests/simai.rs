@@ -89,7 +89,10 @@ fn lists_of_checkpoints_are_named() {
     );
     let short = text.replace("checkpoint_initiates: 1 1 all_gpus: 4", "").replace(": 2 0", ": 3 0");
     let error = read_text(&short, 4).unwrap_err();
-    assert!(error.contains("expected 3 layers after checkpoints, as its number says"), "{error}");
+    assert!(
+        error.contains("expected 3 layers after checkpoints, as its number requires"),
+        "{error}"
+    );
 }
 
 /// Messages in the order of their collectives: first pair of hosts, bytes, number of messages.

@@ -155,14 +155,14 @@ const WRONG: &[(&str, &str)] = &[
         "invalid type: string \"all\", expected { first = 0, count = 16 }, with a step if \
   wanted, or a list of hosts",
     ),
-    ("pattern = 'permutation'\non-us = 5.0", "on-us: expected left out without a load, got 5"),
+    ("pattern = 'permutation'\non-us = 5.0", "on-us: expected no value without a load, got 5"),
     (
         "pattern = 'permutation'\nload = 0.1\non-us = 5.0\nflows = 1",
-        "off-us: expected a time beside on-us, got none",
+        "off-us: expected a time with on-us, got none",
     ),
     (
         "pattern = 'permutation'\nload = 0.1\nrounds = 2\nflows = 1",
-        "rounds: expected left out beside load, got rounds",
+        "rounds: expected no value with load, got rounds",
     ),
     (
         "pattern = 'permutation'\nrounds = 2",
@@ -182,7 +182,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "pattern = 'staggered'\nrack-share = 0.5\npod-share = 0.6\nhosts-per-pod = 8",
-        "pod-share: expected at most 0.5 beside rack-share = 0.5, got 0.6",
+        "pod-share: expected at most 0.5 with rack-share = 0.5, got 0.6",
     ),
     (
         "pattern = 'staggered'\nrack-share = 0.5\npod-share = 0.2",

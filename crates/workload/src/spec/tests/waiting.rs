@@ -184,7 +184,7 @@ fn clients_call_at_intervals_or_with_several_outstanding_calls() {
     for (keys, message) in [
         (
             "interval-us = 5.0\nthink-us = 1.0",
-            "think-us: expected left out beside interval-us, got 1",
+            "think-us: expected no value with interval-us, got 1",
         ),
         ("fan = 2", "fan: expected from 1 to 1, the servers of every client, got 2"),
         ("concurrency = 0", "concurrency: expected at least 1, got 0"),

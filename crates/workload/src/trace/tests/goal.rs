@@ -143,7 +143,7 @@ fn errors_of_schedules_name_place_expectation_and_content() {
         ),
         (
             "rank 0 {\na: calc 5\nb: calc 5\na requires b\nb requires a\n}\n",
-            "f.goal:2: after: expected flows that do not wait for this one in turn, got 1",
+            "f.goal:2: after: expected flows that do not depend on this one, got 1",
         ),
         ("rank 99 {\ncalc 5\n}\n", "f.goal:2: src: expected a host below 16, got 99"),
         (

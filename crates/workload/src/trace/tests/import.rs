@@ -93,7 +93,7 @@ const WRONG: &[(Format, &str, &str)] = &[
     (
         Format::Htsim,
         "Nodes 4\n4->0 start 0 size 5\n",
-        "f:2: src: expected a node below 4, as Nodes says, got \"4\"",
+        "f:2: src: expected a node below 4, as Nodes requires, got \"4\"",
     ),
     (Format::Hpcc, "", "f:1: count: expected a whole number, got \"\""),
     (
@@ -184,10 +184,10 @@ fn triggers_of_htsim_are_dependencies() {
     assert_eq!(
         notes,
         [
-            "f.cm: 1 failure left out: link 1 of TOR 0; failures are in the plan, `faults.outages` \
+            "f.cm: 1 failure omitted: link 1 of TOR 0; failures are in the plan, `faults.outages` \
              (`rampmeter convert --topology` writes them out)",
             "f.cm: prio of 1 connection is not used: transports choose priorities",
-            "f.cm: 2 messages (msg) are flows of their own: they do not share a connection",
+            "f.cm: 2 messages (msg) are separate flows, which share no connection",
             "f.cm: connections at multishot triggers wait in the order of the file; htsim starts \
              them in the order of ends",
             "f.cm: Nodes 8, in a network of 16 hosts",
@@ -207,8 +207,8 @@ fn triggers_that_flows_cannot_wait_for_are_named() {
         (
             "0->1 start 0 size 1 recv_done_trigger 1\n1->2 trigger 1 size 1\n\
              trigger id 1 barrier count 2\n",
-            "f.cm:2: trigger: expected 2 activations of the barrier, as its count says, got \"1 \
-             with 1 connection\"",
+            "f.cm:2: trigger: expected 2 activations of the barrier, as its count requires, got \
+             \"1 with 1 connection\"",
         ),
         (
             "1->2 trigger 1 size 1\ntrigger id 1 oneshot\n",

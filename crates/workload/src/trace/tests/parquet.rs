@@ -232,7 +232,7 @@ fn unstarted_flows_of_results_are_omitted_with_a_note() {
         write(["finished", "unfinished"]);
         assert_eq!(notes_of(name).unwrap(), (2, format!("{file}: {note}")));
         write(["finished", "not-started"]);
-        let left = format!("{file}: {note}, and 1 flow of status not-started is left out");
+        let left = format!("{file}: {note}, and 1 flow of status not-started is omitted");
         assert_eq!(notes_of(name).unwrap(), (1, left));
         write(["not-started", "not-started"]);
         let error = notes_of(name).unwrap_err().to_string();

@@ -125,13 +125,10 @@ fn errors_of_rows_name_place_expectation_and_content() {
                            semicolons, got \"x\"",
         ),
         ("6,,3,2,9,5,,,", "t.csv:3: after: expected flows that host 3 sends or receives, got 5"),
-        (
-            "6,,1,2,9,5 6,,,",
-            "t.csv:3: after: expected flows that do not wait for this one in turn, got 6",
-        ),
+        ("6,,1,2,9,5 6,,,", "t.csv:3: after: expected flows that do not depend on this one, got 6"),
         (
             "6,,1,2,9,8,,,\n8,,2,1,9,6,,,",
-            "t.csv:3: after: expected flows that do not wait for this one in turn, got 8",
+            "t.csv:3: after: expected flows that do not depend on this one, got 8",
         ),
         (
             "5,,1,2,9,5,,,",

@@ -1,0 +1,115 @@
+//! Rules for names of tests: a claim in plain words, with its subject first.
+
+const COLUMNS_OF_NAME: usize = 80;
+
+/// Words that no name begins with: questions, and pronouns without a noun.
+const STARTS: [&str; 13] = [
+    "what", "how", "whether", "where", "who", "whose", "whatever", "whoever", "it", "its", "they",
+    "there", "of",
+];
+
+/// Words and phrases for which the field has a term, such as "receives" for "hears".
+const WORDS: [&str; 34] = [
+    "what",
+    "where",
+    "how",
+    "whom",
+    "whatever",
+    "whoever",
+    "nobody",
+    "hear",
+    "hears",
+    "heard",
+    "tell",
+    "tells",
+    "told",
+    "say",
+    "says",
+    "said",
+    "ask",
+    "asks",
+    "asked",
+    "come",
+    "comes",
+    "came",
+    "go",
+    "goes",
+    "gone",
+    "silent",
+    "anew",
+    "beside",
+    "so_many",
+    "under_way",
+    "sent_again",
+    "given_up",
+    "put_off",
+    "left_out",
+];
+
+/// Returns the line, the name and the fault of names of tests that break a rule.
+pub(crate) fn bad_names(file: &str, lines: &[&str]) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut is_test = false;
+    for (i, line) in lines.iter().enumerate() {
+        let line = line.trim();
+        let name = if file.ends_with(".rs") {
+            // `#[test]`, and those of other libraries such as `#[tokio::test]`.
+            let is_attribute = line.starts_with("#[");
+            is_test = if is_attribute { is_test || line.ends_with("test]") } else { is_test };
+            let name = declared(line, "fn").filter(|_| is_test);
+            is_test &= is_attribute || line.starts_with("//") || line.is_empty();
+            name
+        } else if file.ends_with(".py") {
+            declared(line, "def").and_then(|name| name.strip_prefix("test_"))
+        } else {
+            None
+        };
+        if let Some(fault) = name.and_then(fault) {
+            found.push((i + 1, format!("{}: {fault}", name.unwrap_or_default())));
+        }
+    }
+    found
+}
+
+/// Returns the name that a line declares by a keyword.
+fn declared<'a>(line: &'a str, keyword: &str) -> Option<&'a str> {
+    let line = line.strip_prefix("pub ").unwrap_or(line);
+    let line = line.strip_prefix("async ").unwrap_or(line);
+    let name = line.strip_prefix(keyword)?.strip_prefix(' ')?;
+    name.split('(').next()
+}
+
+fn fault(name: &str) -> Option<String> {
+    let first = name.split('_').next().unwrap_or_default();
+    let padded = format!("_{name}_");
+    if STARTS.contains(&first) {
+        Some(format!("it begins with {first}"))
+    } else if let Some(word) = WORDS.iter().find(|word| padded.contains(&format!("_{word}_"))) {
+        Some(format!("it has {word}"))
+    } else {
+        (name.len() > COLUMNS_OF_NAME).then(|| format!("{} columns", name.len()))
+    }
+}
+
+#[test]
+fn bad_names_of_tests_are_found() {
+    let long = format!("fn {}() {{", "a".repeat(81));
+    let rust = [
+        "#[test]",
+        "#[ignore = \"slow\"]",
+        "fn what_is_lost_is_found() {",
+        "fn it_is_a_helper() {",
+        "#[test]",
+        "fn hosts_are_told_of_failures() {",
+        "#[test]",
+        "fn somewhat_comely_names_pass() {",
+        "#[tokio::test]",
+        &long,
+    ];
+    let lines = |file, lines: &[&str]| -> Vec<usize> {
+        bad_names(file, lines).into_iter().map(|(line, _)| line).collect()
+    };
+    assert_eq!(lines("a.rs", &rust), [3, 6, 10]);
+    let python = ["    def test_it_runs(self) -> None:", "def what_is_it(", "def test_runs_end():"];
+    assert_eq!(lines("a.py", &python), [1]);
+}
