@@ -21,7 +21,8 @@ use rampmeter_core::quantity::Unit;
 use rampmeter_core::{Bytes, Family};
 pub use rampmeter_exp::Registry;
 use rampmeter_exp::{
-    InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, RunError, ValidPlan, catch_violation,
+    InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, RunError, ValidPlan,
+    catch_violation,
 };
 use rampmeter_metrics::Order;
 use rampmeter_proto::keys::RENAMED_KEYS;
