@@ -32,5 +32,5 @@ pub mod transport;
 pub use catalogue::{Builtin, Catalogue, OnHosts, Visitor};
 pub use formats::formats;
 pub use keys::{BadKey, Keys};
-pub use parts::{Framing, Padding};
+pub use parts::{Padding, Segmentation};
 pub use transport::Transport;

@@ -10,7 +10,7 @@ use rampmeter_core::wire::Formats;
 use rampmeter_core::{Bytes, FabricFacts, Family, NodeId, Pairs, Rate, RoundTrip, Span};
 
 use crate::keys::{BadKey, Keys};
-use crate::parts::Framing;
+use crate::parts::Segmentation;
 
 /// A transport: a [`Family`] with a name in plans, results and documents.
 ///
@@ -31,13 +31,13 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     const ON_HOSTS: bool = true;
 
     /// Returns the segmentation of messages into packets.
-    fn framing(keys: &Self::Keys) -> Framing;
+    fn segmentation(keys: &Self::Keys) -> Segmentation;
 
     /// Returns the bytes of control packets that a receiver sends for a full packet of data, at
     /// least: acknowledgements, tokens, grants, pulls. Zero if it sends none, or if it is not
     /// known.
     fn reply_bytes(keys: &Self::Keys) -> Bytes {
-        Self::framing(keys).header
+        Self::segmentation(keys).header
     }
 
     /// Returns its needs of the fabric.

@@ -389,9 +389,9 @@ impl Body for Liveness {
 impl Liveness {
     /// Returns what does not hold in a run.
     fn run<T: Transport>(self, case: &Case<T>, run: &Run) -> Vec<String> {
-        let framing = T::framing(&case.keys);
-        let wire = framing.payload + framing.header;
-        let arrivals = messages(run, framing.payload, wire);
+        let segmentation = T::segmentation(&case.keys);
+        let wire = segmentation.payload + segmentation.header;
+        let arrivals = messages(run, segmentation.payload, wire);
         let rates = [run.gbps.into(), run.core_gbps.into()];
         let topology = leaf_spine_of(rates, RACKS.into(), run.hosts_per_rack.into(), 2);
         let topology = topology.build().expect("the numbers make a network");
@@ -400,7 +400,7 @@ impl Liveness {
         if is_narrow && place.assumptions.wants_full_bisection() {
             return Vec::new();
         }
-        let facts = place.topology.facts(wire, framing.header);
+        let facts = place.topology.facts(wire, segmentation.header);
         let spec =
             SimSpec { fabric: place.fabric, paranoid: false, ..spec(place.topology, run.seed) };
         let mut idle = IdleRun::new(run.n_hosts(), facts.control_rtt * 2);
@@ -411,7 +411,7 @@ impl Liveness {
         let Run { gbps, core_gbps, .. } = run;
         let name =
             format!("{} {}, {} hosts, {gbps}/{core_gbps}G", T::NAME, case.preset, run.n_hosts());
-        report(&name, &idle, facts.control_rtt, framing.payload);
+        report(&name, &idle, facts.control_rtt, segmentation.payload);
         assert_eq!(status, Status::Finished);
         let promises = idle.records.iter().any(|record| record.bound.is_some());
         let undelivered = idle.records.iter().filter(|r| r.delivered.is_none() && !promises);
@@ -424,7 +424,7 @@ impl Liveness {
         }
         let spurious = if is_narrow { rules.spurious_narrow } else { rules.spurious };
         let mut broken = idle.check_timers(&rules, spurious, facts.control_rtt);
-        broken.extend(idle.check_twice(spurious, framing.payload));
+        broken.extend(idle.check_twice(spurious, segmentation.payload));
         // In a narrow core packets wait for others of a higher class.
         if !is_narrow {
             broken.extend(idle.check_waits(&rules, &facts, T::HAS_ARBITERS));

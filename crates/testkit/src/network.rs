@@ -73,8 +73,8 @@ pub struct TestNetwork<T: Transport> {
 impl<T: Transport> TestNetwork<T> {
     /// Configures a transport for a simulated network with the fabric that it prefers, as plans do.
     pub fn preferred(keys: &T::Keys, topology: Topology) -> Self {
-        let framing = T::framing(keys);
-        let facts = topology.facts(framing.payload + framing.header, framing.header);
+        let segmentation = T::segmentation(keys);
+        let facts = topology.facts(segmentation.payload + segmentation.header, segmentation.header);
         let needs = T::needs(keys, &facts);
         let place = Self::simulated(keys, topology);
         Self { fabric: preferred(&needs, place.fabric), ..place }
@@ -83,8 +83,9 @@ impl<T: Transport> TestNetwork<T> {
     /// Configures a transport for a simulated network. The fabric is the default one, but for
     /// settings without which the transport does not work.
     pub fn simulated(keys: &T::Keys, topology: Topology) -> Self {
-        let framing = T::framing(keys);
-        let delays = topology.delays(framing.payload + framing.header, framing.header);
+        let segmentation = T::segmentation(keys);
+        let delays =
+            topology.delays(segmentation.payload + segmentation.header, segmentation.header);
         let facts = delays.facts();
         let needs = T::needs(keys, &facts);
         let Shape { switches, ratio, ports, slower, rails } = topology.shape(&delays);

@@ -3,7 +3,7 @@
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::{Preset, check_ranges};
 use rampmeter_proto::parts::{AttemptLimit, Padding, forget_after};
-use rampmeter_proto::{BadKey, Framing, Keys};
+use rampmeter_proto::{BadKey, Segmentation, Keys};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ impl SawKeys {
     }
 
     /// Returns the segmentation of messages into packets.
-    pub fn framing(&self) -> Framing {
-        Framing { payload: self.payload, header: self.header, padding: Padding::Exact }
+    pub fn segmentation(&self) -> Segmentation {
+        Segmentation::new(self.payload, self.header, Padding::Exact)
     }
 }

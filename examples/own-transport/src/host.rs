@@ -79,7 +79,7 @@ impl Endpoint for SawHost {
     }
 
     fn submit(&mut self, _now: Time, message: Message) {
-        let packets = self.saw.keys.framing().packets(message.size);
+        let packets = self.saw.keys.segmentation().packets(message.size);
         let slot = self.sending.submit(&message, packets, Turn::default());
         self.wait(slot);
     }
@@ -98,7 +98,7 @@ impl Endpoint for SawHost {
                 Receipt::Control
             }
             SawHeader::Data { flow, tx_slot, seq, size } => {
-                let packets = self.saw.keys.framing().packets(Bytes::new(size));
+                let packets = self.saw.keys.segmentation().packets(Bytes::new(size));
                 let of = Announcement { src, msg, flow, tx_slot, packets };
                 let (forget, out) = (self.saw.forget, &mut self.out);
                 self.receiver.on_packet(now, of, Some(seq), forget, out, |arrived| SawHeader::Ack {
@@ -170,8 +170,8 @@ impl Endpoint for SawHost {
         let flow = &self.sending[slot];
         let (seq, size) = (flow.state.seq, flow.size);
         let header = SawHeader::Data { flow: flow.flow, tx_slot: slot, seq, size };
-        let framing = self.saw.keys.framing();
-        Some(framing.data(self.sending.outgoing(slot), seq, Priority::new(1), header))
+        let segmentation = self.saw.keys.segmentation();
+        Some(segmentation.data(self.sending.outgoing(slot), seq, Priority::new(1), header))
     }
 
     fn wants_transmit(&self) -> bool {

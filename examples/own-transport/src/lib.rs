@@ -18,7 +18,7 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{Family, NoArbiter, Passive, SwitchFacts};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor};
 use rampmeter_proto::transport::{DerivedValue, Site};
-use rampmeter_proto::{BadKey, Framing, Transport};
+use rampmeter_proto::{BadKey, Segmentation, Transport};
 use rampmeter_py::Registry;
 
 use config::{Saw, SawKeys};
@@ -48,8 +48,8 @@ impl Transport for StopAndWait {
     const SUMMARY: &'static str = "One packet of a message in flight at a time.";
     const WIRE: TransportId = TransportId::PRIVATE;
 
-    fn framing(keys: &SawKeys) -> Framing {
-        keys.framing()
+    fn segmentation(keys: &SawKeys) -> Segmentation {
+        keys.segmentation()
     }
 
     fn configure(keys: SawKeys, site: &Site) -> Result<Saw, BadKey> {

@@ -7,7 +7,7 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Spray};
 use rampmeter_core::wire::Wire;
 use rampmeter_core::{Bytes, FabricFacts, Queueing};
-use rampmeter_proto::Framing;
+use rampmeter_proto::Segmentation;
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, Setting, TransportTable, values};
 use rampmeter_proto::mixed::Member;
 use rampmeter_proto::transport::{Assumptions, DerivedValue, SharedTime, Site};
@@ -60,7 +60,7 @@ pub(crate) trait ErasedKeys: Send + Sync {
     fn setting(&self) -> Option<Setting> {
         None
     }
-    fn framing(&self) -> Framing;
+    fn segmentation(&self) -> Segmentation;
     /// Returns the control packets that a receiver sends for a full packet.
     fn reply_bytes(&self) -> Bytes;
     fn needs(&self, facts: &FabricFacts) -> FabricNeeds;

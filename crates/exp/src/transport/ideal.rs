@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
 use rampmeter_core::{Bytes, FabricFacts, Queueing};
-use rampmeter_proto::Framing;
+use rampmeter_proto::Segmentation;
 use rampmeter_proto::ideal::{Core, IdealConfig, Reach};
 use rampmeter_proto::keys::{BadKey, TransportTable, key_infos, values};
 use rampmeter_proto::transport::{DerivedValue, Network, Place, Site};
@@ -55,9 +55,9 @@ impl ErasedKeys for IdealKeys {
     }
 
     /// That of the protocols that it is compared with.
-    fn framing(&self) -> Framing {
+    fn segmentation(&self) -> Segmentation {
         let padding = self.config.padding;
-        Framing { payload: Bytes::new(1_460), header: Bytes::new(40), padding }
+        Segmentation::new(Bytes::new(1_460), Bytes::new(40), padding)
     }
 
     fn reply_bytes(&self) -> Bytes {

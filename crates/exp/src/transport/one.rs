@@ -7,7 +7,7 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Spray};
 use rampmeter_core::wire::Wire;
 use rampmeter_core::{Bytes, FabricFacts, Family, Hop, NodeId, Queueing, Rate};
-use rampmeter_proto::Framing;
+use rampmeter_proto::Segmentation;
 use rampmeter_proto::keys::{BadKey, Keys, Setting, key_infos, values};
 use rampmeter_proto::mixed::Member;
 use rampmeter_proto::transport::{
@@ -64,8 +64,8 @@ impl<T: Transport> ErasedKeys for OneKeys<T> {
         T::Keys::SETTINGS.iter().find(|of| of.preset == self.preset).copied()
     }
 
-    fn framing(&self) -> Framing {
-        T::framing(&self.keys)
+    fn segmentation(&self) -> Segmentation {
+        T::segmentation(&self.keys)
     }
 
     fn reply_bytes(&self) -> Bytes {
@@ -110,7 +110,7 @@ impl<T: Transport> OneKeys<T> {
     fn configured(&self, site: &Site) -> Result<ConfiguredFamily<T>, BadKey> {
         let config = T::configure(self.keys.clone(), site)?;
         let derived = T::describe(&config);
-        let buffer_min = T::buffer_min(&config).max(self.framing().full());
+        let buffer_min = T::buffer_min(&config).max(self.segmentation().full());
         let assumptions = T::assumptions(&config, site);
         let slowed = self.slowed(&config, site)?;
         let by_host = if assumptions.one_rate { Vec::new() } else { self.by_host(&config, site)? };

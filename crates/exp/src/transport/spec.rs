@@ -7,9 +7,9 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Spray};
 use rampmeter_core::{FabricFacts, Queueing, Rate};
 use rampmeter_metrics::ideal::LastPacket;
+use rampmeter_proto::Padding;
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{DerivedValue, Site};
-use rampmeter_proto::{Framing, Padding};
 use rampmeter_sim::Topology;
 use serde::{Serialize, Serializer};
 use toml::Value;
@@ -54,7 +54,8 @@ impl TransportSpec {
     /// Returns the packets of each transport's messages.
     pub(crate) fn cuts(&self) -> Vec<Segmentation> {
         let cut = |table: &ReadTable| {
-            let Framing { payload, header, padding } = table.keys.framing();
+            let rampmeter_proto::Segmentation { payload, header, padding, .. } =
+                table.keys.segmentation();
             let last = match padding {
                 Padding::Exact => LastPacket::OwnSize,
                 Padding::Full => LastPacket::Padded,
@@ -75,7 +76,7 @@ impl TransportSpec {
         let sentence = |table: &ReadTable| {
             let setting = table.keys.setting()?;
             let own = Rate::from_gbps(setting.gbps);
-            let payload = table.keys.framing().payload.get();
+            let payload = table.keys.segmentation().payload.get();
             let is_own_size = setting.payload.is_none_or(|of| of == payload);
             let of_size = setting.payload.map(|of| format!(" and packets of {of} bytes"));
             let gbps = |rate: Rate| rate.as_bps() as f64 / 1e9;

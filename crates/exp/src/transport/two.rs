@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_core::fabric::FabricNeeds;
 use rampmeter_core::{Bytes, FabricFacts, Queueing};
-use rampmeter_proto::Framing;
+use rampmeter_proto::Segmentation;
 use rampmeter_proto::beside::{Beside, Both, below};
 use rampmeter_proto::keys::{BadKey, TransportTable};
 use rampmeter_proto::transport::{Assumptions, Site, Transport};
@@ -54,8 +54,8 @@ impl<A: Transport, B: Transport> ErasedKeys for TwoKeys<A, B> {
         (preset, table)
     }
 
-    fn framing(&self) -> Framing {
-        self.upper.framing()
+    fn segmentation(&self) -> Segmentation {
+        self.upper.segmentation()
     }
 
     fn reply_bytes(&self) -> Bytes {
@@ -80,7 +80,8 @@ impl<A: Transport, B: Transport> ErasedKeys for TwoKeys<A, B> {
         )?;
         let derived = A::describe(&both.upper);
         let buffer_min = A::buffer_min(&both.upper).max(B::buffer_min(&both.lower));
-        let buffer_min = buffer_min.max(self.framing().full()).max(self.lower.framing().full());
+        let buffer_min =
+            buffer_min.max(self.segmentation().full()).max(self.lower.segmentation().full());
         let assumptions = A::assumptions(&both.upper, site).and(B::assumptions(&both.lower, site));
         let assumptions = Assumptions { one_rate: true, one_round_trip: true, ..assumptions };
         let (configs, wire) = (Configs { network: Arc::new(both), by_host: Vec::new() }, None);

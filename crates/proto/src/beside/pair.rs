@@ -7,7 +7,7 @@ use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{FabricFacts, Header, Packet, Priority, WireError};
 
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::Segmentation;
 use crate::transport::{Site, Transport};
 
 /// The family of `A` above `B`. At most one of them has arbiters, and both need ports to queue the
@@ -39,7 +39,7 @@ impl<A, B> Both<A, B> {
         U: Transport<Config = A>,
         L: Transport<Config = B>,
     {
-        let Framing { payload, header, .. } = L::framing(&lower);
+        let Segmentation { payload, header, .. } = L::segmentation(&lower);
         let (payload, header) = site.packet((payload, header));
         let above = Site { lower: Some(payload + header), ..site.clone() };
         let upper = U::configure(upper, &above)?;

@@ -13,7 +13,7 @@ use super::wire::{CaptonHeader, OrderHeader};
 use crate::central::settings::{Settings, needs};
 use crate::central::{Central, CentralAgent, CentralArbiter, CentralHost};
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::Segmentation;
 use crate::transport::{Assumptions, DerivedValue, Peers, Site, Transport};
 
 /// The CAPTON family.
@@ -65,9 +65,9 @@ impl Transport for CaptonFamily {
         "A controller that lets the flow with the least left transmit, over all paths (CAPTON).";
     const WIRE: TransportId = TransportId(9);
 
-    fn framing(keys: &CaptonConfig) -> Framing {
+    fn segmentation(keys: &CaptonConfig) -> Segmentation {
         let &CaptonConfig { payload, header, padding, .. } = keys;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 
     /// Switches without priorities or marks whose ports hold two bandwidth-delay products (§V), and

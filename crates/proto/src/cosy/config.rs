@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::analysis;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, within};
+use crate::parts::{Padding, Segmentation, within};
 
 /// cosy's parameters. [`CosyConfig::paper`] and [`CosyConfig::rsvp`] are the presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
@@ -188,9 +188,9 @@ impl CosyConfig {
 
 impl Cosy {
     #[inline]
-    pub(super) fn framing(&self) -> Framing {
+    pub(super) fn segmentation(&self) -> Segmentation {
         let CosyConfig { payload, header, padding, .. } = self.config;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 
     /// Returns the time of a message of this many packets in a single slot.

@@ -92,7 +92,7 @@ impl Endpoint for CosyHost {
                 return self.receive(|receiver, cx| receiver.on_data(now, packet, part, cx));
             }
             CosyHeader::Request { flow, tx_slot, size } => {
-                let packets = self.cosy.framing().packets(Bytes::new(size));
+                let packets = self.cosy.segmentation().packets(Bytes::new(size));
                 let of = Announcement { src: packet.src, msg, flow, tx_slot, packets };
                 if size > self.cosy.config.message_max.get() {
                     self.out.send(packet.src, msg, CosyHeader::Reject { tx_slot });

@@ -43,7 +43,7 @@ use rampmeter_core::fabric::{FabricNeeds, Interface, Need};
 use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::Segmentation;
 use crate::transport::{Assumptions, DerivedValue, Network, Place, Site, Transport};
 use config::PathFacts;
 
@@ -70,9 +70,9 @@ impl Transport for CosyFamily {
     const SUMMARY: &'static str = "Delivery within a bound, or a reject (cosy).";
     const WIRE: TransportId = TransportId(5);
 
-    fn framing(keys: &CosyConfig) -> Framing {
+    fn segmentation(keys: &CosyConfig) -> Segmentation {
         let &CosyConfig { payload, header, padding, .. } = keys;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 
     fn reply_bytes(_keys: &CosyConfig) -> Bytes {

@@ -106,7 +106,7 @@ impl Sender {
         }
         let admit_until = now.saturating_add(cosy.admission());
         let state = Progress { sent: 0, slots: 0, admitted: false, used: Vec::new(), admit_until };
-        let tx_slot = self.messages.submit(&message, cosy.framing().packets(size), state);
+        let tx_slot = self.messages.submit(&message, cosy.segmentation().packets(size), state);
         self.messages.start_timer(tx_slot, now.saturating_add(cosy.bound(size)));
         self.waiting.insert((admit_until, tx_slot));
         let flow = self.messages[tx_slot].flow;
@@ -317,7 +317,7 @@ impl Sender {
             }
             let Reservation { seq: reserved, rx_slot, link, route } = reservation;
             let header = CosyHeader::Data { seq: reserved, number, rx_slot, link, last, route };
-            let mut packet = cosy.framing().data(outgoing, seq, DATA, header);
+            let mut packet = cosy.segmentation().data(outgoing, seq, DATA, header);
             keep_order(&mut packet, &reservation);
             return Some(packet);
         }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, forget_after, keepalive, repeat_gap};
+use crate::parts::{AttemptLimit, Padding, Segmentation, forget_after, keepalive, repeat_gap};
 use crate::transport::Peers;
 
 /// Number of stages from the start of a matching phase to that of the next.
@@ -464,8 +464,8 @@ impl Dcpim {
     }
 
     #[inline]
-    pub(super) fn framing(&self) -> Framing {
+    pub(super) fn segmentation(&self) -> Segmentation {
         let DcpimConfig { payload, header, padding, .. } = self.config;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 }

@@ -52,7 +52,7 @@ impl DcpimHost {
             msg: packet.payload.msg,
             flow,
             tx_slot: slot,
-            packets: self.dcpim.framing().packets(size),
+            packets: self.dcpim.segmentation().packets(size),
         };
         SizedFlow { of, size }
     }

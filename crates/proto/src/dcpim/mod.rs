@@ -43,7 +43,7 @@ use rampmeter_core::fabric::{FabricNeeds, Need};
 use rampmeter_core::{FabricFacts, Passive};
 
 use crate::keys::BadKey;
-use crate::parts::{Framing, dcpim_study_buffer, family};
+use crate::parts::{Segmentation, dcpim_study_buffer, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, SharedTime, Site, Transport};
 use config::Rounds;
 
@@ -65,9 +65,9 @@ impl Transport for DcpimFamily {
         "Rounds of parallel iterative matching between hosts, then tokens (dcPIM).";
     const WIRE: TransportId = TransportId(1);
 
-    fn framing(keys: &DcpimConfig) -> Framing {
+    fn segmentation(keys: &DcpimConfig) -> Segmentation {
         let &DcpimConfig { payload, header, padding, .. } = keys;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 
     /// With strict rounds, hosts ignore messages of another stage than their own. They may never

@@ -137,7 +137,7 @@ impl Sender {
         out: &mut Output<DcpimHeader>,
     ) {
         let Message { id: msg, dst, size, .. } = message;
-        let packets = dcpim.framing().packets(size);
+        let packets = dcpim.segmentation().packets(size);
         let (arrived, sent, awaits) = (0, SeqSet::default(), Await::Notice);
         let is_queued = packets <= dcpim.pair_to(dst).short_max;
         let state = Progress { remaining: packets, arrived, sent, awaits, is_queued };
@@ -421,7 +421,7 @@ impl Sender {
             DataPriority::Token => Priority::new(rank),
             DataPriority::Size => size_priority(flow.packets),
         };
-        let packet = dcpim.framing().data(outgoing, seq, priority, header);
+        let packet = dcpim.segmentation().data(outgoing, seq, priority, header);
         if dcpim.config.handshake == Handshake::Explicit {
             let state = &mut flow.state;
             state.sent.insert(seq);

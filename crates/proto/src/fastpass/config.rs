@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wire::FastpassHeader;
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap};
+use crate::parts::{AttemptLimit, Padding, Segmentation, held_pause, keepalive, repeat_gap};
 
 /// Model of arbitration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -208,8 +208,8 @@ impl Fastpass {
     }
 
     #[inline]
-    pub(super) fn framing(&self) -> Framing {
+    pub(super) fn segmentation(&self) -> Segmentation {
         let FastpassConfig { payload, header, padding, .. } = self.config;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 }

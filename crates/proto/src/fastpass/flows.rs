@@ -99,7 +99,7 @@ impl Flows {
     }
 
     pub(super) fn submit(&mut self, message: &Message, fastpass: &Fastpass) -> u32 {
-        let packets = fastpass.framing().packets(message.size);
+        let packets = fastpass.segmentation().packets(message.size);
         let slot = self.flows.submit(message, packets, Progress::default());
         self.rank(slot);
         slot
@@ -134,7 +134,7 @@ impl Flows {
             self.rank(slot);
         }
         let outgoing = self.flows.outgoing(slot);
-        let mut packet = fastpass.framing().data(outgoing, seq, Priority::new(1), header);
+        let mut packet = fastpass.segmentation().data(outgoing, seq, Priority::new(1), header);
         if let Some(path) = path {
             packet.path = path;
             packet.marks = packet.marks.with(Marks::ROUTED);

@@ -142,7 +142,7 @@ impl Endpoint for FastpassHost {
 
     fn submit(&mut self, now: Time, message: Message) {
         let slot = self.flows.submit(&message, &self.fastpass);
-        let packets = self.fastpass.framing().packets(message.size);
+        let packets = self.fastpass.segmentation().packets(message.size);
         self.want(now, slot, message.dst, packets);
     }
 
@@ -160,7 +160,7 @@ impl Endpoint for FastpassHost {
         let (src, msg) = (packet.src, packet.payload.msg);
         match packet.header {
             FastpassHeader::Data { flow, tx_slot, seq, size } => {
-                let packets = self.fastpass.framing().packets(Bytes::new(size));
+                let packets = self.fastpass.segmentation().packets(Bytes::new(size));
                 let of = Announcement { src, msg, flow, tx_slot, packets };
                 let (forget, out) = (self.fastpass.forget, &mut self.out);
                 return self.receiver.on_packet(now, of, Some(seq), forget, out, |arrived| {

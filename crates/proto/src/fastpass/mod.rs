@@ -46,7 +46,7 @@ use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, FabricNeeds
 use rampmeter_core::{FabricFacts, Family, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::{Framing, phost_study_buffer};
+use crate::parts::{Segmentation, phost_study_buffer};
 use crate::transport::{Assumptions, DerivedValue, Network, Place, Site, Transport};
 use config::Model;
 
@@ -89,9 +89,9 @@ impl Transport for FastpassFamily {
     const SUMMARY: &'static str = "An arbiter that gives out time slots and paths (Fastpass).";
     const WIRE: TransportId = TransportId(4);
 
-    fn framing(keys: &FastpassConfig) -> Framing {
+    fn segmentation(keys: &FastpassConfig) -> Segmentation {
         let &FastpassConfig { payload, header, padding, .. } = keys;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 
     /// Ports of the pHost study, 36 KB at 10 Gbit/s. The paper's arbiter may have to answer every

@@ -12,7 +12,9 @@ use super::pod::timing::{Instant, Timing, instant};
 use super::wire::COVERED;
 use super::wire::POD_FLAG;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap, within};
+use crate::parts::{
+    AttemptLimit, Padding, Segmentation, held_pause, keepalive, repeat_gap, within,
+};
 
 /// Message to one destination that is sent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -212,10 +214,10 @@ impl FastpodConfig {
         Ok(hosts)
     }
 
-    /// Returns the framing of messages.
-    pub(super) fn framing(&self) -> Framing {
+    /// Returns the segmentation of messages.
+    pub(super) fn segmentation(&self) -> Segmentation {
         let &Self { payload, header, padding, packing, .. } = self;
-        Framing { payload, header, padding: if packing { Padding::Exact } else { padding } }
+        Segmentation::new(payload, header, if packing { Padding::Exact } else { padding })
     }
 
     /// Cells between which control packets with their guard bands find no place.
@@ -356,8 +358,8 @@ impl std::fmt::Debug for Fastpod {
 
 impl Fastpod {
     #[inline]
-    pub(super) fn framing(&self) -> Framing {
-        self.config.framing()
+    pub(super) fn segmentation(&self) -> Segmentation {
+        self.config.segmentation()
     }
 
     /// Returns the time stamp of an SCHD that is sent at `now`, with the errors of both ends.

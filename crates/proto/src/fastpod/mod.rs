@@ -41,7 +41,7 @@ use rampmeter_core::fabric::{
 use rampmeter_core::{Bytes, FabricFacts, Family, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::Segmentation;
 use crate::transport::{Assumptions, DerivedValue, Network, Place, Site, Transport};
 
 /// Full cells in a port with memory above which it drops unscheduled cells, as many as Homa Aeolus
@@ -73,8 +73,8 @@ impl Transport for FastpodFamily {
         "An arbiter that gives out slots of a pod whose switches have no memory (Fastpod).";
     const WIRE: TransportId = TransportId(11);
 
-    fn framing(keys: &FastpodConfig) -> Framing {
-        keys.framing()
+    fn segmentation(keys: &FastpodConfig) -> Segmentation {
+        keys.segmentation()
     }
 
     fn reply_bytes(_keys: &FastpodConfig) -> Bytes {

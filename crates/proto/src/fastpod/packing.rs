@@ -47,7 +47,7 @@ impl Fastpod {
     /// Returns the bytes of a whole cell.
     #[inline]
     pub(super) fn cell_bytes(&self) -> u64 {
-        self.framing().full().get()
+        self.segmentation().full().get()
     }
 
     /// Returns the time that a packet takes on a link.

@@ -4,9 +4,10 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cut::Segmentation;
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, timeout_of, within};
+use crate::parts::{
+    AttemptLimit, Padding, Segmentation, forget_after, repeat_gap, timeout_of, within,
+};
 use crate::transport::Peers;
 
 /// Amount of data that a grant allows.
@@ -173,8 +174,8 @@ impl HomaConfig {
         Self { first_round: FirstRound::Droppable, attempts_max: 48, ..Self::paper() }
     }
 
-    pub(crate) fn framing(&self) -> Framing {
-        Framing { payload: self.payload, header: self.header, padding: Padding::Exact }
+    pub(crate) fn segmentation(&self) -> Segmentation {
+        Segmentation::new(self.payload, self.header, Padding::Exact)
     }
 }
 
@@ -183,8 +184,8 @@ impl HomaConfig {
 pub struct Homa {
     /// The parameters.
     pub config: HomaConfig,
-    /// Segmentation of messages into packets.
-    pub(super) cut: Segmentation,
+    /// Segmentation of messages into packets, of which the unscheduled ones may carry less.
+    pub(super) segmentation: Segmentation,
     /// The rate of access links, by which grants are paced.
     pub rate: Rate,
     /// Bytes of a message on the wire below which more is granted.
@@ -242,15 +243,20 @@ impl HomaConfig {
             Some(bytes) => (u64::from(bytes), u64::from(bytes)),
             None => (u64::from(bdp) * first, u64::from(bdp) * full.get()),
         };
-        let cut = Segmentation::new(self.payload.get(), first, bytes, full.get());
+        let segmentation = self.segmentation().with_head(first, bytes);
         let timeout = timeout_of(facts, self.timeout_rtts, full);
         let overcommitment = self.overcommitment.unwrap_or(u32::from(priorities - unscheduled));
         Ok(Homa {
-            cut,
+            segmentation,
             rate: facts.access_rate,
             window,
-            unscheduled: cut.first_packets(),
-            unscheduled_in_incast: cut.packets(self.incast_bytes.into()).min(cut.first_packets()),
+            unscheduled: segmentation.head_packets(),
+            unscheduled_in_incast: match self.incast_bytes {
+                0 => 0,
+                bytes => {
+                    segmentation.packets(Bytes::new(bytes.into())).min(segmentation.head_packets())
+                }
+            },
             peers: None,
             overcommitment: overcommitment as usize,
             timeout,
@@ -267,15 +273,14 @@ impl HomaConfig {
 impl Homa {
     /// Returns the maximum number of unscheduled packets of a message to `dst`.
     pub(super) fn unscheduled_to(&self, dst: NodeId) -> u32 {
-        let bdp =
-            |peers: &Peers| peers.facts_to(dst).bdp_packets(Bytes::new(self.cut.full())).max(1);
+        let bdp = |peers: &Peers| peers.facts_to(dst).bdp_packets(self.segmentation.full()).max(1);
         self.peers.as_ref().map_or(self.unscheduled, bdp)
     }
 
     /// Returns the timeout of messages to or from `peer`.
     #[inline]
     pub(super) fn timeout_of(&self, peer: NodeId) -> Span {
-        let least = (self.config.timeout_rtts, Bytes::new(self.cut.full()));
+        let least = (self.config.timeout_rtts, self.segmentation.full());
         self.peers
             .as_ref()
             .map_or(self.timeout, |peers| peers.timeout_of(self.timeout, least, peer))
@@ -286,7 +291,7 @@ impl Homa {
     pub(super) fn window_from(&self, src: NodeId) -> u64 {
         let of_pair = |peers: &Peers| {
             let facts = FabricFacts { access_rate: self.rate, ..peers.facts_from(src) };
-            let full = Bytes::new(self.cut.full());
+            let full = self.segmentation.full();
             u64::from(facts.bdp_packets(full).max(1)) * full.get()
         };
         self.peers.as_ref().map_or(self.window, of_pair)

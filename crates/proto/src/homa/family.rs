@@ -10,7 +10,7 @@ use super::config::{Homa, HomaConfig};
 use super::host::HomaHost;
 use super::wire::HomaHeader;
 use crate::keys::{BadKey, Keys, Preset};
-use crate::parts::{Framing, family};
+use crate::parts::{Segmentation, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Quantity, Site, Transport};
 
 family! {
@@ -85,11 +85,11 @@ impl Homa {
     /// in the same way: if unscheduled packets carry less than others, their number follows from
     /// the slowest host.
     fn among(self, network: &Self, peers: &Peers) -> Self {
-        if self.cut.is_even() && self.config.rtt_bytes.is_none() {
+        if self.segmentation.is_even() && self.config.rtt_bytes.is_none() {
             return Self { peers: Some(peers.clone()), ..self };
         }
         Self {
-            cut: network.cut,
+            segmentation: network.segmentation,
             unscheduled: network.unscheduled,
             unscheduled_in_incast: network.unscheduled_in_incast,
             ..self
@@ -116,8 +116,8 @@ impl Transport for HomaFamily {
         "Grants from the receiver, priorities by remaining size, overcommitment (Homa).";
     const WIRE: TransportId = TransportId(13);
 
-    fn framing(keys: &HomaConfig) -> Framing {
-        keys.framing()
+    fn segmentation(keys: &HomaConfig) -> Segmentation {
+        keys.segmentation()
     }
 
     fn needs(keys: &HomaConfig, _facts: &FabricFacts) -> FabricNeeds {
@@ -149,15 +149,15 @@ impl Transport for HomaAeolusFamily {
     const WIRE: TransportId = TransportId(14);
     const ON_HOSTS: bool = false;
 
-    fn framing(keys: &AeolusConfig) -> Framing {
-        keys.0.framing()
+    fn segmentation(keys: &AeolusConfig) -> Segmentation {
+        keys.0.segmentation()
     }
 
     /// Those of Homa, and selective dropping. No unscheduled packet may be so short that it is
     /// express.
     fn needs(keys: &AeolusConfig, _facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {
-            drop_unscheduled: Need::Prefer(Some(keys.0.framing().full() * DROP_ABOVE_PACKETS)),
+            drop_unscheduled: Need::Prefer(Some(keys.0.segmentation().full() * DROP_ABOVE_PACKETS)),
             express: Need::Prefer(keys.0.header.get() as u16),
             ..keys.0.needs()
         }

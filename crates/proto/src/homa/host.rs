@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Bytes, Endpoint, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::config::{Homa, Mode};
 use super::receiver::{MessageDescription, Receiver, Whole};
@@ -45,7 +45,7 @@ impl HomaHost {
         size: u64,
         (unscheduled, answers): (u32, u32),
     ) -> MessageDescription {
-        let packets = self.homa.cut.packets(size);
+        let packets = self.homa.segmentation.packets(Bytes::new(size));
         let of = Announcement { src: packet.src, msg: packet.payload.msg, flow, tx_slot, packets };
         MessageDescription { of, size, unscheduled, answers }
     }

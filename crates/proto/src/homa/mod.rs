@@ -11,7 +11,6 @@
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`cutoffs`]: priorities by the distribution of sizes
 //! * [`wire`]: the packets
-//! * `cut`: messages cut into packets
 //! * `sender`: unscheduled and granted packets, fewest remaining bytes first
 //! * `receiver`, `rx_flow`: arrival, requests of retransmissions
 //! * `granting`: the messages that have grants, and their priorities
@@ -25,7 +24,6 @@ pub mod config;
 pub mod cutoffs;
 pub mod wire;
 
-mod cut;
 mod family;
 mod granting;
 mod host;

@@ -92,8 +92,8 @@ impl Receiver {
     /// many.
     fn enter(&mut self, now: Time, message: &MessageDescription, homa: &Homa) -> Option<u32> {
         let MessageDescription { of, size, answers, .. } = *message;
-        let unscheduled = message.unscheduled.min(of.packets).min(homa.cut.first_packets());
-        let in_flight = (0..unscheduled).map(|seq| homa.cut.wire(seq, size)).sum();
+        let unscheduled = message.unscheduled.min(of.packets).min(homa.segmentation.head_packets());
+        let in_flight = (0..unscheduled).map(|seq| homa.segmentation.wire_bytes(seq, size)).sum();
         let state = MessageProgress {
             size,
             unscheduled,
@@ -208,7 +208,8 @@ impl Receiver {
             let mut seq = flow.got.next_missing(0);
             while seq < state.unscheduled {
                 state.goal += 1;
-                state.in_flight = state.in_flight.saturating_sub(homa.cut.wire(seq, state.size));
+                state.in_flight =
+                    state.in_flight.saturating_sub(homa.segmentation.wire_bytes(seq, state.size));
                 seq = flow.got.next_missing(seq + 1);
             }
             answer_probe(slot, flow, out);
@@ -233,7 +234,7 @@ impl Receiver {
             && flow.state.issued < flow.state.goal
         {
             flow.state.goal -= 1;
-            flow.state.in_flight += homa.cut.wire(seq, flow.state.size);
+            flow.state.in_flight += homa.segmentation.wire_bytes(seq, flow.state.size);
             self.granting.place(slot, &self.flows[slot], homa);
         }
     }
@@ -259,7 +260,7 @@ impl Receiver {
         let state = &mut flow.state;
         // The bytes that were counted at its grant: between hosts a packet arrives without those
         // that the network and the datapath add.
-        let bytes = homa.cut.wire(seq, state.size);
+        let bytes = homa.segmentation.wire_bytes(seq, state.size);
         if !is_fresh {
             if std::mem::take(&mut state.is_asked) {
                 self.doublings = (self.doublings + 1).min(DOUBLINGS_MAX);

@@ -43,7 +43,7 @@ impl RxFlow {
     #[inline]
     pub(super) fn key(&self, homa: &Homa) -> Option<Key> {
         let MessageProgress { goal, issued, size, age, .. } = self.state;
-        let to_grant = || homa.cut.left(self.of.packets - (goal - issued), size);
+        let to_grant = || homa.segmentation.remaining(self.of.packets - (goal - issued), size);
         (issued < goal).then(|| (to_grant(), age))
     }
 
@@ -57,7 +57,7 @@ impl RxFlow {
         loop {
             // If some of them are lost, the next packet to arrive is not known.
             let seq = packets - (state.goal - state.issued);
-            state.in_flight += homa.cut.wire(seq, state.size);
+            state.in_flight += homa.segmentation.wire_bytes(seq, state.size);
             state.issued += 1;
             if homa.config.grants == Grants::Packet
                 || state.in_flight >= homa.window_from(self.of.src)

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, SeqSet};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, PayloadRef, Priority, Time};
+use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Time};
 
 use super::config::{Grants, Homa};
 use super::wire::HomaHeader;
@@ -134,7 +134,7 @@ impl Sender {
         relation: Relation,
         homa: &Homa,
     ) -> (u32, u32) {
-        let packets = homa.cut.packets(message.size.get());
+        let packets = homa.segmentation.packets(message.size);
         let most = homa.unscheduled_to(message.dst);
         let most = match self.crowded.contains_key(&message.dst.get()) {
             true => most.min(homa.unscheduled_in_incast),
@@ -168,8 +168,8 @@ impl Sender {
             return;
         }
         let again: u64 = state.again.iter().map(|&(from, end)| u64::from(end - from)).sum();
-        let left =
-            homa.cut.left(state.next, flow.size) + (again + state.n_lost()) * homa.cut.full();
+        let left = homa.segmentation.remaining(state.next, flow.size)
+            + (again + state.n_lost()) * homa.segmentation.full().get();
         self.ready.set(&mut self.places, slot, (left, flow.msg.get()));
     }
 
@@ -338,7 +338,7 @@ impl Sender {
             true => Marks::UNSCHEDULED,
             false => Marks::NONE,
         };
-        let (dst, size, msg) = (flow.dst, flow.size, flow.msg);
+        let (dst, msg) = (flow.dst, flow.msg);
         if is_unscheduled
             && flow.state.next == flow.state.unscheduled
             && let Some(round) = &mut flow.state.first_round
@@ -347,12 +347,10 @@ impl Sender {
             // Behind the last of them, in their class.
             out.send_class(dst, msg, probe(flow, slot), priority);
         }
-        let src = self.flows.outgoing(slot).src;
+        let outgoing = self.flows.outgoing(slot);
         self.rank(slot, homa);
-        let (offset, len) = (homa.cut.offset(seq), homa.cut.len(seq, size) as u16);
-        let wire_bytes = homa.cut.wire(seq, size) as u16;
-        let payload = PayloadRef { msg, offset, len };
-        Some(Packet { header, payload, src, dst, wire_bytes, path: 0, priority, marks })
+        let packet = homa.segmentation.data(outgoing, seq, priority, header);
+        Some(Packet { marks, ..packet })
     }
 
     /// Probes for messages without an answer, at intervals, and aborts those that are never

@@ -47,41 +47,6 @@ fn grants(packets: &[Packet<HomaHeader>]) -> Vec<(u32, u32, u8)> {
     packets.iter().filter_map(grant).collect()
 }
 
-mod cut {
-    use super::super::cut::Segmentation;
-
-    /// protocol-notes: 100 000 unscheduled bytes in packets of 1442, others of 1456, all of 1538.
-    #[test]
-    fn the_reference_cuts_unscheduled_bytes_apart() {
-        let cut = Segmentation::new(1_456, 1_442, 100_000, 1_538);
-        assert_eq!((cut.first_packets(), cut.packets(500_000)), (70, 70 + 275));
-        assert_eq!((cut.len(69, 500_000), cut.wire(69, 500_000)), (502, 502 + 96));
-        assert_eq!(
-            (cut.offset(70), cut.len(70, 500_000), cut.wire(70, 500_000)),
-            (100_000, 1_456, 1_538)
-        );
-        assert_eq!(cut.wire(344, 500_000), 400_000 - 274 * 1_456 + 82);
-    }
-
-    #[test]
-    fn packets_cover_a_message_without_overlap() {
-        for (payload, first, bytes) in [(1_456, 1_442, 100_000), (1_460, 1_460, 9_700)] {
-            let cut = Segmentation::new(payload, first, bytes, 1_538);
-            for size in [1, 1_441, 1_442, 1_443, 9_700, 10_220, 99_999, 100_000, 100_001, 500_000] {
-                let packets = cut.packets(size);
-                let lens: Vec<u64> = (0..packets).map(|seq| cut.len(seq, size)).collect();
-                assert!(lens.iter().all(|&len| len > 0), "{size}");
-                assert_eq!(lens.iter().sum::<u64>(), size);
-                let mut at = 0;
-                for (seq, len) in (0..packets).zip(lens) {
-                    assert_eq!(cut.offset(seq), at);
-                    at += len;
-                }
-            }
-        }
-    }
-}
-
 mod priorities {
     use super::*;
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, Rtt, forget_after};
+use crate::parts::{AttemptLimit, Padding, Rtt, Segmentation, forget_after};
 use crate::transport::Peers;
 
 /// Recovery of lost packets.
@@ -108,9 +108,9 @@ impl HpccConfig {
     }
 
     /// Segmentation of messages: telemetry takes its bytes of every packet, regardless of its path.
-    pub(super) fn framing(&self) -> Framing {
+    pub(super) fn segmentation(&self) -> Segmentation {
         let header = self.header + self.int;
-        Framing { payload: self.payload, header, padding: Padding::Exact }
+        Segmentation::new(self.payload, header, Padding::Exact)
     }
 }
 
@@ -208,7 +208,7 @@ impl Hpcc {
     }
 
     #[inline]
-    pub(super) fn framing(&self) -> Framing {
-        self.config.framing()
+    pub(super) fn segmentation(&self) -> Segmentation {
+        self.config.segmentation()
     }
 }

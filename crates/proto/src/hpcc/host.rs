@@ -45,7 +45,7 @@ impl Endpoint for HpccHost {
         Self {
             sender: Sender::new(node),
             receiver: Receiver::default(),
-            out: Output::new(node, config.framing().header.get() as u16),
+            out: Output::new(node, config.segmentation().header.get() as u16),
             stats: HpccStats::default(),
             hpcc: config,
         }

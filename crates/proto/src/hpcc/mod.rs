@@ -40,7 +40,7 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcThreshold, Spray};
 use rampmeter_core::{Bytes, FabricFacts, Family};
 
 use crate::keys::BadKey;
-use crate::parts::{Framing, family};
+use crate::parts::{Segmentation, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Quantity, Site, Transport};
 
 /// Memory of each switch (§5.1: 32 MB).
@@ -68,8 +68,8 @@ impl Transport for HpccFamily {
     const WIRE: TransportId = TransportId(16);
     const ON_HOSTS: bool = false;
 
-    fn framing(keys: &HpccConfig) -> Framing {
-        keys.framing()
+    fn segmentation(keys: &HpccConfig) -> Segmentation {
+        keys.segmentation()
     }
 
     /// Switches that share 32 MB, pause instead of dropping, and keep a message on one path (§5.1).

@@ -40,7 +40,7 @@ impl Receiver {
             return Receipt::Ignored;
         };
         let (src, msg) = (packet.src, packet.payload.msg);
-        let packets = hpcc.framing().packets(Bytes::new(size));
+        let packets = hpcc.segmentation().packets(Bytes::new(size));
         if seq >= packets {
             return Receipt::Ignored;
         }

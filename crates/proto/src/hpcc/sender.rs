@@ -59,7 +59,7 @@ impl FlowWindow {
     /// Sets window and pace to the values of the control.
     fn follow(&mut self, hpcc: &Hpcc) {
         let window = self.control.window();
-        self.cwnd = ((window / hpcc.framing().full().get() as f64).ceil() as u32).max(1);
+        self.cwnd = ((window / hpcc.segmentation().full().get() as f64).ceil() as u32).max(1);
         let bps = (window * 8e12 / self.control.rtt().as_ps() as f64) as u64;
         self.pace = Rate::from_bps(bps.max(1)).unwrap_or(self.pace);
     }
@@ -145,7 +145,7 @@ impl Sender {
     }
 
     pub(super) fn submit(&mut self, now: Time, message: &Message, hpcc: &Hpcc) {
-        let packets = hpcc.framing().packets(message.size);
+        let packets = hpcc.segmentation().packets(message.size);
         let state = Stream::new(packets, FlowWindow::new(message.dst, self.known, hpcc));
         let slot = self.flows.submit(message, packets, state);
         self.update(now, slot);
@@ -259,7 +259,7 @@ impl Sender {
             path: 0,
             records: Records::default(),
         };
-        let packet = hpcc.framing().data(self.flows.outgoing(slot), seq, DATA, header);
+        let packet = hpcc.segmentation().data(self.flows.outgoing(slot), seq, DATA, header);
         let flow = &mut self.flows[slot];
         let was_idle = flow.state.in_flight() == 0;
         flow.state.send(now, seq, packet.wire_bytes);

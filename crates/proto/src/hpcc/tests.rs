@@ -56,8 +56,8 @@ mod derived {
 
     #[test]
     fn a_full_packet_of_the_paper_has_42_bytes_of_telemetry() {
-        let framing = HpccConfig::paper().framing();
-        assert_eq!(framing.full(), Bytes::new(1_000 + 40 + 42));
+        let segmentation = HpccConfig::paper().segmentation();
+        assert_eq!(segmentation.full(), Bytes::new(1_000 + 40 + 42));
     }
 
     #[test]

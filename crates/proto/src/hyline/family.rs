@@ -13,7 +13,7 @@ use super::wire::{HylineHeader, SignalHeader};
 use crate::central::settings::{Settings, needs};
 use crate::central::{Central, CentralArbiter, CentralHost};
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::Segmentation;
 use crate::transport::{Assumptions, DerivedValue, Peers, Site, Transport};
 
 /// The Hyline family.
@@ -62,9 +62,9 @@ impl Transport for HylineFamily {
         "TCP for short messages; a controller that gives long ones turns and paths (Hyline).";
     const WIRE: TransportId = TransportId(10);
 
-    fn framing(keys: &HylineConfig) -> Framing {
+    fn segmentation(keys: &HylineConfig) -> Segmentation {
         let &HylineConfig { payload, header, padding, .. } = keys;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 
     /// Switches without marks whose ports hold two bandwidth-delay products (CAPTON §V), and that

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, forget_after, timeout_of};
+use crate::parts::{AttemptLimit, Padding, Segmentation, forget_after, timeout_of};
 use crate::transport::Peers;
 
 /// Order in which a receiver pulls from its flows (NDP, section 3).
@@ -236,8 +236,8 @@ impl Ndp {
     }
 
     #[inline]
-    pub(super) fn framing(&self) -> Framing {
+    pub(super) fn segmentation(&self) -> Segmentation {
         let NdpConfig { payload, header, padding, .. } = self.config;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 }

@@ -39,7 +39,7 @@ impl NdpHost {
             self.sender.on_returned(tx_slot, msg, seq, &mut self.stats);
             return Receipt::Control;
         }
-        let packets = self.ndp.framing().packets(Bytes::new(size));
+        let packets = self.ndp.segmentation().packets(Bytes::new(size));
         let of = Announcement { src: packet.src, msg, flow, tx_slot, packets };
         let is_trimmed = packet.marks.contains(Marks::TRIMMED);
         let arrival = Arrival { of, seq, path: packet.path, is_trimmed };

@@ -37,7 +37,7 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow};
 use rampmeter_core::{Bytes, FabricFacts, Family, Trimming};
 
 use crate::keys::BadKey;
-use crate::parts::{Framing, family};
+use crate::parts::{Segmentation, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Site, Transport};
 
 family! {
@@ -59,9 +59,9 @@ impl Transport for NdpFamily {
     const WIRE: TransportId = TransportId(12);
     const ON_HOSTS: bool = false;
 
-    fn framing(keys: &NdpConfig) -> Framing {
+    fn segmentation(keys: &NdpConfig) -> Segmentation {
         let &NdpConfig { payload, header, padding, .. } = keys;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 
     /// An acknowledgement carries the pull that is due. If pulls are further apart than packets,

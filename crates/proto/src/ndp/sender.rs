@@ -147,7 +147,7 @@ impl Sender {
 
     /// Submits a new flow: it sends its first window at once.
     pub(super) fn submit(&mut self, now: Time, message: Message, ndp: &Ndp) {
-        let packets = ndp.framing().packets(message.size);
+        let packets = ndp.segmentation().packets(message.size);
         let state = Window { credit: packets.min(ndp.window_to(message.dst)), ..Window::default() };
         let slot = self.flows.submit(&message, packets, state);
         self.flows.start_timer(slot, now + ndp.timeout_to(message.dst, 0));
@@ -268,7 +268,7 @@ impl Sender {
             let header = NdpHeader::Data { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
             let outgoing = self.flows.outgoing(slot);
             self.give_turn(slot);
-            let mut packet = ndp.framing().data(outgoing, seq, Priority::new(1), header);
+            let mut packet = ndp.segmentation().data(outgoing, seq, Priority::new(1), header);
             if let Some(path) = path {
                 packet.path = path;
                 packet.marks = Marks::ROUTED;

@@ -1,6 +1,6 @@
 //! Parts that protocols are built of. A transport outside this crate may use them too.
 //!
-//! * [`Framing`]: cuts messages into packets
+//! * [`Segmentation`]: packets of a message, by its size
 //! * [`Output`]: control packets and events that wait for the driver
 //! * [`OutgoingFlows`], [`Retry`], [`Ready`]: flows of a sender, their timers, those that may send
 //! * [`AttemptLimit`]: unanswered attempts after which a message fails
@@ -24,7 +24,6 @@ mod config;
 mod counters;
 mod data_header;
 mod family;
-mod framing;
 mod held;
 mod numbers;
 mod outgoing;
@@ -32,6 +31,7 @@ mod output;
 mod ready;
 mod repeats;
 mod retry;
+mod segmentation;
 mod sides;
 mod stream;
 mod tenant;
@@ -51,7 +51,6 @@ pub use config::{
 pub(crate) use counters::counters;
 pub use data_header::{DataHeader, FlowKey};
 pub(crate) use family::family;
-pub use framing::{Framing, OutgoingMessage};
 pub use numbers::{FlowNumbers, NextNumber, NumberState};
 pub use outgoing::{OutgoingFlow, OutgoingFlows};
 pub use output::Output;
@@ -59,6 +58,7 @@ pub use ready::Ready;
 pub(crate) use repeats::Repeats;
 pub use repeats::repeat_gap;
 pub use retry::Retry;
+pub use segmentation::{OutgoingMessage, Segmentation};
 pub(crate) use sides::sides;
 pub use stream::{Ack, AckEffect, Limit, Rtt, Stream, Window};
 pub use tenant::TenantCounts;

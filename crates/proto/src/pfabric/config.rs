@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap, within};
+use crate::parts::{
+    AttemptLimit, Padding, Segmentation, held_pause, keepalive, repeat_gap, within,
+};
 use crate::transport::Peers;
 
 /// Reaction of a flow to several consecutive timeouts.
@@ -230,8 +232,8 @@ impl Pfabric {
     }
 
     #[inline]
-    pub(super) fn framing(&self) -> Framing {
+    pub(super) fn segmentation(&self) -> Segmentation {
         let PfabricConfig { payload, header, padding, .. } = self.config;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 }

@@ -72,7 +72,7 @@ impl Endpoint for PfabricHost {
                 return Receipt::Control;
             }
         };
-        let packets = self.pfabric.framing().packets(Bytes::new(size));
+        let packets = self.pfabric.segmentation().packets(Bytes::new(size));
         let of = Announcement { src, msg, flow, tx_slot, packets };
         let (forget, out) = (self.pfabric.forget, &mut self.out);
         self.receiver.on_packet(now, of, seq, forget, out, |arrived| {

@@ -33,7 +33,7 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Spray};
 use rampmeter_core::{FabricFacts, RankProgram};
 
 use crate::keys::BadKey;
-use crate::parts::{CAPTON_PORT_PACKETS, Framing, family, two_bdps};
+use crate::parts::{CAPTON_PORT_PACKETS, Segmentation, family, two_bdps};
 use crate::transport::{DerivedValue, Peers, Place, Site, Transport};
 use config::Network;
 
@@ -55,9 +55,9 @@ impl Transport for PfabricFamily {
         "Ports that order and drop by remaining size, hosts at line rate (pFabric).";
     const WIRE: TransportId = TransportId(3);
 
-    fn framing(keys: &PfabricConfig) -> Framing {
+    fn segmentation(keys: &PfabricConfig) -> Segmentation {
         let &PfabricConfig { payload, header, padding, .. } = keys;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 
     /// Ports that hold two bandwidth-delay products (§5.1: 36 KB). The simulators of both studies

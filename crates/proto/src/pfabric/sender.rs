@@ -101,7 +101,7 @@ impl Sender {
     }
 
     pub(super) fn submit(&mut self, message: Message, pfabric: &Pfabric) {
-        let packets = pfabric.framing().packets(message.size);
+        let packets = pfabric.segmentation().packets(message.size);
         let (cwnd, cwnd_max) = pfabric.windows_to(message.dst);
         let window = Minimal { cwnd, cwnd_max, reorder_max: pfabric.config.duplicate_acks };
         let slot = self.flows.submit(&message, packets, Stream::new(packets, window));
@@ -219,7 +219,7 @@ impl Sender {
             size: flow.size,
         };
         let outgoing = self.flows.outgoing(slot);
-        let packet = pfabric.framing().data(outgoing, seq, Priority::new(1), header);
+        let packet = pfabric.segmentation().data(outgoing, seq, Priority::new(1), header);
         let flow = &mut self.flows[slot];
         flow.state.send(now, seq, packet.wire_bytes);
         if sendable(flow, pfabric).is_none() {

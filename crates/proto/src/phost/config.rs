@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, forget_after, keepalive, repeat_gap};
+use crate::parts::{AttemptLimit, Padding, Segmentation, forget_after, keepalive, repeat_gap};
 use crate::transport::Peers;
 
 /// Flows that get free tokens (pHost §3.2).
@@ -312,9 +312,9 @@ impl PhostConfig {
 
 impl Phost {
     #[inline]
-    pub(super) fn framing(&self) -> Framing {
+    pub(super) fn segmentation(&self) -> Segmentation {
         let PhostConfig { payload, header, padding, .. } = self.config;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 
     /// Returns the parameters of flows to `dst`.

@@ -48,7 +48,7 @@ impl PhostHost {
             msg: packet.payload.msg,
             flow,
             tx_slot,
-            packets: self.phost.framing().packets(size),
+            packets: self.phost.segmentation().packets(size),
         };
         SizedFlow { of, size }
     }

@@ -41,7 +41,7 @@ use rampmeter_core::fabric::{FabricNeeds, Need};
 use rampmeter_core::{FabricFacts, Passive};
 
 use crate::keys::BadKey;
-use crate::parts::{Framing, family, phost_study_buffer};
+use crate::parts::{Segmentation, family, phost_study_buffer};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Site, Transport};
 use config::{FreeExpiry, TOKEN_LIFETIME_MILLI};
 
@@ -63,9 +63,9 @@ impl Transport for PhostFamily {
         "Tokens a packet from the destination, free tokens for first packets (pHost).";
     const WIRE: TransportId = TransportId(2);
 
-    fn framing(keys: &PhostConfig) -> Framing {
+    fn segmentation(keys: &PhostConfig) -> Segmentation {
         let &PhostConfig { payload, header, padding, .. } = keys;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 
     /// Ports of 36 KB at 10 Gbit/s (§4.1).

@@ -126,7 +126,7 @@ impl Sender {
         out: &mut Output<PhostHeader>,
     ) {
         let Message { id: msg, dst, size, deadline, tenant } = message;
-        let packets = phost.framing().packets(size);
+        let packets = phost.segmentation().packets(size);
         let pair = phost.pair_to(dst);
         let free_end = pair.free_of(packets, phost.config.free_for);
         let state = Tokens {
@@ -287,7 +287,7 @@ impl Sender {
             DataPriority::Size => Priority::new(2),
             DataPriority::Single => Priority::new(1),
         };
-        phost.framing().data(outgoing, seq, priority, header)
+        phost.segmentation().data(outgoing, seq, priority, header)
     }
 
     /// Repeats announcements without an answer, at intervals, and aborts those that are never

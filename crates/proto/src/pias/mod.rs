@@ -23,7 +23,7 @@ use rampmeter_core::{FabricFacts, Passive};
 pub use config::PiasConfig;
 
 use crate::keys::BadKey;
-use crate::parts::{Framing, family};
+use crate::parts::{Segmentation, family};
 use crate::tcp::wire::TcpHeader;
 use crate::tcp::{Tcp, TcpHost};
 use crate::transport::{Assumptions, DerivedValue, Site, Transport};
@@ -45,8 +45,8 @@ impl Transport for PiasFamily {
     const SUMMARY: &'static str = "DCTCP whose messages fall through classes by the bytes sent.";
     const WIRE: TransportId = TransportId(8);
 
-    fn framing(keys: &PiasConfig) -> Framing {
-        keys.tcp.framing()
+    fn segmentation(keys: &PiasConfig) -> Segmentation {
+        keys.tcp.segmentation()
     }
 
     /// Those of TCP, with eight classes.

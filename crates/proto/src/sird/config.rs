@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::control::{Law, Laws};
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, timeout_of, within};
+use crate::parts::{
+    AttemptLimit, Padding, Segmentation, forget_after, repeat_gap, timeout_of, within,
+};
 use crate::transport::Peers;
 
 /// Choice of the sender that a receiver gives its next credit.
@@ -174,8 +176,8 @@ impl SirdConfig {
         }
     }
 
-    pub(crate) fn framing(&self) -> Framing {
-        Framing { payload: self.payload, header: self.header, padding: Padding::Exact }
+    pub(crate) fn segmentation(&self) -> Segmentation {
+        Segmentation::new(self.payload, self.header, Padding::Exact)
     }
 
     fn full(&self) -> u64 {
@@ -227,7 +229,12 @@ impl SirdConfig {
         // Rounded up: never faster than the link.
         let full_time = facts.access_rate.tx_time(Bytes::new(full)).as_ps() * 1_000;
         Ok(Sird {
-            cut: Segmentation { payload: self.payload.get(), first, unscheduled, full },
+            credited: self.segmentation(),
+            uncredited: Segmentation::new(
+                Bytes::new(first),
+                Bytes::new(full - first),
+                Padding::Exact,
+            ),
             credit,
             sender_credit,
             unscheduled,
@@ -244,76 +251,15 @@ impl SirdConfig {
     }
 }
 
-/// Segmentation of messages into packets: those without credit may carry less in a full packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Segmentation {
-    payload: u64,
-    first: u64,
-    /// Size up to which messages need no credit.
-    unscheduled: u64,
-    full: u64,
-}
-
-impl Segmentation {
-    /// Returns true if messages that need no credit are cut like others.
-    pub(super) fn is_even(&self) -> bool {
-        self.first == self.payload
-    }
-
-    #[inline]
-    fn payload(&self, size: u64) -> u64 {
-        if size <= self.unscheduled { self.first } else { self.payload }
-    }
-
-    /// Packets of a message of `size`; at most `u32::MAX`.
-    pub(super) fn packets(&self, size: u64) -> u32 {
-        u32::try_from(size.div_ceil(self.payload(size))).unwrap_or(u32::MAX)
-    }
-
-    /// Returns the offset of packet `seq` in a message of `size`.
-    #[inline]
-    pub(super) fn offset(&self, seq: u32, size: u64) -> u64 {
-        u64::from(seq) * self.payload(size)
-    }
-
-    /// Bytes of a message of `size` from packet `seq` on.
-    #[inline]
-    pub(super) fn left(&self, seq: u32, size: u64) -> u64 {
-        size.saturating_sub(self.offset(seq, size))
-    }
-
-    /// Payload of packet `seq` of a message of `size`.
-    #[inline]
-    pub(super) fn len(&self, seq: u32, size: u64) -> u64 {
-        self.left(seq, size).min(self.payload(size))
-    }
-
-    /// All packets of a message of `size` on the wire.
-    pub(super) fn total(&self, size: u64) -> u64 {
-        size + u64::from(self.packets(size)) * (self.full - self.payload(size))
-    }
-
-    /// Packet `seq` of a message of `size` on the wire.
-    #[inline]
-    pub(super) fn wire(&self, seq: u32, size: u64) -> u64 {
-        self.len(seq, size) + self.full - self.payload(size)
-    }
-
-    /// A full packet on the wire.
-    #[inline]
-    pub(super) fn full(&self) -> u64 {
-        self.full
-    }
-}
-
 /// The parameters of SIRD on one fabric: a configuration that has been checked, and what follows
 /// from it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sird {
     /// The parameters.
     pub config: SirdConfig,
-    /// Segmentation of messages into packets.
-    pub(super) cut: Segmentation,
+    /// Packets of messages with credit, and of those without. The latter may carry less.
+    pub(super) credited: Segmentation,
+    pub(super) uncredited: Segmentation,
     /// Bytes for which a receiver may have credit outstanding (B).
     pub credit: u64,
     /// Maximum of these of one sender.
@@ -340,13 +286,42 @@ pub struct Sird {
 }
 
 impl Sird {
+    /// Returns the segmentation of messages of `size` into packets.
+    #[inline]
+    pub(super) fn segmentation(&self, size: u64) -> &Segmentation {
+        if size <= self.unscheduled { &self.uncredited } else { &self.credited }
+    }
+
+    /// Returns the length of all packets of a message of `size` on the wire.
+    pub(super) fn wire_bytes(&self, size: u64) -> u64 {
+        let segmentation = self.segmentation(size);
+        segmentation.wire_bytes_of_first(size, segmentation.packets(Bytes::new(size)))
+    }
+
+    /// Returns a full packet on the wire.
+    #[inline]
+    pub(super) fn full(&self) -> u64 {
+        self.credited.full().get()
+    }
+
+    /// Returns true if messages without credit are cut into packets like others.
+    pub(super) fn is_even(&self) -> bool {
+        self.credited == self.uncredited
+    }
+
+    /// Returns these parameters with the packets of `network`.
+    pub(super) fn with_packets_of(self, network: &Self) -> Self {
+        let &Self { credited, uncredited, unscheduled, .. } = network;
+        Self { credited, uncredited, unscheduled, ..self }
+    }
+
     /// The class of data with credit.
     pub(super) const DATA: Priority = Priority::new(1);
 
     /// Returns the timeout of messages to or from `peer`.
     #[inline]
     pub(super) fn timeout_of(&self, peer: NodeId) -> Span {
-        let least = (self.config.timeout_rtts, Bytes::new(self.cut.full()));
+        let least = (self.config.timeout_rtts, self.credited.full());
         self.peers
             .as_ref()
             .map_or(self.timeout, |peers| peers.timeout_of(self.timeout, least, peer))
@@ -365,7 +340,7 @@ impl Sird {
         match &self.peers {
             Some(peers) if self.config.sender_credit_bytes.is_none() => {
                 let bdp = self.config.bdp_packets(&peers.facts_from(src));
-                self.config.laws((bdp * self.cut.full).min(self.sender_credit))
+                self.config.laws((bdp * self.full()).min(self.sender_credit))
             }
             _ => self.laws,
         }
@@ -391,10 +366,10 @@ impl Sird {
     /// Time between the credit for a packet of `wire` bytes and the next one.
     #[inline]
     pub(super) fn pace_of(&self, wire: u64) -> Span {
-        if wire == self.cut.full {
+        if wire == self.full() {
             return self.pace;
         }
-        Span::from_ps((self.pace.as_ps() * wire).div_ceil(self.cut.full))
+        Span::from_ps((self.pace.as_ps() * wire).div_ceil(self.full()))
     }
 
     pub(super) fn grant_bytes(&self) -> u16 {

@@ -161,7 +161,7 @@ impl Bucket {
         let source = &self.sources[number];
         let first = source.flows.first();
         let has_room = source.outstanding <= source.limit()
-            && source.outstanding + sird.cut.full() <= source.laws.sender.max;
+            && source.outstanding + sird.full() <= source.laws.sender.max;
         let Some((key, _)) = first.filter(|_| has_room) else {
             self.order.remove(&mut self.order_places, number);
             return;
@@ -187,7 +187,7 @@ impl Bucket {
         }
         self.deadline = Time::NEVER;
         while let Some((_, number)) = self.order.first() {
-            if self.outstanding + sird.cut.full() > sird.credit {
+            if self.outstanding + sird.full() > sird.credit {
                 return;
             }
             if self.next_at > now {

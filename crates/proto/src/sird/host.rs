@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Bytes, Endpoint, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::config::Sird;
 use super::receiver::Receiver;
@@ -37,7 +37,7 @@ impl SirdHost {
         packet: &Packet<SirdHeader>,
         (flow, tx_slot, size): (u32, u32, u64),
     ) -> Announcement {
-        let packets = self.sird.cut.packets(size);
+        let packets = self.sird.segmentation(size).packets(Bytes::new(size));
         Announcement { src: packet.src, msg: packet.payload.msg, flow, tx_slot, packets }
     }
 

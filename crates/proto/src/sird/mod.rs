@@ -39,7 +39,7 @@ use rampmeter_core::{Bytes, FabricFacts, Passive};
 
 use self::config::UnscheduledClass;
 use crate::keys::BadKey;
-use crate::parts::{Framing, family};
+use crate::parts::{Segmentation, family};
 use crate::transport::{DerivedValue, Peers, Place, Quantity, Site, Transport};
 
 /// Memory of a port that never fills: the recorded run of the authors' simulator drops nothing.
@@ -63,8 +63,8 @@ impl Transport for SirdFamily {
         "Credit of receivers, limited by the queues that senders and switches report (SIRD).";
     const WIRE: TransportId = TransportId(15);
 
-    fn framing(keys: &SirdConfig) -> Framing {
-        keys.framing()
+    fn segmentation(keys: &SirdConfig) -> Segmentation {
+        keys.segmentation()
     }
 
     /// Ports that drop nothing, mark long queues and spray packets; one class for control packets
@@ -95,10 +95,10 @@ impl Transport for SirdFamily {
     /// end. All hosts cut messages in the same way: if unscheduled packets carry less than others,
     /// it follows from the slowest host.
     fn among(own: Sird, network: &Sird, peers: &Peers) -> Sird {
-        if own.cut.is_even() && own.config.unscheduled_bytes.is_none() {
+        if own.is_even() && own.config.unscheduled_bytes.is_none() {
             return Sird { peers: Some(peers.clone()), ..own };
         }
-        Sird { cut: network.cut, unscheduled: network.unscheduled, ..own }
+        own.with_packets_of(network)
     }
 
     fn describe(config: &Sird) -> Vec<DerivedValue> {

@@ -79,7 +79,7 @@ impl Receiver {
         needs_credit: bool,
         sird: &Sird,
     ) -> Option<u32> {
-        let unscheduled = if needs_credit { 0 } else { sird.cut.total(size) };
+        let unscheduled = if needs_credit { 0 } else { sird.wire_bytes(size) };
         let state = MessageProgress {
             size,
             next: if needs_credit { 0 } else { of.packets },
@@ -171,7 +171,7 @@ impl Receiver {
             flow.state.first_at = now;
         }
         if seq < flow.state.next {
-            let bytes = sird.cut.wire(seq, flow.state.size);
+            let bytes = sird.segmentation(flow.state.size).wire_bytes(seq, flow.state.size);
             flow.state.outstanding -= bytes;
             self.bucket.take_back(source, bytes);
         }
@@ -261,7 +261,7 @@ impl Receiver {
     pub(super) fn counted(&self, sird: &Sird) -> u64 {
         let of = |f: &RxFlow| -> u64 {
             let missing = (0..f.state.next).filter(|&seq| !f.got.contains(seq));
-            missing.map(|seq| sird.cut.wire(seq, f.state.size)).sum()
+            missing.map(|seq| sird.segmentation(f.state.size).wire_bytes(seq, f.state.size)).sum()
         };
         self.flows.iter().map(|(_, f)| of(f)).sum()
     }

@@ -36,7 +36,7 @@ impl RxFlow {
     #[inline]
     pub(super) fn key(&self, sird: &Sird) -> Option<Key> {
         let is_credited = self.got.next_missing(self.state.next) >= self.of.packets;
-        let missing = sird.cut.left(self.got.len(), self.state.size);
+        let missing = sird.segmentation(self.state.size).remaining(self.got.len(), self.state.size);
         (!is_credited).then_some((missing, self.state.age))
     }
 
@@ -47,7 +47,7 @@ impl RxFlow {
         if seq == self.got.first_missing() {
             self.state.first_at = now;
         }
-        let bytes = sird.cut.wire(seq, self.state.size);
+        let bytes = sird.segmentation(self.state.size).wire_bytes(seq, self.state.size);
         self.state.next = seq + 1;
         self.state.outstanding += bytes;
         (seq, bytes)

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, PayloadRef, Time};
+use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Time};
 
 use super::config::{SenderPolicy, Sird};
 use super::stats::SirdStats;
@@ -131,12 +131,12 @@ impl Sender {
         let Self { numbers, peers, .. } = self;
         let peer = *numbers.entry(node).or_insert_with(|| peers.insert(Peer::default()));
         let is_unscheduled = sird.is_unscheduled_to(message.dst, size);
-        let own = if is_unscheduled { sird.cut.total(size) } else { 0 };
+        let own = if is_unscheduled { sird.wire_bytes(size) } else { 0 };
         self.credit += own;
         self.unsent += 1;
         let credit = VecDeque::new();
         let state = Tx { next: 0, credit, credit_bytes: own, rx_slot: 0, peer, is_unscheduled };
-        let slot = self.flows.submit(message, sird.cut.packets(size), state);
+        let slot = self.flows.submit(message, sird.segmentation(size).packets(message.size), state);
         self.flows.start_timer(slot, now + sird.timeout_of(message.dst));
         if is_unscheduled {
             self.rank(slot, sird);
@@ -150,7 +150,7 @@ impl Sender {
     fn rank(&mut self, slot: u32, sird: &Sird) {
         let flow = &self.flows[slot];
         let state = &flow.state;
-        let left = sird.cut.left(state.next, flow.size);
+        let left = sird.segmentation(flow.size).remaining(state.next, flow.size);
         let is_unsent = state.is_unscheduled && state.next < flow.packets;
         let is_sendable = is_unsent || !state.credit.is_empty();
         let key = is_sendable.then_some((left, flow.msg.get()));
@@ -209,7 +209,7 @@ impl Sender {
             _ if is_full => return,
             _ => ranges.push_back((seq, seq + 1)),
         }
-        let bytes = sird.cut.wire(seq, flow.size);
+        let bytes = sird.segmentation(flow.size).wire_bytes(seq, flow.size);
         flow.state.credit_bytes += bytes;
         self.credit += bytes;
         self.rank(slot, sird);
@@ -288,10 +288,10 @@ impl Sender {
         let (_, slot) = self.peers[peer].ready.first()?;
         let has_others = self.unsent > 1;
         let flow = &mut self.flows[slot];
-        let (dst, size, msg) = (flow.dst, flow.size, flow.msg);
+        let size = flow.size;
         let credited = take_credited(flow);
         let seq = credited.unwrap_or(flow.state.next);
-        let bytes = sird.cut.wire(seq, size);
+        let bytes = sird.segmentation(size).wire_bytes(seq, size);
         let taken = bytes.min(flow.state.credit_bytes);
         flow.state.credit_bytes -= taken;
         self.credit -= taken;
@@ -310,12 +310,10 @@ impl Sender {
             SirdHeader::Unscheduled { .. } => sird.unscheduled_class(),
             _ => Sird::DATA,
         };
-        let src = self.flows.outgoing(slot).src;
+        let outgoing = self.flows.outgoing(slot);
         self.rank(slot, sird);
-        let (offset, len) = (sird.cut.offset(seq, size), sird.cut.len(seq, size) as u16);
-        let wire_bytes = sird.cut.wire(seq, size) as u16;
-        let (payload, marks) = (PayloadRef { msg, offset, len }, Marks::ECN_CAPABLE);
-        Some(Packet { header, payload, src, dst, wire_bytes, path: 0, priority, marks })
+        let packet = sird.segmentation(size).data(outgoing, seq, priority, header);
+        Some(Packet { marks: Marks::ECN_CAPABLE, ..packet })
     }
 
     /// Repeats requests without an answer, at intervals, and aborts messages that are never

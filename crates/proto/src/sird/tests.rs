@@ -68,8 +68,8 @@ fn all_credits(host: &mut SirdHost, from: Time) -> Vec<(u32, u32)> {
 /// Returns a packet of a message as its sender sends it.
 fn data(sird: &Sird, (src, rx_slot): (u32, u32), seq: u32, size: u64) -> Packet<SirdHeader> {
     let mut packet = control(SirdHeader::Data { rx_slot, seq, csn: false }, 0, (src, 0));
-    packet.payload.len = sird.cut.len(seq, size) as u16;
-    packet.wire_bytes = sird.cut.wire(seq, size) as u16;
+    packet.payload.len = sird.segmentation(size).payload_of(seq, size) as u16;
+    packet.wire_bytes = sird.segmentation(size).wire_bytes(seq, size) as u16;
     packet
 }
 
@@ -443,7 +443,7 @@ mod accounting {
         fn check(&self, before: &[(u32, u64, u64)]) -> Result<(), TestCaseError> {
             let (all, each) = self.host.receiver.outstanding();
             let all_before = before.iter().map(|&(_, bytes, _)| bytes).sum::<u64>();
-            let unscheduled = self.sird.cut.total(self.sird.unscheduled);
+            let unscheduled = self.sird.wire_bytes(self.sird.unscheduled);
             prop_assert!(all <= self.sird.credit.max(all_before + unscheduled), "{all}");
             prop_assert_eq!(all, each.iter().map(|&(_, bytes, _)| bytes).sum::<u64>());
             prop_assert_eq!(all, self.host.receiver.counted(&self.sird));
@@ -451,7 +451,7 @@ mod accounting {
                 let had = before.iter().find(|of| of.0 == number).map_or(0, |of| of.1);
                 prop_assert!(limit <= self.sird.sender_credit);
                 // The limit may be exceeded by a packet, and by unscheduled ones that have arrived.
-                let most = (limit + self.sird.cut.full()).max(had + unscheduled);
+                let most = (limit + self.sird.full()).max(had + unscheduled);
                 prop_assert!(bytes <= most, "{bytes} of {limit}, {had} before");
             }
             Ok(())

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::control::{Algorithm, SlowStartExit, Start};
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Framing, Padding};
+use crate::parts::{AttemptLimit, Padding, Segmentation};
 use crate::transport::Peers;
 
 /// Messages that share a connection.
@@ -441,9 +441,9 @@ pub struct Tcp {
 
 impl Tcp {
     #[inline]
-    pub(super) fn framing(&self) -> Framing {
+    pub(super) fn segmentation(&self) -> Segmentation {
         let TcpConfig { payload, header, padding, .. } = self.config;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 
     /// Returns what congestion control starts with on a connection to `dst`.

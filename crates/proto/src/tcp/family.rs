@@ -10,7 +10,7 @@ use super::config::{Connections, Tcp, TcpConfig};
 use super::host::TcpHost;
 use super::wire::TcpHeader;
 use crate::keys::{BadKey, Keys, Preset, Setting};
-use crate::parts::{Framing, family};
+use crate::parts::{Segmentation, family};
 use crate::transport::{Assumptions, DerivedValue, Quantity, Site, Transport};
 
 family! {
@@ -64,9 +64,9 @@ const QUEUE_MIN: u64 = 64;
 const MARK_ABOVE_MIN: u64 = 5;
 
 impl TcpConfig {
-    pub(crate) fn framing(&self) -> Framing {
+    pub(crate) fn segmentation(&self) -> Segmentation {
         let &Self { payload, header, padding, .. } = self;
-        Framing { payload, header, padding }
+        Segmentation::new(payload, header, padding)
     }
 
     /// Ports of one class with room for `queue` packets, a path for each message or, where
@@ -119,8 +119,8 @@ impl Transport for TcpFamily {
     const SUMMARY: &'static str = "Connections of hosts: Cubic or NewReno (RFC 9293, 9438, 6582).";
     const WIRE: TransportId = TransportId(6);
 
-    fn framing(keys: &TcpConfig) -> Framing {
-        keys.framing()
+    fn segmentation(keys: &TcpConfig) -> Segmentation {
+        keys.segmentation()
     }
 
     fn needs(keys: &TcpConfig, facts: &FabricFacts) -> FabricNeeds {
@@ -146,8 +146,8 @@ impl Transport for DctcpFamily {
     const SUMMARY: &'static str = "TCP whose window follows the share of marked bytes (RFC 8257).";
     const WIRE: TransportId = TransportId(7);
 
-    fn framing(keys: &DctcpConfig) -> Framing {
-        keys.0.framing()
+    fn segmentation(keys: &DctcpConfig) -> Segmentation {
+        keys.0.segmentation()
     }
 
     fn needs(keys: &DctcpConfig, facts: &FabricFacts) -> FabricNeeds {

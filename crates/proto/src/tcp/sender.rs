@@ -430,7 +430,7 @@ fn packet_of(
     let (src, dst) = (node, connection.dst);
     if next.len == 0 {
         let message = OutgoingMessage { src, dst, msg: connection.last_message(), size: 0 };
-        let mut packet = tcp.framing().segment(message, (0, 0), TcpHeader::Fin { conn, seq });
+        let mut packet = tcp.segmentation().part(message, 0, 0, TcpHeader::Fin { conn, seq });
         packet.marks = tcp.control_marks();
         return Some(packet);
     }
@@ -439,8 +439,8 @@ fn packet_of(
     let cwr = std::mem::take(&mut connection.owes_cwr);
     let header = TcpHeader::Data { conn, seq, size, cwr };
     let message = OutgoingMessage { src, dst, msg, size };
-    let part = (next.start - start, next.len as u16);
-    let mut packet = tcp.framing().segment(message, part, header);
+    let (offset, len) = (next.start - start, next.len as u16);
+    let mut packet = tcp.segmentation().part(message, offset, len, header);
     packet.priority = priority;
     if connection.has_ecn {
         packet.marks = Marks::ECN_CAPABLE;

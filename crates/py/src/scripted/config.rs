@@ -2,13 +2,13 @@
 
 use pyo3::prelude::*;
 use rampmeter_core::FabricFacts;
-use rampmeter_proto::Framing;
+use rampmeter_proto::Segmentation;
 
 /// The class, and the facts about the network for its objects.
 #[derive(Debug)]
 pub(crate) struct ScriptedConfig {
     /// A `functools.partial` of the class and its parameters.
     pub(super) endpoint: Py<PyAny>,
-    pub(super) framing: Framing,
+    pub(super) segmentation: Segmentation,
     pub(super) facts: FabricFacts,
 }

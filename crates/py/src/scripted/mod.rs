@@ -23,7 +23,7 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{Bytes, Family, NoArbiter, Passive, SwitchFacts};
 use rampmeter_proto::keys::{Preset, check_ranges};
 use rampmeter_proto::transport::{Place, Site};
-use rampmeter_proto::{BadKey, Framing, Keys, Padding, Transport};
+use rampmeter_proto::{BadKey, Keys, Padding, Segmentation, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -89,8 +89,8 @@ impl Keys for ScriptedKeys {
 }
 
 impl ScriptedKeys {
-    fn framing(&self) -> Framing {
-        Framing { payload: self.payload, header: self.header, padding: Padding::Exact }
+    fn segmentation(&self) -> Segmentation {
+        Segmentation::new(self.payload, self.header, Padding::Exact)
     }
 }
 
@@ -115,8 +115,8 @@ impl Transport for Scripted {
     const WIRE: TransportId = TransportId(255);
     const ON_HOSTS: bool = false;
 
-    fn framing(keys: &ScriptedKeys) -> Framing {
-        keys.framing()
+    fn segmentation(keys: &ScriptedKeys) -> Segmentation {
+        keys.segmentation()
     }
 
     fn reply_bytes(_keys: &ScriptedKeys) -> Bytes {
@@ -129,7 +129,11 @@ impl Transport for Scripted {
             let expected = "a transport for real hosts; this one runs in the simulator alone";
             return Err(BadKey::new("name", expected, Self::NAME));
         }
-        Ok(ScriptedConfig { endpoint: load(&keys)?, framing: keys.framing(), facts: site.facts })
+        Ok(ScriptedConfig {
+            endpoint: load(&keys)?,
+            segmentation: keys.segmentation(),
+            facts: site.facts,
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Bytes, Event, MsgId, NodeId, Packet, PayloadRef, Priority, Span};
-use rampmeter_proto::Framing;
+use rampmeter_proto::Segmentation;
 use rampmeter_proto::parts::OutgoingMessage;
 
 use super::ScriptedConfig;
@@ -74,7 +74,7 @@ pub(crate) struct Host {
     gbps: f64,
     rtt: Span,
     control_rtt: Span,
-    framing: Framing,
+    segmentation: Segmentation,
     sending: Mutex<Sending>,
 }
 
@@ -87,7 +87,7 @@ struct Sending {
 
 impl Host {
     pub(super) fn new(config: &ScriptedConfig, node: NodeId, seed: u64) -> Self {
-        let ScriptedConfig { facts, framing, .. } = config;
+        let ScriptedConfig { facts, segmentation, .. } = config;
         Self {
             node: node.get(),
             seed,
@@ -95,7 +95,7 @@ impl Host {
             gbps: facts.access_rate.as_bps() as f64 / 1e9,
             rtt: facts.data_rtt,
             control_rtt: facts.control_rtt,
-            framing: *framing,
+            segmentation: *segmentation,
             sending: Mutex::default(),
         }
     }
@@ -110,7 +110,7 @@ impl Host {
             id: id.get(),
             dst: dst.get(),
             size: size.get(),
-            packets: self.framing.packets(size),
+            packets: self.segmentation.packets(size),
             tenant: message.tenant.get(),
         }
     }
@@ -160,7 +160,7 @@ impl Host {
                 payload: PayloadRef { msg, offset: 0, len: 0 },
                 src: NodeId::new(self.node),
                 dst: NodeId::new(packet.dst),
-                wire_bytes: self.framing.header.get() as u16,
+                wire_bytes: self.segmentation.header.get() as u16,
                 path: 0,
                 priority,
                 marks,
@@ -168,7 +168,7 @@ impl Host {
         };
         let outgoing = self.outgoing(packet.message)?;
         let header = ScriptedHeader::Data { index, packets, a, b, c };
-        Ok(Packet { marks, ..self.framing.data(outgoing, index, priority, header) })
+        Ok(Packet { marks, ..self.segmentation.data(outgoing, index, priority, header) })
     }
 
     /// Returns a message that is neither completed nor failed.
@@ -255,13 +255,13 @@ impl Host {
     /// Returns the payload of a full packet.
     #[getter]
     fn payload_bytes(&self) -> u64 {
-        self.framing.payload.get()
+        self.segmentation.payload.get()
     }
 
     /// Returns the bytes of headers charged to each packet, and the length of a control packet.
     #[getter]
     fn header_bytes(&self) -> u64 {
-        self.framing.header.get()
+        self.segmentation.header.get()
     }
 
     /// Returns the serialisation time of `size` bytes on the slowest host link, in picoseconds.
@@ -273,7 +273,7 @@ impl Host {
     #[pyo3(signature = (message, index, *, words=Vec::new(), priority=1))]
     fn data(&self, message: u32, index: u32, words: Vec<i128>, priority: u8) -> PyResult<PyPacket> {
         let outgoing = self.outgoing(message)?;
-        let packets = self.framing.packets(Bytes::new(outgoing.size));
+        let packets = self.segmentation.packets(Bytes::new(outgoing.size));
         if index >= packets {
             let last = packets - 1;
             return Err(PyValueError::new_err(format!("index: expected 0 to {last}, got {index}")));

@@ -15,7 +15,7 @@ impl Receiver {
         let SizedFlow { of, size } = flow;
         let pair = dcpim.pair_from(of.src);
         let is_short = of.packets <= pair.short_max;
-        let time = dcpim.framing().link_time(dcpim.mtu_time, size, of.packets);
+        let time = dcpim.segmentation().link_time(dcpim.mtu_time, size, of.packets);
         let state = match is_short {
             true => {
                 let held_up = self.backlog.held_up(now).max(self.backlog.left_with(now, time));

@@ -87,7 +87,7 @@ fn slots_of_a_clock_that_is_ahead_begin_at_once() {
     let fastpass = fastpass();
     let mut host = endpoint::<FastpassHost>(&fastpass, NodeId::new(0));
     let n = 16;
-    let size = Bytes::new(n * fastpass.framing().payload.get());
+    let size = Bytes::new(n * fastpass.segmentation().payload.get());
     host.submit(Time::ZERO, Message::new(MsgId::new(7), NodeId::new(1), size));
     let mut slots = List::default();
     (0..n as u8).for_each(|offset| assert!(slots.push(Slot { dst: 1, offset, path: 0 })));
@@ -112,7 +112,7 @@ fn slots_of_a_clock_that_is_ahead_begin_at_once() {
 fn slots_beyond_the_capacity_of_the_link_are_deferred() {
     let fastpass = fastpass();
     let mut host = endpoint::<FastpassHost>(&fastpass, NodeId::new(0));
-    let size = Bytes::new(400 * fastpass.framing().payload.get());
+    let size = Bytes::new(400 * fastpass.segmentation().payload.get());
     host.submit(Time::ZERO, Message::new(MsgId::new(7), NodeId::new(1), size));
     for batch in 0..25 {
         let mut slots = List::default();

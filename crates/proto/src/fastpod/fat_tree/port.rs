@@ -172,7 +172,7 @@ impl PodPort {
         let host = packet.dst.get() as u16;
         let cells = match (fastpod.config.order, packet.header) {
             (Order::Srpt, FastpodHeader::Cell { size, .. }) => {
-                fastpod.framing().packets(Bytes::new(size)).into()
+                fastpod.segmentation().packets(Bytes::new(size)).into()
             }
             _ => 0,
         };

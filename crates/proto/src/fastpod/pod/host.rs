@@ -237,7 +237,7 @@ impl Endpoint for FastpodHost {
     fn handle_packet(&mut self, now: Time, packet: &Packet<FastpodHeader>) -> Receipt {
         let receipt = match packet.header {
             FastpodHeader::Cell { flow, tx_slot, seq, size } => {
-                let packets = self.fastpod.framing().packets(Bytes::new(size));
+                let packets = self.fastpod.segmentation().packets(Bytes::new(size));
                 let (src, msg) = (packet.src, packet.payload.msg);
                 let of = Announcement { src, msg, flow, tx_slot, packets };
                 self.on_scheduled(now, packet);
@@ -260,7 +260,7 @@ impl Endpoint for FastpodHost {
                 Receipt::Control
             }
             FastpodHeader::Ask { flow, tx_slot, size } => {
-                let packets = self.fastpod.framing().packets(Bytes::new(size));
+                let packets = self.fastpod.segmentation().packets(Bytes::new(size));
                 let (src, msg) = (packet.src, packet.payload.msg);
                 let of = Announcement { src, msg, flow, tx_slot, packets };
                 self.receiver.on_ask(of, &mut self.out);

@@ -173,7 +173,7 @@ impl Queues {
 
     /// Enters a message. It may be sent without a schedule if nothing waits for its destination.
     pub(crate) fn submit(&mut self, now: Time, message: &Message, fastpod: &Fastpod) {
-        let packets = fastpod.framing().packets(message.size);
+        let packets = fastpod.segmentation().packets(message.size);
         let to = fastpod.target(self.pod, message.dst.get() as u16);
         // Nothing is sent to other pods without a schedule (§3.4).
         let is_alone = self.waiting(to) == 0 && to & POD_FLAG == 0;
@@ -229,7 +229,7 @@ impl Queues {
         let flow = &self.flows[slot];
         let header = FastpodHeader::Cell { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
         let packet =
-            fastpod.framing().data(self.flows.outgoing(slot), seq, Priority::new(1), header);
+            fastpod.segmentation().data(self.flows.outgoing(slot), seq, Priority::new(1), header);
         Packet { wire_bytes: fastpod.charged(packet.wire_bytes), ..packet }
     }
 

@@ -53,7 +53,7 @@ impl Receiver {
             is_paced: pair.mtu_time > phost.mtu_time,
         };
         let slot = self.flows.enter(now, of, state)?;
-        let time = phost.framing().link_time(phost.mtu_time, size, free);
+        let time = phost.segmentation().link_time(phost.mtu_time, size, free);
         self.arrivals.free.announce(now, time);
         self.arrivals.latest = now;
         self.choice.enter(slot, &self.flows[slot], phost.config.policy);
