@@ -11,6 +11,7 @@
 //! takes `flows` and `until-us`, and stops at the earlier one. Patterns that would never end need
 //! one of them.
 
+mod bimodal;
 mod check;
 mod collective;
 mod fan;
@@ -33,6 +34,7 @@ mod valid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use bimodal::{BimodalSpec, PeriodLaw};
 pub use collective::CollectiveSpec;
 pub use fan::{IncastSpec, OutcastSpec};
 pub use grid::{DenseSpec, ShuffleSpec};
@@ -100,6 +102,8 @@ patterns! {
     Collective(CollectiveSpec),
     /// An all-to-all whose receivers differ in popularity, as phases at fixed instants.
     SkewedAllToAll(SkewedAllToAllSpec),
+    /// Hosts that alternate between a high and a low rate, independently of each other.
+    Bimodal(BimodalSpec),
     /// Flows from a file.
     Trace(TraceSpec),
     /// Several workloads at once.
