@@ -7,9 +7,8 @@
 //!
 //! # Express packets
 //!
-//! The problem: receiver-driven transports send about one control packet for each data packet. Most
-//! of these find their port busy, since data packets keep the links busy. In the simple way each of
-//! them queues and costs a second event.
+//! The problem: receiver-driven transports send about one token for each data packet. Under load
+//! they find many ports busy. In the simple way each of them queues and costs a second event.
 //!
 //! The present way: a packet is express if it has the highest priority and at most `express` bytes.
 //! Its port must be up and not paused, and no packet of the highest priority may be queued. Strict
@@ -23,7 +22,7 @@
 //! decided ahead, so a later pause would not stop it. PFC that pauses the highest class thus needs
 //! `express` to be 0. Only queueing by classes has express packets, and bufferless fabrics have
 //! none (`express_packets_are_dropped_too`). Programs receive a departure time later than now
-//! ([`Departure`](rampmeter_core::fabric::Departure)).
+//! ([`Departure`](rampmeter_core::Departure)).
 //!
 //! The functions of an arrival are always inlined. Simulators with and without a view of packets
 //! share them, and a compiler that sees two callers would emit calls.
