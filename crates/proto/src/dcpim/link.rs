@@ -5,9 +5,10 @@
 //! former replace the latter. Prompt channels of a link that is being built send tokens at once, if
 //! the running phase has idle channels.
 //!
-//! A link's timer is *paced* (its next token is due by its rate), *stalled* (its flow's window is
-//! full, or its flows are silent) or *dead* (no flow needs tokens). Data and new flows wake a
-//! stalled or dead link. A paced link is not woken, so that arrivals never exceed the rate.
+//! A link's timer is *paced* if its next token is due by its rate. It is *stalled* if its flow's
+//! window is full or its flows are silent. It is *dead* if no flow needs tokens. Data and new flows
+//! wake a running link that is stalled or dead. A paced link is not woken, so that tokens never
+//! exceed its rate.
 //!
 //! Links are ranked by the remaining packets of the flow that they were matched for (§3.4). Tokens
 //! carry the rank, and data has it as its priority. Packets of a channel are subtracted from demand
