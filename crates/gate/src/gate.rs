@@ -5,8 +5,8 @@
 //!
 //! The simple way lets a call sleep until the agent permits it, or polls a word of shared memory. A
 //! sleeping call blocks the program's other connections. Polling uses a processor, and neither
-//! works inside the program's own `poll` or `epoll`. A pipe or an eventfd stays closed for ever if
-//! the agent ends.
+//! works inside the program's own `poll` or `epoll`. An eventfd keeps its state if the agent ends,
+//! and a pipe then reports an error.
 //!
 //! The present way: a gate is a pair of datagram sockets, of which the program's end has the
 //! smallest buffer that the system permits. The program closes its gate by sending one large

@@ -28,7 +28,7 @@
 //!   receivers repeat the same conflicts.
 //! * Offers of a later round may arrive early and are kept. With strict rounds late ones are
 //!   dropped (`strict_rounds_drop_late_offers_and_keep_early_ones`). Hosts with clocks further
-//!   apart than the slack of a stage then never match.
+//!   apart than the slack of a stage may then never match.
 //! * An accept in flight at the next grant stage is unknown to its sender, which may grant too
 //!   much. Then the sender counts no more than its channels, and with prompt channels it releases
 //!   the surplus.

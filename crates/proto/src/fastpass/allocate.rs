@@ -16,8 +16,8 @@
 //!
 //! Hazards:
 //!
-//! * Only new demand may be added between batches. A pair that was passed over in a batch is not
-//!   examined again, so freed slots would stay empty (`every_slot_has_a_maximal_matching`).
+//! * Free slots may only become fewer within a batch. A pair that has found none is not examined
+//!   again, so a freed slot would stay empty (`every_slot_has_a_maximal_matching`).
 //! * Slots must be given in the order of the queue, or pairs that share a host are not served in
 //!   turn (`pairs_that_meet_are_served_in_turn`).
 //! * A refused slot is given to nobody by this call. So a matching is maximal only among slots that

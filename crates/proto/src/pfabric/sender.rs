@@ -10,9 +10,9 @@
 //!
 //! The present way is that with as little rate control as suffices. A window starts at one
 //! bandwidth-delay product. It grows by a packet with each acknowledgement of new packets, up to a
-//! limit. A timeout of a few round trips reduces it to one packet: with ports this small, nothing
-//! waits longer. After several timeouts in a row a flow starves. It then sends probes without
-//! payload, until one is answered.
+//! limit. A timeout reduces it to one packet. The timeout is as long as a round trip and full
+//! buffers on the path. After several timeouts in a row a flow starves. It then sends probes
+//! without payload, until one is answered.
 //!
 //! The host follows the same order as ports. It sends a packet of the flow with the fewest
 //! remaining packets, and of equals the first submitted. The rank is that at the time of sending.
