@@ -1,4 +1,25 @@
 //! Gates: descriptors on which a program waits until it may send.
+//!
+//! The problem: a program that may not send yet must wait. It waits for other descriptors at the
+//! same time, and may have no thread of this library. It must continue if its agent ends.
+//!
+//! The simple way lets a call sleep until the agent permits it, or polls a word of shared memory. A
+//! sleeping call blocks the program's other connections. Polling uses a processor, and neither
+//! works inside the program's own `poll` or `epoll`. An eventfd keeps its state if the agent ends,
+//! and a pipe then reports an error.
+//!
+//! The present way: a gate is a pair of datagram sockets, of which the program's end has the
+//! smallest buffer that the system permits. The program closes its gate by sending one large
+//! datagram. Its end is then not writable, until the agent receives the datagram and so opens the
+//! gate. If the agent ends, the system discards the datagram, and the end is writable again
+//! (`a_gate_opens_when_the_agent_goes`).
+//!
+//! Hazards: the agent writes the order before it opens the gate, and the program reads it after it
+//! has closed the gate. In the other sequence a permission could be lost, and the program would
+//! wait for ever. A close of a closed gate and an open of an open one must do nothing
+//! (`a_gate_is_writable_unless_it_is_closed`). The datagram must exceed a quarter of the buffer, or
+//! the system reports the socket as writable. Neither end may report a hang-up, which a program
+//! would interpret as the end of its connection.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 

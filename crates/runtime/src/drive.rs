@@ -1,4 +1,29 @@
 //! Loop that runs a node on a real clock.
+//!
+//! The problem: a node must handle packets and timers soon, but should use no processor while it
+//! has nothing to do. Wake-ups are late and cost more than a packet.
+//!
+//! The simple way sleeps until the next event, or never sleeps. Sleeping adds a wake-up to every
+//! round trip, and paced packets are late. Polling takes a whole core, also from the programs that
+//! the node serves.
+//!
+//! The present way ([`WaitMode::Block`]) tries in this order, after each iteration:
+//!
+//! * Under load it sleeps for [`Node::gather`], so that one iteration handles many packets.
+//!   Arrivals do not end this sleep.
+//! * If work is due it starts the next iteration at once.
+//! * After activity it polls for as long as earlier events made worthwhile ([`BusyPoll`]), and
+//!   yields the processor to other programs. If a yield takes long, the processor is contended, and
+//!   the node sleeps instead.
+//! * Else it sleeps until the next deadline, a packet or a signal. If packets wait for the pacer,
+//!   it wakes early by `spin` and spins.
+//!
+//! Hazards: an application may submit just before the sleep, so the node sleeps only if
+//! [`Applications::arm`] finds no submission. A stop must not wait for a long sleep: it wakes the
+//! node, and limits its sleeps to the grace time. A signal's wake-up must be cleared, or the node
+//! never sleeps again. At a real-time priority a yield gives nothing to other programs, so busy
+//! polling is off. Sleeps must not be rounded to milliseconds
+//! (`short_sleeps_are_not_rounded_up_to_milliseconds`).
 
 use std::io;
 use std::mem::MaybeUninit;

@@ -1,4 +1,31 @@
-//! The messages of a run: what was submitted, what has arrived, and that nothing arrives twice.
+//! The ledger: the state of each message of a run, and checks of all that endpoints report.
+//!
+//! The problem: results are times and bytes of messages. A transport's endpoint reports them about
+//! itself. A transport with a mistake may report a delivery with bytes missing, or count a byte
+//! twice.
+//!
+//! The simple way trusts the reports. A mistake then shows as a good result. Another simple way
+//! stores a set of bytes for each message. That costs memory and time for each packet.
+//!
+//! The present way: the run loop submits each message to the ledger, which numbers it. Endpoints
+//! report [`Receipt::Fresh`](rampmeter_core::Receipt) or `Duplicate` for each packet, and
+//! [`Event`]s. The ledger counts fresh bytes and compares them with the message's size:
+//!
+//! * Fresh bytes never exceed the size.
+//! * `Delivered` requires all bytes and the right sender, and is reported once.
+//! * `Completed` requires an earlier `Delivered`. It excludes `Failed`, and each is reported once.
+//! * `Rejected` requires that no byte has arrived.
+//!
+//! A false report panics with the seed, which replays the run. [`take_violation`] separates such
+//! panics from others. An entry ends if its message is delivered and its sender is notified, or if
+//! it is rejected. The oldest ended entries are removed, so memory follows the span of open
+//! messages.
+//!
+//! Hazards: counts cannot find a byte that is counted twice while another is missing. Paranoid runs
+//! compare each receipt with `has_arrived` of the endpoint. A failed message may still be
+//! delivered, so its entry stays open until the run ends. One message that never ends keeps all
+//! later entries in memory. Fresh bytes of an ended message panic, so endpoints must remember what
+//! they have delivered.
 
 use std::cell::Cell;
 use std::collections::VecDeque;

@@ -1,4 +1,22 @@
 //! The run loop: hosts, their interfaces and clocks, and the messages in progress.
+//!
+//! The problem: endpoints of real hosts and simulated ones are the same code. The loop must call
+//! them as a node does, but for tens of millions of events a second.
+//!
+//! The simple way gives each host a queue for packets to send, and an event for each change.
+//! Packets then wait in a queue that no protocol controls, and timers leave many events that mean
+//! nothing.
+//!
+//! The present way: an event is an arrival, a wake-up of a port, a timer or a rare other event. An
+//! input to an endpoint is followed by [`Sim::after_input`], which takes all of its outputs. An
+//! interface that pulls requests a packet only when its link is idle, so the endpoint chooses at
+//! the last moment. A host has one timer event, for its earliest deadline. An earlier deadline adds
+//! another, and the later event is then ignored.
+//!
+//! Hazards: events of one instant have a fixed order (`engine`), on which results depend. A check
+//! that adds or removes an event may change them. An endpoint that asks to transmit must be polled,
+//! or it stops. Time never goes back, and arrivals must be in order. Hooks of probes are constants,
+//! so that a run without them does not pay.
 
 use std::sync::Arc;
 

@@ -1,13 +1,33 @@
 //! Switch of cosy: virtual links, the choice of paths, releases, rejects (cosy §3.2, §3.3, §4).
 //!
-//! A rsvp that is sent by a port reserves one of the port's virtual links for the data that will
-//! arrive by it. The table has an entry for each virtual link. It has a bit that is set if the link
-//! is reserved, and the virtual link by which the rsvp arrived. Data will be sent on the latter.
-//! That is pK + pK log2(pK) bits for p ports of K.
+//! The problem: a message has a bound that is known when it is submitted. So every queue on its
+//! path needs an upper bound, whatever other hosts send.
 //!
-//! The route itself is in the packets, so the table is read only where a reservation ends. Each
+//! The simple way reserves bandwidth for each flow at each switch, with its path in a table. State
+//! then grows with flows, each set-up needs a search, and a lost packet of the set-up holds
+//! bandwidth for ever.
+//!
+//! The present way: each link is divided into virtual links, K for each access link's rate. A rsvp
+//! that is sent by a port reserves one of the port's virtual links for the data that will arrive by
+//! it. Among the ports on shortest paths with a free one, the switch chooses at random. The rsvp
+//! collects the ports by which it arrived, and data carries this list as its source route. Data of
+//! a virtual link is sent at a K-th of the access rate, which bounds all queues.
+//!
+//! A switch without a free virtual link turns the rsvp into a release, which returns to the
+//! receiver and frees the links reserved so far. If it was the last rsvp of the message, a reject
+//! goes to the sender. The last data packet, or a release, frees each virtual link on its way.
+//!
+//! The table has an entry for each virtual link. It has a bit that is set if the link is reserved,
+//! and the virtual link by which the rsvp arrived. Data will be sent on the latter. That is pK + pK
+//! log2(pK) bits for p ports of K (`switches_keep_as_much_state_as_the_paper_says`). Each
 //! reservation also has its number and the end of its lease (§4). After the lease no packet of it
 //! can arrive unless something has failed, and the virtual link is free.
+//!
+//! Hazards: only the packet with a reservation's number may free it, as a late one could free that
+//! of another message. A duplicate rsvp would reserve twice, and is dropped. Leases end lazily, in
+//! the next search of a port that lacks room. A lease that is too short admits others while data is
+//! in flight; then queues may exceed their bound. Tests: `faults_leave_no_reservation`,
+//! `every_promise_is_kept_up_to_saturation_and_beyond`, and the model checker in `model`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,18 @@
 //! A receiver's links: its channels from one matched source, and the timers of their tokens.
+//!
+//! The channels that a receiver has accepted from one source are one link. The matching builds the
+//! links of the next data phase while those of the present one run. At the start of a phase the
+//! former replace the latter. Prompt channels of a link that is being built send tokens at once, if
+//! the running phase has idle channels.
+//!
+//! A link's timer is *paced* if its next token is due by its rate. It is *stalled* if its flow's
+//! window is full or its flows are silent. It is *dead* if no flow needs tokens. Data and new flows
+//! wake a running link that is stalled or dead. A paced link is not woken, so that tokens never
+//! exceed its rate.
+//!
+//! Links are ranked by the remaining packets of the flow that they were matched for (§3.4). Tokens
+//! carry the rank, and data has it as its priority. Packets of a channel are subtracted from demand
+//! once, whether they have arrived or not (`channels_promise_what_has_not_come_of_their_phase`).
 
 use rampmeter_core::{NodeId, Span, Time};
 

@@ -1,9 +1,37 @@
 //! The matching: the choice that both sides make among offers (§3.1, §3.4, §3.5).
 //!
-//! Senders choose among requests and receivers among grants in the same way, so there is one
-//! function for both. The last offer is served in part if capacity runs out. In the first round the
-//! smallest remaining flow is served first (the FCT-optimising round). In the others every order is
-//! equally likely.
+//! The problem: a sender may have flows for many receivers, and a receiver flows from many senders.
+//! Packets that are sent without agreement queue at the receiver's port, or find no link free.
+//!
+//! The simple way is one round, as in earlier receiver-driven transports: each receiver asks one
+//! sender. Several receivers then choose the same sender, and all but one are idle. Rounds until no
+//! pair can be added take about log n rounds of control packets (§2).
+//!
+//! The present way: a fixed number of rounds, r, each of three stages (`schedule`). Receivers send
+//! a request to every source whose flows need channels. A sender grants its free channels among the
+//! requests, and a receiver accepts some of the grants. By theorem 1, r rounds are near the result
+//! of many, if hosts have few partners on average. A host has k channels, so it can be matched with
+//! up to k others at a time (§3.4).
+//!
+//! Senders choose among requests and receivers among grants in the same way, so [`choose`] serves
+//! both. The last offer is served in part if capacity runs out. In the first round the smallest
+//! remaining flow is served first (the FCT-optimising round). In the others every order is equally
+//! likely. Only an accept reserves channels. A grant that is not accepted is free again in the next
+//! grant stage, without a message.
+//!
+//! Hazards:
+//!
+//! * A receiver's accepted channels never exceed its channels. [`choose`] never gives out more than
+//!   its capacity (`capacity_is_used_up_and_never_exceeded`).
+//! * Theorem 1 needs random rounds (`a_random_choice_is_uniform`,
+//!   `sizes_are_at_least_those_of_theorem_1`). A fixed preference in all rounds lets senders and
+//!   receivers repeat the same conflicts.
+//! * Offers of a later round may arrive early and are kept. With strict rounds late ones are
+//!   dropped (`strict_rounds_drop_late_offers_and_keep_early_ones`). Hosts with clocks further
+//!   apart than the slack of a stage may then never match.
+//! * An accept in flight at the next grant stage is unknown to its sender, which may grant too
+//!   much. Then the sender counts no more than its channels, and with prompt channels it releases
+//!   the surplus.
 
 use rampmeter_core::{NodeId, Rng};
 

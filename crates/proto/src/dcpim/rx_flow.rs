@@ -1,4 +1,33 @@
 //! A flow at its receiver: packets that have arrived, and packets that have had tokens.
+//!
+//! The problem: a matched source should send at the rate of its channels, but must not fill queues.
+//! Other traffic, such as short flows, uses the same links without a match.
+//!
+//! The simple way sends all tokens of a data phase at once, or paces them by time alone. Data that
+//! a queue delays then does not slow the tokens, so queues grow for the whole phase. If tokens are
+//! replaced only when their data arrives, each lost packet reduces the window for ever.
+//!
+//! The present way is token clocking (§3.2). Each link (`link`) paces tokens at its channels' share
+//! of the line rate. A flow has at most that share of one BDP in flight. A full window stalls the
+//! link until data arrives. The window reopens if no token was sent for a timeout; its packets or
+//! tokens count as lost. Which tokens are in flight depends on [`TokenWindow`]:
+//!
+//! * `Outstanding` (the paper): tokens without data. Those of earlier phases are void when data of
+//!   this phase has arrived and their time has passed. Their packets get the first new tokens.
+//! * `Number` (the authors' simulator): the distance from the latest token with data to the last
+//!   one. Any data closes earlier gaps.
+//!
+//! After every missing packet has had a token, the flow is silent while those in flight arrive.
+//! Then tokens restart at the missing packets. A short flow starts in this state, since all of its
+//! packets were sent at once. Behind a narrow core missing packets may be queued and not lost.
+//! There the flow requests one packet alone, the probe. Its data shows that the others were lost,
+//! since they were requested earlier.
+//!
+//! Hazards: a repair that is too early sends packets twice and lengthens the queue that caused it.
+//! So duplicates double the wait of a full window, and waits are as long as data has lately taken
+//! (`backlog`). A sender drops a token when its time has passed
+//! (`tokens_expire_a_grace_period_after_their_phase`), which this side only infers. At most a
+//! window is requested and missing (`a_matched_source_gets_a_token_a_packet_time_up_to_a_window`).
 
 use rampmeter_core::{Span, Time};
 

@@ -1,16 +1,32 @@
 //! Time-slot allocation (Fastpass §3): the pairs of hosts that may send in each slot.
 //!
 //! The problem: in each slot a matching of sources and destinations is needed, maximal among the
-//! pairs with demand. Those served least recently are first, which is max-min fair. The simple way,
-//! one slot after the other, examines every pair with demand once a slot.
+//! pairs with demand. Those served least recently are first, which is max-min fair. The arbiter has
+//! a batch's time for it.
 //!
-//! Here, as in the paper's pipeline, a batch of slots is filled together. Each host has a word with
-//! a bit for every slot in which it is free. A pair takes the first slot that is free at both ends
-//! with one AND and one count of trailing zeros. A pair that has got a slot is queued behind those
-//! that were served before that slot. A pair that finds no common slot is done with this batch,
-//! because free slots only become fewer. So when the queue is empty every slot's matching is
-//! maximal. [`Allocator::allocate_where`] allows the caller to refuse a pair a slot, if it has no
-//! path for it.
+//! The simple way, one slot after the other, examines every pair with demand once a slot.
+//!
+//! The present way, as in the paper's pipeline, fills a batch of slots together. Each host has a
+//! word with a bit for every slot in which it is free. A pair takes the first slot that is free at
+//! both ends with one AND and one count of trailing zeros. A pair that has got a slot is queued
+//! behind those that were served before that slot. A pair that finds no common slot is done with
+//! this batch, because free slots only become fewer. So when the queue is empty every slot's
+//! matching is maximal. [`Allocator::allocate_where`] allows the caller to refuse a pair a slot, if
+//! it has no path for it.
+//!
+//! Hazards:
+//!
+//! * Free slots may only become fewer within a batch. A pair that has found none is not examined
+//!   again, so a freed slot would stay empty (`every_slot_has_a_maximal_matching`).
+//! * Slots must be given in the order of the queue, or pairs that share a host are not served in
+//!   turn (`pairs_that_meet_are_served_in_turn`).
+//! * A refused slot is given to nobody by this call. So a matching is maximal only among slots that
+//!   the caller allows (`a_pair_that_is_refused_a_slot_gets_the_next_that_it_may_have`).
+//! * A pair that becomes active is queued last, so a pair of short messages always waits for
+//!   others. [`Allocator::that_remembers`] changes this and costs memory for each pair
+//!   (`a_pair_that_was_idle_comes_first_only_where_that_is_remembered`).
+//! * Removed demand leaves its place in the queue until the next pass
+//!   (`a_source_that_withdraws_gets_nothing_more`).
 
 use rampmeter_core::collections::IdMap;
 

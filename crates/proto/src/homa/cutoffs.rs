@@ -1,7 +1,23 @@
 //! Priorities by the distribution of message sizes (Homa §3.4).
 //!
-//! The share of levels for unscheduled packets is their share of the bytes. The cut-offs between
-//! these levels give each the same number of unscheduled bytes.
+//! The problem: a receiver cannot choose the priority of unscheduled packets, as they are in flight
+//! before it knows of the message. A single priority for them lets short messages queue behind
+//! longer ones.
+//!
+//! The simple way divides sizes evenly among levels. Most messages, or most bytes, then share one
+//! level, and the other levels are of no use.
+//!
+//! The present way: a receiver knows the distribution of sizes. The share of levels for unscheduled
+//! packets is their share of the bytes. The cut-offs between these levels give each the same number
+//! of unscheduled bytes. Shorter messages have the higher levels. Here both are computed from a
+//! given distribution before the run, and are parameters of all hosts. The paper's receivers
+//! measure it and send the cut-offs to senders.
+//!
+//! Hazards: at least one level is left for each kind of packet
+//! (`there_is_always_a_level_for_both`). For the published workloads W2 and W3 this rule gives
+//! other numbers of levels than the paper has
+//! (`priorities_of_the_published_workloads_follow_their_bytes`). Plans need cut-offs that ascend,
+//! so that unused ones repeat the last.
 
 use super::config::Cutoffs;
 

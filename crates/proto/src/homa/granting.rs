@@ -1,13 +1,37 @@
 //! Messages that a receiver grants (Homa §3.3 to §3.5).
 //!
-//! Messages are ordered by their bytes without a grant, fewest first. Of the messages of one sender
-//! only the first counts, as the sender could not send the others at the same time. So the order is
-//! one of senders. The first ones, as many as the degree of overcommitment, have grants for
-//! [`Homa::window`] bytes in flight each. A message is removed from the order with its last grant,
-//! not with its last byte. So the next sender's packets follow without a gap.
+//! The problem: messages share the receiver's link, and short ones should be first. Senders that
+//! transmit without control fill the queue of the receiver's port.
+//!
+//! The simple way grants one message at a time, the one with the fewest bytes to grant. Its sender
+//! may be busy with messages for other receivers. The link then has gaps, though other messages
+//! could use it. Grants for all messages keep the link busy, but the queue grows with their number.
+//!
+//! The present way: messages are ordered by their bytes without a grant, fewest first, then by age.
+//! Of the messages of one sender only the first counts, as the sender could not send the others at
+//! the same time. So the order is one of senders. The first ones, as many as the degree of
+//! overcommitment, have grants for [`Homa::window`] bytes in flight each. The window is tested
+//! before a grant, which may exceed it by less than a packet. Each arrival of data makes room for
+//! the next grant, which the host sends at once.
+//!
+//! Each grant has a priority. The first message has the highest of those in use, and fewer messages
+//! than levels use the lowest levels. A new message with fewer bytes then has a free level above
+//! the packets that are in flight (§3.4).
+//!
+//! A message is removed from the order with its last grant, not with its last byte. So the next
+//! sender's packets follow without a gap. With [`Grants::Packet`] a grant is for one packet, and a
+//! sender has none before that packet's time on the link.
 //!
 //! Senders in order are a sorted list. A grant moves one of them by a few places, and lists are as
 //! long as a host has senders at a time.
+//!
+//! Hazards: the queue of the receiver's port may hold a window for each active sender
+//! (`as_many_senders_have_grants_as_the_overcommitment`). Unscheduled bytes are in addition; they
+//! count as in flight from the first packet of a message. A lost packet keeps its share of the
+//! window until it is retransmitted. A key must be changed with [`Granting::place`] after every
+//! change of a message, or the order is wrong. The last grant must hand over
+//! (`the_last_grant_hands_over_to_the_next_sender`), and levels must be the lowest
+//! (`active_messages_take_the_lowest_levels`).
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::{Bytes, Rate, Time};

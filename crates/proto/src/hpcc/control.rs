@@ -1,12 +1,30 @@
 //! Algorithm 1: the window of one flow.
 //!
-//! A link's use is u = queue / (B T) + rate / B. Its rate is that of the bytes it has sent between
-//! two acknowledgements' records. The fullest link of the path counts, smoothed over T, as U. The
-//! window follows the *reference window* W^c, which changes once a round trip. So acknowledgements
-//! of one round trip do not react to the same queue twice.
+//! The problem: a sender should fill its path within a round trip or two, and keep queues near
+//! zero.
 //!
-//! If U is at least eta, or after `max-stage` additive steps, the window changes multiplicatively:
-//! W = W^c / (U / eta) + W_AI. Otherwise it changes additively: W = W^c + W_AI.
+//! The simple way reacts to losses, marks or delays. Each of these needs a queue before it says
+//! anything. None says by how much a link is overloaded, so that windows are searched for in small
+//! steps.
+//!
+//! The present way computes the window from telemetry. A link's use is u = queue / (B T) + rate /
+//! B. Its rate is that of the bytes it has sent between two acknowledgements' records. The fullest
+//! link of the path counts, smoothed over T, as U. If U is at least eta, or after `max-stage`
+//! additive steps, the window changes multiplicatively: W = W^c / (U / eta) + W_AI. Otherwise it
+//! changes additively: W = W^c + W_AI. Eta below one leaves room, so that queues drain. W_AI lets
+//! flows converge to equal shares.
+//!
+//! Each acknowledgement computes W anew from the *reference window* W^c, which changes once a round
+//! trip. So acknowledgements of one round trip do not react to the same queue twice
+//! (`a_round_trip_of_acknowledgements_cuts_the_reference_once`).
+//!
+//! Hazards: use is a difference of two records, so both must be of the same path. A record of
+//! another path is remembered but changes nothing. The shorter of two queues counts, since a burst
+//! at one instant is not congestion (`the_fullest_link_counts_with_the_shorter_of_two_queues`).
+//! Records wrap (`differences_survive_the_wrap_of_time_and_bytes`). W is at most the first window,
+//! which the pair's links carry (`the_window_is_never_above_what_the_hosts_link_carries`). The
+//! sequence of windows is checked against the algorithm as printed
+//! (`windows_are_those_of_the_algorithm_as_printed`).
 
 use rampmeter_core::Span;
 

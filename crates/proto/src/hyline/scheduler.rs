@@ -1,9 +1,15 @@
 //! Choice of the flows that transmit, and of their paths.
 //!
-//! After each change all flows are visited in the order of their remaining sizes; flows with equal
-//! sizes in the order of their arrival. A flow transmits if no flow before it uses its access
-//! links, and if a path has capacity next to the flows before it. That takes O(F log F) for F
-//! flows, times the paths between two hosts.
+//! The problem: long flows that share a link slow each other down, and hashing puts several on one
+//! link while others are idle.
+//!
+//! The simple way divides links among all flows, or takes flows by age. Short remainders then wait
+//! behind long flows, and paths are not used evenly.
+//!
+//! The present way: after each change all flows are visited in the order of their remaining sizes;
+//! flows with equal sizes in the order of their arrival. A flow transmits if no flow before it uses
+//! its access links, and if a path has capacity next to the flows before it. That takes O(F log F)
+//! for F flows, times the paths between two hosts.
 //!
 //! Of several paths, the authors' ns-2 code chooses that on which the fewest flows have to stop.
 //! Ties are resolved to the one on which they have most remaining bytes, then to the one with the
@@ -11,6 +17,13 @@
 //! can. Another takes the path with the fewest links on which transmitting flows no longer fit next
 //! to it. Of these it takes the one whose last flow has most remaining bytes, then the one whose
 //! fullest link carries most, then the first.
+//!
+//! Hazards: no link carries more than its capacity, and a flow waits only for flows with less left
+//! (`no_link_carries_too_much_and_flows_wait_only_for_flows_with_less_left`). A flow that changes
+//! its path reorders packets in flight, so it keeps its path if others permit it. A flow's window
+//! may make it slower than its grant, but it occupies its links at the whole rate
+//! (`a_window_delays_completions_and_nothing_else`). Every change visits all flows, unlike CAPTON's
+//! incremental scheduler.
 
 use std::cmp::Reverse;
 

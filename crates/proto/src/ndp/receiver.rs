@@ -1,9 +1,29 @@
 //! The receiver's side (NDP, section 3): every packet is answered at once, and adds a pull.
 //!
+//! The problem: senders start at line rate without a request. Many of them to one receiver send
+//! more than its link carries, and a sender that loses a window must not wait for a timeout.
+//!
+//! The simple way drops packets that do not fit. Senders find losses by timeouts, or by later
+//! packets, which an incast may lose too. Queues that are long enough to hold all first windows
+//! delay all packets.
+//!
+//! The present way has two parts. A switch with a full data queue trims a packet: its header is
+//! sent before data, so the receiver knows of each packet within a short time. The receiver then
+//! controls all further packets. It answers each arrival at once: payload is acknowledged, a header
+//! is refused. Each arrival also adds a pull, with its payload or without, until the flow is
+//! complete. Then the queued pulls are dropped.
+//!
 //! The pacer sends one pull a packet time, so that pulled packets arrive at the rate of the link
-//! regardless of the number of senders. A pull is due for every packet that arrives, with its
-//! payload or without, until the flow is complete. Then the queued pulls are dropped. The answer
-//! carries a pull if none is queued and the pacer allows it.
+//! regardless of the number of senders. The answer carries a pull if none is queued and the pacer
+//! allows it. Flows take turns in the queue, or the one with the fewest missing packets is first
+//! (`pulls`). Pulls are numbered cumulatively, so a later one makes up for a lost one.
+//!
+//! Hazards: pulls must be as many as arrivals, or a flow stops with nothing in flight; a timeout of
+//! the sender then sends one packet. The sum of all pulls must keep to the pace
+//! (`pulls_are_spaced_by_a_packet_time_whatever_the_number_of_senders`). Pulls of a complete flow
+//! would use the pace for nothing (`a_complete_flow_has_no_pulls_left`). A trimmed packet may have
+//! arrived in full before, and is then acknowledged. A held message collects pulls but sends none
+//! (`a_held_message_is_not_pulled_until_it_is_released`).
 
 use rampmeter_core::{MsgId, NodeId, Receipt, Span, Time};
 

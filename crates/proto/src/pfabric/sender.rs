@@ -1,4 +1,29 @@
 //! The source's side: flows start at line rate and slow down only when they starve (§4.3).
+//!
+//! The problem: short flows should finish first, though a source does not know the flows of others.
+//! Rate control takes round trips to find a share, in which a short flow could have finished.
+//!
+//! The simple way sends everything at line rate and lets ports choose. Each packet carries the
+//! remaining packets of its flow as its rank. A port sends the earliest packet of the flow with the
+//! lowest rank, and drops the packet with the highest rank. If all flows did so for ever, packets
+//! of long flows would cross the network only to be dropped at the last hop.
+//!
+//! The present way is that with as little rate control as suffices. A window starts at one
+//! bandwidth-delay product. It grows by a packet with each acknowledgement of new packets, up to a
+//! limit. A timeout reduces it to one packet. The timeout is as long as a round trip and full
+//! buffers on the path. After several timeouts in a row a flow starves. It then sends probes
+//! without payload, until one is answered.
+//!
+//! The host follows the same order as ports. It sends a packet of the flow with the fewest
+//! remaining packets, and of equals the first submitted. The rank is that at the time of sending.
+//! So a later packet of a flow has a lower rank, and ports choose by flow to avoid reordering.
+//!
+//! Hazards: a probe must not be lost like data, or a starving flow would not know when to resume
+//! (`a_starving_flow_probes_until_a_probe_is_answered`). With [`ProbeRank::First`] it is answered
+//! at once, and the flow sends a packet that may be dropped again. Each acknowledgement carries
+//! what has arrived, so a timeout retransmits only the rest
+//! (`packets_acknowledged_selectively_are_not_sent_again_after_a_timeout`). Long flows over a full
+//! network may time out many times in a row; too few attempts fail them.
 
 use rampmeter_core::collections::{KeyedHeap, Places};
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Time};

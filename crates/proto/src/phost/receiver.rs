@@ -1,4 +1,31 @@
 //! The destination's side (pHost §3.2, algorithm 2): pending flows, and one token a packet time.
+//!
+//! The problem: many sources send to one destination. If all send at once, packets queue and are
+//! dropped at the destination's port. Switches of pHost do no more than priorities.
+//!
+//! The simple way gives each flow a rate, or all of its tokens at once. Rates must then change with
+//! each flow that arrives or ends. Tokens given at once let sources collide as before.
+//!
+//! The present way: the destination alone decides. Its clock sends one token each packet time of
+//! its own link, to the pending flow that the policy prefers (`choice`). One token requests one
+//! packet, so data arrives no faster than the link carries it. The clock has three states:
+//!
+//! * It *runs* after a token: the next is due a packet time later.
+//! * It *waits* if no pending flow may have a token before an instant. Data or an announcement may
+//!   start it earlier.
+//! * It is *stopped* if no flow is pending, or all are held.
+//!
+//! A source with a short flow cannot wait for a round trip. It uses free tokens at once, and the
+//! destination does not request those packets. A flow's tokens begin with its first free packet, as
+//! its source may serve other flows until then. When every packet has had a token, the flow waits
+//! for those in flight. Then missing packets get new tokens, in cyclic order (`rx_flow`).
+//!
+//! Hazards: a repair that is too early requests queued packets again. Their duplicates delay others
+//! and cause more repairs. So the wait is the measured time from token to data
+//! (`repairs_wait_while_packets_arrive_as_long_as_free_packets_have_taken`). An unresponsive source
+//! must not hold the clock: it is downgraded (`rx_flow`). Slow sources get tokens at the pace of
+//! their own links (`pacing`), without a step for each flow
+//! (`a_token_for_one_of_many_flows_of_a_slow_source_takes_few_looks`).
 
 mod announced;
 

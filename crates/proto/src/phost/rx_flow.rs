@@ -1,4 +1,26 @@
-//! Pending flows of a destination, and when they are ready for a token.
+//! Pending flows of a destination, when they are ready for a token, and their downgrading.
+//!
+//! The problem: a destination does not know whether a source can use its tokens. The source may
+//! prefer flows to other destinations, or have failed. Each token that it does not use is a packet
+//! time in which the destination receives nothing.
+//!
+//! The simple way waits for the answer to each token, which costs a round trip a packet. Without a
+//! limit, one busy source of a preferred flow takes all tokens.
+//!
+//! The present way: a token expires at its source after 1.5 packet times, so that late tokens do
+//! not collide with newer ones. The destination infers expiry a round trip later (`expiry`). More
+//! expired tokens than the threshold downgrade the flow ([`Downgrading::Expired`], algorithm 2). A
+//! downgraded flow gets no token until the timeout ends or data arrives. After the timeout it gets
+//! one token, and the timeout begins anew. Data for a later token ends the downgrading. The
+//! authors' simulator counts unanswered tokens instead ([`Downgrading::Unanswered`]), also those
+//! whose data is in flight.
+//!
+//! Hazards: tokens whose data is only late must not count for ever. After a late answer the flow
+//! has the threshold's number of expired tokens, so the next one that expires downgrades it again.
+//! Tests: `a_flow_is_downgraded_when_more_tokens_than_the_threshold_have_expired` and
+//! `a_silent_source_is_downgraded_to_one_token_a_timeout_until_data_arrives`. Waits end early only
+//! if nothing is in flight
+//! (`a_wait_for_missing_packets_ends_soon_after_the_last_packet_in_flight`).
 
 use rampmeter_core::{Span, TenantId, Time};
 

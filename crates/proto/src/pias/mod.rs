@@ -2,10 +2,24 @@
 //! Centers*, NSDI 2015; *PIAS: Practical Information-Agnostic Flow Scheduling for Commodity Data
 //! Centers*, IEEE/ACM Transactions on Networking 2017).
 //!
-//! [TCP](crate::tcp) with DCTCP's congestion control. The packets of a message fall through eight
-//! classes by the bytes of the message before them, and switches serve higher classes first. So
-//! short messages overtake long ones without knowledge of sizes. A port has one limit and one
-//! threshold of marks for all of its classes.
+//! The problem: short messages should overtake long ones, but many applications do not know the
+//! size of a message when it begins.
+//!
+//! The simple way gives all packets one class, so that short messages queue behind long ones.
+//! Classes by size need the size, and classes by application must be chosen by hand.
+//!
+//! The present way is [TCP](crate::tcp) with DCTCP's congestion control and eight classes. A
+//! packet's class follows from the bytes of its message before it: the number of thresholds that
+//! these exceed. So every message starts in the highest class and falls as it grows, and switches
+//! serve higher classes first. A retransmission has the class of its own place in the message.
+//! DCTCP keeps queues short, since a port has one limit and one threshold of marks for all of its
+//! classes.
+//!
+//! Hazards: thresholds belong to a distribution of sizes and a load. With others, most bytes are in
+//! one class. A retransmission may overtake later packets, as its class is higher than theirs. Long
+//! messages may starve in the lowest class, so that they time out. Tests:
+//! `a_class_is_left_above_its_threshold`, `packets_fall_at_the_thresholds`,
+//! `a_short_message_overtakes_long_ones_at_a_port`.
 //!
 //! * [`config`]: parameters, presets, thresholds
 //!

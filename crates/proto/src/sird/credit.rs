@@ -1,9 +1,36 @@
 //! A receiver's credit: the bucket, what each sender has of it, and who has the next.
 //!
-//! Credit is counted in bytes on the wire. That of a packet is outstanding from the CREDIT until
-//! the packet arrives or the receiver takes it back. At most [`Sird::credit`] bytes are outstanding
-//! in all, and at most its limit of one sender. Credits are paced, so that packets of idle senders
-//! arrive as fast as the link carries them.
+//! The problem: a receiver's link should be busy, its port's queue short. Credit that a sender
+//! cannot use at once, since many receivers gave it some, is idle there. The receiver then needs
+//! more credit for others.
+//!
+//! The simple way gives every sender a bandwidth-delay product (BDP), as overcommitment does.
+//! Queues grow with the number of senders. One BDP in all keeps queues short, but credit that
+//! congested senders hold leaves the link idle.
+//!
+//! The present way: credit is counted in bytes on the wire. That of a packet is outstanding from
+//! the CREDIT until the packet arrives or the receiver takes it back. The bucket limits what is
+//! outstanding in all ([`Sird::credit`]). Each sender has a limit too: the smaller of two, one by
+//! its own marks and one by those of switches (`control`). A sender that holds much credit marks
+//! its packets, so its limit falls, and its share of the bucket serves others.
+//!
+//! A CREDIT is sent if the bucket has room for a full packet, the sender's limit is not exceeded
+//! and the pace allows it. Pacing lets packets of idle senders arrive as fast as the link carries
+//! them. The next CREDIT is for the sender that the policy prefers ([`ReceiverPolicy`]).
+//!
+//! Hazards:
+//!
+//! * Unscheduled packets are charged when the first of them arrives, without a test. So the bucket
+//!   and a sender's limit may be exceeded by them. Then no CREDIT is sent until enough has arrived.
+//! * A limit is tested before a CREDIT, so that credit may exceed it by a packet, but not the
+//!   largest limit. A limit that falls takes nothing back.
+//! * Bytes outstanding are the sum over messages and senders
+//!   (`credit_is_conserved_and_within_its_limits`). Each change of a message or a limit must be
+//!   followed by `place` or `rank`.
+//! * Credit of lost packets is taken back by a timeout
+//!   (`credit_of_lost_packets_is_taken_back_and_given_again`), or the bucket would shrink for ever.
+//! * A late timer must not slow the pace: a waiting CREDIT is due by the pace, not by the time of
+//!   its timer.
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::{Gauge, NodeId, Time};

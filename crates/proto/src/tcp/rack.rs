@@ -1,4 +1,35 @@
 //! RACK-TLP: losses are detected by time, and the end of a flight is probed (RFC 8985).
+//!
+//! The problem: a lost segment should be found within a round trip. Retransmission timeouts are
+//! long compared with that.
+//!
+//! The simple way counts segments that arrived above a hole (`DupAck`). It does not find a lost
+//! retransmission, nor a loss among the last segments of a flight, as too few follow them.
+//! Reordering by more than the count looks like a loss.
+//!
+//! The present way compares times. Of the segments that have arrived, `latest` is the one sent
+//! last. A segment sent before it is lost when a round trip and the reordering window have passed
+//! since it was sent. Retransmissions have a time too, so they are judged in the same way. If the
+//! window has not passed, `due` has the time at which the next segment counts as lost. The
+//! reordering window is:
+//!
+//! * zero, if nothing was reordered so far and losses are repaired or enough segments have
+//!   overtaken a hole;
+//! * else a quarter of the shortest round trip. It grows by a quarter with each round trip in which
+//!   a duplicate arrives, and at most to the smoothed round trip. After 16 recoveries it is as at
+//!   first.
+//!
+//! If all segments of a flight's end are lost, no acknowledgement arrives. So a probe is sent two
+//! round trips after the last segment: new data, or the last segment again. Its acknowledgement
+//! reveals the losses before it.
+//!
+//! Hazards: an acknowledgement of a retransmission within less than the shortest round trip is for
+//! the original, and must not move `latest`. Segments that were sent once are in the order of time.
+//! So the search may stop at the first that is later than `latest`, but not at a retransmission. A
+//! probe that repaired the only loss must reduce the window, as nothing else shows the loss
+//! (`a_lost_tail_is_repaired_by_the_probe`). There is one probe a flight
+//! (`a_flight_is_probed_once`). Others: `a_lost_retransmission_is_found_without_a_timeout`,
+//! `reordering_makes_it_more_patient`.
 
 use rampmeter_core::{Span, Time};
 

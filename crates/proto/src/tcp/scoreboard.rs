@@ -1,5 +1,33 @@
 //! State of the sent segments that are not yet acknowledged: arrived, lost or in flight (RFC 6675
 //! §4).
+//!
+//! The problem: each acknowledgement names the first missing byte and a few ranges above it. From
+//! this a sender needs the bytes in flight, the segments that are lost, and the next one to
+//! retransmit.
+//!
+//! The simple way keeps a list and passes over all of it with each acknowledgement. Windows have
+//! thousands of segments here, so each packet would cost thousands of steps.
+//!
+//! The present way: segments are in the order of the stream. Each has one [`Fate`], and sums of
+//! bytes by fate are kept as fates change. So bytes in flight (RFC 6675's pipe) are one
+//! subtraction. Searches start from cursors below which nothing can be found:
+//!
+//! * `lost_from`: no segment below is lost.
+//! * `hole_from`: every segment below has arrived, is lost or was retransmitted.
+//! * `overtaken`: segments below were judged by [`Scoreboard::lose_overtaken`].
+//!
+//! Ranges that were reported before are remembered, as acknowledgements repeat them. Only the new
+//! parts of a range are visited. Most segments are equally long, so a segment's place is computed
+//! and not searched for.
+//!
+//! Losses are judged elsewhere: by segments that overtook others ([`Scoreboard::lose_overtaken`]),
+//! by time (`rack`) or by a timeout.
+//!
+//! Hazards: a change of fate must update the sums and lower the cursors
+//! (`cursors_and_known_ranges_find_what_a_whole_pass_finds` compares with a whole pass). A segment
+//! that was retransmitted without being lost counts twice in flight, until it arrives. Only
+//! segments sent once give a round trip (`only_segments_sent_once_are_samples`). A remembered range
+//! may be forgotten, which costs time only.
 
 use std::collections::VecDeque;
 

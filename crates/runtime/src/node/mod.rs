@@ -1,18 +1,31 @@
 //! Node: one endpoint, its peers, its applications and its datapath.
 //!
 //! The problem: packets, timers and submissions are due at any time. One thread must serve all of
-//! them, on a real or a simulated clock. The simple way handles each event as it arrives. It costs
-//! a system call and a wake-up for each packet, and its order of events is not reproducible.
+//! them, on a real or a simulated clock.
 //!
-//! The present way: [`Node::turn`] runs one iteration at an instant: it receives a batch of
+//! The simple way handles each event as it arrives. It costs a system call and a wake-up for each
+//! packet, and its order of events is not reproducible.
+//!
+//! The present way: [`Node::turn`] runs one iteration at an instant. It receives a batch of
 //! packets, reads submissions, fires timers and sends, in this order. It then returns the time of
 //! the next call. Each step has a file (`receive`, `verify`, `submit`, `events`, `transmit`). All
 //! of them work on [`State`], which excludes the datapath, so that the datapath can lend its
-//! buffers.
+//! buffers. The node never reads a clock, so tests run it on simulated time, and a seed replays a
+//! run.
 //!
-//! Hazards: a late iteration must not delay paced packets, so it starts from the deadline of the
-//! overdue timer ([`State::as_of`]). Each step is limited to a batch, so that no source of events
-//! starves the others; [`Node::turn`] then returns `now`.
+//! Hazards:
+//!
+//! * A late iteration must not delay paced packets, so it starts from the deadline of the overdue
+//!   timer, at most one burst ago ([`State::as_of`]; `dcpim_loses_no_rate_to_late_timers`). The
+//!   endpoint's time must never decrease.
+//! * Packets are received and sent in batches, so that neither direction starves the other. If a
+//!   batch is full, [`Node::turn`] returns `now`.
+//! * Notes of the node are sent before packets of the protocol, as a peer must receive this node's
+//!   incarnation first.
+//! * Under load control packets are batched for `gather` (`bundles`). Timers that this delays are
+//!   handled at their deadlines.
+//! * Floods of unknown packets must not keep the node awake, so only submissions and packets of
+//!   known incarnations count as activity.
 
 mod arrivals;
 mod bundles;

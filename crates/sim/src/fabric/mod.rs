@@ -5,6 +5,25 @@
 //! woken when its link falls idle, where strict priorities choose the next packet. So a second
 //! event is spent only on packets that wait.
 //!
+//! # Express packets
+//!
+//! The problem: receiver-driven transports send about one token for each data packet. Under load
+//! they find many ports busy. In the simple way each of them queues and costs a second event.
+//!
+//! The present way: a packet is express if it has the highest priority and at most `express` bytes.
+//! Its port must be up and not paused, and no packet of the highest priority may be queued. Strict
+//! priority then makes its departure certain: it is the next packet on the link. So `send_or_queue`
+//! starts it at `busy_until` and schedules only its arrival. Later express packets start behind it.
+//! A wake-up that finds the link taken is repeated when it falls idle.
+//!
+//! Hazards: an express packet is in no queue. It uses no buffer memory, is not marked, dropped or
+//! trimmed, and does not count in queue lengths. Fabrics in which such packets compete for buffers
+//! set `express` to 0, and Aeolus sets it below its shortest unscheduled packet. Its start is
+//! decided ahead, so a later pause would not stop it. PFC that pauses the highest class thus needs
+//! `express` to be 0. Only queueing by classes has express packets, and bufferless fabrics have
+//! none (`express_packets_are_dropped_too`). Programs receive a departure time later than now
+//! ([`Departure`](rampmeter_core::Departure)).
+//!
 //! The functions of an arrival are always inlined. Simulators with and without a view of packets
 //! share them, and a compiler that sees two callers would emit calls.
 

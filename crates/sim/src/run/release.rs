@@ -1,4 +1,21 @@
 //! Messages that wait for others: the events for their source, and the times of their submission.
+//!
+//! The problem: collectives and calls have messages that start when others have been delivered, and
+//! their times are not known before the run.
+//!
+//! The simple way lets the source insert each message into the event queue. The source is then part
+//! of the simulator, and runs without dependencies pay for it with each message.
+//!
+//! The present way: the run notifies the source of each delivery and completion. The source has the
+//! time of the first message that no longer waits, and one event stands for it. When the event is
+//! due, all messages of that time are submitted. An event that an earlier one has replaced does
+//! nothing. Sources without dependencies ([`Source::FEEDBACK`]) compile to none of this.
+//!
+//! Hazards: the end of a run depends on arrivals. A run may not end while a released message is to
+//! be submitted, and the time to drain begins anew with the last message. A message that waits for
+//! one that failed is never submitted, and is reported as withheld
+//! (`a_flow_that_fails_ends_the_run_and_what_waits_for_it_is_reported`). No flow may start before
+//! those that it depends on (`no_flow_starts_before_what_it_waits_for_is_known_and_computed`).
 
 use rampmeter_core::{Event, Family, Time};
 
