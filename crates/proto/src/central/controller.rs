@@ -15,9 +15,9 @@
 //!
 //! The present way: the register has every flow that its host has requested and not ended. The
 //! scheduler has the active ones. Capacity is given to others at the predicted completion, before
-//! the report of the end. Every order has a number, every request repeats the highest received, and
-//! each side repeats its messages until the other's state is as it should be. So a message may be
-//! lost at any time.
+//! the report of the end. Every order has a number, and every request has the highest number
+//! received. Each side repeats its messages until the other has answered. So a message may be lost
+//! at any time.
 //!
 //! Hazards: a flow must be in the register while it is in the scheduler. An order's number must be
 //! higher than all before, of an earlier controller too, or its host ignores it
