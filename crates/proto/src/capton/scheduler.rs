@@ -36,6 +36,13 @@
 //! many flows as figure 6 does. The usual case is few: in `benches/capton.rs` 9 of 640 and 20 of
 //! 100 000. [`Scheduler::set_capacity`] examines all flows besides. Memory is O(F + L) for L links,
 //! at the highest F that there was.
+//!
+//! **Hazards.** A flow whose capacity is freed must be reported to the link at which others wait,
+//! or they wait for nothing. The outcome must be that of figure 6, flow by flow
+//! (`the_incremental_scheduler_does_as_figure_6_does`,
+//! `no_link_carries_too_much_no_host_two_flows_and_no_flow_waits_for_nothing`). The exchange above
+//! needs stopped flows that do not shrink, and grants at a whole rate: flows that share links
+//! ([`split`](mod@super::split)) may not use it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -6,6 +6,27 @@
 //! messages. After each input this is [`Controller::poll_order`] until `None`, then
 //! [`Controller::poll_timeout`].
 //!
+//! The problem: flows that share a link slow each other down, and no host knows the others' flows.
+//! Messages between hosts and controller may be lost, late or in another order, and both may crash.
+//!
+//! The simple way sends each decision once, and frees a flow's capacity when its host reports the
+//! end. A lost order then stops a flow for ever. A lost report keeps its capacity for ever, and in
+//! any case the links are idle for a round trip after each flow.
+//!
+//! The present way: the register has every flow that its host has requested and not ended. The
+//! scheduler has the active ones. Capacity is given to others at the predicted completion, before
+//! the report of the end. Every order has a number, and every request has the highest number
+//! received. Each side repeats its messages until the other has answered. So a message may be lost
+//! at any time.
+//!
+//! Hazards: a flow must be in the register while it is in the scheduler. An order's number must be
+//! higher than all before, of an earlier controller too, or its host ignores it
+//! (`a_new_controller_goes_on_with_higher_numbers`). A host that sends nothing must be forgotten,
+//! or its flows hold capacity (`a_host_that_is_lost_or_silent_is_forgotten`). Losses and crashes at
+//! random are tested with both schedulers
+//! (`whatever_is_lost_captons_flows_complete_and_nothing_is_left_behind`,
+//! `whatever_is_lost_hylines_flows_complete_and_nothing_is_left_behind`).
+//!
 //! # Choices that the paper does not make
 //!
 //! * When the capacity of a flow is given to others: at its predicted completion (equation 3), or

@@ -3,9 +3,8 @@
 //! The problem: a sender should fill its path within a round trip or two, and keep queues near
 //! zero.
 //!
-//! The simple way reacts to losses, marks or delays. Each of these needs a queue before it says
-//! anything. None says by how much a link is overloaded, so that windows are searched for in small
-//! steps.
+//! The simple way reacts to losses, marks or delays. Each of these needs a queue first. None shows
+//! by how much a link is overloaded, so that windows are searched for in small steps.
 //!
 //! The present way computes the window from telemetry. A link's use is u = queue / (B T) + rate /
 //! B. Its rate is that of the bytes it has sent between two acknowledgements' records. The fullest

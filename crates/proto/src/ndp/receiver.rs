@@ -8,10 +8,11 @@
 //! delay all packets.
 //!
 //! The present way has two parts. A switch with a full data queue trims a packet: its header is
-//! sent before data, so the receiver knows of each packet within a short time. The receiver then
-//! controls all further packets. It answers each arrival at once: payload is acknowledged, a header
-//! is refused. Each arrival also adds a pull, with its payload or without, until the flow is
-//! complete. Then the queued pulls are dropped.
+//! sent ahead of data, in a queue with a limit of its own. So the receiver knows of each packet
+//! within a short time. By default ten headers are sent for each data packet, if both wait. The
+//! receiver then controls all further packets. It answers each arrival at once: payload is
+//! acknowledged, a header is refused. Each arrival also adds a pull, with its payload or without,
+//! until the flow is complete. Then the queued pulls are dropped.
 //!
 //! The pacer sends one pull a packet time, so that pulled packets arrive at the rate of the link
 //! regardless of the number of senders. The answer carries a pull if none is queued and the pacer
