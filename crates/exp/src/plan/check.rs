@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use rampmeter_core::fabric::Buffer;
-use rampmeter_core::{Bytes, Queueing, Span};
-use rampmeter_sim::{ClockSpec, FabricConfig, FaultSpec, Scheduling, SimSpec, Topology};
+use rampmeter_core::{Bytes, Span};
+use rampmeter_sim::{ClockSpec, FabricConfig, FaultSpec, SimSpec, Topology};
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
 use super::Plan;
 use super::by_port::{self, PortBytesSpec};
 use super::context::PlanOrigin;
-use super::fabric::{check_buffer, resolve, works_without_memory};
+use super::fabric::{check_buffer, check_scheduling, resolve, works_without_memory};
 use super::faults::{faults, with_losses};
 use super::network::PlanNetwork;
 use super::tables::{ClocksSpec, LoadSpec};
@@ -106,16 +106,14 @@ impl Plan {
     ) -> Result<PortSettings, PlanError> {
         let PlanNetwork { topology, imported, needs, .. } = network;
         let (spray, express) = (self.fabric.spray, self.fabric.express_bytes);
+        let scheduling = self.fabric.scheduling;
         let by_rate = network.needs_by_rate(&self.transport);
         let is_derived = self.fabric.buffer_bytes.is_none() || self.fabric.ecn_bytes.is_none();
         let is_memory_written =
             self.fabric.buffer_bytes.is_some() || self.fabric.shared_buffer_bytes.is_some();
         let mut fabric = resolve(&mut self.fabric, needs, &by_rate, cx)?;
-        let queueing = self.transport.queueing();
-        if fabric.scheduling != Scheduling::Fifo && queueing != Queueing::Classes {
-            let expected = format!("fifo, as the transport's ports queue by {}", queueing.name());
-            return Err(cx.unexpected("fabric.scheduling", expected, "fair"));
-        }
+        let scheduling = (scheduling, self.transport.queueing());
+        check_scheduling(&mut self.fabric, &fabric, scheduling, cx)?;
         if cuts.len() > 1 {
             // Each packet has the path choice of its transport.
             self.fabric.spray = spray;

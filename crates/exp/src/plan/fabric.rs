@@ -1,12 +1,13 @@
 //! The fabric of a run: values of the plan, needs of the transport, and defaults.
 
-use rampmeter_core::Bytes;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Forwarding, MarkingPorts, Need, Trim};
-use rampmeter_sim::{FabricConfig, PortBytes, Switching};
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Forwarding, Need, Trim};
+use rampmeter_core::{Bytes, Queueing};
+use rampmeter_sim::{FabricConfig, PortBytes, Scheduling, Switching};
 
 use super::by_port::{NeedsByRate, PortBytesSpec, port_bytes, spec_of};
 use super::context::PlanOrigin;
-use super::tables::{FabricSpec, SwitchingSpec};
+use super::fabric_keys::{FabricSpec, choose};
+use super::tables::SwitchingSpec;
 use crate::error::PlanError;
 use crate::text::words::{PlanSpelling, spelled};
 
@@ -20,64 +21,29 @@ pub(crate) fn resolve(
     by_rate: &NeedsByRate,
     cx: &PlanOrigin<'_>,
 ) -> Result<FabricConfig, PlanError> {
-    let default = FabricConfig::default();
     if spec.buffer_bytes.is_none() && spec.shared_buffer_bytes.is_none() {
         spec.buffer_bytes = spec_of(&by_rate.buffers);
     }
     if spec.ecn_bytes.is_none() {
         spec.ecn_bytes = spec_of(&by_rate.marks_above);
     }
-    let (buffer, buffers) = buffer(spec, needs, cx)?;
-    let overflow = spec.overflow;
-    let overflow = choose("overflow", overflow, needs.overflow, default.overflow, cx)?;
-    let spray = choose("spray", spec.spray, needs.spray, default.spray, cx)?;
-    let scheduling = spec.scheduling.unwrap_or_default();
-    let interface = spec.interface;
-    let interface = choose("interface", interface, needs.interface, default.interface, cx)?;
-    let express = length("express-bytes", spec.express_bytes, 9_000.0, cx)?;
-    let express = choose("express-bytes", express, needs.express, default.express, cx)?;
-    let marks = marks(spec, needs, cx)?;
-    let drop = spec.drop_unscheduled_above_bytes.map(|bytes| {
-        let key = "fabric.drop-unscheduled-above-bytes";
-        cx.range(key, bytes as f64, 0.0, 4e9).map(|_| Some(Bytes::new(bytes)))
-    });
-    let (drop, key) = (drop.transpose()?, "drop-unscheduled-above-bytes");
-    let drop = choose(key, drop, needs.drop_unscheduled, None, cx)?;
-    let slot = length("slot-bytes", spec.slot_bytes, 9_100.0, cx)?;
-    let slot = choose("slot-bytes", slot, needs.slot, default.slot, cx)?;
+    let mut fabric = FabricConfig::default();
+    spec.assign(needs, &mut fabric, cx)?;
+    (fabric.buffer, fabric.buffers) = buffer(spec, needs, cx)?;
     let (asked, stored) = (spec.switching, SwitchingSpec::StoreAndForward);
     let switching = choose("switching", asked, switching(needs.switching), stored, cx)?;
     let header = spec.cut_through_bytes.unwrap_or(64);
     cx.range("fabric.cut-through-bytes", header as f64, 1.0, 4e9)?;
-    let trim = trim(spec, needs, cx)?;
-    let unscheduled = spec.unscheduled.unwrap_or(default.unscheduled);
     let burst_us = spec.shaper_burst_us.unwrap_or(0.0);
     let burst = cx.micros("fabric.shaper-burst-us", burst_us, 0.0)?;
-    let fabric = FabricConfig {
-        buffer,
-        buffers,
-        overflow,
-        scheduling,
-        spray,
-        interface,
-        switching: match switching {
-            SwitchingSpec::StoreAndForward => Switching::StoreAndForward,
-            SwitchingSpec::CutThrough => Switching::CutThrough { header: Bytes::new(header) },
-            SwitchingSpec::Shaped => Switching::Shaped { burst },
-        },
-        unscheduled,
-        express,
-        mark_above: marks.above,
-        marks_above: marks.above_by_port,
-        mark_all_above: marks.all_above,
-        marks_all_above: marks.all_above_by_port,
-        mark_share: marks.share,
-        marking_ports: marks.ports,
-        drop_unscheduled_above: drop,
-        slot,
-        trim: trim.unwrap_or(default.trim),
-        ..default
+    fabric.switching = match switching {
+        SwitchingSpec::StoreAndForward => Switching::StoreAndForward,
+        SwitchingSpec::CutThrough => Switching::CutThrough { header: Bytes::new(header) },
+        SwitchingSpec::Shaped => Switching::Shaped { burst },
     };
+    marks(spec, needs, &mut fabric, cx)?;
+    let trim = trim(spec, needs, cx)?;
+    fabric.trim = trim.unwrap_or(fabric.trim);
     complete(spec, &fabric, trim);
     (spec.switching, spec.cut_through_bytes) = (Some(switching), Some(header));
     spec.shaper_burst_us = Some(burst_us);
@@ -87,64 +53,59 @@ pub(crate) fn resolve(
 /// Writes the values of `fabric` into `spec`, except those of switching. `trim` is the trimming of
 /// its ports, if they trim.
 fn complete(spec: &mut FabricSpec, fabric: &FabricConfig, trim: Option<Trim>) {
-    let (buffer_bytes, shared_buffer_bytes, alpha) = match fabric.buffer {
+    spec.complete(fabric);
+    let own_bytes = spec.buffer_bytes.take();
+    (spec.buffer_bytes, spec.shared_buffer_bytes, spec.alpha) = match fabric.buffer {
         Buffer::PerPort(own) => {
-            let own = PortBytesSpec::All(own.get());
-            (Some(spec.buffer_bytes.take().unwrap_or(own)), None, None)
+            (Some(own_bytes.unwrap_or(PortBytesSpec::All(own.get()))), None, None)
         }
         Buffer::Shared { per_switch, alpha } => (None, Some(per_switch.get()), Some(alpha)),
     };
-    *spec = FabricSpec {
-        buffer_bytes,
-        shared_buffer_bytes,
-        alpha,
-        overflow: Some(fabric.overflow),
-        scheduling: Some(fabric.scheduling),
-        spray: Some(fabric.spray),
-        ecn_bytes: match fabric.marks_above.is_empty() {
-            true => fabric.mark_above.map(|bytes| PortBytesSpec::All(bytes.get())),
-            false => spec.ecn_bytes.take(),
-        },
-        ecn_max_probability: spec.ecn_max_bytes.is_some().then_some(fabric.mark_share),
-        ecn_max_bytes: spec.ecn_max_bytes.take(),
-        ecn_ports: Some(fabric.marking_ports),
-        drop_unscheduled_above_bytes: fabric.drop_unscheduled_above.map(Bytes::get),
-        unscheduled: Some(fabric.unscheduled),
-        interface: Some(fabric.interface),
-        express_bytes: Some(fabric.express.into()),
-        slot_bytes: Some(fabric.slot.into()),
-        trim_bytes: trim.map(|t| t.to.into()),
-        trim_choice: trim.map(|t| t.choice),
-        header_ratio: trim.map(|t| t.ratio.into()),
-        header_queue_bytes: trim.map(|t| t.headers.get()),
-        header_overflow: trim.map(|t| t.overflow),
-        pfc: spec.pfc.take(),
-        ..FabricSpec::default()
-    };
+    if fabric.marks_above.is_empty() {
+        spec.ecn_bytes = fabric.mark_above.map(|bytes| PortBytesSpec::All(bytes.get()));
+    }
+    spec.ecn_max_probability = spec.ecn_max_bytes.is_some().then_some(fabric.mark_share);
+    spec.trim_bytes = trim.map(|t| t.to.into());
+    spec.trim_choice = trim.map(|t| t.choice);
+    spec.header_ratio = trim.map(|t| t.ratio.into());
+    spec.header_queue_bytes = trim.map(|t| t.headers.get());
+    spec.header_overflow = trim.map(|t| t.overflow);
 }
 
-/// Checks that a length of packets is at most `most`.
-fn length(
-    key: &str,
-    bytes: Option<u64>,
-    most: f64,
+/// Checks that the plan's order within classes has an effect. Removes the key if the ports of the
+/// transport trim or queue by rank.
+pub(super) fn check_scheduling(
+    spec: &mut FabricSpec,
+    fabric: &FabricConfig,
+    (asked, queueing): (Option<Scheduling>, Queueing),
     cx: &PlanOrigin<'_>,
-) -> Result<Option<u16>, PlanError> {
-    let range = |bytes| cx.range(&format!("fabric.{key}"), bytes as f64, 0.0, most);
-    Ok(bytes.map(range).transpose()?.map(|bytes| bytes as u16))
+) -> Result<(), PlanError> {
+    let key = "fabric.scheduling";
+    if queueing != Queueing::Classes {
+        spec.scheduling = None;
+        return match asked {
+            None | Some(Scheduling::Fifo) => Ok(()),
+            Some(asked) => {
+                let expected =
+                    format!("fifo, as the transport's ports queue by {}", queueing.name());
+                Err(cx.unexpected(key, expected, spelled(asked)))
+            }
+        };
+    }
+    if fabric.is_memoryless() && fabric.scheduling != Scheduling::Fifo {
+        let expected = "fifo, as no packet is queued if fabric.buffer-bytes is 0";
+        return Err(cx.unexpected(key, expected, spelled(fabric.scheduling)));
+    }
+    Ok(())
 }
 
-/// Queues at which ports mark packets.
-struct Marks {
-    above: Option<Bytes>,
-    above_by_port: PortBytes,
-    all_above: Option<Bytes>,
-    all_above_by_port: PortBytes,
-    share: f64,
-    ports: MarkingPorts,
-}
-
-fn marks(spec: &FabricSpec, needs: &FabricNeeds, cx: &PlanOrigin<'_>) -> Result<Marks, PlanError> {
+/// Assigns the queues at which ports mark packets.
+fn marks(
+    spec: &FabricSpec,
+    needs: &FabricNeeds,
+    fabric: &mut FabricConfig,
+    cx: &PlanOrigin<'_>,
+) -> Result<(), PlanError> {
     let (asked, marks_above) = port_bytes("ecn-bytes", spec.ecn_bytes.as_ref(), cx)?;
     let ecn = match marks_above.is_empty() {
         true => choose("ecn-bytes", asked.map(Some), needs.ecn, None, cx)?,
@@ -159,15 +120,10 @@ fn marks(spec: &FabricSpec, needs: &FabricNeeds, cx: &PlanOrigin<'_>) -> Result<
     }
     let mark_share = spec.ecn_max_probability.unwrap_or(1.0);
     cx.range("fabric.ecn-max-probability", mark_share, 0.0, 1.0)?;
-    let ports = choose("ecn-ports", spec.ecn_ports, needs.ecn_ports, MarkingPorts::All, cx)?;
-    Ok(Marks {
-        above: ecn,
-        above_by_port: marks_above,
-        all_above: mark_all_above,
-        all_above_by_port: marks_all_above,
-        share: mark_share,
-        ports,
-    })
+    (fabric.mark_above, fabric.marks_above) = (ecn, marks_above);
+    (fabric.mark_all_above, fabric.marks_all_above) = (mark_all_above, marks_all_above);
+    fabric.mark_share = mark_share;
+    Ok(())
 }
 
 /// Returns the trimming of ports; `None` if the transport does not understand trimmed packets.
@@ -272,26 +228,6 @@ pub(crate) fn port_memory(buffer: &Buffer) -> Bytes {
     }
 }
 
-/// Returns the value of the plan, else that which the transport needs, else the default.
-fn choose<T: PlanSpelling + PartialEq>(
-    key: &str,
-    plan: Option<T>,
-    need: Need<T>,
-    default: T,
-    cx: &PlanOrigin<'_>,
-) -> Result<T, PlanError> {
-    match (plan, need) {
-        (Some(asked), Need::Only(needed)) if asked != needed => {
-            let expected =
-                format!("{}, the only value that the transport works with", needed.words());
-            Err(cx.unexpected(&format!("fabric.{key}"), expected, asked.words()))
-        }
-        (Some(asked), _) => Ok(asked),
-        (None, Need::Prefer(needed) | Need::Only(needed)) => Ok(needed),
-        (None, Need::Any) => Ok(default),
-    }
-}
-
 /// Returns the memory of ports or switches, and that of ports that have another.
 fn buffer(
     spec: &FabricSpec,
@@ -380,5 +316,34 @@ mod tests {
         let (spec, config) = resolved("unscheduled = 'vanish'", Need::Any).unwrap();
         assert_eq!(spec.unscheduled, Some(PacketFate::Vanish));
         assert_eq!(config.unscheduled, PacketFate::Vanish);
+    }
+
+    /// The check of `plan` for ports of a transport, and the resolved key.
+    fn scheduled(plan: &str, queueing: Queueing) -> Result<Option<Scheduling>, String> {
+        let asked = toml::from_str::<FabricSpec>(plan).unwrap().scheduling;
+        let (mut spec, config) = resolved(plan, Need::Any).unwrap();
+        let cx = PlanOrigin::new("plan", Path::new("."));
+        let checked = check_scheduling(&mut spec, &config, (asked, queueing), &cx);
+        checked
+            .map(|()| spec.scheduling)
+            .map_err(|error| format!("{}: {}", error.key, error.problem))
+    }
+
+    #[test]
+    fn a_scheduling_is_for_ports_that_queue_by_class() {
+        let fair = "scheduling = 'fair'";
+        let (classes, fifo) = (Queueing::Classes, Scheduling::Fifo);
+        assert_eq!(scheduled("", classes), Ok(Some(fifo)));
+        assert_eq!(scheduled(fair, classes), Ok(Some(Scheduling::Fair)));
+        assert_eq!(scheduled("", Queueing::Ranks), Ok(None));
+        assert_eq!(scheduled("scheduling = 'fifo'", Queueing::Ranks), Ok(None));
+        let refused = scheduled(fair, Queueing::Trimming).unwrap_err();
+        let expected = "expected fifo, as the transport's ports queue by trimming, got fair";
+        assert_eq!(refused, format!("fabric.scheduling: {expected}"));
+        let refused = scheduled("scheduling = 'fair'\nbuffer-bytes = 0", classes).unwrap_err();
+        let expected =
+            "expected fifo, as no packet is queued if fabric.buffer-bytes is 0, got fair";
+        assert_eq!(refused, format!("fabric.scheduling: {expected}"));
+        assert_eq!(scheduled("buffer-bytes = 0", classes), Ok(Some(fifo)));
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod capture;
 pub(crate) mod check;
 pub(crate) mod context;
 pub(crate) mod fabric;
+mod fabric_keys;
 pub(crate) mod faults;
 pub(crate) mod network;
 pub(crate) mod offered;
@@ -27,9 +28,8 @@ use crate::topology;
 use crate::topology::names::NamesSpec;
 use crate::traffic::deadlines::DeadlinesSpec;
 use crate::transport::{Registry, TransportSpec};
-use tables::{
-    ClocksSpec, FabricSpec, FaultsSpec, LinkFaultSpec, LinkName, LoadSpec, MeasureSpec, RunSpec,
-};
+use fabric_keys::FabricSpec;
+use tables::{ClocksSpec, FaultsSpec, LinkFaultSpec, LinkName, LoadSpec, MeasureSpec, RunSpec};
 
 /// A plan: everything that decides the result of a run. `T` is its `transport` table and `N` its
 /// `topology` table, read or not.

@@ -5,7 +5,8 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcClasses, PfcThreshold
 use rampmeter_sim::{FabricConfig, PfcConfig, Switching, Topology};
 
 use super::context::PlanOrigin;
-use super::tables::{FabricSpec, PfcMode, PfcSpec};
+use super::fabric_keys::FabricSpec;
+use super::tables::{PfcMode, PfcSpec};
 use crate::error::PlanError;
 use crate::text::words::spelled;
 

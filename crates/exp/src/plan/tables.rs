@@ -1,72 +1,11 @@
 //! Tables of a plan: keys, defaults and documentation.
 
-use rampmeter_core::fabric::{HeaderOverflow, MarkingPorts, PfcClasses, TrimChoice};
-use rampmeter_sim::{Interface, Overflow, PacketFate, Scheduling, Spray};
+use rampmeter_core::fabric::PfcClasses;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::by_port::PortBytesSpec;
 use super::warmup::WarmUp;
 use crate::topology::names::NodeName;
-
-/// The `fabric` table. What is left out is as the transport needs it, or else as in the dcPIM
-/// paper (table 1); the manifest has every value.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct FabricSpec {
-    /// Packet memory of each switch port, where ports have their own: a number, or a table by the
-    /// rate or the tier of ports.
-    pub buffer_bytes: Option<PortBytesSpec>,
-    /// Packet memory of each switch, where its ports share it.
-    pub shared_buffer_bytes: Option<u64>,
-    /// A port may hold this many times what is free of a shared memory.
-    pub alpha: Option<f64>,
-    /// Behaviour of a port if packet memory is full.
-    pub overflow: Option<Overflow>,
-    /// Order of the packets of one class at a port: by arrival, or fair queueing by flow.
-    pub scheduling: Option<Scheduling>,
-    /// Path choice.
-    pub spray: Option<Spray>,
-    /// Bytes waiting at a port from which on it marks ECN-capable packets: a number, or a table by
-    /// the rate or the tier of ports; no marks if left out.
-    pub ecn_bytes: Option<PortBytesSpec>,
-    /// Bytes waiting at a port from which on it marks all ECN-capable packets. Below, the share of
-    /// marked packets grows with the queue. All are marked from `ecn-bytes` on if left out.
-    pub ecn_max_bytes: Option<PortBytesSpec>,
-    /// Share of packets that are marked just below `ecn-max-bytes`, from 0 to 1.
-    pub ecn_max_probability: Option<f64>,
-    /// Ports that mark.
-    pub ecn_ports: Option<MarkingPorts>,
-    /// Queued bytes at a switch's port above which it drops unscheduled packets; never if left out.
-    pub drop_unscheduled_above_bytes: Option<u64>,
-    /// Time at which forwarding begins.
-    pub switching: Option<SwitchingSpec>,
-    /// Fate of packets without a schedule that are cut off, if packets may not wait in switches.
-    pub unscheduled: Option<PacketFate>,
-    /// Place of the packet queue in hosts.
-    pub interface: Option<Interface>,
-    /// Bytes that must be in before cut-through forwarding begins.
-    pub cut_through_bytes: Option<u64>,
-    /// Idle time that a link makes up for later, if switching is shaped.
-    pub shaper_burst_us: Option<f64>,
-    /// Packets of the highest priority up to this length pass other packets at once and take no
-    /// buffer, which saves an event for most control packets; 0 makes them wait as others do.
-    pub express_bytes: Option<u64>,
-    /// Memory that a waiting packet takes at least.
-    pub slot_bytes: Option<u64>,
-    /// Length of a packet whose payload is cut off, where ports trim (NDP).
-    pub trim_bytes: Option<u64>,
-    /// Choice of the data packet that is trimmed.
-    pub trim_choice: Option<TrimChoice>,
-    /// Headers that a port sends for one data packet while both wait; 0 sends headers first.
-    pub header_ratio: Option<u64>,
-    /// Memory of a port's header queue.
-    pub header_queue_bytes: Option<u64>,
-    /// Fate of a trimmed packet that does not fit into the header queue.
-    pub header_overflow: Option<HeaderOverflow>,
-    /// Priority flow control; none if left out and the transport needs none.
-    pub pfc: Option<PfcSpec>,
-}
 
 /// The `fabric.pfc` table: switches that pause the other end of a link instead of dropping.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use rampmeter_exp::{Observer, Plan, Progress, Registry, RunStatus, run};
+use rampmeter_exp::{Observer, Plan, Progress, Registry, RunStatus, plan_schema, run};
 use rampmeter_testkit::here;
 use rampmeter_testkit::suite::each_seed;
 
@@ -34,11 +34,11 @@ fn random_plans_are_refused_or_run_to_an_end() {
     let n = std::env::var("RAMPMETER_PLANS").ok();
     let n = n.map_or(2_000, |text| text.parse().expect("RAMPMETER_PLANS is a number"));
     let registry = Registry::builtin();
-    let transports = registry.about();
+    let (transports, schema) = (registry.about(), plan_schema(&registry));
     let ran = RefCell::new(BTreeMap::<String, u64>::new());
     let refused = Cell::new(0);
     each_seed(here!(), "random_plans_are_refused_or_run_to_an_end", 0..n, |seed| {
-        let (text, has_faults) = random_plan(seed, &transports);
+        let (text, has_faults) = random_plan(seed, &transports, &schema);
         let plan = Plan::from_toml(&text, "plan", &registry)
             .and_then(|plan| plan.check("plan", Path::new(".")));
         let plan = match plan {

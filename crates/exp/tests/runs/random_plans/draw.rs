@@ -5,10 +5,24 @@ use rampmeter_exp::TransportInfo;
 use rampmeter_proto::keys::KeyKind;
 use toml::{Table, Value};
 
-/// Draws the pieces of a plan.
-struct Draw(Rng);
+/// Largest numbers that are drawn for keys of `fabric`, where 100 000 is too few or too many.
+const LARGEST: [(&str, f64); 10] = [
+    ("buffer-bytes", 1e6),
+    ("shared-buffer-bytes", 1e7),
+    ("cut-through-bytes", 1e3),
+    ("shaper-burst-us", 100.0),
+    ("express-bytes", 1e4),
+    ("slot-bytes", 1e4),
+    ("trim-bytes", 200.0),
+    ("header-ratio", 300.0),
+    ("alpha", 2.0),
+    ("ecn-max-probability", 1.0),
+];
 
-impl Draw {
+/// Draws the pieces of a plan. Keys of some tables are those of the schema's definitions.
+struct Draw<'a>(Rng, &'a serde_json::Value);
+
+impl Draw<'_> {
     fn chance(&mut self, p: f64) -> bool {
         self.0.chance(p)
     }
@@ -148,50 +162,45 @@ impl Draw {
     }
 
     fn fabric(&mut self) -> Table {
-        let mut table = Table::new();
         if self.chance(0.7) {
-            return table;
+            return Table::new();
         }
-        match self.0.below(3) {
-            0 => self.maybe(&mut table, "buffer-bytes", |d| d.int(0, 1_000_000).into()),
-            1 => self.maybe(&mut table, "shared-buffer-bytes", |d| d.int(0, 10_000_000).into()),
-            _ => {}
+        let (memory, trims) = (self.0.below(3), self.chance(0.1));
+        let mut table = self.by_schema("FabricSpec", &|key| match key {
+            "buffer-bytes" => memory == 0,
+            "shared-buffer-bytes" => memory == 1,
+            // Most transports refuse them.
+            _ if key.starts_with("trim-") || key.starts_with("header-") => trims,
+            _ => true,
+        });
+        if !table.contains_key("ecn-max-bytes") {
+            table.remove("ecn-max-probability");
         }
-        self.maybe(&mut table, "overflow", |d| d.pick(&["tail-drop", "push-out"]).into());
-        self.maybe(&mut table, "scheduling", |d| d.pick(&["fifo", "fair"]).into());
-        let sprays = ["random", "ecmp", "source-round-robin"];
-        self.maybe(&mut table, "spray", |d| d.pick(&sprays).into());
-        self.maybe(&mut table, "ecn-bytes", |d| d.int(0, 100_000).into());
-        let key = "drop-unscheduled-above-bytes";
-        self.maybe(&mut table, key, |d| d.int(0, 100_000).into());
-        let modes = ["store-and-forward", "cut-through", "shaped"];
-        self.maybe(&mut table, "switching", |d| d.pick(&modes).into());
-        self.maybe(&mut table, "interface", |d| d.pick(&["pull", "queue"]).into());
-        self.maybe(&mut table, "cut-through-bytes", |d| d.int(0, 1_000).into());
-        self.maybe(&mut table, "shaper-burst-us", |d| d.num(0.0, 100.0).into());
-        self.maybe(&mut table, "express-bytes", |d| d.int(0, 10_000).into());
-        self.maybe(&mut table, "slot-bytes", |d| d.int(0, 10_000).into());
-        if self.chance(0.1) {
-            self.maybe(&mut table, "trim-bytes", |d| d.int(0, 200).into());
-            self.maybe(&mut table, "trim-choice", |d| d.pick(&["coin", "arriving"]).into());
-            self.maybe(&mut table, "header-ratio", |d| d.int(0, 300).into());
-            self.maybe(&mut table, "header-queue-bytes", |d| d.int(0, 30_000).into());
-            self.maybe(&mut table, "header-overflow", |d| d.pick(&["return", "drop"]).into());
-        }
-        self.maybe(&mut table, "pfc", |d| d.pfc().into());
         table
     }
 
-    fn pfc(&mut self) -> Table {
+    /// A table of a definition of the schema, with half of the keys that are chosen by `may`.
+    fn by_schema(&mut self, definition: &str, may: &dyn Fn(&str) -> bool) -> Table {
         let mut table = Table::new();
-        let modes = ["dynamic", "static", "off"];
-        self.maybe(&mut table, "mode", |d| d.pick(&modes).into());
-        self.maybe(&mut table, "alpha", |d| d.num(0.0, 2.0).into());
-        self.maybe(&mut table, "xoff-bytes", |d| d.int(0, 100_000).into());
-        self.maybe(&mut table, "hysteresis-bytes", |d| d.int(0, 20_000).into());
-        self.maybe(&mut table, "headroom-bytes", |d| d.int(0, 200_000).into());
-        self.maybe(&mut table, "classes", |d| d.pick(&["data", "all"]).into());
+        let keys = self.1[definition]["properties"].as_object().expect("a table has keys");
+        for (key, of) in keys.iter().filter(|(key, _)| may(key)) {
+            let most = LARGEST.iter().find(|(name, _)| name == key).map_or(1e5, |&(_, most)| most);
+            self.maybe(&mut table, key, |d| match (&of["type"], of["allOf"][0]["$ref"].as_str()) {
+                (_, Some(path)) => d.by_definition(path.rsplit('/').next().unwrap(), most),
+                (kind, None) if kind == "number" => d.num(0.0, most).into(),
+                _ => d.int(0, most as u64).into(),
+            });
+        }
         table
+    }
+
+    /// A value of a definition: a word of an enumeration, bytes of ports, or a table.
+    fn by_definition(&mut self, name: &str, most: f64) -> Value {
+        match self.1[name]["oneOf"].as_array() {
+            Some(words) => words[self.0.below(words.len())]["const"].as_str().unwrap().into(),
+            None if name == "PortBytesSpec" => self.int(0, most as u64).into(),
+            None => self.by_schema(name, &|_| true).into(),
+        }
     }
 
     /// The table of a transport, in half of the plans with keys that are not those of its preset.
@@ -260,6 +269,7 @@ impl Draw {
             "dense",
             "collective",
             "skewed-all-to-all",
+            "bimodal",
             "mix",
         ]);
         let pattern = if depth > 0 && pattern == "mix" { "all-to-all" } else { pattern };
@@ -300,6 +310,14 @@ impl Draw {
                 table.extend(self.collective());
                 self.maybe(&mut table, "hosts", range);
                 return table;
+            }
+            "bimodal" => {
+                table.insert("sizes".into(), self.sizes());
+                table.insert("load".into(), self.num(0.01, 1.2).into());
+                table.insert("on-us".into(), self.num(0.1, 1_000.0).into());
+                table.insert("off-us".into(), self.num(0.1, 1_000.0).into());
+                self.maybe(&mut table, "off-load", |d| d.num(0.0, 0.1).into());
+                self.maybe(&mut table, "periods", |d| d.pick(&["exponential", "fixed"]).into());
             }
             "skewed-all-to-all" => {
                 table.insert("host-bytes".into(), self.int(1, 1_000_000).into());
@@ -382,9 +400,13 @@ impl Draw {
     }
 }
 
-/// A plan, and whether it has faults.
-pub(super) fn random_plan(seed: u64, transports: &[TransportInfo]) -> (String, bool) {
-    let mut draw = Draw(Rng::new(seed, 0, Purpose::Test));
+/// A plan of the `schema`, and whether it has faults.
+pub(super) fn random_plan(
+    seed: u64,
+    transports: &[TransportInfo],
+    schema: &serde_json::Value,
+) -> (String, bool) {
+    let mut draw = Draw(Rng::new(seed, 0, Purpose::Test), &schema["definitions"]);
     let mut plan = Table::new();
     plan.insert("seed".into(), draw.int(0, 1 << 40).into());
     // One in eight, by itself: what other plans draw stays.
