@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod deadlock;
+mod fair;
 mod forward;
 mod lemma;
 mod pfc;
