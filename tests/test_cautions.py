@@ -6,6 +6,7 @@ import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -13,7 +14,12 @@ from click.testing import CliRunner
 import rampmeter as rm
 from rampmeter import _core
 from rampmeter.cli import main
+from rampmeter.commands.json_output import FILE_ACCESS, USAGE
+from rampmeter.hosts import SendError
+from rampmeter.sweeps.engines import EngineError
+from rampmeter.testbed.command import TestbedError
 from rampmeter.text.cautions import Caution, cautions_of, explanations
+from rampmeter.text.locations import BAD_FILE, RESULTS, SYNTAX, VALUE
 
 from .conftest import ROOT
 
@@ -29,8 +35,24 @@ flows = 50
 
 
 def test_every_code_is_explained() -> None:
-    errors = {"plan-syntax", "plan-value"}
+    errors = codes_of_errors()
     assert explanations().keys() == {*_core.WARNING_CODES} | errors | codes_of_log_lines()
+
+
+def codes_of_errors() -> set[str]:
+    """Returns the codes of exceptions of the package and of its commands."""
+    classes: list[Any] = [
+        _core.AttachError,
+        _core.EndpointError,
+        _core.FullError,
+        _core.InternalError,
+        _core.NodeGoneError,
+        EngineError,
+        SendError,
+        TestbedError,
+    ]
+    plans = {SYNTAX, VALUE, BAD_FILE, RESULTS}
+    return plans | {USAGE, FILE_ACCESS} | {kind.code for kind in classes}
 
 
 def codes_of_log_lines() -> set[str]:

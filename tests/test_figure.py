@@ -291,14 +291,19 @@ class TestBrokenFigures:
     @pytest.mark.parametrize(
         ("file", "old", "new", "message"),
         [
-            ("figure.toml", 'claim = """', 'klaim = """', "expected the key claim"),
-            ("figure.toml", 'paper = "dcpim"', "paper = 1", "paper: expected str, got 1"),
-            ("figure.toml", 'id = "0.50"', 'id = "other"', "unknown run imc10-0.50"),
+            ("figure.toml", 'claim = """', 'klaim = """', "claim: expected this key"),
+            ("figure.toml", 'paper = "dcpim"', "paper = 1", "paper: expected a text, got 1"),
+            (
+                "figure.toml",
+                'id = "0.50"',
+                'id = "other"',
+                "expected the id of a run, got imc10-0.50",
+            ),
             ("figure.toml", 'id = "0.50"', 'id = "0.60"', "differ, got 2 imc10-0.60"),
             ("figure.toml", 'metrics = ["mean"', 'metrics = ["goodput"', "points: expected some"),
-            ("figure.toml", "\nquick-fl", "\nquik-fl", "axes: run: unknown key quik-flows"),
+            ("figure.toml", "\nquick-fl", "\nquik-fl", r"axes\.run\.quik-flows: unknown key"),
             ("figure.toml", '"by-load"', '"by-lode"', "drawing: expected one of by-load"),
-            ("figure.toml", 'label = "< 1", ', "", r"bins\[0\]: expected the key label"),
+            ("figure.toml", 'label = "< 1", ', "", r"bins\[0\]\.label: expected this key"),
             ("figure.toml", "[[grid]]", "[[grid]", r"figure\.toml: .*line"),
             ("expected.toml", 'metric = "p99"', 'metric = "p98"', "metric: expected one of"),
             ("expected.toml", 'metric = "p99"', 'metric = "max"', "no panel shows"),
@@ -306,7 +311,7 @@ class TestBrokenFigures:
             ("expected.toml", "imc10-0.60", "web-search-0.60", "expected one value for"),
             ("expected.toml", "flows = 100_000", "flows = 9", "flows: expected one number for"),
             ("expected.toml", "flows = 15_000", "flows = 9", "flows: expected one number for"),
-            ("expected.toml", "recorded =", "published =", "expected the key recorded"),
+            ("expected.toml", "recorded =", "published =", "recorded: expected this key"),
             ("figure.toml", "quick-flows = 15_000", "quick-flows = 9", "expected 9 as in the run"),
             (
                 "expected.toml",

@@ -22,6 +22,7 @@ from rampmeter.papers.reproduce import Panel, Report
 from rampmeter.papers.runs import match_runs, runs_of_grid
 from rampmeter.papers.table import panel_table
 from rampmeter.papers.verdict import Basis, ValueRow
+from rampmeter.text.locations import Location
 from rampmeter.text.strict_table import StrictTable
 
 from .conftest import ROOT
@@ -87,7 +88,9 @@ def small(tmp_path: Path) -> papers.Figure:
 
 def grid(**keys: Any) -> StrictTable:
     table = {"id": "r{load}", "flows": 9, "axes": {LOAD: [0.3, 0.5]}} | keys
-    return StrictTable({key.replace("_", "-"): value for key, value in table.items()}, "f: grid[0]")
+    return StrictTable(
+        {key.replace("_", "-"): value for key, value in table.items()}, Location("f", "grid[0]")
+    )
 
 
 def expanded(**keys: Any) -> list[tuple[str, dict[str, Any], int | None]]:
@@ -121,25 +124,25 @@ class TestGrid:
     @pytest.mark.parametrize(
         ("keys", "message"),
         [
-            ({"axis": {}}, r"f: grid\[0\]: unknown key axis"),
-            ({"id": 3}, "id: expected str, got 3"),
+            ({"axis": {}}, r"f: grid\[0\]\.axis: unknown key"),
+            ({"id": 3}, "id: expected a text, got 3"),
             ({"id": "r{size}"}, r"id: expected fields of \{load\}, got 'r\{size\}'"),
             ({"id": "r{}"}, r"id: expected fields of \{load\}"),
             ({"label": "{load.x}"}, r"label: expected fields of \{load\}"),
             ({"label": "{load:.2q}"}, r"label: expected fields of \{load\}"),
             ({"axes": {}}, "axes: expected at least one axis"),
-            ({"axes": {LOAD: 0.3}}, r"axes: workload\.load: expected a list of values, got 0.3"),
+            ({"axes": {LOAD: 0.3}}, r"axes\.workload\.load: expected a list of values, got 0.3"),
             ({"axes": {LOAD: []}}, "expected a list of values"),
             ({"axes": {LOAD: [1], "x.load": [1]}}, "expected the ends of keys to differ"),
             ({"set": {LOAD: 0.5}}, r"expected workload\.load in set or in axes, got both"),
-            ({"quick_axes": {LOAD: [0.3]}}, "expected quick-flows with quick-axes"),
+            ({"quick_axes": {LOAD: [0.3]}}, "quick-flows: expected this key with quick-axes"),
             (
                 {"quick_flows": 5, "quick_axes": {SLOTS: [1]}},
                 r"quick-axes: expected one of workload\.load, got transport\.slots",
             ),
             (
                 {"quick_flows": 5, "quick_axes": {LOAD: [0.4]}},
-                r"quick-axes: workload\.load: expected some of 0\.3, 0\.5, got \[0\.4\]",
+                r"quick-axes\.workload\.load: expected some of 0\.3, 0\.5, got \[0\.4\]",
             ),
         ],
     )
@@ -193,20 +196,20 @@ class TestChoices:
     @pytest.mark.parametrize(
         ("keys", "message"),
         [
-            ({"axes": {"scheme": ["phost"]}}, "axes: scheme: expected tables with id and set"),
-            ({"axes": {"scheme": [{"set": {}}]}}, "axes: scheme: expected the key id"),
-            ({"axes": {"scheme": [{"id": "a", "sett": {}}]}}, "unknown key sett"),
+            ({"axes": {"scheme": ["phost"]}}, r"axes\.scheme: expected tables with id and set"),
+            ({"axes": {"scheme": [{"set": {}}]}}, r"axes\.scheme\.id: expected this key"),
+            ({"axes": {"scheme": [{"id": "a", "sett": {}}]}}, "sett: unknown key"),
             (
                 {"axes": {"a": [{"id": "a", "set": {LOAD: 1}}], LOAD: [1]}},
                 r"expected workload\.load on one axis, got two",
             ),
             (
                 {"axes": {"a": [{"id": "a", "flows": 1}], "b": [{"id": "b", "flows": 1}]}},
-                "expected flows of one choice, got it of two",
+                "expected flows of one choice, got two",
             ),
             (
                 {"axes": {"a": [{"id": "a", "label": "A"}], "b": [{"id": "b", "label": "B"}]}},
-                "expected label, since several choices have one",
+                "label: expected this key, since several choices have one",
             ),
         ],
     )
@@ -223,8 +226,11 @@ class TestFlows:
     @pytest.mark.parametrize(
         ("instead", "message"),
         [
-            ("set = {}", r"figure.toml: lone: expected the key flows, it is missing"),
-            ("set = {}\nflows = 9\nquick = true", "lone: expected quick-flows instead of quick"),
+            ("set = {}", r"figure.toml: lone\.flows: expected this key"),
+            (
+                "set = {}\nflows = 9\nquick = true",
+                r"lone\.quick: requires a workload without flows",
+            ),
             (ALL_REDUCE + "\nflows = 9", "lone: expected no flows and quick-flows of a coll"),
             (ALL_REDUCE + "\nquick-flows = 9", "lone: expected no flows and quick-flows"),
         ],
@@ -256,14 +262,17 @@ class TestPatterns:
     IDS = ("b-1", "a-1", "a-2")
 
     def test_patterns_expand_in_the_order_of_the_figure(self) -> None:
-        section = StrictTable({}, "file: bound[0]")
+        section = StrictTable({}, Location("file", "bound[0]"))
         assert match_runs(section, "*-1", self.IDS) == ["b-1", "a-1"]
         assert match_runs(section, "a-[12]", self.IDS) == ["a-1", "a-2"]
         assert match_runs(section, "other", self.IDS) == ["other"]
 
     def test_one_that_matches_nothing_is_an_error(self) -> None:
-        section = StrictTable({}, "file: bound[0]")
-        with pytest.raises(rm.PlanError, match=r"file: bound\[0\]: runs: no run matches c-\*"):
+        section = StrictTable({}, Location("file", "bound[0]"))
+        with pytest.raises(
+            rm.PlanError,
+            match=r"file: bound\[0\]\.runs: expected a pattern that matches a run, got c-\*",
+        ):
             match_runs(section, "c-*", self.IDS)
 
     def test_a_panel_shows_a_run_once(self, tmp_path: Path) -> None:
@@ -280,14 +289,24 @@ class TestPatterns:
     @pytest.mark.parametrize(
         ("file", "old", "new", "message"),
         [
-            (FIGURE, '["k*"]', '["q*"]', r"figure\.toml: sub-figure\[0\]: runs: no run matches q"),
+            (
+                FIGURE,
+                '["k*"]',
+                '["q*"]',
+                r"figure\.toml: sub-figure\[0\]\.runs: expected a pattern that matches a run, got q",
+            ),
             (FIGURE, '["k*"]', "[3]", "runs: expected a run's name or a pattern, got 3"),
             (FIGURE, "{load:.2f}", "{load:.0f}", r"expected run ids to differ, got 2 k1-h500-0"),
-            (FIGURE, "\nflows = 100\n[grid", "\nflow = 100\n[grid", "unknown key flow"),
+            (FIGURE, "\nflows = 100\n[grid", "\nflow = 100\n[grid", "flow: unknown key"),
             (FIGURE, '"bound-us"]', "]", "metrics: expected bound-us for pareto"),
-            (FIGURE, "spines = 2", "spine = 2", r"theorems: expected the key spines"),
-            (FIGURE, "spines = 2", "spines = 2, x = 1", r"theorems: unknown key x"),
-            (EXPECTED, "k1-*", "k3-*", r"expected\.toml: bound\[0\]: runs: no run matches k3-"),
+            (FIGURE, "spines = 2", "spine = 2", r"theorems\.spines: expected this key"),
+            (FIGURE, "spines = 2", "spines = 2, x = 1", r"theorems\.x: unknown key"),
+            (
+                EXPECTED,
+                "k1-*",
+                "k3-*",
+                r"expected\.toml: bound\[0\]\.runs: expected a pattern that matches a run, got k3-",
+            ),
             (EXPECTED, '"any"', '"some"', "of: expected one of all, any, got some"),
             (EXPECTED, "at-most = 0.0", "at-most = 1\nat-least = 0", "of: expected one limit"),
             (EXPECTED, '"k1-*-0.50"', '"*"', "no panel shows .*lone"),

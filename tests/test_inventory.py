@@ -144,7 +144,7 @@ class TestErrors:
             ('by = ["test/fig1:a"]\nreason = "No."', "expected either by or reason"),
             ('reason = "No."\ndiffers = "So."', "differs: expected none of an absent panel"),
             ('reason = "No."', "expected the folder test/fig1 in a panel or in additional"),
-            ('reason = "No."\ncause = "So."', "unknown key cause"),
+            ('reason = "No."\ncause = "So."', "cause: unknown key"),
         ],
     )
     def test_they_name_the_file_and_the_key(self, panel: str, says: str, root: Path) -> None:

@@ -117,11 +117,11 @@ class TestErrors:
     def test_a_cell_must_have_a_published_value(self, figure: Figure) -> None:
         cell = self.CELL.replace("quiet-alone", "quiet-fair")
         says = self.refused(figure, f"[[miss]]\n{cell}{self.END}")
-        assert "miss[0]: cells[0]: expected a published value of the figure" in says
+        assert "miss[0].cells[0]: expected a published value of the figure" in says
 
     def test_a_claim_must_exist(self, figure: Figure) -> None:
         says = self.refused(figure, f'[[miss]]\nclaims = ["No *"]\n{self.END}')
-        assert "miss[0]: claims: expected a claim of the figure, got No *" in says
+        assert "miss[0].claims: expected a claim of the figure, got No *" in says
 
     def test_something_must_be_explained(self, figure: Figure) -> None:
         says = self.refused(figure, f"[[miss]]\n{self.END}")

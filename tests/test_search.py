@@ -19,6 +19,7 @@ from rampmeter.papers import Mode
 from rampmeter.papers.reproduce import job_name, probe_name, searches_of
 from rampmeter.papers.search import LOAD, Search, SearchProbes
 from rampmeter.running.runner import Batch, Job, run_all
+from rampmeter.text.locations import Location
 from rampmeter.text.strict_table import StrictTable
 
 from .conftest import ROOT, SMALL
@@ -91,7 +92,9 @@ def folder(path: Path, figure: str = FIGURE) -> Path:
 def search(**keys: Any) -> Search:
     """Returns a search of one key more or less."""
     table = {"loads": "0.2..0.9:0.1", "metric": "delivered-share", "at-least": 0.9}
-    return Search.of(StrictTable(table | {k.replace("_", "-"): v for k, v in keys.items()}, "f"))
+    return Search.of(
+        StrictTable(table | {k.replace("_", "-"): v for k, v in keys.items()}, Location("f"))
+    )
 
 
 def searched(of: Search, value: Mapping[float, float]) -> SearchProbes:
@@ -158,7 +161,7 @@ class TestBisection:
             ({"loads": "low,high"}, "expected loads above 0, got 'low'"),
             ({"loads": "0.2..0.9"}, "expected a step"),
             ({"loads": "uniform(0.2, 0.9)"}, "f: loads: expected loads, got"),
-            ({"loads": 0.5}, "loads: expected str, got 0.5"),
+            ({"loads": 0.5}, "loads: expected a text, got 0.5"),
             ({"metric": "p99"}, "metric: expected one of delivered-share, throughput"),
             ({"at_most": 0.1}, "expected one of at-least or at-most, got 2"),
         ],
@@ -181,7 +184,7 @@ class TestFigure:
             ('runs = ["dcpim", ', 'runs = ["lone", "dcpim", ', "got max-load of lone"),
             ('"transport.name" = "phost"', '"workload.load" = 0.5', "in loads alone"),
             ("at-least = 0.9\n", "", "expected one of at-least or at-most, got 0"),
-            ("quick-axes", "fast-axes", "unknown key fast-axes"),
+            ("quick-axes", "fast-axes", "fast-axes: unknown key"),
         ],
     )
     def test_bad_input_is_named(self, tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -64,17 +64,18 @@ RENAMED_KEYS: Final[list[tuple[str, str, int]]]
 """Keys of transports that had other names: former name, present name, and divisor of values."""
 
 class PlanError(ValueError):
-    """A plan or trace that cannot be used: the place, the expected and the actual value.
+    """A plan, another input file, an option or an argument that cannot be used.
 
-    Errors of keys of a plan have attributes; others have the message alone, and `None`.
+    The message is made of the attributes. Those that an error does not have are `None`.
     """
 
     code: str | None
-    """`"plan-syntax"`, or `"plan-value"` for a value that is impossible."""
+    """`"plan-syntax"`, `"plan-value"` for an impossible value, or `"plan-file"`."""
     file: str | None
     """The file, or another name of the plan."""
     key: str | None
-    """The path to the key, such as `"workload.load"`; empty if the text is no TOML."""
+    """The path to the key, such as `"workload.load"`, or an option or argument; empty if the whole
+    file is wrong."""
     problem: str | None
     """The message without file, line and key."""
     expected: str | None
@@ -88,14 +89,42 @@ class PlanError(ValueError):
     _source: str | None
 
 class ResultError(OSError):
-    """Results that cannot be written."""
+    """Results that cannot be read or written, or that are those of another plan.
+
+    Attributes are those of `PlanError`.
+    """
+
+    code: str | None
+    """`"bad-results"`."""
+    file: str | None
+    """The file or folder."""
+    key: str | None
+    """The path to the key, such as `"workload.load"`, or an option or argument; empty if the whole
+    file is wrong."""
+    problem: str | None
+    """The message without file, line and key."""
+    expected: str | None
+    """The values that are allowed."""
+    got: str | None
+    """The value that is there."""
+    line: int | None
+    """The line in the file, from 1."""
+    column: int | None
+    """The column in the line, from 1."""
+    _source: str | None
 
 class InternalError(Exception):
     """A violated invariant of the simulator, with its place and seed. No mistake of a plan."""
 
+    code: str
+    """`"simulator-fault"`."""
+
 class EndpointError(Exception):
     """A Python endpoint raised an exception, which is the cause; or it violated the ledger, for
     example by completing a message before its delivery."""
+
+    code: str
+    """`"endpoint-fault"`."""
 
 @final
 class MessageToSend:
@@ -203,11 +232,20 @@ class Host:
 class AttachError(OSError):
     """There is no node at a socket, or it refuses the program; the text has the reason."""
 
+    code: str
+    """`"no-node"`."""
+
 class NodeGoneError(OSError):
     """The node has died or has disconnected the application, and everything has been reported."""
 
+    code: str
+    """`"node-gone"`."""
+
 class FullError(OSError):
     """The maximum number of messages or bytes is in flight: take completions, then retry."""
+
+    code: str
+    """`"full-window"`."""
 
 @final
 class Finished:

@@ -15,6 +15,7 @@ from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
 from rampmeter.commands.common import FILE, InputError, SignalStop, SimulatorFault
 from rampmeter.commands.json_output import FLAG, emit_error
 from rampmeter.testbed.command import TestbedError
+from rampmeter.text.locations import Location
 
 COMMANDS: Final = (
     "bench",
@@ -59,7 +60,7 @@ class Commands(click.Group):
         try:
             return self._invoke(ctx)
         except click.ClickException as error:
-            emit_error(error.__context__ or error, error.format_message(), error.exit_code)
+            emit_error(error.__cause__ or error, error.format_message(), error.exit_code)
             ctx.exit(error.exit_code)
 
     def _invoke(self, ctx: click.Context) -> Any:
@@ -71,13 +72,13 @@ class Commands(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(SignalStop(signal.SIGPIPE).exit_code)
         except (PlanError, ResultError, TestbedError, OSError) as error:
-            raise InputError(_message(error)) from None
+            raise InputError(_message(error)) from error
         except EndpointError as error:
             if error.__cause__ is not None:
                 traceback.print_exception(error.__cause__)
-            raise InputError(str(error)) from None
+            raise InputError(str(error)) from error
         except InternalError as error:
-            raise SimulatorFault(str(error)) from None
+            raise SimulatorFault(str(error)) from error
         except KeyboardInterrupt:
             _stop(ctx, SignalStop(signal.SIGINT))
         except SignalStop as stopped:
@@ -114,11 +115,13 @@ def main(library: Path | None, former: str | None) -> None:
       rampmeter papers dcpim 3 --quick
     """
     if former is not None:
-        raise InputError("--core: the option is now --extension")
+        raise Location(key="--core").error("the option is now --extension")
     if library is None:
         return
     if not library.is_file():
-        raise InputError(f"--extension: expected a shared library, got {library}: no such file")
+        raise Location(key="--extension").error(
+            expected="a shared library", got=f"{library}, which does not exist"
+        )
     path = str(library.resolve())
     if os.environ.get(extension.VARIABLE) != path:
         # A library has been loaded already: the command restarts with the other one.

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from os import PathLike
-from typing import Self
+from typing import Final, Self
 
 from rampmeter import _core
 from rampmeter._core import AttachError, Finished, FullError, Message, NodeGoneError
@@ -45,6 +45,8 @@ BUSY_POLL = 100e-6
 
 class SendError(OSError):
     """A message failed: it may have been delivered or not."""
+
+    code: Final = "failed-message"
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the message failed: {reason}")

@@ -21,7 +21,7 @@ use rampmeter_core::quantity::Unit;
 use rampmeter_core::{Bytes, Family};
 pub use rampmeter_exp::Registry;
 use rampmeter_exp::{
-    InvariantViolation, Observer, Plan, Problem, Progress, RunError, ValidPlan, catch_violation,
+    InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, RunError, ValidPlan, catch_violation,
 };
 use rampmeter_metrics::Order;
 use rampmeter_proto::keys::RENAMED_KEYS;
@@ -85,14 +85,21 @@ fn registry() -> &'static Registry {
     REGISTRY.get_or_init(Registry::builtin)
 }
 
-/// Returns an error of Python without attributes.
+/// Returns an error of Python that has its message as problem, and neither a file nor a key.
 fn plan_error(error: impl ToString) -> PyErr {
-    PlanError::new_err(error.to_string())
+    let problem = error.to_string();
+    let raised = PlanError::new_err(problem.clone());
+    let set = Python::attach(|py| {
+        let value = raised.value(py);
+        value.setattr("code", PlanErrorCode::Value.name())?;
+        value.setattr("problem", problem)
+    });
+    set.map_or_else(|error| error, |()| raised)
 }
 
-/// The attributes of `PlanError`; `None` if an error does not have one.
-const ATTRIBUTES: [&str; 8] =
-    ["code", "file", "key", "problem", "expected", "got", "line", "column"];
+/// The attributes of `PlanError` and `ResultError`; `None` if an error does not have one.
+const ATTRIBUTES: [&str; 9] =
+    ["code", "file", "key", "problem", "expected", "got", "line", "column", "_source"];
 
 /// Returns an error of Python that has the parts of a plan's error as attributes.
 fn error_of_plan(error: &rampmeter_exp::PlanError) -> PyErr {
@@ -372,16 +379,24 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     REGISTRY.get_or_init(|| registry.with::<Scripted>());
     let py = module.py();
     let plan_error = py.get_type::<PlanError>();
-    for name in ATTRIBUTES.into_iter().chain(["_source"]) {
+    let result_error = py.get_type::<ResultError>();
+    for name in ATTRIBUTES {
         plan_error.setattr(name, py.None())?;
+        result_error.setattr(name, py.None())?;
     }
     module.add("PlanError", plan_error)?;
-    module.add("ResultError", py.get_type::<ResultError>())?;
-    module.add("InternalError", py.get_type::<InternalError>())?;
-    module.add("AttachError", py.get_type::<port::AttachError>())?;
-    module.add("FullError", py.get_type::<port::FullError>())?;
-    module.add("NodeGoneError", py.get_type::<port::NodeGoneError>())?;
-    module.add("EndpointError", py.get_type::<EndpointError>())?;
+    let with_codes = [
+        ("ResultError", result_error, "bad-results"),
+        ("InternalError", py.get_type::<InternalError>(), "simulator-fault"),
+        ("EndpointError", py.get_type::<EndpointError>(), "endpoint-fault"),
+        ("AttachError", py.get_type::<port::AttachError>(), "no-node"),
+        ("FullError", py.get_type::<port::FullError>(), "full-window"),
+        ("NodeGoneError", py.get_type::<port::NodeGoneError>(), "node-gone"),
+    ];
+    for (name, class, code) in with_codes {
+        class.setattr("code", code)?;
+        module.add(name, class)?;
+    }
     module.add_class::<scripted::objects::Host>()?;
     module.add_class::<scripted::objects::MessageToSend>()?;
     module.add_class::<scripted::objects::PyPacket>()?;

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rampmeter._core import ResultError
 from rampmeter.results.run import Run
+from rampmeter.text.locations import Location
 
 SECTION = bytes.fromhex("0a0d0d0a")
 BYTE_ORDER = bytes.fromhex("4d3c2b1a")
@@ -40,7 +40,7 @@ class Arrivals:
         """Reads the data packets that arrived at a host of a run with a capture."""
         name = run.manifest["plan"].get("run", {}).get("capture")
         if not name:
-            raise ResultError(f"{run.path}: expected a run with a capture, it has none")
+            raise Location(run.path).result_error(expected="a run with a capture")
         return read_arrivals(run.path / name, host)
 
 
@@ -49,7 +49,7 @@ def read_arrivals(file: Path, host: int) -> Arrivals:
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise ResultError(f"{file}: {error.strerror or error}") from None
+        raise Location(file).result_error(str(error.strerror or error)) from None
     names: list[str] = []
     times: list[int] = []
     flows: list[tuple[int, int]] = []
@@ -82,12 +82,16 @@ def read_arrivals(file: Path, host: int) -> Arrivals:
 def _blocks(data: bytes, file: Path) -> Iterator[tuple[int, int, int]]:
     """Yields the type of each block, and the offsets of its content's start and end."""
     if data[:4] != SECTION or data[8:12] != BYTE_ORDER:
-        raise ResultError(f"{file}: expected a little-endian pcapng file, got {data[:12].hex()}")
+        raise Location(file).result_error(
+            expected="a little-endian pcapng file", got=data[:12].hex()
+        )
     at = 0
     while at + 12 <= len(data):
         kind, length = struct.unpack_from("<2I", data, at)
         if length < 12 or at + length > len(data):
-            raise ResultError(f"{file}: expected a whole block at byte {at}, got {length} bytes")
+            raise Location(file).result_error(
+                expected=f"a whole block at byte {at}", got=f"{length} bytes"
+            )
         yield kind, at + 8, at + length - 4
         at += length
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from rampmeter._core import PlanError
 from rampmeter.plan.plan import Override
+from rampmeter.text.locations import Location
 from rampmeter.text.toml import TomlValue, literal
 
 POINTS_MAX: Final = 1_000_000
@@ -45,9 +45,9 @@ class Axis:
     choices: tuple[Choice, ...]
 
     @classmethod
-    def of_values(cls, key: str, values: Sequence[TomlValue], where: str) -> "Axis":
+    def of_values(cls, key: str, values: Sequence[TomlValue], where: Location) -> "Axis":
         """Returns the axis of a single key. Raises `PlanError` if two values are the same."""
-        _check_differ(key, [literal(value) for value in values], where)
+        _check_differ([literal(value) for value in values], where.at(key))
         return cls(key, tuple(Choice(value, ((key, value),)) for value in values))
 
     @property
@@ -56,26 +56,26 @@ class Axis:
         return tuple(dict.fromkeys(key for choice in self.choices for key, _ in choice.settings))
 
 
-def zipped_axis(columns: Mapping[str, Sequence[TomlValue]], where: str) -> Axis:
+def zipped_axis(columns: Mapping[str, Sequence[TomlValue]], where: Location) -> Axis:
     """Returns an axis along which several keys change together; their lists have equal lengths."""
     lengths = {key: len(values) for key, values in columns.items()}
     if len(set(lengths.values())) > 1:
         got = ", ".join(f"{n} of {key}" for key, n in lengths.items())
-        raise PlanError(f"{where}: expected as many values of each key, got {got}")
+        raise where.error(expected="as many values of each key", got=got)
     rows = zip(*columns.values(), strict=True)
     return listed_axis([dict(zip(columns, row, strict=True)) for row in rows], where)
 
 
-def listed_axis(points: Sequence[Mapping[str, TomlValue]], where: str) -> Axis:
+def listed_axis(points: Sequence[Mapping[str, TomlValue]], where: Location) -> Axis:
     """Returns an axis of points, each of which sets the same keys."""
     keys = list(points[0]) if points else []
     for point in points:
         if set(point) != set(keys):
             names = [", ".join(sorted(some)) or "none" for some in (keys, point)]
-            raise PlanError(f"{where}: expected points of the keys {names[0]}, got {names[1]}")
+            raise where.error(expected=f"points of the keys {names[0]}", got=names[1])
     settings = [tuple((key, point[key]) for key in keys) for point in points]
     texts = [", ".join(f"{key}={literal(value)}" for key, value in one) for one in settings]
-    _check_differ(where, texts, where)
+    _check_differ(texts, where)
     return Axis(",".join(keys), tuple(map(Choice, texts, settings)))
 
 
@@ -104,7 +104,7 @@ class Uniform:
 
 
 def random_axis(
-    columns: Mapping[str, "Uniform | Sequence[TomlValue]"], number: int, seed: int, where: str
+    columns: Mapping[str, "Uniform | Sequence[TomlValue]"], number: int, seed: int, where: Location
 ) -> Axis:
     """Returns an axis of random points. A larger number has the points of a smaller one first."""
     source = random.Random(seed)
@@ -122,7 +122,7 @@ def random_axis(
     return listed_axis(list(unique.values()), where)
 
 
-def product(axes: Sequence[Axis], where: str) -> Iterator[tuple[Choice, ...]]:
+def product(axes: Sequence[Axis], where: Location) -> Iterator[tuple[Choice, ...]]:
     """Returns every combination of choices; the last axis varies fastest.
 
     Raises `PlanError` if two axes set the same key, or if there are too many points.
@@ -131,11 +131,11 @@ def product(axes: Sequence[Axis], where: str) -> Iterator[tuple[Choice, ...]]:
     for axis in axes:
         for key in axis.keys:
             if key in seen:
-                raise PlanError(f"{where}: expected {key} on one axis, got two")
+                raise where.error(expected=f"{key} on one axis", got="two")
             seen.add(key)
     n_points = math.prod(len(axis.choices) for axis in axes)
     if n_points > POINTS_MAX:
-        raise PlanError(f"{where}: expected at most {POINTS_MAX} points, got {n_points}")
+        raise where.error(expected=f"at most {POINTS_MAX} points", got=n_points)
     return itertools.product(*(axis.choices for axis in axes))
 
 
@@ -144,9 +144,9 @@ def settings_of(point: Iterable[Choice]) -> tuple[Override, ...]:
     return tuple(setting for choice in point for setting in choice.settings)
 
 
-def _check_differ(name: str, texts: Sequence[str], where: str) -> None:
+def _check_differ(texts: Sequence[str], where: Location) -> None:
     seen: set[str] = set()
     for text in texts:
         if text in seen:
-            raise PlanError(f"{where}: {name}: expected values that differ, got {text} twice")
+            raise where.error(expected="values that differ", got=f"{text} twice")
         seen.add(text)

@@ -17,6 +17,7 @@ from typing import Final
 from rampmeter._core import PlanError
 from rampmeter.choices.axes import Uniform
 from rampmeter.plan.plan import parse_value
+from rampmeter.text.locations import Location
 from rampmeter.text.toml import TomlValue, literal
 
 VALUES_MAX: Final = 100_000
@@ -30,22 +31,22 @@ _DRAWN = re.compile(rf"(uniform|log-uniform)\(\s*({_NUMBER})\s*,\s*({_NUMBER})\s
 _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"
 
 
-def parse_axis(text: str, where: str) -> tuple[str, list[TomlValue] | Uniform]:
+def parse_axis(text: str, where: Location) -> tuple[str, list[TomlValue] | Uniform]:
     """Parses `key=values` to a key and its values.
 
-    >>> parse_axis("workload.load=0.3..0.5:0.1,0.85", "--vary")
+    >>> parse_axis("workload.load=0.3..0.5:0.1,0.85", Location(key="--vary"))
     ('workload.load', [0.3, 0.4, 0.5, 0.85])
-    >>> parse_axis("fabric.spray=random,ecmp", "--vary")
+    >>> parse_axis("fabric.spray=random,ecmp", Location(key="--vary"))
     ('fabric.spray', ['random', 'ecmp'])
     """
     key, equals, values = text.partition("=")
     key = key.strip()
     if not equals or not KEY.fullmatch(key):
-        raise PlanError(f"{where}: expected key=values, got {text}")
-    return key, parse_values(values, f"{where}: {key}")
+        raise where.error(expected="key=values", got=text)
+    return key, parse_values(values, where.at(key))
 
 
-def parse_values(text: str, where: str) -> list[TomlValue] | Uniform:
+def parse_values(text: str, where: Location) -> list[TomlValue] | Uniform:
     """Returns the values of a list with ranges, or a distribution of numbers."""
     drawn = _DRAWN.fullmatch(text.strip())
     if drawn is not None:
@@ -57,39 +58,39 @@ def parse_values(text: str, where: str) -> list[TomlValue] | Uniform:
         if match is not None:
             values += _range(*match.groups(), where=where)
         elif _BEGUN.match(item):
-            raise PlanError(f"{where}: expected a range such as 0.3..0.9:0.1, got {item}")
+            raise where.error(expected="a range such as 0.3..0.9:0.1", got=item)
         elif item:
             values.append(_value(item))
         else:
-            raise PlanError(f"{where}: expected values between commas, got {text!r}")
+            raise where.error(expected="values between commas", got=repr(text))
     return values
 
 
-def parse_point(text: str, where: str) -> dict[str, TomlValue]:
+def parse_point(text: str, where: Location) -> dict[str, TomlValue]:
     """Parses `key=value,key=value` to a point."""
     point: dict[str, TomlValue] = {}
     for item in split(text, where):
         key, equals, value = item.partition("=")
         key = key.strip()
         if not equals or not KEY.fullmatch(key) or key in point:
-            raise PlanError(f"{where}: expected key=value,... with keys that differ, got {text}")
+            raise where.error(expected="key=value,... with keys that differ", got=text)
         point[key] = _value(value.strip())
     return point
 
 
-def uniform(low: object, high: object, where: str, *, is_log: bool) -> Uniform:
+def uniform(low: object, high: object, where: Location, *, is_log: bool) -> Uniform:
     """Returns a distribution of numbers, with its ends checked."""
     ends = [end for end in (low, high) if isinstance(end, int | float) and end is not True]
     if len(ends) < 2 or not ends[0] < ends[1] or (is_log and ends[0] <= 0):
         above = " above 0" if is_log else ""
-        raise PlanError(f"{where}: expected two ascending numbers{above}, got {low} and {high}")
+        raise where.error(expected=f"two ascending numbers{above}", got=f"{low} and {high}")
     return Uniform(ends[0], ends[1], is_log)
 
 
-def split(text: str, where: str, separator: str = ",") -> list[str]:
+def split(text: str, where: Location, separator: str = ",") -> list[str]:
     """Returns the parts of a text between separators outside of brackets and quotes.
 
-    >>> split("a, [1, 2], '3,4'", "")
+    >>> split("a, [1, 2], '3,4'", Location())
     ['a', '[1, 2]', "'3,4'"]
     """
     parts, depth, quote, is_escaped = [""], 0, "", False
@@ -113,7 +114,7 @@ def split(text: str, where: str, separator: str = ",") -> list[str]:
         if depth < 0:
             break
     if depth or quote:
-        raise PlanError(f"{where}: expected brackets and quotes in pairs, got {text}")
+        raise where.error(expected="brackets and quotes in pairs", got=text)
     return [part.strip() for part in parts]
 
 
@@ -144,7 +145,7 @@ def flatten(table: Mapping[str, TomlValue]) -> dict[str, TomlValue]:
 
 def _is_plain(text: str) -> bool:
     try:
-        return [text] == parse_values(text, "")
+        return [text] == parse_values(text, Location())
     except PlanError:
         return False
 
@@ -160,27 +161,29 @@ def _plain(text: str) -> float:
 
 
 def _range(
-    first: str, last: str, kind: str | None, step: str | None, *, where: str
+    first: str, last: str, kind: str | None, step: str | None, *, where: Location
 ) -> Sequence[TomlValue]:
     """Returns the numbers from the first to the last, which counts if a step meets it exactly."""
     parts = (first, last, step)
     is_whole = all(part is None or not set(part) & set(".eE") for part in parts)
     if step is None and not is_whole:
-        raise PlanError(f"{where}: expected a step as in {first}..{last}:0.1, there is none")
+        raise where.error(expected=f"a step as in {first}..{last}:0.1", got=f"{first}..{last}")
     try:
         start, end, by = (Decimal(part or "1") for part in parts)
     except DecimalException:
-        raise PlanError(f"{where}: expected numbers, got {first}..{last}") from None
+        raise where.error(expected="numbers", got=f"{first}..{last}") from None
     is_factor = kind == "*"
     if is_factor and (start <= 0 or end < start or by <= 1):
-        raise PlanError(f"{where}: expected 0 < first <= last and a factor above 1, got {parts}")
+        raise where.error(
+            expected="0 < first <= last and a factor above 1", got=f"{first}..{last}*{step}"
+        )
     if not is_factor and (by == 0 or (end - start) * by < 0):
-        raise PlanError(f"{where}: expected a step from {first} towards {last}, got {by}")
+        raise where.error(expected=f"a step from {first} towards {last}", got=by)
     values: list[TomlValue] = []
     value = start
     while value <= end if is_factor or by > 0 else value >= end:
         values.append(int(value) if is_whole else float(value))
         if len(values) > VALUES_MAX:
-            raise PlanError(f"{where}: expected at most {VALUES_MAX} values, got more")
+            raise where.error(expected=f"at most {VALUES_MAX} values", got="more")
         value = value * by if is_factor else start + by * len(values)
     return values

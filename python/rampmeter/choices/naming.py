@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rampmeter._core import PlanError
 from rampmeter.choices.grammar import KEY, format_value, split
 from rampmeter.plan import schema
 from rampmeter.plan.base import Transport
 from rampmeter.plan.plan import Plan, parse_value
+from rampmeter.text.locations import Location
 from rampmeter.text.toml import Table, TomlValue
 
 ALL: Final = "all"
@@ -24,6 +24,7 @@ LABEL: Final = "label"
 """The key with a transport's name in tables."""
 FABRIC: Final = "fabric."
 """Prefix of keys of the fabric; all others are the transport's."""
+TRANSPORTS: Final = Location(key="transports")
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class TransportChoice:
         return plan.with_(("transport", table), *overrides)
 
 
-def transports(text: str, where: str = "transports") -> list[TransportChoice]:
+def transports(text: str, where: Location = TRANSPORTS) -> list[TransportChoice]:
     """Returns the transports of a list; `all` are those that the core defines except `python`.
 
     >>> [choice.label for choice in transports("dcpim:paper,beta=1.5,phost")]
@@ -86,7 +87,7 @@ def transports(text: str, where: str = "transports") -> list[TransportChoice]:
     for item in split(text, where):
         if _is_setting(item):
             if not groups:
-                raise PlanError(f"{where}: expected a name before {item}, got {text}")
+                raise where.error(expected=f"a name before {item}", got=text)
             groups[-1].append(item)
         else:
             groups.append([item])
@@ -94,7 +95,8 @@ def transports(text: str, where: str = "transports") -> list[TransportChoice]:
 
 
 def transports_of(
-    values: str | Sequence["str | Table | Transport | TransportChoice"], where: str = "transports"
+    values: str | Sequence["str | Table | Transport | TransportChoice"],
+    where: Location = TRANSPORTS,
 ) -> list[TransportChoice]:
     """Returns the transports of a list of texts, tables, classes of `rm.transports`, or choices."""
     if isinstance(values, str):
@@ -110,21 +112,21 @@ def transports_of(
         elif isinstance(value, str):
             choices += transports(value, where)
         else:
-            raise PlanError(f"{where}: expected texts or tables, got {value!r}")
+            raise where.error(expected="texts or tables", got=repr(value))
     return distinct(choices, where)
 
 
-def distinct(choices: list[TransportChoice], where: str) -> list[TransportChoice]:
+def distinct(choices: list[TransportChoice], where: Location) -> list[TransportChoice]:
     """Returns the choices, which must have different labels."""
     labels = [choice.label for choice in choices]
     if not choices or len(set(labels)) < len(labels):
-        raise PlanError(f"{where}: expected names that differ, got {', '.join(labels) or 'none'}")
+        raise where.error(expected="names that differ", got=", ".join(labels) or "none")
     folders = [choice.folder for choice in choices]
     for label, folder in zip(labels, folders, strict=True):
         if not any(character.isalnum() for character in folder):
-            raise PlanError(f"{where}: expected names with a letter or digit, got {label}")
+            raise where.error(expected="names with a letter or digit", got=label)
         if folders.count(folder) > 1:
-            raise PlanError(f"{where}: expected names of folders that differ, got {folder} twice")
+            raise where.error(expected="names of folders that differ", got=f"{folder} twice")
     return choices
 
 
@@ -132,33 +134,35 @@ def _is_setting(item: str) -> bool:
     return "=" in item and ":" not in item.partition("=")[0]
 
 
-def _parsed(group: Sequence[str], where: str) -> TransportChoice:
+def _parsed(group: Sequence[str], where: Location) -> TransportChoice:
     head, *rest = group
     name, colon, first = (part.strip() for part in head.partition(":"))
     if not head and not rest:
-        raise PlanError(f"{where}: expected names that differ, got an empty one")
+        raise where.error(expected="names that differ", got="an empty one")
     if not KEY.fullmatch(name) or (colon and not first):
-        raise PlanError(f"{where}: expected name, name:preset or name:key=value, got {head}")
+        raise where.error(expected="name, name:preset or name:key=value", got=head)
     preset = first if first and not _is_setting(first) else None
     settings: dict[str, TomlValue] = {}
     for item in ([first] if first and preset is None else []) + rest:
         key, _, value = (part.strip() for part in item.partition("="))
         if not KEY.fullmatch(key) or not value:
-            raise PlanError(f"{where}: expected key=value, got {item}")
+            raise where.error(expected="key=value", got=item)
         if key in settings:
-            raise PlanError(f"{where}: expected keys that differ, got {', '.join(group)}")
+            raise where.error(expected="keys that differ", got=", ".join(group))
         settings[key] = parse_value(value)
     return _choice(name, preset, settings, where)
 
 
-def _of_table(table: Table, where: str) -> TransportChoice:
+def _of_table(table: Table, where: Location) -> TransportChoice:
     settings = dict(table)
     name, preset = settings.pop("name", None), settings.pop("preset", None)
     fabric = settings.pop("fabric", {})
     if not isinstance(name, str) or not isinstance(preset, str | None):
-        raise PlanError(f"{where}: expected the key name, and texts, got {dict(table)!r}")
+        raise where.error(
+            expected="a text for name, and a text or none for preset", got=repr(dict(table))
+        )
     if not isinstance(fabric, Mapping):
-        raise PlanError(f"{where}: {name}: fabric: expected a table, got {fabric!r}")
+        raise where.at(name).at("fabric").error(expected="a table", got=repr(fabric))
     settings |= {f"{FABRIC}{key}": value for key, value in fabric.items()}
     return _choice(name, preset, settings, where)
 
@@ -173,9 +177,9 @@ def _endpoint(name: str, settings: Mapping[str, TomlValue]) -> str | None:
 
 
 def _choice(
-    name: str, preset: str | None, settings: dict[str, TomlValue], where: str
+    name: str, preset: str | None, settings: dict[str, TomlValue], where: Location
 ) -> TransportChoice:
     title = settings.pop(LABEL, None) or _endpoint(name, settings)
     if title is not None and not isinstance(title, str):
-        raise PlanError(f"{where}: {name}: {LABEL}: expected a text, got {title!r}")
+        raise where.at(name).at(LABEL).error(expected="a text", got=repr(title))
     return TransportChoice(name, preset, settings, title)

@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from rampmeter import plots
-from rampmeter.commands.common import FILE, InputError, overrides_of, set_option, with_code
+from rampmeter.commands.common import FILE, overrides_of, set_option, with_code
 from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.commands.plot import FORMATS
 from rampmeter.plan.manifest import without_nulls
 from rampmeter.plan.plan import Plan
 from rampmeter.sweeps.table import sweep_of
+from rampmeter.text.locations import Location
 from rampmeter.text.toml import dumps
 
 
@@ -79,5 +80,7 @@ def _offered(offered: Mapping[str, Any]) -> Iterator[str]:
 
 def _draw(plan: Plan, picture: Path) -> None:
     if picture.suffix.removeprefix(".") not in FORMATS:
-        raise InputError(f"--svg: expected a name that ends in .svg, .pdf or .png, got {picture}")
+        raise Location(key="--svg").error(
+            expected="a name that ends in .svg, .pdf or .png", got=picture
+        )
     plots.topology(plan.drawing()).savefig(picture)

@@ -6,8 +6,9 @@ from typing import Final
 
 import click
 
-from rampmeter.commands.common import FOLDER, InputError
+from rampmeter.commands.common import FOLDER
 from rampmeter.commands.json_output import emit, json_option
+from rampmeter.text.locations import BAD_FILE, Location
 from rampmeter.text.numbers import counted
 
 KINDS: Final = ("plans", "notebooks")
@@ -32,7 +33,7 @@ def examples(folder: Path | None, *, as_json: bool) -> None:
     """
     source = next((one for one in OF_PACKAGE if one.is_dir()), None)
     if source is None:
-        raise InputError(f"examples: expected the folder {OF_PACKAGE[0]}, there is none")
+        raise Location(OF_PACKAGE[0]).error(expected="a folder of examples", code=BAD_FILE)
     files = [file for kind in KINDS for file in sorted((source / kind).iterdir())]
     if folder is None:
         if as_json:
@@ -45,7 +46,9 @@ def examples(folder: Path | None, *, as_json: bool) -> None:
     copies = {file: folder / file.parent.name / file.name for file in files}
     for copy in copies.values():
         if copy.exists():
-            raise InputError(f"{copy}: the file exists; choose another folder")
+            raise Location(copy).error(
+                "the file exists", hint="choose another folder", code=BAD_FILE
+            )
     for file, copy in copies.items():
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)

@@ -2,9 +2,9 @@
 
 import click
 
-from rampmeter.commands.common import InputError
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.text.cautions import explanations
+from rampmeter.text.locations import Location
 
 
 @click.command()
@@ -20,7 +20,7 @@ def explain(code: str | None, *, as_json: bool) -> None:
     """
     known = explanations()
     if code is not None and code not in known:
-        raise InputError(f"CODE: expected one of {', '.join(sorted(known))}, got {code}")
+        raise Location(key="CODE").error(expected=f"one of {', '.join(sorted(known))}", got=code)
     if as_json:
         emit("explain", {"codes": known if code is None else {code: known[code]}})
     elif code is None:

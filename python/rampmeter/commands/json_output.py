@@ -12,7 +12,6 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-from rampmeter._core import PlanError
 from rampmeter.text.cautions import Caution
 
 Command: TypeAlias = Callable[..., Any]
@@ -37,6 +36,12 @@ VERSIONS: Final[Mapping[str, int]] = {
 }
 """Version of each object."""
 FLAG: Final = "--json"
+PARTS: Final = ("file", "line", "column", "key", "expected", "got")
+"""Attributes of errors with a location."""
+USAGE: Final = "usage"
+"""Code of errors of the command line."""
+FILE_ACCESS: Final = "file-access"
+"""Code of errors of the operating system."""
 
 
 def json_option(command: Command) -> Command:
@@ -55,10 +60,17 @@ def emit(name: str, fields: Mapping[str, Any], *, is_error: bool = False) -> Non
 def emit_error(error: BaseException, message: str, exit_code: int) -> None:
     """Prints an error as an object on standard error."""
     fields: dict[str, Any] = {"message": " ".join(message.split()), "exit_code": exit_code}
-    if isinstance(error, PlanError):
-        names = ("code", "file", "line", "column", "key", "expected", "got")
-        fields |= {name: getattr(error, name, None) for name in names}
+    fields["code"] = code_of(error)
+    fields |= {name: getattr(error, name, None) for name in PARTS}
     emit("error", fields, is_error=True)
+
+
+def code_of(error: BaseException) -> str:
+    """Returns the code of an error, for `rampmeter explain`."""
+    code: str | None = getattr(error, "code", None)
+    if code is not None:
+        return code
+    return USAGE if isinstance(error, click.ClickException) else FILE_ACCESS
 
 
 def warnings_of(sentences: Iterable[str]) -> list[dict[str, str]]:

@@ -6,11 +6,9 @@ import click
 from rich.console import Console
 
 from rampmeter import papers as figures
-from rampmeter._core import ResultError
 from rampmeter.commands.common import (
     EXIT_CODES_PAPERS,
     FOLDER,
-    InputError,
     SignalStop,
     exit_by_outcome,
     fail,
@@ -39,6 +37,7 @@ from rampmeter.report import find, write
 from rampmeter.running.batch_flows import count_undelivered
 from rampmeter.running.progress import watching
 from rampmeter.running.runner import Batch, n_cores
+from rampmeter.text.locations import Location
 from rampmeter.text.numbers import counted
 
 PAPERS = Path("results/papers")
@@ -47,9 +46,8 @@ REPORT = "report.html"
 """File name of the report of all figures, in that folder."""
 LEDGER = "ledger"
 """The folder of a figure that is drawn from the ledger."""
-FROM_LEDGER_ALONE = (
-    "--from-ledger cannot be combined with --quick, --full, --scale, --seeds or --beside-ledger"
-)
+NOT_FROM_LEDGER = "--quick, --full, --scale, --seeds or --beside-ledger"
+"""Options that `--from-ledger` excludes."""
 
 
 @click.command(epilog=EXIT_CODES_PAPERS)
@@ -133,10 +131,10 @@ def papers(
         _open_ledger(root, paper, figure, fill, status=status, as_json=as_json, quiet=quiet)
         return
     if from_ledger and (quick or full or scale is not None or seeds is not None or beside_ledger):
-        raise InputError(FROM_LEDGER_ALONE)
+        raise Location(key="--from-ledger").error(f"cannot be combined with {NOT_FROM_LEDGER}")
     if everything:
         if figure is not None:
-            raise InputError(f"--all applies to whole papers; omit the figure {figure}")
+            raise Location(key="--all").error(f"applies to whole papers; omit the figure {figure}")
         if from_ledger:
             _draw_all(root, paper, out or PAPERS, jobs)
         else:
@@ -169,7 +167,7 @@ def _open_ledger(
 ) -> None:
     """Fills the ledger for some hours, or shows its status without a number of hours."""
     if hours is not None and (status or as_json):
-        raise InputError("--fill cannot be combined with --status or --json")
+        raise Location(key="--fill").error("cannot be combined with --status or --json")
     chosen = _select_figures(root, paper, figure)
     if hours is None:
         _show_status(root, chosen, as_json=as_json, with_replays=paper is None)
@@ -206,9 +204,9 @@ def _show_from_ledger(one: Figure, root: Path, folder: Path) -> None:
     ledger = Ledger(root)
     report = report_from_ledger(one, ledger, folder)
     if report is None:
-        raise ResultError(
-            f"{ledger.root}: expected entries of {one.paper} {one.number} for a plot, "
-            "found none; `rampmeter papers --fill HOURS` makes them"
+        raise Location(ledger.root).result_error(
+            expected=f"entries of {one.paper} {one.number} for a plot",
+            hint="`rampmeter papers --fill HOURS` makes them",
         )
     drawn = {panel.id for panel in report.panels}
     left_out = [panel.id for panel in one.sub_figures if panel.id not in drawn]
@@ -333,10 +331,12 @@ def _make(
 
 def _mode(*, quick: bool, full: bool, scale: float | None) -> Mode:
     if quick + full + (scale is not None) > 1:
-        raise InputError("--quick, --full and --scale exclude each other: use one of them")
+        raise Location(key="--quick, --full, --scale").error("exclude each other; use one of them")
     if scale is not None:
         if not 0.0 < scale <= 1000.0:
-            raise InputError(f"--scale: expected a number above 0 and up to 1000, got {scale:g}")
+            raise Location(key="--scale").error(
+                expected="a number above 0 and up to 1000", got=f"{scale:g}"
+            )
         return Mode("scale", scale)
     return Mode("quick" if quick else "full" if full else "judged")
 
@@ -346,7 +346,7 @@ def _folders_of(root: Path, paper: str | None) -> list[Path]:
     folders = [folder for folder in list_figures(root) if paper in (None, folder.parent.name)]
     if not folders:
         papers = ", ".join(sorted({folder.parent.name for folder in list_figures(root)}))
-        raise InputError(f"papers: expected one of {papers}, got {paper}")
+        raise Location(key="papers").error(expected=f"one of {papers}", got=paper)
     return folders
 
 

@@ -12,7 +12,6 @@ import click
 from rampmeter.commands.common import (
     FILE,
     FOLDER,
-    InputError,
     exit_by_outcome,
     folder_name,
     overrides_of,
@@ -30,6 +29,7 @@ from rampmeter.replays.compare import ComparedTimes, End, Ideal, Ratios, Replay
 from rampmeter.replays.recording import Recording, columns_of
 from rampmeter.replays.tables import replay_json, replay_tables
 from rampmeter.running.runner import Job
+from rampmeter.text.locations import Location
 from rampmeter.text.numbers import NONE, count, number
 from rampmeter.text.text_table import TextTable
 
@@ -143,7 +143,9 @@ def replay(
     request = Request(overrides, out, force, flows, tolerance, as_json, quiet)
     if recording is not None and not everything and Path(recording).is_file():
         if enter:
-            raise InputError("--enter: expected the name of a listed recording, got a file")
+            raise Location(key="--enter").error(
+                expected="the name of a listed recording", got="a file"
+            )
         base = Plan.load(plan) if plan else Plan("seed = 1\n", origin="--set")
         terms = (ends_at, ideal, from_us or 0.0)
         _replay_file(Path(recording), base, _column_names(columns), terms, request)
@@ -155,7 +157,7 @@ def replay(
     for option, value in of_files.items():
         if value not in (None, ()):
             got = "--all" if everything else f"the listed recording {recording}"
-            raise InputError(f"{option}: expected a recording that is a file, got {got}")
+            raise Location(key=option).error(expected="a recording that is a file", got=got)
     recordings, ledger = _find_setups(recording, everything=everything)
     folder = _reference_folder(reference)
     if everything:
@@ -261,10 +263,10 @@ def _show_all(
 def _find_setups(name: str | None, *, everything: bool) -> tuple[list[ReplaySetup], ReplayLedger]:
     """Returns the setup of a listed recording, or those of all."""
     if everything and name is not None:
-        raise InputError(f"--all: expected no recording, got {name}")
+        raise Location(key="--all").error(expected="no recording", got=name)
     if name is None and not everything:
-        raise InputError(
-            "replay: expected a file, the name of a listed recording, or --all, got none of them"
+        raise Location(key="replay").error(
+            expected="a file, the name of a listed recording, or --all", got="none of them"
         )
     ledger = ReplayLedger(find_papers())
     if everything:
@@ -272,17 +274,21 @@ def _find_setups(name: str | None, *, everything: bool) -> tuple[list[ReplaySetu
     found = ledger.find(str(name))
     if found is None:
         names = ", ".join(one.name for one in ledger.setups())
-        raise InputError(f"replay: expected a file or one of {names}, got {name}: no such file")
+        raise Location(key="replay").error(
+            expected=f"a file or one of {names}", got=f"{name}: no such file"
+        )
     return [found], ledger
 
 
 def _reference_folder(folder: Path | None) -> Path:
     """Returns the folder of the recordings."""
     if folder is None and not os.environ.get(VARIABLE):
-        raise InputError(f"--reference: expected the folder of recordings, also as {VARIABLE}")
+        raise Location(key="--reference").error(
+            expected=f"the folder of recordings, also as {VARIABLE}"
+        )
     found = folder or Path(os.environ[VARIABLE])
     if not found.is_dir():
-        raise InputError(f"--reference: expected a folder, got {found}")
+        raise Location(key="--reference").error(expected="a folder", got=found)
     return found
 
 
@@ -292,7 +298,7 @@ def _column_names(columns: Sequence[str]) -> dict[str, str]:
     for text in columns:
         name, equals, column = text.partition("=")
         if not (name and equals and column):
-            raise InputError(f"--column: expected name=column, got {text}")
+            raise Location(key="--column").error(expected="name=column", got=text)
         mapped[name.strip()] = column.strip()
     return mapped
 

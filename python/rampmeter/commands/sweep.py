@@ -10,7 +10,7 @@ from rich.console import Console
 
 from rampmeter.choices.axes import Uniform
 from rampmeter.choices.grammar import parse_axis, parse_point
-from rampmeter.commands.common import InputError, fail
+from rampmeter.commands.common import fail
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.plan.plan import Plan, parse_override
 from rampmeter.results.undelivered import Undelivered, has_faults
@@ -21,6 +21,7 @@ from rampmeter.sweeps.progress import failure, watching
 from rampmeter.sweeps.results import PointRows, SweepResults
 from rampmeter.sweeps.spec import METRIC, Sweep
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
+from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, counted
 from rampmeter.text.text_table import TextTable
 
@@ -137,15 +138,15 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
 
 def _overrides(options: Mapping[str, Any]) -> SweepOverrides:
     if options["is_zipped"] and options["samples"]:
-        raise InputError("--zip and --samples exclude each other: use one of them")
+        raise Location(key="--zip, --samples").error("exclude each other; use one of them")
     combine = "zip" if options["is_zipped"] else "random" if options["samples"] else "grid"
     vary: dict[str, Any] = {}
     for text in options["vary"]:
-        key, values = parse_axis(text, "--vary")
+        key, values = parse_axis(text, Location(key="--vary"))
         if key in vary:
-            raise InputError(f"--vary: duplicate key {key}: use one option per key")
+            raise (Location(key="--vary").at(key).error(expected="one option per key", got="two"))
         vary[key] = values
-    points = [parse_point(text, "--point") for text in options["point"]]
+    points = [parse_point(text, Location(key="--point")) for text in options["point"]]
     axes = axes_of(vary, combine, points, options["samples"], options["sample_seed"])
     return SweepOverrides(
         axes,
@@ -161,9 +162,11 @@ def _seeds(text: str | None) -> int | Sequence[int] | None:
     """Returns the number of seeds, or the seeds of a range or a list."""
     if text is None:
         return None
-    _, values = parse_axis(f"seeds={text}", "--seeds")
+    _, values = parse_axis(f"seeds={text}", Location(key="--seeds"))
     if isinstance(values, Uniform) or not all(type(value) is int for value in values):
-        raise InputError(f"--seeds: expected a number, a range or a list of seeds, got {text}")
+        raise Location(key="--seeds").error(
+            expected="a number, a range or a list of seeds", got=text
+        )
     seeds = [value for value in values if isinstance(value, int)]
     return seeds[0] if text.strip().isdecimal() else seeds
 

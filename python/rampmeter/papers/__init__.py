@@ -7,7 +7,6 @@ Its files are `figure.toml` (its runs and panels), `plan.toml` (the common part 
 
 from pathlib import Path
 
-from rampmeter._core import PlanError
 from rampmeter.papers.claims import ClaimRow, claim_rows, judge_claim
 from rampmeter.papers.figure import Figure, Mode, list_figures, load_figure
 from rampmeter.papers.reproduce import (
@@ -19,6 +18,7 @@ from rampmeter.papers.reproduce import (
     probes_of,
 )
 from rampmeter.papers.verdict import SEEDS_WANTED, Measurement, ValueRow, judge, tolerance_text
+from rampmeter.text.locations import BAD_FILE, Location
 
 __all__ = [
     "SEEDS_WANTED",
@@ -56,7 +56,9 @@ def find_papers() -> Path:
     for folder in (*(one / "papers" for one in (here, *here.parents)), *OF_PACKAGE):
         if list_figures(folder):
             return folder
-    raise PlanError(f"papers: expected a folder papers in {here} or above it, there is none")
+    raise Location(key="papers").error(
+        expected=f"a folder papers in {here} or above it", code=BAD_FILE
+    )
 
 
 def find_figure(root: Path, paper: str, number: str) -> Path:
@@ -66,4 +68,4 @@ def find_figure(root: Path, paper: str, number: str) -> Path:
         if folder.parent.name == paper and folder.name in (number, f"fig{number}"):
             return folder
     names = ", ".join(f"{f.parent.name} {f.name.removeprefix('fig')}" for f in folders)
-    raise PlanError(f"papers: expected one of {names}, got {paper} {number}")
+    raise Location(key="papers").error(expected=f"one of {names}", got=f"{paper} {number}")

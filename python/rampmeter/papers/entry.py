@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rampmeter import _core
-from rampmeter._core import ResultError
 from rampmeter.papers.measure import CellValues
 from rampmeter.papers.series import Series
 from rampmeter.results.run import Run
+from rampmeter.text.locations import Location
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ class Entry:
             }
             return cls(**{**table, "cells": cells})
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ResultError(f"{where}: expected an entry of the ledger, got {error}") from None
+            raise Location(where).result_error(
+                expected="an entry of the ledger", got=error
+            ) from None
 
 
 def run_provenance(run: Run) -> dict[str, Any]:

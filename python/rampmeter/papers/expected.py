@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
-from rampmeter._core import PlanError
 from rampmeter.papers.metrics import METRICS, Metric
 from rampmeter.papers.runs import match_runs
 from rampmeter.text.strict_table import StrictTable
@@ -118,10 +117,12 @@ def load_expected(file: Path, run_ids: Sequence[str] = ()) -> Expectations:
         values = facts if n_flows is None else reduced
         for cell, fact in found:
             if cell in values:
-                raise PlanError(f"{section.where}: expected one value for {cell}, got a second")
+                raise section.where.error(expected=f"one value for {cell}", got="a second")
             values[cell] = fact
             if n_flows is not None and flows.setdefault(cell.run, n_flows) != n_flows:
-                raise PlanError(f"{section.where}: flows: expected one number for {cell.run}")
+                raise section.where.at("flows").error(
+                    expected=f"one number for {cell.run}", got=f"{flows[cell.run]} and {n_flows}"
+                )
     claims = [
         _claim(section, kind, run_ids)
         for kind in ("order", "ratio", "bound", "alike")
@@ -143,7 +144,7 @@ def _facts(section: StrictTable) -> tuple[int | None, list[tuple[CellId, Expecte
     revision = section.pop("revision", str, "")
     n_flows = section.pop("flows", int, None)
     if n_flows is not None and published_flows is not None:
-        raise PlanError(f"{section.where}: expected flows or published-flows, got both")
+        raise section.where.error(expected="flows or published-flows", got="both")
     # Values of recorded runs are not the paper's own, so their key differs.
     key = "published" if n_flows is None else "recorded"
     facts = []
@@ -170,9 +171,9 @@ def _claim(section: StrictTable, kind: Kind, run_ids: Sequence[str]) -> Claim:
     if kind in ("ratio", "bound"):
         at_least, at_most = (section.pop(k, float, None) for k in ("at-least", "at-most"))
         if at_least is None and at_most is None:
-            raise PlanError(f"{section.where}: expected at-least or at-most, got neither")
+            raise section.where.error(expected="at-least or at-most", got="neither")
         if of == "any" and at_least is not None and at_most is not None:
-            raise PlanError(f"{section.where}: of: expected one limit with any, got both")
+            raise section.where.at("of").error(expected="one limit with any", got="both")
     elif kind == "alike":
         within = section.pop("within", float)
     else:
@@ -180,9 +181,9 @@ def _claim(section: StrictTable, kind: Kind, run_ids: Sequence[str]) -> Claim:
     cells = tuple(cell for one in named for cell in _cells(section, default, one, run_ids))
     least = 1 if kind == "bound" else 2
     if len(cells) < least:
-        raise PlanError(f"{section.where}: runs: expected at least {least}, got {len(cells)}")
+        raise section.where.at("runs").error(expected=f"at least {least}", got=len(cells))
     if kind == "ratio" and len(cells) > 2:
-        raise PlanError(f"{section.where}: expected one run in of and in to, got {len(cells)}")
+        raise section.where.error(expected="one run in of and in to", got=len(cells))
     claim = Claim(
         kind,
         section.pop("claim", str),
@@ -204,7 +205,7 @@ def _cells(
     """Returns the cells of a run's name, of a table, or of all runs that match a pattern."""
     table = {"run": named} if isinstance(named, str) else named
     if not isinstance(table, dict):
-        raise PlanError(f"{section.where}: expected a run's name or a table, got {named!r}")
+        raise section.where.error(expected="a run's name or a table", got=repr(named))
     one = StrictTable(table, section.where)
     metric = one.pop("metric", str, default.metric)
     panel = one.pop("sub-figure", str, default.sub_figure)
@@ -218,11 +219,11 @@ def _published_flows(section: StrictTable) -> int | None:
     """Returns the number of flows of a published value or claim; 0 if it applies to any number."""
     flows: int | None = section.pop("published-flows", int, None)
     if flows is not None and flows < 0:
-        raise PlanError(f"{section.where}: published-flows: expected 0 or more, got {flows}")
+        raise section.where.at("published-flows").error(expected="0 or more", got=flows)
     return flows
 
 
 def _metric(section: StrictTable, name: str | None) -> Metric:
     if name is None:
-        raise PlanError(f"{section.where}: expected the key metric, it is missing")
+        raise section.where.at("metric").error(expected="this key")
     return section.choice("metric", name, METRICS)

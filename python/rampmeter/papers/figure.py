@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Literal, TypeAlias, cast, get_args
 
 from rampmeter import cosy
-from rampmeter._core import PlanError
 from rampmeter.papers.expected import EXPECTED, CellId, Expectations, load_expected
 from rampmeter.papers.metrics import MAX_LOAD, METRICS, Metric
 from rampmeter.papers.runs import match_runs, runs_of_grid
 from rampmeter.papers.search import LOAD, Search
 from rampmeter.plan.plan import Override, Plan
 from rampmeter.results.run import IDEALS
+from rampmeter.text.locations import Location
 from rampmeter.text.strict_table import StrictTable
 from rampmeter.text.toml import TomlValue
 
@@ -239,7 +239,7 @@ def load_figure(folder: Path) -> Figure:
     ids = [run.id for run in runs]
     for name, n in Counter(ids).items():
         if n > 1:
-            raise PlanError(f"{spec.where}: expected run ids to differ, got {n} {name}")
+            raise spec.where.error(expected="run ids to differ", got=f"{n} {name}")
     sub_figures = tuple(_sub_figure(section, ids) for section in spec.tables("sub-figure"))
     figure = Figure(
         folder=folder,
@@ -267,7 +267,7 @@ def list_figures(root: Path) -> list[Path]:
 def _run(section: StrictTable, search: Search | None = None) -> FigureRun:
     overrides: dict[str, TomlValue] = section.pop("set", dict)
     if search is not None and LOAD in overrides:
-        raise PlanError(f"{section.where}: expected {LOAD} in loads alone, it is set too")
+        raise section.where.error(expected=f"{LOAD} in loads alone", got="it in set too")
     run = FigureRun(
         id=section.pop("id", str),
         overrides=tuple(overrides.items()),
@@ -318,11 +318,13 @@ def _sub_figure(section: StrictTable, ids: Sequence[str]) -> SubFigure:
     section.reject_unread()
     for metric in metrics:
         if METRICS[metric].needs_points and not points:
-            raise PlanError(f"{section.where}: points: expected some for {metric}, got none")
+            raise section.where.at("points").error(expected=f"some for {metric}")
     if sub_figure.drawing == "pareto":
         for metric in LEAST_BOUND_OF:
             if metric not in sub_figure.metrics:
-                raise PlanError(f"{section.where}: metrics: expected {metric} for pareto")
+                raise section.where.at("metrics").error(
+                    expected=f"{metric} for pareto", got=", ".join(sub_figure.metrics)
+                )
     return sub_figure
 
 
@@ -332,9 +334,8 @@ def _window_ns(section: StrictTable) -> tuple[float, float]:
     match window:
         case [int() | float() as start, int() | float() as end] if start < end:
             return start * 1e3, end * 1e3
-    raise PlanError(
-        f"{section.where}: window-us: expected two times in microseconds, the earlier one first, "
-        f"got {window}"
+    raise section.where.at("window-us").error(
+        expected="two times in microseconds, the earlier one first", got=window
     )
 
 
@@ -342,7 +343,7 @@ def _theorems(section: StrictTable) -> Theorems | None:
     table = section.pop("theorems", dict, None)
     if table is None:
         return None
-    one = StrictTable(table, f"{section.where}: theorems")
+    one = StrictTable(table, section.where.at("theorems"))
     network = cosy.Network(
         rtt_us=one.pop("rtt-us", float),
         gbps=one.pop("gbps", float),
@@ -369,40 +370,43 @@ def _check_references(figure: Figure) -> None:
     named += [run.variant_of for run in figure.runs if run.variant_of]
     for name in named:
         if name not in ids:
-            raise PlanError(f"{figure.folder / FIGURE}: unknown run {name}")
+            raise Location(figure.folder / FIGURE).error(expected="the id of a run", got=name)
     for one in figure.sub_figures:
         for name, metric in product(one.runs, one.metrics):
             if (metric == MAX_LOAD) != (figure.run(name).search is not None):
-                raise PlanError(
-                    f"{figure.folder / FIGURE}: sub-figure {one.id}: expected {MAX_LOAD} of "
-                    f"searches, and no other metric of them, got {metric} of {name}"
+                raise Location(figure.folder / FIGURE, f"sub-figure {one.id}").error(
+                    expected=f"{MAX_LOAD} of searches, and no other metric of them",
+                    got=f"{metric} of {name}",
                 )
     for run in figure.runs:
         _check_flows(figure, run)
-    where = figure.folder / EXPECTED
+    where = Location(figure.folder / EXPECTED)
     for cell in figure.expected.cells():
         panel = panels.get(cell.sub_figure)
         if panel is None or not panel.shows(cell):
-            raise PlanError(f"{where}: no panel shows {cell}")
+            raise where.error(f"no panel shows {cell}")
     for cell in (*figure.expected.facts, *figure.expected.reduced):
         if panels[cell.sub_figure].drawing in ("sustained", "pareto"):
             # Their tables omit most values, so a miss would not be visible.
-            raise PlanError(f"{where}: expected no facts of sustained loads, got {cell}")
+            raise where.error(expected="no facts of sustained loads", got=cell)
     for name, flows in figure.expected.reduced_flows.items():
         if flows != (own := figure.run(name).quick_flows):
-            raise PlanError(f"{where}: flows: expected {own} as in the run {name}, got {flows}")
+            raise where.at("flows").error(expected=f"{own} as in the run {name}", got=flows)
 
 
 def _check_flows(figure: Figure, run: FigureRun) -> None:
     """Checks that a run has a number of flows, unless its workload decides that."""
-    where = f"{figure.folder / FIGURE}: {run.id}"
+    where = Location(figure.folder / FIGURE, run.id)
     pattern = _pattern(figure, run)
     if pattern not in WITHOUT_FLOWS and run.flows is None:
-        raise PlanError(f"{where}: expected the key flows, it is missing")
+        raise where.at("flows").error(expected="this key")
     if pattern in WITHOUT_FLOWS and (run.flows, run.quick_flows) != (None, None):
-        raise PlanError(f"{where}: expected no flows and quick-flows of a {pattern}")
+        raise where.error(
+            expected=f"no flows and quick-flows of a {pattern}",
+            got=f"{run.flows} and {run.quick_flows}",
+        )
     if pattern not in WITHOUT_FLOWS and run.is_quick:
-        raise PlanError(f"{where}: expected quick-flows instead of quick")
+        raise where.at("quick").error("requires a workload without flows; use quick-flows")
 
 
 def _pattern(figure: Figure, run: FigureRun) -> object:

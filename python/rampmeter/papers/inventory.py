@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, cast, get_args
 
-from rampmeter._core import PlanError
 from rampmeter.papers.figure import Figure, list_figures, load_figure
+from rampmeter.text.locations import Location
 from rampmeter.text.numbers import markdown
 from rampmeter.text.strict_table import StrictTable
 
@@ -148,7 +148,7 @@ def _paper(section: StrictTable) -> Paper:
     section.reject_unread()
     for number, n in Counter(one.number for one in paper.figures).items():
         if n > 1:
-            raise PlanError(f"{section.where}: number: expected {number} once, got {n}")
+            raise section.where.at("number").error(expected=f"{number} once", got=n)
     return paper
 
 
@@ -168,9 +168,9 @@ def _panel(section: StrictTable, id_: str, shows: str) -> PublishedPanel:
     by = tuple(SubFigureId.parse(str(text)) for text in section.pop("by", list, []))
     reason, differs = section.pop("reason", str, ""), section.pop("differs", str, "")
     if bool(by) == bool(reason):
-        raise PlanError(f"{section.where}: expected either by or reason")
+        raise section.where.error(expected="either by or reason", got="both" if by else "neither")
     if reason and differs:
-        raise PlanError(f"{section.where}: differs: expected none of an absent panel")
+        raise section.where.at("differs").error(expected="none of an absent panel", got=differs)
     if id_:
         section.reject_unread()
     return PublishedPanel(id_, shows, by, reason, differs)
@@ -179,12 +179,12 @@ def _panel(section: StrictTable, id_: str, shows: str) -> PublishedPanel:
 def _text(section: StrictTable, key: str) -> str:
     text = str(section.pop(key, str)).strip()
     if not text:
-        raise PlanError(f"{section.where}: {key}: expected words, it is empty")
+        raise section.where.at(key).error(expected="words", got="an empty text")
     return text
 
 
 def _check_folders(root: Path, inventory: Inventory) -> None:
-    where = root / INVENTORY
+    where = Location(root / INVENTORY)
     figures = {
         f"{folder.parent.name}/{folder.name}": load_figure(folder) for folder in list_figures(root)
     }
@@ -193,27 +193,27 @@ def _check_folders(root: Path, inventory: Inventory) -> None:
     for paper in inventory.papers:
         for figure in paper.figures:
             for panel in figure.panels:
-                at = f"{where}: {paper.id} {figure.number} {panel.id}".rstrip()
+                at = where.at(f"{paper.id} {figure.number} {panel.id}".rstrip())
                 _check_panel(figures, panel, at)
                 named.update(panel.folders)
     for name in additional:
         if name not in figures:
-            raise PlanError(f"{where}: additional: expected a folder of a figure, got {name}")
+            raise where.at("additional").error(expected="a folder of a figure", got=name)
     for name in figures:
         if name not in named:
-            raise PlanError(f"{where}: expected the folder {name} in a panel or in additional")
+            raise where.error(expected=f"the folder {name} in a panel or in additional")
 
 
-def _check_panel(figures: dict[str, Figure], panel: PublishedPanel, where: str) -> None:
+def _check_panel(figures: dict[str, Figure], panel: PublishedPanel, where: Location) -> None:
     for one in panel.by:
         figure = figures.get(one.folder)
         if figure is None:
-            raise PlanError(f"{where}: by: expected a folder of a figure, got {one.folder}")
+            raise where.at("by").error(expected="a folder of a figure", got=one.folder)
         known = [sub_figure.id for sub_figure in figure.sub_figures]
         if one.sub_figure not in known:
-            raise PlanError(
-                f"{where}: by: expected a sub-figure of {one.folder} ({', '.join(known)}), "
-                f"got {one.sub_figure or 'the one without an id'}"
+            raise where.at("by").error(
+                expected=f"a sub-figure of {one.folder} ({', '.join(known)})",
+                got=one.sub_figure or "the one without an id",
             )
 
 

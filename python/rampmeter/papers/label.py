@@ -1,8 +1,8 @@
 """Names of runs in tables and plots, and their positions on an axis."""
 
-from rampmeter._core import PlanError
 from rampmeter.papers.expected import CellId
 from rampmeter.papers.figure import Figure, SubFigure
+from rampmeter.text.locations import Location
 
 WORKLOADS = {"imc10": "IMC10", "web-search": "Web Search", "data-mining": "Data Mining"}
 """Size distributions as papers write them."""
@@ -22,8 +22,8 @@ def load(figure: Figure, panel: SubFigure, run_id: str) -> float:
     plan = figure.plan.with_(*figure.run(run_id).overrides)
     value = plan.resolved(panel.x)
     if not isinstance(value, int | float):
-        where = figure.folder / "figure.toml"
-        raise PlanError(f"{where}: x: expected a number at {panel.x} of {run_id}, got {value}")
+        where = Location(figure.folder / "figure.toml")
+        raise where.at("x").error(expected=f"a number at {panel.x} of {run_id}", got=value)
     return value / panel.x_per
 
 

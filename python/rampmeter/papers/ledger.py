@@ -19,7 +19,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeAlias
 
-from rampmeter._core import ResultError
 from rampmeter.papers.claims import ClaimRow, claim_rows
 from rampmeter.papers.entry import Entry, run_provenance, write_atomically
 from rampmeter.papers.figure import Figure, FigureRun, Mode, SubFigure
@@ -32,6 +31,7 @@ from rampmeter.papers.verdict import PILOT, Basis, ValueRow, rows_of
 from rampmeter.plan.plan import Plan
 from rampmeter.results.run import Run
 from rampmeter.text.json_object import read_json
+from rampmeter.text.locations import Location
 
 LEDGER = "ledger"
 RECORDED = "recorded.json"
@@ -114,7 +114,7 @@ class Ledger:
             return []
         tables = read_json(file).get("seeds")
         if not isinstance(tables, list):
-            raise ResultError(f"{file}: expected a list of seeds, got {tables}")
+            raise Location(file).result_error(expected="a list of seeds", got=tables)
         return [Entry.of_json(table, file) for table in tables]
 
     def is_current(self, entry: Entry, figure: Figure, run: FigureRun) -> bool:

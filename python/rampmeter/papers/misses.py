@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from rampmeter._core import PlanError
 from rampmeter.papers.claims import ClaimRow
 from rampmeter.papers.expected import CellId
 from rampmeter.papers.figure import Figure
 from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.verdict import ValueRow
+from rampmeter.text.locations import Location
 from rampmeter.text.strict_table import StrictTable
 
 MISSES = "misses.toml"
@@ -74,7 +74,7 @@ def explanations(figure: Figure) -> list[Explanation]:
     names = [name for one in found for name in (*one.cells, *one.claims)]
     for name in names:
         if names.count(name) > 1:
-            raise PlanError(f"{file}: expected one explanation of {name}, got several")
+            raise Location(file).error(expected=f"one explanation of {name}", got="several")
     return found
 
 
@@ -102,16 +102,18 @@ def _explanation(section: StrictTable, figure: Figure) -> Explanation:
     cells = tuple(_cell(one, figure) for one in section.tables("cells", []))
     patterns = [str(text) for text in section.pop("claims", list, [])]
     if not cells and not patterns:
-        raise PlanError(f"{section.where}: expected cells or claims, got neither")
+        raise section.where.error(expected="cells or claims", got="neither")
     claims = [text for pattern in patterns for text in _claims(section, pattern, figure)]
     cause, findings = section.pop("cause", str).strip(), section.pop("findings", str, "").strip()
     if (cause == OPEN) != bool(findings):
-        raise PlanError(
-            f"{section.where}: findings: required with the cause {OPEN}, and only with it"
+        raise section.where.at("findings").error(
+            f"required with the cause {OPEN}, and only with it"
         )
     command = " ".join(section.pop("command", str).split())
     if not cause or not command.startswith("rampmeter "):
-        raise PlanError(f"{section.where}: expected a cause and a command of rampmeter")
+        raise section.where.error(
+            expected="a cause and a command of rampmeter", got=f"{cause!r} and {command!r}"
+        )
     section.reject_unread()
     return Explanation(cells, tuple(claims), cause, findings, command)
 
@@ -122,12 +124,12 @@ def _cell(section: StrictTable, figure: Figure) -> CellId:
     cell = CellId(panel, run, metric, section.pop("bin", int, None))
     section.reject_unread()
     if cell not in figure.expected.facts:
-        raise PlanError(f"{section.where}: expected a published value of the figure, got {cell}")
+        raise section.where.error(expected="a published value of the figure", got=cell)
     return cell
 
 
 def _claims(section: StrictTable, pattern: str, figure: Figure) -> list[str]:
     texts = [claim.text for claim in figure.expected.claims if fnmatchcase(claim.text, pattern)]
     if not texts:
-        raise PlanError(f"{section.where}: claims: expected a claim of the figure, got {pattern}")
+        raise section.where.at("claims").error(expected="a claim of the figure", got=pattern)
     return texts

@@ -14,7 +14,6 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from rich.table import Table
 
-from rampmeter._core import PlanError, ResultError
 from rampmeter.papers.entry import run_provenance, write_atomically
 from rampmeter.papers.ledger import LEDGER, Ledger, plan_digest
 from rampmeter.plan.plan import Override, Plan
@@ -22,6 +21,7 @@ from rampmeter.replays.compare import ENDS, IDEALS, ComparedTimes, End, Ideal, R
 from rampmeter.replays.recording import digest_of
 from rampmeter.results.tables import new_table
 from rampmeter.text.json_object import read_json
+from rampmeter.text.locations import BAD_FILE, Location
 from rampmeter.text.numbers import NONE, count, number
 from rampmeter.text.strict_table import StrictTable
 
@@ -85,12 +85,15 @@ class ReplaySetup:
         """Returns the recording in a folder; raises `PlanError` if it is another file."""
         file = folder / self.recording
         if not file.is_file():
-            raise PlanError(f"{file}: expected the recording of {self.name}, there is no such file")
+            raise Location(file).error(
+                expected=f"the recording of {self.name}", got="no such file", code=BAD_FILE
+            )
         digest = digest_of(file)
         if digest != self.sha256:
-            raise PlanError(
-                f"{file}: expected the recording of {self.name} with the SHA-256 {self.sha256}, "
-                f"got {digest}"
+            raise Location(file).error(
+                expected=f"the recording of {self.name} with the SHA-256 {self.sha256}",
+                got=digest,
+                code=BAD_FILE,
             )
         return file
 
@@ -125,7 +128,7 @@ class ReplayEntry:
         try:
             return cls(**{**table, "ratios": Ratios.of_json(table["ratios"])})
         except (KeyError, TypeError, ValueError) as error:
-            raise ResultError(f"{file}: expected an entry of a replay, got {error}") from None
+            raise Location(file).result_error(expected="an entry of a replay", got=error) from None
 
     def to_json(self) -> dict[str, Any]:
         """Returns the entry as plain values."""

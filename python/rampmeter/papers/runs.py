@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from rampmeter._core import PlanError
 from rampmeter.choices.axes import Axis, Choice, product, settings_of
 from rampmeter.choices.grammar import parse_values
+from rampmeter.text.locations import Location
 from rampmeter.text.strict_table import StrictTable
 
 ABOUT = {"label": str, "flows": int, "quick-flows": int, "variant-of": str, "app": dict}
@@ -47,10 +47,10 @@ def runs_of_grid(grid: StrictTable) -> list[StrictTable]:
         run.setdefault("quick-flows", quick_flows)
         run["quick"] = is_quick
         if quick_axes and run["quick-flows"] is None and not is_quick:
-            raise PlanError(f"{grid.where}: expected quick-flows with quick-axes, it is missing")
+            raise grid.where.at("quick-flows").error(expected="this key with quick-axes")
         if any(ids[key] not in quick_axes[key] for key in quick_axes):
             run["quick-flows"], run["quick"] = None, False
-        runs.append(StrictTable(run, f"{grid.where}: {run['id']}"))
+        runs.append(StrictTable(run, grid.where.at(run["id"])))
     return runs
 
 
@@ -60,12 +60,12 @@ def match_runs(section: StrictTable, name: Any, ids: Sequence[str]) -> list[str]
     A name that is no pattern is returned as it is.
     """
     if not isinstance(name, str):
-        raise PlanError(f"{section.where}: runs: expected a run's name or a pattern, got {name!r}")
+        raise section.where.at("runs").error(expected="a run's name or a pattern", got=repr(name))
     if not any(character in name for character in "*?["):
         return [name]
     found = [id_ for id_ in ids if fnmatchcase(id_, name)]
     if not found:
-        raise PlanError(f"{section.where}: runs: no run matches {name}")
+        raise section.where.at("runs").error(expected="a pattern that matches a run", got=name)
     return found
 
 
@@ -77,32 +77,32 @@ class _TemplateChoice(str):
 
 def _axes(grid: StrictTable, axes: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[Axis]:
     if not axes:
-        raise PlanError(f"{grid.where}: axes: expected at least one axis, got none")
-    where = f"{grid.where}: axes"
+        raise grid.where.at("axes").error(expected="at least one axis")
+    where = grid.where.at("axes")
     made = []
     for key, values in axes.items():
         if isinstance(values, str):
-            values = parse_values(values, f"{where}: {key}")
+            values = parse_values(values, where.at(key))
         if not isinstance(values, list) or not values:
-            raise PlanError(f"{where}: {key}: expected a list of values, got {values!r}")
+            raise where.at(key).error(expected="a list of values", got=repr(values))
         if "." in key:
             made.append(Axis.of_values(key, values, where))
         else:
-            choices = [_choice(value, f"{where}: {key}") for value in values]
+            choices = [_choice(value, where.at(key)) for value in values]
             made.append(Axis(key, tuple(choices)))
         for name in made[-1].keys:
             if name in fixed:
-                raise PlanError(f"{grid.where}: expected {name} in set or in axes, got both")
+                raise grid.where.error(expected=f"{name} in set or in axes", got="both")
     fields = [_field(axis.name) for axis in made]
     if len(set(fields)) != len(fields):
         names = ", ".join(fields)
-        raise PlanError(f"{where}: expected the ends of keys to differ, got {names}")
+        raise where.error(expected="the ends of keys to differ", got=names)
     return made
 
 
-def _choice(table: Any, where: str) -> Choice:
+def _choice(table: Any, where: Location) -> Choice:
     if not isinstance(table, dict):
-        raise PlanError(f"{where}: expected tables with id and set, got {table!r}")
+        raise where.error(expected="tables with id and set", got=repr(table))
     section = StrictTable(table, where)
     id_ = section.pop("id", str)
     settings = section.pop("set", dict, {})
@@ -132,7 +132,9 @@ def _label(
         return _fill_template(grid, "label", template, fields)
     labels = [choice.about["label"] for choice in point if "label" in choice.about]
     if len(labels) > 1:
-        raise PlanError(f"{grid.where}: expected label, since several choices have one: {labels}")
+        raise grid.where.at("label").error(
+            expected=f"this key, since several choices have one: {', '.join(labels)}"
+        )
     return labels[0] if labels else None
 
 
@@ -146,7 +148,7 @@ def _descriptions(
             if key == "label":
                 continue
             if key in about:
-                raise PlanError(f"{grid.where}: expected {key} of one choice, got it of two")
+                raise grid.where.error(expected=f"{key} of one choice", got="two")
             is_template = key == "variant-of"
             about[key] = _fill_template(grid, key, value, fields) if is_template else value
     return about
@@ -158,13 +160,13 @@ def _check_quick_axes(
     ids = {axis.name: [choice.id for choice in axis.choices] for axis in axes}
     for key, values in quick_axes.items():
         if key not in ids:
-            raise PlanError(
-                f"{grid.where}: quick-axes: expected one of {', '.join(ids)}, got {key}"
-            )
+            raise grid.where.at("quick-axes").error(expected=f"one of {', '.join(ids)}", got=key)
         if not isinstance(values, list) or not all(value in ids[key] for value in values):
             allowed = ", ".join(map(str, ids[key]))
-            raise PlanError(
-                f"{grid.where}: quick-axes: {key}: expected some of {allowed}, got {values!r}"
+            raise (
+                grid.where.at("quick-axes")
+                .at(key)
+                .error(expected=f"some of {allowed}", got=repr(values))
             )
 
 
@@ -174,8 +176,8 @@ def _fill_template(grid: StrictTable, key: str, template: str, fields: Mapping[s
         return template.format_map(fields)
     except (LookupError, ValueError, TypeError, AttributeError) as error:
         names = ", ".join(f"{{{name}}}" for name in fields)
-        raise PlanError(
-            f"{grid.where}: {key}: expected fields of {names}, got {template!r} ({error})"
+        raise grid.where.at(key).error(
+            expected=f"fields of {names}", got=f"{template!r} ({error})"
         ) from None
 
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from rampmeter._core import PlanError
 from rampmeter.choices.grammar import parse_values
 from rampmeter.papers.metrics import Metric
+from rampmeter.text.locations import Location
 from rampmeter.text.strict_table import StrictTable
 
 LOAD = "workload.load"
@@ -38,7 +38,7 @@ class Search:
         """Reads the keys of a search; raises `PlanError` with the place and the fault."""
         metric = section.choice("metric", section.pop("metric", str), SEARCHED)
         limit, value = section.one_of("at-least", "at-most")
-        loads = _loads(section.pop("loads", str), f"{section.where}: loads")
+        loads = _loads(section.pop("loads", str), section.where.at("loads"))
         is_least = limit == "at-least"
         return cls(
             loads,
@@ -127,15 +127,15 @@ class SearchProbes:
         }
 
 
-def _loads(text: str, where: str) -> tuple[float, ...]:
+def _loads(text: str, where: Location) -> tuple[float, ...]:
     """Loads that ascend, from a list with ranges such as `0.5..0.9:0.02`."""
     values = parse_values(text, where)
     if not isinstance(values, Sequence):
-        raise PlanError(f"{where}: expected loads, got {text!r}")
+        raise where.error(expected="loads", got=repr(text))
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            raise PlanError(f"{where}: expected loads above 0, got {value!r}")
+            raise where.error(expected="loads above 0", got=repr(value))
     loads = tuple(float(cast(float, value)) for value in values)
     if list(loads) != sorted(set(loads)):
-        raise PlanError(f"{where}: expected loads in ascending order, got {text!r}")
+        raise where.error(expected="loads in ascending order", got=repr(text))
     return loads

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from rampmeter._core import PlanError
 from rampmeter.papers.figure import SubFigure
 from rampmeter.results.run import Run
+from rampmeter.text.locations import Location
 from rampmeter.timeline import Event, Timeline
 
 
@@ -17,7 +17,9 @@ def slots_of(panel: SubFigure, run: Run) -> dict[str, Any]:
     """
     file = run.trace_file
     if file is None:
-        raise PlanError("run.trace: expected a file's name, as the diagram is drawn from it")
+        raise Location(key="run.trace").error(
+            expected="a file's name, as the diagram is drawn from it"
+        )
     timeline = Timeline.load(file)
     ends = [end for link in panel.links for end in link.split(">")]
     switch = max(dict.fromkeys(ends), key=ends.count)

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rampmeter._core import PlanError, ResultError
+from rampmeter._core import ResultError
 from rampmeter.text.json_object import read_json
+from rampmeter.text.locations import BAD_FILE, Location
 from rampmeter.text.toml import dumps
 
 MANIFEST = "manifest.json"
@@ -32,10 +33,10 @@ def plan_of(file: Path) -> tuple[str, Path]:
         recorded = file.with_name(IDENTITY)
         identity = read_json(recorded) if recorded.is_file() else {}
     except ResultError as error:
-        raise PlanError(str(error)) from None
+        raise Location(error.file or "").error(error.problem or str(error), code=BAD_FILE) from None
     plan = manifest.get("plan")
     if not isinstance(plan, dict):
-        raise PlanError(f"{file}: expected a {MANIFEST} with a plan, got JSON without one")
+        raise Location(file).error(expected=f"a {MANIFEST} with a plan", got="JSON without one")
     base = file.parent / identity.get(BASE, "")
     for name, digest in identity.get("inputs", {}).items():
         check_input(file, base / name, digest)
@@ -45,10 +46,10 @@ def plan_of(file: Path) -> tuple[str, Path]:
 def check_input(manifest: Path, file: Path, digest: str) -> None:
     """Raises `PlanError` if a file has changed since the run."""
     if not file.is_file():
-        raise PlanError(f"{manifest}: {file}, which the run has read, is missing")
+        raise Location(manifest).error(f"{file}, which the run has read, is missing", code=BAD_FILE)
     with file.open("rb") as stream:
         if hashlib.file_digest(stream, "sha256").hexdigest() != digest:
-            raise PlanError(f"{manifest}: {file} has changed since the run")
+            raise Location(manifest).error(f"{file} has changed since the run", code=BAD_FILE)
 
 
 def without_nulls(value: Any) -> Any:

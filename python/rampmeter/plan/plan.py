@@ -2,11 +2,10 @@
 
 import hashlib
 import json
-import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -19,7 +18,8 @@ from rampmeter.plan.endpoint_files import digests_of
 from rampmeter.plan.manifest import is_manifest, plan_of
 from rampmeter.plan.schema import PYTHON
 from rampmeter.text.cautions import Caution
-from rampmeter.text.toml import Table, TomlValue, dumps
+from rampmeter.text.locations import Location, relocated, undecodable, unreadable
+from rampmeter.text.toml import Table, TomlValue, dumps, parse
 
 Override: TypeAlias = tuple[str, TomlValue]
 """A key's path and its new value, such as `("workload.load", 0.7)`."""
@@ -66,9 +66,9 @@ class Plan:
         try:
             text = file.read_text(encoding="utf-8")
         except OSError as error:
-            raise PlanError(f"{file}: {error.strerror or error}") from None
+            raise unreadable(file, error) from None
         except UnicodeDecodeError as error:
-            raise PlanError(f"{file}: expected UTF-8 text, got {error.reason}") from None
+            raise undecodable(file, error) from None
         plan = cls(text, file.parent, str(file))
         _ = plan._parsed
         return plan
@@ -91,6 +91,10 @@ class Plan:
                 table[name] = part_of(name, part)
         return cls(dumps(table), Path(base), ARGUMENTS)
 
+    def location(self, key: str = "") -> Location:
+        """Returns the location of a key for errors. Plans of arguments have no file."""
+        return Location("" if self.origin == ARGUMENTS else self.origin, key)
+
     def table(self) -> dict[str, Any]:
         """Returns the plan as a nested table. A list of one transport becomes its table."""
         return deepcopy(self._parsed)
@@ -98,10 +102,7 @@ class Plan:
     @cached_property
     def _parsed(self) -> dict[str, Any]:
         """The table of the plan, which is parsed once and must not be changed."""
-        try:
-            table = tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
-            raise PlanError(f"{self.origin}: {_syntax(str(error), self.text)}") from None
+        table = parse(self.text, self.location())
         match table.get("transport"):
             case [dict(only)]:
                 table["transport"] = only
@@ -115,7 +116,7 @@ class Plan:
         """
         sweep = self.get(SWEEP)
         if not isinstance(sweep, Mapping | None):
-            raise PlanError(f"{self.origin}: {SWEEP}: expected a table, got {sweep!r}")
+            raise self.location(SWEEP).error(expected="a table", got=repr(sweep))
         return sweep
 
     def without_sweep(self) -> "Plan":
@@ -134,8 +135,9 @@ class Plan:
         tables = value if isinstance(value, list) else [value]
         for table in tables:
             if not isinstance(table, dict):
-                expected = "expected a table or a list of tables"
-                raise PlanError(f"{self.origin}: transport: {expected}, got {table!r}")
+                raise self.location("transport").error(
+                    expected="a table or a list of tables", got=repr(table)
+                )
         return tables
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -165,7 +167,7 @@ class Plan:
         """The seed of all random streams; raises `PlanError` if it is no whole number."""
         seed = self.get("seed", 1)
         if not isinstance(seed, int) or isinstance(seed, bool):
-            raise PlanError(f"{self.origin}: seed: expected a whole number, got {seed!r}")
+            raise self.location("seed").error(expected="a whole number", got=repr(seed))
         return seed
 
     def with_(self, *overrides: Override) -> "Plan":
@@ -221,23 +223,11 @@ class Plan:
 
         Lines of a generated text are omitted. Keys are those of plan files, also of arguments.
         """
-        if error.code is None:
-            return error
-        key = error.key or ""
-        is_of_arguments = self.origin == ARGUMENTS
-        place = source = ""
-        if error.line is not None and not is_of_arguments and not self.is_rewritten:
-            column = "" if error.column is None else f", column {error.column}"
-            place = f"line {error.line}{column}"
-            source = "" if not error._source else f" (at: {error._source})"
-        file = "" if is_of_arguments else self.origin
-        parts = (file, place, key, f"{error.problem}{source}")
-        named = PlanError(": ".join(part for part in parts if part))
-        named.code, named.file, named.key = error.code, file or None, key
-        named.problem, named.expected, named.got = error.problem, error.expected, error.got
-        if place:
-            named.line, named.column, named._source = error.line, error.column, error._source
-        return named
+        location = self.location(error.key or "")
+        if self.origin != ARGUMENTS and not self.is_rewritten:
+            source = error._source or ""
+            location = replace(location, line=error.line, column=error.column, source=source)
+        return relocated(error, location)
 
     def input_digests(self) -> dict[str, str]:
         """Returns the files that the plan reads, each with the SHA-256 of its contents."""
@@ -270,7 +260,7 @@ def parse_override(text: str) -> Override:
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not all(key.split(".")):
-        raise PlanError(f"--set: expected key=value, got {text}")
+        raise Location(key="--set").error(expected="key=value", got=text)
     return key, parse_value(value.strip())
 
 
@@ -281,16 +271,6 @@ def parse_value(text: str) -> TomlValue:
     except tomllib.TOMLDecodeError:
         return text
     return table["value"] if len(table) == 1 else text
-
-
-def _syntax(message: str, text: str) -> str:
-    """Returns a message of the TOML reader with its line first, and the text of the line."""
-    found = re.fullmatch(r"(.+) \(at line (\d+), column (\d+)\)", message)
-    if found is None:
-        return f"{message[:1].lower()}{message[1:]}"
-    what, line, column = found[1], int(found[2]), int(found[3])
-    at = text.splitlines()[line - 1].strip()
-    return f"line {line}, column {column}: {what[:1].lower()}{what[1:]} (at: {at})"
 
 
 def _value_at(table: Mapping[str, Any], key: str, default: Any) -> Any:
@@ -309,7 +289,7 @@ def _assign(table: dict[str, Any], key: str, value: TomlValue) -> None:
         if not isinstance(inner, dict):
             path = ".".join(parents[:depth])
             got = f"a list of {len(inner)}" if isinstance(inner, list) else repr(inner)
-            raise PlanError(f"{key}: expected {path} to be a table, got {got}")
+            raise Location(key=key).error(expected=f"{path} to be a table", got=got)
         table = inner
     table[last] = value
 

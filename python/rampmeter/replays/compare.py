@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rampmeter._core import PlanError, ResultError
 from rampmeter.replays.recording import Floats, Recording
 from rampmeter.results.run import Run
+from rampmeter.text.locations import Location
 
 End: TypeAlias = Literal["acked", "delivered"]
 Ideal: TypeAlias = Literal["own", "recorded", "none"]
@@ -63,18 +63,15 @@ class ComparedTimes:
         if ideal is None:
             ideal = "recorded" if has_ideal else "none"
         if ideal != "none" and not has_ideal:
-            raise PlanError(
-                f"{recording.file}: expected a column ideal_ps for --ideal {ideal}, there is none"
-            )
+            raise Location(recording.file).error(expected=f"a column ideal_ps for --ideal {ideal}")
         return cls(ends_at, ideal, from_us)
 
     def recorded_time(self, recording: Recording) -> str:
         """Returns the recorded time that is compared: the one of the end's name, else `fct`."""
         name = self.ends_at if self.ends_at in recording.times else "fct"
         if name not in recording.times:
-            raise PlanError(
-                f"{recording.file}: expected a column {self.ends_at}_ps or fct_ps for "
-                f"--ends-at {self.ends_at}, there is none"
+            raise Location(recording.file).error(
+                expected=f"a column {self.ends_at}_ps or fct_ps for --ends-at {self.ends_at}"
             )
         return name
 
@@ -166,9 +163,9 @@ class Replay:
         table = run.flows.sort_by("flow")
         self.numbers: NDArray[np.int64] = table["flow"].to_numpy().astype(np.int64)
         if self.numbers.size and int(self.numbers[-1]) >= recording.n_rows:
-            raise ResultError(
-                f"{run.path}: expected the {recording.n_rows} flows of {recording.file}, "
-                f"got flow {self.numbers[-1]}"
+            raise Location(run.path).result_error(
+                expected=f"the {recording.n_rows} flows of {recording.file}",
+                got=f"flow {self.numbers[-1]}",
             )
         self._table = table
         self.sizes: NDArray[np.int64] = table["size_bytes"].to_numpy().astype(np.int64)
@@ -178,9 +175,9 @@ class Replay:
         at = recording.order[self.numbers]
         if not np.array_equal(recording.sizes[at], self.sizes):
             first = int(np.argmax(recording.sizes[at] != self.sizes))
-            raise ResultError(
-                f"{run.path}: expected the flows of {recording.file}, got a flow "
-                f"{self.numbers[first]} of another size"
+            raise Location(run.path).result_error(
+                expected=f"the flows of {recording.file}",
+                got=f"a flow {self.numbers[first]} of another size",
             )
         self.theirs = recording.times[theirs][at]
         self.our_ideals = _floats(table[ideal])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rampmeter._core import PlanError, quantity
 from rampmeter.on_demand import pq
 from rampmeter.plan.plan import Plan
+from rampmeter.text.locations import SYNTAX, Location, unreadable
 from rampmeter.text.toml import TomlValue
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -70,22 +71,21 @@ class Recording:
         for name, column in mapped.items():
             if column not in header:
                 got = ", ".join(header)
-                raise PlanError(f"{file}: expected a column {column} for {name}, got {got}")
+                raise Location(file).error(expected=f"a column {column} for {name}", got=got)
         columns_found = {
             of: found
             for of in (*RECORDED, ARRIVAL)
             if (found := _column(of, header, mapped)) is not None
         }
         if not any(of in columns_found for of in TIMES):
-            raise PlanError(
-                f"{file}: expected a recorded time, such as fct_ps or delivered_ps, "
-                f"got {', '.join(header)}"
+            raise Location(file).error(
+                expected="a recorded time, such as fct_ps or delivered_ps", got=", ".join(header)
             )
         size = mapped.get(SIZE, SIZE)
         if ARRIVAL not in columns_found or size not in header:
-            raise PlanError(
-                f"{file}: expected the columns of a trace, such as arrival_ps, src, dst and "
-                f"size_bytes, got {', '.join(header)}"
+            raise Location(file).error(
+                expected="the columns of a trace, such as arrival_ps, src, dst and size_bytes",
+                got=", ".join(header),
             )
         time_columns = {
             column: TimeColumn(unit, of in RECORDED) for of, (column, unit) in columns_found.items()
@@ -158,9 +158,10 @@ def _column(of: str, header: Sequence[str], mapped: Mapping[str, str]) -> tuple[
 
 def _header(file: Path) -> list[str]:
     if not file.name.endswith(ENDINGS):
-        raise PlanError(
-            f"{file}: expected a name that ends in {', '.join(ENDINGS)}; "
-            "`rampmeter convert` makes such a file of other formats"
+        raise Location(file).error(
+            expected=f"a name that ends in {', '.join(ENDINGS)}",
+            got=file.name,
+            hint="`rampmeter convert` makes such a file of other formats",
         )
     if file.suffix == ".parquet":
         with _naming_file(file):
@@ -180,10 +181,10 @@ def _values(file: Path, header: list[str], wanted: Mapping[str, TimeColumn]) -> 
         next(rows)
         for row in rows:
             for name, at in places if row else ():
-                where = f"{file}:{rows.line_num}"
+                where = Location(file, name, line=rows.line_num)
                 if at >= len(row):
-                    raise PlanError(f"{where}: expected {len(header)} cells, got {len(row)}")
-                values[name].append(_number(row[at], f"{where}: {name}", wanted[name]))
+                    raise where.error(expected=f"{len(header)} cells", got=len(row))
+                values[name].append(_number(row[at], where, wanted[name]))
     return {name: np.array(of, dtype=np.float64) for name, of in values.items()}
 
 
@@ -193,12 +194,14 @@ def _values_of_parquet(file: Path, wanted: Mapping[str, TimeColumn]) -> dict[str
     values = {}
     for name, kind in wanted.items():
         cells = ("" if cell is None else str(cell) for cell in table[name].to_pylist())
-        numbers = [_number(cell, f"{file}: row {n}: {name}", kind) for n, cell in enumerate(cells)]
+        numbers = [
+            _number(cell, Location(file, f"row {n}: {name}"), kind) for n, cell in enumerate(cells)
+        ]
         values[name] = np.array(numbers, dtype=np.float64)
     return values
 
 
-def _number(text: str, where: str, kind: TimeColumn) -> float:
+def _number(text: str, where: Location, kind: TimeColumn) -> float:
     """Returns a number in the unit of its column, or NaN for an empty cell."""
     if not text.strip() or text == "nan":
         return math.nan
@@ -209,7 +212,7 @@ def _number(text: str, where: str, kind: TimeColumn) -> float:
         value = math.nan if with_unit is None else with_unit
     if not (0.0 < value < math.inf if kind.is_recorded else 0.0 <= value < math.inf):
         bound = "above 0, or an empty cell" if kind.is_recorded else "of at least 0"
-        raise PlanError(f"{where}: expected a number {bound}, got {text}")
+        raise where.error(expected=f"a number {bound}", got=text)
     return value
 
 
@@ -232,6 +235,6 @@ def _naming_file(file: Path) -> Iterator[None]:
     except PlanError:
         raise
     except OSError as error:
-        raise PlanError(f"{file}: {error.strerror or error}") from None
+        raise unreadable(file, error) from None
     except (EOFError, UnicodeDecodeError, ValueError, csv.Error, zlib.error) as error:
-        raise PlanError(f"{file}: expected a table of flows, got {error}") from None
+        raise Location(file).error(expected="a table of flows", got=error, code=SYNTAX) from None

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rampmeter._core import ResultError
 from rampmeter.analysis.confidence import interval
 from rampmeter.papers.reproduce import REPORT
 from rampmeter.papers.verdict import VERDICTS
@@ -27,6 +26,7 @@ from rampmeter.report.model import (
 )
 from rampmeter.results.run import FLOWS
 from rampmeter.text.json_object import read_json
+from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, counted
 
 PAPERS: Final = {
@@ -72,9 +72,9 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
         return _section(report, folder, beside, id_)
     except KeyError as error:
         again = f"rampmeter papers {report.get('paper')} {report.get('figure')}"
-        raise ResultError(
-            f"{file}: expected the key {error}, which version {report.get('version')} did not "
-            f"write; `{again}` makes the report again from the runs that are there"
+        raise Location(file).result_error(
+            expected=f"the key {error}, which version {report.get('version')} did not write",
+            hint=f"`{again}` makes the report again from the runs that are there",
         ) from None
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rampmeter._core import ResultError
 from rampmeter.papers.reproduce import REPORT
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.report import comparisons, figures, runs, sweeps
 from rampmeter.report.model import Section
 from rampmeter.results.comparison import COMPARISON
 from rampmeter.sweeps.dataset import IDENTITY
+from rampmeter.text.locations import Location
 
 READERS = {
     REPORT: figures.section,
@@ -30,11 +30,11 @@ def find(folders: Iterable[Path], beside: Path) -> list[Section]:
     sections: list[Section] = []
     for folder in folders:
         if not folder.is_dir():
-            raise ResultError(f"{folder}: expected a folder of results, there is none")
+            raise Location(folder).result_error(expected="a folder of results")
         found = list(_results(folder))
         if not found:
             expected = "a figure, comparison, sweep or run"
-            raise ResultError(f"{folder}: expected results of {expected} in it or below, got none")
+            raise Location(folder).result_error(expected=f"results of {expected} in it or below")
         for result, name in found:
             sections.append(READERS[name](result, beside, f"s{len(sections)}"))
     return sections

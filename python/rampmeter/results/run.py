@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rampmeter import plots
-from rampmeter._core import ResultError
 from rampmeter.on_demand import pa, pq
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results.plot_list import PlotList, needs
@@ -19,6 +18,7 @@ from rampmeter.results.slowdown import series_of_groups, slowdown_groups
 from rampmeter.results.tables import run_tables
 from rampmeter.text.cautions import Caution, cautions_of
 from rampmeter.text.json_object import read_json
+from rampmeter.text.locations import Location
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -190,11 +190,11 @@ class Run:
     def _table(self, name: str, columns: list[str] | None = None) -> "pa.Table":
         file = self.path / name
         if not file.is_file():
-            raise ResultError(f"{file}: expected a table of results, there is no such file")
+            raise Location(file).result_error(expected="a table of results", got="no such file")
         try:
             return pq.read_table(file, columns=columns)
         except (OSError, ValueError) as error:
-            raise ResultError(f"{file}: expected a Parquet table, got {error}") from None
+            raise Location(file).result_error(expected="a Parquet table", got=error) from None
 
 
 class Plots(PlotList):
@@ -237,7 +237,7 @@ class Plots(PlotList):
         """Draws each tenant's share of the delivered bytes over time, to the end of the window."""
         table = self._run.tenants
         if table is None:
-            raise ResultError(f"{self._run.path}: expected several tenants, there is one")
+            raise Location(self._run.path).result_error(expected="several tenants", got="one")
         n_tenants = len(set(table["tenant"].to_pylist()))
         window = self._run.summary.get("window") or {"to_ps": 0}
         arrivals = int(self._run.summary["counters"]["last_arrival_ps"])

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rampmeter import _core
-from rampmeter._core import ResultError
 from rampmeter.on_demand import pa
 from rampmeter.results.run import Run
 from rampmeter.results.slowdown import Group, overall_slowdown, slowdown_groups
+from rampmeter.text.locations import Location
 
 Failures: TypeAlias = Literal["excluded", "infinite"]
 """Flows that some transport did not deliver: left out everywhere, or infinitely slow there."""
@@ -109,7 +109,9 @@ def _fill(known: NDArray[np.int64], at: NDArray[Any], values: NDArray[Any], labe
     new = values.astype(np.int64)
     before = known[at]
     if ((before >= 0) & (before != new)).any():
-        raise ResultError(f"{label}: expected the same flows as in the runs before, got others")
+        raise Location(key=label).result_error(
+            expected="the same flows as in the runs before", got="others"
+        )
     known[at] = new
 
 

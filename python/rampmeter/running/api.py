@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from rampmeter._core import ResultError
 from rampmeter.choices import naming
 from rampmeter.choices.naming import TransportChoice
 from rampmeter.on_demand import asyncio
@@ -24,6 +23,7 @@ from rampmeter.results.same_flows import Failures
 from rampmeter.running.comparison_job import ComparisonJob
 from rampmeter.running.progress import watching
 from rampmeter.running.runner import Batch, Job, SilentWatcher, StopCondition, run_all
+from rampmeter.text.locations import Location
 from rampmeter.text.toml import Table
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def compare(
     comparison, batch = job.run(partial(_run_jobs, quiet=quiet))
     _raise(batch)
     if comparison is None:
-        raise ResultError(f"{out}: expected complete runs of a transport, got none")
+        raise Location(Path(out)).result_error(expected="complete runs of a transport")
     comparison.save(out)
     return comparison
 

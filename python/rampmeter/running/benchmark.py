@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from rampmeter import _core
-from rampmeter._core import PlanError
 from rampmeter.parts.shortcuts import fat_tree, imc10, leaf_spine
 from rampmeter.plan.base import Transport
 from rampmeter.plan.plan import Plan
 from rampmeter.plan.schema import PYTHON, transports
+from rampmeter.text.locations import Location
 from rampmeter.transports import DcPim
 
 
@@ -56,7 +56,9 @@ def measure(plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
             text = pool.submit(_core.bench, plan.text, str(plan.base)).result()
         report: dict[str, Any] = json.loads(text)
         if report["cpu_seconds"] <= 0:
-            raise PlanError(f"{plan.origin}: expected a run long enough to be timed")
+            raise plan.location().error(
+                expected="a run long enough to be timed", got=f"{report['cpu_seconds']} s"
+            )
         reports[name] = report
     return reports
 
@@ -78,7 +80,9 @@ def measure_hosts() -> None:
     cargo = shutil.which("cargo")
     manifest = next((f for f in map(_manifest, [Path.cwd(), *Path.cwd().parents]) if f), None)
     if cargo is None or manifest is None:
-        raise PlanError("bench hosts: expected cargo, and a checkout of the project around here")
+        raise Location(key="bench hosts").error(
+            "requires cargo, and a checkout of the project around the working directory"
+        )
     for arguments in HOST_BENCHMARKS.values():
         verb, *rest = arguments.split()
         subprocess.run(

@@ -31,6 +31,7 @@ from rampmeter.plan.plan import Plan
 from rampmeter.plan.schema import PYTHON
 from rampmeter.results.run import COMPLETE, FLOWS, SUMMARY, Run
 from rampmeter.text.json_object import read_json
+from rampmeter.text.locations import Location
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
@@ -310,8 +311,8 @@ def _lock_folder(out: Path) -> Iterator[None]:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ResultError(
-                f"{out}: another run is writing to this folder; use another one with --out"
+            raise Location(out).result_error(
+                "another run is writing to this folder", hint="use another one with --out"
             ) from None
         except OSError as error:
             if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
@@ -367,9 +368,9 @@ def reject_other_results(out: Path, plan: Plan, complete: Mapping[str, Any]) -> 
     """
     difference = _difference_from(out, plan, complete)
     if difference is not None:
-        raise ResultError(
-            f"{out}: the folder has the results of another plan ({difference}); "
-            "use another folder with --out, or replace them with --force"
+        raise Location(out).result_error(
+            f"the folder has the results of another plan ({difference})",
+            hint="use another folder with --out, or replace them with --force",
         )
 
 

@@ -10,7 +10,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 from rich.console import Console
 
-from rampmeter._core import PlanError, ResultError
 from rampmeter.choices.axes import Axis, Uniform, listed_axis, zipped_axis
 from rampmeter.choices.grammar import parse_values
 from rampmeter.plan.base import PlanTable, Transport
@@ -32,6 +31,7 @@ from rampmeter.sweeps.progress import failure, watching
 from rampmeter.sweeps.results import SweepResults
 from rampmeter.sweeps.spec import Sweep
 from rampmeter.sweeps.table import SweepOverrides, sample_axis, sweep_of, values_of
+from rampmeter.text.locations import Location
 from rampmeter.text.numbers import counted
 from rampmeter.text.toml import Table, TomlValue
 
@@ -60,10 +60,12 @@ class Shard:
         """
         index, slash, count = text.partition("/")
         if not (slash and index.isdecimal() and count.isdecimal()):
-            raise PlanError(f"shard: expected i/n such as 3/16, got {text}")
+            raise Location(key="shard").error(expected="i/n such as 3/16", got=text)
         shard = cls(int(index), int(count))
         if not 1 <= shard.index <= shard.count:
-            raise PlanError(f"shard: expected 1/{shard.count} to {shard.count}/{shard.count}")
+            raise Location(key="shard").error(
+                expected=f"1/{shard.count} to {shard.count}/{shard.count}", got=text
+            )
         return shard
 
     def points(self, sweep: Sweep) -> range:
@@ -143,21 +145,22 @@ def axes_of(
 ) -> tuple[Axis, ...]:
     """Returns the axes of values that are combined in one way, and of listed points."""
     if (samples is not None) != (combine == "random"):
-        raise PlanError('samples: required with `combine="random"`, and only with it')
-    columns = {key: _values(values, f"vary: {key}") for key, values in vary.items()}
+        raise Location(key="samples").error('required with `combine="random"`, and only with it')
+    vary_location = Location(key="vary")
+    columns = {key: _values(values, vary_location.at(key)) for key, values in vary.items()}
     axes: list[Axis] = []
     if combine == "random" and samples is not None:
-        axes.append(sample_axis(columns, samples, sample_seed, "vary"))
+        axes.append(sample_axis(columns, samples, sample_seed, vary_location))
     else:
-        lists = {key: values_of(values, f"vary: {key}") for key, values in columns.items()}
+        lists = {key: values_of(values, vary_location.at(key)) for key, values in columns.items()}
         if combine == "grid":
-            axes += [Axis.of_values(key, values, "vary") for key, values in lists.items()]
+            axes += [Axis.of_values(key, values, vary_location) for key, values in lists.items()]
         elif combine != "zip":
-            raise PlanError(f"combine: expected grid, zip or random, got {combine}")
+            raise Location(key="combine").error(expected="grid, zip or random", got=combine)
         elif lists:
-            axes.append(zipped_axis(lists, "vary"))
+            axes.append(zipped_axis(lists, vary_location))
     if points:
-        axes.append(listed_axis(points, "points"))
+        axes.append(listed_axis(points, Location(key="points")))
     return tuple(axes)
 
 
@@ -230,14 +233,16 @@ def _claim(dataset: Dataset, sweep: Sweep, *, force: bool, is_dry: bool) -> None
         return
     if found is not None and not force:
         differing = [key for key in identity if found.get(key) != identity[key]]
-        raise ResultError(
-            f"{dataset.url}: expected the results of this sweep, got those of another "
-            f"({', '.join(differing)} differ): use another folder, or --force to replace them"
+        raise Location(dataset.url).result_error(
+            expected="the results of this sweep",
+            got=f"those of another ({', '.join(differing)} differ)",
+            hint="use another folder, or --force to replace them",
         )
     if found is None and dataset.is_foreign() and not force:
-        raise ResultError(
-            f"{dataset.url}: expected an empty folder or the results of this sweep, got other "
-            "files: use another folder, or --force to add files to it"
+        raise Location(dataset.url).result_error(
+            expected="an empty folder or the results of this sweep",
+            got="other files",
+            hint="use another folder, or --force to add files to it",
         )
     if is_dry:
         return
@@ -268,7 +273,7 @@ def _finish(dataset: Dataset, outcome: DriverOutcome) -> None:
     dataset.put_log(f"{now:%Y%m%dT%H%M%S%f}-{os.getpid()}", log)
 
 
-def _values(values: Any, where: str) -> Any:
+def _values(values: Any, where: Location) -> Any:
     """Returns values as lists of plain numbers and texts; NumPy arrays become lists."""
     if isinstance(values, str):
         return parse_values(values, where)

@@ -19,8 +19,8 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from rampmeter._core import ResultError
 from rampmeter.on_demand import fsspec, pa, pq
+from rampmeter.text.locations import Location
 
 IDENTITY: Final = "sweep.json"
 RUNS: Final = "runs"
@@ -46,7 +46,9 @@ class Dataset:
         try:
             self._files, self._root = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError, OSError) as error:
-            raise ResultError(f"{url}: expected a folder or an fsspec URL, {error}") from None
+            raise Location(url).result_error(
+                expected="a folder or an fsspec URL", got=error
+            ) from None
         self.is_local = isinstance(self._files, fsspec.implementations.local.LocalFileSystem)
         """True if it is a folder of this machine."""
 
@@ -58,7 +60,7 @@ class Dataset:
         try:
             identity: dict[str, Any] = json.loads(data)
         except ValueError as error:
-            raise ResultError(f"{self.path(IDENTITY)}: expected JSON, got {error}") from None
+            raise Location(self.path(IDENTITY)).result_error(expected="JSON", got=error) from None
         return identity
 
     def put_identity(self, identity: dict[str, Any]) -> None:
@@ -93,7 +95,7 @@ class Dataset:
             if data is not None:
                 tables.append(decode_parquet(data))
         if not tables:
-            raise ResultError(f"{self.url}: expected results of a sweep, there are none")
+            raise Location(self.url).result_error(expected="results of a sweep")
         return pa.concat_tables(tables)
 
     def is_foreign(self) -> bool:
@@ -142,7 +144,7 @@ class Dataset:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise ResultError(f"{self.path(name)}: {error.strerror or error}") from None
+            raise Location(self.path(name)).result_error(str(error.strerror or error)) from None
         return data
 
     def _write(self, name: str, data: bytes) -> None:
@@ -166,7 +168,7 @@ class Dataset:
                 if not self._files.exists(path):
                     raise
         except OSError as error:
-            raise ResultError(f"{path}: {error.strerror or error}") from None
+            raise Location(path).result_error(str(error.strerror or error)) from None
 
     def path(self, name: str) -> str:
         """Returns the path of a file in the folder."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Final, Protocol
 
-from rampmeter._core import PlanError
 from rampmeter.analysis.confidence import interval, next_count
 from rampmeter.on_demand import pa
 from rampmeter.sweeps.columns import MEASURES, Schema
@@ -19,6 +18,7 @@ from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset, decode_parquet
 from rampmeter.sweeps.engines.base import Engine, EngineError
 from rampmeter.sweeps.spec import Point, Replication, Sweep
 from rampmeter.sweeps.task import Packer, TaskResult
+from rampmeter.text.locations import Location
 
 POLL_SECONDS: Final = 0.2
 """Interval at which the driver checks for an interrupt, in seconds."""
@@ -280,4 +280,6 @@ def _next(replication: Replication, found: Any, count: int) -> int | None:
 def check_metric(replication: Replication) -> None:
     """Raises `PlanError` if the metric of the precision is not a measured column."""
     if replication.precision is not None and replication.metric not in MEASURES:
-        raise PlanError(f"metric: expected one of {', '.join(MEASURES)}, got {replication.metric}")
+        raise Location(key="metric").error(
+            expected=f"one of {', '.join(MEASURES)}", got=replication.metric
+        )

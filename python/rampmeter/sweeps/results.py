@@ -7,11 +7,11 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter import plots
-from rampmeter._core import ResultError
 from rampmeter.analysis.confidence import LEVEL, Interval, interval
 from rampmeter.on_demand import pa
 from rampmeter.sweeps.columns import COLUMNS, FLOAT, INT, MEASURES, field
 from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset
+from rampmeter.text.locations import Location
 from rampmeter.text.text_table import TextTable
 from rampmeter.text.toml import literal
 
@@ -64,7 +64,7 @@ class SweepResults:
         """The varied keys of the plan. Raises `ResultError` if there is no sweep."""
         identity = self.dataset.identity()
         if identity is None:
-            raise ResultError(f"{self.url}: expected the results of a sweep, there are none")
+            raise Location(self.url).result_error(expected="the results of a sweep")
         return tuple(identity["keys"])
 
     @cached_property

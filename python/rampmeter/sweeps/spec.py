@@ -1,7 +1,7 @@
 """A sweep: the points of a plan, the transports, and the seeds of each."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from rampmeter.choices.axes import Axis, product, settings_of
 from rampmeter.choices.grammar import format_value
 from rampmeter.choices.naming import TransportChoice
 from rampmeter.plan.plan import SWEEP, Override, Plan
+from rampmeter.text.locations import Location, location_of, relocated
 from rampmeter.text.toml import TomlValue
 
 METRIC: Final = "slowdown_mean"
@@ -39,13 +40,15 @@ class Replication:
     def __post_init__(self) -> None:
         outside = [seed for seed in self.seeds if not 0 <= seed <= SEED_MAX]
         if outside:
-            raise PlanError(f"seeds: expected seeds from 0 to {SEED_MAX}, got {outside[0]}")
+            raise Location(key="seeds").error(
+                expected=f"seeds from 0 to {SEED_MAX}", got=outside[0]
+            )
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
-            raise PlanError(f"seeds: expected seeds that differ, got {list(self.seeds)}")
+            raise Location(key="seeds").error(expected="seeds that differ", got=list(self.seeds))
         if self.precision is not None and not 0.0 < self.precision < 1.0:
-            raise PlanError(f"precision: expected between 0 and 1, got {self.precision}")
+            raise Location(key="precision").error(expected="between 0 and 1", got=self.precision)
         if self.precision is not None and self.seeds_max < 2:
-            raise PlanError(f"seeds-max: expected at least 2, got {self.seeds_max}")
+            raise Location(key="seeds-max").error(expected="at least 2", got=self.seeds_max)
 
     @classmethod
     def of(
@@ -66,7 +69,9 @@ class Replication:
             seeds = SEEDS_FIRST if precision is not None else 1
         if isinstance(seeds, int):
             if not 1 <= seeds <= N_SEEDS_MAX:
-                raise PlanError(f"seeds: expected a number from 1 to {N_SEEDS_MAX}, got {seeds}")
+                raise Location(key="seeds").error(
+                    expected=f"a number from 1 to {N_SEEDS_MAX}", got=seeds
+                )
             seeds = range(first, first + seeds)
         limit = max(SEEDS_MAX, len(seeds)) if seeds_max is None else seeds_max
         return cls(tuple(seeds), precision, metric, limit)
@@ -107,13 +112,15 @@ class Sweep:
     def __post_init__(self) -> None:
         for key in self.keys:
             if key in ("seed", SWEEP) or key.startswith(f"{SWEEP}."):
-                raise PlanError(f"{key}: cannot be varied; use `seeds`")
+                raise Location(key=key).error("cannot be varied; use `seeds`")
         for key in ("transport.name", "transport.preset"):
             if key in self.keys:
-                raise PlanError(f"{key}: cannot be varied; use `transports`")
+                raise Location(key=key).error("cannot be varied; use `transports`")
         for key in UNKEPT:
             if key in self.keys or self._is_set(key):
-                raise PlanError(f"{key}: not available in a sweep, which does not store its file")
+                raise Location(key=key).error(
+                    "not available in a sweep, which does not store its file"
+                )
 
     def _is_set(self, key: str) -> bool:
         """Returns true if the plan sets a key to anything but zero or false."""
@@ -148,7 +155,7 @@ class Sweep:
     def points(self) -> tuple[Point, ...]:
         """Every combination of the axes with every transport, which varies fastest."""
         points: list[Point] = []
-        for choices in product(self.axes, "sweep"):
+        for choices in product(self.axes, Location(key=SWEEP)):
             values = settings_of(choices)
             for transport in self.transports:
                 plan = transport.of(self.plan).with_(*values)
@@ -161,7 +168,7 @@ class Sweep:
             try:
                 point.plan.check()
             except PlanError as error:
-                raise PlanError(f"{point.name}: {error}") from None
+                raise relocated(error, replace(location_of(error), source=point.name)) from None
 
     def describe(self) -> dict[str, Any]:
         """Returns the basis of the points as JSON has it: the identity of a folder of results."""
@@ -186,13 +193,14 @@ class Sweep:
 def _own_transport(plan: Plan) -> TransportChoice:
     tables = plan.transports()
     if len(tables) != 1:
-        expected = "expected one transport, or transports of the sweep"
-        raise PlanError(f"{plan.origin}: transport: {expected}, got {len(tables)}")
+        raise plan.location("transport").error(
+            expected="one transport, or transports of the sweep", got=len(tables)
+        )
     for key in ("name", "preset"):
         value = tables[0].get(key)
         if not isinstance(value, str | None) or (key == "name" and value is None):
             got = "none" if value is None else repr(value)
-            raise PlanError(f"{plan.origin}: transport.{key}: expected a text, got {got}")
+            raise plan.location(f"transport.{key}").error(expected="a text", got=got)
     return TransportChoice(tables[0]["name"], tables[0].get("preset"))
 
 

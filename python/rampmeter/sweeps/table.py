@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rampmeter._core import PlanError
 from rampmeter.choices.axes import Axis, Uniform, listed_axis, random_axis, zipped_axis
 from rampmeter.choices.grammar import KEY, flatten, parse_values, uniform
 from rampmeter.choices.naming import transports_of
 from rampmeter.plan.base import Transport
 from rampmeter.plan.plan import SWEEP, Plan
 from rampmeter.sweeps.spec import METRIC, Replication, Sweep
+from rampmeter.text.locations import Location
 from rampmeter.text.strict_table import StrictTable
 from rampmeter.text.toml import Table, TomlValue
 
@@ -46,7 +46,7 @@ def sweep_of(plan: Plan, wishes: SweepOverrides | None = None) -> Sweep:
     Raises `PlanError` if neither a key nor transports nor seeds vary.
     """
     wishes = wishes or SweepOverrides()
-    where = f"{plan.origin}: {SWEEP}"
+    where = plan.location(SWEEP)
     section = StrictTable(plan.sweep or {}, where)
     axes = axes_of(section)
     transports = section.pop("transports", object, None)
@@ -65,9 +65,9 @@ def sweep_of(plan: Plan, wishes: SweepOverrides | None = None) -> Sweep:
     )
     axes = wishes.axes or axes
     named = transports if wishes.transports is None else wishes.transports
-    choices = [] if named is None else transports_of(named, f"{where}: transports")
+    choices = [] if named is None else transports_of(named, where.at("transports"))
     if not axes and not choices and len(replication.seeds) == 1 and precision is None:
-        raise PlanError(f"{where}: requires keys to vary, transports or seeds")
+        raise where.error("requires keys to vary, transports or seeds")
     return Sweep.of(plan, axes, choices, replication)
 
 
@@ -76,49 +76,51 @@ def axes_of(section: StrictTable) -> tuple[Axis, ...]:
     where = section.where
     grid = flatten(section.pop("grid", dict, {}))
     axes = [
-        Axis.of_values(_key(key, where), values_of(values, f"{where}: grid: {key}"), where)
+        Axis.of_values(_key(key, where), values_of(values, where.at("grid").at(key)), where)
         for key, values in grid.items()
     ]
     columns = {
-        _key(key, where): values_of(values, f"{where}: zip: {key}")
+        _key(key, where): values_of(values, where.at("zip").at(key))
         for key, values in flatten(section.pop("zip", dict, {})).items()
     }
     if columns:
-        axes.append(zipped_axis(columns, f"{where}: zip"))
+        axes.append(zipped_axis(columns, where.at("zip")))
     points = section.pop("points", list, [])
     for point in points:
         if not isinstance(point, Mapping):
-            raise PlanError(f"{where}: points: expected tables, got {point!r}")
+            raise where.at("points").error(expected="tables", got=repr(point))
     if points:
         flattened = [
             {_key(key, where): value for key, value in flatten(point).items()} for point in points
         ]
-        axes.append(listed_axis(flattened, f"{where}: points"))
+        axes.append(listed_axis(flattened, where.at("points")))
     sample = section.pop("sample", dict, None)
     if sample is not None:
-        axes.append(_sample(StrictTable(sample, f"{where}: sample")))
+        axes.append(_sample(StrictTable(sample, where.at("sample"))))
     return tuple(axes)
 
 
-def values_of(values: Any, where: str) -> list[TomlValue]:
+def values_of(values: Any, where: Location) -> list[TomlValue]:
     """Returns the values of an axis: a list, or a text with ranges."""
     if isinstance(values, str):
         values = parse_values(values, where)
     if isinstance(values, Uniform):
-        raise PlanError(f"{where}: expected values; random numbers are only available in `sample`")
+        raise where.error(
+            expected="values", got=values, hint="random numbers are only available in `sample`"
+        )
     if not isinstance(values, list) or not values:
-        raise PlanError(f"{where}: expected a list or a text such as '0.3..0.8:0.1', got {values}")
+        raise where.error(expected="a list or a text such as '0.3..0.8:0.1'", got=values)
     return values
 
 
 def sample_axis(
-    columns: Mapping[str, Uniform | Sequence[TomlValue]], number: int, seed: int, where: str
+    columns: Mapping[str, Uniform | Sequence[TomlValue]], number: int, seed: int, where: Location
 ) -> Axis:
     """Returns an axis of random points; raises `PlanError` for a wrong number of them."""
     if not columns:
-        raise PlanError(f"{where}: expected keys to draw, there are none")
+        raise where.error(expected="keys to draw")
     if not 1 <= number <= SAMPLES_MAX:
-        raise PlanError(f"{where}: number: expected 1 to {SAMPLES_MAX}, got {number}")
+        raise where.at("number").error(expected=f"1 to {SAMPLES_MAX}", got=number)
     return random_axis(columns, number, seed, where)
 
 
@@ -127,12 +129,12 @@ def _sample(section: StrictTable) -> Axis:
     number, seed = section.pop("number", int), section.pop("seed", int, 1)
     axes: dict[str, Any] = {}
     for key, values in flatten(section.pop("axes", dict)).items():
-        axes[_key(key, where)] = _parse_sample(values, f"{where}: {key}")
+        axes[_key(key, where)] = _parse_sample(values, where.at(key))
     section.reject_unread()
     return sample_axis(axes, number, seed, where)
 
 
-def _parse_sample(values: Any, where: str) -> Uniform | list[TomlValue]:
+def _parse_sample(values: Any, where: Location) -> Uniform | list[TomlValue]:
     """Returns the distribution of a sample: two ends, or the values of a list."""
     if isinstance(values, str):
         parsed = parse_values(values, where)
@@ -140,22 +142,22 @@ def _parse_sample(values: Any, where: str) -> Uniform | list[TomlValue]:
     if not isinstance(values, Mapping):
         return values_of(values, where)
     if len(values) != 1 or not set(values) <= {UNIFORM, LOG_UNIFORM}:
-        raise PlanError(f"{where}: expected {UNIFORM} or {LOG_UNIFORM} = [low, high], got {values}")
+        raise where.error(expected=f"{UNIFORM} or {LOG_UNIFORM} = [low, high]", got=values)
     ((kind, ends),) = values.items()
     if not isinstance(ends, list) or len(ends) != 2:
-        raise PlanError(f"{where}: {kind}: expected [low, high], got {ends}")
+        raise where.at(kind).error(expected="[low, high]", got=ends)
     return uniform(ends[0], ends[1], where, is_log=kind == LOG_UNIFORM)
 
 
-def _seeds(value: Any, where: str) -> int | list[int] | None:
+def _seeds(value: Any, where: Location) -> int | list[int] | None:
     items = value if isinstance(value, list) else [] if value is None else [value]
     if not all(isinstance(item, int) and not isinstance(item, bool) for item in items):
-        raise PlanError(f"{where}: seeds: expected a number or a list of seeds, got {value!r}")
+        raise where.at("seeds").error(expected="a number or a list of seeds", got=repr(value))
     seeds: int | list[int] | None = value
     return seeds
 
 
-def _key(key: str, where: str) -> str:
+def _key(key: str, where: Location) -> str:
     if not KEY.fullmatch(key):
-        raise PlanError(f"{where}: expected a key such as workload.load, got {key!r}")
+        raise where.error(expected="a key such as workload.load", got=repr(key))
     return key

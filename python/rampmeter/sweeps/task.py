@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from rampmeter import _core
-from rampmeter._core import PlanError
 from rampmeter.plan.plan import Plan, file_keys
 from rampmeter.results.run import FLOWS, SUMMARY
 from rampmeter.running.runner import simulator
 from rampmeter.sweeps.spec import Point
 from rampmeter.text.json_object import read_json
+from rampmeter.text.locations import unreadable
 
 State: TypeAlias = Literal["ran", "stopped", "failed", "lost", "other-simulator"]
 
@@ -98,7 +98,7 @@ class Packer:
             try:
                 data = file.read_bytes()
             except OSError as error:
-                raise PlanError(f"{file}: {error.strerror or error}") from None
+                raise unreadable(file, error) from None
             self._digests[file] = digest = sha256(data).hexdigest()
             self.blobs[digest] = data
         return self._digests[file]

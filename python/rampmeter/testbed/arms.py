@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Final
 
 from rampmeter import _core
-from rampmeter._core import PlanError
 from rampmeter.choices import naming
 from rampmeter.choices.grammar import split
 from rampmeter.choices.naming import FABRIC, TransportChoice
@@ -28,11 +27,12 @@ from rampmeter.results.run import Run
 from rampmeter.testbed.command import TestbedError
 from rampmeter.testbed.delay import Delays
 from rampmeter.testbed.experiment import PLAN, Options, Over, bed_of, run_testbed, with_delays
+from rampmeter.text.locations import Location
 
 KINDS: Final = ("rampd", "tcp", "sim")
 """Hosts over a transport, hosts over the kernel's TCP, the simulator."""
 
-WHERE: Final = "--arms"
+WHERE: Final = Location(key="--arms")
 
 DEFAULT_CONTROL: Final = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
@@ -89,7 +89,9 @@ class Arm:
         if self.control is None:
             return
         if self.control == "dctcp" and bed.mark_above_bytes is None:
-            raise PlanError(f"{WHERE}: {self.text}: expected fabric.ecn-bytes, where ports mark")
+            raise WHERE.at(self.text).error(
+                expected="a value of fabric.ecn-bytes, at which ports mark"
+            )
         require_control(self.control)
 
 
@@ -107,12 +109,12 @@ def parse(text: str) -> list[Arm]:
         elif groups and "=" in kind:
             groups[-1].append(item)
         else:
-            raise PlanError(f"{WHERE}: expected some of {', '.join(KINDS)}, got {item}")
+            raise WHERE.error(expected=f"some of {', '.join(KINDS)}", got=item)
     arms = [_parsed(",".join(group)) for group in groups]
     naming.distinct([TransportChoice(arm.kind, title=arm.text) for arm in arms], WHERE)
     first = next((arm for arm in arms if arm.kind != "sim"), None)
     if first is None or arms[0] is not first:
-        raise PlanError(f"{WHERE}: expected rampd or tcp before sim, whose delays it needs")
+        raise WHERE.error(expected="rampd or tcp before sim, which uses their delays", got=text)
     return arms
 
 
@@ -159,16 +161,16 @@ def _parsed(text: str) -> Arm:
     if not colon:
         kind, comma, _ = text.partition(",")
         if comma:
-            raise PlanError(f"{WHERE}: expected {kind}:NAME before keys, got {text}")
+            raise WHERE.error(expected=f"{kind}:NAME before keys", got=text)
         return Arm(kind)
     choices = naming.transports(rest, WHERE)
     if rest.strip() == naming.ALL or len(choices) != 1:
-        raise PlanError(f"{WHERE}: expected one name after {kind}, got {rest}")
+        raise WHERE.error(expected=f"one name after {kind}", got=rest)
     (choice,) = choices
     foreign = [key for key in choice.settings if not key.startswith(FABRIC)]
     if kind == "tcp" and (choice.preset or foreign):
         got = choice.preset or foreign[0]
-        raise PlanError(f"{WHERE}: {text}: expected keys of the fabric, or label, got {got}")
+        raise WHERE.at(text).error(expected="keys of the fabric, or label", got=got)
     return Arm(kind, choice)
 
 

@@ -20,6 +20,7 @@ IN_USER_NAMESPACE: Final = 'ip link set lo up && mount -t tmpfs tmpfs /run && ex
 class TestbedError(Exception):
     """A requirement of the testbed is missing; the message names it."""
 
+    code: Final = "testbed"
     __test__ = False
 
 

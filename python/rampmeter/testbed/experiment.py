@@ -177,11 +177,12 @@ def bed_of(plan: Plan) -> TestbedRun:
     Raises `PlanError` if namespaces cannot run it, before anything is built.
     """
     if (n_transports := len(plan.transports())) > 1:
-        expected = "expected one transport between hosts"
-        raise PlanError(f"{plan.origin}: transport: {expected}, got a list of {n_transports}")
+        raise plan.location("transport").error(
+            expected="one transport between hosts", got=f"a list of {n_transports}"
+        )
     name = plan.get("transport.name")
     if isinstance(name, str) and (title := _without_packets(name)):
-        raise PlanError(f"{plan.origin}: transport.name: {title} has no packets")
+        raise plan.location("transport.name").error(expected="a transport with packets", got=title)
     payload, header = _core.host_packet(MTU)
     real: list[tuple[str, TomlValue]] = [
         ("transport.payload-bytes", payload),
@@ -204,10 +205,10 @@ def bed_of(plan: Plan) -> TestbedRun:
     topology = checked["topology"]
     if topology["kind"] != "leaf-spine":
         kind = topology["kind"]
-        raise PlanError(f"{plan.origin}: topology.kind: expected leaf-spine, got {kind}")
+        raise plan.location("topology.kind").error(expected="leaf-spine", got=kind)
     if topology["rails"] != 1:
         rails = topology["rails"]
-        raise PlanError(f"{plan.origin}: topology.rails: expected 1 between hosts, got {rails}")
+        raise plan.location("topology.rails").error(expected="1 between hosts", got=rails)
     transport = {key: value for key, value in checked["transport"].items() if value is not None}
     buffer_bytes = _port_bytes(plan, "fabric.buffer-bytes", plan.resolved("fabric.buffer-bytes"))
     mark_above = _port_bytes(plan, "fabric.ecn-bytes", checked["fabric"]["ecn-bytes"])
@@ -217,8 +218,9 @@ def bed_of(plan: Plan) -> TestbedRun:
         plan.check()
     most = mark_above_max(min(shape.access_bps, shape.core_bps or shape.access_bps))
     if mark_above is not None and mark_above > most:
-        expected = f"expected at most {most} between hosts"
-        raise PlanError(f"{plan.origin}: fabric.ecn-bytes: {expected}, got {mark_above}")
+        raise plan.location("fabric.ecn-bytes").error(
+            expected=f"at most {most} between hosts", got=mark_above
+        )
     mine = ("payload-bytes", "header-bytes")
     own = {key: value for key, value in transport.items() if key not in mine}
     return TestbedRun(plan, shape, own, mark_above)
@@ -228,8 +230,9 @@ def _shape_of(plan: Plan, topology: dict[str, Any], buffer_bytes: int | None) ->
     """Returns the shape of a plan's leaf-spine; errors name the keys of the plan."""
     for key in ("access-gbps", "core-gbps"):
         if topology[key] * 1e9 < RATE_MIN_BPS:
-            expected = f"expected at least {RATE_MIN_BPS / 1e9:g} between hosts"
-            raise PlanError(f"{plan.origin}: topology.{key}: {expected}, got {topology[key]:g}")
+            raise plan.location(f"topology.{key}").error(
+                expected=f"at least {RATE_MIN_BPS / 1e9:g} between hosts", got=f"{topology[key]:g}"
+            )
     try:
         return Shape(
             racks=topology["racks"],
@@ -242,14 +245,15 @@ def _shape_of(plan: Plan, topology: dict[str, Any], buffer_bytes: int | None) ->
             n_arbiters=int(plan.derived()["arbiters"]),
         )
     except ShapeError as error:
-        raise PlanError(f"{plan.origin}: {KEYS[error.name]}: {error.problem}") from None
+        raise plan.location(KEYS[error.name]).error(
+            expected=error.expected, got=error.got
+        ) from None
 
 
 def _port_bytes(plan: Plan, key: str, value: Any) -> int | None:
     """Returns the bytes of a key that applies to every port; `None` if the plan omits it."""
     if isinstance(value, Mapping):
-        expected = "expected one number for all ports between hosts"
-        raise PlanError(f"{plan.origin}: {key}: {expected}, got {value}")
+        raise plan.location(key).error(expected="one number for all ports between hosts", got=value)
     return None if value is None else int(value)
 
 

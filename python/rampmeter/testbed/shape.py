@@ -34,12 +34,12 @@ BUFFER_FRAMES: Final = 50
 class ShapeError(TestbedError):
     """A field of a shape that cannot be built."""
 
-    def __init__(self, name: str, problem: str) -> None:
-        super().__init__(f"{name}: {problem}")
+    def __init__(self, name: str, expected: str, got: int) -> None:
+        super().__init__(f"{name}: expected {expected}, got {got}")
         self.name = name
         """The field."""
-        self.problem = problem
-        """The expected and the actual value."""
+        self.expected = expected
+        self.got = got
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Shape:
             self._expect(name, getattr(self, name), RATE_MIN_BPS)
         self._expect("buffer_bytes", self.buffer_bytes, self.frame_bytes)
         if self.mtu not in MTUS:
-            raise ShapeError("mtu", f"expected one of {MTUS}, got {self.mtu}")
+            raise ShapeError("mtu", f"one of {MTUS}", self.mtu)
 
     @staticmethod
     def _expect(name: str, value: int | None, least: int, most: int | None = None) -> None:
@@ -114,7 +114,7 @@ class Shape:
             return
         if value < least or (most is not None and value > most):
             bound = f"at least {least}" if most is None else f"{least} to {most}"
-            raise ShapeError(name, f"expected {bound}, got {value}")
+            raise ShapeError(name, bound, value)
 
     @property
     def n_hosts(self) -> int:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rampmeter._core import ResultError
+from rampmeter.text.locations import Location
 
 
 def read_json(file: Path) -> dict[str, Any]:
@@ -12,9 +12,9 @@ def read_json(file: Path) -> dict[str, Any]:
     try:
         value = json.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise ResultError(f"{file}: {error.strerror or error}") from None
+        raise Location(file).result_error(str(error.strerror or error)) from None
     except ValueError as error:
-        raise ResultError(f"{file}: expected JSON, got {error}") from None
+        raise Location(file).result_error(expected="JSON", got=error) from None
     if not isinstance(value, dict):
-        raise ResultError(f"{file}: expected a JSON object, got {type(value).__name__}")
+        raise Location(file).result_error(expected="a JSON object", got=type(value).__name__)
     return value

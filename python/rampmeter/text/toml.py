@@ -1,12 +1,17 @@
 """TOML texts of plans, which tomlkit writes; the standard library only reads them."""
 
 import numbers
+import re
+import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from os import PathLike, fspath
 from typing import Any, TypeAlias
 
 import tomlkit
+
+from rampmeter.text.locations import SYNTAX, Location
 
 TomlValue: TypeAlias = "bool | int | float | str | Sequence[TomlValue] | Mapping[str, TomlValue]"
 Table: TypeAlias = Mapping[str, TomlValue]
@@ -18,6 +23,21 @@ def dumps(table: Mapping[str, Any]) -> str:
     Raises `TypeError` for a value that TOML lacks; see `plain`.
     """
     return tomlkit.dumps(_plain_tree(table)).strip("\n") + "\n"
+
+
+def parse(text: str, location: Location) -> dict[str, Any]:
+    """Returns the table of a TOML text; raises `PlanError` with line and column if it is none."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+    # Before Python 3.14 the line and column are in the message alone.
+    found = re.fullmatch(r"(.+) \(at line (\d+), column (\d+)\)", message)
+    if found is not None:
+        line, column = int(found[2]), int(found[3])
+        source = text.splitlines()[line - 1].strip()
+        message, location = found[1], replace(location, line=line, column=column, source=source)
+    raise location.error(f"{message[:1].lower()}{message[1:]}", code=SYNTAX)
 
 
 def plain(value: object) -> TomlValue:

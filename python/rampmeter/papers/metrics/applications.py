@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from rampmeter._core import PlanError
 from rampmeter.apps import detector, reframer, storage
 from rampmeter.apps.capture import Arrivals
 from rampmeter.papers.metrics.spec import Metric, MetricSpec, Points, Settings
 from rampmeter.results.run import Run
+from rampmeter.text.locations import Location
 
 
 def _detection_us(run: Run, points: Points, settings: Settings) -> list[float]:
@@ -40,7 +40,9 @@ def _of_storage(
         policy = next((one for one in storage.POLICIES if one == settings.get("policy")), None)
         if policy is None:
             allowed = ", ".join(storage.POLICIES)
-            raise PlanError(f"app.policy: expected one of {allowed}, got {settings.get('policy')}")
+            raise Location(key="app.policy").error(
+                expected=f"one of {allowed}", got=settings.get("policy")
+            )
         threshold = _number(settings, "threshold-us")
         network, seed = storage.Network.of(run), int(run.manifest["seed"])
         host = storage.Host()
@@ -81,7 +83,7 @@ def _number(settings: Settings, key: str) -> float:
     """Returns a setting; zero if it is omitted."""
     value = settings.get(key, 0.0)
     if not isinstance(value, int | float):
-        raise PlanError(f"app.{key}: expected a number, got {value}")
+        raise Location(key=f"app.{key}").error(expected="a number", got=value)
     return float(value)
 
 

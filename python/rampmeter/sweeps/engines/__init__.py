@@ -6,9 +6,9 @@ clusters are imported on first use; they are extras of the package.
 
 from typing import Final
 
-from rampmeter._core import PlanError
 from rampmeter.sweeps.engines.base import ATTEMPTS, Engine, EngineError
 from rampmeter.sweeps.engines.local import LocalEngine
+from rampmeter.text.locations import Location
 
 __all__ = ["ATTEMPTS", "FORMS", "Engine", "EngineError", "open_engine"]
 
@@ -24,8 +24,8 @@ def open_engine(on: str, jobs: int | None = None) -> Engine:
     if on == "local":
         return LocalEngine(jobs)
     if jobs is not None:
-        raise PlanError(
-            f"jobs: not available with {on}: the cluster determines the number of concurrent runs"
+        raise Location(key="jobs").error(
+            f"not available with {on}, as the cluster determines the number of concurrent runs"
         )
     if scheme == "ray":
         try:
@@ -39,7 +39,7 @@ def open_engine(on: str, jobs: int | None = None) -> Engine:
         except ImportError as error:
             raise _missing("dask", error) from None
         return DaskEngine(address)
-    raise PlanError(f"on: expected one of {FORMS}, got {on}")
+    raise Location(key="on").error(expected=f"one of {FORMS}", got=on)
 
 
 def _missing(extra: str, error: ImportError) -> EngineError:

@@ -12,6 +12,8 @@ ATTEMPTS: Final = 4
 class EngineError(OSError):
     """A cluster that cannot be reached or used; the text has the reason."""
 
+    code: Final = "sweep-engine"
+
 
 class Engine(Protocol):
     """Runs tasks, several at a time, in any order. Used by one thread."""
