@@ -18,7 +18,7 @@ from rampmeter.commands.json_output import FILE_ACCESS, USAGE
 from rampmeter.hosts import SendError
 from rampmeter.sweeps.engines import EngineError
 from rampmeter.testbed.command import TestbedError
-from rampmeter.text.cautions import Caution, cautions_of, explanations
+from rampmeter.text.cautions import Caution, cautions_of, explanations, values_of
 from rampmeter.text.locations import BAD_FILE, RESULTS, SYNTAX, VALUE
 
 from .conftest import ROOT
@@ -36,7 +36,7 @@ flows = 50
 
 def test_every_code_is_explained() -> None:
     errors = codes_of_errors()
-    assert explanations().keys() == {*_core.WARNING_CODES} | errors | codes_of_log_lines()
+    assert explanations().keys() == {*_core.WARNINGS} | errors | codes_of_log_lines()
 
 
 def codes_of_errors() -> set[str]:
@@ -77,6 +77,14 @@ def test_warnings_of_plans_have_codes() -> None:
     (caution,) = rm.Plan(OVERLOAD).warnings()
     assert caution.code == "overload"
     assert caution.startswith("the load of 0.9 is more than")
+    assert (caution.values["load"], caution.values["hosts"]) == (0.9, 4)
+    assert caution.values["load_max"] < 0.9
+
+
+def test_values_of_every_code_are_listed_with_its_explanation() -> None:
+    assert {code: values_of(code) for code in _core.WARNINGS} == _core.WARNINGS
+    for names in _core.WARNINGS.values():
+        assert len(set(names)) == len(names)
 
 
 def test_clocks_that_are_apart_are_warned_about_where_hosts_send_in_slots() -> None:
@@ -94,18 +102,23 @@ def test_warnings_of_runs_have_codes(tmp_path: Path) -> None:
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["warning_codes"] == [caution.code for caution in run.warnings]
     assert summary["warnings"] == run.warnings
+    assert summary["warning_values"] == [caution.values for caution in run.warnings]
+    for caution in run.warnings:
+        assert caution.values.keys() <= set(_core.WARNINGS[caution.code])
     assert "overload" in summary["warning_codes"]
 
 
 def test_results_of_earlier_versions_have_no_codes() -> None:
     (caution,) = cautions_of({"warnings": ["a sentence"]})
+    assert caution.values == {}
     assert (caution, caution.code) == ("a sentence", "")
     assert cautions_of({}) == []
 
 
 @pytest.mark.parametrize("again", [copy.copy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_copies_keep_their_code(again: Callable[[Caution], Caution]) -> None:
-    assert again(Caution("a", "b")).code == "b"
+    caution = again(Caution("a", "b", {"flows": 3}))
+    assert (caution, caution.code, caution.values) == ("a", "b", {"flows": 3})
 
 
 class TestCommand:

@@ -293,7 +293,7 @@ class TestPatterns:
                 FIGURE,
                 '["k*"]',
                 '["q*"]',
-                r"figure\.toml: sub-figure\[0\]\.runs: expected a pattern that matches a run, got q",
+                r"figure\.toml: sub-figure\[0\]\.runs: expected a pattern that matches a run",
             ),
             (FIGURE, '["k*"]', "[3]", "runs: expected a run's name or a pattern, got 3"),
             (FIGURE, "{load:.2f}", "{load:.0f}", r"expected run ids to differ, got 2 k1-h500-0"),

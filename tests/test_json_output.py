@@ -72,7 +72,7 @@ def test_a_run_its_plots_and_its_report() -> None:
     run = output("run", "plan.toml", "--quiet")
     assert (run["folder"], run["status"]) == ("results/plan", "finished")
     assert run["summary"]["flows"]["delivered"] == 50
-    assert {"code", "text"} == set().union(*run["warnings"])
+    assert {"code", "text", "values"} == set().union(*run["warnings"])
     images = output("plot", "results/plan", "--out", "images")["images"]
     assert Path(images["slowdown_by_size"]).is_file()
     report = output("report", "results")

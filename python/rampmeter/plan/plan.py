@@ -189,14 +189,15 @@ class Plan:
         return self._decoded(_core.check)
 
     def warnings(self) -> list[Caution]:
-        """Returns likely mistakes, a sentence with a code each.
+        """Returns likely mistakes, each a sentence with its code and values.
 
         Examples are unused columns of traces, and a load that the core cannot carry.
         """
         try:
-            return [Caution(text, code) for code, text in _core.warnings(self.text, str(self.base))]
+            found = _core.warnings(self.text, str(self.base))
         except PlanError as error:
             raise self.locate_error(error) from None
+        return [Caution(text, code, json.loads(values)) for code, text, values in found]
 
     def derived(self) -> dict[str, float]:
         """Returns values derived from plan and network; names end in their units."""
